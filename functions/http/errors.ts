@@ -18,7 +18,8 @@ export const errorCatalogue = {
   },
   rate_limit_exceeded: {
     status: 429,
-    message: 'The rate limit of this API key is exceeded. Retry after the time given in Retry-After (seconds).',
+    message:
+      'The rate limit of this API key is exceeded. Retry after the time given in Retry-After (seconds).',
   },
   key_suspended: {
     status: 429,
@@ -26,8 +27,14 @@ export const errorCatalogue = {
       'This API key is suspended for a while, because it kept sending requests after its rate limit was exceeded. ' +
       'Retry after the time given in Retry-After (seconds).',
   },
-  internal_error: { status: 500, message: 'The service failed to answer. The fault is ours and has been recorded.' },
-  service_unavailable: { status: 503, message: 'The service is temporarily unavailable. Retry after a while.' },
+  internal_error: {
+    status: 500,
+    message: 'The service failed to answer. The fault is ours and has been recorded.',
+  },
+  service_unavailable: {
+    status: 503,
+    message: 'The service is temporarily unavailable. Retry after a while.',
+  },
 } as const satisfies Record<string, { status: number; message: string }>;
 
 export type ErrorCode = keyof typeof errorCatalogue;
@@ -53,7 +60,11 @@ export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(code: ErrorCode, message?: string, options: { cause?: unknown; headers?: Record<string, string> } = {}) {
+  constructor(
+    code: ErrorCode,
+    message?: string,
+    options: { cause?: unknown; headers?: Record<string, string> } = {},
+  ) {
     super(message ?? errorCatalogue[code].message, 'cause' in options ? { cause: options.cause } : {});
     this.code = code;
     this.headers = options.headers ?? {};

@@ -1,0 +1,51 @@
+import * as z from 'zod/mini';
+import type { Grant } from './key-records.ts';
+import { planNames } from './plans.ts';
+import { secondsPerDay, secondsPerMinute, windowStart } from './windows.ts';
+
+/** What the authorizer tells the functions and the gateway responses about the caller. */
+export type CallerContext = Readonly<Record<string, string | number>>;
+
+/**
+ * The authorizer's context for a key. Two moments are for gateway responses, whose templates cannot compute:
+ * `throttleReset`, a minute boundary that lies ahead for as long as the answer is cached, and `dayReset`.
+ *
+ * @param now Unix seconds
+ * @param cacheSeconds how long API Gateway may reuse the answer
+ */
+export function toCallerContext(
+  { keyHash, keyId, plan, limits, expiresAt }: Grant,
+  now: number,
+  cacheSeconds: number,
+): CallerContext {
+  return {
+    keyHash,
+    keyId,
+    plan,
+    perMinute: limits.perMinute,
+    perDay: limits.perDay,
+    expiresAt,
+    throttleReset: windowStart(now + cacheSeconds, secondsPerMinute) + secondsPerMinute,
+    dayReset: windowStart(now, secondsPerDay) + secondsPerDay,
+  };
+}
+
+// API Gateway hands every value on as a string.
+const count = z.pipe(
+  z.string().check(z.regex(/^\d{1,15}$/)),
+  z.transform((digits) => Number(digits)),
+);
+
+/** The caller of an operation, parsed from `event.requestContext.authorizer`. */
+export const caller = z.pipe(
+  z.object({
+    keyHash: z.string(),
+    keyId: z.string(),
+    plan: z.enum(planNames),
+    perMinute: count,
+    perDay: count,
+    expiresAt: count,
+  }),
+  z.transform(({ perMinute, perDay, ...rest }): Grant => ({ ...rest, limits: { perMinute, perDay } })),
+);
+export type Caller = Grant;

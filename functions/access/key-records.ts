@@ -1,0 +1,80 @@
+import { type DynamoDBDocumentClient, GetCommand } from '@aws-sdk/lib-dynamodb';
+import * as z from 'zod/mini';
+import { customPlan, type Limits, limitsOf, type Plan, planNames } from './plans.ts';
+
+/** The ApiKeys table: partition key `keyHash`, the SHA-256 of the key. */
+export interface KeyTable {
+  readonly client: DynamoDBDocumentClient;
+  readonly tableName: string;
+}
+
+// Numbers arrive as their exact digits, see functions/dynamodb.ts.
+const storedCount = z.pipe(
+  z.string().check(z.regex(/^\d{1,15}$/)),
+  z.transform((digits) => Number(digits)),
+);
+
+/** What the service needs to know of a key. The key tool stores more beside it. */
+export const keyRecord = z.object({
+  keyHash: z.string().check(z.regex(/^[0-9a-f]{64}$/)),
+  /** Names the key in logs, dashboards and the key tool. Not secret. */
+  keyId: z.string().check(z.minLength(1)),
+  plan: z.enum(planNames),
+  status: z.enum(['active', 'revoked']),
+  /** Unix seconds from which the key is no longer valid. */
+  expiresAt: z.optional(storedCount),
+  /** Limits of the key's own, on the custom plan only. */
+  perMinute: z.optional(storedCount),
+  perDay: z.optional(storedCount),
+});
+export type KeyRecord = z.infer<typeof keyRecord>;
+
+/**
+ * The record of a key, or `undefined`. Read consistently: the answer is cached for a while, so a key used in
+ * the second it was issued must not be turned away for the whole of that.
+ *
+ * @throws ZodError when the stored record is damaged
+ */
+export async function findKey(table: KeyTable, keyHash: string): Promise<KeyRecord | undefined> {
+  const { Item: item } = await table.client.send(
+    new GetCommand({ TableName: table.tableName, Key: { keyHash }, ConsistentRead: true }),
+  );
+  return item === undefined ? undefined : z.parse(keyRecord, item);
+}
+
+export interface Grant {
+  readonly keyHash: string;
+  readonly keyId: string;
+  readonly plan: Plan;
+  readonly limits: Limits;
+  /** Unix seconds, 0 for never. */
+  readonly expiresAt: number;
+}
+
+export type Denial = 'unknown' | 'revoked' | 'expired';
+
+export type Decision =
+  { readonly kind: 'granted'; readonly grant: Grant } | { readonly kind: 'denied'; readonly reason: Denial };
+
+/**
+ * What a key may do now.
+ *
+ * @param now Unix seconds
+ * @throws Error for a key on the custom plan whose record bears no limits: that is our fault, not the client's
+ */
+export function decideKey(record: KeyRecord | undefined, now: number): Decision {
+  if (record === undefined) return { kind: 'denied', reason: 'unknown' };
+  const { keyHash, keyId, plan, status, expiresAt = 0 } = record;
+  if (status === 'revoked') return { kind: 'denied', reason: 'revoked' };
+  if (expiresAt !== 0 && expiresAt <= now) return { kind: 'denied', reason: 'expired' };
+  return {
+    kind: 'granted',
+    grant: { keyHash, keyId, plan, expiresAt, limits: limitsOf(plan) ?? ownLimits(record) },
+  };
+}
+
+function ownLimits({ keyId, perMinute, perDay }: KeyRecord): Limits {
+  if (!perMinute || !perDay)
+    throw new Error(`The record of key ${keyId} on the ${customPlan} plan has no limits`);
+  return { perMinute, perDay };
+}

@@ -1,0 +1,53 @@
+import { createHash, randomInt } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+/**
+ * API keys: `as_<stage>_<30 random base62 characters><CRC-32 of all that, 6 base62 characters>`.
+ *
+ * The prefix lets a leaked key be recognised, the checksum catches a typo without a look-up, and 30 random
+ * characters are 178 bits. Only the SHA-256 of a key is ever stored.
+ */
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const randomLength = 30;
+const checksumLength = 6; // 62^6 > 2^32
+
+const keyPattern = /^as_([a-z][a-z0-9]*)_[0-9A-Za-z]{36}$/;
+const bearerPattern = /^Bearer +(\S+)$/i;
+
+/** A new key of the stage. @param drawIndex a random whole number in [0, below) */
+export function newKey(stage: string, drawIndex: (below: number) => number = randomInt): string {
+  const random = Array.from({ length: randomLength }, () => alphabet[drawIndex(alphabet.length)]).join('');
+  const unchecked = `as_${stage}_${random}`;
+  return unchecked + checksum(unchecked);
+}
+
+/** The stage of a well-formed key with the right checksum, or `undefined`. */
+export function stageOfKey(key: string): string | undefined {
+  const stage = keyPattern.exec(key)?.[1];
+  return stage !== undefined && key.slice(-checksumLength) === checksum(key.slice(0, -checksumLength))
+    ? stage
+    : undefined;
+}
+
+/** The key in an `Authorization: Bearer <API_KEY>` header (RFC 6750, section 2.1), or `undefined`. */
+export function keyOfHeader(authorization: string): string | undefined {
+  return bearerPattern.exec(authorization)?.[1];
+}
+
+/**
+ * SHA-256 of the whole key, 64 lower-case hexadecimal characters. It is the partition key of the key's
+ * records and the value of its API Gateway key. No salt or slow hash is needed for 178 random bits.
+ */
+export function hashOfKey(key: string): string {
+  return createHash('sha256').update(key).digest('hex');
+}
+
+function checksum(text: string): string {
+  let value = crc32(text);
+  let digits = '';
+  for (let place = 0; place < checksumLength; place += 1) {
+    digits = alphabet[value % alphabet.length] + digits;
+    value = Math.floor(value / alphabet.length);
+  }
+  return digits;
+}

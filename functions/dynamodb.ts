@@ -1,0 +1,33 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import * as z from 'zod/mini';
+
+const environment = z.object({
+  AWS_REGION: z.string(),
+  AWS_ACCESS_KEY_ID: z.string(),
+  AWS_SECRET_ACCESS_KEY: z.string(),
+  AWS_SESSION_TOKEN: z.optional(z.string()),
+  AWS_ENDPOINT_URL_DYNAMODB: z.optional(z.string()),
+});
+
+/**
+ * The DynamoDB client of a function. Numbers are handed over as their exact digits (`wrapNumbers`), because an
+ * int64 does not fit a JavaScript number.
+ *
+ * Credentials and Region are taken from the environment that Lambda sets, for as long as an execution
+ * environment lives, so the SDK's chain of credential providers need not be loaded:
+ * https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime
+ */
+export function dynamoDb(variables: NodeJS.ProcessEnv = process.env): DynamoDBDocumentClient {
+  const env = z.parse(environment, variables);
+  const client = new DynamoDBClient({
+    region: env.AWS_REGION,
+    credentials: {
+      accessKeyId: env.AWS_ACCESS_KEY_ID,
+      secretAccessKey: env.AWS_SECRET_ACCESS_KEY,
+      ...(env.AWS_SESSION_TOKEN !== undefined && { sessionToken: env.AWS_SESSION_TOKEN }),
+    },
+    ...(env.AWS_ENDPOINT_URL_DYNAMODB !== undefined && { endpoint: env.AWS_ENDPOINT_URL_DYNAMODB }),
+  });
+  return DynamoDBDocumentClient.from(client, { unmarshallOptions: { wrapNumbers: (digits) => digits } });
+}

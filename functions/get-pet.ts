@@ -1,0 +1,32 @@
+import * as z from 'zod/mini';
+import { dynamoDb } from './dynamodb.ts';
+import { ServiceError } from './http/errors.ts';
+import { collectionUrl } from './http/links.ts';
+import { pipeline } from './http/pipeline.ts';
+import { parseInt64 } from './pets/int64.ts';
+import { getPet } from './pets/store.ts';
+
+const env = z.parse(z.object({ PETS_TABLE: z.string() }), process.env);
+const client = dynamoDb();
+const table = { client, tableName: env.PETS_TABLE };
+
+/** Deprecated from the start of the service on; the removal date is the interface's, section 4.3. */
+const since = new Date('2026-01-01T00:00:00Z');
+const removal = new Date('2030-12-05T00:00:00Z');
+
+/** `GET /pets/{petId}`: one animal by its id (interface, section 4.3). Deprecated. */
+export const handler = pipeline(
+  {
+    name: 'getPet',
+    client,
+    limit: 'alongside',
+    deprecationOf: ({ url }) => ({ since, removal, successor: collectionUrl(url) }),
+  },
+  async ({ request }) => {
+    // What is no int64 is no id of any animal: the interface knows no 400 here.
+    const id = parseInt64(request.pathParameters['petId'] ?? '');
+    const pet = id === undefined ? undefined : await getPet(table, id);
+    if (pet === undefined) throw new ServiceError('pet_not_found');
+    return { status: 200, body: pet };
+  },
+);

@@ -1,0 +1,21 @@
+/** A `Link` to the following page (RFC 8288): the same URL with this query. */
+export function nextLink(url: string, query: Readonly<Record<string, string | number | undefined>>): string {
+  const next = new URL(url);
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) next.searchParams.set(name, String(value));
+  }
+  return `<${next.href}>; rel="next"`;
+}
+
+/** The URL of a member of the collection at `url`, and back. */
+export function memberUrl(url: string, id: bigint): string {
+  return `${withoutTrailingSlash(url)}/${id}`;
+}
+
+export function collectionUrl(memberUrlText: string): string {
+  return withoutTrailingSlash(memberUrlText).replace(/\/[^/]*$/, '');
+}
+
+function withoutTrailingSlash(url: string): string {
+  return url.replace(/\/$/, '');
+}

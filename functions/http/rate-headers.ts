@@ -1,0 +1,42 @@
+import { type Standing, tightest, type WindowStanding } from '../access/limits.ts';
+
+/** The names of the three headers that every answer bears (interface, section 8). */
+export const rateLimitHeaders = {
+  limit: 'X-RateLimit-Limit',
+  remaining: 'X-RateLimit-Remaining',
+  reset: 'X-RateLimit-Reset',
+} as const;
+
+/** Without a key there is no allowance. */
+export const noAllowance: Readonly<Record<string, string>> = {
+  [rateLimitHeaders.limit]: '0',
+  [rateLimitHeaders.remaining]: '0',
+  [rateLimitHeaders.reset]: '0',
+};
+
+/**
+ * The headers that tell a client where it stands: the three of the interface show the window that will stop
+ * it first, `RateLimit-Policy` and `RateLimit` both windows (draft-ietf-httpapi-ratelimit-headers-10).
+ *
+ * @param now Unix seconds
+ */
+export function rateHeaders(standing: Standing, now: number): Readonly<Record<string, string>> {
+  const { limit, remaining, reset } = tightest(standing);
+  const windows = [standing.minute, standing.day];
+  return {
+    [rateLimitHeaders.limit]: String(limit),
+    [rateLimitHeaders.remaining]: String(remaining),
+    [rateLimitHeaders.reset]: String(reset),
+    'RateLimit-Policy': windows.map(policy).join(', '),
+    RateLimit: windows.map((window) => state(window, now)).join(', '),
+  };
+}
+
+function policy({ name, limit, length }: WindowStanding): string {
+  return `"${name}";q=${limit};w=${length}`;
+}
+
+/** `t` is seconds from now, unlike X-RateLimit-Reset. */
+function state({ name, remaining, reset }: WindowStanding, now: number): string {
+  return `"${name}";r=${remaining};t=${Math.max(0, reset - now)}`;
+}

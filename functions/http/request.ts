@@ -1,0 +1,63 @@
+import * as z from 'zod/mini';
+import { caller, type Caller } from '../access/caller.ts';
+
+const strings = z.nullish(z.record(z.string(), z.string()));
+const lists = z.nullish(z.record(z.string(), z.array(z.string())));
+
+/**
+ * The parts of API Gateway's proxy event that the service reads:
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html
+ */
+const proxyEvent = z.object({
+  resource: z.string(),
+  httpMethod: z.string(),
+  multiValueHeaders: lists,
+  multiValueQueryStringParameters: lists,
+  pathParameters: strings,
+  body: z.nullish(z.string()),
+  isBase64Encoded: z._default(z.boolean(), false),
+  requestContext: z.object({
+    requestId: z.string(),
+    domainName: z.string(),
+    path: z.string(),
+    authorizer: caller,
+  }),
+});
+
+/** A request as the operations see it. */
+export interface ApiRequest {
+  readonly requestId: string;
+  /** The path of the API's resource, such as `/pets/{petId}`. */
+  readonly resource: string;
+  readonly method: string;
+  /** Every value of each query parameter, decoded. */
+  readonly query: ReadonlyMap<string, readonly string[]>;
+  readonly pathParameters: Readonly<Record<string, string>>;
+  /** Every value of each header, under its name in lower case. */
+  readonly headers: ReadonlyMap<string, readonly string[]>;
+  readonly body: Buffer;
+  readonly caller: Caller;
+  /** The absolute URL of the request, without its query. */
+  readonly url: string;
+}
+
+/** @throws ZodError when the event is none of API Gateway's, or did not pass the authorizer */
+export function parseRequest(event: unknown): ApiRequest {
+  const { requestContext, ...parsed } = z.parse(proxyEvent, event);
+  const headers = new Map(
+    Object.entries(parsed.multiValueHeaders ?? {}).map(([name, values]) => [name.toLowerCase(), values]),
+  );
+  // Set by API Gateway; plain HTTP is only spoken on a laptop.
+  const protocol = headers.get('x-forwarded-proto')?.at(-1) === 'http' ? 'http' : 'https';
+  return {
+    requestId: requestContext.requestId,
+    resource: parsed.resource,
+    method: parsed.httpMethod,
+    query: new Map(Object.entries(parsed.multiValueQueryStringParameters ?? {})),
+    pathParameters: parsed.pathParameters ?? {},
+    headers,
+    body: Buffer.from(parsed.body ?? '', parsed.isBase64Encoded ? 'base64' : 'utf8'),
+    caller: requestContext.authorizer,
+    url: `${protocol}://${requestContext.domainName}${requestContext.path}`,
+  };
+}

@@ -1,0 +1,29 @@
+import * as z from 'zod/mini';
+import { dynamoDb } from './dynamodb.ts';
+import { parseInput } from './http/input.ts';
+import { nextLink } from './http/links.ts';
+import { metrics } from './http/metrics.ts';
+import { pipeline } from './http/pipeline.ts';
+import { encodeCursor } from './pets/cursor.ts';
+import { listing } from './pets/listing.ts';
+import { listPets } from './pets/store.ts';
+
+const env = z.parse(z.object({ PETS_TABLE: z.string() }), process.env);
+const client = dynamoDb();
+const table = { client, tableName: env.PETS_TABLE };
+
+/** `GET /pets`: one page of animals, newest first (interface, section 4.1). */
+export const handler = pipeline(
+  { name: 'listPets', client, limit: 'alongside' },
+  async ({ request, recorder }) => {
+    const { limit, status, before } = parseInput(listing, Object.fromEntries(request.query), 'query');
+    const { pets, next, damaged } = await listPets(table, { limit, status, before });
+    for (const error of damaged) {
+      recorder.fault(error);
+      recorder.count(metrics.damaged);
+    }
+    if (next === undefined) return { status: 200, body: pets };
+    const cursor = encodeCursor({ status, before: next });
+    return { status: 200, body: pets, headers: { Link: nextLink(request.url, { limit, status, cursor }) } };
+  },
+);

@@ -1,0 +1,147 @@
+import { type DynamoDBDocumentClient, GetCommand, PutCommand, QueryCommand } from '@aws-sdk/lib-dynamodb';
+import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
+import * as z from 'zod/mini';
+import { parseInt64 } from './int64.ts';
+import { type NewPet, type Pet, type PetStatus, petStatuses, storedPet } from './schema.ts';
+
+/** The Pets table: partition key `id`; index `byStatus` with partition key `status` and sort key `id`. */
+export interface PetTable {
+  readonly client: DynamoDBDocumentClient;
+  readonly tableName: string;
+}
+
+/** A stored item that is no animal. It is reported, never returned. */
+export class DamagedItemError extends Error {
+  override readonly name = 'DamagedItemError';
+
+  constructor(id: unknown, faults: string) {
+    super(`The stored item with id ${String(id)} is no animal: ${faults}`);
+  }
+}
+
+export interface Page {
+  readonly pets: readonly Pet[];
+  /** Id of the last item of the page, where more follow. */
+  readonly next: bigint | undefined;
+  readonly damaged: readonly DamagedItemError[];
+}
+
+export interface Listing {
+  /** How many items at most, at least 1. */
+  readonly limit: number;
+  readonly status?: PetStatus | undefined;
+  /** Only animals with smaller ids. */
+  readonly before?: bigint | undefined;
+}
+
+/**
+ * One page of animals, newest first. Without a filter the status partitions are read side by side and
+ * merged, so both kinds of listing share one order and cost what the page costs, never what the store holds.
+ */
+export async function listPets(table: PetTable, { limit, status, before }: Listing): Promise<Page> {
+  const statuses = status === undefined ? petStatuses : [status];
+  // One more than asked for tells whether a page follows, without ever sending the client to an empty one.
+  const partitions = await Promise.all(statuses.map((each) => readPartition(table, each, before, limit + 1)));
+  const found = partitions.length === 1 ? partitions[0]! : partitions.flat().sort(newestFirst);
+  return toPage(found.slice(0, limit), found.length > limit);
+}
+
+/**
+ * Stores a new animal under an id that is not taken yet.
+ *
+ * @param drawId a new id at every call
+ * @param onCollision told of every id that was taken
+ * @throws the last conditional failure, after `attempts` taken ids in a row
+ */
+export async function createPet(
+  table: PetTable,
+  pet: NewPet,
+  { drawId, onCollision, attempts = 5 }: { drawId: () => bigint; onCollision: () => void; attempts?: number },
+): Promise<Pet> {
+  for (let attempt = 1; ; attempt += 1) {
+    const created = { id: drawId(), ...pet };
+    try {
+      await table.client.send(
+        new PutCommand({
+          TableName: table.tableName,
+          Item: created,
+          ConditionExpression: 'attribute_not_exists(id)',
+        }),
+      );
+      return created;
+    } catch (error) {
+      if (!(error instanceof ConditionalCheckFailedException)) throw error;
+      onCollision();
+      if (attempt >= attempts) throw error;
+    }
+  }
+}
+
+/** The animal with this id, or `undefined`. @throws DamagedItemError when what is stored is no animal */
+export async function getPet(table: PetTable, id: bigint): Promise<Pet | undefined> {
+  const { Item: item } = await table.client.send(new GetCommand({ TableName: table.tableName, Key: { id } }));
+  if (item === undefined) return undefined;
+  const pet = toPet(item);
+  if (pet instanceof DamagedItemError) throw pet;
+  return pet;
+}
+
+type Item = Record<string, unknown>;
+
+async function readPartition(
+  table: PetTable,
+  status: PetStatus,
+  before: bigint | undefined,
+  count: number,
+): Promise<Item[]> {
+  const items: Item[] = [];
+  let startKey: Item | undefined;
+  do {
+    const answer = await table.client.send(
+      new QueryCommand({
+        TableName: table.tableName,
+        IndexName: 'byStatus',
+        KeyConditionExpression:
+          before === undefined ? '#status = :status' : '#status = :status AND id < :before',
+        ExpressionAttributeNames: { '#status': 'status' },
+        ExpressionAttributeValues: { ':status': status, ...(before !== undefined && { ':before': before }) },
+        ScanIndexForward: false,
+        Limit: count - items.length,
+        ...(startKey && { ExclusiveStartKey: startKey }),
+      }),
+    );
+    items.push(...(answer.Items ?? []));
+    startKey = answer.LastEvaluatedKey;
+  } while (startKey !== undefined && items.length < count);
+  return items;
+}
+
+function toPage(items: readonly Item[], more: boolean): Page {
+  const pets: Pet[] = [];
+  const damaged: DamagedItemError[] = [];
+  for (const item of items) {
+    const pet = toPet(item);
+    if (pet instanceof DamagedItemError) damaged.push(pet);
+    else pets.push(pet);
+  }
+  if (!more) return { pets, damaged, next: undefined };
+  // The place of a damaged item counts too, or a page of nothing but damage would end the walk.
+  const next = items.map(({ id }) => parseInt64(String(id))).findLast((id) => id !== undefined);
+  if (next === undefined) throw damaged[0]!;
+  return { pets, damaged, next };
+}
+
+function toPet(item: Item): Pet | DamagedItemError {
+  const parsed = storedPet.safeParse(item);
+  return parsed.success ? parsed.data : new DamagedItemError(item['id'], z.prettifyError(parsed.error));
+}
+
+function newestFirst(a: Item, b: Item): number {
+  const [left, right] = [sortKey(a), sortKey(b)];
+  return left < right ? 1 : left > right ? -1 : 0;
+}
+
+/** The index holds numbers only, but a damaged one may have a fraction. */
+function sortKey({ id }: Item): bigint | number {
+  return parseInt64(String(id)) ?? Number(id);
+}
