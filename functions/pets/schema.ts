@@ -17,7 +17,7 @@ const name = z
   .string({ error: (issue) => (issue.input === undefined ? 'is required' : 'must be a string') })
   .check(
     z.refine((text) => text.trim() !== '', 'must not be empty or only white space'),
-    z.refine((text) => [...text].length <= maxNameLength, `must be at most ${maxNameLength} characters long`),
+    z.refine((text) => Array.from(text).length <= maxNameLength, `must be at most ${maxNameLength} characters long`),
     // A lone surrogate has no UTF-8 form: it would be stored as U+FFFD, another name than the one sent.
     z.refine((text) => text.isWellFormed(), 'must be well-formed Unicode'),
   );

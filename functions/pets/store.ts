@@ -42,7 +42,7 @@ export async function listPets(table: PetTable, { limit, status, before }: Listi
   const statuses = status === undefined ? petStatuses : [status];
   // One more than asked for tells whether a page follows, without ever sending the client to an empty one.
   const partitions = await Promise.all(statuses.map((each) => readPartition(table, each, before, limit + 1)));
-  const found = partitions.length === 1 ? partitions[0]! : partitions.flat().sort(newestFirst);
+  const found = partitions.length === 1 ? partitions[0]! : partitions.flat().toSorted(newestFirst);
   return toPage(found.slice(0, limit), found.length > limit);
 }
 
