@@ -1,0 +1,64 @@
+import { dynamoDb } from '../functions/dynamodb.ts';
+import { putPets } from '../functions/pets/bulk.ts';
+import { idEpoch, newPetId } from '../functions/pets/ids.ts';
+import type { Pet, PetStatus } from '../functions/pets/schema.ts';
+import { listPets, type PetTable } from '../functions/pets/store.ts';
+
+const names = [
+  'Bella',
+  'Milo',
+  'Luna',
+  'Oscar',
+  'Nala',
+  'Rocky',
+  'Coco',
+  'Simba',
+  'Daisy',
+  'Felix',
+  'Momo',
+  'Pepper',
+];
+const categories = 5;
+/** Of every five animals, three are available. */
+const statuses: readonly PetStatus[] = ['available', 'available', 'pending', 'available', 'sold'];
+
+const millisecondsPerHour = 3_600_000;
+
+/**
+ * Animals to try the service with: an hour apart, the newest an hour old, or closer together where so many
+ * hours have not passed since ids began.
+ *
+ * @param now milliseconds since the Unix epoch
+ */
+export function sampleAnimals(count: number, now: number): Pet[] {
+  const gap = Math.min(millisecondsPerHour, Math.floor((now - idEpoch) / (count + 1)));
+  return Array.from({ length: count }, (_, index) => ({
+    id: newPetId(now - (count - index) * gap, 0),
+    name: `${names[index % names.length]!}${index < names.length ? '' : ` ${Math.floor(index / names.length) + 1}`}`,
+    categoryId: BigInt((index % categories) + 1),
+    status: statuses[index % statuses.length]!,
+  }));
+}
+
+/** Fills an empty table with animals; one that holds any is left alone. Returns how many it put in. */
+export async function seedAnimals(
+  table: PetTable,
+  count: number,
+  now: number,
+  onStored?: (count: number) => void,
+): Promise<number> {
+  const { pets } = await listPets(table, { limit: 1 });
+  if (pets.length > 0) return 0;
+  await putPets(table, sampleAnimals(count, now), onStored);
+  return count;
+}
+
+/** A client for the tables of a service that runs on this machine. */
+export function localDynamoDb(endpoint: string) {
+  return dynamoDb({
+    AWS_REGION: 'us-east-1',
+    AWS_ACCESS_KEY_ID: 'local',
+    AWS_SECRET_ACCESS_KEY: 'local',
+    AWS_ENDPOINT_URL_DYNAMODB: endpoint,
+  });
+}

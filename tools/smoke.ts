@@ -1,0 +1,39 @@
+import { Command } from 'commander';
+import { z } from 'zod';
+import { checks } from './smoke/checks.ts';
+import { Client } from './smoke/client.ts';
+import { runChecks } from './smoke/run.ts';
+
+/** `npm run smoke -- --url URL --key KEY`: is the service at this address the one the interface describes? */
+const command = new Command('npm run smoke --')
+  .description('Checks a running service against the interface, from the outside.')
+  .requiredOption('--url <url>', 'base address with the version segment, such as https://api.example.com/v1')
+  .option('--key <key>', 'an API key with at least 60 requests a minute left (or the variable SMOKE_KEY)')
+  .addHelpText(
+    'after',
+    '\nIt sends about 50 requests within a few seconds, and adds two animals that are marked as a smoke test and sold.' +
+      '\nExit code: 0 all checks held, 1 some did not, 2 the call is not right.',
+  )
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
+  .parse();
+
+const { url, key = process.env['SMOKE_KEY'] } = z
+  .object({ url: z.string(), key: z.string().optional() })
+  .parse(command.opts());
+if (!URL.canParse(url)) fail(`${url} is no URL`);
+if (key === undefined) fail('An API key is needed: --key KEY, or the variable SMOKE_KEY');
+
+const client = new Client(url, key);
+const results = await runChecks(checks, client);
+for (const { name, milliseconds, failure } of results) {
+  console.log(`${failure === undefined ? '✓' : '✗'} ${name} (${Math.round(milliseconds)} ms)`);
+  if (failure !== undefined) console.log(`    ${failure.replaceAll('\n', '\n    ')}`);
+}
+const failed = results.filter(({ failure }) => failure !== undefined).length;
+console.log(`\n${results.length - failed} passed, ${failed} failed, ${client.calls} requests sent to ${url}`);
+process.exitCode = failed === 0 ? 0 : 1;
+
+function fail(message: string): never {
+  console.error(message);
+  process.exit(2);
+}
