@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, inject, it } from 'vitest';
 import { checks } from '../../tools/smoke/checks.ts';
@@ -72,7 +72,7 @@ const faults: readonly Fault[] = [
 
 /** A proxy on loopback that hands everything on to the service, with the fault put in. */
 async function serveFaulty(fault: Fault, url: string, key: string) {
-  const server = createServer(async (request, response) => {
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method = 'GET', url: path = '/', headers } = request;
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(Buffer.from(chunk));
@@ -102,7 +102,8 @@ async function serveFaulty(fault: Fault, url: string, key: string) {
     }
     fault.answer?.(message, { method, path });
     response.writeHead(message.status, Object.fromEntries(message.headers)).end(message.body);
-  });
+  };
+  const server = createServer((request, response) => void serve(request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const base = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}${new URL(url).pathname}`;
   return { base: base(), stop: () => server.closeAllConnections() ?? server.close() };
