@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { PetStatus } from './schema.ts';
+import { type PetStatus, petStatuses } from './schema.ts';
 
 /**
  * The opaque `cursor` of a following page: where the page before ended, and the filter it belongs to.
@@ -24,6 +24,10 @@ const filterCodes = { all: 0, available: 1, pending: 2, sold: 3 } as const satis
   PetStatus | 'all',
   number
 >;
+const filters = new Map<number, PetStatus | undefined>([
+  [filterCodes.all, undefined],
+  ...petStatuses.map((status) => [filterCodes[status], status] as const),
+]);
 
 export function encodeCursor(position: Position): string {
   const bytes = Buffer.alloc(size);
@@ -34,12 +38,8 @@ export function encodeCursor(position: Position): string {
   return bytes.toString('base64url');
 }
 
-export type DecodedCursor =
-  | { readonly ok: true; readonly before: bigint }
-  | { readonly ok: false; readonly reason: 'malformed' | 'other_filter' };
-
-/** Reads a cursor for a listing with the given filter. Never throws: a cursor comes from the outside. */
-export function decodeCursor(cursor: string, status: PetStatus | undefined): DecodedCursor {
+/** The position that a cursor stands for, or `undefined` for anything that is no cursor. Never throws. */
+export function decodeCursor(cursor: string): Position | undefined {
   const bytes = Buffer.from(cursor, 'base64url');
   const intact =
     cursor.length === cursorLength &&
@@ -47,8 +47,7 @@ export function decodeCursor(cursor: string, status: PetStatus | undefined): Dec
     // Decoding skips characters it does not know, so only the one canonical spelling counts.
     bytes.toString('base64url') === cursor &&
     bytes.readUInt32BE(checkedSize) === crc32(bytes.subarray(0, checkedSize)) &&
-    bytes.readUInt8(0) === version;
-  if (!intact) return { ok: false, reason: 'malformed' };
-  if (bytes.readUInt8(1) !== filterCodes[status ?? 'all']) return { ok: false, reason: 'other_filter' };
-  return { ok: true, before: bytes.readBigInt64BE(2) };
+    bytes.readUInt8(0) === version &&
+    filters.has(bytes.readUInt8(1));
+  return intact ? { status: filters.get(bytes.readUInt8(1)), before: bytes.readBigInt64BE(2) } : undefined;
 }

@@ -32,21 +32,25 @@ const limit = z.pipe(
   z.transform((text) => Number(text)),
 );
 
-const cursorFaults = {
-  malformed: 'is none that this service gave out',
-  other_filter: 'belongs to another status filter; send the same status as for the page before',
-} as const;
+const position = z.pipe(
+  z.string(),
+  z.transform((cursor, context) => {
+    const decoded = decodeCursor(cursor);
+    if (decoded !== undefined) return decoded;
+    context.issues.push({ code: 'custom', message: 'is none that this service gave out', input: cursor });
+    return z.NEVER;
+  }),
+);
 
 /** The query of a listing (interface, section 4.1): what it asks for, and where it goes on. */
 export const listing = z.pipe(
-  z.object({ limit: single(limit), status: single(petStatus), cursor: single(z.string()) }),
+  z.object({ limit: single(limit), status: single(petStatus), cursor: single(position) }),
   z.transform(({ limit: size = pageSize.default, status, cursor }, context) => {
-    if (cursor === undefined) return { limit: size, status, before: undefined };
-    const decoded = decodeCursor(cursor, status);
-    if (decoded.ok) return { limit: size, status, before: decoded.before };
+    if (cursor === undefined || cursor.status === status)
+      return { limit: size, status, before: cursor?.before };
     context.issues.push({
       code: 'custom',
-      message: cursorFaults[decoded.reason],
+      message: 'belongs to another status filter; send the same status as for the page before',
       path: ['cursor'],
       input: cursor,
     });

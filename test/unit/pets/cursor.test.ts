@@ -1,0 +1,118 @@
+import { crc32 } from 'node:zlib';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { decodeCursor, encodeCursor } from '../../../functions/pets/cursor.ts';
+import { petStatuses } from '../../../functions/pets/schema.ts';
+import * as arbitrary from '../../support/arbitraries.ts';
+
+const base64url = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+const position = fc.record({ status: arbitrary.statusFilter, before: arbitrary.int64 });
+
+/** Those that are read although they must not be. */
+function accepted(cursors: readonly string[]): string[] {
+  return cursors.filter((cursor) => decodeCursor(cursor) !== undefined);
+}
+
+describe('a cursor', () => {
+  test('leads back to its position and its filter', () => {
+    fc.assert(
+      fc.property(position, (at) => {
+        expect(decodeCursor(encodeCursor(at))).toEqual(at);
+      }),
+    );
+  });
+
+  test('needs no escaping in a URL', () => {
+    fc.assert(
+      fc.property(position, (at) => {
+        const cursor = encodeCursor(at);
+        expect(encodeURIComponent(cursor)).toBe(cursor);
+      }),
+    );
+  });
+
+  test('given out once is understood for ever', () => {
+    // Wire format, version 1, put together by hand: none of these may ever change.
+    expect(encodeCursor({ status: undefined, before: 1n })).toBe('AQAAAAAAAAAAAXtPM94');
+    expect(encodeCursor({ status: 'available', before: 2n ** 53n - 1n })).toBe('AQEAH________3q-t48');
+    expect(encodeCursor({ status: 'pending', before: -1n })).toBe('AQL__________2bYK7s');
+    expect(encodeCursor({ status: 'sold', before: 2n ** 63n - 1n })).toBe('AQN__________yKYuiI');
+  });
+
+  test('with any one character changed is refused', () => {
+    fc.assert(
+      fc.property(position, (at) => {
+        const cursor = encodeCursor(at);
+        const changed = Array.from(cursor).flatMap((each, index) =>
+          Array.from(`${base64url}+/= .\u00e9`)
+            .filter((character) => character !== each)
+            .map((character) => cursor.slice(0, index) + character + cursor.slice(index + 1)),
+        );
+        expect(accepted(changed)).toEqual([]);
+      }),
+    );
+  });
+
+  test('with two neighbouring characters swapped is refused', () => {
+    fc.assert(
+      fc.property(position, (at) => {
+        const cursor = encodeCursor(at);
+        const swapped = Array.from(cursor.slice(1)).map(
+          (each, index) => cursor.slice(0, index) + each + cursor[index] + cursor.slice(index + 2),
+        );
+        expect(accepted(swapped.filter((text) => text !== cursor))).toEqual([]);
+      }),
+    );
+  });
+
+  test('cut short or added to is refused', () => {
+    fc.assert(
+      fc.property(position, fc.string({ minLength: 1 }), (at, more) => {
+        const cursor = encodeCursor(at);
+        const cut = Array.from(cursor).flatMap((_, length) => [
+          cursor.slice(0, length),
+          cursor.slice(length + 1),
+        ]);
+        expect(accepted([...cut, cursor + more, more + cursor, `${cursor}=`, `${cursor}\n`])).toEqual([]);
+      }),
+    );
+  });
+
+  test('of another version is refused', () => {
+    const versions = Array.from({ length: 256 }, (_, version) => version).filter((version) => version !== 1);
+    expect(accepted(versions.map((version) => forged({ version })))).toEqual([]);
+    expect(accepted([forged({ version: 1 })])).toHaveLength(1);
+  });
+
+  test('of a filter that nobody knows is refused', () => {
+    const filters = Array.from({ length: 256 }, (_, filter) => filter).slice(petStatuses.length + 1);
+    expect(accepted(filters.map((filter) => forged({ filter })))).toEqual([]);
+  });
+
+  test('is never made of any other string, and none makes the reader throw', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string({ unit: 'binary' }),
+          fc.string({ unit: fc.constantFrom(...Array.from(base64url)), minLength: 19, maxLength: 19 }),
+          fc
+            .uint8Array({ minLength: 14, maxLength: 14 })
+            .map((bytes) => Buffer.from(bytes).toString('base64url')),
+        ),
+        (text) => {
+          expect(accepted([text])).toEqual([]);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});
+
+/** A cursor with the right checksum over a wrong header. */
+function forged({ version = 1, filter = 0 }: { version?: number; filter?: number }): string {
+  const bytes = Buffer.from(encodeCursor({ status: undefined, before: 1n }), 'base64url');
+  bytes.writeUInt8(version, 0);
+  bytes.writeUInt8(filter, 1);
+  bytes.writeUInt32BE(crc32(bytes.subarray(0, -4)), bytes.length - 4);
+  return bytes.toString('base64url');
+}

@@ -1,0 +1,93 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import * as z from 'zod/mini';
+import { int64, int64Max, int64Min, parseInt64 } from '../../../functions/pets/int64.ts';
+import * as arbitrary from '../../support/arbitraries.ts';
+
+const faultsOf = (value: unknown) => z.safeParse(int64, value).error?.issues.map(({ message }) => message);
+
+test('the range of an int64 is that of 64 bits in two’s complement', () => {
+  expect(int64Min).toBe(-9223372036854775808n);
+  expect(int64Max).toBe(9223372036854775807n);
+});
+
+describe('an int64 as text', () => {
+  test('every int64 is read from its digits exactly', () => {
+    fc.assert(
+      fc.property(arbitrary.int64, (value) => {
+        expect(parseInt64(String(value))).toBe(value);
+      }),
+    );
+  });
+
+  test('whatever is not the one canonical spelling of an int64 is none', () => {
+    fc.assert(
+      fc.property(arbitrary.numberLike, (text) => {
+        expect(parseInt64(text)).toBe(canonicalInt64(text));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['a plus sign', '+1'],
+    ['a leading zero', '01'],
+    ['minus zero', '-0'],
+    ['a lone minus', '-'],
+    ['a fraction', '1.0'],
+    ['an exponent', '1e3'],
+    ['a hexadecimal number', '0x10'],
+    ['a separator', '1_000'],
+    ['a space before', ' 1'],
+    ['a line feed after', '1\n'],
+    ['digits of another script', '٣'],
+    ['one above the range', '9223372036854775808'],
+    ['one below the range', '-9223372036854775809'],
+    ['thousands of digits', '9'.repeat(5000)],
+  ])('%s is none', (_what, text) => {
+    expect(parseInt64(text)).toBeUndefined();
+  });
+});
+
+describe('an int64 as input', () => {
+  test('every int64 is accepted', () => {
+    fc.assert(
+      fc.property(arbitrary.int64, (value) => {
+        expect(z.parse(int64, value)).toBe(value);
+      }),
+    );
+  });
+
+  test.each([int64Max + 1n, int64Min - 1n, 10n ** 40n])('%s lies outside the range', (value) => {
+    expect(faultsOf(value)).toEqual(['must be between -9223372036854775808 and 9223372036854775807']);
+  });
+
+  test('what is missing is required', () => {
+    expect(faultsOf(undefined)).toEqual(['is required']);
+  });
+
+  test.each([
+    ['a fraction', 1.5],
+    ['a number beyond exactness', 1e300],
+    ['text', '7'],
+    ['null', null],
+    ['a boolean', true],
+    ['a list', [7n]],
+    ['an object', {}],
+  ])('%s is no whole number', (_what, value) => {
+    expect(faultsOf(value)).toEqual([
+      'must be a whole number, written as a JSON number without fraction or exponent',
+    ]);
+  });
+});
+
+/** By way of BigInt, which reads more spellings than one but writes just the canonical one. */
+function canonicalInt64(text: string): bigint | undefined {
+  try {
+    const value = BigInt(text);
+    return String(value) === text && BigInt.asIntN(64, value) === value ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

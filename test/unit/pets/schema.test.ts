@@ -1,0 +1,163 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import * as z from 'zod/mini';
+import { newPet, petStatuses, storedPet } from '../../../functions/pets/schema.ts';
+import * as arbitrary from '../../support/arbitraries.ts';
+
+const complete = { name: 'Rex', categoryId: 7n, status: 'sold' };
+
+/** Each fault as `field: message`. */
+function faultsOf(input: unknown): string[] {
+  const { error } = z.safeParse(newPet, input);
+  return error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
+}
+
+const faultsOfName = (name: unknown) => faultsOf({ ...complete, name });
+
+/** A field that is right, or wrong in one of these ways. */
+function field(...wrong: unknown[]) {
+  return fc.record({ valid: fc.boolean(), wrong: fc.constantFrom(...wrong) });
+}
+
+test('the statuses are available, pending and sold', () => {
+  expect(petStatuses).toEqual(['available', 'pending', 'sold']);
+});
+
+describe('a new animal', () => {
+  test('comes through as it was sent', () => {
+    fc.assert(
+      fc.property(arbitrary.petName, arbitrary.int64, arbitrary.petStatus, (name, categoryId, status) => {
+        expect(z.parse(newPet, { name, categoryId, status })).toEqual({ name, categoryId, status });
+      }),
+    );
+  });
+
+  test('without a status is available', () => {
+    expect(z.parse(newPet, { name: 'Rex', categoryId: 7n })).toEqual({
+      name: 'Rex',
+      categoryId: 7n,
+      status: 'available',
+    });
+  });
+
+  test('loses the fields that nobody knows, its id among them', () => {
+    expect(z.parse(newPet, { ...complete, id: 1n, owner: 'me', constructor: 1, toString: null })).toEqual(
+      complete,
+    );
+    const smuggled: unknown = JSON.parse('{"name":"Rex","status":"sold","__proto__":{"categoryId":1}}');
+    expect(faultsOf(smuggled)).toEqual(['categoryId: is required']);
+  });
+
+  test('has every one of its faults named, and nothing else', () => {
+    const absent = Symbol('absent');
+    fc.assert(
+      fc.property(
+        field('', ' \t\n', 7n, null, {}, [], true, absent, 'x'.repeat(256), '\ud800'),
+        field('7', 1.5, null, {}, [], false, absent, 2n ** 63n, -(2n ** 63n) - 1n),
+        field('', 'Available', 'adopted', 7n, null, {}, [], ['sold']),
+        (name, categoryId, status) => {
+          const fields = { name, categoryId, status };
+          const input = Object.fromEntries(
+            Object.entries(fields)
+              .map(([key, { valid, wrong }]) => [key, valid ? complete[key as keyof typeof complete] : wrong])
+              .filter(([, value]) => value !== absent),
+          );
+          const faulty = Object.entries(fields)
+            .filter(([, { valid }]) => !valid)
+            .map(([key]) => key);
+          expect(faultsOf(input).map((fault) => fault.split(':')[0])).toEqual(faulty);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test.each([
+    ['nothing', undefined],
+    ['null', null],
+    ['a whole number', 7n],
+    ['a fraction', 1.5],
+    ['text', 'Rex'],
+    ['a boolean', true],
+    ['an empty list', []],
+    ['a list of animals', [complete]],
+  ])('is not %s', (_what, input) => {
+    expect(faultsOf(input)).toEqual([': must be a JSON object']);
+  });
+});
+
+describe('a name', () => {
+  test.each([
+    ['a letter', 'x'],
+    ['255 letters', 'x'.repeat(255)],
+    ['255 characters of two UTF-16 units each', '🐈'.repeat(255)],
+    ['white space around a letter', ' x '],
+    ['a NUL', '\0'],
+  ])('may be %s', (_what, name) => {
+    expect(z.parse(newPet, { ...complete, name }).name).toBe(name);
+  });
+
+  test('may not be missing', () => {
+    expect(faultsOf({ categoryId: 7n })).toEqual(['name: is required']);
+  });
+
+  test.each([
+    ['null', null],
+    ['a number', 7n],
+    ['a boolean', true],
+    ['an object', {}],
+    ['a list', ['x']],
+  ])('may not be %s', (_what, name) => {
+    expect(faultsOfName(name)).toEqual(['name: must be a string']);
+  });
+
+  test.each(['', ' ', '\t\r\n', '\u00a0\u2003\u3000\ufeff'])('may not be only white space: %j', (name) => {
+    expect(faultsOfName(name)).toEqual(['name: must not be empty or only white space']);
+  });
+
+  test.each(['x', '🐈'])('may not be longer than 255 characters such as %s', (character) => {
+    const name = character.repeat(256);
+    expect(faultsOfName(name)).toEqual(['name: must be at most 255 characters long']);
+  });
+
+  test.each(['\ud83d', 'a\udc08b'])('may not hold half a character: %j', (name) => {
+    expect(faultsOfName(name)).toEqual(['name: must be well-formed Unicode']);
+  });
+
+  test('with two faults has both named', () => {
+    expect(faultsOfName(' '.repeat(256))).toEqual([
+      'name: must not be empty or only white space',
+      'name: must be at most 255 characters long',
+    ]);
+  });
+});
+
+describe('a stored animal', () => {
+  test('is read with every digit of its numbers', () => {
+    fc.assert(
+      fc.property(arbitrary.int64, arbitrary.int64, (id, categoryId) => {
+        const item = { id: String(id), categoryId: String(categoryId), name: 'Rex', status: 'sold' };
+        expect(z.parse(storedPet, item)).toEqual({ id, categoryId, name: 'Rex', status: 'sold' });
+      }),
+    );
+  });
+
+  test('stays readable when a name would no longer be accepted', () => {
+    const item = { id: '1', categoryId: '2', name: '', status: 'sold' };
+    expect(z.parse(storedPet, item)).toMatchObject({ name: '' });
+  });
+
+  test.each([
+    ['an id with a fraction', { id: '1.5' }],
+    ['a categoryId out of range', { categoryId: '9223372036854775808' }],
+    ['a categoryId that is text', { categoryId: 'seven' }],
+    ['no categoryId', { categoryId: undefined }],
+    ['a name that is a number', { name: 7 }],
+    ['no name', { name: undefined }],
+    ['a status of no meaning', { status: 'adopted' }],
+    ['no status', { status: undefined }],
+  ])('is none with %s', (_what, damage) => {
+    const item = { id: '1', categoryId: '2', name: 'Rex', status: 'sold', ...damage };
+    expect(z.safeParse(storedPet, item).success).toBe(false);
+  });
+});
