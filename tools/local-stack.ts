@@ -3,6 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { startDynamoDbLocal } from '../local/dynamodb.ts';
+import { isPortFree } from '../local/ports.ts';
 import { type LocalService, startLocalService } from '../local/service.ts';
 
 const projectDirectory = dirname(import.meta.dirname);
@@ -12,9 +14,10 @@ export const localStage = 'local';
 export const localStackName = `AnimalStore-${localStage}`;
 
 export interface LocalStackOptions {
+  /** Port on 127.0.0.1; any free one when absent or 0. */
   readonly port?: number;
+  /** Where tables and keys are kept between runs; in memory when absent. */
   readonly dataDirectory?: string | undefined;
-  readonly dynamodbEndpoint?: string;
   readonly onProgress?: (message: string) => void;
   readonly onLog?: (functionId: string, line: string) => void;
 }
@@ -22,32 +25,43 @@ export interface LocalStackOptions {
 /**
  * Synthesizes the stack of the local stage and serves it: the same template and bundles that `cdk deploy`
  * would ship.
+ *
+ * @throws Error that says what to do: the port is taken, Java is missing or too old, the app does not synthesize
  */
 export async function startLocalStack(options: LocalStackOptions = {}): Promise<LocalService> {
-  const { onProgress = () => {}, onLog, port, dataDirectory, dynamodbEndpoint } = options;
+  const { onProgress = () => {}, onLog, port = 0, dataDirectory } = options;
+  if (port !== 0 && !(await isPortFree(port))) {
+    throw new Error(`Port ${port} is taken. End what listens there, or choose another with --port.`);
+  }
   const assemblyDirectory = await mkdtemp(join(tmpdir(), 'animal-store-'));
-  const removeAssembly = () => rm(assemblyDirectory, { recursive: true, force: true });
+  const cleanUp: (() => Promise<unknown>)[] = [() => rm(assemblyDirectory, { recursive: true, force: true })];
+  const stop = async (): Promise<void> => {
+    for (const step of cleanUp.splice(0).toReversed()) await step();
+  };
   try {
-    onProgress('Synthesizing the stack and bundling the functions');
-    await synthesize(assemblyDirectory);
+    onProgress('Starting DynamoDB Local, synthesizing the stack and bundling the functions');
+    const [dynamodb] = await Promise.all([
+      startDynamoDbLocal(
+        dataDirectory === undefined ? {} : { dataDirectory: join(dataDirectory, 'dynamodb') },
+      ).then((started) => {
+        cleanUp.push(() => started.stop());
+        return started;
+      }),
+      synthesize(assemblyDirectory),
+    ]);
     const service = await startLocalService({
       assemblyDirectory,
       stackName: localStackName,
+      port,
+      dynamodbEndpoint: dynamodb.endpoint,
       onProgress,
       ...(onLog && { onLog }),
-      ...(port !== undefined && { port }),
       ...(dataDirectory !== undefined && { dataDirectory }),
-      ...(dynamodbEndpoint !== undefined && { dynamodbEndpoint }),
     });
-    return {
-      ...service,
-      stop: async () => {
-        await service.stop();
-        await removeAssembly();
-      },
-    };
+    cleanUp.push(() => service.stop());
+    return { ...service, stop };
   } catch (error) {
-    await removeAssembly();
+    await stop();
     throw error;
   }
 }
