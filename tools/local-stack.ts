@@ -40,15 +40,15 @@ export async function startLocalStack(options: LocalStackOptions = {}): Promise<
   };
   try {
     onProgress('Starting DynamoDB Local, synthesizing the stack and bundling the functions');
-    const [dynamodb] = await Promise.all([
-      startDynamoDbLocal(
-        dataDirectory === undefined ? {} : { dataDirectory: join(dataDirectory, 'dynamodb') },
-      ).then((started) => {
-        cleanUp.push(() => started.stop());
-        return started;
-      }),
-      synthesize(assemblyDirectory),
-    ]);
+    const starting = startDynamoDbLocal(
+      dataDirectory === undefined ? {} : { dataDirectory: join(dataDirectory, 'dynamodb') },
+    );
+    // Both are waited for, whichever fails: what is still starting cannot be cleaned up.
+    const synthesizing = synthesize(assemblyDirectory);
+    await Promise.allSettled([starting, synthesizing]);
+    const dynamodb = await starting;
+    cleanUp.push(() => dynamodb.stop());
+    await synthesizing;
     const service = await startLocalService({
       assemblyDirectory,
       stackName: localStackName,

@@ -1,0 +1,117 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { Client } from '../../tools/smoke/client.ts';
+import { expectPets, rateOf } from '../../tools/smoke/expectations.ts';
+import { isLocal } from './support.ts';
+
+/** Starts `npm start` as a person would, and gathers what it prints. */
+function start(args: readonly string[], env: NodeJS.ProcessEnv = process.env) {
+  const child = spawn(process.execPath, ['tools/start.ts', ...args], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  const gather = (chunk: Buffer) => (output += chunk.toString());
+  child.stdout.on('data', gather);
+  child.stderr.on('data', gather);
+  const ended = new Promise<number | null>((resolve) => child.on('exit', resolve));
+  return { child, ended, output: () => output };
+}
+
+async function untilReady(run: ReturnType<typeof start>): Promise<string> {
+  for (;;) {
+    const url = /^ready (http:\S+)$/m.exec(run.output())?.[1];
+    if (url !== undefined) return url;
+    if (run.child.exitCode !== null) throw new Error(`It ended: ${run.output()}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** The processes that descend from one, by asking the system. */
+async function descendants(child: ChildProcess): Promise<number[]> {
+  const { stdout } = await promisify(execFile)('ps', ['-eo', 'pid=,ppid=']);
+  const parents = stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number));
+  const below = (pid: number): number[] =>
+    parents.flatMap(([each, parent]) => (parent === pid ? [each!, ...below(each!)] : []));
+  return below(child.pid!);
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe.runIf(isLocal)('npm start', () => {
+  it('says when it is ready, seeds animals and keys, keeps them with --data, and Ctrl-C ends all it started', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'start-test-'));
+    const keysFile = join(directory, 'keys.json');
+    const args = [
+      '--port',
+      '0',
+      '--animals',
+      '3',
+      '--keys-file',
+      keysFile,
+      '--data',
+      join(directory, 'data'),
+    ];
+    try {
+      const names: string[] = [];
+      for (let round = 1; round <= 2; round += 1) {
+        const run = start(args);
+        const url = await untilReady(run);
+        const keys: Record<string, string> = JSON.parse(await readFile(keysFile, 'utf8'));
+        expect(Object.keys(keys)).toEqual(['free', 'pro', 'business', 'enterprise']);
+        expect((await stat(keysFile)).mode & 0o077, 'others cannot read the keys').toBe(0);
+        for (const key of Object.values(keys)) expect(run.output()).toContain(key);
+
+        const client = new Client(url, keys['enterprise']!);
+        const reply = await client.send({ path: '/pets' });
+        expect(expectPets(reply)).toHaveLength(3);
+        expect(rateOf(reply).limit).toBe(60_000);
+        names.push(reply.text);
+
+        const started = await descendants(run.child);
+        expect(started.length).toBeGreaterThan(0);
+        run.child.kill('SIGINT');
+        expect(await run.ended).toBe(0);
+        await expect.poll(() => started.filter(isRunning), { timeout: 10_000 }).toEqual([]);
+      }
+      expect(names[1], 'the second run shows the animals of the first').toBe(names[0]);
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+
+  it('a taken port, a missing Java and a wrong option are one clear line each', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as AddressInfo;
+    const taken = start(['--port', String(port)]);
+    expect(await taken.ended).toBe(1);
+    server.close();
+    expect(taken.output().trim()).toMatch(new RegExp(`Port ${port} is taken\\..*--port`));
+
+    const javaless = start(['--port', '0'], { ...process.env, PATH: '/nonexistent' });
+    expect(await javaless.ended).toBe(1);
+    expect(javaless.output()).toContain('Java was not found.');
+    expect(javaless.output()).not.toMatch(/\n\s+at /);
+
+    const wrong = start(['--port', 'http']);
+    expect(await wrong.ended).toBe(1);
+    expect(wrong.output()).toContain('It must be a whole number from 0 to 65535.');
+  });
+});
