@@ -123,7 +123,7 @@ function suspendIfDue(usage: Usage, now: number): Usage {
 
 /** What the client is told after a step that left the key with this usage. */
 export function verdictOf(step: Step, usage: Usage, limits: Limits, now: number): Verdict {
-  const standing = standingOf(usage, limits);
+  const standing = standingOf(movedOn(usage, now), limits);
   if (usage.suspendedUntil > now) {
     const minute = { ...standing.minute, remaining: 0, reset: usage.suspendedUntil };
     return { kind: 'suspended', standing: { ...standing, minute }, retryAfter: usage.suspendedUntil - now };
@@ -137,12 +137,22 @@ export function verdictOf(step: Step, usage: Usage, limits: Limits, now: number)
 
 /** Where a key stands when nothing of the present windows is used. */
 export function freshStanding(limits: Limits, now: number): Standing {
-  return standingOf({ ...unused, ...windowsAt(now) }, limits);
+  return standingOf(movedOn(unused, now), limits);
 }
 
 /** The window that will stop the client first: fewest requests remaining, the minute on a tie. */
 export function tightest({ minute, day }: Standing): WindowStanding {
   return day.remaining < minute.remaining ? day : minute;
+}
+
+/** The usage with windows that have passed started again: while a key is suspended, nobody stores that. */
+function movedOn(usage: Usage, now: number): Usage {
+  const { minute, day } = windowsAt(now);
+  return {
+    ...usage,
+    ...(minute > usage.minute && { minute, minuteCount: 0 }),
+    ...(day > usage.day && { day, dayCount: 0 }),
+  };
 }
 
 function standingOf(usage: Usage, limits: Limits): Standing {

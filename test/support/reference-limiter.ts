@@ -1,0 +1,96 @@
+/**
+ * What the rate limiter has to do, in the plainest words: two fixed windows whose counts are kept for ever,
+ * and a suspension. It shares no code with the service and takes its numbers from the contract alone.
+ */
+export interface Limits {
+  readonly perMinute: number;
+  readonly perDay: number;
+}
+
+export interface Window {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Unix seconds. */
+  readonly reset: number;
+}
+
+export interface Expectation {
+  readonly kind: 'admitted' | 'rejected' | 'suspended';
+  readonly minute: Window;
+  readonly day: Window;
+  /** Seconds. */
+  readonly retryAfter: number | undefined;
+}
+
+const rejectionsThatSuspend = 100;
+const suspensionSeconds = 600;
+
+export class ReferenceLimiter {
+  readonly #admittedInMinute = new Map<number, number>();
+  readonly #admittedOnDay = new Map<number, number>();
+  readonly #rejectedInMinute = new Map<number, number>();
+  /** Number of the latest minute and day seen. A clock that lags is taken to be in those. */
+  #minute = 0;
+  #day = 0;
+  #suspendedUntil = 0;
+
+  /** @param now whole Unix seconds by the clock of whoever serves the request */
+  request({ perMinute, perDay }: Limits, now: number): Expectation {
+    const minute = Math.max(this.#minute, Math.floor(now / 60));
+    const day = Math.max(this.#day, Math.floor(now / 86_400));
+    const standing = () => ({
+      minute: {
+        limit: perMinute,
+        remaining: Math.max(0, perMinute - countOf(this.#admittedInMinute, minute)),
+        reset: (minute + 1) * 60,
+      },
+      day: {
+        limit: perDay,
+        remaining: Math.max(0, perDay - countOf(this.#admittedOnDay, day)),
+        reset: (day + 1) * 86_400,
+      },
+    });
+    const suspended = (): Expectation => ({
+      kind: 'suspended',
+      minute: { limit: perMinute, remaining: 0, reset: this.#suspendedUntil },
+      day: standing().day,
+      retryAfter: this.#suspendedUntil - now,
+    });
+
+    if (now < this.#suspendedUntil) return suspended();
+    this.#minute = minute;
+    this.#day = day;
+    const before = standing();
+    if (before.minute.remaining > 0 && before.day.remaining > 0) {
+      increment(this.#admittedInMinute, minute);
+      increment(this.#admittedOnDay, day);
+      return { kind: 'admitted', ...standing(), retryAfter: undefined };
+    }
+    increment(this.#rejectedInMinute, minute);
+    if (countOf(this.#rejectedInMinute, minute) >= rejectionsThatSuspend) {
+      this.#suspendedUntil = now + suspensionSeconds;
+      return suspended();
+    }
+    const minuteOver = before.minute.remaining === 0 ? before.minute.reset : now;
+    const dayOver = before.day.remaining === 0 ? before.day.reset : now;
+    return { kind: 'rejected', ...before, retryAfter: Math.max(1, minuteOver - now, dayOver - now) };
+  }
+}
+
+/** The three headers of the interface: of the window with the fewest requests remaining, the minute on a tie. */
+export function headersOf({ minute, day }: Expectation): Readonly<Record<string, string>> {
+  const { limit, remaining, reset } = minute.remaining <= day.remaining ? minute : day;
+  return {
+    'X-RateLimit-Limit': String(limit),
+    'X-RateLimit-Remaining': String(remaining),
+    'X-RateLimit-Reset': String(reset),
+  };
+}
+
+function countOf(counts: ReadonlyMap<number, number>, key: number): number {
+  return counts.get(key) ?? 0;
+}
+
+function increment(counts: Map<number, number>, key: number): void {
+  counts.set(key, countOf(counts, key) + 1);
+}

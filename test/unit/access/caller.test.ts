@@ -1,0 +1,105 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import * as z from 'zod/mini';
+import { caller, toCallerContext } from '../../../functions/access/caller.ts';
+import type { Grant } from '../../../functions/access/key-records.ts';
+import { planNames } from '../../../functions/access/plans.ts';
+
+const grant: fc.Arbitrary<Grant> = fc.record({
+  keyHash: fc.stringMatching(/^[0-9a-f]{64}$/),
+  keyId: fc.string({ minLength: 1 }),
+  plan: fc.constantFrom(...planNames),
+  limits: fc.record({
+    perMinute: fc.integer({ min: 1, max: 60_000 }),
+    perDay: fc.integer({ min: 1, max: 86_400_000 }),
+  }),
+  expiresAt: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 2 ** 40 })),
+});
+const moment = fc.integer({ min: 0, max: 2 ** 40 });
+const cacheSeconds = fc.integer({ min: 0, max: 3600 });
+
+describe('the context of the authorizer', () => {
+  test('holds strings and numbers only, since API Gateway knows nothing else', () => {
+    fc.assert(
+      fc.property(grant, moment, cacheSeconds, (each, now, cache) => {
+        const context = toCallerContext(each, now, cache);
+        expect(Object.keys(context).toSorted()).toEqual(
+          [
+            'dayReset',
+            'expiresAt',
+            'keyHash',
+            'keyId',
+            'perDay',
+            'perMinute',
+            'plan',
+            'throttleReset',
+          ].toSorted(),
+        );
+        const other = Object.values(context).filter((value) => !['string', 'number'].includes(typeof value));
+        expect(other).toEqual([]);
+      }),
+    );
+  });
+
+  test('tells the functions, by way of strings, exactly what was granted', () => {
+    fc.assert(
+      fc.property(grant, moment, cacheSeconds, (each, now, cache) => {
+        const context = Object.entries(toCallerContext(each, now, cache)).map(([name, value]) => [
+          name,
+          String(value),
+        ]);
+        const received: unknown = {
+          principalId: 'x',
+          integrationLatency: 12,
+          ...Object.fromEntries(context),
+        };
+        expect(z.parse(caller, received)).toEqual(each);
+      }),
+    );
+  });
+
+  test('has a throttle reset at the start of a minute that lies ahead for as long as the answer is cached', () => {
+    fc.assert(
+      fc.property(grant, moment, cacheSeconds, (each, now, cache) => {
+        const reset = Number(toCallerContext(each, now, cache)['throttleReset']);
+        expect(reset % 60).toBe(0);
+        expect(reset).toBeGreaterThan(now + cache);
+        expect(reset).toBeLessThanOrEqual(now + cache + 60);
+      }),
+    );
+  });
+
+  test('has a day reset at the next midnight UTC', () => {
+    fc.assert(
+      fc.property(grant, moment, cacheSeconds, (each, now, cache) => {
+        const reset = Number(toCallerContext(each, now, cache)['dayReset']);
+        const midnight = new Date(now * 1000);
+        midnight.setUTCHours(24, 0, 0, 0);
+        expect(reset).toBe(midnight.getTime() / 1000);
+      }),
+    );
+  });
+});
+
+describe('a caller', () => {
+  const received = {
+    keyHash: 'a',
+    keyId: 'b',
+    plan: 'free',
+    perMinute: '60',
+    perDay: '1000',
+    expiresAt: '0',
+  };
+
+  test.each([
+    ['no key hash', { keyHash: undefined }],
+    ['no key id', { keyId: undefined }],
+    ['an unknown plan', { plan: 'gold' }],
+    ['a limit that is no number', { perMinute: 'many' }],
+    ['an empty limit', { perDay: '' }],
+    ['a negative limit', { perDay: '-1' }],
+    ['no expiry', { expiresAt: undefined }],
+  ])('with %s did not come by way of the authorizer', (_what, damage) => {
+    expect(z.safeParse(caller, { ...received, ...damage }).success).toBe(false);
+  });
+});

@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { hashOfKey, keyOfHeader, newKey, stageOfKey } from '../../../functions/access/keys.ts';
+
+const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const printable = Array.from({ length: 95 }, (_, index) => String.fromCodePoint(32 + index));
+
+const stage = fc.stringMatching(/^[a-z][a-z0-9]{0,11}$/);
+const key = stage.map((each) => newKey(each));
+
+/** Those that pass for a key although they must not. */
+function accepted(texts: readonly string[]): string[] {
+  return texts.filter((text) => stageOfKey(text) !== undefined);
+}
+
+describe('a key', () => {
+  test('names its stage, is random, and ends in a checksum', () => {
+    fc.assert(
+      fc.property(stage, (name) => {
+        const made = newKey(name);
+        expect(made).toMatch(new RegExp(`^as_${name}_[${base62}]{36}$`));
+        expect(stageOfKey(made)).toBe(name);
+      }),
+    );
+  });
+
+  test('given out once is understood for ever', () => {
+    // CRC-32 of all that stands before, in base 62, worked out by other means.
+    expect(newKey('prod', () => 0)).toBe('as_prod_0000000000000000000000000000001vCkeY');
+    expect(newKey('local', () => 61)).toBe('as_local_zzzzzzzzzzzzzzzzzzzzzzzzzzzzzz0njig8');
+  });
+
+  test('draws each of its 30 characters from the whole alphabet', () => {
+    const drawn: number[] = [];
+    newKey('prod', (below) => {
+      drawn.push(below);
+      return 0;
+    });
+    expect(drawn).toEqual(Array.from({ length: 30 }, () => 62));
+    const made = Array.from(base62, (_, index) => newKey('prod', () => index));
+    expect(made.map((each) => each[8]).join('')).toBe(base62);
+  });
+
+  test('is never drawn twice', () => {
+    expect(new Set(Array.from({ length: 1_000 }, () => newKey('prod'))).size).toBe(1_000);
+  });
+
+  test('with any one character mistyped is none', () => {
+    fc.assert(
+      fc.property(key, (made) => {
+        const mistyped = Array.from(made).flatMap((each, index) =>
+          printable
+            .filter((character) => character !== each)
+            .map((character) => made.slice(0, index) + character + made.slice(index + 1)),
+        );
+        expect(accepted(mistyped)).toEqual([]);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('with two neighbouring characters swapped is none', () => {
+    fc.assert(
+      fc.property(key, (made) => {
+        const swapped = Array.from(made.slice(1)).map(
+          (each, index) => made.slice(0, index) + each + made[index] + made.slice(index + 2),
+        );
+        expect(accepted(swapped.filter((text) => text !== made))).toEqual([]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('cut short, added to or surrounded is none', () => {
+    fc.assert(
+      fc.property(key, (made) => {
+        const cut = Array.from(made).flatMap((_, length) => [made.slice(0, length), made.slice(length + 1)]);
+        expect(accepted([...cut, `${made}0`, `0${made}`, ` ${made}`, `${made} `, `${made}\n`])).toEqual([]);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test.each(['Prod', '1prod', '', 'pro-d', 'pro_d', 'prød'])(
+    'of a stage that cannot be, %j, is none even with its checksum right',
+    (name) => {
+      expect(accepted([newKey(name)])).toEqual([]);
+    },
+  );
+
+  test('is never made of any other string', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^as_[a-z][a-z0-9]{0,9}_[0-9A-Za-z]{36}$/)),
+        (text) => {
+          expect(accepted([text])).toEqual([]);
+        },
+      ),
+    );
+  });
+
+  test('is known by its SHA-256 in lower-case hexadecimal', () => {
+    expect(hashOfKey('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+    fc.assert(
+      fc.property(key, (made) => {
+        expect(hashOfKey(made)).toBe(createHash('sha256').update(made, 'utf8').digest('hex'));
+        // What API Gateway takes as the value of a key and as usageIdentifierKey.
+        expect(hashOfKey(made)).toMatch(/^[0-9a-zA-Z]{20,128}$/);
+      }),
+    );
+  });
+});
+
+describe('an Authorization header', () => {
+  test.each(['Bearer as_x', 'bearer as_x', 'BEARER as_x', 'Bearer    as_x'])('%j bears a key', (header) => {
+    expect(keyOfHeader(header)).toBe('as_x');
+  });
+
+  test.each([
+    '',
+    'Bearer',
+    'Bearer ',
+    'as_x',
+    'Basic as_x',
+    'Bearer\tas_x',
+    'Bearer as_x as_y',
+    'Bearer as_x ',
+    ' Bearer as_x',
+    'Bearer as_x\n',
+    'Bearer: as_x',
+    'Bearer as_x, Bearer as_y',
+  ])('%j bears none', (header) => {
+    expect(keyOfHeader(header)).toBeUndefined();
+  });
+});

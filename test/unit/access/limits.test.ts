@@ -1,0 +1,279 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  apply,
+  decide,
+  freshStanding,
+  unused,
+  type Usage,
+  type Verdict,
+  verdictOf,
+} from '../../../functions/access/limits.ts';
+import { fixedPlans, type Limits } from '../../../functions/access/plans.ts';
+import { rateHeaders } from '../../../functions/http/rate-headers.ts';
+import { headersOf, ReferenceLimiter } from '../../support/reference-limiter.ts';
+
+/** 12 seconds before a midnight, so that both windows turn early in every simulation. */
+const evening = Date.parse('2026-03-31T23:59:48Z') / 1000;
+
+/** The service's decisions, one request after the other on one stored usage. */
+class Limiter {
+  #usage: Usage = unused;
+
+  request(limits: Limits, now: number): Verdict {
+    const step = decide(this.#usage, limits, now);
+    this.#usage = apply(this.#usage, step, now);
+    return verdictOf(step, this.#usage, limits, now);
+  }
+}
+
+/** Sends `count` requests in the same second and gives the last answer. */
+function burst(limiter: Limiter, count: number, limits: Limits, now: number): Verdict {
+  return Array.from({ length: count }, () => limiter.request(limits, now)).at(-1)!;
+}
+
+describe('random traffic over simulated time', () => {
+  const limits = fc.record({
+    perMinute: fc.integer({ min: 1, max: 7 }),
+    perDay: fc.integer({ min: 1, max: 40 }),
+  });
+  const volley = fc.record({
+    wait: fc.oneof(
+      fc.constant(0),
+      fc.integer({ min: 1, max: 90 }),
+      fc.constantFrom(599, 600, 601),
+      fc.integer({ min: 3_600, max: 200_000 }),
+    ),
+    /** Seconds by which the clock of the function lags behind. */
+    lag: fc.oneof(fc.constant(0), fc.constant(0), fc.integer({ min: 1, max: 150 }), fc.constant(90_000)),
+    requests: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 90, max: 130 })),
+    newLimits: fc.option(limits, { nil: undefined, freq: 8 }),
+  });
+
+  test('is admitted, rejected and suspended as two plain fixed windows say, with the headers they say', () => {
+    const seen = new Set<string>();
+    fc.assert(
+      fc.property(limits, fc.array(volley, { minLength: 1, maxLength: 12 }), (atFirst, volleys) => {
+        const limiter = new Limiter();
+        const reference = new ReferenceLimiter();
+        let time = evening;
+        let inForce = atFirst;
+        for (const { wait, lag, requests, newLimits } of volleys) {
+          time += wait;
+          inForce = newLimits ?? inForce;
+          for (let request = 0; request < requests; request += 1) {
+            const now = time - lag;
+            const verdict = limiter.request(inForce, now);
+            const expected = reference.request(inForce, now);
+            const { minute, day } = verdict.standing;
+            expect({
+              kind: verdict.kind,
+              minute: { limit: minute.limit, remaining: minute.remaining, reset: minute.reset },
+              day: { limit: day.limit, remaining: day.remaining, reset: day.reset },
+              retryAfter: verdict.kind === 'admitted' ? undefined : verdict.retryAfter,
+            }).toEqual(expected);
+            expect(rateHeaders(verdict.standing, now)).toMatchObject(headersOf(expected));
+            seen.add(verdict.kind);
+          }
+        }
+      }),
+      { numRuns: 150 },
+    );
+    // The traffic must have been rough enough to prove anything.
+    expect(seen).toEqual(new Set(['admitted', 'rejected', 'suspended']));
+  });
+
+  test('never admits more than the limit in any minute or day', () => {
+    fc.assert(
+      fc.property(limits, fc.array(volley, { minLength: 1, maxLength: 12 }), (inForce, volleys) => {
+        const limiter = new Limiter();
+        const admitted = new Map<string, number>();
+        let time = evening;
+        for (const { wait, requests } of volleys) {
+          time += wait;
+          for (let request = 0; request < requests; request += 1) {
+            if (limiter.request(inForce, time).kind !== 'admitted') continue;
+            for (const window of [`minute ${Math.floor(time / 60)}`, `day ${Math.floor(time / 86_400)}`]) {
+              admitted.set(window, (admitted.get(window) ?? 0) + 1);
+            }
+          }
+        }
+        const most = (unit: string) =>
+          Math.max(...[...admitted].filter(([window]) => window.startsWith(unit)).map(([, count]) => count));
+        expect(most('minute')).toBeLessThanOrEqual(inForce.perMinute);
+        expect(most('day')).toBeLessThanOrEqual(inForce.perDay);
+      }),
+    );
+  });
+});
+
+describe('a key of the Free plan', () => {
+  const { free } = fixedPlans;
+
+  test('may send 60 requests in a minute, and the next waits for the minute to end', () => {
+    const limiter = new Limiter();
+    for (let sent = 1; sent <= 60; sent += 1) {
+      const verdict = limiter.request(free, evening);
+      expect(verdict).toMatchObject({ kind: 'admitted', standing: { minute: { remaining: 60 - sent } } });
+    }
+    expect(limiter.request(free, evening)).toMatchObject({ kind: 'rejected', retryAfter: 12 });
+    expect(limiter.request(free, evening + 11)).toMatchObject({ kind: 'rejected', retryAfter: 1 });
+    expect(limiter.request(free, evening + 12)).toMatchObject({
+      kind: 'admitted',
+      standing: { minute: { remaining: 59 } },
+    });
+  });
+
+  test('may send 1,000 requests in a day, and the next waits for midnight UTC', () => {
+    const limiter = new Limiter();
+    const midnight = Date.parse('2026-04-02T00:00:00Z') / 1000;
+    const morning = midnight - 86_400;
+    for (let minute = 0; minute < 16; minute += 1) burst(limiter, 60, free, morning + minute * 60);
+    expect(burst(limiter, 40, free, morning + 16 * 60)).toMatchObject({
+      kind: 'admitted',
+      standing: { day: { limit: 1_000, remaining: 0, reset: midnight } },
+    });
+    for (const now of [morning + 16 * 60, morning + 17 * 60, midnight - 1]) {
+      const verdict = limiter.request(free, now);
+      expect(verdict).toMatchObject({ kind: 'rejected', retryAfter: midnight - now });
+      expect(rateHeaders(verdict.standing, now)).toMatchObject({
+        'X-RateLimit-Limit': '1000',
+        'X-RateLimit-Remaining': '0',
+        'X-RateLimit-Reset': String(midnight),
+      });
+    }
+    expect(limiter.request(free, midnight)).toMatchObject({
+      kind: 'admitted',
+      standing: { minute: { remaining: 59 }, day: { remaining: 999 } },
+    });
+  });
+
+  test('with both windows full waits for the later one', () => {
+    const limiter = new Limiter();
+    const noon = Date.parse('2026-04-01T12:00:00Z') / 1000;
+    expect(burst(limiter, 3, { perMinute: 2, perDay: 2 }, noon)).toMatchObject({
+      kind: 'rejected',
+      retryAfter: 43_200,
+    });
+  });
+
+  test('is suspended for ten minutes by its 100th rejection in a minute, which no request lengthens', () => {
+    const limiter = new Limiter();
+    const start = evening + 12;
+    expect(burst(limiter, 60 + 99, free, start)).toMatchObject({ kind: 'rejected', retryAfter: 60 });
+    expect(limiter.request(free, start + 5)).toMatchObject({
+      kind: 'suspended',
+      retryAfter: 600,
+      standing: { minute: { remaining: 0, reset: start + 605 } },
+    });
+    expect(burst(limiter, 500, free, start + 300)).toMatchObject({ kind: 'suspended', retryAfter: 305 });
+    expect(limiter.request(free, start + 604)).toMatchObject({ kind: 'suspended', retryAfter: 1 });
+    expect(limiter.request(free, start + 605)).toMatchObject({
+      kind: 'admitted',
+      standing: { minute: { remaining: 59 }, day: { remaining: 939 } },
+    });
+  });
+
+  test('is not suspended by 99 rejections in one minute and 99 in the next', () => {
+    const limiter = new Limiter();
+    const start = evening + 12;
+    for (const minute of [0, 1, 2, 3]) {
+      expect(burst(limiter, 60 + 99, free, start + 60 * minute).kind).toBe('rejected');
+    }
+  });
+
+  test('is not suspended by its rejections of a full day while there are fewer than 100 a minute', () => {
+    const limiter = new Limiter();
+    const start = evening + 12;
+    for (const minute of [0, 1, 2, 3]) {
+      const sent = minute === 0 ? 100 : 99;
+      expect(burst(limiter, sent, { perMinute: 5, perDay: 1 }, start + 60 * minute).kind).toBe('rejected');
+    }
+    expect(burst(limiter, 1, { perMinute: 5, perDay: 1 }, start + 180).kind).toBe('suspended');
+  });
+
+  test('suspended over midnight is shown the new day, not the old one', () => {
+    const limiter = new Limiter();
+    burst(limiter, 60 + 100, free, evening);
+    expect(limiter.request(free, evening + 100)).toMatchObject({
+      kind: 'suspended',
+      retryAfter: 500,
+      standing: { day: { remaining: 1_000, reset: evening + 12 + 86_400 } },
+    });
+  });
+});
+
+describe('a client that backs off exponentially from its first 429', () => {
+  test('is never suspended, on any limits and at any pace', () => {
+    fc.assert(
+      fc.property(
+        fc.record({ perMinute: fc.integer({ min: 1, max: 60 }), perDay: fc.integer({ min: 1, max: 200 }) }),
+        fc.integer({ min: 50, max: 2_000 }),
+        fc.integer({ min: 0, max: 2_000 }),
+        (limits, firstDelay, pace) => {
+          const limiter = new Limiter();
+          const kinds = new Set<string>();
+          let delay = firstDelay;
+          let time = evening * 1000;
+          for (let request = 0; request < 600; request += 1) {
+            const verdict = limiter.request(limits, Math.floor(time / 1000));
+            kinds.add(verdict.kind);
+            time += verdict.kind === 'admitted' ? pace : delay;
+            delay = verdict.kind === 'admitted' ? firstDelay : delay * 2;
+          }
+          expect(kinds).not.toContain('suspended');
+        },
+      ),
+    );
+  });
+});
+
+describe('a clock that lags', () => {
+  const limits = { perMinute: 2, perDay: 100 };
+
+  test('never reopens a minute that another has closed', () => {
+    const limiter = new Limiter();
+    const start = evening + 12;
+    burst(limiter, 2, limits, start);
+    expect(burst(limiter, 2, limits, start + 60).kind).toBe('admitted');
+    expect(limiter.request(limits, start + 59)).toMatchObject({ kind: 'rejected', retryAfter: 61 });
+    expect(limiter.request(limits, start + 60)).toMatchObject({ kind: 'rejected', retryAfter: 60 });
+  });
+
+  test('never reopens a day that another has closed', () => {
+    const limiter = new Limiter();
+    const midnight = evening + 12;
+    const oneADay = { perMinute: 10, perDay: 1 };
+    expect(limiter.request(oneADay, midnight).kind).toBe('admitted');
+    expect(limiter.request(oneADay, midnight - 1)).toMatchObject({ kind: 'rejected', retryAfter: 86_401 });
+  });
+});
+
+describe('a plan that is changed within a window', () => {
+  test('counts what was used up already, and never shows fewer than no requests', () => {
+    const limiter = new Limiter();
+    const start = evening + 12;
+    burst(limiter, 50, { perMinute: 60, perDay: 1_000 }, start);
+    expect(limiter.request({ perMinute: 10, perDay: 1_000 }, start)).toMatchObject({
+      kind: 'rejected',
+      standing: { minute: { limit: 10, remaining: 0 } },
+    });
+    expect(limiter.request({ perMinute: 300, perDay: 10_000 }, start)).toMatchObject({
+      kind: 'admitted',
+      standing: { minute: { limit: 300, remaining: 249 }, day: { remaining: 9_949 } },
+    });
+  });
+});
+
+test('a key that nothing is known of stands at its full allowance', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 2 ** 40 }), (now) => {
+      const { minute, day } = freshStanding({ perMinute: 60, perDay: 1_000 }, now);
+      expect([minute.remaining, day.remaining]).toEqual([60, 1_000]);
+      expect([minute.reset, day.reset]).toEqual([
+        (Math.floor(now / 60) + 1) * 60,
+        (Math.floor(now / 86_400) + 1) * 86_400,
+      ]);
+    }),
+  );
+});
