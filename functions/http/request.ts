@@ -44,9 +44,7 @@ export interface ApiRequest {
 /** @throws ZodError when the event is none of API Gateway's, or did not pass the authorizer */
 export function parseRequest(event: unknown): ApiRequest {
   const { requestContext, ...parsed } = z.parse(proxyEvent, event);
-  const headers = new Map(
-    Object.entries(parsed.multiValueHeaders ?? {}).map(([name, values]) => [name.toLowerCase(), values]),
-  );
+  const headers = byLowerCaseName(parsed.multiValueHeaders ?? {});
   // Set by API Gateway; plain HTTP is only spoken on a laptop.
   const protocol = headers.get('x-forwarded-proto')?.at(-1) === 'http' ? 'http' : 'https';
   return {
@@ -60,4 +58,14 @@ export function parseRequest(event: unknown): ApiRequest {
     caller: requestContext.authorizer,
     url: `${protocol}://${requestContext.domainName}${requestContext.path}`,
   };
+}
+
+/** Names come in the case they were sent in, so one header can come under two. */
+function byLowerCaseName(sent: Readonly<Record<string, readonly string[]>>): Map<string, readonly string[]> {
+  const headers = new Map<string, readonly string[]>();
+  for (const [name, values] of Object.entries(sent)) {
+    const lowerCase = name.toLowerCase();
+    headers.set(lowerCase, [...(headers.get(lowerCase) ?? []), ...values]);
+  }
+  return headers;
 }

@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest';
+import { errorBody, errorCatalogue, type ErrorCode, ServiceError } from '../../../functions/http/errors.ts';
+
+const codes = Object.keys(errorCatalogue) as ErrorCode[];
+
+describe('the error catalogue', () => {
+  test('gives every code the status of the interface', () => {
+    expect(Object.fromEntries(codes.map((code) => [code, errorCatalogue[code].status]))).toEqual({
+      invalid_request: 400,
+      unauthorized: 401,
+      pet_not_found: 404,
+      route_not_found: 404,
+      method_not_allowed: 405,
+      payload_too_large: 413,
+      unsupported_media_type: 415,
+      rate_limit_exceeded: 429,
+      key_suspended: 429,
+      internal_error: 500,
+      service_unavailable: 503,
+    });
+  });
+
+  test.each(codes)('has a sentence for people about %s', (code) => {
+    expect(errorCatalogue[code].message).toMatch(/^[A-Z].{15,}[.]$/);
+  });
+});
+
+describe('an error', () => {
+  test.each(codes)('%s has a body of exactly three fields', (code) => {
+    const body = errorBody(code);
+    expect(Object.keys(body).toSorted()).toEqual(['code', 'message', 'status']);
+    expect(body).toEqual({ code, ...errorCatalogue[code] });
+    expect(new ServiceError(code).body).toEqual(body);
+  });
+
+  test('shows the message it was thrown with instead of the catalogue’s', () => {
+    const error = new ServiceError('invalid_request', 'limit: must be a number', { headers: { A: 'b' } });
+    expect(error.body).toEqual({ code: 'invalid_request', message: 'limit: must be a number', status: 400 });
+    expect(error.headers).toEqual({ A: 'b' });
+  });
+
+  test('keeps its cause for the log and out of its body', () => {
+    const cause = new Error('secret');
+    const error = new ServiceError('internal_error', undefined, { cause });
+    expect(error.cause).toBe(cause);
+    expect(JSON.stringify(error.body)).not.toContain('secret');
+  });
+});

@@ -1,0 +1,140 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import * as z from 'zod/mini';
+import { ServiceError } from '../../../functions/http/errors.ts';
+import { parseBody } from '../../../functions/http/input.ts';
+import { parseRequest } from '../../../functions/http/request.ts';
+import { proxyEvent } from '../../support/events.ts';
+
+const schema = z.object(
+  { name: z.string('must be a string'), age: z.bigint('must be a whole number') },
+  'must be a JSON object',
+);
+const good = '{"name":"Rex","age":9223372036854775807}';
+const caller = { keyHash: 'a', keyId: 'b', plan: 'free', perMinute: 60, perDay: 1_000, expiresAt: 0 };
+
+function parse(body: string | Buffer, contentTypes: readonly string[] = ['application/json']): unknown {
+  const headers = contentTypes.map((type) => ['Content-Type', type] as const);
+  return parseBody(
+    parseRequest(proxyEvent({ method: 'POST', resource: '/pets', headers, body, caller })),
+    schema,
+  );
+}
+
+/** The code and message that a body is refused with, or `undefined` where it is read. */
+function refusal(body: string | Buffer, contentTypes?: readonly string[]): string | undefined {
+  try {
+    parse(body, contentTypes);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return error.code === 'invalid_request' ? error.message : error.code;
+  }
+}
+
+/** A body of so many bytes, one character of which takes two. */
+function ofSize(bytes: number): string {
+  return `${good.slice(0, -1)},"pad":"é${'x'.repeat(bytes - good.length - 11)}"}`;
+}
+
+describe('a Content-Type', () => {
+  test.each([
+    'application/json',
+    'Application/JSON',
+    'application/json; charset=utf-8',
+    'application/json;charset=UTF-8',
+    'application/json; charset="utf8"',
+    'application/json; profile=x',
+    'application/vnd.animals+json',
+    'application/merge-patch+json; charset=utf-8',
+  ])('%j is JSON', (type) => {
+    expect(parse(good, [type])).toEqual({ name: 'Rex', age: 9223372036854775807n });
+  });
+
+  test.each([
+    '',
+    'json',
+    'text/plain',
+    'text/json',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/jsonp',
+    'application/json+xml',
+    'application/+json',
+    'application/json; charset=latin1',
+    'application/json; charset=utf-16',
+    'application/json, text/plain',
+    'application/json application/json',
+    '*/*',
+    '\u0000',
+  ])('%j is not', (type) => {
+    expect(refusal(good, [type])).toBe('unsupported_media_type');
+  });
+
+  test('may be missing', () => {
+    expect(refusal(good, [])).toBeUndefined();
+  });
+
+  test('may not be given twice', () => {
+    expect(refusal(good, ['application/json', 'application/json'])).toBe('unsupported_media_type');
+  });
+
+  test('of any other text is refused, never a fault of ours', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (type) => {
+        expect(refusal(good, [type])).toBe('unsupported_media_type');
+      }),
+    );
+  });
+});
+
+describe('a body', () => {
+  test('may have 64 KiB, counted in bytes, and not one more', () => {
+    expect(Buffer.byteLength(ofSize(65_536))).toBe(65_536);
+    expect(refusal(ofSize(65_536))).toBeUndefined();
+    expect(refusal(ofSize(65_537))).toBe('payload_too_large');
+  });
+
+  test('is required', () => {
+    expect(refusal('')).toBe('body: is required');
+  });
+
+  test.each(['null', '[]', '7', '"text"', 'true'])('%s is no object', (body) => {
+    expect(refusal(body)).toBe('body: must be a JSON object');
+  });
+
+  test.each([
+    ['white space', ' '],
+    ['cut short', '{"name":"Rex"'],
+    ['with single quotes', "{'name':'Rex'}"],
+    ['with a trailing comma', '{"name":"Rex",}'],
+    ['followed by more', `${good} {}`],
+    ['with a bare word', '{"name":NaN}'],
+    ['with a leading zero', '{"age":07}'],
+    ['nested beyond reason', '['.repeat(30_000) + ']'.repeat(30_000)],
+    ['no UTF-8', Buffer.from([0x22, 0xff, 0x22])],
+    ['UTF-16', Buffer.from(good, 'utf16le')],
+    ['a picture', Buffer.from('89504e470d0a1a0a', 'hex')],
+  ])('that is %s is no JSON, and is not quoted back', (_what, body) => {
+    expect(refusal(body)).toBe('body: is not valid JSON in UTF-8');
+  });
+
+  test('has every one of its faults named, field by field', () => {
+    expect(refusal('{"name":7,"age":"7"}')).toBe('name: must be a string; age: must be a whole number');
+  });
+
+  test('of any bytes at all is read or refused, never a fault of ours', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.uint8Array(),
+          fc.json().map((text) => Buffer.from(text)),
+        ),
+        (bytes) => {
+          expect(() => refusal(Buffer.from(bytes))).not.toThrow();
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'vitest';
+import { collectionUrl, memberUrl, nextLink } from '../../../functions/http/links.ts';
+
+const pets = 'https://api.example.com/v1/pets';
+
+describe('the link to the following page', () => {
+  test('is the same URL with the filter, the limit and the cursor', () => {
+    expect(nextLink(pets, { limit: 7, status: 'sold', cursor: 'AQAA-_' })).toBe(
+      `<${pets}?limit=7&status=sold&cursor=AQAA-_>; rel="next"`,
+    );
+  });
+
+  test('leaves out what was not asked for', () => {
+    expect(nextLink(pets, { limit: 20, status: undefined, cursor: 'c' })).toBe(
+      `<${pets}?limit=20&cursor=c>; rel="next"`,
+    );
+  });
+
+  test('escapes what a URL cannot hold', () => {
+    expect(nextLink(pets, { cursor: 'a b>;"&=' })).toBe(`<${pets}?cursor=a+b%3E%3B%22%26%3D>; rel="next"`);
+  });
+});
+
+describe('the URL of an animal', () => {
+  test.each([pets, `${pets}/`])('stands below %s', (collection) => {
+    expect(memberUrl(collection, 2n ** 63n - 1n)).toBe(`${pets}/9223372036854775807`);
+  });
+});
+
+describe('the URL of all animals', () => {
+  test.each([`${pets}/1`, `${pets}/1/`, `${pets}/%2F..%2F`, `${pets}/%3E%22`, `${pets}/:`])(
+    'is found from %s',
+    (member) => {
+      expect(collectionUrl(member)).toBe(pets);
+    },
+  );
+});

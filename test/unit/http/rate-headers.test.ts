@@ -1,0 +1,62 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Standing } from '../../../functions/access/limits.ts';
+import { noAllowance, rateHeaders } from '../../../functions/http/rate-headers.ts';
+
+const noon = Date.parse('2026-07-01T12:00:00Z') / 1000;
+const midnight = noon + 43_200;
+
+function standing(minuteLeft: number, dayLeft: number): Standing {
+  return {
+    minute: { name: 'minute', limit: 60, remaining: minuteLeft, reset: noon + 60, length: 60 },
+    day: { name: 'day', limit: 1_000, remaining: dayLeft, reset: midnight, length: 86_400 },
+  };
+}
+
+describe('the rate headers', () => {
+  test('show the minute while it will stop the client first', () => {
+    expect(rateHeaders(standing(59, 999), noon + 12)).toEqual({
+      'X-RateLimit-Limit': '60',
+      'X-RateLimit-Remaining': '59',
+      'X-RateLimit-Reset': String(noon + 60),
+      'RateLimit-Policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
+      RateLimit: '"minute";r=59;t=48, "day";r=999;t=43188',
+    });
+  });
+
+  test('show the day once fewer of its requests remain', () => {
+    expect(rateHeaders(standing(59, 58), noon)).toMatchObject({
+      'X-RateLimit-Limit': '1000',
+      'X-RateLimit-Remaining': '58',
+      'X-RateLimit-Reset': String(midnight),
+    });
+  });
+
+  test('show the minute on a tie', () => {
+    expect(rateHeaders(standing(0, 0), noon)).toMatchObject({
+      'X-RateLimit-Limit': '60',
+      'X-RateLimit-Reset': String(noon + 60),
+    });
+  });
+
+  test('always show the fewest requests that remain', () => {
+    fc.assert(
+      fc.property(fc.nat({ max: 60 }), fc.nat({ max: 1_000 }), (minuteLeft, dayLeft) => {
+        const { 'X-RateLimit-Remaining': remaining } = rateHeaders(standing(minuteLeft, dayLeft), noon);
+        expect(remaining).toBe(String(Math.min(minuteLeft, dayLeft)));
+      }),
+    );
+  });
+
+  test('never say that a window resets in the past', () => {
+    expect(rateHeaders(standing(1, 1), midnight + 5)['RateLimit']).toBe('"minute";r=1;t=0, "day";r=1;t=0');
+  });
+
+  test('are all zero without a key', () => {
+    expect(noAllowance).toEqual({
+      'X-RateLimit-Limit': '0',
+      'X-RateLimit-Remaining': '0',
+      'X-RateLimit-Reset': '0',
+    });
+  });
+});

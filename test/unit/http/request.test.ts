@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest';
+import * as z from 'zod/mini';
+import { parseRequest } from '../../../functions/http/request.ts';
+import { domainName, type HttpRequest, proxyEvent } from '../../support/events.ts';
+
+const caller = {
+  keyHash: 'a'.repeat(64),
+  keyId: 'key_1',
+  plan: 'free',
+  perMinute: 60,
+  perDay: 1_000,
+  expiresAt: 0,
+};
+
+const read = (request: Partial<HttpRequest>) =>
+  parseRequest(proxyEvent({ resource: '/pets', caller, ...request }));
+
+describe('a request', () => {
+  test('is read from the event of API Gateway’s proxy integration', () => {
+    const event = proxyEvent({
+      method: 'GET',
+      resource: '/pets/{petId}',
+      path: '/pets/7',
+      pathParameters: { petId: '7' },
+      caller,
+    });
+    expect(parseRequest(event)).toMatchObject({
+      requestId: event.requestContext.requestId,
+      resource: '/pets/{petId}',
+      method: 'GET',
+      pathParameters: { petId: '7' },
+      url: `https://${domainName}/v1/pets/7`,
+      caller: { keyId: 'key_1', plan: 'free', limits: { perMinute: 60, perDay: 1_000 } },
+    });
+  });
+
+  test('has every value of each query parameter', () => {
+    const { query } = read({ query: [['limit', '1'], ['status', 'sold'], ['limit', '2']] }); // prettier-ignore
+    expect(Object.fromEntries(query)).toEqual({ limit: ['1', '2'], status: ['sold'] });
+  });
+
+  test('has every value of each header, whatever the case of its name', () => {
+    const { headers } = read({
+      headers: [
+        ['Content-Type', 'application/json'],
+        ['X-Twice', 'a'],
+        ['X-Twice', 'b'],
+        ['content-type', 'text/plain'],
+      ],
+    });
+    expect(headers.get('x-twice')).toEqual(['a', 'b']);
+    expect(headers.get('content-type')).toEqual(['application/json', 'text/plain']);
+  });
+
+  test.each([
+    ['text', '{"name":"Müsli"}'],
+    ['base64', Buffer.from('{"name":"Müsli"}')],
+  ])('that comes as %s has the bytes of its body', (_encoding, body) => {
+    expect(read({ body }).body.toString('utf8')).toBe('{"name":"Müsli"}');
+  });
+
+  test('without a body, query and path parameters has none of them', () => {
+    const { body, query, pathParameters } = read({});
+    expect([body.byteLength, query.size, Object.keys(pathParameters).length]).toEqual([0, 0, 0]);
+  });
+
+  test('is taken to have come by HTTP only where API Gateway says so', () => {
+    const event = proxyEvent({ resource: '/pets', caller });
+    expect(parseRequest({ ...event, multiValueHeaders: { 'X-Forwarded-Proto': ['http'] } }).url).toMatch(
+      /^http:/,
+    );
+    expect(parseRequest({ ...event, multiValueHeaders: {} }).url).toMatch(/^https:/);
+    expect(parseRequest({ ...event, multiValueHeaders: { 'X-Forwarded-Proto': ['ftp'] } }).url).toMatch(
+      /^https:/,
+    );
+  });
+
+  test('that did not pass the authorizer is none', () => {
+    const event = proxyEvent({ resource: '/pets', caller });
+    for (const authorizer of [undefined, null, {}, { principalId: 'user' }]) {
+      const unauthorized = { ...event, requestContext: { ...event.requestContext, authorizer } };
+      expect(() => parseRequest(unauthorized)).toThrow(/authorizer/);
+    }
+  });
+
+  test.each([undefined, null, 7, 'GET /pets', {}])('%j is none', (event) => {
+    expect(() => parseRequest(event)).toThrow(z.core.$ZodError);
+  });
+});

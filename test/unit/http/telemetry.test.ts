@@ -1,0 +1,137 @@
+import { describe, expect, test } from 'vitest';
+import * as z from 'zod/mini';
+import { type Metric, metrics, planDimension } from '../../../functions/http/metrics.ts';
+import { Recorder, type RequestRecord, toLogLine } from '../../../functions/http/telemetry.ts';
+
+const now = Date.parse('2026-07-01T12:00:00.123Z');
+const record: RequestRecord = {
+  requestId: 'request-1',
+  operation: 'listPets',
+  status: 200,
+  durationMs: 12.345_678,
+  coldStart: false,
+  keyId: 'key_1',
+  plan: 'free',
+  faults: [],
+  counts: new Map([[metrics.admitted, 1]]),
+};
+
+/** The embedded metric format, as CloudWatch reads it. */
+const embeddedMetrics = z.object({
+  Timestamp: z.int(),
+  CloudWatchMetrics: z
+    .array(
+      z.object({
+        Namespace: z.string(),
+        Dimensions: z.array(z.array(z.string())),
+        Metrics: z.array(z.object({ Name: z.string(), Unit: z.literal('Count') })).check(z.maxLength(100)),
+      }),
+    )
+    .check(z.length(1)),
+});
+const parsedLine = z.looseObject({ _aws: z.optional(embeddedMetrics), errors: z.optional(z.unknown()) });
+
+function line(changes: Partial<RequestRecord> = {}): z.infer<typeof parsedLine> {
+  const text = toLogLine({ ...record, ...changes }, 'AnimalStore', now);
+  expect(text).not.toContain('\n');
+  return z.parse(parsedLine, JSON.parse(text));
+}
+
+describe('the log line of a request', () => {
+  test('tells who asked for what, when, how it ended and how long it took', () => {
+    expect(line()).toMatchObject({
+      timestamp: '2026-07-01T12:00:00.123Z',
+      level: 'INFO',
+      message: 'listPets 200',
+      requestId: 'request-1',
+      operation: 'listPets',
+      status: 200,
+      durationMs: 12.346,
+      coldStart: false,
+      keyId: 'key_1',
+      plan: 'free',
+    });
+  });
+
+  test('bears its counts as metrics, by plan and over all plans', () => {
+    const counts = new Map<Metric, number>([
+      [metrics.admitted, 1],
+      [metrics.collision, 3],
+    ]);
+    const { _aws: embedded, ...root } = line({ counts });
+    expect(embedded).toEqual({
+      Timestamp: now,
+      CloudWatchMetrics: [
+        {
+          Namespace: 'AnimalStore',
+          Dimensions: [[planDimension], []],
+          Metrics: [
+            { Name: metrics.admitted, Unit: 'Count' },
+            { Name: metrics.collision, Unit: 'Count' },
+          ],
+        },
+      ],
+    });
+    // Every metric and dimension refers to a member of the root.
+    expect(root).toMatchObject({ [metrics.admitted]: 1, [metrics.collision]: 3, [planDimension]: 'free' });
+  });
+
+  test('of a caller that nobody knows has metrics without a plan', () => {
+    const { _aws: embedded, ...root } = line({ plan: undefined, keyId: undefined });
+    expect(embedded?.CloudWatchMetrics[0]?.Dimensions).toEqual([[]]);
+    expect(root).not.toHaveProperty(planDimension);
+  });
+
+  test('without counts has no metrics', () => {
+    expect(line({ counts: new Map() })).not.toHaveProperty('_aws');
+  });
+
+  test('of a fault says what failed, and why that failed', () => {
+    const root = new TypeError('the root');
+    const middle = new Error('the middle', { cause: root });
+    const { level, errors } = line({ faults: [new Error('the fault', { cause: middle }), 'thrown text'] });
+    expect(level).toBe('ERROR');
+    expect(errors).toMatchObject([
+      {
+        name: 'Error',
+        message: 'the fault',
+        cause: { message: 'the middle', cause: { name: 'TypeError', message: 'the root' } },
+      },
+      { message: 'thrown text' },
+    ]);
+    expect(JSON.stringify(errors)).toContain('telemetry.test.ts');
+  });
+
+  test('of a fault that is its own cause comes to an end', () => {
+    const fault = new Error('round and round');
+    fault.cause = fault;
+    expect(JSON.stringify(line({ faults: [fault] }).errors).match(/round and round/g)?.length).toBeLessThan(
+      20,
+    );
+  });
+
+  test('holds nothing of a fault but its name, message, stack and cause, since the rest may bear a key', () => {
+    const secret = 'as_prod_secret';
+    const cause = Object.assign(new Error('refused'), { $response: { headers: { authorization: secret } } });
+    const fault = Object.assign(new Error('failed', { cause }), { request: { key: secret }, [secret]: 1 });
+    expect(JSON.stringify(line({ faults: [fault, { secret }] }))).not.toContain(secret);
+  });
+});
+
+describe('a recorder', () => {
+  test('adds up what is counted and keeps faults in their order', () => {
+    const recorder = new Recorder();
+    recorder.count(metrics.damaged);
+    recorder.count(metrics.damaged);
+    recorder.count(metrics.admitted);
+    recorder.fault(1);
+    recorder.fault(2);
+    expect(Object.fromEntries(recorder.counts)).toEqual({ [metrics.damaged]: 2, [metrics.admitted]: 1 });
+    expect(recorder.faults).toEqual([1, 2]);
+  });
+});
+
+test('no two metrics share a name', () => {
+  const names = Object.values(metrics);
+  expect(new Set(names).size).toBe(names.length);
+});
