@@ -35,7 +35,12 @@ describe('a request', () => {
   });
 
   test('has every value of each query parameter', () => {
-    const { query } = read({ query: [['limit', '1'], ['status', 'sold'], ['limit', '2']] }); // prettier-ignore
+    const sent = [
+      ['limit', '1'],
+      ['status', 'sold'],
+      ['limit', '2'],
+    ] as const;
+    const { query } = read({ query: sent });
     expect(Object.fromEntries(query)).toEqual({ limit: ['1', '2'], status: ['sold'] });
   });
 

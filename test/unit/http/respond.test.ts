@@ -1,0 +1,197 @@
+import middy from '@middy/core';
+import { ConditionalCheckFailedException, ResourceNotFoundException } from '@aws-sdk/client-dynamodb';
+import type { APIGatewayProxyResult, Context } from 'aws-lambda';
+import { describe, expect, test } from 'vitest';
+import { errorCatalogue, type ErrorCode, ServiceError } from '../../../functions/http/errors.ts';
+import type { Exchange, ExchangeState } from '../../../functions/http/exchange.ts';
+import { record } from '../../../functions/http/record.ts';
+import { type Answer, respond, toResult } from '../../../functions/http/respond.ts';
+import { proxyEvent } from '../../support/events.ts';
+import { lambdaContext, reply } from '../../support/lambda.ts';
+
+const caller = {
+  keyHash: 'a'.repeat(64),
+  keyId: 'key_1',
+  plan: 'free',
+  perMinute: 60,
+  perDay: 1_000,
+  expiresAt: 0,
+};
+const event = proxyEvent({ resource: '/pets', caller });
+const successor = { since: new Date(0), removal: new Date(0), successor: 'https://api.example.com/v1/pets' };
+
+/** Serves one request with an operation, and gives the reply and the lines that were logged. */
+async function serve(
+  operate: () => Answer,
+  { deprecated = false, from = event }: { deprecated?: boolean; from?: unknown } = {},
+) {
+  const lines: string[] = [];
+  const handler = middy<Exchange, APIGatewayProxyResult, unknown, Context, ExchangeState>()
+    .use(record({ operation: 'listPets', namespace: 'Test', write: (line) => lines.push(line) }))
+    .use(respond(deprecated ? () => successor : undefined))
+    .handler(async () => toResult(operate()));
+  return { ...reply(await handler(from as Exchange, lambdaContext())), log: lines.join('\n'), lines };
+}
+
+const serveFailure = (error: unknown) =>
+  serve(() => {
+    throw error;
+  });
+
+/** An error such as the SDK throws. */
+function sdkError(name: string, httpStatusCode: number | undefined, more: object = {}): Error {
+  return Object.assign(new Error(`${name}: as_prod_secret`), {
+    name,
+    ...(httpStatusCode !== undefined && { $metadata: { httpStatusCode } }),
+    ...more,
+  });
+}
+
+describe('an answer', () => {
+  test('is JSON that nobody keeps, with the id of the request', async () => {
+    const { status, headers, text } = await serve(() => ({ status: 200, body: [2n ** 63n - 1n] }));
+    expect(status).toBe(200);
+    expect(text).toBe('[9223372036854775807]');
+    expect(headers).toMatchObject({
+      'Content-Type': 'application/json',
+      'Cache-Control': 'no-store',
+      'X-Request-Id': event.requestContext.requestId,
+    });
+  });
+
+  test('bears the headers of its own beside those of every answer', async () => {
+    const { headers } = await serve(() => ({ status: 201, body: {}, headers: { Location: '/x' } }));
+    expect(headers).toMatchObject({ Location: '/x', 'Content-Type': 'application/json' });
+  });
+
+  test('of a deprecated operation says so, in success and in failure', async () => {
+    const good = await serve(() => ({ status: 200, body: {} }), { deprecated: true });
+    const bad = await serve(
+      () => {
+        throw new ServiceError('pet_not_found');
+      },
+      { deprecated: true },
+    );
+    for (const { headers } of [good, bad]) {
+      expect(headers).toMatchObject({
+        Deprecation: '@0',
+        Sunset: 'Thu, 01 Jan 1970 00:00:00 GMT',
+        Link: '<https://api.example.com/v1/pets>; rel="successor-version"',
+      });
+    }
+  });
+});
+
+describe('an error of the catalogue', () => {
+  test.each(Object.keys(errorCatalogue) as ErrorCode[])('%s is shown in the Error shape', async (code) => {
+    const { status, body, headers } = await serveFailure(new ServiceError(code));
+    expect(status).toBe(errorCatalogue[code].status);
+    expect(body).toEqual({ code, message: errorCatalogue[code].message, status: BigInt(status) });
+    expect(headers).toMatchObject({ 'Content-Type': 'application/json' });
+  });
+
+  test('bears its headers', async () => {
+    const error = new ServiceError('method_not_allowed', undefined, { headers: { Allow: 'GET, POST' } });
+    expect((await serveFailure(error)).headers).toMatchObject({ Allow: 'GET, POST' });
+  });
+
+  test('below 500 is no fault of ours', async () => {
+    expect((await serveFailure(new ServiceError('invalid_request'))).log).toContain('"level":"INFO"');
+  });
+});
+
+describe('a failing service of AWS', () => {
+  test.each([
+    ['throttling', sdkError('ProvisionedThroughputExceededException', 400)],
+    ['throttling of another name', sdkError('ThrottlingException', 400)],
+    ['a fault of its own', sdkError('InternalServerError', 500, { $fault: 'server' })],
+    ['being out of service', sdkError('ServiceUnavailable', 503, { $fault: 'server' })],
+    ['a time-out', sdkError('TimeoutError', undefined)],
+    ['a refused connection', sdkError('Error', undefined, { code: 'ECONNREFUSED' })],
+    ['a lost connection', sdkError('Error', undefined, { code: 'ECONNRESET' })],
+  ])('by %s is 503, worth a retry in a second, with the cause in the log alone', async (_what, error) => {
+    const { status, body, text, headers, log } = await serveFailure(error);
+    expect(status).toBe(503);
+    expect(body).toMatchObject({ code: 'service_unavailable' });
+    expect(headers['Retry-After']).toBe('1');
+    expect(text).not.toContain('secret');
+    expect(log).toContain(error.name);
+    expect(log).toContain('"level":"ERROR"');
+  });
+});
+
+describe('anything else that is thrown', () => {
+  test.each([
+    ['a bug', new TypeError('x is undefined: as_prod_secret')],
+    [
+      'a missing table',
+      new ResourceNotFoundException({ message: 'as_prod_secret', $metadata: { httpStatusCode: 400 } }),
+    ],
+    ['a refusal of AWS', sdkError('AccessDeniedException', 400)],
+    [
+      'a condition nobody minded',
+      new ConditionalCheckFailedException({ message: 'as_prod_secret', $metadata: { httpStatusCode: 400 } }),
+    ],
+    ['text', 'as_prod_secret'],
+    ['an object', { secret: 'as_prod_secret' }],
+    ['null', null],
+    ['nothing', undefined],
+  ])('such as %s is 500 and tells the client nothing', async (_what, error) => {
+    const { status, body, text, headers, log, lines } = await serveFailure(error);
+    expect(status).toBe(500);
+    expect(body).toEqual({
+      code: 'internal_error',
+      message: errorCatalogue.internal_error.message,
+      status: 500n,
+    });
+    expect(text).not.toContain('secret');
+    expect(headers).not.toHaveProperty('Retry-After');
+    expect(log).toContain('"level":"ERROR"');
+    expect(lines).toHaveLength(1);
+  });
+
+  test('is written to the log with its stack', async () => {
+    const { log } = await serveFailure(new TypeError('x is undefined'));
+    expect(log).toContain('x is undefined');
+    expect(log).toContain('respond.test.ts');
+  });
+});
+
+describe('an event that is no request', () => {
+  test.each(['text', null, {}, { requestContext: {} }])(
+    '%j is 500 all the same, without an allowance',
+    async (from) => {
+      const { status, headers, lines } = await serve(() => ({ status: 200, body: {} }), { from });
+      expect(status).toBe(500);
+      expect(headers).toMatchObject({
+        'X-RateLimit-Limit': '0',
+        'X-RateLimit-Remaining': '0',
+        'X-RateLimit-Reset': '0',
+      });
+      expect(lines).toHaveLength(1);
+    },
+  );
+});
+
+describe('the log', () => {
+  test('has one line for each request, and calls only the first of them a cold start', async () => {
+    const lines: string[] = [];
+    const handler = middy<Exchange, APIGatewayProxyResult, unknown, Context, ExchangeState>()
+      .use(record({ operation: 'listPets', namespace: 'Test', write: (line) => lines.push(line) }))
+      .use(respond())
+      .handler(async () => toResult({ status: 200, body: [] }));
+    for (let request = 0; request < 3; request += 1)
+      await handler(event as unknown as Exchange, lambdaContext());
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { coldStart: true, status: 200 },
+      { coldStart: false, status: 200 },
+      { coldStart: false, status: 200 },
+    ]);
+  });
+
+  test('never holds the hash of a key', async () => {
+    const { log } = await serveFailure(new Error('failed'));
+    expect(log).toContain('key_1');
+    expect(log).not.toContain(caller.keyHash);
+  });
+});
