@@ -9,7 +9,7 @@ export interface KeyTable {
 }
 
 // Numbers arrive as their exact digits, see functions/dynamodb.ts.
-const storedCount = z.pipe(
+export const storedCount = z.pipe(
   z.string().check(z.regex(/^\d{1,15}$/)),
   z.transform((digits) => Number(digits)),
 );
@@ -20,7 +20,8 @@ export const keyRecord = z.object({
   /** Names the key in logs, dashboards and the key tool. Not secret. */
   keyId: z.string().check(z.minLength(1)),
   plan: z.enum(planNames),
-  status: z.enum(['active', 'revoked']),
+  /** `pending` until everything that a new key needs is in place. */
+  status: z.enum(['pending', 'active', 'revoked']),
   /** Unix seconds from which the key is no longer valid. */
   expiresAt: z.optional(storedCount),
   /** Limits of the key's own, on the custom plan only. */
@@ -51,7 +52,7 @@ export interface Grant {
   readonly expiresAt: number;
 }
 
-export type Denial = 'unknown' | 'revoked' | 'expired';
+export type Denial = 'unknown' | 'pending' | 'revoked' | 'expired';
 
 export type Decision =
   { readonly kind: 'granted'; readonly grant: Grant } | { readonly kind: 'denied'; readonly reason: Denial };
@@ -65,7 +66,7 @@ export type Decision =
 export function decideKey(record: KeyRecord | undefined, now: number): Decision {
   if (record === undefined) return { kind: 'denied', reason: 'unknown' };
   const { keyHash, keyId, plan, status, expiresAt = 0 } = record;
-  if (status === 'revoked') return { kind: 'denied', reason: 'revoked' };
+  if (status !== 'active') return { kind: 'denied', reason: status };
   if (expiresAt !== 0 && expiresAt <= now) return { kind: 'denied', reason: 'expired' };
   return {
     kind: 'granted',

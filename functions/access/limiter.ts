@@ -198,12 +198,12 @@ class Update {
 }
 
 // Numbers arrive as their exact digits, see functions/dynamodb.ts.
-const storedNumber = z.pipe(
+export const storedNumber = z.pipe(
   z._default(z.string().check(z.regex(/^\d{1,15}$/)), '0'),
   z.transform((digits) => Number(digits)),
 );
 
-const storedUsage = z.object({
+export const storedUsage = z.object({
   minute: storedNumber,
   minuteCount: storedNumber,
   rejections: storedNumber,
