@@ -1,0 +1,340 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
+import { PutCommand } from '@aws-sdk/lib-dynamodb';
+import * as fc from 'fast-check';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { putPets } from '../../../functions/pets/bulk.ts';
+import { newPetId } from '../../../functions/pets/ids.ts';
+import { type NewPet, type Pet, type PetStatus, petStatuses } from '../../../functions/pets/schema.ts';
+import {
+  createPet,
+  DamagedItemError,
+  getPet,
+  type Listing,
+  listPets,
+  type PetTable,
+} from '../../../functions/pets/store.ts';
+import * as arbitrary from '../../support/arbitraries.ts';
+import { createTable, newClient } from '../../support/tables.ts';
+import { type Sent, unitsOf, watch } from '../../support/traffic.ts';
+
+const rex: NewPet = { name: 'Rex', categoryId: 7n, status: 'available' };
+
+/** Animals with the ids 1 to `count`, the statuses taking turns. */
+function animals(count: number): Pet[] {
+  return Array.from({ length: count }, (_, index) => ({
+    id: BigInt(index + 1),
+    name: `Animal ${index + 1}`,
+    categoryId: BigInt(index % 10),
+    status: petStatuses[index % petStatuses.length]!,
+  }));
+}
+
+const newestFirst = (pets: readonly Pet[]) => pets.toSorted((a, b) => Number(b.id - a.id));
+
+/** Every page of a listing, one after the other. */
+async function walk(table: PetTable, listing: Listing, betweenPages = async (): Promise<void> => {}) {
+  const pages: Pet[][] = [];
+  const damaged: DamagedItemError[] = [];
+  let before = listing.before;
+  do {
+    const page = await listPets(table, { ...listing, before });
+    pages.push([...page.pets]);
+    damaged.push(...page.damaged);
+    before = page.next;
+    await betweenPages();
+  } while (before !== undefined);
+  return { pages, pets: pages.flat(), damaged };
+}
+
+const drawId = () => newPetId(Date.now(), Math.random());
+
+/** Creates an animal with these ids as those that are drawn. */
+async function create(table: PetTable, pet: NewPet, ...ids: bigint[]) {
+  let collisions = 0;
+  const created = await createPet(table, pet, {
+    drawId: () => ids.shift()!,
+    onCollision: () => (collisions += 1),
+  });
+  return { created, collisions };
+}
+
+describe('a store of 1,000 animals', () => {
+  const stored = animals(1_000);
+  let table: PetTable;
+  let latest = 1_000_000n;
+
+  beforeAll(async () => {
+    table = await createTable('Pets');
+    await putPets(table, stored);
+  });
+
+  test.each([undefined, ...petStatuses])(
+    'is walked with the filter %s and the limit 7, each animal met exactly once, while others are being added',
+    async (status) => {
+      const { pets, pages } = await walk(table, { limit: 7, status }, async () => {
+        for (const each of petStatuses) {
+          latest += 1n;
+          await create(table, { ...rex, status: each }, latest);
+        }
+      });
+      const wanted = newestFirst(stored).filter((pet) => status === undefined || pet.status === status);
+      // Those added by the walks before this one were there when it began.
+      expect(pets.filter(({ id }) => id <= 1_000n)).toEqual(wanted);
+      expect(new Set(pets.map(({ id }) => id)).size).toBe(pets.length);
+      expect(pages.slice(0, -1).map((page) => page.length)).toEqual(pages.slice(1).map(() => 7));
+    },
+  );
+
+  test('costs the same for the first page and for the last, whatever it holds', async () => {
+    const client = newClient();
+    const traffic = watch(client);
+    const few = await createTable('Pets');
+    await putPets(few, animals(90));
+    const costOf = async ({ tableName }: PetTable, listing: Listing) => {
+      traffic.length = 0;
+      await listPets({ client, tableName }, listing);
+      return { commands: traffic.length, units: unitsOf(traffic) };
+    };
+    for (const status of [undefined, 'sold'] as const) {
+      const cost = await costOf(few, { limit: 20, status });
+      expect(cost.commands).toBe(status === undefined ? 3 : 1);
+      expect(await costOf(table, { limit: 20, status })).toEqual(cost);
+      expect(await costOf(table, { limit: 20, status, before: 100n })).toEqual(cost);
+    }
+  });
+});
+
+describe('a listing', () => {
+  let table: PetTable;
+
+  beforeEach(async () => {
+    table = await createTable('Pets');
+  });
+
+  test('of nothing is an empty page, and none follows', async () => {
+    expect(await listPets(table, { limit: 20 })).toEqual({ pets: [], damaged: [], next: undefined });
+  });
+
+  test('merges the statuses newest first however they are spread', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(arbitrary.int64, { minLength: 1, maxLength: 25 }),
+        fc.array(arbitrary.petStatus, { minLength: 25, maxLength: 25 }),
+        fc.integer({ min: 1, max: 8 }),
+        arbitrary.statusFilter,
+        async (ids, statuses, limit, status) => {
+          const own = await createTable('Pets', table.client);
+          const stored = ids.map((id, index): Pet => ({ ...rex, id, status: statuses[index]! }));
+          await putPets(own, stored);
+          const { pets, pages } = await walk(own, { limit, status });
+          const wanted = stored.filter((pet) => status === undefined || pet.status === status);
+          expect(pets).toEqual(wanted.toSorted((a, b) => (a.id < b.id ? 1 : -1)));
+          expect(pages).toHaveLength(Math.max(1, Math.ceil(wanted.length / limit)));
+        },
+      ),
+      { numRuns: 12 },
+    );
+  });
+
+  test('says that a page follows when one does, and only then', async () => {
+    await putPets(table, animals(6));
+    expect((await listPets(table, { limit: 5 })).next).toBe(2n);
+    expect((await listPets(table, { limit: 6 })).next).toBeUndefined();
+    expect((await listPets(table, { limit: 2, before: 3n })).next).toBeUndefined();
+    expect((await listPets(table, { limit: 1, status: 'sold' })).next).toBe(6n);
+    expect((await listPets(table, { limit: 2, status: 'sold' })).next).toBeUndefined();
+  });
+
+  test('before the smallest id there can be is empty', async () => {
+    await create(table, rex, -(2n ** 63n));
+    expect((await listPets(table, { limit: 1, before: -(2n ** 63n) })).pets).toEqual([]);
+  });
+});
+
+describe('damage in the store', () => {
+  let table: PetTable;
+
+  beforeEach(async () => {
+    table = await createTable('Pets');
+  });
+
+  const put = (item: object) =>
+    table.client.send(new PutCommand({ TableName: table.tableName, Item: { ...item } }));
+
+  test.each([
+    ['no name', { name: undefined }],
+    ['a name that is a list', { name: ['Rex'] }],
+    ['a categoryId that is text', { categoryId: 'seven' }],
+    ['a categoryId with a fraction', { categoryId: 1.5 }],
+    ['a categoryId beyond int64', { categoryId: 2n ** 63n }],
+    ['no categoryId', { categoryId: undefined }],
+  ])('such as %s is told, and left out of the answer', async (_what, damage) => {
+    await putPets(table, animals(3));
+    const damagedItem = Object.entries({ ...rex, id: 2n, ...damage }).filter(
+      ([, value]) => value !== undefined,
+    );
+    await put(Object.fromEntries(damagedItem));
+
+    const { pets, damaged } = await listPets(table, { limit: 20 });
+    expect(pets.map(({ id }) => id)).toEqual([3n, 1n]);
+    expect(damaged).toHaveLength(1);
+    expect(damaged[0]).toBeInstanceOf(DamagedItemError);
+    expect(damaged[0]?.message).toContain('The stored item with id 2 is no animal');
+    await expect(getPet(table, 2n)).rejects.toThrow(DamagedItemError);
+  });
+
+  test('does not stop a walk, not even where a whole page is nothing else', async () => {
+    await putPets(table, animals(9));
+    for (const id of [4, 5, 6]) await put({ id, status: 'sold' });
+    for (const limit of [1, 2, 3, 9]) {
+      const { pets, damaged } = await walk(table, { limit });
+      expect(pets.map(({ id }) => Number(id))).toEqual([9, 8, 7, 3, 2, 1]);
+      expect(damaged).toHaveLength(3);
+    }
+  });
+
+  test('of an id that no animal can have leaves the order of the others alone', async () => {
+    await putPets(table, animals(4));
+    await put({ ...rex, id: 2.5 });
+    await put({ ...rex, id: 10n ** 30n });
+    const { pets, damaged } = await walk(table, { limit: 20 });
+    expect(pets.map(({ id }) => Number(id))).toEqual([4, 3, 2, 1]);
+    expect(damaged).toHaveLength(2);
+  });
+});
+
+describe('a creation', () => {
+  let table: PetTable;
+
+  beforeEach(async () => {
+    table = await createTable('Pets');
+  });
+
+  test('stores every digit of its numbers and every character of its name', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        arbitrary.int64,
+        arbitrary.int64,
+        arbitrary.petName,
+        arbitrary.petStatus,
+        async (id, categoryId, name, status) => {
+          fc.pre((await getPet(table, id)) === undefined);
+          const { created } = await create(table, { name, categoryId, status }, id);
+          expect(created).toEqual({ id, name, categoryId, status });
+          expect(await getPet(table, id)).toEqual(created);
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  test('whose id is taken draws again, tells so, and leaves the other animal alone', async () => {
+    await create(table, { ...rex, name: 'First' }, 1n);
+    await create(table, { ...rex, name: 'Second' }, 2n);
+    expect(await create(table, rex, 1n, 2n, 1n, 3n)).toEqual({ created: { ...rex, id: 3n }, collisions: 3 });
+    expect(await getPet(table, 1n)).toMatchObject({ name: 'First' });
+    expect(await getPet(table, 2n)).toMatchObject({ name: 'Second' });
+  });
+
+  test('gives up after five taken ids in a row', async () => {
+    await create(table, rex, 1n);
+    await expect(create(table, rex, 1n, 1n, 1n, 1n, 2n)).resolves.toMatchObject({ collisions: 4 });
+    await expect(create(table, rex, 1n, 1n, 1n, 1n, 1n, 3n)).rejects.toThrow(ConditionalCheckFailedException);
+    expect(await getPet(table, 3n)).toBeUndefined();
+  });
+
+  test('of 200 in one and the same millisecond gives each an id of its own', async () => {
+    const now = Date.now();
+    let collisions = 0;
+    const made = await Promise.all(
+      Array.from({ length: 200 }, () =>
+        createPet(table, rex, {
+          drawId: () => newPetId(now, Math.random()),
+          onCollision: () => (collisions += 1),
+        }),
+      ),
+    );
+    expect(new Set(made.map(({ id }) => id)).size).toBe(200);
+    expect((await walk(table, { limit: 100 })).pets).toEqual(newestFirst(made));
+    expect(collisions).toBeLessThan(200);
+  });
+
+  test('of 1,000 by 50 clients at once gives 1,000 distinct ids, all of them listed', async () => {
+    const clients = Array.from({ length: 50 }, async () => {
+      const made: Pet[] = [];
+      for (let count = 0; count < 20; count += 1) {
+        made.push(await createPet(table, rex, { drawId, onCollision: () => {} }));
+      }
+      return made;
+    });
+    const made = (await Promise.all(clients)).flat();
+    expect(new Set(made.map(({ id }) => id)).size).toBe(1_000);
+    expect((await walk(table, { limit: 100 })).pets).toEqual(newestFirst(made));
+  });
+
+  test('that comes later has the larger id', async () => {
+    const first = await createPet(table, rex, { drawId, onCollision: () => {} });
+    await sleep(2);
+    const second = await createPet(table, rex, { drawId, onCollision: () => {} });
+    expect(second.id).toBeGreaterThan(first.id);
+  });
+});
+
+describe('what is sent to DynamoDB', () => {
+  let table: PetTable;
+  let traffic: Sent[];
+
+  beforeEach(async () => {
+    table = await createTable('Pets');
+    await putPets(table, animals(90));
+    traffic = watch(table.client);
+  });
+
+  const names = () => traffic.map(({ name }) => name);
+
+  test('a fetch is one eventually consistent GetItem, half a read unit', async () => {
+    await getPet(table, 7n);
+    expect(names()).toEqual(['GetItemCommand']);
+    expect(traffic[0]?.capacity?.Table?.CapacityUnits).toBe(0.5);
+  });
+
+  test('a fetch of an animal that is not there costs no more', async () => {
+    expect(await getPet(table, 10n ** 15n)).toBeUndefined();
+    expect(names()).toEqual(['GetItemCommand']);
+    expect(unitsOf(traffic)).toBeLessThanOrEqual(0.5);
+  });
+
+  test('a filtered listing of 20 is one Query of the index, at most one read unit', async () => {
+    await listPets(table, { limit: 20, status: 'sold' });
+    expect(names()).toEqual(['QueryCommand']);
+    expect(unitsOf(traffic)).toBeLessThanOrEqual(1);
+  });
+
+  test('an unfiltered listing is one Query for each status', async () => {
+    await listPets(table, { limit: 20 });
+    expect(names()).toEqual(['QueryCommand', 'QueryCommand', 'QueryCommand']);
+    expect(traffic.map(({ input }) => input['ExpressionAttributeValues'])).toEqual(
+      petStatuses.map((status: PetStatus) => ({ ':status': status })),
+    );
+  });
+
+  test('a creation is one PutItem, two write units with the index', async () => {
+    await create(table, rex, 1_000n);
+    expect(names()).toEqual(['PutItemCommand']);
+    expect(unitsOf(traffic)).toBe(2);
+  });
+
+  test('is never a Scan, nor a filter that reads more than it gives', async () => {
+    await walk(table, { limit: 7 });
+    await walk(table, { limit: 7, status: 'sold' });
+    await getPet(table, 1n);
+    await create(table, rex, 1_000n);
+    expect(new Set(names())).toEqual(new Set(['QueryCommand', 'GetItemCommand', 'PutItemCommand']));
+    const queries = traffic.filter(({ name }) => name === 'QueryCommand').map(({ input }) => input);
+    expect(queries.filter((input) => 'FilterExpression' in input || 'QueryFilter' in input)).toEqual([]);
+    expect(new Set(queries.map((input) => input['IndexName']))).toEqual(new Set(['byStatus']));
+    // One more than asked for tells whether a page follows.
+    expect(Math.max(...queries.map((input) => Number(input['Limit'])))).toBe(8);
+  });
+});

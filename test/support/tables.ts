@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import {
+  CreateTableCommand,
+  type CreateTableCommandInput,
+  UpdateTimeToLiveCommand,
+} from '@aws-sdk/client-dynamodb';
+import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import { inject } from 'vitest';
+import type { KeyTable } from '../../functions/access/key-records.ts';
+import type { LimitTable } from '../../functions/access/limiter.ts';
+import { dynamoDb } from '../../functions/dynamodb.ts';
+import type { PetTable } from '../../functions/pets/store.ts';
+
+type Shape = Omit<CreateTableCommandInput, 'TableName' | 'BillingMode'>;
+
+const keyIdRange = { AttributeName: 'keyId', KeyType: 'RANGE' } as const;
+
+/** The tables as the stack declares them, which test/infrastructure/house.test.ts compares with these. */
+export const tableShapes = {
+  Pets: {
+    KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+    AttributeDefinitions: [
+      { AttributeName: 'id', AttributeType: 'N' },
+      { AttributeName: 'status', AttributeType: 'S' },
+    ],
+    GlobalSecondaryIndexes: [
+      {
+        IndexName: 'byStatus',
+        KeySchema: [
+          { AttributeName: 'status', KeyType: 'HASH' },
+          { AttributeName: 'id', KeyType: 'RANGE' },
+        ],
+        Projection: { ProjectionType: 'ALL' },
+      },
+    ],
+  },
+  ApiKeys: {
+    KeySchema: [{ AttributeName: 'keyHash', KeyType: 'HASH' }],
+    AttributeDefinitions: [
+      { AttributeName: 'keyHash', AttributeType: 'S' },
+      { AttributeName: 'keyId', AttributeType: 'S' },
+      { AttributeName: 'owner', AttributeType: 'S' },
+      { AttributeName: 'plan', AttributeType: 'S' },
+    ],
+    GlobalSecondaryIndexes: [
+      {
+        IndexName: 'byKeyId',
+        KeySchema: [{ AttributeName: 'keyId', KeyType: 'HASH' }],
+        Projection: { ProjectionType: 'ALL' },
+      },
+      {
+        IndexName: 'byOwner',
+        KeySchema: [{ AttributeName: 'owner', KeyType: 'HASH' }, keyIdRange],
+        Projection: { ProjectionType: 'ALL' },
+      },
+      {
+        IndexName: 'byPlan',
+        KeySchema: [{ AttributeName: 'plan', KeyType: 'HASH' }, keyIdRange],
+        Projection: { ProjectionType: 'ALL' },
+      },
+    ],
+  },
+  RateLimits: {
+    KeySchema: [{ AttributeName: 'keyHash', KeyType: 'HASH' }],
+    AttributeDefinitions: [{ AttributeName: 'keyHash', AttributeType: 'S' }],
+  },
+} as const satisfies Record<string, Shape>;
+
+export const timeToLiveAttribute = 'expiresAt';
+
+/** The variables that Lambda sets for every function, aimed at this endpoint of DynamoDB. */
+export function awsVariables(endpoint: string): Record<string, string> {
+  return {
+    AWS_REGION: 'eu-central-1',
+    AWS_ACCESS_KEY_ID: 'local',
+    AWS_SECRET_ACCESS_KEY: 'local',
+    AWS_SESSION_TOKEN: 'local',
+    AWS_ENDPOINT_URL_DYNAMODB: endpoint,
+  };
+}
+
+/** A client like that of a function, for DynamoDB Local unless another endpoint is given. */
+export function newClient(endpoint: string = inject('dynamodbEndpoint')): DynamoDBDocumentClient {
+  return dynamoDb(awsVariables(endpoint));
+}
+
+type Table = PetTable & KeyTable & LimitTable;
+
+/** A new, empty table of its own for a test. */
+export async function createTable(name: keyof typeof tableShapes, client = newClient()): Promise<Table> {
+  const tableName = `${name}-${randomUUID()}`;
+  await client.send(
+    new CreateTableCommand({ ...tableShapes[name], TableName: tableName, BillingMode: 'PAY_PER_REQUEST' }),
+  );
+  if (name === 'RateLimits') {
+    await client.send(
+      new UpdateTimeToLiveCommand({
+        TableName: tableName,
+        TimeToLiveSpecification: { AttributeName: timeToLiveAttribute, Enabled: true },
+      }),
+    );
+  }
+  return { client, tableName };
+}

@@ -1,0 +1,40 @@
+import type { ConsumedCapacity } from '@aws-sdk/client-dynamodb';
+import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import * as z from 'zod/mini';
+
+/** A command that was sent to DynamoDB. */
+export interface Sent {
+  /** For instance `QueryCommand`. */
+  readonly name: string;
+  readonly input: Readonly<Record<string, unknown>>;
+  /** What it consumed; `undefined` when it failed. */
+  capacity?: ConsumedCapacity | undefined;
+}
+
+const commandInput = z.record(z.string(), z.unknown());
+const capacity = z.object({ ConsumedCapacity: z.optional(z.custom<ConsumedCapacity>()) });
+
+/** Notes every command that the client sends from now on, and has DynamoDB say what each consumes. */
+export function watch(client: DynamoDBDocumentClient): Sent[] {
+  const traffic: Sent[] = [];
+  client.middlewareStack.add(
+    (next, context) => async (args) => {
+      const input = z.parse(commandInput, args.input);
+      const sent: Sent = { name: String(context['commandName']), input };
+      traffic.push(sent);
+      const answer = await next({
+        ...args,
+        input: Object.assign(args.input, { ReturnConsumedCapacity: 'INDEXES' }),
+      });
+      sent.capacity = z.parse(capacity, answer.output).ConsumedCapacity;
+      return answer;
+    },
+    { step: 'initialize', name: 'watch' },
+  );
+  return traffic;
+}
+
+/** The capacity units that the commands consumed, table and indexes together. */
+export function unitsOf(traffic: readonly Sent[]): number {
+  return traffic.reduce((sum, { capacity: consumed }) => sum + (consumed?.CapacityUnits ?? 0), 0);
+}
