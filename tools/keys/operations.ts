@@ -1,0 +1,430 @@
+import { randomUUID } from 'node:crypto';
+import {
+  activateKey,
+  addAuditLine,
+  type AdministeredKey,
+  type AuditLine,
+  changeRecordPlan,
+  findKeyById,
+  insertPendingKey,
+  queryKeys,
+  readKey,
+  removePendingKey,
+  type Replacement,
+  revokeRecord,
+  settleRecord,
+  StaleRecordError,
+} from '../../functions/access/key-administration.ts';
+import { readUse, resumeUse, suspendUse } from '../../functions/access/key-administration-use.ts';
+import { hashOfKey, newKey } from '../../functions/access/keys.ts';
+import { type Limits, limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
+import { beginAttempt, isAbandoned } from './attempts.ts';
+import { KeyToolError } from './errors.ts';
+import {
+  bindToPlan,
+  deleteGatewayKey,
+  ensureGatewayKey,
+  findGatewayKey,
+  forgetAuthorizations,
+  unbind,
+  usagePlansOf,
+} from './gateway.ts';
+import { newKeyId } from './key-ids.ts';
+import { checkLimits, checkRequest, type CheckedRequest, type KeyRequest } from './requests.ts';
+import { type KeyService, nowOf } from './service.ts';
+
+export { type KeyService, openKeyService } from './service.ts';
+
+/**
+ * The life of a key. A key is three things: its record, its key in API Gateway, and that key's place in a usage
+ * plan. Each operation is a row of single steps, ordered so that one that stops anywhere can be taken up by the
+ * next run:
+ *
+ * - A new key is `pending` until all of it is in place, and is shown before it becomes valid. So there is no valid
+ *   key that nobody was shown, and what a crash leaves is never valid and is removed by the owner's next command.
+ * - Every other change is written to the record first, which is then `unsettled` until API Gateway agrees with it.
+ *   Settling only looks at the record, so it can be done again by any run, any number of times.
+ */
+
+export interface IssuedKey {
+  /** The key itself, `as_<stage>_…`: only its hash is kept. */
+  readonly key: string;
+  readonly keyId: string;
+}
+
+/** Shows a new key to whom it is for. It is not valid yet: an error here withdraws it. */
+export type Reveal = (issued: IssuedKey) => void | Promise<void>;
+
+/**
+ * Issues a key.
+ *
+ * @throws KeyToolError when the request breaks a rule; whatever AWS throws, with nothing left behind
+ */
+export async function createKey(
+  service: KeyService,
+  request: KeyRequest,
+  reveal: Reveal = () => {},
+): Promise<IssuedKey> {
+  const checked = checkRequest(request);
+  await tidyOwner(service, checked.owner);
+  return issue(service, checked, reveal);
+}
+
+export interface Rotation {
+  /** For how long the old key stays valid, in whole seconds; 0 ends it at once. */
+  readonly overlap: number;
+}
+
+/** Issues a key like the one given, and has that one expire when the overlap ends. */
+export async function rotateKey(
+  service: KeyService,
+  keyId: string,
+  { overlap }: Rotation,
+  reveal: Reveal = () => {},
+): Promise<IssuedKey & { readonly expiresAt: number }> {
+  const old = await settled(service, await requireKey(service, keyId));
+  requireValid(service, old, 'rotated');
+  if (old.replacedBy !== undefined) {
+    throw new KeyToolError(
+      'refused',
+      `${keyId} has been replaced by ${old.replacedBy} already: rotate that one.`,
+    );
+  }
+  await tidyOwner(service, old.owner);
+  const request = { owner: old.owner, plan: old.plan, limits: ownLimits(old), note: old.note };
+  let expiresAt = 0;
+  const issued = await issue(service, request, reveal, async (newKeyId, by) => {
+    const now = nowOf(service);
+    // A second rotation cannot give a key more time than it had.
+    expiresAt = Math.min(now + overlap, old.expiresAt || Infinity);
+    const line = {
+      at: now,
+      by,
+      did: 'replaced',
+      detail: `by ${newKeyId}, valid until ${isoTime(expiresAt)}`,
+    };
+    return { keyHash: old.keyHash, keyId, replacedBy: newKeyId, expiresAt, unsettled: randomUUID(), line };
+  });
+  await settled(service, await requireKey(service, keyId));
+  return { ...issued, expiresAt };
+}
+
+/** Makes a key invalid for good, at once. Its record is kept. Returns false when it has been done before. */
+export async function revokeKey(service: KeyService, keyId: string): Promise<boolean> {
+  const key = await requireKey(service, keyId);
+  if (key.status === 'pending') {
+    if (await removeAbandoned(service, key)) return true;
+    throw new KeyToolError('refused', `${keyId} is being made at the moment: try again when that has ended.`);
+  }
+  if (key.status === 'revoked') {
+    await settled(service, key);
+    return false;
+  }
+  const line = await newLine(service, 'revoked');
+  await unlessChanged(keyId, revokeRecord(service.keyTable, key.keyHash, { unsettled: randomUUID(), line }));
+  service.onAudit({ ...line, keyId, stage: service.stage });
+  await service.afterStep('record');
+  await settled(service, await requireKey(service, keyId));
+  return true;
+}
+
+/** Puts a key on another plan, or changes its own limits. Returns false when it has been done before. */
+export async function changePlan(
+  service: KeyService,
+  keyId: string,
+  { plan, limits: requested }: { readonly plan: Plan; readonly limits?: Partial<Limits> | undefined },
+): Promise<boolean> {
+  const limits = checkLimits(plan, requested);
+  const key = await settled(service, await requireKey(service, keyId));
+  requireValid(service, key, 'put on another plan');
+  const before = ownLimits(key);
+  if (key.plan === plan && before?.perMinute === limits?.perMinute && before?.perDay === limits?.perDay)
+    return false;
+  const detail = `${describePlan(key.plan, before)} → ${describePlan(plan, limits)}`;
+  const line = await newLine(service, 'changed plan', detail);
+  const change = { plan, limits, unsettled: randomUUID(), line };
+  await unlessChanged(keyId, changeRecordPlan(service.keyTable, key, change));
+  service.onAudit({ ...line, keyId, stage: service.stage });
+  await service.afterStep('record');
+  await settled(service, await requireKey(service, keyId));
+  return true;
+}
+
+/** Has a key's requests answered with 429 `key_suspended` until then, from the next one on. @param until Unix seconds */
+export async function suspendKey(service: KeyService, keyId: string, until: number): Promise<void> {
+  const key = await requireKey(service, keyId);
+  requireValid(service, key, 'suspended');
+  await recordLine(service, key, await newLine(service, 'suspended', `until ${isoTime(until)}`));
+  await suspendUse(service.limitTable, key.keyHash, until);
+  await service.afterStep('limiter');
+}
+
+/** Lifts a suspension, also one that the service imposed by itself. Returns false when there is none. */
+export async function resumeKey(service: KeyService, keyId: string): Promise<boolean> {
+  const key = await requireKey(service, keyId);
+  requireValid(service, key, 'resumed');
+  const now = nowOf(service);
+  const use = await readUse(service.limitTable, [key.keyHash]);
+  if ((use.get(key.keyHash)?.suspendedUntil ?? 0) <= now) return false;
+  await recordLine(service, key, await newLine(service, 'resumed'));
+  await resumeUse(service.limitTable, key.keyHash, now);
+  await service.afterStep('limiter');
+  return true;
+}
+
+/** The record of a key. @throws KeyToolError when there is none with this id */
+export async function requireKey(service: KeyService, keyId: string): Promise<AdministeredKey> {
+  const key = await findKeyById(service.keyTable, keyId);
+  if (key !== undefined) return key;
+  throw new KeyToolError(
+    'not_found',
+    `There is no key ${keyId} in stage ${service.stage}: "npm run keys -- list --stage ${service.stage}" shows those there are.`,
+  );
+}
+
+export interface Tidied {
+  readonly keyId: string;
+  readonly did: 'removed a half-made key' | 'finished a change' | 'deleted the gateway key of an expired key';
+}
+
+/** Records that one Query of tidying reads. */
+const tidyPage = 100;
+
+/**
+ * Brings everything in order that crashes left behind, and deletes from API Gateway the keys whose time is over.
+ * Reads every record of the stage, a page at a time.
+ */
+export async function* tidy(service: KeyService): AsyncGenerator<Tidied> {
+  for (const plan of planNames) {
+    for (let before: string | undefined, more = true; more;) {
+      const page = await queryKeys(service.keyTable, { plan }, { before, limit: tidyPage });
+      for (const key of page.keys) {
+        const did = await tidyKey(service, key);
+        if (did !== undefined) yield { keyId: key.keyId, did };
+      }
+      before = page.next;
+    }
+    while (before !== undefined);
+  }
+}
+
+/** What a crash left of the owner's newest keys, so that the command that crashed heals what it left. */
+async function tidyOwner(service: KeyService, owner: string): Promise<void> {
+  const { keys } = await queryKeys(service.keyTable, { owner }, { limit: tidyPage });
+  for (const key of keys) await tidyKey(service, key);
+}
+
+async function tidyKey(service: KeyService, key: AdministeredKey): Promise<Tidied['did'] | undefined> {
+  if (key.status === 'pending')
+    return (await removeAbandoned(service, key)) ? 'removed a half-made key' : undefined;
+  if (!isSettled(service, key)) {
+    const did =
+      key.unsettled === undefined ? 'deleted the gateway key of an expired key' : 'finished a change';
+    await settled(service, key);
+    return did;
+  }
+  return undefined;
+}
+
+/** Whether API Gateway holds of a key what its record says. A key whose time is over should not be there any more. */
+export function isSettled(service: KeyService, key: AdministeredKey): boolean {
+  return key.unsettled === undefined && (key.gatewayKeyId === undefined || isValid(service, key));
+}
+
+/** Makes a key, step by step, and undoes all of it when one fails. */
+async function issue(
+  service: KeyService,
+  { owner, plan, limits, note }: CheckedRequest,
+  reveal: Reveal,
+  replace?: (keyId: string, by: string) => Promise<Replacement & { readonly keyId: string }>,
+): Promise<IssuedKey> {
+  const { keyTable, stage } = service;
+  const key = newKey(stage);
+  const keyHash = hashOfKey(key);
+  const keyId = newKeyId(service.clock());
+  const by = await service.identify();
+  const attempt = beginAttempt(service.runner);
+  const record = {
+    keyHash,
+    keyId,
+    owner,
+    plan,
+    limits,
+    note,
+    createdAt: nowOf(service),
+    attempt: attempt.name,
+  };
+  try {
+    await insertPendingKey(keyTable, record);
+    await service.afterStep('record');
+    const gatewayKeyId = await ensureGatewayKey(service, record);
+    await service.afterStep('gateway key');
+    await bindToPlan(service, gatewayKeyId, plan);
+    await service.afterStep('usage plan');
+    await reveal({ key, keyId });
+    await service.afterStep('reveal');
+    const replacement = await replace?.(keyId, by);
+    const detail = [
+      describePlan(plan, limits),
+      ...(replacement ? [`in place of ${replacement.keyId}`] : []),
+    ].join(', ');
+    const line = { at: nowOf(service), by, did: 'created', detail };
+    await activateKey(
+      keyTable,
+      { keyHash, attempt: attempt.name, gatewayKeyId, replaces: replacement?.keyId, line },
+      replacement,
+    );
+    service.onAudit({ ...line, keyId, stage });
+    if (replacement) service.onAudit({ ...replacement.line, keyId: replacement.keyId, stage });
+    await service.afterStep('activate');
+  } catch (error) {
+    await withdraw(service, record, error);
+  } finally {
+    attempt.end();
+  }
+  return { key, keyId };
+}
+
+/** After a failure: removes what was made of a key. Returns when it turns out that the key is valid after all. */
+async function withdraw(
+  service: KeyService,
+  key: { keyHash: string; keyId: string },
+  cause: unknown,
+): Promise<void> {
+  try {
+    const stored = await readKey(service.keyTable, key.keyHash);
+    // The answer to the last write was lost, not the write.
+    if (stored?.status === 'active') return;
+    await removeUnfinished(service, key);
+  } catch (error) {
+    throw new KeyToolError(
+      'failed',
+      `${messageOf(cause)} What was begun could not be undone (${messageOf(error)}); it is not valid. Run the same command again, which cleans up first.`,
+      { cause },
+    );
+  }
+  if (cause instanceof StaleRecordError)
+    throw new KeyToolError(
+      'refused',
+      'The key was changed by someone else meanwhile: look at it and try again.',
+      { cause },
+    );
+  throw cause;
+}
+
+/** Removes a pending key whose maker is gone. Returns false when the maker may still be at it. */
+async function removeAbandoned(service: KeyService, key: AdministeredKey): Promise<boolean> {
+  if (!isAbandoned(key.attempt, key.createdAt, nowOf(service))) return false;
+  await removeUnfinished(service, key);
+  const line = await newLine(service, 'removed', 'half made');
+  service.onAudit({ ...line, keyId: key.keyId, stage: service.stage });
+  return true;
+}
+
+/** The record goes last: as long as it is there, the rest can be found. */
+async function removeUnfinished(service: KeyService, key: { keyHash: string; keyId: string }): Promise<void> {
+  const gatewayKeyId = await findGatewayKey(service.apiGateway, key.keyId);
+  if (gatewayKeyId !== undefined) await deleteGatewayKey(service, gatewayKeyId);
+  try {
+    await removePendingKey(service.keyTable, key.keyHash);
+  } catch (error) {
+    if (!(error instanceof StaleRecordError)) throw error; // gone already
+  }
+}
+
+/**
+ * Brings API Gateway in line with the record, if it is not known to be.
+ *
+ * @returns the record afterwards
+ */
+async function settled(service: KeyService, key: AdministeredKey): Promise<AdministeredKey> {
+  if (key.status === 'pending' || isSettled(service, key)) return key;
+  const gatewayKeyId = isValid(service, key)
+    ? await settleBinding(service, key)
+    : await settleRemoval(service, key);
+  await forgetAuthorizations(service);
+  await service.afterStep('authorizer cache');
+  try {
+    await settleRecord(service.keyTable, key, gatewayKeyId);
+  } catch (error) {
+    if (!(error instanceof StaleRecordError)) throw error; // changed again meanwhile: whoever did will settle that
+  }
+  await service.afterStep('settle');
+  return requireKey(service, key.keyId);
+}
+
+async function settleBinding(service: KeyService, key: AdministeredKey): Promise<string> {
+  const gatewayKeyId = key.gatewayKeyId ?? (await ensureGatewayKey(service, key));
+  const target = service.usagePlanIds[key.plan];
+  const bound = await usagePlansOf(service, gatewayKeyId);
+  // A key can be in one usage plan of a stage only: between these two steps it is in none, and gets 401.
+  for (const usagePlanId of bound.filter((id) => id !== target)) {
+    await unbind(service, gatewayKeyId, usagePlanId);
+    await service.afterStep('unbind');
+  }
+  if (!bound.includes(target)) {
+    await bindToPlan(service, gatewayKeyId, key.plan);
+    await service.afterStep('bind');
+  }
+  return gatewayKeyId;
+}
+
+async function settleRemoval(service: KeyService, key: AdministeredKey): Promise<undefined> {
+  if (key.gatewayKeyId !== undefined) await deleteGatewayKey(service, key.gatewayKeyId);
+  await service.afterStep('gateway key');
+}
+
+function isValid(service: KeyService, { status, expiresAt = 0 }: AdministeredKey): boolean {
+  return status === 'active' && (expiresAt === 0 || expiresAt > nowOf(service));
+}
+
+function requireValid(service: KeyService, key: AdministeredKey, participle: string): void {
+  if (isValid(service, key)) return;
+  const state = { pending: 'only half made', revoked: 'revoked', active: 'expired' }[key.status];
+  throw new KeyToolError('refused', `${key.keyId} is ${state}, so it cannot be ${participle}.`);
+}
+
+async function recordLine(
+  service: KeyService,
+  { keyHash, keyId }: AdministeredKey,
+  line: AuditLine,
+): Promise<void> {
+  await unlessChanged(keyId, addAuditLine(service.keyTable, keyHash, line));
+  service.onAudit({ ...line, keyId, stage: service.stage });
+  await service.afterStep('record');
+}
+
+async function newLine(service: KeyService, did: string, detail?: string): Promise<AuditLine> {
+  return { at: nowOf(service), by: await service.identify(), did, ...(detail !== undefined && { detail }) };
+}
+
+async function unlessChanged(keyId: string, change: Promise<void>): Promise<void> {
+  try {
+    await change;
+  } catch (error) {
+    if (!(error instanceof StaleRecordError)) throw error;
+    throw new KeyToolError(
+      'refused',
+      `${keyId} was changed by someone else meanwhile, or its audit trail is full: look at it and try again.`,
+      { cause: error },
+    );
+  }
+}
+
+function ownLimits({ plan, perMinute, perDay }: AdministeredKey): Limits | undefined {
+  return limitsOf(plan) === undefined && perMinute !== undefined && perDay !== undefined
+    ? { perMinute, perDay }
+    : undefined;
+}
+
+function describePlan(plan: Plan, limits: Limits | undefined): string {
+  return limits === undefined ? plan : `${plan} (${limits.perMinute} a minute, ${limits.perDay} a day)`;
+}
+
+function isoTime(seconds: number): string {
+  return new Date(seconds * 1000).toISOString();
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
