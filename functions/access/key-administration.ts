@@ -118,13 +118,15 @@ export async function queryKeys(
       Limit: limit,
     }),
   );
-  const parsed = items.map((item) => safeParseRecord(item));
+  const keys: AdministeredKey[] = [];
+  const damaged: DamagedRecordError[] = [];
+  for (const item of items) {
+    const record = safeParseRecord(item);
+    if (record instanceof DamagedRecordError) damaged.push(record);
+    else keys.push(record);
+  }
   const next: unknown = last?.['keyId'];
-  return {
-    keys: parsed.filter((key) => !(key instanceof DamagedRecordError)),
-    damaged: parsed.filter((key) => key instanceof DamagedRecordError),
-    next: typeof next === 'string' ? next : undefined,
-  };
+  return { keys, damaged, next: typeof next === 'string' ? next : undefined };
 }
 
 export interface NewKeyRecord {

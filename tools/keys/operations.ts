@@ -196,15 +196,15 @@ const tidyPage = 100;
  */
 export async function* tidy(service: KeyService): AsyncGenerator<Tidied> {
   for (const plan of planNames) {
-    for (let before: string | undefined, more = true; more;) {
+    let before: string | undefined;
+    do {
       const page = await queryKeys(service.keyTable, { plan }, { before, limit: tidyPage });
       for (const key of page.keys) {
         const did = await tidyKey(service, key);
         if (did !== undefined) yield { keyId: key.keyId, did };
       }
       before = page.next;
-    }
-    while (before !== undefined);
+    } while (before !== undefined);
   }
 }
 
