@@ -155,6 +155,19 @@ export async function insertPendingKey(table: KeyTable, { limits, ...record }: N
   );
 }
 
+/**
+ * Takes a pending key away from the attempt that was making it, which can then no longer make it valid.
+ *
+ * @throws StaleRecordError when it has become valid, or is gone
+ */
+export function takeOverPendingKey(
+  table: KeyTable,
+  { keyHash, attempt: from }: AdministeredKey,
+  attempt: string,
+): Promise<void> {
+  return write(table, keyHash, { set: { attempt }, require: { status: 'pending', attempt: from } });
+}
+
 /** Removes a key that never became valid. @throws StaleRecordError when it has become so, or is gone */
 export async function removePendingKey(table: KeyTable, keyHash: string): Promise<void> {
   await unlessStale(

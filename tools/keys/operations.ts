@@ -14,6 +14,7 @@ import {
   revokeRecord,
   settleRecord,
   StaleRecordError,
+  takeOverPendingKey,
 } from '../../functions/access/key-administration.ts';
 import { readUse, resumeUse, suspendUse } from '../../functions/access/key-administration-use.ts';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
@@ -105,7 +106,7 @@ export async function rotateKey(
     };
     return { keyHash: old.keyHash, keyId, replacedBy: newKeyId, expiresAt, unsettled: randomUUID(), line };
   });
-  await settled(service, await requireKey(service, keyId));
+  await settled(service, await reread(service, old));
   return { ...issued, expiresAt };
 }
 
@@ -124,7 +125,7 @@ export async function revokeKey(service: KeyService, keyId: string): Promise<boo
   await unlessChanged(keyId, revokeRecord(service.keyTable, key.keyHash, { unsettled: randomUUID(), line }));
   service.onAudit({ ...line, keyId, stage: service.stage });
   await service.afterStep('record');
-  await settled(service, await requireKey(service, keyId));
+  await settled(service, await reread(service, key));
   return true;
 }
 
@@ -146,7 +147,7 @@ export async function changePlan(
   await unlessChanged(keyId, changeRecordPlan(service.keyTable, key, change));
   service.onAudit({ ...line, keyId, stage: service.stage });
   await service.afterStep('record');
-  await settled(service, await requireKey(service, keyId));
+  await settled(service, await reread(service, key));
   return true;
 }
 
@@ -182,6 +183,11 @@ export async function requireKey(service: KeyService, keyId: string): Promise<Ad
   );
 }
 
+/** The record as it is now, past the index that lags behind. */
+async function reread(service: KeyService, { keyHash, keyId }: AdministeredKey): Promise<AdministeredKey> {
+  return (await readKey(service.keyTable, keyHash)) ?? requireKey(service, keyId);
+}
+
 export interface Tidied {
   readonly keyId: string;
   readonly did: 'removed a half-made key' | 'finished a change' | 'deleted the gateway key of an expired key';
@@ -214,16 +220,16 @@ async function tidyOwner(service: KeyService, owner: string): Promise<void> {
   for (const key of keys) await tidyKey(service, key);
 }
 
-async function tidyKey(service: KeyService, key: AdministeredKey): Promise<Tidied['did'] | undefined> {
+async function tidyKey(service: KeyService, listed: AdministeredKey): Promise<Tidied['did'] | undefined> {
+  if (listed.status !== 'pending' && isSettled(service, listed)) return undefined;
+  // Indexes lag behind, and what is done here must not be done to a key that is fine by now.
+  const key = await readKey(service.keyTable, listed.keyHash);
+  if (key === undefined) return undefined;
   if (key.status === 'pending')
     return (await removeAbandoned(service, key)) ? 'removed a half-made key' : undefined;
-  if (!isSettled(service, key)) {
-    const did =
-      key.unsettled === undefined ? 'deleted the gateway key of an expired key' : 'finished a change';
-    await settled(service, key);
-    return did;
-  }
-  return undefined;
+  if (isSettled(service, key)) return undefined;
+  await settle(service, key);
+  return key.unsettled === undefined ? 'deleted the gateway key of an expired key' : 'finished a change';
 }
 
 /** Whether API Gateway holds of a key what its record says. A key whose time is over should not be there any more. */
@@ -295,7 +301,9 @@ async function withdraw(
     const stored = await readKey(service.keyTable, key.keyHash);
     // The answer to the last write was lost, not the write.
     if (stored?.status === 'active') return;
-    await removeUnfinished(service, key);
+    await removeUnfinished(service, key).catch((error: unknown) => {
+      if (!(error instanceof StaleRecordError)) throw error; // never stored, or removed by someone else
+    });
   } catch (error) {
     throw new KeyToolError(
       'failed',
@@ -315,8 +323,17 @@ async function withdraw(
 /** Removes a pending key whose maker is gone. Returns false when the maker may still be at it. */
 async function removeAbandoned(service: KeyService, key: AdministeredKey): Promise<boolean> {
   if (!isAbandoned(key.attempt, key.createdAt, nowOf(service))) return false;
-  await removeUnfinished(service, key);
   const line = await newLine(service, 'removed', 'half made');
+  const attempt = beginAttempt(service.runner);
+  try {
+    await takeOverPendingKey(service.keyTable, key, attempt.name);
+    await removeUnfinished(service, key);
+  } catch (error) {
+    if (error instanceof StaleRecordError) return false; // the maker was faster, or someone else removed it
+    throw error;
+  } finally {
+    attempt.end();
+  }
   service.onAudit({ ...line, keyId: key.keyId, stage: service.stage });
   return true;
 }
@@ -325,32 +342,36 @@ async function removeAbandoned(service: KeyService, key: AdministeredKey): Promi
 async function removeUnfinished(service: KeyService, key: { keyHash: string; keyId: string }): Promise<void> {
   const gatewayKeyId = await findGatewayKey(service.apiGateway, key.keyId);
   if (gatewayKeyId !== undefined) await deleteGatewayKey(service, gatewayKeyId);
-  try {
-    await removePendingKey(service.keyTable, key.keyHash);
-  } catch (error) {
-    if (!(error instanceof StaleRecordError)) throw error; // gone already
-  }
+  await removePendingKey(service.keyTable, key.keyHash);
 }
 
-/**
- * Brings API Gateway in line with the record, if it is not known to be.
- *
- * @returns the record afterwards
- */
+/** The record, once API Gateway is in line with it. */
 async function settled(service: KeyService, key: AdministeredKey): Promise<AdministeredKey> {
-  if (key.status === 'pending' || isSettled(service, key)) return key;
-  const gatewayKeyId = isValid(service, key)
-    ? await settleBinding(service, key)
-    : await settleRemoval(service, key);
-  await forgetAuthorizations(service);
-  await service.afterStep('authorizer cache');
-  try {
-    await settleRecord(service.keyTable, key, gatewayKeyId);
-  } catch (error) {
-    if (!(error instanceof StaleRecordError)) throw error; // changed again meanwhile: whoever did will settle that
+  return key.status === 'pending' || isSettled(service, key) ? key : settle(service, key);
+}
+
+/** How often a record may change while API Gateway is brought in line with it. */
+const settleAttempts = 5;
+
+/** Brings API Gateway in line with the record, however far another run got with that. */
+async function settle(service: KeyService, key: AdministeredKey): Promise<AdministeredKey> {
+  let current = key;
+  for (let attempt = 1; ; attempt += 1) {
+    const gatewayKeyId = isValid(service, current)
+      ? await settleBinding(service, current)
+      : await settleRemoval(service, current);
+    await forgetAuthorizations(service);
+    await service.afterStep('authorizer cache');
+    try {
+      await settleRecord(service.keyTable, current, gatewayKeyId);
+      await service.afterStep('settle');
+      return await reread(service, current);
+    } catch (error) {
+      // Someone changed the record meanwhile and may have settled that: what was done here could undo it.
+      if (!(error instanceof StaleRecordError) || attempt === settleAttempts) throw error;
+      current = await reread(service, current);
+    }
   }
-  await service.afterStep('settle');
-  return requireKey(service, key.keyId);
 }
 
 async function settleBinding(service: KeyService, key: AdministeredKey): Promise<string> {
