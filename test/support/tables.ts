@@ -10,6 +10,7 @@ import type { KeyTable } from '../../functions/access/key-records.ts';
 import type { LimitTable } from '../../functions/access/limiter.ts';
 import { dynamoDb } from '../../functions/dynamodb.ts';
 import type { PetTable } from '../../functions/pets/store.ts';
+import { awsVariables } from './aws-variables.ts';
 
 type Shape = Omit<CreateTableCommandInput, 'TableName' | 'BillingMode'>;
 
@@ -67,17 +68,6 @@ export const tableShapes = {
 } as const satisfies Record<string, Shape>;
 
 export const timeToLiveAttribute = 'expiresAt';
-
-/** The variables that Lambda sets for every function, aimed at this endpoint of DynamoDB. */
-export function awsVariables(endpoint: string): Record<string, string> {
-  return {
-    AWS_REGION: 'eu-central-1',
-    AWS_ACCESS_KEY_ID: 'local',
-    AWS_SECRET_ACCESS_KEY: 'local',
-    AWS_SESSION_TOKEN: 'local',
-    AWS_ENDPOINT_URL_DYNAMODB: endpoint,
-  };
-}
 
 /** A client like that of a function, for DynamoDB Local unless another endpoint is given. */
 export function newClient(endpoint: string = inject('dynamodbEndpoint')): DynamoDBDocumentClient {

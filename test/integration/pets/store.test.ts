@@ -73,10 +73,8 @@ describe('a store of 1,000 animals', () => {
     'is walked with the filter %s and the limit 7, each animal met exactly once, while others are being added',
     async (status) => {
       const { pets, pages } = await walk(table, { limit: 7, status }, async () => {
-        for (const each of petStatuses) {
-          latest += 1n;
-          await create(table, { ...rex, status: each }, latest);
-        }
+        latest += 1n;
+        await create(table, { ...rex, status: petStatuses[Number(latest) % petStatuses.length]! }, latest);
       });
       const wanted = newestFirst(stored).filter((pet) => status === undefined || pet.status === status);
       // Those added by the walks before this one were there when it began.

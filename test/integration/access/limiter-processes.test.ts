@@ -1,0 +1,64 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { LimitTable } from '../../../functions/access/limiter.ts';
+import { fixedPlans } from '../../../functions/access/plans.ts';
+import { Processes } from '../../support/processes.ts';
+import { createTable } from '../../support/tables.ts';
+
+/** How often the race is run. Set REPEAT for more. */
+const rounds = Number(process.env['REPEAT'] ?? 3);
+const noon = Date.parse('2026-07-01T12:00:00Z') / 1000;
+const { free } = fixedPlans;
+
+let table: LimitTable;
+let processes: Processes;
+
+beforeAll(async () => {
+  [table, processes] = await Promise.all([createTable('RateLimits'), Processes.start(4)]);
+});
+
+afterAll(() => {
+  processes.stop();
+});
+
+test.each(Array.from({ length: rounds }, (_, round) => round + 1))(
+  'of 500 requests with one Free key, spread over four processes, exactly 60 are admitted (round %i)',
+  async () => {
+    const verdicts = await processes.admit({
+      tableName: table.tableName,
+      keyHash: randomBytes(32).toString('hex'),
+      limits: free,
+      clocks: Array.from({ length: 500 }, () => noon + 7),
+    });
+    expect(verdicts).toHaveLength(500);
+    const admitted = verdicts.filter(({ kind }) => kind === 'admitted');
+    const remaining = admitted.map(({ standing }) => standing.minute.remaining).toSorted((a, b) => b - a);
+    // What the answers report adds up: every number that can remain is told once.
+    expect(remaining).toEqual(Array.from({ length: 60 }, (_, index) => 59 - index));
+    const day = admitted.map(({ standing }) => standing.day.remaining).toSorted((a, b) => b - a);
+    expect(day).toEqual(Array.from({ length: 60 }, (_, index) => 999 - index));
+    const others = Map.groupBy(verdicts, ({ kind }) => kind);
+    expect(others.get('rejected')).toHaveLength(99);
+    expect(others.get('suspended')).toHaveLength(341);
+    expect(new Set(verdicts.map(({ standing }) => standing.minute.limit))).toEqual(new Set([60]));
+  },
+);
+
+test('processes whose clocks disagree about the minute admit no window in excess', async () => {
+  const limits = { perMinute: 40, perDay: 1_000 };
+  const verdicts = await processes.admit({
+    tableName: table.tableName,
+    keyHash: randomBytes(32).toString('hex'),
+    limits,
+    // Each process has a clock of its own: two are a minute ahead.
+    clocks: Array.from({ length: 160 }, (_, index) => noon - 1 + (index % 2)),
+  });
+  const windows = Map.groupBy(
+    verdicts.filter(({ kind }) => kind === 'admitted'),
+    ({ standing }) => standing.minute.reset,
+  );
+  expect(windows.get(noon + 60)).toHaveLength(40);
+  const before = windows.get(noon) ?? [];
+  expect(before.length).toBeLessThanOrEqual(40);
+  expect(new Set(before.map(({ standing }) => standing.minute.remaining)).size).toBe(before.length);
+});

@@ -1,0 +1,361 @@
+import { randomBytes } from 'node:crypto';
+import { GetCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import * as fc from 'fast-check';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
+import { apply, decide, unused, type Verdict } from '../../../functions/access/limits.ts';
+import { fixedPlans, type Limits } from '../../../functions/access/plans.ts';
+import { headersOf, ReferenceLimiter } from '../../support/reference-limiter.ts';
+import { rateHeaders } from '../../../functions/http/rate-headers.ts';
+import { createTable, newClient } from '../../support/tables.ts';
+import { unitsOf, watch } from '../../support/traffic.ts';
+
+const { free } = fixedPlans;
+const noon = Date.parse('2026-07-01T12:00:00Z') / 1000;
+const midnight = noon + 43_200;
+
+let table: LimitTable;
+
+beforeAll(async () => {
+  table = await createTable('RateLimits');
+});
+
+const newKeyHash = () => randomBytes(32).toString('hex');
+
+/** Sends requests of one key one after the other. */
+function keyOf(limits: Limits, keyHash = newKeyHash()) {
+  return {
+    keyHash,
+    at: (now: number, own = limits): Promise<Verdict> => admit(table, { keyHash, limits: own, now }),
+    /** So many at once, all answers. */
+    burst: (count: number, now: number): Promise<Verdict[]> =>
+      Promise.all(Array.from({ length: count }, () => admit(table, { keyHash, limits, now }))),
+    item: async (): Promise<Record<string, unknown> | undefined> => {
+      const { Item: item } = await table.client.send(
+        new GetCommand({ TableName: table.tableName, Key: { keyHash } }),
+      );
+      return item;
+    },
+  };
+}
+
+const admitted = (verdicts: readonly Verdict[]) => verdicts.filter(({ kind }) => kind === 'admitted');
+const countOf = (verdicts: readonly Verdict[], kind: Verdict['kind']) =>
+  verdicts.filter((verdict) => verdict.kind === kind).length;
+
+/** `length - 1` down to 0, each once. */
+const countdown = (length: number) => Array.from({ length }, (_, index) => length - 1 - index);
+const remainingOf = (verdicts: readonly Verdict[]) =>
+  verdicts.map(({ standing }) => standing.minute.remaining).toSorted((a, b) => b - a);
+
+describe('requests of one key, one after the other', () => {
+  const limits = fc.record({
+    perMinute: fc.integer({ min: 1, max: 5 }),
+    perDay: fc.integer({ min: 1, max: 14 }),
+  });
+  const request = fc.record({
+    wait: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 70 }), fc.constant(86_400)),
+    lag: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 120 })),
+    newLimits: fc.option(limits, { nil: undefined, freq: 12 }),
+  });
+
+  test('are admitted and rejected as two plain fixed windows say, with the headers they say', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        limits,
+        fc.array(request, { minLength: 10, maxLength: 40 }),
+        async (atFirst, requests) => {
+          const key = keyOf(atFirst);
+          const reference = new ReferenceLimiter();
+          let time = midnight - 60;
+          let inForce = atFirst;
+          for (const { wait, lag, newLimits } of requests) {
+            time += wait;
+            inForce = newLimits ?? inForce;
+            const now = time - lag;
+            const verdict = await key.at(now, inForce);
+            const expected = reference.request(inForce, now);
+            expect(verdict.kind).toBe(expected.kind);
+            expect(rateHeaders(verdict.standing, now)).toMatchObject(headersOf(expected));
+            expect('retryAfter' in verdict ? verdict.retryAfter : undefined).toBe(expected.retryAfter);
+          }
+        },
+      ),
+      { numRuns: 15 },
+    );
+  });
+
+  test('leave behind what the pure decisions leave behind', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        limits,
+        fc.array(request, { minLength: 5, maxLength: 20 }),
+        async (inForce, requests) => {
+          const key = keyOf(inForce);
+          let usage = unused;
+          let time = midnight - 60;
+          for (const { wait, lag } of requests) {
+            time += wait;
+            usage = apply(usage, decide(usage, inForce, time - lag), time - lag);
+            await key.at(time - lag);
+          }
+          const item = await key.item();
+          const stored = Object.keys(unused).map((name) => [name, Number(item?.[name] ?? 0)]);
+          expect(Object.fromEntries(stored)).toEqual(usage);
+        },
+      ),
+      { numRuns: 8 },
+    );
+  });
+
+  test('of two keys never influence each other', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ wait: fc.nat({ max: 40 }), second: fc.boolean() }), { minLength: 20 }),
+        async (requests) => {
+          const inForce = { perMinute: 3, perDay: 12 };
+          const sides = [
+            { key: keyOf(inForce), reference: new ReferenceLimiter() },
+            { key: keyOf(inForce), reference: new ReferenceLimiter() },
+          ] as const;
+          let now = noon;
+          for (const { wait, second } of requests) {
+            now += wait;
+            const { key, reference } = sides[second ? 1 : 0];
+            expect((await key.at(now)).kind).toBe(reference.request(inForce, now).kind);
+          }
+        },
+      ),
+      { numRuns: 5 },
+    );
+  });
+});
+
+describe('requests of one key, all at once', () => {
+  test('are admitted up to the limit and not one more, each told another number that remains', async () => {
+    const verdicts = await keyOf(free).burst(159, noon);
+    expect(remainingOf(admitted(verdicts))).toEqual(countdown(60));
+    expect(countOf(verdicts, 'rejected')).toBe(99);
+  });
+
+  test('at the turn of the minute are admitted up to the limit of the new one', async () => {
+    const key = keyOf({ perMinute: 20, perDay: 1_000 });
+    expect(admitted(await key.burst(40, noon - 1))).toHaveLength(20);
+    const verdicts = await key.burst(50, noon);
+    expect(remainingOf(admitted(verdicts))).toEqual(countdown(20));
+    expect(verdicts[0]?.standing.minute.reset).toBe(noon + 60);
+  });
+
+  test('at the turn of the day are admitted up to the limit of the new one', async () => {
+    const key = keyOf({ perMinute: 1_000, perDay: 20 });
+    expect(admitted(await key.burst(40, midnight - 1))).toHaveLength(20);
+    const verdicts = await key.burst(50, midnight);
+    expect(countOf(verdicts, 'admitted')).toBe(20);
+    const days = admitted(verdicts).map(({ standing }) => standing.day);
+    expect(days.map(({ remaining }) => remaining).toSorted((a, b) => b - a)).toEqual(countdown(20));
+    expect(new Set(days.map(({ reset }) => reset))).toEqual(new Set([midnight + 86_400]));
+  });
+
+  test('by clocks on either side of a turn are each counted in one window, and no window in excess', async () => {
+    for (const limit of [1, 7, 30]) {
+      const key = keyOf({ perMinute: limit, perDay: 1_000 });
+      const clocks = Array.from({ length: 90 }, (_, index) => noon - (index % 3 === 0 ? 0 : 1));
+      const verdicts = admitted(await Promise.all(clocks.map((now) => key.at(now))));
+      const windows = Map.groupBy(verdicts, ({ standing }) => standing.minute.reset);
+      expect([...windows.keys()].filter((reset) => reset !== noon && reset !== noon + 60)).toEqual([]);
+      for (const counted of windows.values()) {
+        expect(remainingOf(counted)).toEqual(countdown(limit).slice(0, counted.length));
+      }
+      // The newer window was reached by 30 requests at least.
+      expect(windows.get(noon + 60)).toHaveLength(limit);
+    }
+  });
+});
+
+describe('a day of the Free plan', () => {
+  test('has 1,000 requests, then 429 until midnight UTC, and the headers show the day', async () => {
+    const key = keyOf(free);
+    for (let minute = 0; minute < 16; minute += 1) {
+      expect(countOf(await key.burst(60, noon + minute * 60), 'admitted')).toBe(60);
+    }
+    const last = await key.burst(45, noon + 16 * 60);
+    expect(countOf(last, 'admitted')).toBe(40);
+    for (const now of [noon + 16 * 60, noon + 17 * 60, midnight - 1]) {
+      const verdict = await key.at(now);
+      expect(verdict).toMatchObject({ kind: 'rejected', retryAfter: midnight - now });
+      expect(rateHeaders(verdict.standing, now)).toMatchObject({
+        'X-RateLimit-Limit': '1000',
+        'X-RateLimit-Remaining': '0',
+        'X-RateLimit-Reset': String(midnight),
+      });
+    }
+    expect(await key.at(midnight)).toMatchObject({
+      kind: 'admitted',
+      standing: { minute: { remaining: 59 }, day: { remaining: 999 } },
+    });
+  });
+});
+
+describe('a clock that lags behind another function’s', () => {
+  test('never reopens a window, and counts in the one that is open', async () => {
+    const key = keyOf({ perMinute: 3, perDay: 100 });
+    await key.burst(3, noon - 1);
+    expect(await key.at(noon)).toMatchObject({ kind: 'admitted', standing: { minute: { remaining: 2 } } });
+    expect(await key.at(noon - 1)).toMatchObject({
+      kind: 'admitted',
+      standing: { minute: { remaining: 1, reset: noon + 60 } },
+    });
+    expect(await key.at(noon - 1)).toMatchObject({
+      kind: 'admitted',
+      standing: { minute: { remaining: 0 } },
+    });
+    expect(await key.at(noon - 1)).toMatchObject({ kind: 'rejected', retryAfter: 61 });
+    expect(await key.at(noon)).toMatchObject({ kind: 'rejected', retryAfter: 60 });
+  });
+
+  test('never reopens a day', async () => {
+    const key = keyOf({ perMinute: 10, perDay: 2 });
+    await key.burst(2, midnight - 1);
+    await key.burst(2, midnight);
+    expect(await key.at(midnight - 1)).toMatchObject({ kind: 'rejected', retryAfter: 86_401 });
+  });
+});
+
+describe('a suspension', () => {
+  test('begins with the 100th rejection in a minute, lasts ten, and no request lengthens it', async () => {
+    const key = keyOf(free);
+    expect(countOf(await key.burst(60 + 99, noon), 'suspended')).toBe(0);
+    expect(await key.at(noon + 5)).toMatchObject({
+      kind: 'suspended',
+      retryAfter: 600,
+      standing: { minute: { remaining: 0, reset: noon + 605 } },
+    });
+    const during = await key.burst(120, noon + 300);
+    expect(countOf(during, 'suspended')).toBe(120);
+    expect(await key.at(noon + 604)).toMatchObject({ kind: 'suspended', retryAfter: 1 });
+    expect(await key.at(noon + 605)).toMatchObject({
+      kind: 'admitted',
+      standing: { minute: { remaining: 59 }, day: { remaining: 939 } },
+    });
+  });
+
+  test('begins once however many rejections come at the same time', async () => {
+    const key = keyOf({ perMinute: 1, perDay: 1_000 });
+    const verdicts = await key.burst(250, noon);
+    expect(countOf(verdicts, 'admitted')).toBe(1);
+    expect(countOf(verdicts, 'rejected')).toBe(99);
+    expect(countOf(verdicts, 'suspended')).toBe(150);
+    const ends = verdicts
+      .filter(({ kind }) => kind === 'suspended')
+      .map(({ standing }) => standing.minute.reset);
+    expect(new Set(ends)).toEqual(new Set([noon + 600]));
+  });
+
+  test('does not befall the rejections of several minutes', async () => {
+    const key = keyOf({ perMinute: 1, perDay: 1_000 });
+    for (const minute of [0, 1]) {
+      expect(countOf(await key.burst(100, noon + 60 * minute), 'rejected')).toBe(99);
+    }
+  });
+
+  test('by an operator’s hand stops a key that was never used', async () => {
+    const key = keyOf(free);
+    await table.client.send(
+      new UpdateCommand({
+        TableName: table.tableName,
+        Key: { keyHash: key.keyHash },
+        UpdateExpression: 'SET suspendedUntil = :until',
+        ExpressionAttributeValues: { ':until': noon + 3600 },
+      }),
+    );
+    const verdict = await key.at(noon);
+    expect(verdict).toMatchObject({ kind: 'suspended', retryAfter: 3600 });
+    expect(rateHeaders(verdict.standing, noon)).toMatchObject({
+      'X-RateLimit-Remaining': '0',
+      'X-RateLimit-Reset': String(noon + 3600),
+      RateLimit: '"minute";r=0;t=3600, "day";r=1000;t=43200',
+    });
+    expect(await key.at(noon + 3600)).toMatchObject({ kind: 'admitted' });
+  });
+});
+
+describe('what is written', () => {
+  test('for an admitted request is one update, exactly one write unit', async () => {
+    const key = keyOf(free);
+    await key.at(noon);
+    const client = newClient();
+    const traffic = watch(client);
+    const { tableName } = table;
+    for (let request = 0; request < 5; request += 1) {
+      traffic.length = 0;
+      await admit({ client, tableName }, { keyHash: key.keyHash, limits: free, now: noon + request });
+      expect(traffic.map(({ name }) => name)).toEqual(['UpdateItemCommand']);
+      expect(unitsOf(traffic)).toBe(1);
+    }
+  });
+
+  test('is updates only, and nothing is read before', async () => {
+    const client = newClient();
+    const traffic = watch(client);
+    const { tableName } = table;
+    const keyHash = newKeyHash();
+    for (const now of [noon, noon + 60, noon + 61, noon + 62, midnight, midnight]) {
+      await admit({ client, tableName }, { keyHash, limits: { perMinute: 1, perDay: 2 }, now });
+    }
+    expect(new Set(traffic.map(({ name }) => name))).toEqual(new Set(['UpdateItemCommand']));
+  });
+
+  test('for a request in a new window is one more update, which DynamoDB refused', async () => {
+    const client = newClient();
+    const { tableName } = table;
+    const keyHash = newKeyHash();
+    const traffic = watch(client);
+    for (const now of [noon, noon + 60, midnight]) {
+      traffic.length = 0;
+      await admit({ client, tableName }, { keyHash, limits: free, now });
+      expect(traffic).toHaveLength(2);
+      expect(unitsOf(traffic)).toBe(1);
+    }
+  });
+
+  test('goes away by itself 90 days after the last day of use', async () => {
+    const key = keyOf(free);
+    const expiry = async () => Number((await key.item())?.['expiresAt']);
+    await key.at(noon);
+    expect(await expiry()).toBe(midnight + 90 * 86_400);
+    await key.at(noon + 120);
+    expect(await expiry()).toBe(midnight + 90 * 86_400);
+    await key.at(midnight);
+    expect(await expiry()).toBe(midnight + 91 * 86_400);
+  });
+
+  test('counts the admitted calls to a deprecated operation, and no others', async () => {
+    const limits = { perMinute: 2, perDay: 100 };
+    const key = keyOf(limits);
+    const call = (now: number, deprecated: boolean) =>
+      admit(table, { keyHash: key.keyHash, limits, now, deprecated });
+    await call(noon, true); // starts the windows
+    await call(noon, false);
+    await call(noon, true); // rejected
+    await call(noon + 60, false);
+    await call(noon + 60, true);
+    await call(noon + 60, true); // rejected
+    expect(Number((await key.item())?.['deprecatedCalls'])).toBe(2);
+  });
+});
+
+describe('trouble', () => {
+  test('with a table that does not exist is thrown, never taken for an admission', async () => {
+    const missing = { ...table, tableName: 'no-such-table' };
+    await expect(admit(missing, { keyHash: newKeyHash(), limits: free, now: noon })).rejects.toMatchObject({
+      name: 'ResourceNotFoundException',
+    });
+  });
+
+  test('with a request that is given up is thrown', async () => {
+    const abort = new AbortController();
+    abort.abort();
+    const given = admit(table, { keyHash: newKeyHash(), limits: free, now: noon }, abort.signal);
+    await expect(given).rejects.toMatchObject({ name: 'AbortError' });
+  });
+});
