@@ -1,13 +1,27 @@
 import { CfnOutput, Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
+import { Alarms } from './alarms.ts';
 import { Api } from './api.ts';
+import { CustomDomain } from './custom-domain.ts';
+import { Dashboards } from './dashboards.ts';
 import { Functions } from './functions.ts';
-import type { StageName, StageSettings } from './stages.ts';
+import { SafeDeployment } from './safe-deployment.ts';
+import { SavedQueries } from './saved-queries.ts';
+import type { ServiceFunction } from './service-function.ts';
+import type { FunctionEntry, StageName, StageSettings } from './stages.ts';
 import { Tables } from './tables.ts';
 import { titleCase, UsagePlans } from './usage-plans.ts';
+import { WebAcl } from './web-acl.ts';
 
 export interface AnimalStoreStackProps {
   readonly stage: StageName;
+  readonly settings: StageSettings;
+}
+
+interface Observed {
+  readonly functions: ReadonlyMap<FunctionEntry, ServiceFunction>;
+  readonly tables: Tables;
+  readonly api: Api;
   readonly settings: StageSettings;
 }
 
@@ -23,15 +37,42 @@ export class AnimalStoreStack extends Stack {
     const functions = new Functions(this, 'Functions', { stage, settings, tables });
     const api = new Api(this, 'Api', { functions: functions.byEntry, settings });
     const usagePlans = new UsagePlans(this, 'UsagePlans', api.restApi);
+    const url = this.#frontDoor(api, settings);
+    this.#observe({ functions: functions.byEntry, tables, api, settings });
 
     // What the key tool, the smoke test and people look up.
-    this.#output('ApiUrl', api.url);
+    this.#output('ApiUrl', url);
     this.#output('RestApiId', api.restApi.restApiId);
     this.#output('PetsTableName', tables.pets.tableName);
     this.#output('ApiKeysTableName', tables.apiKeys.tableName);
     this.#output('RateLimitsTableName', tables.rateLimits.tableName);
     for (const [plan, { usagePlanId }] of usagePlans.plans) {
       this.#output(`UsagePlanId${titleCase(plan)}`, usagePlanId);
+    }
+  }
+
+  /** @returns the address that clients use */
+  #frontDoor(api: Api, { domain, waf, endpoint }: StageSettings): string {
+    if (waf !== undefined) {
+      new WebAcl(this, 'WebAcl', { api: api.restApi, requestsPerAddress: waf.requestsPerAddress });
+    }
+    if (domain === undefined) return api.url;
+    const { url, target } = new CustomDomain(this, 'Domain', { api: api.restApi, domain, endpoint });
+    this.#output('DomainTarget', target);
+    return url;
+  }
+
+  #observe({ functions, tables, api, settings }: Observed): void {
+    const alarms = settings.alarms
+      ? new Alarms(this, 'Alarms', { functions, tables, notificationAddress: settings.notificationAddress })
+      : undefined;
+    if (alarms !== undefined) this.#output('AlarmTopicArn', alarms.topic.topicArn);
+    if (alarms !== undefined && settings.deployment === 'canary') {
+      new SafeDeployment(this, 'SafeDeployment', { functions: functions.values(), alarms });
+    }
+    if (settings.dashboards) {
+      new SavedQueries(this, 'SavedQueries', { functions, api });
+      new Dashboards(this, 'Dashboards', { functions, tables, api, alarms: alarms?.all ?? [] });
     }
   }
 

@@ -19,6 +19,7 @@ import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { GatewayResponses } from './gateway-responses.ts';
 import { operations, unmatchedPaths, unmatchedRoute } from './routes.ts';
+import { acknowledge } from './security-checks.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { FunctionEntry, StageSettings } from './stages.ts';
 
@@ -79,6 +80,21 @@ export class Api extends Construct {
     const cfnApi = this.restApi.node.defaultChild as CfnRestApi;
     cfnApi.securityPolicy = tlsPolicy(settings);
     cfnApi.endpointAccessMode = EndpointAccessMode.STRICT;
+
+    acknowledge(this.restApi, {
+      'AwsSolutions-APIG2':
+        'The functions check every input, and name each fault of it; a validator of API Gateway would answer before the rate limit is counted, with less than that.',
+      'AwsSolutions-COG4':
+        'Callers hold an API key (interface, section 5) that a Lambda authorizer checks; there are no users who could sign in.',
+    });
+    acknowledge(this.restApi.deploymentStage, {
+      'AwsSolutions-APIG6':
+        'Execution logs print what clients send, the key included, and go to a log group that keeps them for ever. Access logs and the logs of the functions tell what an operator needs.',
+      ...(settings.waf === undefined && {
+        'AwsSolutions-APIG3':
+          'Each copy decides whether a web ACL is worth its monthly price (waf in stages.ts); requests without a key run no code either way.',
+      }),
+    });
 
     new GatewayResponses(this, 'GatewayResponses', this.restApi);
     this.#addRoutes(functions);

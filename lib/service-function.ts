@@ -14,6 +14,7 @@ import {
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { bundledCode } from './bundling.ts';
+import { acknowledge } from './security-checks.ts';
 import type { FunctionEntry, StageSettings } from './stages.ts';
 
 export interface ServiceFunctionProps {
@@ -52,6 +53,10 @@ export class ServiceFunction extends Construct {
     });
     this.logGroup.grantWrite(role);
     for (const statement of statements) role.addToPolicy(statement);
+    acknowledge(role, {
+      'AwsSolutions-IAM5[Resource::*]':
+        'Traces belong to no resource: the X-Ray actions that send them take no other resource than all.',
+    });
 
     this.function = new LambdaFunction(this, 'Function', {
       description,
@@ -69,6 +74,11 @@ export class ServiceFunction extends Construct {
       applicationLogLevelV2: ApplicationLogLevel[settings.logLevel],
       systemLogLevelV2: SystemLogLevel.WARN,
       tracing: Tracing.ACTIVE,
+    });
+
+    acknowledge(this.function, {
+      'Serverless-LambdaDLQ':
+        'Only API Gateway calls the function, and waits for its answer: nothing is queued that could be lost.',
     });
 
     this.live = new Alias(this, 'Live', {

@@ -157,6 +157,10 @@ export interface Configuration {
   /** The first part of every stack's name: copies in one account and Region need names of their own. */
   readonly name: string;
   readonly stages: ReadonlyMap<StageName, StageSettings>;
+  /** Whether the stack of what an account and Region has once is ours to deploy, see account-stack.ts. */
+  readonly accountSettings: 'managed' | 'existing';
+  /** The repository whose workflows deploy, see delivery-stack.ts. Left out: no roles for any. */
+  readonly github: { readonly repository: string; readonly providerExists: boolean } | undefined;
 }
 
 const context = z.strictObject({
@@ -165,6 +169,12 @@ const context = z.strictObject({
     .regex(/^[A-Za-z][A-Za-z0-9-]{0,63}$/, 'must be 1 to 64 letters, digits and hyphens, with a letter first')
     .default('AnimalStore'),
   stage: z.enum(stageNames, `must be one of ${stageNames.join(', ')}`).optional(),
+  accountSettings: z.enum(['managed', 'existing'], 'must be "managed" or "existing"').default('managed'),
+  github: z
+    .string()
+    .regex(/^[\w.-]+\/[\w.-]+$/, 'must be owner/repository')
+    .optional(),
+  githubProvider: z.enum(['managed', 'existing'], 'must be "managed" or "existing"').default('managed'),
   stages: z
     .preprocess(parseIfText, z.partialRecord(z.enum(stageNames), z.record(z.string(), z.unknown())))
     .default({}),
@@ -175,17 +185,21 @@ const context = z.strictObject({
  *
  * - `-c stage=prod`: that stage alone. Left out: staging and prod.
  * - `-c name=Shelter`: stacks named `Shelter-<stage>`. Left out: `AnimalStore`.
+ * - `-c accountSettings=existing`: the account has a role for API Gateway's logs, and it stays as it is.
+ * - `-c github=owner/repository`: also the roles for its workflows; `-c githubProvider=existing` where the account trusts
+ *   GitHub's tokens already.
  * - `stages` in cdk.json, or as JSON with `-c`: settings that differ from those above, such as
  *   `{"prod": {"domain": {"name": "api.example.com", "certificateArn": "arn:…"}}}`. `null` takes a setting away.
  *
  * @throws ConfigurationError naming every mistake, in one line
  */
 export function readConfiguration(contextValue: (key: string) => unknown): Configuration {
-  const { name, stage, stages } = parse(context, 'context', {
-    name: contextValue('name'),
-    stage: contextValue('stage'),
-    stages: contextValue('stages'),
-  });
+  const keys = Object.keys(context.shape);
+  const { name, stage, stages, accountSettings, github, githubProvider } = parse(
+    context,
+    'context',
+    Object.fromEntries(keys.map((key) => [key, contextValue(key)])),
+  );
   const wanted: readonly StageName[] = stage === undefined ? ['staging', 'prod'] : [stage];
   return {
     name,
@@ -195,6 +209,12 @@ export function readConfiguration(contextValue: (key: string) => unknown): Confi
         parse(stageSettings, `stages.${each}`, merge(presets[each], stages[each])),
       ]),
     ),
+    // A laptop has no account.
+    accountSettings: stage === 'local' ? 'existing' : accountSettings,
+    github:
+      github === undefined
+        ? undefined
+        : { repository: github, providerExists: githubProvider === 'existing' },
   };
 }
 

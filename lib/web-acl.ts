@@ -1,0 +1,59 @@
+import { Stack } from 'aws-cdk-lib';
+import type { RestApi } from 'aws-cdk-lib/aws-apigateway';
+import { CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2';
+import { Construct } from 'constructs';
+
+export interface WebAclProps {
+  readonly api: RestApi;
+  /** Requests from one address within five minutes. */
+  readonly requestsPerAddress: number;
+}
+
+const fiveMinutes = 300;
+
+/**
+ * Stops an address that floods the API, with or without a key, before the authorizer runs. A second kind of rule would
+ * make WAF_FILTERED in gateway-responses.ts untrue, which says that a rate was exceeded.
+ *
+ * https://docs.aws.amazon.com/waf/latest/developerguide/waf-rule-statement-type-rate-based.html
+ */
+export class WebAcl extends Construct {
+  constructor(scope: Construct, id: string, { api, requestsPerAddress }: WebAclProps) {
+    super(scope, id);
+    const { stackName } = Stack.of(this);
+    const acl = new CfnWebACL(this, 'Acl', {
+      scope: 'REGIONAL',
+      defaultAction: { allow: {} },
+      visibilityConfig: visibility(stackName),
+      rules: [
+        {
+          name: 'requests-per-address',
+          priority: 0,
+          // No answer of its own: the API's gateway response has the shape that clients expect.
+          action: { block: {} },
+          statement: {
+            rateBasedStatement: {
+              aggregateKeyType: 'IP',
+              limit: requestsPerAddress,
+              evaluationWindowSec: fiveMinutes,
+            },
+          },
+          visibilityConfig: visibility(`${stackName}-requests-per-address`),
+        },
+      ],
+    });
+    new CfnWebACLAssociation(this, 'Association', {
+      webAclArn: acl.attrArn,
+      resourceArn: api.deploymentStage.stageArn,
+    });
+  }
+}
+
+function visibility(metricName: string): CfnWebACL.VisibilityConfigProperty {
+  return {
+    cloudWatchMetricsEnabled: true,
+    // Samples show requests with their headers, and so with their keys.
+    sampledRequestsEnabled: false,
+    metricName,
+  };
+}
