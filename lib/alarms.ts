@@ -20,9 +20,12 @@ import type { ServiceFunction } from './service-function.ts';
 import type { FunctionEntry } from './stages.ts';
 import type { Tables } from './tables.ts';
 
-/** What is worth waking somebody for. `id` names the alarm and its section of the runbook. */
+/** What is worth waking somebody for. */
 interface AlarmDefinition {
+  /** The last part of the alarm's name. */
   readonly id: string;
+  /** The section of docs/runbook.md that tells what to do, where that is not the alarm's own. */
+  readonly runbook?: string;
   readonly summary: string;
   readonly metric: IMetric;
   /** The alarm's datapoints are those above it. */
@@ -113,16 +116,12 @@ export class Alarms extends Construct {
     ];
   }
 
-  #alarm({
-    id,
-    summary,
-    metric,
-    above,
-    datapoints: [datapointsToAlarm, evaluationPeriods],
-  }: AlarmDefinition): Alarm {
+  #alarm(definition: AlarmDefinition): Alarm {
+    const { id, runbook = id, summary, metric, above, datapoints } = definition;
+    const [datapointsToAlarm, evaluationPeriods] = datapoints;
     const alarm = new Alarm(this, id, {
       alarmName: `${Stack.of(this).stackName}-${id}`,
-      alarmDescription: `${summary} What to do: docs/runbook.md#${id}`,
+      alarmDescription: `${summary} What to do: docs/runbook.md#${runbook}`,
       metric,
       threshold: above,
       comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
@@ -142,6 +141,7 @@ export class Alarms extends Construct {
     // A topic with a policy of its own loses the default one, which let the account's alarms publish.
     topic.addToResourcePolicy(
       new PolicyStatement({
+        sid: 'AlarmsOfThisStack',
         principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
         actions: ['sns:Publish'],
         resources: [topic.topicArn],
@@ -170,6 +170,7 @@ function functionAlarms({ entry, function: lambda }: ServiceFunction): AlarmDefi
   return [
     {
       id: `${entry}-errors`,
+      runbook: 'function-errors',
       summary: `Executions of ${entry} crash or run out of time.`,
       metric: lambda.metricErrors({ period }),
       above: 0,
@@ -177,6 +178,7 @@ function functionAlarms({ entry, function: lambda }: ServiceFunction): AlarmDefi
     },
     {
       id: `${entry}-throttles`,
+      runbook: 'function-throttles',
       summary: `Lambda refuses to run ${entry}: the account, or the function, is at its concurrency limit.`,
       metric: lambda.metricThrottles({ period }),
       above: 0,
@@ -199,6 +201,7 @@ function alarmsOf(name: string, table: TableV2, operations: Operation[]): AlarmD
   return [
     {
       id: `${name}-throttles`,
+      runbook: 'table-throttles',
       summary: `DynamoDB throttles requests to the ${name} table.`,
       metric: table.metricThrottledRequestsForOperations({ operations, period }),
       above: 10,
@@ -206,6 +209,7 @@ function alarmsOf(name: string, table: TableV2, operations: Operation[]): AlarmD
     },
     {
       id: `${name}-system-errors`,
+      runbook: 'table-system-errors',
       summary: `DynamoDB itself fails requests to the ${name} table.`,
       metric: table.metricSystemErrorsForOperations({ operations, period }),
       above: 5,

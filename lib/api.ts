@@ -90,6 +90,9 @@ export class Api extends Construct {
     acknowledge(this.restApi.deploymentStage, {
       'AwsSolutions-APIG6':
         'Execution logs print what clients send, the key included, and go to a log group that keeps them for ever. Access logs and the logs of the functions tell what an operator needs.',
+      ...(settings.throttle === undefined && {
+        'Serverless-APIGWDefaultThrottling': 'This copy has the account to itself (throttle in stages.ts).',
+      }),
       ...(settings.waf === undefined && {
         'AwsSolutions-APIG3':
           'Each copy decides whether a web ACL is worth its monthly price (waf in stages.ts); requests without a key run no code either way.',
