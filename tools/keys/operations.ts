@@ -31,7 +31,13 @@ import {
   usagePlansOf,
 } from './gateway.ts';
 import { newKeyId } from './key-ids.ts';
-import { checkLimits, checkRequest, type CheckedRequest, type KeyRequest } from './requests.ts';
+import {
+  checkLimits,
+  checkRequest,
+  type CheckedRequest,
+  type GivenLimits,
+  type KeyRequest,
+} from './requests.ts';
 import { type KeyService, nowOf } from './service.ts';
 
 export { type KeyService, openKeyService } from './service.ts';
@@ -133,7 +139,7 @@ export async function revokeKey(service: KeyService, keyId: string): Promise<boo
 export async function changePlan(
   service: KeyService,
   keyId: string,
-  { plan, limits: requested }: { readonly plan: Plan; readonly limits?: Partial<Limits> | undefined },
+  { plan, limits: requested }: { readonly plan: Plan; readonly limits?: GivenLimits | undefined },
 ): Promise<boolean> {
   const limits = checkLimits(plan, requested);
   const key = await settled(service, await requireKey(service, keyId));

@@ -8,13 +8,16 @@ import {
 } from '../../functions/access/plans.ts';
 import { KeyToolError } from './errors.ts';
 
+/** The limits of a key's own as they are asked for: perhaps only one of them, or none. */
+export type GivenLimits = { readonly [K in keyof Limits]?: number | undefined };
+
 /** What a new key is to be. */
 export interface KeyRequest {
   /** Who holds it: 1 to 100 characters. */
   readonly owner: string;
   readonly plan: Plan;
   /** On the custom plan, and only there. */
-  readonly limits?: Partial<Limits> | undefined;
+  readonly limits?: GivenLimits | undefined;
   /** Up to 200 characters. */
   readonly note?: string | undefined;
 }
@@ -50,7 +53,7 @@ export function checkRequest({ limits, ...request }: KeyRequest): CheckedRequest
 }
 
 /** The limits of a key's own, or `undefined` on a plan that has its own. @throws KeyToolError */
-export function checkLimits(plan: Plan, { perMinute, perDay }: Partial<Limits> = {}): Limits | undefined {
+export function checkLimits(plan: Plan, { perMinute, perDay }: GivenLimits = {}): Limits | undefined {
   if (plan !== customPlan) {
     if (perMinute === undefined && perDay === undefined) return undefined;
     throw new KeyToolError(

@@ -1,0 +1,133 @@
+import {
+  type AdministeredKey,
+  type DamagedRecordError,
+  type Partition,
+  queryKeys,
+} from '../../functions/access/key-administration.ts';
+import { type KeyUse, readUse } from '../../functions/access/key-administration-use.ts';
+import { type Plan, planNames } from '../../functions/access/plans.ts';
+import { type KeyService, nowOf } from './service.ts';
+
+/** What a key is worth now. It follows from the record, the use and the time, so there is no index of it. */
+export const keyStatuses = ['active', 'suspended', 'expired', 'revoked', 'unfinished'] as const;
+export type KeyStatus = (typeof keyStatuses)[number];
+
+/** @param now Unix seconds */
+export function statusOf(
+  { status, expiresAt = 0 }: AdministeredKey,
+  use: KeyUse | undefined,
+  now: number,
+): KeyStatus {
+  if (status === 'pending') return 'unfinished';
+  if (status === 'revoked') return 'revoked';
+  if (expiresAt !== 0 && expiresAt <= now) return 'expired';
+  return (use?.suspendedUntil ?? 0) > now ? 'suspended' : 'active';
+}
+
+export interface ListedKey {
+  readonly key: AdministeredKey;
+  readonly use: KeyUse | undefined;
+  readonly status: KeyStatus;
+}
+
+export interface KeyFilter {
+  readonly owner?: string | undefined;
+  readonly plan?: Plan | undefined;
+  readonly status?: KeyStatus | undefined;
+}
+
+export interface KeyListing extends KeyFilter {
+  /** Keys at most, 1 to 100. */
+  readonly limit: number;
+  /** Where the page before ended: only older keys. */
+  readonly cursor?: string | undefined;
+}
+
+export interface KeyPage {
+  /** Newest first. */
+  readonly keys: readonly ListedKey[];
+  /** Where the next page begins, if there may be one. */
+  readonly cursor: string | undefined;
+  /** Records looked at. Where that is why the page ends, it may hold fewer keys than asked for. */
+  readonly examined: number;
+  readonly damaged: readonly DamagedRecordError[];
+}
+
+/** Records that one page looks at, at most, however few of them the filter lets through. */
+export const examineAtMost = 1_000;
+const batchSize = 100;
+
+/**
+ * A page of keys, newest first. One owner's or one plan's keys are a partition of an index; all keys are the plans'
+ * partitions merged. A filter on the status, or on owner and plan together, is applied to what was read, and
+ * reading stops after `examineAtMost` records.
+ */
+export async function listKeys(service: KeyService, listing: KeyListing): Promise<KeyPage> {
+  const { owner, plan, status: wanted, limit } = listing;
+  const partitions = partitionsOf(listing);
+  const filtered = wanted !== undefined || (owner !== undefined && plan !== undefined);
+  const found: ListedKey[] = [];
+  const damaged: DamagedRecordError[] = [];
+  let examined = 0;
+  let before = listing.cursor;
+  for (;;) {
+    // One more than asked for tells whether a page follows.
+    const size = filtered ? batchSize : Math.min(limit + 1, batchSize);
+    const round = await readRound(service, partitions, before, size);
+    damaged.push(...round.damaged);
+    const use = await readUse(
+      service.limitTable,
+      round.keys.map(({ keyHash }) => keyHash),
+    );
+    const now = nowOf(service);
+    for (const key of round.keys) {
+      examined += 1;
+      const listed = { key, use: use.get(key.keyHash), status: statusOf(key, use.get(key.keyHash), now) };
+      if (plan !== undefined && key.plan !== plan) continue;
+      if (wanted !== undefined && listed.status !== wanted) continue;
+      if (found.length === limit) return { keys: found, cursor: found.at(-1)?.key.keyId, examined, damaged };
+      found.push(listed);
+    }
+    before = round.next;
+    if (before === undefined || examined >= examineAtMost)
+      return { keys: found, cursor: before, examined, damaged };
+  }
+}
+
+function partitionsOf({ owner, plan }: KeyFilter): readonly Partition[] {
+  if (owner !== undefined) return [{ owner }];
+  return (plan === undefined ? planNames : [plan]).map((each) => ({ plan: each }));
+}
+
+interface Round {
+  readonly keys: readonly AdministeredKey[];
+  readonly next: string | undefined;
+  readonly damaged: readonly DamagedRecordError[];
+}
+
+/** The next keys of all partitions together, newest first. */
+async function readRound(
+  { keyTable }: KeyService,
+  partitions: readonly Partition[],
+  before: string | undefined,
+  size: number,
+): Promise<Round> {
+  const pages = await Promise.all(
+    partitions.map((partition) => queryKeys(keyTable, partition, { before, limit: size })),
+  );
+  // A partition that was not read to its end has keys below the point where reading stopped: nothing older than
+  // the newest of these points is known to be in order yet.
+  const horizon = pages.reduce((newest, { next = '' }) => (next > newest ? next : newest), '');
+  const known = pages
+    .flatMap(({ keys }) => keys)
+    .filter(({ keyId }) => keyId >= horizon)
+    .toSorted((a, b) => (a.keyId < b.keyId ? 1 : -1));
+  const keys = known.slice(0, size);
+  const cut = known.length > keys.length;
+  return {
+    keys,
+    next: cut ? keys.at(-1)?.keyId : horizon || undefined,
+    // Those of a partition that is read on come again.
+    damaged: pages.flatMap((page) => page.damaged),
+  };
+}
