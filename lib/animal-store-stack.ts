@@ -5,12 +5,13 @@ import { Api } from './api.ts';
 import { CustomDomain } from './custom-domain.ts';
 import { Dashboards } from './dashboards.ts';
 import { Functions } from './functions.ts';
+import { titleCase } from './names.ts';
 import { SafeDeployment } from './safe-deployment.ts';
 import { SavedQueries } from './saved-queries.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { FunctionEntry, StageName, StageSettings } from './stages.ts';
 import { Tables } from './tables.ts';
-import { titleCase, UsagePlans } from './usage-plans.ts';
+import { UsagePlans } from './usage-plans.ts';
 import { WebAcl } from './web-acl.ts';
 
 export interface AnimalStoreStackProps {

@@ -22,5 +22,9 @@ export function addStacks(app: App): void {
     const stack = new AnimalStoreStack(app, `${name}-${stage}`, { stage, settings });
     if (account !== undefined) stack.addStackDependency(account);
   }
-  if (github !== undefined) new DeliveryStack(app, `${name}-delivery`, { name, ...github });
+  if (github !== undefined) {
+    const delivery = new DeliveryStack(app, `${name}-delivery`, { name, stages: stages.keys(), ...github });
+    // The workflows deploy a stage alone, so that whoever deploys this stack deploys what stages depend on.
+    if (account !== undefined) delivery.addStackDependency(account);
+  }
 }

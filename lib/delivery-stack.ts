@@ -7,7 +7,9 @@ import {
   Role,
 } from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
+import { titleCase } from './names.ts';
 import { acknowledge } from './security-checks.ts';
+import type { StageName } from './stages.ts';
 
 const issuer = 'token.actions.githubusercontent.com';
 /** The qualifier of `cdk bootstrap`, unless it was told another one. */
@@ -52,6 +54,11 @@ export interface DeliveryStackProps {
   readonly repository: string;
   /** The first part of the names of the stacks that the roles are for. */
   readonly name: string;
+  /**
+   * The stages that live in this account. A role that deploys one can deploy all that share its account, because they
+   * share the roles of `cdk bootstrap`: what must be kept apart needs accounts of its own.
+   */
+  readonly stages: Iterable<StageName>;
   /** Whether the account trusts GitHub's tokens already: an account can do so once only. */
   readonly providerExists: boolean;
 }
@@ -61,7 +68,11 @@ export interface DeliveryStackProps {
  * a pipeline must not be able to widen its own rights. See docs/deploy.md.
  */
 export class DeliveryStack extends Stack {
-  constructor(scope: Construct, id: string, { repository, name, providerExists }: DeliveryStackProps) {
+  constructor(
+    scope: Construct,
+    id: string,
+    { repository, name, stages, providerExists }: DeliveryStackProps,
+  ) {
     super(scope, id, { description: `Animal Store Service: what the workflows of ${repository} may do` });
     const provider = providerExists
       ? OidcProviderNative.fromOidcProviderArn(
@@ -74,8 +85,8 @@ export class DeliveryStack extends Stack {
           clientIds: ['sts.amazonaws.com'],
         });
 
-    for (const stage of ['staging', 'prod']) {
-      const { role } = new DeliveryRole(this, `Deploy-${stage}`, {
+    for (const stage of stages) {
+      const { role } = new DeliveryRole(this, `Deploy${titleCase(stage)}`, {
         provider,
         repository,
         subject: `environment:${stage}`,
@@ -88,7 +99,7 @@ export class DeliveryStack extends Stack {
           }),
         ],
       });
-      this.#output(`DeployRoleArn-${stage}`, role);
+      this.#output(`DeployRoleArn${titleCase(stage)}`, role);
     }
 
     const stacks = this.formatArn({
@@ -100,14 +111,9 @@ export class DeliveryStack extends Stack {
       provider,
       repository,
       subject: 'pull_request',
-      description: 'Compares the templates of a pull request with those deployed',
+      description: 'Reads the deployed templates, for a pull request to be compared with',
       // Not the look-up role of `cdk bootstrap`, which reads everything in the account, data included.
-      statements: [
-        new PolicyStatement({
-          actions: ['cloudformation:DescribeStacks', 'cloudformation:GetTemplate'],
-          resources: [stacks],
-        }),
-      ],
+      statements: [new PolicyStatement({ actions: ['cloudformation:GetTemplate'], resources: [stacks] })],
     });
     acknowledge(diff, {
       [`AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:cloudformation:<AWS::Region>:<AWS::AccountId>:stack/${name}-*/*]`]:
@@ -127,6 +133,6 @@ export class DeliveryStack extends Stack {
   }
 
   #output(name: string, { roleArn }: Role): void {
-    new CfnOutput(this, name.replace('-', ''), { value: roleArn });
+    new CfnOutput(this, name, { value: roleArn });
   }
 }

@@ -3,6 +3,7 @@ import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
 import { authorizerCache } from './api.ts';
+import { titleCase } from './names.ts';
 import { allowedMethods, type Operation, operations, unmatchedRoute } from './routes.ts';
 import { ServiceFunction } from './service-function.ts';
 import type { FunctionEntry, StageName, StageSettings } from './stages.ts';
@@ -34,7 +35,7 @@ export class Functions extends Construct {
     };
 
     const ofOperation = ({ method, path, entry, pets }: Operation): ServiceFunction =>
-      new ServiceFunction(this, constructId(entry), {
+      new ServiceFunction(this, titleCase(entry), {
         entry,
         description: `${method} ${path}`,
         timeout: operationTimeout,
@@ -42,7 +43,7 @@ export class Functions extends Construct {
         statements: [allow(pets.action, arnOf(tables.pets, pets.index)), countRequests],
         settings,
       });
-    const ofUnmatchedRoute = new ServiceFunction(this, constructId(unmatchedRoute), {
+    const ofUnmatchedRoute = new ServiceFunction(this, titleCase(unmatchedRoute), {
       entry: unmatchedRoute,
       description: 'Every path and method that no operation serves',
       timeout: operationTimeout,
@@ -50,7 +51,7 @@ export class Functions extends Construct {
       statements: [countRequests],
       settings,
     });
-    const ofAuthorizer = new ServiceFunction(this, constructId('authorizer'), {
+    const ofAuthorizer = new ServiceFunction(this, titleCase('authorizer'), {
       entry: 'authorizer',
       description: 'Who calls, and what their plan allows',
       timeout: authorizerTimeout,
@@ -75,12 +76,4 @@ function allow(action: 'Query' | 'PutItem' | 'GetItem' | 'UpdateItem', resource:
 
 function arnOf(table: TableV2, index: string | undefined): string {
   return index === undefined ? table.tableArn : `${table.tableArn}/index/${index}`;
-}
-
-/** `list-pets` as `ListPets`. */
-function constructId(entry: FunctionEntry): string {
-  return entry
-    .split('-')
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-    .join('');
 }

@@ -2,6 +2,7 @@ import { Stack } from 'aws-cdk-lib';
 import { type IRestApi, Period, type RestApi, UsagePlan } from 'aws-cdk-lib/aws-apigateway';
 import { Construct } from 'constructs';
 import { customPlanCeiling, limitsOf, type Plan, planNames } from '../functions/access/plans.ts';
+import { titleCase } from './names.ts';
 
 /** The numbers of a usage plan in API Gateway. */
 export interface UsagePlanSettings {
@@ -60,8 +61,4 @@ export class UsagePlans extends Construct {
       ...(quota !== undefined && { quota: { limit: quota, period: Period.DAY } }),
     });
   }
-}
-
-export function titleCase(plan: Plan): string {
-  return plan.charAt(0).toUpperCase() + plan.slice(1);
 }
