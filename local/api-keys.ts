@@ -1,0 +1,304 @@
+import { randomBytes } from 'node:crypto';
+import {
+  fullBucket,
+  periodStart,
+  type Bucket,
+  type Quota,
+  quotaRemaining,
+  takeToken,
+  type Throttle,
+  utcDay,
+} from './usage-plan.ts';
+
+export interface ApiKey {
+  readonly id: string;
+  readonly value: string;
+  readonly name: string | undefined;
+  readonly description: string | undefined;
+  readonly enabled: boolean;
+  readonly tags: Readonly<Record<string, string>>;
+  /** Milliseconds since the Unix epoch. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+export interface UsagePlan {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string | undefined;
+  readonly throttle: Throttle | undefined;
+  readonly quota: Quota | undefined;
+  readonly apiStages: readonly { readonly apiId: string; readonly stage: string }[];
+}
+
+/** A key's place in a plan, and what it has used there. */
+interface Binding {
+  readonly planId: string;
+  readonly keyId: string;
+  readonly boundAt: number;
+  bucket: Bucket | undefined;
+  readonly use: Map<string, number>;
+}
+
+/** What outlives a run. Buckets do not: they are full again within minutes. */
+export interface ApiKeysSnapshot {
+  readonly keys: readonly ApiKey[];
+  readonly bindings: readonly {
+    readonly planId: string;
+    readonly keyId: string;
+    readonly boundAt: number;
+    readonly use: Readonly<Record<string, number>>;
+  }[];
+}
+
+export type Metering = 'admitted' | 'invalid' | 'throttled' | 'exhausted';
+
+/** A request of the management API that cannot be granted. The name is that of the SDK's exception. */
+export class ApiKeyError extends Error {
+  override readonly name: 'BadRequestException' | 'ConflictException' | 'NotFoundException';
+  constructor(name: ApiKeyError['name'], message: string) {
+    super(message);
+    this.name = name;
+  }
+}
+
+/** https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-api-usage-plans.html */
+const shortestValue = 20;
+const longestValue = 128;
+
+/**
+ * API Gateway's API keys and usage plans: which keys exist, which plan each is bound to, and what each has used.
+ * A plan's limits hold for each key, over all stages of the plan.
+ */
+export class ApiKeys {
+  readonly #plans: ReadonlyMap<string, UsagePlan>;
+  readonly #keys = new Map<string, ApiKey>();
+  readonly #idsByValue = new Map<string, string>();
+  /** By key, then by plan. */
+  readonly #bindings = new Map<string, Map<string, Binding>>();
+
+  constructor(plans: readonly UsagePlan[], snapshot?: ApiKeysSnapshot) {
+    this.#plans = new Map(plans.map((plan) => [plan.id, plan]));
+    for (const key of snapshot?.keys ?? []) this.#add(key);
+    for (const { planId, keyId, boundAt, use } of snapshot?.bindings ?? []) {
+      // The plan may have left the template since.
+      if (!this.#plans.has(planId) || !this.#keys.has(keyId)) continue;
+      this.#bindingsOf(keyId).set(planId, {
+        planId,
+        keyId,
+        boundAt,
+        bucket: undefined,
+        use: new Map(Object.entries(use)),
+      });
+    }
+  }
+
+  snapshot(): ApiKeysSnapshot {
+    return {
+      keys: this.keys(),
+      bindings: [...this.#bindings.values()].flatMap((plans) =>
+        [...plans.values()].map(({ planId, keyId, boundAt, use }) => ({
+          planId,
+          keyId,
+          boundAt,
+          use: Object.fromEntries(use),
+        })),
+      ),
+    };
+  }
+
+  keys(): ApiKey[] {
+    return [...this.#keys.values()];
+  }
+
+  plans(): UsagePlan[] {
+    return [...this.#plans.values()];
+  }
+
+  /** @throws ApiKeyError NotFoundException */
+  key(id: string): ApiKey {
+    return this.#keys.get(id) ?? notFound('API Key');
+  }
+
+  /** @throws ApiKeyError NotFoundException */
+  plan(id: string): UsagePlan {
+    return this.#plans.get(id) ?? notFound('Usage Plan');
+  }
+
+  /**
+   * @throws ApiKeyError BadRequestException: the value is not 20 to 128 characters long; ConflictException: a key
+   * with this value exists
+   */
+  create(
+    given: Partial<Pick<ApiKey, 'id' | 'value' | 'name' | 'description' | 'enabled' | 'tags'>>,
+    now: number,
+  ): ApiKey {
+    const { id = newId(), value = newValue(), name, description, enabled = false, tags = {} } = given;
+    if (value.length < shortestValue) {
+      throw new ApiKeyError(
+        'BadRequestException',
+        `API Key value should be at least ${shortestValue} characters`,
+      );
+    }
+    if (value.length > longestValue) {
+      throw new ApiKeyError(
+        'BadRequestException',
+        `API Key value exceeds maximum size of ${longestValue} characters`,
+      );
+    }
+    if (!/^[\w-]+$/.test(value))
+      throw new ApiKeyError('BadRequestException', 'Invalid API Key value specified');
+    if (this.#idsByValue.has(value)) throw new ApiKeyError('ConflictException', 'API Key already exists');
+    const key = { id, value, name, description, enabled, tags, createdAt: now, updatedAt: now };
+    this.#add(key);
+    return key;
+  }
+
+  /** @throws ApiKeyError NotFoundException */
+  update(
+    id: string,
+    changes: Partial<Pick<ApiKey, 'name' | 'description' | 'enabled'>>,
+    now: number,
+  ): ApiKey {
+    const key = { ...this.key(id), ...changes, updatedAt: now };
+    this.#keys.set(id, key);
+    return key;
+  }
+
+  /** Deletes the key, and takes it out of its plans. @throws ApiKeyError NotFoundException */
+  delete(id: string): void {
+    const { value } = this.key(id);
+    this.#keys.delete(id);
+    this.#idsByValue.delete(value);
+    this.#bindings.delete(id);
+  }
+
+  /**
+   * Puts a key into a plan.
+   *
+   * @throws ApiKeyError NotFoundException; ConflictException when the key is in this plan, or in another one that
+   * has a stage in common with it
+   */
+  bind(planId: string, keyId: string, now: number): ApiKey {
+    const plan = this.plan(planId);
+    const key = this.key(keyId);
+    const bindings = this.#bindingsOf(keyId);
+    if (bindings.has(planId)) {
+      throw new ApiKeyError('ConflictException', 'Usage Plan already has the API Key associated');
+    }
+    for (const otherId of bindings.keys()) {
+      const shared = this.plan(otherId).apiStages.find((other) =>
+        plan.apiStages.some((own) => isSame(own, other)),
+      );
+      if (shared === undefined) continue;
+      throw new ApiKeyError(
+        'ConflictException',
+        `Usage Plan ${otherId} and ${planId} cannot be associated to the same API Key: both have API Stage ${shared.apiId}:${shared.stage}`,
+      );
+    }
+    bindings.set(planId, { planId, keyId, boundAt: now, bucket: undefined, use: new Map() });
+    return key;
+  }
+
+  /** @throws ApiKeyError NotFoundException */
+  unbind(planId: string, keyId: string): void {
+    this.plan(planId);
+    if (!this.#bindingsOf(keyId).delete(planId)) notFound('Usage Plan Key');
+  }
+
+  isBound(planId: string, keyId: string): boolean {
+    return this.#bindings.get(keyId)?.has(planId) === true;
+  }
+
+  keysOfPlan(planId: string): ApiKey[] {
+    this.plan(planId);
+    return this.keys().filter(({ id }) => this.isBound(planId, id));
+  }
+
+  plansOfKey(keyId: string): UsagePlan[] {
+    return [...(this.#bindings.get(keyId)?.keys() ?? [])].map((planId) => this.plan(planId));
+  }
+
+  /** Requests used, and left of the quota, on a day. Without a quota nothing is ever used up. */
+  usage(planId: string, keyId: string, day: number): { readonly used: number; readonly remaining: number } {
+    const { quota } = this.plan(planId);
+    const binding = this.#bindings.get(keyId)?.get(planId);
+    const used = binding?.use.get(utcDay(day)) ?? 0;
+    if (quota === undefined) return { used, remaining: Number.MAX_SAFE_INTEGER };
+    const firstPeriod = periodStart(quota.period, binding?.boundAt ?? day);
+    return { used, remaining: quotaRemaining(quota, binding?.use ?? new Map(), day, firstPeriod) };
+  }
+
+  /**
+   * Decides a request that bears a key: first the bucket of its plan, then its quota. Only an admitted request
+   * counts towards the quota.
+   *
+   * @param now milliseconds since the Unix epoch
+   */
+  meter(
+    value: string | undefined,
+    at: { readonly apiId: string; readonly stage: string },
+    now: number,
+  ): { readonly outcome: Metering; readonly key?: ApiKey } {
+    const key = this.#keys.get(this.#idsByValue.get(value ?? '') ?? '');
+    const binding = key === undefined ? undefined : this.#bindingAt(key.id, at);
+    if (key === undefined || !key.enabled || binding === undefined) return { outcome: 'invalid' };
+    const { throttle, quota } = this.plan(binding.planId);
+    if (throttle !== undefined) {
+      const taken = takeToken(throttle, binding.bucket ?? fullBucket(throttle, now), now);
+      binding.bucket = taken.bucket;
+      if (!taken.admitted) return { outcome: 'throttled', key };
+    }
+    if (
+      quota !== undefined &&
+      quotaRemaining(quota, binding.use, now, periodStart(quota.period, binding.boundAt)) < 1
+    ) {
+      return { outcome: 'exhausted', key };
+    }
+    const day = utcDay(now);
+    binding.use.set(day, (binding.use.get(day) ?? 0) + 1);
+    return { outcome: 'admitted', key };
+  }
+
+  #add(key: ApiKey): void {
+    this.#keys.set(key.id, key);
+    this.#idsByValue.set(key.value, key.id);
+  }
+
+  #bindingsOf(keyId: string): Map<string, Binding> {
+    const bindings = this.#bindings.get(keyId) ?? new Map<string, Binding>();
+    this.#bindings.set(keyId, bindings);
+    return bindings;
+  }
+
+  #bindingAt(keyId: string, at: { readonly apiId: string; readonly stage: string }): Binding | undefined {
+    for (const binding of this.#bindings.get(keyId)?.values() ?? []) {
+      if (this.plan(binding.planId).apiStages.some((stage) => isSame(stage, at))) return binding;
+    }
+    return undefined;
+  }
+}
+
+interface ApiStage {
+  readonly apiId: string;
+  readonly stage: string;
+}
+
+function isSame(one: ApiStage, other: ApiStage): boolean {
+  return one.apiId === other.apiId && one.stage === other.stage;
+}
+
+function newId(): string {
+  return BigInt(`0x${randomBytes(10).toString('hex')}`)
+    .toString(36)
+    .slice(-10)
+    .padStart(10, '0');
+}
+
+function newValue(): string {
+  return randomBytes(40).toString('base64url').replaceAll(/[-_]/g, '0').slice(0, 40);
+}
+
+function notFound(what: string): never {
+  throw new ApiKeyError('NotFoundException', `Invalid ${what} identifier specified`);
+}

@@ -1,0 +1,61 @@
+import { z } from 'zod';
+
+/**
+ * The part of IAM's policy language that an authorizer's answer may use.
+ *
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-authorization-flow.html
+ */
+
+const oneOrMore = z.union([z.string().transform((one) => [one]), z.array(z.string())]);
+const statement = z
+  .object({
+    Effect: z.enum(['Allow', 'Deny']),
+    Action: oneOrMore.optional(),
+    NotAction: oneOrMore.optional(),
+    Resource: oneOrMore.optional(),
+    NotResource: oneOrMore.optional(),
+    Condition: z.undefined({ error: 'conditions are not evaluated here' }).optional(),
+  })
+  .refine(
+    ({ Action, NotAction }) => (Action === undefined) !== (NotAction === undefined),
+    'either Action or NotAction',
+  )
+  .refine(
+    ({ Resource, NotResource }) => (Resource === undefined) !== (NotResource === undefined),
+    'either Resource or NotResource',
+  );
+
+export const policyDocument = z.object({
+  Version: z.string().optional(),
+  Statement: z.union([statement.transform((one) => [one]), z.array(statement)]),
+});
+export type PolicyDocument = z.infer<typeof policyDocument>;
+
+export type Verdict = 'allowed' | 'denied' | 'notAllowed';
+
+const action = 'execute-api:Invoke';
+
+/** A denial outweighs any allowance; what no statement allows is not allowed. */
+export function evaluate({ Statement }: PolicyDocument, methodArn: string): Verdict {
+  const effects = new Set(
+    Statement.filter(({ Action, NotAction, Resource, NotResource }) => {
+      const actsOn = Action?.some((one) => matches(one.toLowerCase(), action.toLowerCase()));
+      const spares = NotAction?.some((one) => matches(one.toLowerCase(), action.toLowerCase()));
+      const isThis = Resource?.some((one) => matches(one, methodArn));
+      const isOther = NotResource?.some((one) => matches(one, methodArn));
+      return (actsOn ?? spares === false) && (isThis ?? isOther === false);
+    }).map(({ Effect }) => Effect),
+  );
+  if (effects.has('Deny')) return 'denied';
+  return effects.has('Allow') ? 'allowed' : 'notAllowed';
+}
+
+/** `*` stands for any text, slashes included, and `?` for one character. */
+export function matches(pattern: string, text: string): boolean {
+  const expression = pattern
+    .replaceAll(/\*+/g, '*')
+    .split(/([*?])/)
+    .map((part) => (part === '*' ? '.*' : part === '?' ? '.' : part.replaceAll(/[.+^${}()|[\]\\]/g, '\\$&')))
+    .join('');
+  return new RegExp(`^${expression}$`, 's').test(text);
+}

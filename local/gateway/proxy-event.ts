@@ -1,0 +1,105 @@
+import type { APIGatewayProxyEvent } from 'aws-lambda';
+import { accountId } from '../template/stack.ts';
+import { isBinary } from './media-types.ts';
+import { type GatewayRequest, lastValue } from './request.ts';
+import type { RestApi } from './rest-api.ts';
+
+/** `$context`, which is also a function's `requestContext`. */
+export type RequestContext = Readonly<Record<string, unknown>>;
+
+/** What is known of a request once its route is. */
+export interface Route {
+  readonly resourceId: string;
+  readonly resourcePath: string;
+  readonly pathParameters: Readonly<Record<string, string>>;
+}
+
+export interface CallerDetails {
+  readonly authorizer?: Readonly<Record<string, string | number>>;
+  readonly apiKey?: { readonly id: string; readonly value: string };
+}
+
+/** https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-mapping-template-reference.html */
+export function requestContext(
+  request: GatewayRequest,
+  api: RestApi,
+  route: Route | undefined,
+  { authorizer, apiKey }: CallerDetails,
+): RequestContext {
+  const domainName = lastValue(request.headers, 'host') ?? 'localhost';
+  return {
+    ...(route && { resourceId: route.resourceId, resourcePath: route.resourcePath }),
+    ...(authorizer && { authorizer }),
+    httpMethod: request.method,
+    extendedRequestId: request.extendedRequestId,
+    requestTime: commonLogTime(request.time),
+    path: request.fullPath,
+    accountId,
+    protocol: request.protocol,
+    stage: api.stage,
+    domainPrefix: domainName.split(/[.:]/, 1)[0],
+    requestTimeEpoch: request.time,
+    requestId: request.requestId,
+    identity: {
+      cognitoIdentityPoolId: null,
+      accountId: null,
+      cognitoIdentityId: null,
+      caller: null,
+      sourceIp: request.sourceIp,
+      principalOrgId: null,
+      accessKey: null,
+      cognitoAuthenticationType: null,
+      cognitoAuthenticationProvider: null,
+      userArn: null,
+      userAgent: lastValue(request.headers, 'user-agent') ?? null,
+      user: null,
+      ...(apiKey && { apiKey: apiKey.value, apiKeyId: apiKey.id }),
+    },
+    domainName,
+    deploymentId: api.deploymentId,
+    apiId: api.id,
+  };
+}
+
+/** https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html#api-gateway-simple-proxy-for-lambda-input-format */
+export function proxyEvent(
+  request: GatewayRequest,
+  api: RestApi,
+  route: Route,
+  context: RequestContext,
+): Record<keyof APIGatewayProxyEvent, unknown> {
+  const { headers, query, body } = request;
+  const base64 = body.length > 0 && isBinary(lastValue(headers, 'content-type'), api.binaryMediaTypes);
+  return {
+    resource: route.resourcePath,
+    path: request.path,
+    httpMethod: request.method,
+    headers: Object.fromEntries(headers),
+    multiValueHeaders: grouped(headers),
+    queryStringParameters: query.length === 0 ? null : Object.fromEntries(query),
+    multiValueQueryStringParameters: query.length === 0 ? null : grouped(query),
+    pathParameters: Object.keys(route.pathParameters).length === 0 ? null : route.pathParameters,
+    stageVariables: api.stageVariables,
+    requestContext: context,
+    body: body.length === 0 ? null : body.toString(base64 ? 'base64' : 'utf8'),
+    isBase64Encoded: base64,
+  };
+}
+
+function grouped(entries: readonly (readonly [string, string])[]): Record<string, string[]> {
+  const groups = new Map<string, string[]>();
+  for (const [name, value] of entries) {
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, [value]);
+    else group.push(value);
+  }
+  return Object.fromEntries(groups);
+}
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** `20/Feb/2018:22:48:57 +0000` */
+function commonLogTime(time: number): string {
+  const [year = '', month = '', rest = ''] = new Date(time).toISOString().split('-');
+  return `${rest.slice(0, 2)}/${months[Number(month) - 1]}/${year}:${rest.slice(3, 11)} +0000`;
+}

@@ -1,0 +1,130 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+
+/** A request as API Gateway sees it. */
+export interface GatewayRequest {
+  readonly requestId: string;
+  readonly extendedRequestId: string;
+  readonly method: string;
+  /** As sent, with the stage, without the query. */
+  readonly fullPath: string;
+  /** As sent, without the stage and the query. */
+  readonly path: string;
+  readonly query: readonly (readonly [name: string, value: string])[];
+  /** As sent, those that API Gateway drops left out, those that it adds included. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: Buffer;
+  readonly sourceIp: string;
+  readonly protocol: string;
+  /** Milliseconds since the Unix epoch. */
+  readonly time: number;
+}
+
+export interface IncomingRequest {
+  readonly method: string;
+  /** Path and query, as sent. */
+  readonly url: string;
+  /** Names and values in turn, as sent. */
+  readonly rawHeaders: readonly string[];
+  readonly body: Buffer;
+  readonly sourceIp: string;
+  readonly port: number;
+  readonly httpVersion: string;
+}
+
+/**
+ * What never reaches a function, nor an authorizer.
+ *
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-known-issues.html
+ */
+const dropped = new Set([
+  'connection',
+  'content-length',
+  'content-md5',
+  'expect',
+  'keep-alive',
+  'max-forwards',
+  'proxy-authenticate',
+  'server',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'www-authenticate',
+  'x-http-method-override',
+]);
+
+export function toGatewayRequest(incoming: IncomingRequest, stage: string, now: number): GatewayRequest {
+  const { method, url, rawHeaders, body, sourceIp, port, httpVersion } = incoming;
+  const mark = url.indexOf('?');
+  const fullPath = mark < 0 ? url : url.slice(0, mark);
+  const sent = pairs(rawHeaders);
+  const requestId = randomUUID();
+  return {
+    requestId,
+    extendedRequestId: `${randomBytes(11).toString('base64url')}=`,
+    // API Gateway lets a header override the method.
+    method: (lastValue(sent, 'x-http-method-override') ?? method).toUpperCase(),
+    fullPath,
+    path: fullPath.slice(stage.length + 1) || '/',
+    query: mark < 0 ? [] : parseQuery(url.slice(mark + 1)),
+    headers: [
+      ...sent.filter(([name]) => !dropped.has(name.toLowerCase()) && !forwarded.has(name.toLowerCase())),
+      ['X-Amzn-Trace-Id', lastValue(sent, 'x-amzn-trace-id') ?? traceId(now)],
+      ['X-Forwarded-For', [...values(sent, 'x-forwarded-for'), sourceIp].join(', ')],
+      ['X-Forwarded-Port', String(port)],
+      ['X-Forwarded-Proto', 'http'],
+    ],
+    body,
+    sourceIp,
+    protocol: `HTTP/${httpVersion}`,
+    time: now,
+  };
+}
+
+/** The gateway writes these itself. */
+const forwarded = new Set(['x-amzn-trace-id', 'x-forwarded-for', 'x-forwarded-port', 'x-forwarded-proto']);
+
+/** Every value of a header, whatever the case of its name. */
+export function values(headers: GatewayRequest['headers'], name: string): string[] {
+  return headers.filter(([own]) => own.toLowerCase() === name.toLowerCase()).map(([, value]) => value);
+}
+
+/** The value that counts where there can be only one: the last. */
+export function lastValue(headers: GatewayRequest['headers'], name: string): string | undefined {
+  return values(headers, name).at(-1);
+}
+
+/** Decoded. A semicolon separates too; what is no valid encoding stays as it is. */
+export function parseQuery(query: string): [name: string, value: string][] {
+  return query
+    .split(/[&;]/)
+    .filter((part) => part !== '')
+    .map((part) => {
+      const equals = part.indexOf('=');
+      return equals < 0
+        ? [decode(part), '']
+        : [decode(part.slice(0, equals)), decode(part.slice(equals + 1))];
+    });
+}
+
+function decode(text: string): string {
+  const spaced = text.replaceAll('+', ' ');
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    return spaced;
+  }
+}
+
+function pairs(rawHeaders: readonly string[]): [string, string][] {
+  const found: [string, string][] = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    found.push([rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '']);
+  }
+  return found;
+}
+
+function traceId(now: number): string {
+  const seconds = Math.floor(now / 1000).toString(16);
+  return `Root=1-${seconds}-${randomBytes(12).toString('hex')}`;
+}

@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import type { ApiKeys, UsagePlan } from '../api-keys.ts';
+import type { Stack } from '../template/stack.ts';
+
+const scalarFlag = z.union([z.boolean(), z.stringbool()]);
+
+const usagePlan = z.object({
+  UsagePlanName: z.string().optional(),
+  Description: z.string().optional(),
+  Throttle: z.object({ RateLimit: z.coerce.number(), BurstLimit: z.coerce.number() }).optional(),
+  Quota: z
+    .object({
+      Limit: z.coerce.number().int(),
+      Period: z.enum(['DAY', 'WEEK', 'MONTH']),
+      Offset: z.coerce.number().int().default(0),
+    })
+    .optional(),
+  ApiStages: z
+    .array(
+      z.object({
+        ApiId: z.string(),
+        Stage: z.string(),
+        Throttle: z
+          .record(z.string(), z.unknown())
+          .refine(
+            (methods) => Object.keys(methods).length === 0,
+            'throttling per method is not supported here',
+          )
+          .optional(),
+      }),
+    )
+    .default([]),
+});
+
+/** @throws TemplateError when a plan throttles methods one by one */
+export function readUsagePlans(stack: Stack): UsagePlan[] {
+  return stack.resources('AWS::ApiGateway::UsagePlan').map((resource) => {
+    const { UsagePlanName, Description, Throttle, Quota, ApiStages } = resource.read(usagePlan);
+    return {
+      id: resource.physicalId,
+      name: UsagePlanName ?? resource.logicalId,
+      description: Description,
+      throttle: Throttle && { rate: Throttle.RateLimit, burst: Throttle.BurstLimit },
+      quota: Quota && { limit: Quota.Limit, period: Quota.Period, offset: Quota.Offset },
+      apiStages: ApiStages.map(({ ApiId, Stage }) => ({ apiId: ApiId, stage: Stage })),
+    };
+  });
+}
+
+const apiKey = z.object({
+  Name: z.string().optional(),
+  Description: z.string().optional(),
+  Enabled: scalarFlag.default(false),
+  Value: z.string().optional(),
+});
+const usagePlanKey = z.object({ KeyId: z.string(), KeyType: z.literal('API_KEY'), UsagePlanId: z.string() });
+
+/** Makes the keys that the template itself holds, unless an earlier run has made them. */
+export function createTemplateKeys(stack: Stack, keys: ApiKeys, now: number): void {
+  const existing = new Set(keys.keys().map(({ id }) => id));
+  for (const resource of stack.resources('AWS::ApiGateway::ApiKey')) {
+    if (existing.has(resource.physicalId)) continue;
+    const { Name, Description, Enabled, Value } = resource.read(apiKey);
+    keys.create(
+      {
+        id: resource.physicalId,
+        name: Name ?? resource.logicalId,
+        enabled: Enabled,
+        ...(Description !== undefined && { description: Description }),
+        ...(Value !== undefined && { value: Value }),
+      },
+      now,
+    );
+  }
+  for (const resource of stack.resources('AWS::ApiGateway::UsagePlanKey')) {
+    const { KeyId, UsagePlanId } = resource.read(usagePlanKey);
+    if (!keys.isBound(UsagePlanId, KeyId)) keys.bind(UsagePlanId, KeyId, now);
+  }
+}

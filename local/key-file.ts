@@ -1,0 +1,78 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { ApiKeysSnapshot } from './api-keys.ts';
+
+const snapshot = z.object({
+  keys: z.array(
+    z.object({
+      id: z.string(),
+      value: z.string(),
+      name: z.string().optional(),
+      description: z.string().optional(),
+      enabled: z.boolean(),
+      tags: z.record(z.string(), z.string()),
+      createdAt: z.number(),
+      updatedAt: z.number(),
+    }),
+  ),
+  bindings: z.array(
+    z.object({
+      planId: z.string(),
+      keyId: z.string(),
+      boundAt: z.number(),
+      use: z.record(z.string(), z.number()),
+    }),
+  ),
+});
+
+/** The keys of the gateway in a file beside the tables, so that both survive a restart together. */
+export class KeyFile {
+  readonly #path: string;
+  readonly #snapshot: () => ApiKeysSnapshot;
+  #writing: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
+
+  /** @param take the keys as they are now */
+  constructor(dataDirectory: string, take: () => ApiKeysSnapshot) {
+    this.#path = pathIn(dataDirectory);
+    this.#snapshot = take;
+  }
+
+  /** Resolves when the keys as they are now, or later ones, are in the file. Never leaves half a file. */
+  save(): Promise<void> {
+    // All that ask while a write is under way are served by the one after it.
+    this.#next ??= this.#writing.then(() => {
+      this.#next = undefined;
+      this.#writing = this.#write();
+      return this.#writing;
+    });
+    return this.#next;
+  }
+
+  async #write(): Promise<void> {
+    const temporary = `${this.#path}.new`;
+    await writeFile(temporary, JSON.stringify(this.#snapshot()), { mode: 0o600 });
+    await rename(temporary, this.#path);
+  }
+}
+
+/** What an earlier run has left. @throws Error when the file is damaged */
+export async function readKeyFile(dataDirectory: string): Promise<ApiKeysSnapshot | undefined> {
+  const path = pathIn(dataDirectory);
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (text === undefined) return undefined;
+  try {
+    const { keys, bindings } = snapshot.parse(JSON.parse(text));
+    return { keys: keys.map((key) => ({ name: undefined, description: undefined, ...key })), bindings };
+  } catch (error) {
+    throw new Error(`${path} is damaged: move it away and start again`, { cause: error });
+  }
+}
+
+function pathIn(dataDirectory: string): string {
+  return join(dataDirectory, 'gateway-keys.json');
+}

@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import type { HttpAnswer } from '../gateway/proxy-answer.ts';
+import { jsonAnswer, jsonError, type ManagementRequest } from './answer.ts';
+
+const putLogEvents = z.object({
+  logGroupName: z.string(),
+  logEvents: z.array(z.object({ message: z.string() })),
+});
+
+/** CloudWatch Logs, as far as writing goes. https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html */
+export function answerLogs(
+  onLog: (logGroupName: string, line: string) => void,
+  { headers, body }: ManagementRequest,
+): HttpAnswer {
+  const operation = headers['x-amz-target']?.replace('Logs_20140328.', '');
+  if (operation === 'CreateLogGroup' || operation === 'CreateLogStream') return jsonAnswer(200, {});
+  if (operation !== 'PutLogEvents') {
+    return jsonError(400, 'UnknownOperationException', `The operation ${operation} is not offered here`);
+  }
+  const parsed = putLogEvents.safeParse(JSON.parse(body.toString()));
+  if (!parsed.success) return jsonError(400, 'InvalidParameterException', z.prettifyError(parsed.error));
+  const { logGroupName, logEvents } = parsed.data;
+  for (const { message } of logEvents) onLog(logGroupName, message);
+  return jsonAnswer(200, { nextSequenceToken: '0' });
+}

@@ -1,0 +1,37 @@
+import type { HttpAnswer } from '../gateway/proxy-answer.ts';
+import { jsonError, type ManagementRequest } from './answer.ts';
+
+/** A service of AWS, by the name that its requests are signed for. */
+export type ServiceName = 'apigateway' | 'cloudformation' | 'dynamodb' | 'logs' | 'sts';
+
+export type Services = Readonly<
+  Record<ServiceName, (request: ManagementRequest) => HttpAnswer | Promise<HttpAnswer>>
+>;
+
+/**
+ * The service that a request is signed for. The signature itself is not verified.
+ *
+ * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+ *
+ * @param authorization the value of the Authorization header
+ * @returns `undefined` when the request is not signed
+ */
+export function signedService(authorization: string | undefined): string | undefined {
+  return /^AWS4-HMAC-SHA256 .*?Credential=[^/\s]+\/\d{8}\/[^/\s]+\/([^/\s]+)\/aws4_request/.exec(
+    authorization ?? '',
+  )?.[1];
+}
+
+export function answerManagement(
+  services: Services,
+  service: string,
+  request: ManagementRequest,
+): HttpAnswer | Promise<HttpAnswer> {
+  return isService(service)
+    ? services[service](request)
+    : jsonError(400, 'UnknownOperationException', `The service ${service} is not offered here`);
+
+  function isService(name: string): name is ServiceName {
+    return Object.hasOwn(services, name);
+  }
+}
