@@ -8,7 +8,7 @@ import { hashOfKey, stageOfKey } from '../../functions/access/keys.ts';
 import { customPlan, planNames } from '../../functions/access/plans.ts';
 import { exitCodes, KeyToolError } from './errors.ts';
 import { explain } from './explain.ts';
-import { grouped, parseDuration, time } from './format.ts';
+import { grouped, isoTime, parseDuration, time, untilTime } from './format.ts';
 import { isKeyId } from './key-ids.ts';
 import { keyStatuses, listKeys, statusOf } from './listing.ts';
 import * as operations from './operations.ts';
@@ -276,11 +276,7 @@ More in docs/keys.md.`,
       await confirm(`Suspend ${keyId} (${owner}, ${plan}) in ${stage}?`);
       const until = seconds === undefined ? indefinitely : nowOf(service) + seconds;
       await operations.suspendKey(service, keyId, until);
-      const how = until === indefinitely ? time(until) : `until ${time(until)}`;
-      output.result(
-        { keyId, suspendedUntil: new Date(until * 1000).toISOString() },
-        `${keyId} is suspended ${how}.`,
-      );
+      output.result({ keyId, suspendedUntil: isoTime(until) }, `${keyId} is suspended ${untilTime(until)}.`);
     },
   );
 

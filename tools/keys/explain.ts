@@ -81,7 +81,7 @@ export function explain(error: unknown, target: Target): KeyToolError {
       `Something that the stack names is not there (${oneLine(message)}): deploy stage ${target.stage} again.`,
     );
   }
-  return failed(`${oneLine(message) || name}`);
+  return failed(oneLine(message) || name);
 }
 
 function describe(error: unknown): { name: string; message: string; code: string | undefined } {

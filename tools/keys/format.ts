@@ -25,8 +25,12 @@ export function grouped(count: number): string {
 
 /** `2026-07-01 12:00:30 UTC`. @param seconds Unix seconds */
 export function time(seconds: number): string {
-  if (seconds >= indefinitely) return 'until it is resumed';
   return `${new Date(seconds * 1000).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+/** `until 2026-07-01 12:00:30 UTC`, or until it is lifted. @param seconds Unix seconds */
+export function untilTime(seconds: number): string {
+  return seconds >= indefinitely ? 'until it is resumed' : `until ${time(seconds)}`;
 }
 
 /** `2026-07-01T12:00:30Z`, `null` for a moment that there is not. @param seconds Unix seconds */

@@ -21,6 +21,7 @@ import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { type Limits, limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
 import { beginAttempt, isAbandoned } from './attempts.ts';
 import { KeyToolError } from './errors.ts';
+import { untilTime } from './format.ts';
 import {
   bindToPlan,
   deleteGatewayKey,
@@ -100,7 +101,7 @@ export async function rotateKey(
   await tidyOwner(service, old.owner);
   const request = { owner: old.owner, plan: old.plan, limits: ownLimits(old), note: old.note };
   let expiresAt = 0;
-  const issued = await issue(service, request, reveal, async (newKeyId, by) => {
+  const issued = await issue(service, request, reveal, async (replacedBy, by) => {
     const now = nowOf(service);
     // A second rotation cannot give a key more time than it had.
     expiresAt = Math.min(now + overlap, old.expiresAt || Infinity);
@@ -108,9 +109,9 @@ export async function rotateKey(
       at: now,
       by,
       did: 'replaced',
-      detail: `by ${newKeyId}, valid until ${isoTime(expiresAt)}`,
+      detail: `by ${replacedBy}, valid ${untilTime(expiresAt)}`,
     };
-    return { keyHash: old.keyHash, keyId, replacedBy: newKeyId, expiresAt, unsettled: randomUUID(), line };
+    return { keyHash: old.keyHash, keyId, replacedBy, expiresAt, unsettled: randomUUID(), line };
   });
   await settled(service, await reread(service, old));
   return { ...issued, expiresAt };
@@ -161,7 +162,7 @@ export async function changePlan(
 export async function suspendKey(service: KeyService, keyId: string, until: number): Promise<void> {
   const key = await requireKey(service, keyId);
   requireValid(service, key, 'suspended');
-  await recordLine(service, key, await newLine(service, 'suspended', `until ${isoTime(until)}`));
+  await recordLine(service, key, await newLine(service, 'suspended', untilTime(until)));
   await suspendUse(service.limitTable, key.keyHash, until);
   await service.afterStep('limiter');
 }
@@ -446,10 +447,6 @@ function ownLimits({ plan, perMinute, perDay }: AdministeredKey): Limits | undef
 
 function describePlan(plan: Plan, limits: Limits | undefined): string {
   return limits === undefined ? plan : `${plan} (${limits.perMinute} a minute, ${limits.perDay} a day)`;
-}
-
-function isoTime(seconds: number): string {
-  return new Date(seconds * 1000).toISOString();
 }
 
 function messageOf(error: unknown): string {

@@ -131,9 +131,9 @@ function clientConfiguration({ endpoint, region, profile }: KeyServiceOptions) {
   return {
     ...(region !== undefined && { region }),
     ...(profile !== undefined && { profile }),
-    // API Gateway takes five new keys a second from an account:
-    // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html
-    maxAttempts: 8,
+    // Above the SDK's three, since API Gateway takes just five new keys a second from an account:
+    // https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
+    ...(process.env['AWS_MAX_ATTEMPTS'] === undefined && { maxAttempts: 8 }),
   } satisfies Configuration;
 }
 

@@ -1,8 +1,8 @@
 import type { AdministeredKey, AuditLine } from '../../functions/access/key-administration.ts';
-import { indefinitely, type KeyUse } from '../../functions/access/key-administration-use.ts';
+import type { KeyUse } from '../../functions/access/key-administration-use.ts';
 import { windowsAt } from '../../functions/access/limits.ts';
 import { type Limits, limitsOf } from '../../functions/access/plans.ts';
-import { bar, grouped, isoTime, table, time } from './format.ts';
+import { bar, grouped, isoTime, table, time, untilTime } from './format.ts';
 import { type KeyStatus, type ListedKey, statusOf } from './listing.ts';
 import type { ChangeLine } from './service.ts';
 import type { KeyUsage } from './usage.ts';
@@ -101,7 +101,7 @@ export function showText(key: AdministeredKey, use: KeyUse, now: number): string
     ['Expires', key.expiresAt ? time(key.expiresAt) : undefined],
     ['Replaces', key.replaces],
     ['Replaced by', key.replacedBy],
-    ['Suspended', suspensionText(standing.suspendedUntil)],
+    ['Suspended', standing.suspendedUntil === undefined ? undefined : untilTime(standing.suspendedUntil)],
     ['Last used', use.minute === 0 ? 'never, or not for 90 days' : time(use.minute)],
     ['This minute', useText(standing.usedThisMinute, limits.perMinute)],
     ['Today', useText(standing.usedToday, limits.perDay)],
@@ -119,11 +119,6 @@ export function showText(key: AdministeredKey, use: KeyUse, now: number): string
       key.audit.map((line) => [time(line.at), line.by, whatOf(line)]),
     ),
   ].join('\n');
-}
-
-function suspensionText(until: number | undefined): string | undefined {
-  if (until === undefined) return undefined;
-  return until >= indefinitely ? time(until) : `until ${time(until)}`;
 }
 
 function useText(used: number, limit: number): string {

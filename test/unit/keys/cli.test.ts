@@ -1,0 +1,221 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { newKey } from '../../../functions/access/keys.ts';
+import { stages } from '../../../tools/keys/cli.ts';
+import { stageNames } from '../../../lib/stages.ts';
+import { keys } from './support.ts';
+
+const commands = [
+  'create',
+  'list',
+  'show',
+  'usage',
+  'rotate',
+  'revoke',
+  'suspend',
+  'resume',
+  'change-plan',
+  'identify',
+  'tidy',
+];
+
+/** Answers CloudFormation's calls as it is told to. */
+let answer: { readonly status: number; readonly body: string };
+let server: Server;
+let endpoint: string;
+
+beforeAll(async () => {
+  server = createServer((_request, response) => {
+    response.writeHead(answer.status, { 'Content-Type': 'text/xml' }).end(answer.body);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => void server.close());
+afterEach(() => vi.unstubAllEnvs());
+
+function refusal(code: string, message: string): string {
+  return `<ErrorResponse xmlns="http://cloudformation.amazonaws.com/doc/2010-05-15/"><Error><Type>Sender</Type><Code>${code}</Code><Message>${message}</Message></Error><RequestId>1</RequestId></ErrorResponse>`;
+}
+
+function outputs(given: Readonly<Record<string, string>>): string {
+  const members = Object.entries(given).map(
+    ([key, value]) => `<member><OutputKey>${key}</OutputKey><OutputValue>${value}</OutputValue></member>`,
+  );
+  return `<DescribeStacksResponse xmlns="http://cloudformation.amazonaws.com/doc/2010-05-15/"><DescribeStacksResult><Stacks><member><StackName>AnimalStore-prod</StackName><CreationTime>2026-07-01T00:00:00Z</CreationTime><StackStatus>CREATE_COMPLETE</StackStatus><Outputs>${members.join('')}</Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`;
+}
+
+/** An account on AWS, played by the server above. */
+function onAws(): void {
+  for (const [name, value] of Object.entries({
+    AWS_ENDPOINT_URL: endpoint,
+    AWS_REGION: 'eu-central-1',
+    AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
+    AWS_SECRET_ACCESS_KEY: 'secret',
+    AWS_MAX_ATTEMPTS: '1',
+    AWS_EC2_METADATA_DISABLED: 'true',
+    AWS_CONFIG_FILE: '/nonexistent/config',
+    AWS_SHARED_CREDENTIALS_FILE: '/nonexistent/credentials',
+  }))
+    vi.stubEnv(name, value);
+}
+
+const list = ['list', '--stage', 'prod'];
+
+describe('a call that is not right', () => {
+  test.each([
+    ['no command', []],
+    ['an unknown command', ['destroy', '--stage', 'local']],
+    ['no stage', ['list']],
+    ['an unknown stage', ['list', '--stage', 'production']],
+    ['an unknown option', ['list', '--stage', 'local', '--all']],
+    ['an unknown plan', ['create', '--stage', 'local', '--owner', 'Ada', '--plan', 'gold']],
+    ['no owner', ['create', '--stage', 'local', '--plan', 'free']],
+    ['no key id', ['show', '--stage', 'local']],
+    ['something that is no key id', ['show', 'Ada', '--stage', 'local']],
+    ['two key ids', ['show', 'key_06fz1m4tqabcdefg', 'key_06fz1m4tqabcdefg', '--stage', 'local']],
+    ['a page that is too long', ['list', '--stage', 'local', '--limit', '101']],
+    ['a cursor that is none', ['list', '--stage', 'local', '--cursor', 'abc']],
+    ['too many days', ['usage', 'key_06fz1m4tqabcdefg', '--stage', 'local', '--days', '91']],
+    [
+      'an overlap that is no duration',
+      ['rotate', 'key_06fz1m4tqabcdefg', '--stage', 'local', '--overlap', '1w'],
+    ],
+    ['a suspension for no time', ['suspend', 'key_06fz1m4tqabcdefg', '--stage', 'local', '--for', '0s']],
+    ['a port of AWS', ['list', '--stage', 'prod', '--port', '3000']],
+  ])('ends with 2 and says why: %s', async (_what, args) => {
+    const { exitCode, stdout, stderr } = await keys(args);
+    expect(exitCode).toBe(2);
+    expect(stdout).toBe('');
+    expect(stderr).not.toBe('');
+  });
+
+  test('does not repeat a key that stands where its id belongs', async () => {
+    const key = newKey('prod');
+    for (const args of [
+      ['show', key, '--stage', 'prod'],
+      ['list', '--stage', 'prod', '--cursor', key],
+      ['list', '--stage', 'prod', key],
+      ['list', '--stage', key],
+      [key],
+      [`--${key}`],
+    ]) {
+      const { exitCode, stdout, stderr } = await keys(args);
+      expect(exitCode).toBe(2);
+      expect(stdout + stderr).not.toContain(key);
+    }
+    expect((await keys(['show', key, '--stage', 'prod'])).stderr).toContain('"identify"');
+  });
+});
+
+test.each(commands)('%s has help with an example', async (command) => {
+  const { exitCode, stdout } = await keys([command, '--help']);
+  expect(exitCode).toBe(0);
+  expect(stdout).toMatch(new RegExp(`Example:\\n  npm run keys -- ${command} .*--stage`));
+});
+
+test('the help names every command and every exit code', async () => {
+  const { exitCode, stdout } = await keys(['--help']);
+  expect(exitCode).toBe(0);
+  for (const command of commands) expect(stdout).toMatch(new RegExp(`^  ${command} `, 'm'));
+  for (const code of [0, 1, 2, 3, 4]) expect(stdout).toMatch(new RegExp(`Exit codes:.*\\b${code} `));
+});
+
+test('the stages are those that the CDK app knows', () => {
+  expect(stages).toEqual(stageNames);
+});
+
+describe('one line says what to do', () => {
+  /** The one line of a failure. */
+  async function failure(args: readonly string[], exitCode: number): Promise<string> {
+    const run = await keys(args);
+    expect(run).toMatchObject({ exitCode, stdout: '' });
+    expect(run.stderr.trimEnd()).not.toContain('\n');
+    const asJson = await keys([...args, '--json']);
+    expect(asJson.exitCode).toBe(exitCode);
+    expect(JSON.parse(asJson.stderr)).toEqual({
+      error: { code: expect.any(String), message: run.stderr.trimEnd() },
+    });
+    return run.stderr;
+  }
+
+  test('when no local service runs', async () => {
+    const port = String((server.address() as AddressInfo).port + 1);
+    expect(await failure(['list', '--stage', 'local', '--port', port], 1)).toMatch(
+      /No service answers at http:\/\/127\.0\.0\.1:\d+: start it with "npm start", or name its port with --port/,
+    );
+  });
+
+  test('when there are no credentials', async () => {
+    onAws();
+    vi.stubEnv('AWS_ACCESS_KEY_ID', '');
+    vi.stubEnv('AWS_SECRET_ACCESS_KEY', '');
+    expect(await failure(list, 1)).toContain('There are no AWS credentials: sign in');
+    expect(await failure([...list, '--profile', 'ops'], 1)).toContain('"aws sso login --profile ops"');
+  });
+
+  test('when no Region is named', async () => {
+    onAws();
+    vi.stubEnv('AWS_REGION', undefined);
+    expect(await failure(list, 1)).toContain('No Region is set: name it with --region, or set AWS_REGION');
+  });
+
+  test('when the stack is absent, or in another Region or account, or named otherwise', async () => {
+    onAws();
+    answer = {
+      status: 400,
+      body: refusal('ValidationError', 'Stack with id AnimalStore-prod does not exist'),
+    };
+    expect(await failure(list, 3)).toMatch(
+      /There is no stack AnimalStore-prod at Region eu-central-1: deploy it, or name its Region with --region/,
+    );
+    expect(await failure([...list, '--region', 'us-west-2', '--name', 'Shelter'], 3)).toContain(
+      'no stack Shelter-prod at Region us-west-2',
+    );
+  });
+
+  test('when the stack is not deployed whole', async () => {
+    onAws();
+    answer = { status: 200, body: outputs({ ApiUrl: 'https://x.example/v1', RestApiId: 'r' }) };
+    expect(await failure(list, 1)).toMatch(
+      /lacks the outputs ApiKeysTableName, RateLimitsTableName.*Deploy it again/,
+    );
+  });
+
+  test.each([
+    [
+      'ExpiredToken',
+      403,
+      'The security token included in the request is expired',
+      'have expired: sign in again',
+    ],
+    [
+      'InvalidClientTokenId',
+      403,
+      'The security token included in the request is invalid.',
+      'does not accept these credentials',
+    ],
+    [
+      'AccessDenied',
+      403,
+      'User: arn:aws:iam::1:user/x is not authorized to perform: cloudformation:DescribeStacks',
+      'may not do that: User',
+    ],
+    ['Throttling', 400, 'Rate exceeded', 'wait a minute, then run the same command again'],
+  ])('when AWS answers %s', async (code, status, message, advice) => {
+    onAws();
+    answer = { status, body: refusal(code, message) };
+    expect(await failure(list, 1)).toContain(advice);
+  });
+
+  test('and no key or hash in what AWS says gets through', async () => {
+    onAws();
+    const key = newKey('prod');
+    answer = { status: 400, body: refusal('Odd', `${key} ${'0a'.repeat(32)}`) };
+    const { stderr } = await keys(list);
+    expect(stderr).toContain('[redacted] [redacted]');
+    expect(stderr).not.toContain(key);
+  });
+});

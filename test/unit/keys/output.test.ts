@@ -1,0 +1,46 @@
+import { PassThrough } from 'node:stream';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
+import { Output, redact } from '../../../tools/keys/output.ts';
+
+test('no key and no hash gets through, whatever stands around it', () => {
+  const surroundings = fc.string({ unit: fc.constantFrom(...' \n"\'/=:;,.()[]{}<>|') });
+  fc.assert(
+    fc.property(
+      surroundings,
+      surroundings,
+      fc.constantFrom('local', 'staging', 'prod'),
+      (before, after, stage) => {
+        const key = newKey(stage);
+        const hash = hashOfKey(key);
+        for (const secret of [key, hash, hash.toUpperCase(), `Bearer ${key}`, encodeURIComponent(key)]) {
+          const printed = redact(`${before}${secret}${after}`);
+          expect(printed).toContain('[redacted]');
+          expect(printed).not.toContain(key);
+          expect(printed.toLowerCase()).not.toContain(hash);
+        }
+      },
+    ),
+  );
+});
+
+test('results and notes are redacted, and one line alone can show a key', async () => {
+  const stdout = new PassThrough();
+  const stderr = new PassThrough();
+  const output = new Output({ stdin: new PassThrough(), stdout, stderr, interactive: false }, false);
+  const key = newKey('local');
+  output.result({}, `result ${key}`);
+  output.note(`note ${hashOfKey(key)}`);
+  await output.reveal({}, `revealed ${key}`);
+  expect(stdout.read()?.toString()).toBe(`result [redacted]\nrevealed ${key}\n`);
+  expect(stderr.read()?.toString()).toBe('note [redacted]\n');
+});
+
+test('a key that nobody could read is an error', async () => {
+  const stdout = new PassThrough();
+  stdout.on('error', () => {});
+  stdout.destroy(new Error('the reader is gone'));
+  const output = new Output({ stdin: new PassThrough(), stdout, stderr: stdout, interactive: false }, true);
+  await expect(output.reveal({}, '')).rejects.toThrow();
+});
