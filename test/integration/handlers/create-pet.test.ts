@@ -1,0 +1,155 @@
+import * as fc from 'fast-check';
+import { beforeAll, expect, test } from 'vitest';
+import * as z from 'zod/mini';
+import type { ErrorCode } from '../../../functions/http/errors.ts';
+import { anError, commonHeaders } from '../../support/answers.ts';
+import * as arbitrary from '../../support/arbitraries.ts';
+import { base, create, everyPage, pet } from '../../support/pets.ts';
+import { type Call, captureLog, Service } from '../../support/service.ts';
+
+const rex = { name: 'Rex', categoryId: 7, status: 'sold' };
+
+let service: Service;
+
+beforeAll(async () => {
+  captureLog();
+  service = await Service.start();
+});
+
+test('POST /pets answers 201 with the animal, its id, and where it can be found', async () => {
+  const answer = await service.post(rex);
+  expect(answer.status).toBe(201);
+  const { id, ...rest } = z.parse(pet, answer.body);
+  expect(rest).toEqual({ name: 'Rex', categoryId: 7n, status: 'sold' });
+  expect(id).toBeLessThanOrEqual(BigInt(Number.MAX_SAFE_INTEGER));
+  expect(answer.headers).toMatchObject({ ...commonHeaders, Location: `${base}/pets/${id}` });
+  expect((await service.get(`/pets/${id}`)).text).toBe(answer.text);
+});
+
+test('an animal whose status is left out is available', async () => {
+  expect(await create(service, { name: 'Rex', categoryId: 7 })).toMatchObject({ status: 'available' });
+});
+
+test('fields that nobody knows are left out, a sent id included', async () => {
+  const { id } = await create(service, { ...rex, id: 1, owner: 'me' });
+  expect(id).toBeGreaterThan(1n);
+  await create(service, '{"name":"Rex","categoryId":7,"__proto__":{"name":"Max"},"constructor":null}');
+});
+
+test.each(['9223372036854775807', '-9223372036854775808', '9007199254740993', '0'])(
+  'the categoryId %s comes back digit for digit',
+  async (digits) => {
+    const answer = await service.post(`{"name":"Rex","categoryId":${digits}}`);
+    const { id } = z.parse(pet, answer.body);
+    const fetched = await service.get(`/pets/${id}`);
+    const listed = await service.get('/pets?limit=100');
+    for (const { text } of [answer, fetched, listed]) expect(text).toContain(`"categoryId":${digits},`);
+  },
+);
+
+test.each(['9223372036854775808', '-9223372036854775809'])(
+  'the categoryId %s is out of range',
+  async (digits) => {
+    expect(await service.post(`{"name":"Rex","categoryId":${digits}}`)).toEqual(
+      anError('invalid_request', {
+        message: 'categoryId: must be between -9223372036854775808 and 9223372036854775807',
+      }),
+    );
+  },
+);
+
+test.each(['1.5', '7.0', '1e3', '"7"', 'null', 'true', '[7]', '{}'])(
+  'the categoryId %s is no whole number',
+  async (value) => {
+    expect(await service.post(`{"name":"Rex","categoryId":${value}}`)).toEqual(
+      anError('invalid_request', {
+        message: 'categoryId: must be a whole number, written as a JSON number without fraction or exponent',
+      }),
+    );
+  },
+);
+
+test('every fault of a body is named', async () => {
+  expect(await service.post({ name: ' ', status: 'adopted' })).toEqual(
+    anError('invalid_request', {
+      message:
+        'name: must not be empty or only white space; categoryId: is required; ' +
+        'status: must be one of available, pending, sold',
+    }),
+  );
+});
+
+test('a body that API Gateway hands over as base64 is read like any other', async () => {
+  const body = Buffer.from('{"name":"Müsli","categoryId":7}');
+  expect(await create(service, body)).toMatchObject({ name: 'Müsli' });
+});
+
+test.each<[string, Partial<Call>, ErrorCode]>([
+  ['no body', { body: null }, 'invalid_request'],
+  ['an empty body', { body: '' }, 'invalid_request'],
+  ['a body that is no JSON', { body: '{"name":' }, 'invalid_request'],
+  ['a body that is no UTF-8', { body: Buffer.from([0xff, 0xfe]) }, 'invalid_request'],
+  ['a body nested beyond reason', { body: '['.repeat(30_000) + ']'.repeat(30_000) }, 'invalid_request'],
+  ['a body of digits alone', { body: '9'.repeat(60_000) }, 'invalid_request'],
+  ['a list', { body: '[]' }, 'invalid_request'],
+  ['text', { body: 'hello', headers: [['Content-Type', 'text/plain']] }, 'unsupported_media_type'],
+  [
+    'a form',
+    { body: 'name=Rex', headers: [['content-type', 'application/x-www-form-urlencoded']] },
+    'unsupported_media_type',
+  ],
+  [
+    'two Content-Types in different spellings',
+    {
+      body: JSON.stringify(rex),
+      headers: [
+        ['Content-Type', 'application/json'],
+        ['content-type', 'application/json'],
+      ],
+    },
+    'unsupported_media_type',
+  ],
+  ['more than 64 KiB', { body: JSON.stringify({ ...rex, name: 'x'.repeat(65_536) }) }, 'payload_too_large'],
+])('%s is refused', async (_what, call, code) => {
+  expect(await service.call({ method: 'POST', path: '/pets', ...call })).toEqual(anError(code));
+});
+
+test('any bytes whatever are answered with 201 or 400, never with a fault of ours', async () => {
+  const almostAnAnimal = fc.record(
+    {
+      name: fc.oneof(arbitrary.petName, fc.jsonValue()),
+      categoryId: fc.oneof(fc.integer(), fc.double(), fc.jsonValue()),
+      status: fc.oneof(arbitrary.petStatus, fc.jsonValue()),
+      id: fc.jsonValue(),
+    },
+    { requiredKeys: [] },
+  );
+  const seen = new Set<number>();
+  await fc.assert(
+    fc.asyncProperty(
+      fc.oneof(
+        fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
+        fc.json(),
+        almostAnAnimal.map((body) => JSON.stringify(body)),
+      ),
+      async (body) => {
+        const answer = await service.post(body);
+        seen.add(answer.status);
+        expect(answer.status === 201 ? anError('invalid_request') : answer).toEqual(
+          anError('invalid_request'),
+        );
+        if (answer.status === 201) z.parse(pet, answer.body);
+      },
+    ),
+    { numRuns: 150 },
+  );
+  expect(seen).toEqual(new Set([201, 400]));
+});
+
+test('100 creations at once make animals with distinct ids, all of them listed', async () => {
+  const twin = { name: 'Twin', categoryId: 1 };
+  const made = await Promise.all(Array.from({ length: 100 }, () => create(service, twin)));
+  expect(new Set(made.map(({ id }) => id)).size).toBe(100);
+  const listed = new Set((await everyPage(service, '/pets?limit=100')).flat().map(({ id }) => id));
+  expect(made.filter(({ id }) => !listed.has(id))).toEqual([]);
+});

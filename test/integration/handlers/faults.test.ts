@@ -1,0 +1,214 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import * as z from 'zod/mini';
+import { anError } from '../../support/answers.ts';
+import { DynamoDbProxy, type Fate } from '../../support/dynamodb-proxy.ts';
+import type { Reply } from '../../support/lambda.ts';
+import { captureLog, newCaller, Service } from '../../support/service.ts';
+
+const rex = { name: 'Rex', categoryId: 7 };
+
+let proxy: DynamoDbProxy;
+let log: string[];
+
+beforeAll(async () => {
+  log = captureLog();
+  proxy = await DynamoDbProxy.start();
+});
+
+afterEach(() => {
+  proxy.reset();
+  log.length = 0;
+});
+
+afterAll(() => {
+  proxy.stop();
+});
+
+const logLine = z.looseObject({
+  level: z.string(),
+  LimiterFailOpen: z.optional(z.number()),
+  errors: z.optional(z.array(z.looseObject({ message: z.string() }))),
+});
+const lastLine = () => z.parse(logLine, JSON.parse(log.at(-1)!));
+
+/** Where the operations' own table is out of order, and the limiter's is not. */
+const faulty =
+  (fate: Fate, ...operations: string[]) =>
+  (operation: string): Fate =>
+    operations.includes(operation) ? fate : 'pass';
+
+/** A request to each function, with a new key. */
+async function requests(service: Service): Promise<Reply[]> {
+  const caller = newCaller('free');
+  return [
+    await service.get('/pets', caller),
+    await service.post(rex, caller),
+    await service.get('/pets/1', caller),
+    await service.get('/nowhere', caller),
+  ];
+}
+
+describe('the calls to DynamoDB', () => {
+  let service: Service;
+
+  beforeAll(async () => {
+    service = await Service.start({ endpoint: proxy.endpoint });
+    await service.get('/pets');
+  });
+
+  test.each(['/pets?status=sold', '/pets', '/pets/1'])(
+    'that count and read for %s are on their way at the same time',
+    async (path) => {
+      const reads = path === '/pets' ? 3 : 1;
+      const caller = newCaller('free');
+      await service.get(path, caller); // starts the windows
+      proxy.reset();
+      // Nobody is answered before everybody has called: calls one after the other would wait for ever.
+      const all = Promise.withResolvers<Fate>();
+      proxy.fate = () => {
+        if (proxy.calls.length === reads + 1) all.resolve('pass');
+        return all.promise;
+      };
+      const answer = await service.get(path, caller);
+      expect(answer.headers['X-RateLimit-Remaining']).toBe('58');
+      expect(proxy.calls.toSorted()).toEqual([
+        ...Array.from({ length: reads }, () => (path === '/pets/1' ? 'GetItem' : 'Query')),
+        'UpdateItem',
+      ]);
+    },
+  );
+
+  test('for a creation are one that counts, then one that stores', async () => {
+    const caller = newCaller('free');
+    await service.post(rex, caller); // starts the windows
+    proxy.reset();
+    await service.post(rex, caller);
+    expect(proxy.calls).toEqual(['UpdateItem', 'PutItem']);
+  });
+
+  test('for a rejected creation store nothing', async () => {
+    const caller = newCaller('enterprise', { perMinute: 1, perDay: 10 });
+    await service.post(rex, caller);
+    proxy.reset();
+    expect(await service.post(rex, caller)).toMatchObject({ status: 429 });
+    expect(new Set(proxy.calls)).toEqual(new Set(['UpdateItem']));
+  });
+
+  test('for a body with a fault or a path that is not there touch no animals', async () => {
+    await service.post('{}');
+    await service.get('/nowhere');
+    await service.get('/pets/abc');
+    await service.get('/pets?limit=0');
+    expect(new Set(proxy.calls)).toEqual(new Set(['UpdateItem']));
+  });
+});
+
+describe('animals that cannot be reached', () => {
+  test.each<[string, Fate]>([
+    ['throttled', { status: 400, type: 'ProvisionedThroughputExceededException' }],
+    ['out of order', { status: 500, type: 'InternalServerError' }],
+    ['out of service', { status: 503, type: 'ServiceUnavailable' }],
+  ])('because DynamoDB is %s are a 503 that says when to try again', async (_what, fate) => {
+    const service = await Service.start({ endpoint: proxy.endpoint });
+    proxy.fate = faulty(fate, 'Query', 'GetItem', 'PutItem');
+    const caller = newCaller('free');
+    const unavailable = anError('service_unavailable', { headers: { 'Retry-After': '1' } });
+    const answers = await Promise.all([
+      service.get('/pets', caller),
+      service.get('/pets/1', caller),
+      service.post(rex, caller),
+    ]);
+    for (const answer of answers) expect(answer).toEqual(unavailable);
+    // Each has counted all the same.
+    const remaining = answers.map(({ headers }) => Number(headers['X-RateLimit-Remaining']));
+    expect(remaining.toSorted((a, b) => b - a)).toEqual([59, 58, 57]);
+    expect(log.filter((line) => line.includes('"level":"ERROR"'))).toHaveLength(3);
+  });
+
+  test('because nobody answers are a 503 before Lambda ends the function', async () => {
+    const service = await Service.start({ endpoint: proxy.endpoint });
+    proxy.fate = faulty('hang', 'Query');
+    expect(await service.call({ path: '/pets', remainingMs: 1_000 })).toEqual(anError('service_unavailable'));
+    expect(lastLine().errors?.[0]?.message).toBe('The function ran out of time');
+  });
+
+  test('because their table is missing are a 500 that tells nothing, with the true headers', async () => {
+    const service = await Service.start({ variables: { PETS_TABLE: 'no-such-table' } });
+    const caller = newCaller('free');
+    for (const answer of [
+      await service.get('/pets', caller),
+      await service.get('/pets/1', caller),
+      await service.post(rex, caller),
+    ]) {
+      expect(answer).toEqual(anError('internal_error', { headers: { 'X-RateLimit-Limit': '60' } }));
+      expect(answer.text).not.toMatch(/table|ResourceNotFound/i);
+    }
+    expect(lastLine()).toMatchObject({ level: 'ERROR', errors: [{ name: 'ResourceNotFoundException' }] });
+  });
+
+  test('with one failure are tried again, and the client notices nothing', async () => {
+    const service = await Service.start({ endpoint: proxy.endpoint });
+    proxy.fate = (operation) =>
+      operation === 'GetItem' && proxy.calls.filter((call) => call === 'GetItem').length === 1
+        ? { status: 500, type: 'InternalServerError' }
+        : 'pass';
+    expect(await service.get('/pets/1')).toEqual(anError('pet_not_found'));
+    expect(proxy.calls.filter((call) => call === 'GetItem')).toHaveLength(2);
+  });
+});
+
+describe('limits that cannot be reached', () => {
+  test.each<[string, Fate]>([
+    ['answers', 'hang'],
+    ['has room', { status: 400, type: 'ProvisionedThroughputExceededException' }],
+    ['works', { status: 500, type: 'InternalServerError' }],
+  ])('because nothing there %s let every request through, and tell the operator', async (_what, fate) => {
+    const service = await Service.start({
+      endpoint: proxy.endpoint,
+      variables: { LIMITER_TIMEOUT_MS: '20' },
+    });
+    proxy.fate = faulty(fate, 'UpdateItem');
+    const answers = await requests(service);
+    expect(answers.map(({ status }) => status)).toEqual([200, 201, 404, 404]);
+    // Nothing is known of the key, so its full allowance is shown.
+    for (const { headers } of answers) {
+      expect(headers).toMatchObject({ 'X-RateLimit-Limit': '60', 'X-RateLimit-Remaining': '60' });
+    }
+    expect(log).toHaveLength(4);
+    for (const line of log) {
+      const { level, LimiterFailOpen: failOpen, errors } = z.parse(logLine, JSON.parse(line));
+      expect({ level, failOpen }).toEqual({ level: 'ERROR', failOpen: 1 });
+      expect(errors).toHaveLength(1);
+      expect(line).not.toContain('RequestsAdmitted');
+    }
+  });
+
+  test('because their table is missing let every request through as well', async () => {
+    const service = await Service.start({ variables: { RATE_LIMITS_TABLE: 'no-such-table' } });
+    expect((await requests(service)).map(({ status }) => status)).toEqual([200, 201, 404, 404]);
+    expect(log.filter((line) => line.includes('"LimiterFailOpen":1'))).toHaveLength(4);
+  });
+
+  test('are waited for as long as the stack says, and five times as long on the first call', async () => {
+    const service = await Service.start({
+      endpoint: proxy.endpoint,
+      variables: { LIMITER_TIMEOUT_MS: '20' },
+    });
+    proxy.fate = faulty('hang', 'UpdateItem');
+    await service.get('/nowhere');
+    expect(lastLine().errors?.[0]?.message).toBe('The rate limiter did not answer within 100 ms');
+    await service.get('/nowhere');
+    expect(lastLine().errors?.[0]?.message).toBe('The rate limiter did not answer within 20 ms');
+  });
+
+  test('do not hide what else went wrong', async () => {
+    const service = await Service.start({
+      endpoint: proxy.endpoint,
+      variables: { LIMITER_TIMEOUT_MS: '20' },
+    });
+    proxy.fate = (operation) =>
+      operation === 'UpdateItem' ? 'hang' : { status: 400, type: 'AccessDeniedException' };
+    expect(await service.get('/pets')).toEqual(anError('internal_error'));
+    expect(lastLine().errors).toHaveLength(2);
+  });
+});

@@ -1,0 +1,199 @@
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { anError, commonHeaders } from '../../support/answers.ts';
+import { everyPage } from '../../support/pets.ts';
+import type { Reply } from '../../support/lambda.ts';
+import { type Call, captureLog, newCaller, Service } from '../../support/service.ts';
+
+const noon = Date.parse('2026-07-01T12:00:00Z');
+const rex = { name: 'Rex', categoryId: 7 };
+
+let service: Service;
+let log: string[];
+
+beforeAll(async () => {
+  log = captureLog();
+  service = await Service.start();
+});
+
+// Time stands still, or a minute might turn in the midst of a test.
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'], now: noon + 12_000 });
+});
+
+/** One request of each kind, all of which use up allowance. */
+const kinds: readonly (readonly [string, number, Omit<Call, 'caller'>])[] = [
+  ['a listing', 200, { path: '/pets' }],
+  ['a creation', 201, { method: 'POST', path: '/pets', body: JSON.stringify(rex) }],
+  ['a listing with a fault', 400, { path: '/pets', query: [['limit', '0']] }],
+  ['a creation with a fault', 400, { method: 'POST', path: '/pets', body: '{}' }],
+  ['an animal that is not there', 404, { path: '/pets/1' }],
+  ['a path that is not there', 404, { path: '/nowhere' }],
+  ['a method that is not there', 405, { method: 'DELETE', path: '/pets' }],
+  ['a body that is too large', 413, { method: 'POST', path: '/pets', body: ' '.repeat(65_537) }],
+  [
+    'a body that is no JSON',
+    415,
+    { method: 'POST', path: '/pets', body: '', headers: [['Content-Type', 'text/plain']] },
+  ],
+];
+
+const spend = (caller: ReturnType<typeof newCaller>, count: number): Promise<Reply[]> =>
+  Promise.all(Array.from({ length: count }, () => service.get('/nowhere', caller)));
+
+describe('the rate headers', () => {
+  test('count down on every kind of answer', async () => {
+    const caller = newCaller('free');
+    for (const [index, [, status, call]] of kinds.entries()) {
+      const answer = await service.call({ ...call, caller });
+      expect(answer.status).toBe(status);
+      expect(answer.headers).toMatchObject({
+        ...commonHeaders,
+        'X-RateLimit-Limit': '60',
+        'X-RateLimit-Remaining': String(59 - index),
+        'X-RateLimit-Reset': String(noon / 1000 + 60),
+        'RateLimit-Policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
+        RateLimit: `"minute";r=${59 - index};t=48, "day";r=${999 - index};t=43188`,
+      });
+    }
+  });
+
+  test('show the day once it is what stops the client', async () => {
+    const caller = newCaller('enterprise', { perMinute: 60, perDay: 3 });
+    const { headers } = await service.get('/pets', caller);
+    expect(headers).toMatchObject({
+      'X-RateLimit-Limit': '3',
+      'X-RateLimit-Remaining': '2',
+      'X-RateLimit-Reset': String(Date.parse('2026-07-02T00:00:00Z') / 1000),
+    });
+  });
+
+  test('show the limits of the key’s own plan', async () => {
+    for (const [plan, limit] of [
+      ['free', 60],
+      ['pro', 300],
+      ['business', 1_000],
+    ] as const) {
+      // prettier-ignore
+      expect((await service.get('/pets', newCaller(plan))).headers['X-RateLimit-Limit']).toBe(String(limit));
+    }
+  });
+});
+
+describe('a full minute', () => {
+  test.each(kinds)('makes %s (otherwise %i) a 429 with the time to wait', async (_what, _status, call) => {
+    const caller = newCaller('enterprise', { perMinute: 1, perDay: 100 });
+    await spend(caller, 1);
+    expect(await service.call({ ...call, caller })).toEqual(
+      anError('rate_limit_exceeded', {
+        headers: {
+          'Retry-After': '48',
+          'X-RateLimit-Limit': '1',
+          'X-RateLimit-Remaining': '0',
+          'X-RateLimit-Reset': String(noon / 1000 + 60),
+        },
+      }),
+    );
+  });
+
+  test('ends with the minute', async () => {
+    const caller = newCaller('enterprise', { perMinute: 1, perDay: 100 });
+    await spend(caller, 2);
+    vi.setSystemTime(noon + 59_999);
+    expect(await service.get('/pets', caller)).toMatchObject({
+      status: 429,
+      headers: { 'Retry-After': '1' },
+    });
+    vi.setSystemTime(noon + 60_000);
+    expect(await service.get('/pets', caller)).toMatchObject({ status: 200 });
+  });
+
+  test('still tells that an operation is deprecated', async () => {
+    const caller = newCaller('enterprise', { perMinute: 1, perDay: 100 });
+    await spend(caller, 1);
+    expect(await service.get('/pets/1', caller)).toEqual(
+      anError('rate_limit_exceeded', { headers: { Deprecation: '@1767225600' } }),
+    );
+  });
+
+  test('stops a creation before anything is stored', async () => {
+    const own = await Service.start();
+    const caller = newCaller('enterprise', { perMinute: 5, perDay: 100 });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => own.post(rex, caller)));
+    const statuses = Map.groupBy(answers, ({ status }) => status);
+    expect([statuses.get(201)?.length, statuses.get(429)?.length]).toEqual([5, 15]);
+    expect((await everyPage(own, '/pets')).flat()).toHaveLength(5);
+  });
+
+  test('of one key leaves every other key alone', async () => {
+    const [full, other] = [newCaller('free'), newCaller('free')];
+    await spend(full, 61);
+    expect((await service.get('/pets', full)).status).toBe(429);
+    expect(await service.get('/pets', other)).toMatchObject({
+      status: 200,
+      headers: { 'X-RateLimit-Remaining': '59' },
+    });
+  });
+});
+
+describe('200 requests at once with a Free key', () => {
+  test('are admitted 60 times, each told another number that remains', async () => {
+    const answers = await spend(newCaller('free'), 200);
+    const admitted = answers.filter(({ status }) => status === 404);
+    expect(
+      admitted.map(({ headers }) => Number(headers['X-RateLimit-Remaining'])).toSorted((a, b) => b - a),
+    ).toEqual(Array.from({ length: 60 }, (_, index) => 59 - index));
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(140);
+  });
+});
+
+describe('a key that is hammered', () => {
+  test('is suspended for ten minutes, told until when, and works again after them', async () => {
+    const caller = newCaller('free');
+    await spend(caller, 60 + 99);
+    log.length = 0;
+    const suspension = anError('key_suspended', {
+      headers: {
+        'Retry-After': '600',
+        'X-RateLimit-Limit': '60',
+        'X-RateLimit-Remaining': '0',
+        'X-RateLimit-Reset': String(noon / 1000 + 612),
+      },
+    });
+    expect(await service.get('/pets', caller)).toEqual(suspension);
+    expect(await service.post(rex, caller)).toEqual(suspension);
+    vi.setSystemTime(noon + 611_000);
+    expect(await service.get('/pets', caller)).toEqual(
+      anError('key_suspended', {
+        headers: { 'Retry-After': '1', 'X-RateLimit-Reset': String(noon / 1000 + 612) },
+      }),
+    );
+    vi.setSystemTime(noon + 612_000);
+    expect(await service.get('/pets', caller)).toMatchObject({
+      status: 200,
+      headers: { 'X-RateLimit-Remaining': '59' },
+    });
+    expect(log.map((line) => /"Requests\w+":1/.exec(line)?.[0])).toEqual([
+      '"RequestsSuspended":1',
+      '"RequestsSuspended":1',
+      '"RequestsSuspended":1',
+      '"RequestsAdmitted":1',
+    ]);
+  });
+});
+
+describe('a key whose time has run out while the authorizer’s answer was still cached', () => {
+  test('is 401, and has no allowance', async () => {
+    const caller = newCaller('free');
+    for (const expiresAt of [1, noon / 1000, noon / 1000 + 12]) {
+      const { headers, body, status } = await service.get('/pets', { ...caller, expiresAt });
+      expect(status).toBe(401);
+      expect(body).toMatchObject({ code: 'unauthorized', status: 401n });
+      expect(headers).toMatchObject({
+        'X-RateLimit-Limit': '0',
+        'X-RateLimit-Remaining': '0',
+        'X-RateLimit-Reset': '0',
+      });
+    }
+    expect((await service.get('/pets', { ...caller, expiresAt: noon / 1000 + 13 })).status).toBe(200);
+  });
+});

@@ -1,0 +1,129 @@
+import { PutCommand } from '@aws-sdk/lib-dynamodb';
+import * as fc from 'fast-check';
+import { beforeAll, expect, test } from 'vitest';
+import * as z from 'zod/mini';
+import { putPets } from '../../../functions/pets/bulk.ts';
+import { encodeCursor } from '../../../functions/pets/cursor.ts';
+import { petStatuses } from '../../../functions/pets/schema.ts';
+import { anError, commonHeaders } from '../../support/answers.ts';
+import { create, everyPage, nextOf, pets } from '../../support/pets.ts';
+import { captureLog, Service } from '../../support/service.ts';
+
+/** Newest first. */
+const stored = Array.from({ length: 50 }, (_, index) => ({
+  id: BigInt(1_000 - index),
+  name: `Animal ${index}`,
+  categoryId: 7n,
+  status: petStatuses[index % 3]!,
+}));
+
+let service: Service;
+let log: string[];
+
+beforeAll(async () => {
+  log = captureLog();
+  service = await Service.start();
+  await putPets(service.pets, stored);
+});
+
+test('GET /pets answers 200 with the 20 newest animals, and the way to the others', async () => {
+  const answer = await service.get('/pets');
+  expect(answer.status).toBe(200);
+  expect(answer.headers).toMatchObject(commonHeaders);
+  expect(z.parse(pets, answer.body)).toEqual(stored.slice(0, 20));
+  expect(nextOf(answer)).toMatch(/^\/pets[?]limit=20&cursor=[\w-]+$/);
+});
+
+test.each([undefined, ...petStatuses])(
+  '`Link` leads through all animals of the filter %s',
+  async (status) => {
+    const query = status === undefined ? 'limit=7' : `limit=7&status=${status}`;
+    const pages = await everyPage(service, `/pets?${query}`);
+    const wanted = stored.filter((pet) => status === undefined || pet.status === status);
+    expect(pages.flat()).toEqual(wanted);
+    expect(pages).toHaveLength(Math.ceil(wanted.length / 7));
+  },
+);
+
+test('the way to the following page keeps the limit and the filter', async () => {
+  expect(nextOf(await service.get('/pets?status=sold&limit=3'))).toMatch(
+    /^\/pets[?]limit=3&status=sold&cursor=[\w-]+$/,
+  );
+});
+
+test('the last page names no following one', async () => {
+  expect((await service.get('/pets?limit=50')).headers).not.toHaveProperty('Link');
+  expect((await service.get('/pets?limit=49')).headers).toHaveProperty('Link');
+});
+
+test('where nothing is left there is an empty list', async () => {
+  const cursor = encodeCursor({ status: undefined, before: 0n });
+  const answer = await service.get(`/pets?cursor=${cursor}`);
+  expect(answer).toMatchObject({ status: 200, text: '[]' });
+  expect(answer.headers).not.toHaveProperty('Link');
+});
+
+test.each([
+  ['limit=0', 'limit: must be a whole number from 1 to 100'],
+  ['limit=101', 'limit: must be a whole number from 1 to 100'],
+  ['limit=', 'limit: must be a whole number from 1 to 100'],
+  ['limit=ten', 'limit: must be a whole number from 1 to 100'],
+  ['limit=5&limit=5', 'limit: must be given only once'],
+  ['status=adopted', 'status: must be one of available, pending, sold'],
+  ['status=', 'status: must be one of available, pending, sold'],
+  ['status=sold&status=pending', 'status: must be given only once'],
+  ['cursor=x', 'cursor: is none that this service gave out'],
+  ['cursor=', 'cursor: is none that this service gave out'],
+  [
+    `status=sold&cursor=${encodeCursor({ status: 'pending', before: 1n })}`,
+    'cursor: belongs to another status filter; send the same status as for the page before',
+  ],
+  [
+    'limit=0&status=&cursor=%00',
+    'limit: must be a whole number from 1 to 100; status: must be one of available, pending, sold; ' +
+      'cursor: is none that this service gave out',
+  ],
+])('?%s is refused, every fault named', async (query, message) => {
+  expect(await service.get(`/pets?${query}`)).toEqual(anError('invalid_request', { message }));
+});
+
+test('any query whatever is answered with 200 or 400, never with a fault of ours', async () => {
+  const text = fc.string({ unit: 'binary', maxLength: 30 });
+  const name = fc.oneof(fc.constantFrom('limit', 'status', 'cursor', '__proto__', 'constructor'), text);
+  const value = fc.oneof(
+    fc.constantFrom('1', '100', 'sold', encodeCursor({ status: 'sold', before: 990n })),
+    text,
+  );
+  const seen = new Set<number>();
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(name, value), { maxLength: 5 }), async (query) => {
+      const answer = await service.call({ path: '/pets', query });
+      seen.add(answer.status);
+      expect(answer.status === 200 ? anError('invalid_request') : answer).toEqual(anError('invalid_request'));
+      if (answer.status === 200) z.parse(pets, answer.body);
+    }),
+    { numRuns: 100 },
+  );
+  expect(seen).toEqual(new Set([200, 400]));
+});
+
+test('a damaged animal is left out of the answer, and the log alone tells of it', async () => {
+  const own = await Service.start();
+  const { id } = await create(own, { name: 'Rex', categoryId: 7, status: 'sold' });
+  const item = { id: id - 1n, status: 'sold' };
+  await own.pets.client.send(new PutCommand({ TableName: own.pets.tableName, Item: item }));
+
+  const answer = await own.get('/pets');
+  expect(answer.status).toBe(200);
+  expect(z.parse(pets, answer.body).map((each) => each.id)).toEqual([id]);
+  expect(JSON.parse(log.at(-1)!)).toMatchObject({
+    level: 'ERROR',
+    status: 200,
+    DamagedItems: 1,
+    errors: [{ name: 'DamagedItemError', message: expect.stringContaining(String(item.id)) as unknown }],
+  });
+
+  const fetched = await own.get(`/pets/${item.id}`);
+  expect(fetched).toEqual(anError('internal_error'));
+  expect(fetched.text).not.toContain(String(item.id));
+});

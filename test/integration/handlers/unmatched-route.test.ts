@@ -1,0 +1,33 @@
+import { beforeAll, expect, test } from 'vitest';
+import { anError } from '../../support/answers.ts';
+import { captureLog, Service } from '../../support/service.ts';
+
+let service: Service;
+
+beforeAll(async () => {
+  captureLog();
+  service = await Service.start();
+});
+
+test.each(['/', '/pet', '/Pets', '/pets/1/2', '/v1/pets', '/%2e%2e/pets', '/stores/orders', '/favicon.ico'])(
+  'the path %s does not exist',
+  async (path) => {
+    for (const method of ['GET', 'POST', 'DELETE']) {
+      expect(await service.call({ method, path })).toEqual(anError('route_not_found'));
+    }
+  },
+);
+
+test.each([
+  ['PUT', '/pets', 'GET, POST'],
+  ['DELETE', '/pets', 'GET, POST'],
+  ['OPTIONS', '/pets', 'GET, POST'],
+  ['HEAD', '/pets', 'GET, POST'],
+  ['POST', '/pets/1', 'GET'],
+  ['DELETE', '/pets/1', 'GET'],
+  ['PATCH', '/pets/abc', 'GET'],
+])('%s %s is no operation, and the answer names those there are', async (method, path, allowed) => {
+  expect(await service.call({ method, path })).toEqual(
+    anError('method_not_allowed', { headers: { Allow: allowed } }),
+  );
+});

@@ -1,0 +1,79 @@
+import {
+  Agent,
+  createServer,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { inject } from 'vitest';
+
+/** What becomes of a call. `pass`: DynamoDB Local answers. `hang`: nobody ever does. Otherwise this error. */
+export type Fate = 'pass' | 'hang' | { readonly status: number; readonly type: string };
+
+/** Stands in front of DynamoDB Local, notes what is called, and can hold calls back or make them fail. */
+export class DynamoDbProxy {
+  /** The operations called so far, such as `UpdateItem`, in the order in which they arrived. */
+  readonly calls: string[] = [];
+  /** Decides over each call. May take its time. */
+  fate: (operation: string) => Fate | Promise<Fate> = () => 'pass';
+  readonly #server: Server;
+  readonly #agent = new Agent({ keepAlive: true });
+
+  private constructor() {
+    this.#server = createServer((incoming, outgoing) => {
+      this.#serve(incoming, outgoing).catch((error: unknown) => outgoing.destroy(error as Error));
+    });
+  }
+
+  static async start(): Promise<DynamoDbProxy> {
+    const proxy = new DynamoDbProxy();
+    await new Promise<void>((done) => proxy.#server.listen(0, '127.0.0.1', done));
+    return proxy;
+  }
+
+  get endpoint(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Forgets what was called and passes everything on. */
+  reset(): void {
+    this.calls.length = 0;
+    this.fate = () => 'pass';
+  }
+
+  stop(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+    this.#agent.destroy();
+  }
+
+  async #serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const operation = String(incoming.headers['x-amz-target']).split('.').at(-1) ?? '';
+    this.calls.push(operation);
+    const body = await buffer(incoming);
+    const fate = await this.fate(operation);
+    if (fate === 'hang') return;
+    if (fate !== 'pass') {
+      outgoing.writeHead(fate.status, { 'Content-Type': 'application/x-amz-json-1.0' });
+      outgoing.end(
+        JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${fate.type}`, message: 'No.' }),
+      );
+      return;
+    }
+    const { method, headers, url } = incoming;
+    const onward = request(new URL(url ?? '/', inject('dynamodbEndpoint')), {
+      method,
+      headers,
+      agent: this.#agent,
+    });
+    onward.on('response', (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
+    });
+    onward.on('error', (error) => outgoing.destroy(error));
+    onward.end(body);
+  }
+}

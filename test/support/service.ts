@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto';
+import { inject, vi } from 'vitest';
+import { type CallerContext, toCallerContext } from '../../functions/access/caller.ts';
+import type { KeyTable } from '../../functions/access/key-records.ts';
+import type { LimitTable } from '../../functions/access/limiter.ts';
+import { fixedPlans, type Limits, type Plan } from '../../functions/access/plans.ts';
+import type { PetTable } from '../../functions/pets/store.ts';
+import { allowedMethods, operations } from '../../lib/routes.ts';
+import { awsVariables } from './aws-variables.ts';
+import { type HttpRequest, proxyEvent } from './events.ts';
+import { lambdaContext, type Reply, reply } from './lambda.ts';
+import { createTable } from './tables.ts';
+
+type Handler = (event: never, context: ReturnType<typeof lambdaContext>) => Promise<unknown>;
+
+export interface Call extends Pick<HttpRequest, 'query' | 'headers' | 'body'> {
+  readonly method?: string;
+  /** Below the stage, as the client sends it. */
+  readonly path: string;
+  readonly caller?: CallerContext;
+  /** Until Lambda ends the function. */
+  readonly remainingMs?: number;
+}
+
+export interface ServiceOptions {
+  /** Of DynamoDB, for the functions. Tables are made in DynamoDB Local all the same. */
+  readonly endpoint?: string;
+  /** Variables that differ from what the stack would set. */
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
+/** Unlimited for all that a test sends. */
+const ample: Limits = { perMinute: 60_000, perDay: 1_000_000 };
+
+/** What the functions write to their log from now on, a line for each request, by way of standard output. */
+export function captureLog(): string[] {
+  const lines: string[] = [];
+  vi.spyOn(process.stdout, 'write').mockImplementation((chunk) => {
+    lines.push(String(chunk));
+    return true;
+  });
+  return lines;
+}
+
+/**
+ * The functions of the API with tables of their own, called the way API Gateway calls them. Each service loads
+ * the functions' modules anew, as a new execution environment does.
+ */
+export class Service {
+  readonly pets: PetTable;
+  readonly rateLimits: LimitTable;
+  readonly apiKeys: KeyTable;
+  readonly authorizer: Handler;
+  readonly #handlers: ReadonlyMap<string, Handler>;
+  readonly #unmatched: Handler;
+  readonly #caller = newCaller('enterprise', ample);
+
+  private constructor(
+    tables: Pick<Service, 'pets' | 'rateLimits' | 'apiKeys'>,
+    handlers: ReadonlyMap<string, Handler>,
+    unmatched: Handler,
+    authorizer: Handler,
+  ) {
+    this.pets = tables.pets;
+    this.rateLimits = tables.rateLimits;
+    this.apiKeys = tables.apiKeys;
+    this.#handlers = handlers;
+    this.#unmatched = unmatched;
+    this.authorizer = authorizer;
+  }
+
+  static async start({
+    endpoint = inject('dynamodbEndpoint'),
+    variables = {},
+  }: ServiceOptions = {}): Promise<Service> {
+    const [pets, rateLimits, apiKeys] = await Promise.all([
+      createTable('Pets'),
+      createTable('RateLimits'),
+      createTable('ApiKeys'),
+    ]);
+    const environment = {
+      ...awsVariables(endpoint),
+      STAGE: 'test',
+      PETS_TABLE: pets.tableName,
+      RATE_LIMITS_TABLE: rateLimits.tableName,
+      API_KEYS_TABLE: apiKeys.tableName,
+      LIMITER_TIMEOUT_MS: '10000',
+      METRICS_NAMESPACE: 'Test',
+      ALLOWED_METHODS: JSON.stringify(allowedMethods()),
+      AUTHORIZER_CACHE_SECONDS: '60',
+      ...variables,
+    };
+    for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
+    vi.resetModules();
+    const handlers = new Map<string, Handler>();
+    for (const { method, path, entry } of operations) handlers.set(`${method} ${path}`, await load(entry));
+    return new Service(
+      { pets, rateLimits, apiKeys },
+      handlers,
+      await load('unmatched-route'),
+      await load('authorizer'),
+    );
+  }
+
+  /** Sends a request through the function that API Gateway would choose. */
+  async call({ method = 'GET', path, caller = this.#caller, remainingMs, ...rest }: Call): Promise<Reply> {
+    const route = routeOf(path);
+    const handler = this.#handlers.get(`${method} ${route.resource}`) ?? this.#unmatched;
+    const event = proxyEvent({ method, path, caller, ...route, ...rest });
+    const answer = reply(await handler(event as never, lambdaContext(remainingMs)));
+    if (answer.headers['X-Request-Id'] !== event.requestContext.requestId) {
+      throw new Error('The answer does not bear the id of its request');
+    }
+    return answer;
+  }
+
+  get(path: string, caller?: CallerContext): Promise<Reply> {
+    const [below = '', search = ''] = path.split('?');
+    return this.call({ path: below, query: [...new URLSearchParams(search)], ...(caller && { caller }) });
+  }
+
+  /** @param body text or bytes as they are, anything else as JSON */
+  post(body: unknown, caller?: CallerContext): Promise<Reply> {
+    return this.call({
+      method: 'POST',
+      path: '/pets',
+      headers: [['Content-Type', 'application/json']],
+      body: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
+      ...(caller && { caller }),
+    });
+  }
+}
+
+/** What the authorizer says of a new key of a plan, or with limits of its own. */
+export function newCaller(
+  plan: Plan,
+  limits: Limits = plan === 'enterprise' ? ample : fixedPlans[plan],
+): CallerContext {
+  const keyHash = randomBytes(32).toString('hex');
+  const grant = { keyHash, keyId: `key_${keyHash.slice(0, 8)}`, plan, limits, expiresAt: 0 };
+  return toCallerContext(grant, Math.floor(Date.now() / 1000), 60);
+}
+
+async function load(entry: string): Promise<Handler> {
+  const module = (await import(`../../functions/${entry}.ts`)) as { handler: Handler };
+  return module.handler;
+}
+
+/** The resource that API Gateway finds for a path, and what it decodes of it. */
+function routeOf(path: string): Pick<HttpRequest, 'resource' | 'pathParameters'> {
+  if (path === '/' || path === '/pets') return { resource: path };
+  const petId = /^\/pets\/([^/]+)$/.exec(path)?.[1];
+  if (petId !== undefined) return { resource: '/pets/{petId}', pathParameters: { petId: decode(petId) } };
+  return { resource: '/{proxy+}', pathParameters: { proxy: path.slice(1) } };
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
