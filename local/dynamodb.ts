@@ -112,8 +112,10 @@ function endWithThisProcess(child: ChildProcess): ChildProcess {
   return watchdog;
 }
 
-/** @throws Error that says what to do, before `dynamodb-local` meets the same trouble and throws out of reach */
-async function requireJava(): Promise<void> {
+/**
+ * @throws Error that says what to do, when Java is missing or too old. `dynamodb-local` would throw it out of reach.
+ */
+export async function requireJava(): Promise<void> {
   const advice = `DynamoDB Local needs Java ${oldestJava} or later: install it (for instance from https://adoptium.net) and try again.`;
   let version: number | undefined;
   try {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { startDynamoDbLocal } from '../local/dynamodb.ts';
+import { requireJava, startDynamoDbLocal } from '../local/dynamodb.ts';
 import { isPortFree } from '../local/ports.ts';
 import { type LocalService, startLocalService } from '../local/service.ts';
 
@@ -33,6 +33,7 @@ export async function startLocalStack(options: LocalStackOptions = {}): Promise<
   if (port !== 0 && !(await isPortFree(port))) {
     throw new Error(`Port ${port} is taken. End what listens there, or choose another with --port.`);
   }
+  await requireJava();
   const assemblyDirectory = await mkdtemp(join(tmpdir(), 'animal-store-'));
   const cleanUp: (() => Promise<unknown>)[] = [() => rm(assemblyDirectory, { recursive: true, force: true })];
   const stop = async (): Promise<void> => {
