@@ -1,0 +1,212 @@
+import { PutCommand } from '@aws-sdk/lib-dynamodb';
+import * as fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import * as z from 'zod/mini';
+import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
+import { DynamoDbProxy } from '../../support/dynamodb-proxy.ts';
+import { lambdaContext } from '../../support/lambda.ts';
+import { captureLog, Service } from '../../support/service.ts';
+
+const api = 'arn:aws:execute-api:eu-central-1:123456789012:abcdef1234';
+const wholeStage = `${api}/v1/*/*`;
+
+/** What API Gateway takes from a Lambda authorizer: strings, numbers and booleans in the context, nothing nested. */
+const authorizerResult = z.strictObject({
+  principalId: z.string(),
+  policyDocument: z.strictObject({
+    Version: z.literal('2012-10-17'),
+    Statement: z
+      .array(
+        z.strictObject({ Action: z.literal('execute-api:Invoke'), Effect: z.string(), Resource: z.string() }),
+      )
+      .check(z.length(1)),
+  }),
+  usageIdentifierKey: z.optional(z.string().check(z.regex(/^[0-9A-Za-z]{20,128}$/))),
+  context: z.optional(z.record(z.string(), z.union([z.string(), z.number()]))),
+});
+
+let proxy: DynamoDbProxy;
+let service: Service;
+const log: string[] = [];
+const everythingLogged: string[] = [];
+
+beforeAll(async () => {
+  captureLog();
+  // What the function logs, as it is handed to the console that Lambda wraps.
+  for (const level of ['debug', 'info', 'log', 'warn', 'error'] as const) {
+    vi.spyOn(console, level).mockImplementation((...values: unknown[]) => log.push(JSON.stringify(values)));
+  }
+  proxy = await DynamoDbProxy.start();
+  service = await Service.start({ endpoint: proxy.endpoint });
+});
+
+afterEach(() => {
+  everythingLogged.push(...log.splice(0));
+  proxy.reset();
+});
+
+afterAll(() => {
+  proxy.stop();
+});
+
+async function authorize(authorizationToken: string, methodArn = `${api}/v1/GET/pets`) {
+  const event = { type: 'TOKEN', authorizationToken, methodArn };
+  const result = z.parse(authorizerResult, await service.authorizer(event as never, lambdaContext()));
+  const [statement] = result.policyDocument.Statement;
+  return { ...result, effect: statement?.Effect, resource: statement?.Resource };
+}
+
+/** Stores a key and gives its plain text. A field that is `undefined` is left out. */
+async function issue(record: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  const key = newKey('test');
+  const fields = { keyHash: hashOfKey(key), keyId: 'key_1', plan: 'free', status: 'active', ...record };
+  const item = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  await service.apiKeys.client.send(new PutCommand({ TableName: service.apiKeys.tableName, Item: item }));
+  return key;
+}
+
+const denied = { effect: 'Deny', resource: wholeStage };
+
+describe('a key that was issued', () => {
+  test('may call every method of the stage, and tells who calls and what the plan allows', async () => {
+    const key = await issue({ owner: 'Ada', createdAt: 1_790_000_000 });
+    const { effect, resource, principalId, usageIdentifierKey, context } = await authorize(`Bearer ${key}`);
+    expect({ effect, resource, principalId }).toEqual({
+      effect: 'Allow',
+      resource: wholeStage,
+      principalId: 'key_1',
+    });
+    expect(usageIdentifierKey).toBe(hashOfKey(key));
+    expect(context).toEqual({
+      keyHash: hashOfKey(key),
+      keyId: 'key_1',
+      plan: 'free',
+      perMinute: 60,
+      perDay: 1_000,
+      expiresAt: 0,
+      throttleReset: expect.any(Number) as unknown,
+      dayReset: expect.any(Number) as unknown,
+    });
+  });
+
+  test.each(['GET/pets', 'POST/pets', 'GET/pets/1', 'GET/', 'DELETE/a/b/c'])(
+    'may call every method whichever it calls first (%s), since the answer is cached',
+    async (method) => {
+      const { resource } = await authorize(`Bearer ${await issue()}`, `${api}/v1/${method}`);
+      expect(resource).toBe(wholeStage);
+    },
+  );
+
+  test.each(['Bearer', 'bearer', 'BEARER', 'Bearer   '])('is taken after the scheme %j', async (scheme) => {
+    expect((await authorize(`${scheme} ${await issue()}`)).effect).toBe('Allow');
+  });
+
+  test('of the custom plan brings the limits of its own', async () => {
+    const key = await issue({ plan: 'enterprise', perMinute: 60_000, perDay: 10_000_000 });
+    expect((await authorize(`Bearer ${key}`)).context).toMatchObject({
+      plan: 'enterprise',
+      perMinute: 60_000,
+      perDay: 10_000_000,
+    });
+  });
+
+  test('and will expire brings the moment with it', async () => {
+    const expiresAt = Math.floor(Date.now() / 1000) + 3600;
+    expect((await authorize(`Bearer ${await issue({ expiresAt })}`)).context).toMatchObject({ expiresAt });
+  });
+
+  test('costs one consistent read of one item', async () => {
+    const key = await issue();
+    proxy.reset();
+    await authorize(`Bearer ${key}`);
+    expect(proxy.calls).toEqual(['GetItem']);
+  });
+});
+
+describe('a key that is denied', () => {
+  test('is one that nobody issued', async () => {
+    expect(await authorize(`Bearer ${newKey('test')}`)).toMatchObject({ ...denied, principalId: 'unknown' });
+    expect(log.join('')).toContain('"reason":"unknown"');
+  });
+
+  test('is one that was revoked', async () => {
+    expect(await authorize(`Bearer ${await issue({ status: 'revoked' })}`)).toMatchObject(denied);
+    expect(log.join('')).toContain('"reason":"revoked"');
+    expect(log.join('')).toContain('"keyId":"key_1"');
+  });
+
+  test('is one that has expired', async () => {
+    expect(await authorize(`Bearer ${await issue({ expiresAt: 1_790_000_000 })}`)).toMatchObject(denied);
+    expect(log.join('')).toContain('"reason":"expired"');
+  });
+
+  test('is one of another stage, without a look-up, whatever its table holds', async () => {
+    const key = newKey('prod');
+    const item = { keyHash: hashOfKey(key), keyId: 'key_2', plan: 'free', status: 'active' };
+    await service.apiKeys.client.send(new PutCommand({ TableName: service.apiKeys.tableName, Item: item }));
+    expect(await authorize(`Bearer ${key}`)).toMatchObject(denied);
+    expect(proxy.calls).toEqual([]);
+    expect(log.join('')).toContain('"reason":"other_stage"');
+  });
+
+  test('is one that is mistyped, without a look-up', async () => {
+    const key = await issue();
+    const last = key.endsWith('a') ? 'b' : 'a';
+    proxy.reset();
+    expect(await authorize(`Bearer ${key.slice(0, -1)}${last}`)).toMatchObject(denied);
+    expect(proxy.calls).toEqual([]);
+    expect(log.join('')).toContain('"reason":"mistyped"');
+  });
+
+  test('is any other header, without a look-up', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(
+          fc.string({ unit: 'binary' }),
+          fc.string().map((text) => `Bearer ${text}`),
+          fc.stringMatching(/^Bearer as_test_[0-9A-Za-z]{36}$/),
+        ),
+        async (header) => {
+          expect(await authorize(header)).toMatchObject({ ...denied, principalId: 'unknown' });
+        },
+      ),
+      { numRuns: 60 },
+    );
+    expect(proxy.calls).toEqual([]);
+  });
+
+  test('has no context and no usage plan', async () => {
+    const { context, usageIdentifierKey } = await authorize('Bearer x');
+    expect([context, usageIdentifierKey]).toEqual([undefined, undefined]);
+  });
+});
+
+describe('a fault of ours', () => {
+  test.each([
+    ['a record without a plan', { plan: undefined }],
+    ['a record of an unknown plan', { plan: 'gold' }],
+    ['an Enterprise record without limits', { plan: 'enterprise' }],
+  ])('such as %s is an error, neither a grant nor a denial', async (_what, damage) => {
+    const key = await issue(damage);
+    await expect(authorize(`Bearer ${key}`)).rejects.toThrow(/plan/);
+  });
+
+  test('such as a table that is missing is an error as well', async () => {
+    const key = await issue();
+    proxy.fate = () => ({ status: 400, type: 'ResourceNotFoundException' });
+    await expect(authorize(`Bearer ${key}`)).rejects.toMatchObject({ name: 'ResourceNotFoundException' });
+  });
+});
+
+describe('the context', () => {
+  test('lets the functions serve the caller', async () => {
+    const { context } = await authorize(`Bearer ${await issue({ plan: 'pro' })}`);
+    const answer = await service.get('/pets', context);
+    expect(answer).toMatchObject({ status: 200, headers: { 'X-RateLimit-Limit': '300' } });
+  });
+});
+
+test('no key, no hash of one and no bearer header was logged in all of this', () => {
+  expect(everythingLogged.length).toBeGreaterThan(50);
+  expect(everythingLogged.filter((line) => /as_[a-z]|[0-9a-f]{64}|bearer/i.test(line))).toEqual([]);
+});
