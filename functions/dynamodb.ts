@@ -1,6 +1,6 @@
-import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod/mini';
+import { leanDynamoDbClient } from './dynamodb-client.ts';
 
 const environment = z.object({
   AWS_REGION: z.string(),
@@ -20,7 +20,7 @@ const environment = z.object({
  */
 export function dynamoDb(variables: NodeJS.ProcessEnv = process.env): DynamoDBDocumentClient {
   const env = z.parse(environment, variables);
-  const client = new DynamoDBClient({
+  const client = leanDynamoDbClient({
     region: env.AWS_REGION,
     credentials: {
       accessKeyId: env.AWS_ACCESS_KEY_ID,
