@@ -1,0 +1,193 @@
+import * as fc from 'fast-check';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { suspendUse } from '../../../functions/access/key-administration-use.ts';
+import { planNames } from '../../../functions/access/plans.ts';
+import { requireKey } from '../../../tools/keys/operations.ts';
+import {
+  examineAtMost,
+  type KeyFilter,
+  keyStatuses,
+  listKeys,
+  statusOf,
+} from '../../../tools/keys/listing.ts';
+import type { KeyService } from '../../../tools/keys/service.ts';
+import { newKeyService, now, sampleKeys, type StoredKey, store } from './support.ts';
+
+interface Store {
+  readonly service: KeyService;
+  /** Newest first. */
+  readonly keys: readonly StoredKey[];
+  readonly suspended: ReadonlySet<string>;
+}
+
+/** Few enough to walk through again and again. */
+let small: Store;
+/** Enough to tell a bounded read from one that grows; REPEAT takes it to the number that is promised. */
+let large: Store;
+
+beforeAll(async () => {
+  small = await newStore(400);
+  large = await newStore(process.env['REPEAT'] === undefined ? 1_500 : 5_000);
+  watch(large.service);
+});
+
+async function newStore(count: number): Promise<Store> {
+  const service = await newKeyService();
+  const keys = sampleKeys(count).toReversed();
+  await store(service.keyTable, keys);
+  const chosen = keys.filter((_, index) => index % 40 === 7);
+  await Promise.all(chosen.map(({ keyHash }) => suspendUse(service.limitTable, keyHash, now + 60)));
+  return { service, keys, suspended: new Set(chosen.map(({ keyId }) => keyId)) };
+}
+
+interface Sent {
+  readonly operation: string;
+  readonly items: number;
+}
+let sent: Sent[] = [];
+afterEach(() => void (sent = []));
+
+/** Notes every call to DynamoDB, and how many items it read. */
+function watch(service: KeyService): void {
+  service.keyTable.client.middlewareStack.add(
+    (next, { commandName = '' }) =>
+      async (args) => {
+        const result = await next(args);
+        const { ScannedCount: scanned = 0 } = result.output as { ScannedCount?: number };
+        sent.push({ operation: commandName, items: scanned });
+        return result;
+      },
+    { step: 'initialize', priority: 'low', name: 'watch' },
+  );
+}
+
+function expected({ owner, plan, status }: KeyFilter): string[] {
+  return small.keys
+    .filter((key) => owner === undefined || key.owner === owner)
+    .filter((key) => plan === undefined || key.plan === plan)
+    .filter((key) => status === undefined || status === statusOfStored(key))
+    .map(({ keyId }) => keyId);
+}
+
+/** Written apart from the code it checks. */
+function statusOfStored({ keyId, status, expiresAt = Infinity }: StoredKey): string {
+  if (status !== 'active') return status === 'pending' ? 'unfinished' : 'revoked';
+  if (expiresAt <= now) return 'expired';
+  return small.suspended.has(keyId) ? 'suspended' : 'active';
+}
+
+const filter = fc.record({
+  owner: fc.option(fc.constantFrom('owner-0', 'owner-6', 'nobody'), { nil: undefined }),
+  plan: fc.option(fc.constantFrom(...planNames), { nil: undefined }),
+  status: fc.option(fc.constantFrom(...keyStatuses), { nil: undefined }),
+});
+
+describe('a walk through the pages', () => {
+  test('meets every key that the filter lets through exactly once, newest first, whatever the filter and the page size', async () => {
+    await fc.assert(
+      fc.asyncProperty(filter, fc.integer({ min: 1, max: 100 }), async (wanted, limit) => {
+        const met: string[] = [];
+        let cursor: string | undefined;
+        do {
+          const page = await listKeys(small.service, { ...wanted, limit, cursor });
+          expect(page.keys.length).toBeLessThanOrEqual(limit);
+          met.push(...page.keys.map(({ key }) => key.keyId));
+          ({ cursor } = page);
+        } while (cursor !== undefined);
+        expect(met).toEqual(expected(wanted));
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  test('ends without an empty page', async () => {
+    const all = expected({ owner: 'owner-3' });
+    const before = all.at(-21)!;
+    const last = await listKeys(small.service, { owner: 'owner-3', limit: 20, cursor: before });
+    expect(last.keys.map(({ key }) => key.keyId)).toEqual(all.slice(-20));
+    expect(last.cursor).toBeUndefined();
+  });
+});
+
+describe('with many keys', () => {
+  const reads = () => sent.reduce((sum, { items }) => sum + items, 0);
+  const operations = () => new Set(sent.map(({ operation }) => operation));
+
+  test('a page reads a page from each plan, and no more', async () => {
+    await listKeys(large.service, { limit: 20 });
+    expect(sent.filter(({ operation }) => operation === 'QueryCommand')).toHaveLength(planNames.length);
+    expect(reads()).toBeLessThanOrEqual(planNames.length * 21);
+    expect(sent.filter(({ operation }) => operation === 'BatchGetItemCommand')).toHaveLength(1);
+  });
+
+  test('a page of one owner is one Query', async () => {
+    await listKeys(large.service, { owner: 'owner-1', limit: 20 });
+    expect(sent.filter(({ operation }) => operation === 'QueryCommand')).toHaveLength(1);
+    expect(reads()).toBeLessThanOrEqual(21);
+  });
+
+  test('a filter that lets nothing through stops after a bounded number of records, and can go on', async () => {
+    const page = await listKeys(large.service, {
+      owner: 'owner-2',
+      plan: 'free',
+      status: 'unfinished',
+      limit: 100,
+    });
+    expect(page.cursor === undefined || page.examined >= examineAtMost).toBe(true);
+    sent = [];
+    const none = await listKeys(large.service, { status: 'unfinished', limit: 100 });
+    expect(none.examined).toBe(examineAtMost);
+    expect(none.cursor).toBeDefined();
+    expect(sent.filter(({ operation }) => operation === 'QueryCommand').length).toBeLessThanOrEqual(
+      (examineAtMost / 100) * planNames.length,
+    );
+  });
+
+  test('one key is found by one Query and read once', async () => {
+    const { keyId } = large.keys[750]!;
+    expect((await requireKey(large.service, keyId)).keyId).toBe(keyId);
+    expect(sent.map(({ operation }) => operation)).toEqual(['QueryCommand', 'GetItemCommand']);
+    expect(reads()).toBe(1);
+  });
+
+  test('nothing is ever scanned', async () => {
+    for (const listing of [
+      {},
+      { owner: 'owner-1' },
+      { plan: 'pro' as const },
+      { status: 'revoked' as const },
+    ])
+      await listKeys(large.service, { ...listing, limit: 5 });
+    expect(operations()).toEqual(new Set(['QueryCommand', 'BatchGetItemCommand']));
+  });
+});
+
+test('a damaged record is named by its id and left out, and the page goes on', async () => {
+  const own = await newKeyService();
+  const keys = sampleKeys(5).map((key) => ({ ...key, owner: 'one' }));
+  const damaged = { ...keys[2]!, audit: 'gone' };
+  await store(own.keyTable, [...keys.filter(({ keyId }) => keyId !== damaged.keyId), damaged]);
+  const page = await listKeys(own, { owner: 'one', limit: 10 });
+  expect(page.keys).toHaveLength(4);
+  expect(page.damaged.map(({ message }) => message)).toEqual([
+    expect.stringContaining(`The record of key ${damaged.keyId} is damaged: audit:`),
+  ]);
+  expect(page.damaged[0]!.message).not.toContain(damaged.keyHash);
+});
+
+test('revoked goes before expired, and expired before suspended', () => {
+  const key = { ...sampleKeys(1)[0]!, createdAt: now, audit: [], status: 'active' as const, expiresAt: now };
+  const use = {
+    minute: 0,
+    minuteCount: 0,
+    rejections: 0,
+    day: 0,
+    dayCount: 0,
+    deprecatedCalls: 0,
+    suspendedUntil: now + 1,
+  };
+  expect(statusOf({ ...key, status: 'revoked' }, use, now)).toBe('revoked');
+  expect(statusOf(key, use, now)).toBe('expired');
+  expect(statusOf(key, use, now - 1)).toBe('suspended');
+  expect(statusOf(key, { ...use, suspendedUntil: now - 1 }, now - 1)).toBe('active');
+});

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import { APIGatewayClient } from '@aws-sdk/client-api-gateway';
+import { BatchWriteCommand } from '@aws-sdk/lib-dynamodb';
+import type { KeyTable } from '../../../functions/access/key-records.ts';
+import { type Plan, planNames } from '../../../functions/access/plans.ts';
+import { thisRunner } from '../../../tools/keys/attempts.ts';
+import { newKeyId } from '../../../tools/keys/key-ids.ts';
+import type { KeyService } from '../../../tools/keys/service.ts';
+import { createTable, newClient } from '../../support/tables.ts';
+
+/** Unix seconds. */
+export const now = Date.parse('2026-07-01T12:00:30Z') / 1000;
+
+/** A key service whose tables are real and empty. There is no API Gateway: what reads alone needs none. */
+export async function newKeyService(): Promise<KeyService> {
+  const client = newClient();
+  const [keyTable, limitTable] = await Promise.all([
+    createTable('ApiKeys', client),
+    createTable('RateLimits', client),
+  ]);
+  return {
+    stage: 'test',
+    stackName: 'AnimalStore-test',
+    keyTable,
+    limitTable,
+    apiGateway: new APIGatewayClient({ region: 'us-east-1', endpoint: 'http://127.0.0.1:1' }),
+    usagePlanIds: { free: 'f', pro: 'p', business: 'b', enterprise: 'e' },
+    restApiId: 'api',
+    apiStage: 'v1',
+    identify: () => Promise.resolve('someone'),
+    onAudit: () => {},
+    afterStep: () => {},
+    clock: () => now * 1000,
+    runner: thisRunner,
+  };
+}
+
+export interface StoredKey {
+  readonly keyHash: string;
+  readonly keyId: string;
+  readonly owner: string;
+  readonly plan: Plan;
+  readonly status: 'active' | 'revoked' | 'pending';
+  readonly expiresAt?: number;
+}
+
+/** Records as the key tool writes them: every plan, owner and status there is, a second apart. */
+export function sampleKeys(count: number): StoredKey[] {
+  return Array.from({ length: count }, (_, index) => ({
+    keyHash: randomBytes(32).toString('hex'),
+    keyId: newKeyId((now - count + index) * 1000),
+    owner: `owner-${index % 7}`,
+    plan: planNames[(index * 5 + Math.floor(index / 11)) % planNames.length]!,
+    status: index % 13 === 5 ? 'revoked' : index % 29 === 3 ? 'pending' : 'active',
+    ...(index % 17 === 2 && { expiresAt: now - 10 }),
+    ...(index % 17 === 4 && { expiresAt: now + 10 }),
+    ...(index % 4 === 0 && { perMinute: 600, perDay: 60_000 }),
+    createdAt: now - count + index,
+    attempt: 'x',
+    audit: [{ at: now - count + index, by: 'someone', did: 'created', detail: 'free' }],
+  }));
+}
+
+const batchSize = 25;
+
+export async function store({ client, tableName }: KeyTable, items: readonly object[]): Promise<void> {
+  const batches = Array.from({ length: Math.ceil(items.length / batchSize) }, (_, index) =>
+    items.slice(index * batchSize, (index + 1) * batchSize),
+  );
+  const waiting = batches.values();
+  await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      for (const batch of waiting) {
+        const requests = batch.map((Item) => ({ PutRequest: { Item } }));
+        await client.send(new BatchWriteCommand({ RequestItems: { [tableName]: requests } }));
+      }
+    }),
+  );
+}
