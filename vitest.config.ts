@@ -6,7 +6,14 @@ export default defineConfig({
     projects: [
       { test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       {
-        test: { name: 'infrastructure', include: ['test/infrastructure/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 },
+        test: {
+          name: 'infrastructure',
+          include: ['test/infrastructure/**/*.test.ts'],
+          isolate: false,
+          fileParallelism: false,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
       },
       {
         test: {

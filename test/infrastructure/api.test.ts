@@ -1,0 +1,302 @@
+import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { keyOfHeader, newKey } from '../../functions/access/keys.ts';
+import { arnOf, idOf, ref, resourcesOf, synthesize, theResource } from './synthesis.ts';
+
+const synthesis = synthesize();
+const prod = synthesis.stack('AnimalStore-prod');
+const staging = synthesis.stack('AnimalStore-staging');
+const [apiId, { Properties: api }] = theResource(prod, 'AWS::ApiGateway::RestApi');
+const [authorizerId, { Properties: authorizer }] = theResource(prod, 'AWS::ApiGateway::Authorizer');
+const [stageId, { Properties: stage }] = theResource(prod, 'AWS::ApiGateway::Stage');
+
+const lambdaSchema = z.object({
+  Handler: z.string(),
+  Environment: z.object({ Variables: z.record(z.string(), z.unknown()) }),
+});
+const methodSchema = z.object({
+  HttpMethod: z.string(),
+  ResourceId: z.unknown(),
+  AuthorizationType: z.string(),
+  AuthorizerId: z.unknown(),
+  ApiKeyRequired: z.boolean(),
+  Integration: z.object({ Type: z.string(), Uri: z.unknown() }),
+});
+const resourceSchema = z.object({ ParentId: z.unknown(), PathPart: z.string() });
+const settingsSchema = z.tuple([z.record(z.string(), z.unknown())]);
+
+/** The entry of the function that a URI of API Gateway calls: through its live alias, or not at all. */
+const entryOfAlias = new Map(
+  resourcesOf(prod, 'AWS::Lambda::Alias').map(([id, { Properties }]) => {
+    if (Properties['Name'] !== 'live') throw new Error(`${id} is no live alias`);
+    const { Handler } = lambdaSchema.parse(prod.Resources[idOf(Properties['FunctionName'])]?.Properties);
+    return [id, Handler.replace(/\.handler$/, '')] as const;
+  }),
+);
+const called = (uri: unknown): string | undefined =>
+  [...entryOfAlias].find(([id]) => JSON.stringify(uri).includes(JSON.stringify(ref(id))))?.[1];
+
+const methods = resourcesOf(prod, 'AWS::ApiGateway::Method').map(([, { Properties }]) =>
+  methodSchema.parse(Properties),
+);
+
+describe('the routes', () => {
+  it('are the operations of the interface, and a function for whatever matches none', () => {
+    const routes = methods.map(
+      ({ HttpMethod, ResourceId, Integration }) =>
+        `${HttpMethod} ${pathOf(ResourceId)} ${Integration.Type} ${called(Integration.Uri)}`,
+    );
+    expect(routes.toSorted()).toEqual(
+      [
+        'GET /pets AWS_PROXY list-pets',
+        'POST /pets AWS_PROXY create-pet',
+        'GET /pets/{petId} AWS_PROXY get-pet',
+        'ANY / AWS_PROXY unmatched-route',
+        'ANY /pets AWS_PROXY unmatched-route',
+        'ANY /pets/{petId} AWS_PROXY unmatched-route',
+        'ANY /{proxy+} AWS_PROXY unmatched-route',
+      ].toSorted(),
+    );
+  });
+
+  it('all need a key that the authorizer has seen and API Gateway knows', () => {
+    for (const { AuthorizationType, AuthorizerId, ApiKeyRequired } of methods) {
+      expect({ AuthorizationType, AuthorizerId, ApiKeyRequired }).toEqual({
+        AuthorizationType: 'CUSTOM',
+        AuthorizerId: ref(authorizerId),
+        ApiKeyRequired: true,
+      });
+    }
+  });
+
+  it('are known to the function that answers with the Allow header', () => {
+    expect(JSON.parse(z.string().parse(variablesOf('unmatched-route')['ALLOWED_METHODS']))).toEqual({
+      '/pets': ['GET', 'POST'],
+      '/pets/{petId}': ['GET'],
+    });
+  });
+
+  it('are deployed anew with whatever the API answers by itself', () => {
+    const [, { DependsOn }] = theResource(prod, 'AWS::ApiGateway::Deployment');
+    const parts = ['Method', 'GatewayResponse', 'Authorizer'].flatMap((type) =>
+      resourcesOf(prod, `AWS::ApiGateway::${type}`).map(([id]) => id),
+    );
+    expect(parts.length).toBeGreaterThan(20);
+    expect(DependsOn).toEqual(expect.arrayContaining(parts));
+  });
+});
+
+describe('the authorizer', () => {
+  it('is the function of that name, asked with the Authorization header', () => {
+    expect(called(authorizer['AuthorizerUri'])).toBe('authorizer');
+    expect(authorizer).toMatchObject({
+      Type: 'TOKEN',
+      IdentitySource: 'method.request.header.Authorization',
+      RestApiId: ref(apiId),
+    });
+    expect(api['ApiKeySourceType']).toBe('AUTHORIZER');
+  });
+
+  it('is told for how long its answers are cached', () => {
+    expect(String(authorizer['AuthorizerResultTtlInSeconds'])).toBe(
+      variablesOf('authorizer')['AUTHORIZER_CACHE_SECONDS'],
+    );
+    expect(authorizer['AuthorizerResultTtlInSeconds']).toBe(60);
+  });
+
+  const expression = new RegExp(z.string().parse(authorizer['IdentityValidationExpression']));
+
+  it.each(['local', 'staging', 'prod', 'a', 'eu2'])('is asked about every key of the stage %s', (name) => {
+    for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
+      const header = `${scheme} ${newKey(name)}`;
+      expect(header).toMatch(expression);
+      expect(keyOfHeader(header)).toBeDefined();
+    }
+    expect(`Bearer   ${newKey(name)}`).toMatch(expression);
+  });
+
+  it.each([
+    ['no key', 'Bearer '],
+    ['no scheme', newKey('prod')],
+    ['another scheme', `Basic ${newKey('prod')}`],
+    ['something before', ` Bearer ${newKey('prod')}`],
+    ['something after', `Bearer ${newKey('prod')} `],
+    ['two keys', `Bearer ${newKey('prod')}, Bearer ${newKey('prod')}`],
+    ['a key that is cut short', `Bearer ${newKey('prod').slice(0, -1)}`],
+    ['a key that goes on', `Bearer ${newKey('prod')}0`],
+    ['a stage in capitals', `Bearer ${newKey('prod').replace('prod', 'PROD')}`],
+    ['a signature of AWS', 'AWS4-HMAC-SHA256 Credential=AKIA/20260101/eu-west-1/execute-api/aws4_request'],
+  ])('is not asked about %s', (_, header) => {
+    expect(header).not.toMatch(expression);
+  });
+});
+
+describe('the stage of the API', () => {
+  it('is the version of the interface', () => {
+    expect(stage['StageName']).toBe('v1');
+    expect(JSON.stringify(prod.Outputs['ApiUrl']?.Value)).toMatch(/\/v1"\]\]\}$/);
+  });
+
+  it('is traced and measured, and keeps no execution logs, which would show keys', () => {
+    expect(stage['TracingEnabled']).toBe(true);
+    const [settings] = settingsSchema.parse(stage['MethodSettings']);
+    expect(settings).toMatchObject({
+      HttpMethod: '*',
+      ResourcePath: '/*',
+      LoggingLevel: 'OFF',
+      DataTraceEnabled: false,
+      MetricsEnabled: true,
+    });
+  });
+
+  it('leaves prod what a flood of staging would use up', () => {
+    const [settings] = settingsSchema.parse(
+      theResource(staging, 'AWS::ApiGateway::Stage')[1].Properties['MethodSettings'],
+    );
+    // The default of an account, see https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
+    expect(settings['ThrottlingRateLimit']).toBeLessThanOrEqual(10_000 / 10);
+    expect(settings['ThrottlingBurstLimit']).toBeLessThanOrEqual(5_000 / 2);
+  });
+
+  it('speaks TLS 1.2 or later, and only to clients that ask for its own name', () => {
+    expect(api['SecurityPolicy']).toMatch(/TLS13_1_[23]/);
+    expect(api['EndpointAccessMode']).toBe('STRICT');
+    expect(api['EndpointConfiguration']).toEqual({ Types: ['REGIONAL'] });
+  });
+});
+
+describe('the access log', () => {
+  const settings = z
+    .object({ DestinationArn: z.unknown(), Format: z.string() })
+    .parse(stage['AccessLogSetting']);
+  const format = z.record(z.string(), z.string()).parse(JSON.parse(settings.Format));
+
+  it('is JSON with the ids and the outcome of each request', () => {
+    expect(format).toMatchObject({
+      requestId: '$context.requestId',
+      keyId: '$context.authorizer.keyId',
+      plan: '$context.authorizer.plan',
+      status: '$context.status',
+      responseLatency: '$context.responseLatency',
+      integrationLatency: '$context.integration.latency',
+      gatewayResponse: '$context.error.responseType',
+    });
+  });
+
+  it('holds nothing that a key, or its hash, could be read from', () => {
+    // The path and messages of errors repeat what was sent; the others are the key's hash or names for it.
+    const telling = /header|path$|querystring|error\.message|apiKey|keyHash|principalId|userAgent|body/i;
+    const fields = Object.values(format).filter((variable) => variable !== '$context.resourcePath');
+    expect(fields.filter((variable) => telling.test(variable))).toEqual([]);
+    for (const variable of fields) expect(variable).toMatch(/^\$context\.[A-Za-z.]+$/);
+  });
+
+  it('is kept for three months in prod and for two weeks in staging', () => {
+    const retentionOf = (stack: typeof prod): unknown[] =>
+      resourcesOf(stack, 'AWS::Logs::LogGroup').map(([, { Properties }]) => Properties['RetentionInDays']);
+    // One for each of the five functions, and this.
+    expect(retentionOf(prod)).toEqual(Array(6).fill(90));
+    expect(retentionOf(staging)).toEqual(Array(6).fill(14));
+  });
+
+  it('goes to a log group of the stack', () => {
+    const groups = resourcesOf(prod, 'AWS::Logs::LogGroup').map(([id]) => id);
+    expect(groups.filter((id) => JSON.stringify(settings.DestinationArn).includes(`"${id}"`)).length).toBe(1);
+  });
+});
+
+describe("the stage's own address", () => {
+  const domain = {
+    name: 'api.example.com',
+    certificateArn: 'arn:aws:acm:eu-west-1:123456789012:certificate/1',
+    hostedZone: { id: 'Z1', name: 'example.com' },
+  };
+  const { stack } = withSettings({ domain });
+
+  it('serves the stage below /v1 and is what the output tells', () => {
+    const [domainId, { Properties }] = theResource(stack, 'AWS::ApiGateway::DomainName');
+    expect(Properties).toMatchObject({
+      DomainName: domain.name,
+      RegionalCertificateArn: domain.certificateArn,
+      EndpointAccessMode: 'STRICT',
+    });
+    expect(Properties['SecurityPolicy']).toMatch(/TLS13_1_[23]/);
+    expect(theResource(stack, 'AWS::ApiGateway::BasePathMapping')[1].Properties).toMatchObject({
+      BasePath: 'v1',
+      DomainName: ref(domainId),
+      Stage: ref(stageId),
+    });
+    expect(stack.Outputs['ApiUrl']?.Value).toBe('https://api.example.com/v1');
+  });
+
+  it('is found over IPv4 and IPv6', () => {
+    const records = resourcesOf(stack, 'AWS::Route53::RecordSet').map(([, { Properties }]) => Properties);
+    expect(new Set(records.map(({ Type }) => Type))).toEqual(new Set(['A', 'AAAA']));
+    expect(records.length).toBe(2);
+    for (const record of records) {
+      expect(record).toMatchObject({ HostedZoneId: 'Z1', Name: 'api.example.com.' });
+    }
+  });
+
+  it('can have its records elsewhere: the output tells where they point', () => {
+    const elsewhere = withSettings({ domain: { ...domain, hostedZone: undefined } }).stack;
+    expect(resourcesOf(elsewhere, 'AWS::Route53::RecordSet')).toEqual([]);
+    expect(elsewhere.Outputs['DomainTarget']?.Value).toEqual({
+      'Fn::GetAtt': [theResource(elsewhere, 'AWS::ApiGateway::DomainName')[0], 'RegionalDomainName'],
+    });
+  });
+});
+
+describe('the web ACL', () => {
+  const { stack } = withSettings({ waf: { requestsPerAddress: 2_000 } });
+  const [aclId, { Properties: acl }] = theResource(stack, 'AWS::WAFv2::WebACL');
+
+  it('blocks an address that sends more than it may within five minutes, and nothing else', () => {
+    expect(acl).toMatchObject({
+      Scope: 'REGIONAL',
+      DefaultAction: { Allow: {} },
+      Rules: [
+        {
+          // Without an answer of its own, so that WAF_FILTERED answers in the shape that clients know.
+          Action: { Block: {} },
+          Statement: {
+            RateBasedStatement: { AggregateKeyType: 'IP', Limit: 2_000, EvaluationWindowSec: 300 },
+          },
+        },
+      ],
+    });
+  });
+
+  it('stands before the stage', () => {
+    const [, { Properties }] = theResource(stack, 'AWS::WAFv2::WebACLAssociation');
+    expect(Properties['WebACLArn']).toEqual(arnOf(aclId));
+    expect(JSON.stringify(Properties['ResourceArn'])).toContain(JSON.stringify(ref(stageId)));
+  });
+
+  it('keeps no samples of requests, which would show keys', () => {
+    const samples = JSON.stringify(acl).match(/"SampledRequestsEnabled":\w+/g);
+    expect(samples).toEqual(Array(2).fill('"SampledRequestsEnabled":false'));
+  });
+
+  it('costs nothing where it is not asked for', () => {
+    expect(resourcesOf(prod, 'AWS::WAFv2::WebACL')).toEqual([]);
+  });
+});
+
+function pathOf(resourceId: unknown): string {
+  const id = idOf(resourceId);
+  if (id === apiId) return '/';
+  const { ParentId, PathPart } = resourceSchema.parse(prod.Resources[id]?.Properties);
+  const parent = pathOf(ParentId);
+  return parent === '/' ? `/${PathPart}` : `${parent}/${PathPart}`;
+}
+
+function variablesOf(entry: string): Record<string, unknown> {
+  const [, { Properties }] = theResource(prod, 'AWS::Lambda::Function', { Handler: `${entry}.handler` });
+  return lambdaSchema.parse(Properties).Environment.Variables;
+}
+
+function withSettings(settings: Record<string, unknown>) {
+  const copy = synthesize({ stage: 'prod', stages: { prod: settings } });
+  return { stack: copy.stack('AnimalStore-prod') };
+}

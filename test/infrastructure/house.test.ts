@@ -1,0 +1,198 @@
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path/posix';
+import { describe, expect, test } from 'vitest';
+import * as z from 'zod';
+import { planNames } from '../../functions/access/plans.ts';
+import { operations, unmatchedRoute } from '../../lib/routes.ts';
+import { tableShapes, timeToLiveAttribute } from '../support/tables.ts';
+import { resourcesOf, Synthesis } from './synthesis.ts';
+
+/**
+ * The doors that stay shut between the parts of this project. Types count as well: whoever names another's
+ * types knows it.
+ */
+const files: ReadonlyMap<string, string> = new Map(
+  globSync('{bin,functions,lib,local,tools}/**/*.ts').map((path) => [
+    path.replaceAll('\\', '/'),
+    readFileSync(path, 'utf8'),
+  ]),
+);
+
+/** What a module imports, for types alone or at run time, whether it does so at once or later. */
+function importsOf(path: string): string[] {
+  const source = files.get(path) ?? '';
+  const specifiers = source.matchAll(/\b(?:from|import)\s*\(?\s*['"`]([^'"`\n]+)['"`]/g);
+  return [...specifiers].map(([, specifier = '']) =>
+    specifier.startsWith('.') ? join(dirname(path), specifier) : specifier,
+  );
+}
+
+/** Imports of the modules below `folder`, as `importer -> imported`, that are not among those allowed. */
+function forbiddenImports(folder: string, allowed: (imported: string) => boolean): string[] {
+  return [...files.keys()]
+    .filter((path) => path.startsWith(folder))
+    .flatMap((path) =>
+      importsOf(path)
+        .filter((imported) => isOurs(imported) && !allowed(imported))
+        .map((imported) => `${path} -> ${imported}`),
+    );
+}
+
+function isOurs(imported: string): boolean {
+  return /^(?:bin|functions|lib|local|tools|test|bench)\//.test(imported) || imported.startsWith('..');
+}
+
+/** Every module that is loaded when this one is. */
+function reachableFrom(entries: readonly string[]): string[] {
+  const reached = new Set<string>();
+  const visit = (path: string): void => {
+    if (reached.has(path) || !files.has(path)) return;
+    reached.add(path);
+    importsOf(path).forEach(visit);
+  };
+  entries.forEach(visit);
+  return [...reached];
+}
+
+const entries = [...operations.map(({ entry }) => entry), unmatchedRoute, 'authorizer'].map(
+  (entry) => `functions/${entry}.ts`,
+);
+
+describe('the search for imports', () => {
+  test('sees the whole project', () => {
+    for (const folder of ['bin/', 'functions/', 'lib/', 'local/', 'tools/']) {
+      expect([...files.keys()].filter((path) => path.startsWith(folder)).length, folder).toBeGreaterThan(0);
+    }
+    expect(importsOf('functions/list-pets.ts')).toEqual(
+      expect.arrayContaining(['zod/mini', 'functions/http/pipeline.ts', 'functions/pets/store.ts']),
+    );
+    // For its type alone.
+    expect(importsOf('functions/http/respond.ts')).toContain('aws-lambda');
+  });
+
+  test('finds every module that it meets', () => {
+    const missing = [...files.keys()].flatMap((path) =>
+      importsOf(path)
+        .filter((imported) => isOurs(imported) && imported.endsWith('.ts') && !files.has(imported))
+        .map((imported) => `${path} -> ${imported}`),
+    );
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('functions/', () => {
+  test('imports nothing of the other parts', () => {
+    expect(forbiddenImports('functions/', (imported) => imported.startsWith('functions/'))).toEqual([]);
+  });
+
+  test.each(['functions/pets/', 'functions/access/'])('%s knows nothing beside itself', (folder) => {
+    expect(forbiddenImports(folder, (imported) => imported.startsWith(folder))).toEqual([]);
+  });
+
+  test('has all its commands to DynamoDB in the folders that own the tables', () => {
+    const others = [...files]
+      .filter(([path]) => path.startsWith('functions/') && !/^functions\/(?:pets|access)\//.test(path))
+      .filter(([, source]) =>
+        /\b(?:Get|Put|Query|Scan|Update|Delete|Batch\w+|Transact\w+)Command\b/.test(source),
+      )
+      .map(([path]) => path);
+    expect(others).toEqual([]);
+  });
+
+  test('loads nothing at its start that only tools use', () => {
+    const reached = reachableFrom(entries);
+    expect(reached).toContain('functions/pets/store.ts');
+    expect(reached.filter((path) => /key-administration|\/bulk\.ts$/.test(path))).toEqual([]);
+  });
+
+  test('holds nothing that neither a function nor a tool uses', () => {
+    const rest = [...files.keys()].filter((path) => !path.startsWith('functions/'));
+    const used = new Set([...reachableFrom(entries), ...rest.flatMap((path) => reachableFrom([path]))]);
+    expect([...files.keys()].filter((path) => path.startsWith('functions/') && !used.has(path))).toEqual([]);
+  });
+});
+
+describe('lib/', () => {
+  test('takes from functions/ the plan table, the error catalogue and the names of metrics only', () => {
+    const allowed = new Set([
+      'functions/access/plans.ts',
+      'functions/http/errors.ts',
+      'functions/http/metrics.ts',
+    ]);
+    const shut = (imported: string) => imported.startsWith('lib/') || allowed.has(imported);
+    expect(forbiddenImports('lib/', shut)).toEqual([]);
+  });
+
+  test('and the app know nothing of local/ and tools/', () => {
+    const open = (imported: string) => imported.startsWith('lib/');
+    expect(forbiddenImports('bin/', open)).toEqual([]);
+  });
+});
+
+describe('local/', () => {
+  test('imports nothing of the other parts', () => {
+    expect(forbiddenImports('local/', (imported) => imported.startsWith('local/'))).toEqual([]);
+  });
+
+  test('names no route, table or plan of this service', () => {
+    const segments = operations
+      .flatMap(({ path }) => path.split('/'))
+      .map((part) => part.replaceAll(/[{}]/g, ''));
+    const attributes = Object.values(tableShapes)
+      .flatMap(({ AttributeDefinitions }) => AttributeDefinitions.map(({ AttributeName }) => AttributeName))
+      .filter((name) => !['id', 'status', 'plan', 'owner', 'keyId'].includes(name)); // also words of AWS
+    const words = [
+      ...segments.filter((segment) => segment !== ''),
+      ...attributes,
+      ...entries
+        .map((entry) => entry.replace(/^functions\/(.*)\.ts$/, '$1'))
+        .filter((entry) => entry !== 'authorizer'),
+      ...['Pets', 'RateLimits', 'byStatus', 'AnimalStore', 'X-RateLimit'],
+      'pet',
+      'animals?',
+    ];
+    const quoted = planNames.map((plan) => `['"\`]${plan}['"\`]`);
+    const pattern = new RegExp([...words.map((word) => `\\b${word}\\b`), ...quoted].join('|'), 'i');
+    // The pattern finds what it looks for where that may stand.
+    expect(readFileSync('lib/routes.ts', 'utf8')).toMatch(pattern);
+    expect("plan: 'free'").toMatch(pattern);
+    const found = [...files]
+      .filter(([path]) => path.startsWith('local/'))
+      .flatMap(([path, source]) => source.split('\n').map((line) => `${path}: ${line.trim()}`))
+      .filter((line) => pattern.test(line));
+    expect(found).toEqual([]);
+  });
+});
+
+describe('the tables that tests make', () => {
+  const table = z.object({
+    KeySchema: z.array(z.unknown()),
+    AttributeDefinitions: z.array(z.object({ AttributeName: z.string(), AttributeType: z.string() })),
+    GlobalSecondaryIndexes: z
+      .array(z.object({ IndexName: z.string(), KeySchema: z.array(z.unknown()), Projection: z.unknown() }))
+      .optional(),
+    TimeToLiveSpecification: z.object({ AttributeName: z.string(), Enabled: z.literal(true) }).optional(),
+  });
+  const template = new Synthesis({ stage: 'local' }).stack('AnimalStore-local');
+  const declared = new Map(
+    resourcesOf(template, 'AWS::DynamoDB::GlobalTable').map(([id, { Properties }]) => {
+      const { TimeToLiveSpecification: timeToLive, AttributeDefinitions, ...shape } = table.parse(Properties);
+      const byName = AttributeDefinitions.toSorted((a, b) => (a.AttributeName < b.AttributeName ? -1 : 1));
+      return [
+        id.replace(/^Tables/, '').replace(/[0-9A-F]{8}$/, ''),
+        { ...shape, AttributeDefinitions: byName, timeToLive },
+      ];
+    }),
+  );
+
+  test.each(Object.entries(tableShapes))('have the shape that the stack gives %s', (name, shape) => {
+    expect(declared.get(name)).toEqual({
+      ...shape,
+      timeToLive: name === 'RateLimits' ? { AttributeName: timeToLiveAttribute, Enabled: true } : undefined,
+    });
+  });
+
+  test('are all that the stack has', () => {
+    expect([...declared.keys()].toSorted()).toEqual(Object.keys(tableShapes).toSorted());
+  });
+});

@@ -1,0 +1,332 @@
+import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import {
+  arnOf,
+  idOf,
+  joined,
+  ref,
+  resourcesOf,
+  synthesize,
+  type Template,
+  theResource,
+} from './synthesis.ts';
+
+const synthesis = synthesize({ github: 'owner/repository' });
+const prod = synthesis.stack('AnimalStore-prod');
+const account = synthesis.stack('AnimalStore-account');
+const delivery = synthesis.stack('AnimalStore-delivery');
+
+const statement = z.object({
+  Sid: z.string().optional(),
+  Effect: z.string(),
+  Action: z.union([z.string(), z.array(z.string())]).transform((actions) => [actions].flat()),
+  Resource: z.unknown().transform((resources) => (Array.isArray(resources) ? resources : [resources])),
+  Principal: z.unknown().optional(),
+  Condition: z.unknown().optional(),
+});
+type Statement = z.output<typeof statement>;
+const document = z.object({ Statement: z.array(statement) });
+const policy = z.object({ PolicyDocument: document, Roles: z.array(z.object({ Ref: z.string() })) });
+const role = z.object({
+  AssumeRolePolicyDocument: z.object({ Statement: z.array(z.record(z.string(), z.unknown())) }),
+  ManagedPolicyArns: z.array(z.unknown()).default([]),
+  Policies: z.array(z.unknown()).default([]),
+});
+const lambda = z.object({
+  Handler: z.string(),
+  Role: z.object({ 'Fn::GetAtt': z.tuple([z.string(), z.literal('Arn')]) }),
+  LoggingConfig: z.object({ LogGroup: z.object({ Ref: z.string() }) }),
+});
+
+const tableArn = (output: string): { 'Fn::GetAtt': string[] } => arnOf(idOf(prod.Outputs[output]?.Value));
+const pets = tableArn('PetsTableName');
+const apiKeys = tableArn('ApiKeysTableName');
+const rateLimits = tableArn('RateLimitsTableName');
+
+const allow = (actions: string[], ...resources: unknown[]) => ({
+  Effect: 'Allow',
+  Action: actions,
+  Resource: resources,
+});
+const countRequests = allow(['dynamodb:UpdateItem'], rateLimits);
+
+/** What a function may do, besides writing its own logs and traces: nothing but this. */
+const permissions = {
+  'list-pets': [allow(['dynamodb:Query'], joined(pets, '/index/byStatus')), countRequests],
+  'create-pet': [allow(['dynamodb:PutItem'], pets), countRequests],
+  'get-pet': [allow(['dynamodb:GetItem'], pets), countRequests],
+  'unmatched-route': [countRequests],
+  authorizer: [allow(['dynamodb:GetItem'], apiKeys)],
+};
+
+describe('a function', () => {
+  const functions = new Map(
+    resourcesOf(prod, 'AWS::Lambda::Function').map(([id, { Properties }]) => {
+      const parsed = lambda.parse(Properties);
+      return [parsed.Handler.replace('.handler', ''), { id, ...parsed }] as const;
+    }),
+  );
+
+  it('is one of those listed here', () => {
+    expect([...functions.keys()].toSorted()).toEqual(Object.keys(permissions).toSorted());
+  });
+
+  it.each(Object.entries(permissions))('may do this and nothing else: %s', (entry, expected) => {
+    const {
+      Role: {
+        'Fn::GetAtt': [roleId],
+      },
+      LoggingConfig: { LogGroup },
+    } = functions.get(entry)!;
+    expect(statementsOf(prod, roleId)).toEqual([
+      allow(['logs:CreateLogStream', 'logs:PutLogEvents'], arnOf(LogGroup.Ref)),
+      ...expected,
+      // X-Ray's actions know no resource.
+      allow(['xray:PutTelemetryRecords', 'xray:PutTraceSegments'], '*'),
+    ]);
+  });
+
+  it('has a role and a log group of its own', () => {
+    const all = [...functions.values()];
+    expect(new Set(all.map(({ Role }) => Role['Fn::GetAtt'][0])).size).toBe(all.length);
+    expect(new Set(all.map(({ LoggingConfig }) => LoggingConfig.LogGroup.Ref)).size).toBe(all.length);
+  });
+
+  it('is called by this API alone, and only through its live alias', () => {
+    const aliases = resourcesOf(prod, 'AWS::Lambda::Alias').map(([id]) => ref(id));
+    const [apiId] = theResource(prod, 'AWS::ApiGateway::RestApi');
+    const calls = resourcesOf(prod, 'AWS::Lambda::Permission').map(([, { Properties }]) => Properties);
+    // Seven methods and the authorizer.
+    expect(calls.length).toBe(8);
+    for (const { Action, Principal, FunctionName, SourceArn } of calls) {
+      expect({ Action, Principal }).toEqual({
+        Action: 'lambda:InvokeFunction',
+        Principal: 'apigateway.amazonaws.com',
+      });
+      expect(aliases).toContainEqual(FunctionName);
+      expect(JSON.stringify(SourceArn)).toContain(JSON.stringify(ref(apiId)));
+    }
+  });
+
+  it('may be called for the stage v1 only, never for a test in the console', () => {
+    const arns = resourcesOf(prod, 'AWS::Lambda::Permission').map(([, { Properties }]) =>
+      JSON.stringify(Properties['SourceArn']),
+    );
+    expect(arns.filter((arn) => arn.includes('test-invoke-stage'))).toEqual([]);
+  });
+});
+
+describe('CodeDeploy', () => {
+  it('may move the live alias of the functions of this stack, and see alarms', () => {
+    const [, group] = resourcesOf(prod, 'AWS::CodeDeploy::DeploymentGroup')[0]!;
+    const roleId = idOf(group.Properties['ServiceRoleArn']);
+    const functionIds = resourcesOf(prod, 'AWS::Lambda::Function').map(([id]) => id);
+    const [alarms, moves, ...others] = statementsOf(prod, roleId);
+    expect(alarms).toEqual(allow(['cloudwatch:DescribeAlarms'], '*'));
+    expect(moves?.Action).toEqual([
+      'lambda:GetAlias',
+      'lambda:GetProvisionedConcurrencyConfig',
+      'lambda:UpdateAlias',
+    ]);
+    expect(inOrder(moves?.Resource ?? [])).toEqual(
+      inOrder(functionIds.flatMap((id) => [arnOf(id), joined(arnOf(id), ':live')])),
+    );
+    expect(others).toEqual([]);
+  });
+});
+
+describe('everything in all stacks', () => {
+  const stacks = synthesis.stackNames.map((name) => [name, synthesis.stack(name)] as const);
+
+  it.each(stacks)('names its actions in full: %s', (_, stack) => {
+    expect(
+      allStatements(stack).flatMap(({ Action }) => Action.filter((action) => action.includes('*'))),
+    ).toEqual([]);
+  });
+
+  it.each(stacks)('uses the resource * only where AWS knows no other: %s', (_, stack) => {
+    const wide = allStatements(stack).filter(({ Resource }) => Resource.includes('*'));
+    const known = new Set(['xray:PutTelemetryRecords', 'xray:PutTraceSegments', 'cloudwatch:DescribeAlarms']);
+    expect(wide.flatMap(({ Action }) => Action).filter((action) => !known.has(action))).toEqual([]);
+  });
+
+  it.each(stacks)("uses no policy of AWS's and none within a role: %s", (name, stack) => {
+    for (const [, { Properties }] of resourcesOf(stack, 'AWS::IAM::Role')) {
+      const { ManagedPolicyArns, Policies } = role.parse(Properties);
+      expect(Policies).toEqual([]);
+      // API Gateway demands this one for its logs, see account-stack.ts.
+      const demanded = joined(
+        'arn:',
+        ref('AWS::Partition'),
+        ':iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs',
+      );
+      expect(ManagedPolicyArns).toEqual(name === 'AnimalStore-account' ? [demanded] : []);
+    }
+  });
+});
+
+describe('the topic of the alarms', () => {
+  const [topicId] = theResource(prod, 'AWS::SNS::Topic');
+  const [, topicPolicy] = theResource(prod, 'AWS::SNS::TopicPolicy', { Topics: [ref(topicId)] });
+  const { Statement } = document.parse(topicPolicy.Properties['PolicyDocument']);
+
+  it('takes messages over TLS only', () => {
+    expect(Statement).toContainEqual(
+      expect.objectContaining({
+        Effect: 'Deny',
+        Principal: '*',
+        Action: ['sns:Publish'],
+        Condition: { Bool: { 'aws:SecureTransport': 'false' } },
+      }),
+    );
+  });
+
+  it('takes them from the alarms of this stack alone', () => {
+    expect(Statement.filter(({ Effect }) => Effect === 'Allow')).toEqual([
+      expect.objectContaining({
+        Principal: { Service: 'cloudwatch.amazonaws.com' },
+        Action: ['sns:Publish'],
+        Resource: [ref(topicId)],
+        Condition: {
+          StringEquals: { 'aws:SourceAccount': ref('AWS::AccountId') },
+          ArnLike: {
+            'aws:SourceArn': joined(
+              'arn:',
+              ref('AWS::Partition'),
+              ':cloudwatch:',
+              ref('AWS::Region'),
+              ':',
+              ref('AWS::AccountId'),
+              ':alarm:AnimalStore-prod-*',
+            ),
+          },
+        },
+      }),
+    ]);
+  });
+});
+
+const trusted = (subject: string) => ({
+  Action: 'sts:AssumeRoleWithWebIdentity',
+  Effect: 'Allow',
+  Principal: { Federated: ref(theResource(delivery, 'AWS::IAM::OIDCProvider')[0]) },
+  Condition: {
+    StringEquals: {
+      'token.actions.githubusercontent.com:aud': 'sts.amazonaws.com',
+      'token.actions.githubusercontent.com:sub': `repo:owner/repository:${subject}`,
+    },
+  },
+});
+const bootstrapRole = (part: string) =>
+  joined(
+    'arn:',
+    ref('AWS::Partition'),
+    ':iam::',
+    ref('AWS::AccountId'),
+    `:role/cdk-hnb659fds-${part}-role-`,
+    ref('AWS::AccountId'),
+    '-',
+    ref('AWS::Region'),
+  );
+const roleOf = (output: string): string => idOf(delivery.Outputs[output]?.Value);
+
+describe('a delivery workflow', () => {
+  it.each([
+    ['DeployRoleArnStaging', 'environment:staging'],
+    ['DeployRoleArnProd', 'environment:prod'],
+    ['DiffRoleArn', 'pull_request'],
+  ])('is let in for what it runs for, and nothing else of the repository is: %s', (output, subject) => {
+    const { AssumeRolePolicyDocument } = role.parse(delivery.Resources[roleOf(output)]?.Properties);
+    expect(AssumeRolePolicyDocument.Statement).toEqual([trusted(subject)]);
+  });
+
+  it.each(['DeployRoleArnStaging', 'DeployRoleArnProd'])(
+    'that deploys can become the roles of `cdk bootstrap`, and nothing else: %s',
+    (output) => {
+      expect(statementsOf(delivery, roleOf(output))).toEqual([
+        allow(
+          ['sts:AssumeRole'],
+          ...['deploy', 'file-publishing', 'lookup'].map((part) => bootstrapRole(part)),
+        ),
+      ]);
+    },
+  );
+
+  it('of a pull request can read the templates of this service, and nothing else', () => {
+    expect(statementsOf(delivery, roleOf('DiffRoleArn'))).toEqual([
+      allow(
+        ['cloudformation:GetTemplate'],
+        joined(
+          'arn:',
+          ref('AWS::Partition'),
+          ':cloudformation:',
+          ref('AWS::Region'),
+          ':',
+          ref('AWS::AccountId'),
+          ':stack/AnimalStore-*/*',
+        ),
+      ),
+    ]);
+  });
+
+  it('gets into an account only for the stages that live there', () => {
+    const { Outputs } = synthesize({ github: 'owner/repository', stage: 'prod' }).stack(
+      'AnimalStore-delivery',
+    );
+    expect(Object.keys(Outputs).toSorted()).toEqual(['DeployRoleArnProd', 'DiffRoleArn']);
+  });
+
+  it('can share the trust in GitHub that an account has already', () => {
+    const stack = synthesize({ github: 'owner/repository', githubProvider: 'existing' }).stack(
+      'AnimalStore-delivery',
+    );
+    expect(resourcesOf(stack, 'AWS::IAM::OIDCProvider')).toEqual([]);
+    expect(resourcesOf(stack, 'AWS::IAM::Role').length).toBe(3);
+  });
+});
+
+describe('the role for the logs of API Gateway', () => {
+  it('outlives its stack, since other APIs of the account come to rely on it', () => {
+    for (const type of ['AWS::IAM::Role', 'AWS::ApiGateway::Account']) {
+      const [, { DeletionPolicy, UpdateReplacePolicy }] = theResource(account, type);
+      expect({ DeletionPolicy, UpdateReplacePolicy }).toEqual({
+        DeletionPolicy: 'Retain',
+        UpdateReplacePolicy: 'Retain',
+      });
+    }
+  });
+
+  it('is set once in the account, not by each stage', () => {
+    for (const stage of ['staging', 'prod']) {
+      expect(resourcesOf(synthesis.stack(`AnimalStore-${stage}`), 'AWS::ApiGateway::Account')).toEqual([]);
+    }
+    expect(theResource(account, 'AWS::ApiGateway::Account')[1].Properties['CloudWatchRoleArn']).toEqual(
+      arnOf(theResource(account, 'AWS::IAM::Role')[0]),
+    );
+  });
+
+  it('is left alone where the account has one', () => {
+    expect(synthesize({ accountSettings: 'existing' }).stackNames.toSorted()).toEqual([
+      'AnimalStore-prod',
+      'AnimalStore-staging',
+    ]);
+  });
+});
+
+/** All that the policies of a role allow. */
+function statementsOf(stack: Template, roleId: string): Statement[] {
+  return resourcesOf(stack, 'AWS::IAM::Policy')
+    .map(([, { Properties }]) => policy.parse(Properties))
+    .filter(({ Roles }) => Roles.some(({ Ref }) => Ref === roleId))
+    .flatMap(({ PolicyDocument }) => PolicyDocument.Statement);
+}
+
+function allStatements(stack: Template): Statement[] {
+  return resourcesOf(stack, 'AWS::IAM::Policy').flatMap(
+    ([, { Properties }]) => policy.parse(Properties).PolicyDocument.Statement,
+  );
+}
+
+function inOrder(values: readonly unknown[]): readonly string[] {
+  return values.map((value) => JSON.stringify(value)).toSorted((a, b) => a.localeCompare(b));
+}

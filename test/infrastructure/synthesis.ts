@@ -1,0 +1,127 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { App } from 'aws-cdk-lib';
+import * as z from 'zod';
+import { addStacks } from '../../lib/app.ts';
+
+const resource = z.object({
+  Type: z.string(),
+  Properties: z.record(z.string(), z.unknown()).default({}),
+  DependsOn: z.array(z.string()).default([]),
+  UpdatePolicy: z.record(z.string(), z.unknown()).optional(),
+  DeletionPolicy: z.string().optional(),
+  UpdateReplacePolicy: z.string().optional(),
+});
+export type Resource = z.infer<typeof resource>;
+
+const templateSchema = z.object({
+  Resources: z.record(z.string(), resource),
+  Outputs: z.record(z.string(), z.object({ Value: z.unknown(), Export: z.unknown().optional() })).default({}),
+});
+export type Template = z.infer<typeof templateSchema>;
+
+const cdkJson = z.object({ context: z.record(z.string(), z.unknown()) });
+
+/** The templates that the CDK app makes of a context, by the name of their stacks. */
+class Synthesis {
+  readonly #templates: ReadonlyMap<string, Template>;
+  /** The stacks that CloudFormation refuses to delete. */
+  readonly protectedStacks: readonly string[];
+  /** What the policy checks of the synthesis said. */
+  readonly validation: unknown;
+
+  constructor(context: Readonly<Record<string, unknown>> = {}) {
+    const outdir = mkdtempSync(join(tmpdir(), 'synthesis-'));
+    const exitCode = process.exitCode;
+    try {
+      const { context: flags } = cdkJson.parse(JSON.parse(readFileSync('cdk.json', 'utf8')));
+      // Without bundling: bundling.test.ts looks at the code.
+      const app = new App({ outdir, context: { ...flags, 'aws:cdk:bundling-stacks': [], ...context } });
+      addStacks(app);
+      const { stacks } = app.synth();
+      this.#templates = new Map(
+        stacks.map((stack) => [stack.stackName, templateSchema.parse(stack.template)]),
+      );
+      this.protectedStacks = stacks
+        .filter(({ terminationProtection }) => terminationProtection === true)
+        .map(({ stackName }) => stackName);
+      this.validation = JSON.parse(readFileSync(join(outdir, 'validation-report.json'), 'utf8'));
+    } finally {
+      process.exitCode = exitCode;
+      rmSync(outdir, { recursive: true, force: true });
+    }
+  }
+
+  get stackNames(): readonly string[] {
+    return [...this.#templates.keys()];
+  }
+
+  stack(name: string): Template {
+    const found = this.#templates.get(name);
+    if (found === undefined) throw new Error(`No stack ${name}: there are ${this.stackNames.join(', ')}`);
+    return found;
+  }
+}
+
+const made = new Map<string, Synthesis>();
+
+/** What the CDK app makes of a context. Made once, for all test files, since they share their modules. */
+export function synthesize(context: Readonly<Record<string, unknown>> = {}): Synthesis {
+  const key = JSON.stringify(context);
+  const synthesis = made.get(key) ?? new Synthesis(context);
+  made.set(key, synthesis);
+  return synthesis;
+}
+
+/** The resources of a type, with their logical ids. */
+export function resourcesOf({ Resources }: Template, type: string): readonly (readonly [string, Resource])[] {
+  return Object.entries(Resources).filter(([, { Type }]) => Type === type);
+}
+
+/** The one resource of a type whose properties have all that is given. @throws Error when there is none, or more */
+export function theResource(
+  template: Template,
+  type: string,
+  having: Readonly<Record<string, unknown>> = {},
+): readonly [string, Resource] {
+  const found = resourcesOf(template, type).filter(([, { Properties }]) =>
+    Object.entries(having).every(([key, value]) => same(Properties[key], value)),
+  );
+  const [only, ...others] = found;
+  if (only === undefined || others.length > 0) {
+    throw new Error(`${found.length} resources of type ${type} have ${JSON.stringify(having)}`);
+  }
+  return only;
+}
+
+/** The value of an output, as its template has it. */
+export function output({ Outputs }: Template, name: string): unknown {
+  return Outputs[name]?.Value;
+}
+
+const reference = z.union([
+  z.object({ Ref: z.string() }).transform(({ Ref }) => Ref),
+  z.object({ 'Fn::GetAtt': z.tuple([z.string(), z.string()]) }).transform((value) => value['Fn::GetAtt'][0]),
+]);
+
+/** The logical id that a value refers to. @throws ZodError when it is no reference */
+export function idOf(value: unknown): string {
+  return reference.parse(value);
+}
+
+export function ref(logicalId: string): { Ref: string } {
+  return { Ref: logicalId };
+}
+
+export function arnOf(logicalId: string): { 'Fn::GetAtt': string[] } {
+  return { 'Fn::GetAtt': [logicalId, 'Arn'] };
+}
+
+export function joined(...parts: unknown[]): { 'Fn::Join': unknown[] } {
+  return { 'Fn::Join': ['', parts] };
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
