@@ -1,42 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { AssetHashType, type BundlingOptions, DockerImage } from 'aws-cdk-lib';
 import { Code } from 'aws-cdk-lib/aws-lambda';
-import { type BuildOptions, buildSync, type Metafile } from 'esbuild';
 import type { FunctionEntry } from './stages.ts';
 
-const projectDirectory = dirname(import.meta.dirname);
-const functionsDirectory = join(projectDirectory, 'functions');
-
-/**
- * How a function becomes what Lambda loads: an ES module of its own, with everything that it does not need at start
- * split off into chunks. The `.mjs` makes Node.js take it for one, whatever package.json is or is not beside it.
- */
-const esbuildOptions = {
-  absWorkingDir: projectDirectory,
-  bundle: true,
-  platform: 'node',
-  target: 'node24',
-  format: 'esm',
-  splitting: true,
-  outExtension: { '.js': '.mjs' },
-  mainFields: ['module', 'main'],
-  minify: true,
-  treeShaking: true,
-  legalComments: 'none',
-  metafile: true,
-  logLevel: 'warning',
-} as const satisfies BuildOptions;
-
-/**
- * Bundles one function into a folder.
- *
- * @returns what went into it, and from where
- * @throws Error from esbuild, with its messages, when the function does not build
- */
-export function bundle(entry: FunctionEntry, outputDirectory: string): Metafile {
-  const entryPoint = join(functionsDirectory, `${entry}.ts`);
-  return buildSync({ ...esbuildOptions, entryPoints: [entryPoint], outdir: outputDirectory }).metafile;
-}
+const functionsDirectory = join(dirname(import.meta.dirname), 'functions');
+const bundler = join(import.meta.dirname, 'bundle.ts');
 
 /** The bundled code of a function, as an asset. Its hash is that of the bundle: what did not change is not deployed again. */
 export function bundledCode(entry: FunctionEntry): Code {
@@ -47,7 +16,10 @@ export function bundledCode(entry: FunctionEntry): Code {
     command: [entry],
     local: {
       tryBundle: (outputDirectory) => {
-        bundle(entry, outputDirectory);
+        // In a process of its own, since esbuild's plugins are asynchronous and CDK is not.
+        execFileSync(process.execPath, [bundler, entry, outputDirectory], {
+          stdio: ['ignore', 'ignore', 'inherit'],
+        });
         return true;
       },
     },

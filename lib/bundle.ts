@@ -1,0 +1,49 @@
+import { dirname, join } from 'node:path';
+import { build, type BuildOptions, type Metafile } from 'esbuild';
+import { builtins } from './bundle-builtins.ts';
+import { leftOut } from './bundle-left-out.ts';
+
+const projectDirectory = dirname(import.meta.dirname);
+
+/**
+ * How a function becomes what Lambda loads: one ES module with nothing in it that a request cannot need. The `.mjs`
+ * makes Node.js take it for one, whatever package.json is or is not beside it. Every choice here is measured:
+ * docs/performance.md.
+ */
+const options = {
+  absWorkingDir: projectDirectory,
+  bundle: true,
+  platform: 'node',
+  target: 'node24',
+  format: 'esm',
+  outExtension: { '.js': '.mjs' },
+  mainFields: ['module', 'main'],
+  minify: true,
+  treeShaking: true,
+  legalComments: 'none',
+  metafile: true,
+  logLevel: 'warning',
+} as const satisfies BuildOptions;
+
+/**
+ * Bundles `functions/<entry>.ts` into a folder.
+ *
+ * @returns what went into it, and from where
+ * @throws Error from esbuild, with its messages, when the function does not build
+ */
+export async function bundle(entry: string, outputDirectory: string): Promise<Metafile> {
+  const { metafile } = await build({
+    ...options,
+    entryPoints: [join(projectDirectory, 'functions', `${entry}.ts`)],
+    outdir: outputDirectory,
+    plugins: [leftOut(), builtins()],
+  });
+  return metafile;
+}
+
+// CDK waits for no promise while it synthesizes, so lib/bundling.ts runs this file: node lib/bundle.ts ENTRY FOLDER
+if (import.meta.main) {
+  const [entry, outputDirectory] = process.argv.slice(2);
+  if (entry === undefined || outputDirectory === undefined) throw new Error('Usage: bundle.ts ENTRY FOLDER');
+  await bundle(entry, outputDirectory);
+}
