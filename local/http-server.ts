@@ -93,7 +93,7 @@ async function answer(
   return answerManagement(services, service, {
     method,
     path: path.replace(/(?<=.)\/+$/, ''),
-    query: new URL(url, 'http://localhost').searchParams,
+    query: new URLSearchParams(url.slice(path.length)),
     headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
     body,
   });

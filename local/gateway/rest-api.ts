@@ -80,6 +80,7 @@ const method = z.object({
       Type: z.string(),
       IntegrationHttpMethod: z.string().optional(),
       Uri: z.string().optional(),
+      Credentials: z.string().optional(),
       TimeoutInMillis: z.number().default(29_000),
     })
     .optional(),
@@ -88,6 +89,7 @@ const authorizer = z.object({
   RestApiId: z.string(),
   Type: z.literal('TOKEN', 'only TOKEN authorizers are supported here'),
   AuthorizerUri: z.string(),
+  AuthorizerCredentials: z.string().optional(),
   AuthorizerResultTtlInSeconds: z.number().min(0).max(3600).default(300),
   IdentitySource: z.string().default('method.request.header.Authorization'),
   IdentityValidationExpression: z.string().optional(),
@@ -186,7 +188,7 @@ async function readAuthorizers(
       header,
       validation: expression === undefined ? undefined : toRegExp(resource.logicalId, expression),
       cacheSeconds: settings.AuthorizerResultTtlInSeconds,
-      function: await functions.ofUri(settings.AuthorizerUri),
+      function: await functions.ofUri(settings.AuthorizerUri, settings.AuthorizerCredentials),
     };
   });
   return new Map((await Promise.all(read)).map((one) => [one.id, one]));
@@ -234,7 +236,10 @@ async function readMethods(
       apiKeyRequired: settings.ApiKeyRequired,
       integration:
         isProxy && Integration.Uri !== undefined
-          ? { function: await functions.ofUri(Integration.Uri), timeoutMs: Integration.TimeoutInMillis }
+          ? {
+              function: await functions.ofUri(Integration.Uri, Integration.Credentials),
+              timeoutMs: Integration.TimeoutInMillis,
+            }
           : undefined,
     });
   }

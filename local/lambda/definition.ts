@@ -53,12 +53,27 @@ const properties = z.object({
   Layers: z.array(z.unknown()).optional(),
 });
 
+const permission = z.object({
+  Action: z.string(),
+  FunctionName: z.string(),
+  Qualifier: z.string().optional(),
+  Principal: z.string(),
+});
+const gatewayPrincipal = 'apigateway.amazonaws.com';
+
+function functionArn(nameOrArn: string, qualifier?: string): string {
+  const unqualified = nameOrArn.startsWith('arn:') ? nameOrArn : arn('lambda', `function:${nameOrArn}`);
+  return qualifier === undefined ? unqualified : `${unqualified}:${qualifier}`;
+}
+
 /** The functions of a stack, found by the ARNs that integrations and authorizers name. */
 export class Functions {
   readonly notes: string[] = [];
   readonly #stack: Stack;
   readonly #assets: ReadonlyMap<string, Asset>;
   readonly #directory: string;
+  /** What API Gateway may invoke: ARNs of functions and aliases. To be let at one is not to be let at the other. */
+  readonly #permitted: ReadonlySet<string>;
   readonly #loading = new Map<string, Promise<FunctionDefinition>>();
   readonly #copies = new Map<string, Promise<string>>();
 
@@ -70,20 +85,34 @@ export class Functions {
     this.#stack = stack;
     this.#assets = assets;
     this.#directory = directory;
+    this.#permitted = new Set(
+      stack
+        .resources('AWS::Lambda::Permission')
+        .map((resource) => resource.read(permission))
+        .filter(
+          ({ Action, Principal }) => Action === 'lambda:InvokeFunction' && Principal === gatewayPrincipal,
+        )
+        .map(({ FunctionName, Qualifier }) => functionArn(FunctionName, Qualifier)),
+    );
   }
 
   /**
    * The function that an integration's URI leads to, by way of an alias or version, too.
    *
    * @param uri `arn:aws:apigateway:REGION:lambda:path/2015-03-31/functions/FUNCTION_ARN/invocations`
-   * @throws TemplateError when the URI is of another kind, or the function is not of this stack or cannot be run here
+   * @param credentials the role that API Gateway takes on for it; without one the function itself must permit the call
+   * @throws TemplateError when the URI is of another kind, the function is not of this stack or cannot be run here, or
+   * API Gateway may not invoke it
    */
-  ofUri(uri: string): Promise<FunctionDefinition> {
+  ofUri(uri: string, credentials: string | undefined): Promise<FunctionDefinition> {
     const target = /^arn:[^:]+:apigateway:[^:]+:lambda:path\/[\d-]+\/functions\/(.+)\/invocations$/.exec(
       uri,
     )?.[1];
     if (target === undefined) throw new TemplateError(`${uri} is not the URI of a function`);
     const name = /^arn:[^:]+:lambda:[^:]+:\d+:function:([^:]+)/.exec(target)?.[1];
+    if (credentials === undefined && !this.#permitted.has(functionArn(target))) {
+      throw new TemplateError(`No AWS::Lambda::Permission lets API Gateway invoke ${target}`);
+    }
     const resource = this.#stack
       .resources('AWS::Lambda::Function')
       .find(({ physicalId }) => physicalId === (name ?? target));

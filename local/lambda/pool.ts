@@ -1,8 +1,12 @@
+import { availableParallelism } from 'node:os';
 import type { FunctionDefinition } from './definition.ts';
 import { ExecutionEnvironment, type InvocationResult } from './environment.ts';
 
-/** Execution environments of one function on a laptop: Lambda would start a thousand. */
-const mostEnvironments = 8;
+/**
+ * Execution environments of one function: Lambda would start a thousand. Here they share the processors, and each has
+ * to warm up; two for each processor keep it busy while DynamoDB answers.
+ */
+const mostEnvironments = Math.min(8, 2 * availableParallelism());
 
 interface Waiting {
   readonly event: string;
@@ -11,7 +15,7 @@ interface Waiting {
 
 /**
  * The execution environments of one function. An invocation goes to an idle one; when there is none it waits for the
- * first to become free, while another one is started, up to the function's reserved concurrency and at most eight.
+ * first to become free, while another one is started, up to the function's reserved concurrency and a number that suits this machine.
  * (Lambda would turn invocations away beyond the reserved concurrency; here they wait as long as the caller does.)
  */
 export class FunctionPool {
