@@ -1,4 +1,4 @@
-import { PassThrough, Readable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import { runKeys, type Seams } from '../../../tools/keys/cli.ts';
 
 export interface Run {
@@ -16,9 +16,27 @@ export interface RunOptions extends Seams {
 
 /** Runs the key tool in this process, as `npm run keys -- ...` would. */
 export async function keys(args: readonly string[], options: RunOptions = {}): Promise<Run> {
+  const { stdout, stderr, ended } = startKeys(args, options);
+  const exitCode = await ended;
+  return { exitCode, stdout: stdout(), stderr: stderr() };
+}
+
+/** Starts a run of the key tool. Its output can be looked at before it ends. */
+export function startKeys(args: readonly string[], options: RunOptions = {}) {
   const { input = '', interactive = false, ...seams } = options;
-  const stdout = new PassThrough();
-  const stderr = new PassThrough();
-  const exitCode = await runKeys(args, { stdin: Readable.from([input]), stdout, stderr, interactive }, seams);
-  return { exitCode, stdout: String(stdout.read() ?? ''), stderr: String(stderr.read() ?? '') };
+  const out = collector();
+  const err = collector();
+  const io = { stdin: Readable.from([input]), stdout: out.stream, stderr: err.stream, interactive };
+  return { stdout: out.text, stderr: err.text, ended: runKeys(args, io, seams) };
+}
+
+function collector(): { readonly stream: Writable; readonly text: () => string } {
+  let text = '';
+  const stream = new Writable({
+    write: (chunk, _encoding, done) => {
+      text += String(chunk);
+      done();
+    },
+  });
+  return { stream, text: () => text };
 }

@@ -1,0 +1,344 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { describe, expect, inject, test } from 'vitest';
+import { z } from 'zod';
+import { hashOfKey, stageOfKey } from '../../../functions/access/keys.ts';
+import { isLocal } from '../support.ts';
+import {
+  call,
+  create,
+  expectConsistent,
+  type Issued,
+  keyPattern,
+  keysJson,
+  keysLocal,
+  openLocal,
+} from './support.ts';
+
+const newOwner = () => `owner ${randomUUID()}`;
+
+interface Shown {
+  readonly status: string;
+  readonly plan: string;
+  readonly perMinute: number;
+  readonly usedToday: number;
+  readonly usedThisMinute: number;
+  readonly deprecatedCalls: number;
+  readonly lastUsedAt: string | null;
+  readonly suspendedUntil: string | null;
+  readonly replaces: string | null;
+  readonly replacedBy: string | null;
+  readonly audit: readonly {
+    readonly at: string;
+    readonly by: string;
+    readonly did: string;
+    readonly detail: string | null;
+  }[];
+}
+const show = (keyId: string) => keysJson<Shown>(['show', keyId]);
+
+interface Usage {
+  readonly days: readonly { readonly date: string; readonly requests: number }[];
+  readonly admittedToday: number;
+}
+
+/** Calls until the answer is this one, for as long as a test may take. */
+async function untilAnswered(key: string, status: number): Promise<void> {
+  while ((await call(key)) !== status) await sleep(100);
+}
+
+describe.runIf(isLocal)('the life of a key', () => {
+  test('create, call, see the use, rotate, let the overlap end, revoke', async () => {
+    const owner = newOwner();
+    const first = await create(owner);
+    expect(stageOfKey(first.key)).toBe('local');
+    for (let calls = 0; calls < 3; calls += 1) expect(await call(first.key)).toBe(200);
+
+    const usage = await keysJson<Usage>(['usage', first.keyId, '--days', '2']);
+    expect(usage.admittedToday).toBe(3);
+    expect(usage.days).toHaveLength(2);
+    expect(usage.days.map(({ requests }) => requests)).toContain(3);
+    expect(await show(first.keyId)).toMatchObject({
+      status: 'active',
+      usedToday: 3,
+      lastUsedAt: expect.any(String),
+    });
+
+    const second = await keysJson<Issued>(['rotate', first.keyId, '--overlap', '1h']);
+    expect(second.keyId).not.toBe(first.keyId);
+    expect([await call(first.key), await call(second.key)]).toEqual([200, 200]);
+    expect(await show(first.keyId)).toMatchObject({ status: 'active', replacedBy: second.keyId });
+    expect(await show(second.keyId)).toMatchObject({ replaces: first.keyId, plan: 'free' });
+
+    const third = await keysJson<Issued>(['rotate', second.keyId, '--overlap', '2s']);
+    await untilAnswered(second.key, 401);
+    expect(await call(third.key)).toBe(200);
+    expect((await show(second.keyId)).status).toBe('expired');
+
+    expect(await keysJson(['revoke', third.keyId])).toEqual({ keyId: third.keyId, changed: true });
+    expect(await call(third.key)).toBe(401);
+    const { status, audit } = await show(third.keyId);
+    expect(status).toBe('revoked');
+    expect(audit.map(({ did }) => did)).toEqual(['created', 'revoked']);
+    expect(audit.every(({ at, by }) => at.endsWith('Z') && by !== '')).toBe(true);
+
+    await keysJson(['revoke', second.keyId]);
+    const revealed = [first, second, third].map(({ key }) => key);
+    expect(await expectConsistent(await openLocal(), owner, revealed)).toEqual([first.keyId]);
+  });
+
+  test('a rotation without overlap ends the old key at once', async () => {
+    const owner = newOwner();
+    const old = await create(owner);
+    expect(await call(old.key)).toBe(200);
+    const { key } = await keysJson<Issued>(['rotate', old.keyId, '--overlap', '0s']);
+    expect([await call(old.key), await call(key)]).toEqual([401, 200]);
+    expect(await expectConsistent(await openLocal(), owner, [old.key, key])).toHaveLength(1);
+  });
+
+  test('a suspension bites at once and lasts until it is lifted', async () => {
+    const { key, keyId } = await create(newOwner());
+    expect(await call(key)).toBe(200);
+    await keysJson(['suspend', keyId]);
+    expect(await call(key)).toBe(429);
+    expect(await show(keyId)).toMatchObject({ status: 'suspended', suspendedUntil: '9999-12-31T23:59:59Z' });
+    await keysJson(['resume', keyId]);
+    expect(await call(key)).toBe(200);
+    expect(await show(keyId)).toMatchObject({ status: 'active', suspendedUntil: null });
+    expect((await show(keyId)).audit.map(({ did }) => did)).toEqual(['created', 'suspended', 'resumed']);
+    expect(await keysJson(['resume', keyId])).toMatchObject({ changed: false });
+  });
+
+  test('resuming a key that the service suspended by itself does not have the next rejection suspend it again', async () => {
+    const { key, keyId } = await create(newOwner());
+    const code = async () => {
+      const response = await fetch(`${inject('e2e').url}/pets?limit=1`, {
+        headers: { Authorization: `Bearer ${key}` },
+      });
+      const body: unknown = await response.json();
+      return response.ok ? 'admitted' : z.object({ code: z.string() }).parse(body).code;
+    };
+    // 60 admitted and 100 rejected, in one minute or the next.
+    while ((await code()) !== 'key_suspended');
+    expect(await show(keyId)).toMatchObject({ status: 'suspended' });
+    await keysJson(['resume', keyId]);
+    expect(await code()).not.toBe('key_suspended');
+    expect(await show(keyId)).toMatchObject({ status: 'active' });
+  });
+
+  test('a key that was never used can be suspended, and counts from nothing when it is resumed', async () => {
+    const { key, keyId } = await create(newOwner());
+    await keysJson(['suspend', keyId, '--for', '1h']);
+    expect(await call(key)).toBe(429);
+    await keysJson(['resume', keyId]);
+    expect(await call(key)).toBe(200);
+    expect(await show(keyId)).toMatchObject({ usedToday: 1 });
+  });
+
+  test('another plan holds from the next request on, as does a change of a key’s own limits', async () => {
+    const owner = newOwner();
+    const { key, keyId } = await create(owner);
+    const limit = async () => {
+      const response = await fetch(`${inject('e2e').url}/pets?limit=1`, {
+        headers: { Authorization: `Bearer ${key}` },
+      });
+      return response.headers.get('RateLimit-Policy');
+    };
+    expect(await limit()).toContain('q=60;w=60');
+    await keysJson(['change-plan', keyId, '--plan', 'business']);
+    expect(await limit()).toContain('q=1000;w=60');
+    await keysJson(['change-plan', keyId, '--plan', 'enterprise', '--per-minute', '70', '--per-day', '700']);
+    expect(await limit()).toContain('q=70;w=60');
+    await keysJson(['change-plan', keyId, '--plan', 'enterprise', '--per-minute', '80', '--per-day', '700']);
+    expect(await limit()).toContain('q=80;w=60');
+    expect(
+      await keysJson([
+        'change-plan',
+        keyId,
+        '--plan',
+        'enterprise',
+        '--per-minute',
+        '80',
+        '--per-day',
+        '700',
+      ]),
+    ).toMatchObject({ changed: false });
+    await keysJson(['change-plan', keyId, '--plan', 'free']);
+    expect(await limit()).toContain('q=60;w=60');
+    expect((await show(keyId)).audit.map(({ detail }) => detail)).toEqual([
+      'free',
+      'free → business',
+      'business → enterprise (70 a minute, 700 a day)',
+      'enterprise (70 a minute, 700 a day) → enterprise (80 a minute, 700 a day)',
+      'enterprise (80 a minute, 700 a day) → free',
+    ]);
+    expect(await expectConsistent(await openLocal(), owner, [key])).toEqual([keyId]);
+  });
+
+  test('calls to the deprecated operation are counted', async () => {
+    const { key, keyId } = await create(newOwner());
+    await fetch(`${inject('e2e').url}/pets/1`, { headers: { Authorization: `Bearer ${key}` } });
+    expect(await show(keyId)).toMatchObject({ deprecatedCalls: 1, usedToday: 1 });
+  });
+
+  test('twenty keys made at once for one owner are all valid, and none is taken for half made', async () => {
+    const owner = newOwner();
+    const issued = await Promise.all(Array.from({ length: 20 }, () => create(owner)));
+    const valid = await expectConsistent(
+      await openLocal(),
+      owner,
+      issued.map(({ key }) => key),
+    );
+    expect(valid).toHaveLength(20);
+  });
+});
+
+describe.runIf(isLocal)('what is not possible', () => {
+  test.each([
+    ['show'],
+    ['usage'],
+    ['rotate'],
+    ['revoke'],
+    ['suspend'],
+    ['resume'],
+    ['change-plan', '--plan', 'pro'],
+  ])('%s of a key that does not exist ends with 3', async (command, ...options) => {
+    const run = await keysLocal([command, 'key_06fz1m4tqabcdefg', ...options]);
+    expect(run).toMatchObject({ exitCode: 3, stdout: '' });
+    expect(run.stderr).toMatch(/^There is no key key_06fz1m4tqabcdefg in stage local: .*list.*\n$/);
+  });
+
+  test.each([['rotate'], ['suspend'], ['resume'], ['change-plan', '--plan', 'pro']])(
+    '%s of a revoked key ends with 4',
+    async (command, ...options) => {
+      const { keyId } = await create(newOwner());
+      await keysJson(['revoke', keyId]);
+      const run = await keysLocal([command, keyId, ...options]);
+      expect(run).toMatchObject({ exitCode: 4, stdout: '' });
+      expect(run.stderr).toContain(`${keyId} is revoked, so it cannot be`);
+    },
+  );
+
+  test('a key is rotated once', async () => {
+    const { keyId } = await create(newOwner());
+    const next = await keysJson<Issued>(['rotate', keyId]);
+    const run = await keysLocal(['rotate', keyId]);
+    expect(run).toMatchObject({ exitCode: 4, stdout: '' });
+    expect(run.stderr).toContain(`replaced by ${next.keyId}`);
+  });
+
+  test('revoking twice changes nothing the second time', async () => {
+    const { keyId } = await create(newOwner());
+    await keysJson(['revoke', keyId]);
+    expect(await keysJson(['revoke', keyId])).toEqual({ keyId, changed: false });
+    expect((await show(keyId)).audit).toHaveLength(2);
+  });
+});
+
+describe.runIf(isLocal)('what anyone gets to see', () => {
+  test('no key and no hash in any output but the line that shows a new key', async () => {
+    const owner = newOwner();
+    const secrets: string[] = [];
+    const printed: string[] = [];
+    for (const format of [[], ['--json']]) {
+      const run = async (args: readonly string[], input = '') => {
+        const { stdout, stderr } = await keysLocal([...args, ...format], { input });
+        printed.push(stdout, stderr);
+        return stdout;
+      };
+      const reveal = async (args: readonly string[]): Promise<Issued> => {
+        const output = await run(args);
+        const key = keyPattern.exec(output)?.[0] ?? '';
+        const keyId = /key_[0-9a-z]{16}/.exec(output)?.[0] ?? '';
+        secrets.push(key, hashOfKey(key));
+        // The one line.
+        expect(output.split('\n').filter((line) => line.includes(key))).toHaveLength(1);
+        printed.push(printed.splice(-2, 1).join('').replace(key, ''));
+        return { key, keyId };
+      };
+      const { key, keyId } = await reveal(['create', '--owner', owner, '--plan', 'free', '--note', 'a note']);
+      await call(key);
+      for (const command of ['show', 'usage', 'suspend', 'resume']) await run([command, keyId]);
+      await run(['list', '--owner', owner]);
+      await run(['identify'], `Bearer ${key}\n`);
+      await run(['change-plan', keyId, '--plan', 'pro']);
+      const next = await reveal(['rotate', keyId, '--overlap', '0s']);
+      for (const command of ['rotate', 'suspend', 'revoke']) await run([command, keyId]);
+      await run(['revoke', next.keyId]);
+      await run(['show', next.key]);
+      await run(['list', '--owner', owner]);
+    }
+    const all = printed.join('\n');
+    expect(secrets).toHaveLength(8);
+    for (const secret of secrets) expect(all).not.toContain(secret);
+    // Nothing had to be taken out either.
+    expect(all).not.toContain('[redacted]');
+    expect(all).not.toMatch(keyPattern);
+    expect(all).not.toMatch(/[0-9a-f]{64}/i);
+  });
+
+  test('a key is identified from standard input, and one of another stage or with a typo is told as such', async () => {
+    const owner = newOwner();
+    const { key, keyId } = await create(owner);
+    const identify = (input: string) => keysLocal(['identify', '--json'], { input });
+    expect(JSON.parse((await identify(`  ${key}\n`)).stdout)).toEqual({ keyId, owner, status: 'active' });
+    expect(await identify(`${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`)).toMatchObject({
+      exitCode: 2,
+    });
+    expect(await identify('')).toMatchObject({ exitCode: 2 });
+  });
+
+  test('every change is told on standard error as it is made, with who made it', async () => {
+    const { stderr } = await keysLocal(['create', '--owner', newOwner(), '--plan', 'pro', '--json']);
+    expect(JSON.parse(stderr)).toEqual({
+      audit: {
+        at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+        by: expect.stringContaining('@'),
+        did: 'created',
+        detail: 'pro',
+        keyId: expect.stringMatching(/^key_/),
+        stage: 'local',
+      },
+    });
+  });
+
+  test('an owner’s keys are listed newest first, page by page, and by what they are now', async () => {
+    const owner = newOwner();
+    const made: string[] = [];
+    for (let count = 0; count < 5; count += 1) made.unshift((await create(owner)).keyId);
+    interface Listed {
+      readonly keys: readonly { readonly keyId: string; readonly status: string }[];
+      readonly cursor: string | null;
+    }
+    const list = (...options: string[]) => keysJson<Listed>(['list', '--owner', owner, ...options]);
+    const first = await list('--limit', '3');
+    expect(first.keys.map(({ keyId }) => keyId)).toEqual(made.slice(0, 3));
+    const rest = await list('--limit', '3', '--cursor', first.cursor ?? '');
+    expect(rest).toMatchObject({ keys: [{ keyId: made[3] }, { keyId: made[4] }], cursor: null });
+
+    await keysJson(['revoke', made[1] ?? '']);
+    await keysJson(['suspend', made[2] ?? '']);
+    expect((await list()).keys.map(({ status }) => status)).toEqual([
+      'active',
+      'revoked',
+      'suspended',
+      'active',
+      'active',
+    ]);
+    expect((await list('--status', 'suspended')).keys.map(({ keyId }) => keyId)).toEqual([made[2]]);
+    expect((await list('--plan', 'pro')).keys).toEqual([]);
+  });
+});
+
+test.runIf(isLocal)('the program itself creates a key, and says by its exit code how it went', async () => {
+  const program = join(import.meta.dirname, '..', '..', '..', 'tools', 'keys.ts');
+  const port = new URL(inject('local')?.endpoint ?? '').port;
+  const run = (...args: string[]) =>
+    promisify(execFile)(process.execPath, [program, ...args, '--stage', 'local', '--port', port]);
+  const { stdout } = await run('create', '--owner', newOwner(), '--plan', 'free');
+  expect(await call(keyPattern.exec(stdout)?.[0] ?? '')).toBe(200);
+  await expect(run('show', 'key_06fz1m4tqabcdefg')).rejects.toMatchObject({ code: 3 });
+});

@@ -1,0 +1,119 @@
+import { execFileSync } from 'node:child_process';
+import { APIGatewayClient, GetUsagePlansCommand, paginateGetApiKeys } from '@aws-sdk/client-api-gateway';
+import { expect, inject } from 'vitest';
+import { type AdministeredKey, queryKeys } from '../../../functions/access/key-administration.ts';
+import { hashOfKey } from '../../../functions/access/keys.ts';
+import { thisRunner } from '../../../tools/keys/attempts.ts';
+import { type KeyService, openKeyService } from '../../../tools/keys/operations.ts';
+import { localStage } from '../../../tools/local-stack.ts';
+import { keys, type Run, type RunOptions, startKeys } from '../../unit/keys/support.ts';
+
+/** A key, and nothing else that looks like one. */
+export const keyPattern = /as_local_[0-9A-Za-z]{36}/;
+
+function localEndpoint(): string {
+  const local = inject('local');
+  if (local === undefined) throw new Error('Only the service on this machine has keys to play with');
+  return local.endpoint;
+}
+
+/** Runs the key tool against the service under test. */
+export function keysLocal(args: readonly string[], options: RunOptions = {}): Promise<Run> {
+  return keys([...args, '--stage', localStage], { localEndpoint: localEndpoint(), ...options });
+}
+
+/** Runs the key tool for its JSON result. */
+export async function keysJson<T>(args: readonly string[]): Promise<T> {
+  const run = await keysLocal([...args, '--json']);
+  expect(run).toMatchObject({ exitCode: 0 });
+  return JSON.parse(run.stdout) as T;
+}
+
+export interface Issued {
+  readonly keyId: string;
+  readonly key: string;
+}
+
+export function create(owner: string, plan = 'free'): Promise<Issued> {
+  return keysJson<Issued>(['create', '--owner', owner, '--plan', plan]);
+}
+
+/** The status that the service answers a request with this key with. */
+export async function call(key: string): Promise<number> {
+  const response = await fetch(`${inject('e2e').url}/pets?limit=1`, {
+    headers: { Authorization: `Bearer ${key}` },
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** A process of this machine that has ended. */
+const deadRunner = {
+  ...thisRunner,
+  pid: Number(execFileSync(process.execPath, ['-p', 'process.pid']).toString()),
+};
+
+/** Starts a run of the key tool, seemingly in a process that has ended by the time anyone looks. */
+export function startDeadKeys(args: readonly string[], afterStep: NonNullable<RunOptions['afterStep']>) {
+  const options = { localEndpoint: localEndpoint(), runner: deadRunner, afterStep };
+  return startKeys([...args, '--stage', localStage], options);
+}
+
+export function openLocal(): Promise<KeyService> {
+  return openKeyService({ stage: localStage, endpoint: localEndpoint() });
+}
+
+export async function recordsOf(service: KeyService, owner: string): Promise<readonly AdministeredKey[]> {
+  return (await queryKeys(service.keyTable, { owner }, { limit: 100 })).keys;
+}
+
+/**
+ * Holds the three places of an owner's keys against each other: every valid record has its key in API Gateway,
+ * with its hash as the value, in its plan's usage plan and no other; and nothing else is left anywhere.
+ *
+ * @param revealed every key that was shown to anyone
+ * @returns the ids of the valid keys, newest first
+ */
+export async function expectConsistent(
+  service: KeyService,
+  owner: string,
+  revealed: readonly string[],
+): Promise<string[]> {
+  const now = Date.now() / 1000;
+  const records = await recordsOf(service, owner);
+  const valid = records.filter(({ status, expiresAt = Infinity }) => status === 'active' && expiresAt > now);
+  expect(records.filter(({ status, unsettled }) => status === 'pending' || unsettled !== undefined)).toEqual(
+    [],
+  );
+
+  const client = service.apiGateway;
+  const gatewayKeys = [];
+  for await (const { items = [] } of paginateGetApiKeys({ client, pageSize: 500 }, { includeValues: true }))
+    gatewayKeys.push(...items.filter(({ description }) => description?.endsWith(`owner ${owner}`)));
+  expect(gatewayKeys.map(({ id, name, value }) => ({ id, name, value })).toSorted(byName)).toEqual(
+    valid
+      .map(({ gatewayKeyId, keyId, keyHash }) => ({ id: gatewayKeyId, name: keyId, value: keyHash }))
+      .toSorted(byName),
+  );
+  for (const { plan, gatewayKeyId } of valid) {
+    expect(await plansOf(client, gatewayKeyId)).toEqual([service.usagePlanIds[plan]]);
+  }
+
+  const validHashes = new Set(valid.map(({ keyHash }) => keyHash));
+  const answers = await Promise.all(
+    revealed.map(async (key) => [validHashes.has(hashOfKey(key)), await call(key)]),
+  );
+  expect(answers).toEqual(answers.map(([isValid]) => [isValid, isValid ? 200 : 401]));
+  // No valid key that nobody was shown.
+  expect(validHashes.difference(new Set(revealed.map(hashOfKey)))).toEqual(new Set());
+  return valid.map(({ keyId }) => keyId);
+}
+
+async function plansOf(client: APIGatewayClient, gatewayKeyId = ''): Promise<(string | undefined)[]> {
+  const { items = [] } = await client.send(new GetUsagePlansCommand({ keyId: gatewayKeyId }));
+  return items.map(({ id }) => id);
+}
+
+function byName(a: { name?: string | undefined }, b: { name?: string | undefined }): number {
+  return (a.name ?? '') < (b.name ?? '') ? -1 : 1;
+}
