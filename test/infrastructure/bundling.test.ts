@@ -1,0 +1,78 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, describe, expect, it } from 'vitest';
+import { bundle } from '../../lib/bundle.ts';
+import { functionEntries } from '../../lib/stages.ts';
+import { synthesize, theResource } from './synthesis.ts';
+
+const root = await mkdtemp(join(tmpdir(), 'bundles-'));
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+const bundles = await Promise.all(
+  functionEntries.map(async (entry) => {
+    const directory = join(root, entry);
+    const { inputs } = await bundle(entry, directory);
+    return [entry, { directory, inputs: Object.keys(inputs) }] as const;
+  }),
+);
+
+/** Enough for a function to load. */
+const environment = {
+  PATH: process.env['PATH'],
+  AWS_REGION: 'eu-west-1',
+  AWS_ACCESS_KEY_ID: 'id',
+  AWS_SECRET_ACCESS_KEY: 'secret',
+  STAGE: 'prod',
+  PETS_TABLE: 'pets',
+  API_KEYS_TABLE: 'keys',
+  RATE_LIMITS_TABLE: 'limits',
+  LIMITER_TIMEOUT_MS: '200',
+  METRICS_NAMESPACE: 'namespace',
+  ALLOWED_METHODS: '{}',
+  AUTHORIZER_CACHE_SECONDS: '60',
+};
+
+describe.each(bundles)('the bundle of %s', (entry, { directory, inputs }) => {
+  it('loads by itself, outside the project, and has the handler that the template names', async () => {
+    const [, { Properties }] = theResource(synthesize().stack('AnimalStore-prod'), 'AWS::Lambda::Function', {
+      Handler: `${entry}.handler`,
+    });
+    const [file, handler] = String(Properties['Handler']).split('.');
+    const script = `console.log(typeof (await import('./${file}.mjs')).${handler})`;
+    const { stdout, stderr } = await promisify(execFile)(
+      process.execPath,
+      ['--input-type=module', '--eval', script],
+      { cwd: directory, env: environment },
+    );
+    expect({ stdout, stderr }).toEqual({ stdout: 'function\n', stderr: '' });
+  });
+
+  it('consists of ES modules alone', async () => {
+    const files = await readdir(directory);
+    expect(files.length).toBeGreaterThan(0);
+    expect(files.filter((file) => !file.endsWith('.mjs'))).toEqual([]);
+  });
+
+  it('holds nothing of the project but functions/', () => {
+    // What a plugin puts in has a name like `plugin:module`.
+    const own = inputs.filter((path) => !path.startsWith('node_modules/') && !path.includes(':'));
+    expect(own.length).toBeGreaterThan(0);
+    expect(own.filter((path) => !path.startsWith('functions/'))).toEqual([]);
+  });
+});
+
+describe('bundling', () => {
+  it('makes the same of the same sources, wherever it is put', async () => {
+    const [[entry, { directory }]] = bundles as [(typeof bundles)[number]];
+    const again = join(root, 'elsewhere', 'again');
+    await bundle(entry, again);
+    const files = await readdir(directory);
+    expect(await readdir(again)).toEqual(files);
+    for (const file of files) {
+      expect(await readFile(join(again, file), 'utf8')).toBe(await readFile(join(directory, file), 'utf8'));
+    }
+  });
+});

@@ -1,0 +1,151 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { ConfigurationError, readConfiguration, type StageSettings } from '../../lib/stages.ts';
+
+const read = (context: Readonly<Record<string, unknown>>) => readConfiguration((key) => context[key]);
+const prodWith = (settings: unknown): StageSettings | undefined =>
+  read({ stage: 'prod', stages: { prod: settings } }).stages.get('prod');
+
+describe('the configuration', () => {
+  it('is staging and prod of AnimalStore, unless the context says otherwise', () => {
+    const { name, stages, accountSettings, github } = read({});
+    expect({ name, stages: [...stages.keys()], accountSettings, github }).toEqual({
+      name: 'AnimalStore',
+      stages: ['staging', 'prod'],
+      accountSettings: 'managed',
+      github: undefined,
+    });
+  });
+
+  it('can be one stage alone', () => {
+    expect([...read({ stage: 'staging' }).stages.keys()]).toEqual(['staging']);
+  });
+
+  it('touches no account for a laptop', () => {
+    expect(read({ stage: 'local' }).accountSettings).toBe('existing');
+  });
+
+  it('takes the settings of a stage as an object or as text, and leaves what they do not name', () => {
+    const changes = { throttle: { burst: 7 }, logRetentionDays: 30 };
+    for (const stages of [{ prod: changes }, JSON.stringify({ prod: changes })]) {
+      const changed = read({ stages }).stages;
+      const { stages: unchanged } = read({});
+      expect(changed.get('prod')).toEqual({
+        ...unchanged.get('prod'),
+        logRetentionDays: 30,
+        throttle: { ...unchanged.get('prod')?.throttle, burst: 7 },
+      });
+      expect(changed.get('staging')).toEqual(unchanged.get('staging'));
+    }
+  });
+
+  it('takes a setting away with null', () => {
+    expect(prodWith({ throttle: null })?.throttle).toBeUndefined();
+  });
+
+  it.each([
+    ['an unknown stage', { stage: 'qa' }, 'context.stage: must be one of local, staging, prod'],
+    [
+      'a name that no stack can have',
+      { name: '9 lives' },
+      'context.name: must be 1 to 64 letters, digits and hyphens, with a letter first',
+    ],
+    ['a repository without owner', { github: 'animal-store' }, 'context.github: must be owner/repository'],
+    ['settings of an unknown stage', { stages: { qa: {} } }, 'context.stages: Unrecognized key: "qa"'],
+    ['settings that are no JSON', { stages: '{' }, 'context.stages: Invalid input'],
+  ])('refuses %s', (_, context, message) => {
+    expect(() => read(context)).toThrow(ConfigurationError);
+    expect(() => read(context)).toThrow(message);
+  });
+
+  const certificateArn = 'arn:aws:acm:eu-west-1:123456789012:certificate/1';
+
+  it.each([
+    ['an unknown key', { alarm: true }, 'stages.prod: Unrecognized key: "alarm"'],
+    [
+      'a key of the wrong type',
+      { alarms: 'yes' },
+      'stages.prod.alarms: Invalid input: expected boolean, received string',
+    ],
+    [
+      'a web ACL without a regional API',
+      { endpoint: 'edge', waf: { requestsPerAddress: 100 } },
+      'stages.prod.waf: needs endpoint "regional"',
+    ],
+    [
+      'a domain without a certificate',
+      { domain: { name: 'api.example.com' } },
+      'stages.prod.domain.certificateArn: is missing: a domain needs a certificate',
+    ],
+    [
+      'a certificate of something else',
+      {
+        domain: { name: 'api.example.com', certificateArn: 'arn:aws:iam::123456789012:server-certificate/1' },
+      },
+      'stages.prod.domain.certificateArn: is no ARN of a certificate in ACM',
+    ],
+    [
+      'an edge endpoint with a certificate elsewhere than in us-east-1',
+      { endpoint: 'edge', domain: { name: 'api.example.com', certificateArn } },
+      'stages.prod.domain.certificateArn: must be in us-east-1',
+    ],
+    [
+      'a domain that is an address',
+      { domain: { name: 'https://api.example.com/', certificateArn } },
+      'stages.prod.domain.name: is no host name',
+    ],
+    [
+      'a canary that nothing would roll back',
+      { alarms: false },
+      'stages.prod.alarms: must be on for a canary',
+    ],
+    [
+      'somebody to tell, and nothing to tell',
+      { deployment: 'all-at-once', alarms: false, notificationAddress: 'a@example.com' },
+      'stages.prod.notificationAddress: needs alarms',
+    ],
+    [
+      'a notification address that is none',
+      { notificationAddress: 'on-call' },
+      'stages.prod.notificationAddress: is no e-mail address',
+    ],
+    [
+      'a retention that CloudWatch does not offer',
+      { logRetentionDays: 2 },
+      'stages.prod.logRetentionDays: Invalid option',
+    ],
+    [
+      'more provisioned than reserved concurrency',
+      { functions: { authorizer: { reservedConcurrency: 1, provisionedConcurrency: 2 } } },
+      'stages.prod.functions.authorizer.provisionedConcurrency: cannot exceed reservedConcurrency',
+    ],
+    [
+      'a function that does not exist',
+      { functions: { 'update-pet': { memory: 128 } } },
+      'stages.prod.functions: Unrecognized key: "update-pet"',
+    ],
+  ])('refuses %s', (_, settings, message) => {
+    expect(() => prodWith(settings)).toThrow(ConfigurationError);
+    expect(() => prodWith(settings)).toThrow(message);
+  });
+
+  it('names every mistake, in one line', () => {
+    const mistakes = { alarm: true, endpoint: 'global', logLevel: 'LOUD' };
+    expect(() => prodWith(mistakes)).toThrow(
+      /^stages\.prod\.endpoint: [^\n;]+; stages\.prod\.logLevel: [^\n;]+; stages\.prod: [^\n;]+$/,
+    );
+  });
+
+  it('stops the app with that one line and no stack trace', async () => {
+    const context = JSON.stringify({ stage: 'prod', stages: { prod: { waff: {} } } });
+    const app = promisify(execFile)(process.execPath, ['bin/animal-store.ts'], {
+      env: { ...process.env, CDK_CONTEXT_JSON: context },
+    });
+    await expect(app).rejects.toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: 'stages.prod: Unrecognized key: "waff"\n',
+    });
+  });
+});

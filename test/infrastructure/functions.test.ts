@@ -1,0 +1,175 @@
+import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { idOf, ref, resourcesOf, synthesize, type Template, theResource } from './synthesis.ts';
+
+const prod = synthesize().stack('AnimalStore-prod');
+const staging = synthesize().stack('AnimalStore-staging');
+const local = synthesize({ stage: 'local' }).stack('AnimalStore-local');
+const stages = [
+  ['prod', prod],
+  ['staging', staging],
+  ['local', local],
+] as const;
+
+const entries = ['authorizer', 'create-pet', 'get-pet', 'list-pets', 'unmatched-route'];
+
+const lambdaSchema = z.object({
+  Handler: z.string(),
+  Runtime: z.string(),
+  Architectures: z.array(z.string()),
+  Timeout: z.int(),
+  MemorySize: z.int(),
+  ReservedConcurrentExecutions: z.int().optional(),
+  TracingConfig: z.object({ Mode: z.string() }),
+  LoggingConfig: z.object({ LogFormat: z.string(), ApplicationLogLevel: z.string(), LogGroup: z.unknown() }),
+  Environment: z.object({ Variables: z.record(z.string(), z.unknown()) }),
+});
+
+const deploymentGroup = z.object({
+  DeploymentConfigName: z.string(),
+  AlarmConfiguration: z.object({
+    Enabled: z.literal(true),
+    Alarms: z.array(z.object({ Name: z.object({ Ref: z.string() }) })),
+  }),
+  AutoRollbackConfiguration: z.object({ Enabled: z.literal(true), Events: z.array(z.string()) }),
+});
+const aliasUpdate = z.object({
+  CodeDeployLambdaAliasUpdate: z.object({ DeploymentGroupName: z.object({ Ref: z.string() }) }),
+});
+
+describe.each(stages)('the functions of %s', (stage, stack) => {
+  const common = {
+    STAGE: stage,
+    RATE_LIMITS_TABLE: stack.Outputs['RateLimitsTableName']?.Value,
+    LIMITER_TIMEOUT_MS: stage === 'local' ? '5000' : '200',
+    METRICS_NAMESPACE: `AnimalStore-${stage}`,
+  };
+  const pets = { PETS_TABLE: stack.Outputs['PetsTableName']?.Value };
+
+  it.each([
+    ['list-pets', { ...common, ...pets }],
+    ['create-pet', { ...common, ...pets }],
+    ['get-pet', { ...common, ...pets }],
+    ['unmatched-route', { ...common, ALLOWED_METHODS: expect.any(String) as unknown }],
+    [
+      'authorizer',
+      {
+        STAGE: stage,
+        API_KEYS_TABLE: stack.Outputs['ApiKeysTableName']?.Value,
+        AUTHORIZER_CACHE_SECONDS: '60',
+      },
+    ],
+  ])('are told what they need and no more: %s', (entry, variables) => {
+    expect(functionOf(stack, entry).Environment.Variables).toEqual(variables);
+  });
+
+  it.each(entries)('run on Node.js 24 and arm64, traced, with JSON logs of their own: %s', (entry) => {
+    const { LoggingConfig, ...properties } = functionOf(stack, entry);
+    expect(properties).toMatchObject({
+      Runtime: 'nodejs24.x',
+      Architectures: ['arm64'],
+      TracingConfig: { Mode: 'Active' },
+    });
+    expect(LoggingConfig).toMatchObject({ LogFormat: 'JSON', ApplicationLogLevel: 'INFO' });
+    expect(stack.Resources[idOf(LoggingConfig.LogGroup)]?.Type).toBe('AWS::Logs::LogGroup');
+  });
+
+  it.each(entries)('give up long before API Gateway does, which waits 29 s: %s', (entry) => {
+    expect(functionOf(stack, entry).Timeout).toBeLessThanOrEqual(10);
+  });
+});
+
+describe('the logs', () => {
+  it.each([
+    ['prod', prod, 'Retain'],
+    ['staging', staging, 'Delete'],
+  ])('of %s go with the stack only in staging', (_, stack, policy) => {
+    for (const [, group] of resourcesOf(stack, 'AWS::Logs::LogGroup')) {
+      expect(group.DeletionPolicy).toBe(policy);
+    }
+  });
+});
+
+describe('a new version', () => {
+  it.each(entries)(
+    'takes over a tenth of the requests first in prod, and goes back on an alarm: %s',
+    (entry) => {
+      const group = deploymentGroupOf(prod, entry);
+      expect(group.DeploymentConfigName).toBe('CodeDeployDefault.LambdaCanary10Percent5Minutes');
+      expect(group.AutoRollbackConfiguration.Events.toSorted()).toEqual([
+        'DEPLOYMENT_FAILURE',
+        'DEPLOYMENT_STOP_ON_ALARM',
+        'DEPLOYMENT_STOP_ON_REQUEST',
+      ]);
+      const alarms = group.AlarmConfiguration.Alarms.map(
+        ({ Name }) => prod.Resources[Name.Ref]?.Properties['AlarmName'],
+      );
+      // More than ten CodeDeploy does not take.
+      expect(alarms).toEqual([
+        'AnimalStore-prod-api-5xx',
+        `AnimalStore-prod-${entry}-errors`,
+        'AnimalStore-prod-limiter-fail-open',
+        'AnimalStore-prod-damaged-items',
+      ]);
+    },
+  );
+
+  it.each([
+    ['staging', staging],
+    ['local', local],
+  ])('takes over at once in %s', (_, stack) => {
+    expect(resourcesOf(stack, 'AWS::CodeDeploy::DeploymentGroup')).toEqual([]);
+    for (const [, { UpdatePolicy }] of resourcesOf(stack, 'AWS::Lambda::Alias')) {
+      expect(UpdatePolicy).toBeUndefined();
+    }
+  });
+
+  it('waits until CodeDeploy may move the alias', () => {
+    const policies = new Set(resourcesOf(prod, 'AWS::IAM::Policy').map(([id]) => id));
+    for (const [, { DependsOn }] of resourcesOf(prod, 'AWS::CodeDeploy::DeploymentGroup')) {
+      expect(DependsOn.filter((id) => policies.has(id)).length).toBe(1);
+    }
+  });
+});
+
+describe('a stage', () => {
+  const authorizer = { memory: 512, reservedConcurrency: 20, provisionedConcurrency: 3 };
+  const stack = synthesize({ stage: 'prod', stages: { prod: { functions: { authorizer } } } }).stack(
+    'AnimalStore-prod',
+  );
+
+  it('can give each function its own memory and concurrency', () => {
+    expect(functionOf(stack, 'authorizer')).toMatchObject({
+      MemorySize: 512,
+      ReservedConcurrentExecutions: 20,
+    });
+    expect(aliasOf(stack, 'authorizer').Properties['ProvisionedConcurrencyConfig']).toEqual({
+      ProvisionedConcurrentExecutions: 3,
+    });
+  });
+
+  it('leaves the others what they have', () => {
+    const { MemorySize, ReservedConcurrentExecutions } = functionOf(stack, 'list-pets');
+    expect(MemorySize).toBe(functionOf(prod, 'list-pets').MemorySize);
+    expect(ReservedConcurrentExecutions).toBeUndefined();
+    expect(aliasOf(stack, 'list-pets').Properties['ProvisionedConcurrencyConfig']).toBeUndefined();
+  });
+});
+
+function functionOf(stack: Template, entry: string) {
+  const [, { Properties }] = theResource(stack, 'AWS::Lambda::Function', { Handler: `${entry}.handler` });
+  return lambdaSchema.parse(Properties);
+}
+
+function aliasOf(stack: Template, entry: string) {
+  const [functionId] = theResource(stack, 'AWS::Lambda::Function', { Handler: `${entry}.handler` });
+  return theResource(stack, 'AWS::Lambda::Alias', { FunctionName: ref(functionId) })[1];
+}
+
+function deploymentGroupOf(stack: Template, entry: string) {
+  const { DeploymentGroupName } = aliasUpdate.parse(
+    aliasOf(stack, entry).UpdatePolicy,
+  ).CodeDeployLambdaAliasUpdate;
+  const group = stack.Resources[DeploymentGroupName.Ref];
+  return deploymentGroup.parse(group?.Properties);
+}

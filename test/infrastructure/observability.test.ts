@@ -1,0 +1,333 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { planNames } from '../../functions/access/plans.ts';
+import { metrics } from '../../functions/http/metrics.ts';
+import { toLogLine } from '../../functions/http/telemetry.ts';
+import { idOf, ref, resourcesOf, synthesize, theResource } from './synthesis.ts';
+
+const prod = synthesize().stack('AnimalStore-prod');
+const staging = synthesize().stack('AnimalStore-staging');
+const local = synthesize({ stage: 'local' }).stack('AnimalStore-local');
+
+const dimensions = z.array(z.object({ Name: z.string(), Value: z.unknown() })).default([]);
+const alarmSchema = z.object({
+  AlarmName: z.string(),
+  AlarmDescription: z.string(),
+  AlarmActions: z.array(z.unknown()),
+  OKActions: z.array(z.unknown()),
+  ComparisonOperator: z.string(),
+  Threshold: z.number(),
+  EvaluationPeriods: z.int(),
+  DatapointsToAlarm: z.int(),
+  TreatMissingData: z.string(),
+  Period: z.int().optional(),
+  Namespace: z.string().optional(),
+  MetricName: z.string().optional(),
+  Dimensions: dimensions,
+  Metrics: z
+    .array(
+      z.object({
+        Expression: z.string().optional(),
+        MetricStat: z
+          .object({
+            Metric: z.object({ Namespace: z.string(), MetricName: z.string(), Dimensions: dimensions }),
+            Period: z.int(),
+            Stat: z.string(),
+          })
+          .optional(),
+      }),
+    )
+    .default([]),
+});
+
+const alarms = new Map(
+  resourcesOf(prod, 'AWS::CloudWatch::Alarm').map(([, { Properties }]) => {
+    const alarm = alarmSchema.parse(Properties);
+    return [alarm.AlarmName.replace('AnimalStore-prod-', ''), alarm] as const;
+  }),
+);
+
+const entries = ['authorizer', 'create-pet', 'get-pet', 'list-pets', 'unmatched-route'];
+const functionId = (entry: string): string =>
+  theResource(prod, 'AWS::Lambda::Function', { Handler: `${entry}.handler` })[0];
+const tableId = (output: string): string => idOf(prod.Outputs[output]?.Value);
+const api = [
+  { Name: 'ApiName', Value: 'AnimalStore-prod' },
+  { Name: 'Stage', Value: 'v1' },
+];
+const throttled = (output: string, ...operations: string[]): string[] =>
+  operations.map((operation) =>
+    metricKey('AWS/DynamoDB', 'ThrottledRequests', [
+      { Name: 'Operation', Value: operation },
+      { Name: 'TableName', Value: ref(tableId(output)) },
+    ]),
+  );
+const failed = (...args: Parameters<typeof throttled>): string[] =>
+  throttled(...args).map((key) => key.replace('ThrottledRequests', 'SystemErrors'));
+
+/** What each alarm looks at. */
+const watched: Readonly<Record<string, readonly string[]>> = {
+  'api-5xx': [metricKey('AWS/ApiGateway', '5XXError', api), metricKey('AWS/ApiGateway', 'Count', api)],
+  'api-latency': [metricKey('AWS/ApiGateway', 'Latency', api)],
+  ...Object.fromEntries(
+    entries.flatMap((entry) => {
+      const lambda = [{ Name: 'FunctionName', Value: ref(functionId(entry)) }];
+      return [
+        [`${entry}-errors`, [metricKey('AWS/Lambda', 'Errors', lambda)]],
+        [`${entry}-throttles`, [metricKey('AWS/Lambda', 'Throttles', lambda)]],
+      ];
+    }),
+  ),
+  'pets-throttles': throttled('PetsTableName', 'GetItem', 'PutItem', 'Query'),
+  'pets-system-errors': failed('PetsTableName', 'GetItem', 'PutItem', 'Query'),
+  'api-keys-throttles': throttled('ApiKeysTableName', 'GetItem'),
+  'api-keys-system-errors': failed('ApiKeysTableName', 'GetItem'),
+  'rate-limits-throttles': throttled('RateLimitsTableName', 'UpdateItem'),
+  'rate-limits-system-errors': failed('RateLimitsTableName', 'UpdateItem'),
+  'limiter-fail-open': [metricKey('AnimalStore-prod', metrics.failOpen, [])],
+  'damaged-items': [metricKey('AnimalStore-prod', metrics.damaged, [])],
+};
+
+describe('an alarm', () => {
+  it.each(Object.entries(watched))('watches: %s', (name, expected) => {
+    const alarm = alarms.get(name);
+    expect(alarm && metricsOf(alarm).toSorted(byText)).toEqual(expected.toSorted(byText));
+  });
+
+  it('is one of those listed here', () => {
+    expect([...alarms.keys()].toSorted(byText)).toEqual(Object.keys(watched).toSorted(byText));
+  });
+
+  it.each([...alarms.keys()])('goes off above its threshold and not for want of data: %s', (name) => {
+    expect(alarms.get(name)).toMatchObject({
+      ComparisonOperator: 'GreaterThanThreshold',
+      TreatMissingData: 'notBreaching',
+    });
+  });
+
+  it.each([...alarms.keys()])('tells when it goes off and when it is over: %s', (name) => {
+    const [topicId] = theResource(prod, 'AWS::SNS::Topic');
+    expect(alarms.get(name)).toMatchObject({ AlarmActions: [ref(topicId)], OKActions: [ref(topicId)] });
+  });
+
+  it.each([...alarms.keys()])('leads to a section of the runbook: %s', (name) => {
+    const anchor = /docs\/runbook\.md#([\w-]+)$/.exec(alarms.get(name)?.AlarmDescription ?? '')?.[1];
+    expect(anchor).toBeDefined();
+    expect(runbookAnchors()).toContain(anchor);
+  });
+
+  it('is mentioned by name in the section it leads to', () => {
+    const runbook = readFileSync('docs/runbook.md', 'utf8');
+    expect([...alarms.keys()].filter((name) => !runbook.includes(`\`${name}\``))).toEqual([]);
+  });
+});
+
+describe('the alarms', () => {
+  it('go off when one answer in a hundred is a 5xx, unless that is one answer in all', () => {
+    const { Metrics, Threshold, DatapointsToAlarm, EvaluationPeriods } = alarms.get('api-5xx')!;
+    expect(Metrics[0]?.Expression).toBe('IF(faults >= 3, 100 * faults / requests, 0)');
+    expect(Threshold).toBe(1);
+    // Within the five minutes of a canary.
+    expect(DatapointsToAlarm).toBeLessThanOrEqual(EvaluationPeriods);
+    expect(EvaluationPeriods).toBeLessThanOrEqual(5);
+  });
+
+  it.each(['authorizer-errors', 'list-pets-errors', 'limiter-fail-open', 'damaged-items', 'api-5xx'])(
+    'that roll a canary back can go off within its five minutes: %s',
+    (name) => {
+      const { DatapointsToAlarm, Metrics, Period } = alarms.get(name)!;
+      const period = Math.max(Period ?? 0, ...Metrics.map(({ MetricStat }) => MetricStat?.Period ?? 0));
+      expect(DatapointsToAlarm * period).toBeLessThanOrEqual(5 * 60);
+    },
+  );
+
+  it('are there in staging as well, under names of its own', () => {
+    const names = resourcesOf(staging, 'AWS::CloudWatch::Alarm').map(
+      ([, { Properties }]) => alarmSchema.parse(Properties).AlarmName,
+    );
+    expect(names).toEqual([...alarms.keys()].map((name) => `AnimalStore-staging-${name}`));
+  });
+
+  it('wake nobody for a laptop', () => {
+    expect(resourcesOf(local, 'AWS::CloudWatch::Alarm')).toEqual([]);
+  });
+
+  it('are mailed to an address, where there is one', () => {
+    const notificationAddress = 'on-call@example.com';
+    const stack = synthesize({ stage: 'prod', stages: { prod: { notificationAddress } } }).stack(
+      'AnimalStore-prod',
+    );
+    const [topicId] = theResource(stack, 'AWS::SNS::Topic');
+    expect(theResource(stack, 'AWS::SNS::Subscription')[1].Properties).toMatchObject({
+      Protocol: 'email',
+      Endpoint: notificationAddress,
+      TopicArn: ref(topicId),
+    });
+    expect(resourcesOf(prod, 'AWS::SNS::Subscription')).toEqual([]);
+  });
+});
+
+describe('the dashboards', () => {
+  const dashboards = new Map(
+    resourcesOf(prod, 'AWS::CloudWatch::Dashboard').map(([, { Properties }]) => {
+      const name = JSON.stringify(Properties['DashboardName']);
+      return [
+        /Business|Engineering/.exec(name)?.[0],
+        { name, body: JSON.stringify(Properties['DashboardBody']) },
+      ];
+    }),
+  );
+  const business = dashboards.get('Business')!.body;
+  const engineering = dashboards.get('Engineering')!.body;
+
+  it('are two, named after the stack and its Region, since all Regions show all dashboards', () => {
+    expect(dashboards.size).toBe(2);
+    for (const { name } of dashboards.values()) {
+      expect(name).toContain('AnimalStore-prod-');
+      expect(name).toContain(JSON.stringify(ref('AWS::Region')));
+    }
+  });
+
+  it.each([metrics.admitted, metrics.created, metrics.rejected, metrics.suspended, metrics.deprecated])(
+    'show the business each plan of %s',
+    (metric) => {
+      for (const plan of planNames) {
+        expect(business).toContain(quoted(`"AnimalStore-prod","${metric}","Plan","${plan}"`));
+      }
+    },
+  );
+
+  it.each([metrics.failOpen, metrics.collision, metrics.damaged])('show the engineer %s', (metric) => {
+    expect(engineering).toContain(quoted(`"AnimalStore-prod","${metric}"`));
+  });
+
+  it.each(entries)('show the engineer latency, errors and throttles of %s', (entry) => {
+    for (const metric of ['Duration', 'Errors', 'Throttles']) {
+      expect(engineering).toContain(
+        `${quoted(`"AWS/Lambda","${metric}","FunctionName","`)}",${JSON.stringify(ref(functionId(entry)))}`,
+      );
+    }
+  });
+
+  it('show the engineer p50 and p99 of the API, cold starts, the tables, and the state of every alarm', () => {
+    expect(engineering).toMatch(/"Latency\\",\\"ApiName[^\]]*\\"stat\\":\\"p50\\"/);
+    expect(engineering).toMatch(/"Latency\\",\\"ApiName[^\]]*\\"stat\\":\\"p99\\"/);
+    expect(engineering).toContain('sum(coldStart)');
+    for (const output of ['PetsTableName', 'ApiKeysTableName', 'RateLimitsTableName']) {
+      expect(engineering).toContain(JSON.stringify(ref(tableId(output))));
+    }
+    for (const [id] of resourcesOf(prod, 'AWS::CloudWatch::Alarm')) {
+      expect(engineering).toContain(JSON.stringify({ 'Fn::GetAtt': [id, 'Arn'] }));
+    }
+  });
+});
+
+describe('a saved query', () => {
+  const querySchema = z.object({
+    Name: z.string(),
+    QueryString: z.string(),
+    LogGroupNames: z.array(z.unknown()).min(1),
+  });
+  const queries = resourcesOf(prod, 'AWS::Logs::QueryDefinition').map(([, { Properties }]) =>
+    querySchema.parse(Properties),
+  );
+  const accessLog = z
+    .object({ Format: z.string() })
+    .parse(theResource(prod, 'AWS::ApiGateway::Stage')[1].Properties['AccessLogSetting']);
+
+  /** As Logs Insights sees the lines: https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/CWL_AnalyzeLogData-discoverable-fields.html */
+  const known = new Set([
+    '@timestamp',
+    '@message',
+    ...fieldsOf(JSON.parse(functionLogLine())),
+    ...fieldsOf(JSON.parse(accessLog.Format)),
+    ...fieldsOf({ message: { operation: '', outcome: '', reason: '', keyId: '', plan: '' } }),
+  ]);
+
+  it('is in the folder of the stack', () => {
+    expect(queries.length).toBeGreaterThan(8);
+    for (const { Name } of queries) expect(Name).toMatch(/^AnimalStore-prod\/[a-z-]+$/);
+  });
+
+  it.each(queries.map(({ Name, QueryString }) => [Name, QueryString]))(
+    'asks for fields that the logs have: %s',
+    (_, query) => {
+      const named = new Set([...query.matchAll(/\bas (\w+)/g)].map(([, name]) => name));
+      const words = query
+        .replaceAll(/'[^']*'|(?<![\w.])\d\w*/g, '')
+        .replaceAll(
+          /\b(fields|filter|stats|sort|limit|display|as|by|asc|desc|count|sum|max|bin|ispresent|strcontains)\b/g,
+          ' ',
+        )
+        .match(/[@A-Za-z][\w.@]*/g)
+        ?.filter((word) => !named.has(word));
+      expect(words?.length).toBeGreaterThan(0);
+      expect(words?.filter((word) => !known.has(word))).toEqual([]);
+    },
+  );
+
+  it('asks log groups of the stack', () => {
+    const groups = resourcesOf(prod, 'AWS::Logs::LogGroup').map(([id]) => JSON.stringify(ref(id)));
+    const asked = queries.flatMap(({ LogGroupNames }) => LogGroupNames.map((name) => JSON.stringify(name)));
+    expect(new Set(asked)).toEqual(new Set(groups));
+  });
+});
+
+/** A line with all that a line can have. */
+function functionLogLine(): string {
+  return toLogLine(
+    {
+      requestId: 'r',
+      operation: 'o',
+      status: 500,
+      durationMs: 1,
+      coldStart: true,
+      keyId: 'k',
+      plan: 'free',
+      faults: [new Error('fault', { cause: new Error('cause') })],
+      counts: new Map(Object.values(metrics).map((name) => [name, 1])),
+    },
+    'namespace',
+    0,
+  );
+}
+
+function fieldsOf(value: unknown, path = ''): string[] {
+  if (typeof value !== 'object' || value === null) return [path];
+  return Object.entries(value).flatMap(([key, each]) => fieldsOf(each, path === '' ? key : `${path}.${key}`));
+}
+
+function metricsOf({ Namespace, MetricName, Dimensions, Metrics }: z.infer<typeof alarmSchema>): string[] {
+  if (Namespace !== undefined && MetricName !== undefined)
+    return [metricKey(Namespace, MetricName, Dimensions)];
+  return Metrics.flatMap(({ MetricStat }) =>
+    MetricStat === undefined
+      ? []
+      : [metricKey(MetricStat.Metric.Namespace, MetricStat.Metric.MetricName, MetricStat.Metric.Dimensions)],
+  );
+}
+
+function metricKey(namespace: string, name: string, dims: readonly unknown[]): string {
+  return [namespace, name, ...dims.map((dimension) => JSON.stringify(dimension))].join(' ');
+}
+
+/** The anchors that GitHub makes of the runbook's headings. */
+function runbookAnchors(): string[] {
+  const headings = readFileSync('docs/runbook.md', 'utf8').matchAll(/^#+ (.+)$/gm);
+  return [...headings].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replaceAll(/[^\w -]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+/** As it stands within a string of JSON within JSON. */
+function quoted(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
+function byText(a: string, b: string): number {
+  return a.localeCompare(b);
+}

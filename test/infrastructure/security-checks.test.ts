@@ -1,0 +1,73 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { App, Stack } from 'aws-cdk-lib';
+import { Bucket } from 'aws-cdk-lib/aws-s3';
+import { Topic } from 'aws-cdk-lib/aws-sns';
+import { UrlSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
+import { describe, expect, it } from 'vitest';
+import { addStacks } from '../../lib/app.ts';
+import { acknowledge, addSecurityChecks } from '../../lib/security-checks.ts';
+
+const everything = {
+  github: 'owner/repository',
+  stages: {
+    prod: {
+      domain: {
+        name: 'api.example.com',
+        certificateArn: 'arn:aws:acm:eu-west-1:123456789012:certificate/1',
+        hostedZone: { id: 'Z1', name: 'example.com' },
+      },
+      waf: { requestsPerAddress: 1_000 },
+      notificationAddress: 'a@example.com',
+      throttle: null,
+    },
+  },
+};
+
+describe('a synthesis', () => {
+  it.each([
+    ['as it is', {}],
+    ['with everything that a stage can have', everything],
+    ['at the edge', { stages: { prod: { endpoint: 'edge' } } }],
+  ])('has no finding that nobody has explained: %s', (_, context) => {
+    expect(findingsOf((app) => addStacks(app), context)).toEqual([]);
+  });
+
+  it('fails with a finding of the security rules and of the serverless rules', () => {
+    const findings = findingsOf((app) => {
+      addStacks(app);
+      const stack = new Stack(app, 'Careless');
+      new Bucket(stack, 'Bucket');
+      new Topic(stack, 'Topic').addSubscription(new UrlSubscription('https://example.com/'));
+    });
+    expect(findings).toEqual(expect.arrayContaining(['AwsSolutions-S1', 'Serverless-SNSRedrivePolicy']));
+  });
+
+  it('takes an explanation for the finding that it names, and for no other', () => {
+    const findings = findingsOf((app) => {
+      addSecurityChecks(app);
+      const bucket = new Bucket(new Stack(app, 'Careless'), 'Bucket');
+      acknowledge(bucket, { 'AwsSolutions-S1': 'It holds nothing.' });
+    });
+    expect(findings).toEqual(['AwsSolutions-S10']);
+  });
+});
+
+/** The rules that stop the synthesis of an app. */
+function findingsOf(prepare: (app: App) => void, context: Record<string, unknown> = {}): string[] {
+  const outdir = mkdtempSync(join(tmpdir(), 'security-'));
+  try {
+    const app = new App({ outdir, context: { 'aws:cdk:bundling-stacks': [], ...context } });
+    prepare(app);
+    app.synth();
+    return [];
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    const rules = [...error.message.matchAll(/Acknowledge with '\w+::([^']+)'/g)].map(([, rule]) => rule!);
+    if (rules.length === 0) throw error;
+    return rules;
+  } finally {
+    rmSync(outdir, { recursive: true, force: true });
+  }
+}
