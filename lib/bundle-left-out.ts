@@ -13,7 +13,7 @@ interface LeftOut {
 }
 
 /** What GetItem, PutItem, Query and UpdateItem can answer with: docs.aws.amazon.com/amazondynamodb/latest/APIReference */
-const possibleErrors = [
+const possibleErrors: ReadonlySet<string> = new Set([
   'ConditionalCheckFailedException',
   'InternalServerError',
   'ItemCollectionSizeLimitExceededException',
@@ -23,7 +23,7 @@ const possibleErrors = [
   'ResourceNotFoundException',
   'ThrottlingException',
   'TransactionConflictException',
-];
+]);
 
 /**
  * Modules of the SDK that a function would load at start, by their path in node_modules, although it never runs what is
@@ -68,7 +68,7 @@ export const leftOutModules: Readonly<Record<string, LeftOut>> = {
       'errors of operations that are not called; they would arrive as DynamoDBServiceException, with their name',
     rest: (source) =>
       source.replace(/^n0_registry\.registerError\(\w+\$, (\w+)\);$/gm, (line, error: string) =>
-        possibleErrors.includes(error) ? line : '',
+        possibleErrors.has(error) ? line : '',
       ),
   },
 };
