@@ -82,7 +82,7 @@ describe('requests of one key, one after the other', () => {
           }
         },
       ),
-      { numRuns: 15 },
+      { numRuns: 8 },
     );
   });
 
@@ -105,7 +105,7 @@ describe('requests of one key, one after the other', () => {
           expect(Object.fromEntries(stored)).toEqual(usage);
         },
       ),
-      { numRuns: 8 },
+      { numRuns: 4 },
     );
   });
 
@@ -127,7 +127,7 @@ describe('requests of one key, one after the other', () => {
           }
         },
       ),
-      { numRuns: 5 },
+      { numRuns: 3 },
     );
   });
 });
@@ -158,7 +158,7 @@ describe('requests of one key, all at once', () => {
   });
 
   test('by clocks on either side of a turn are each counted in one window, and no window in excess', async () => {
-    for (const limit of [1, 7, 30]) {
+    for (const limit of [1, 30]) {
       const key = keyOf({ perMinute: limit, perDay: 1_000 });
       const clocks = Array.from({ length: 90 }, (_, index) => noon - (index % 3 === 0 ? 0 : 1));
       const verdicts = admitted(await Promise.all(clocks.map((now) => key.at(now))));
@@ -231,8 +231,8 @@ describe('a suspension', () => {
       retryAfter: 600,
       standing: { minute: { remaining: 0, reset: noon + 605 } },
     });
-    const during = await key.burst(120, noon + 300);
-    expect(countOf(during, 'suspended')).toBe(120);
+    const during = await key.burst(110, noon + 300);
+    expect(countOf(during, 'suspended')).toBe(110);
     expect(await key.at(noon + 604)).toMatchObject({ kind: 'suspended', retryAfter: 1 });
     expect(await key.at(noon + 605)).toMatchObject({
       kind: 'admitted',
@@ -242,10 +242,10 @@ describe('a suspension', () => {
 
   test('begins once however many rejections come at the same time', async () => {
     const key = keyOf({ perMinute: 1, perDay: 1_000 });
-    const verdicts = await key.burst(250, noon);
+    const verdicts = await key.burst(180, noon);
     expect(countOf(verdicts, 'admitted')).toBe(1);
     expect(countOf(verdicts, 'rejected')).toBe(99);
-    expect(countOf(verdicts, 'suspended')).toBe(150);
+    expect(countOf(verdicts, 'suspended')).toBe(80);
     const ends = verdicts
       .filter(({ kind }) => kind === 'suspended')
       .map(({ standing }) => standing.minute.reset);

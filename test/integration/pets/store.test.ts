@@ -69,7 +69,7 @@ describe('a store of 1,000 animals', () => {
     await putPets(table, stored);
   });
 
-  test.each([undefined, ...petStatuses])(
+  test.each([undefined, 'pending'] as const)(
     'is walked with the filter %s and the limit 7, each animal met exactly once, while others are being added',
     async (status) => {
       const { pets, pages } = await walk(table, { limit: 7, status }, async () => {
