@@ -1,0 +1,170 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as z from 'zod';
+import { bundle } from '../../lib/bundle.ts';
+import { leftOutModules } from '../../lib/bundle-left-out.ts';
+import { functionEntries } from '../../lib/stages.ts';
+
+/**
+ * What a function loads before it can serve its first request. A cold start is as long as this list, and it grows
+ * unnoticed: one import of a convenience can bring a hundred modules. See docs/performance.md.
+ */
+
+/** Bytes of code that a function loads at start, at most. */
+const budget = 150_000;
+
+/** The packages on the start path, and what each is there for. Another one has to be worth its milliseconds. */
+const packages: Readonly<Record<string, string>> = {
+  '@aws-sdk/client-dynamodb': 'commands and their schemas',
+  '@aws-sdk/core': "DynamoDB's protocol, the host header, the partitions of AWS",
+  '@aws-sdk/dynamodb-codec': 'JSON of attribute values',
+  '@aws-sdk/lib-dynamodb': 'commands that take and give plain values',
+  '@aws-sdk/util-dynamodb': 'plain values to attribute values and back',
+  '@middy/core': 'the pipeline of a request',
+  '@smithy/core': 'retries, middleware, JSON-RPC',
+  '@smithy/node-http-handler': 'HTTP',
+  '@smithy/signature-v4': 'signatures',
+  '@smithy/types': 'constants of the above',
+  zod: 'schemas at every border',
+};
+
+/** Modules that belong to those packages, but not on the start path, and why. */
+const unwanted: readonly (readonly [RegExp, string])[] = [
+  [
+    /zod\/v4\/(?:classic|locales)\//,
+    'the full zod weighs ten times as much as zod/mini, most of it messages',
+  ],
+  [/zod\/v4\/core\/(?:json-schema|to-json-schema|compile)/, 'schemas are not exported'],
+  [
+    /client-dynamodb\/dist-es\/(?:runtimeConfig|DynamoDB\.js|waiters|endpoint\/bdd)/,
+    'see functions/dynamodb-client.ts',
+  ],
+  [/shared-ini-file-loader|node-config-provider/, 'a function has no configuration files'],
+  [/credential-provider|token-provider|\/sso|\/sts/, 'Lambda puts the credentials into the environment'],
+  [/middleware-user-agent|util-user-agent|bowser/, 'nobody reads the user agent'],
+  [/endpoint-discovery|mnemonist|endpoint-cache/, 'for tables of Timestream'],
+  [/node-http2-handler/, 'DynamoDB speaks HTTP/1.1'],
+  [/\/(?:xml|cbor|query)\//, 'protocols of other services'],
+  [/AdaptiveRetryStrategy|DefaultRateLimiter/, 'the standard retry mode is used'],
+  [
+    /middleware-logger|recursion-detection/,
+    'the pipeline writes the log; loops are detected for SQS, SNS and S3 only',
+  ],
+];
+
+/** What Amazon's runtime client has loaded before it loads a function. */
+const runtimeClientLoads = ['fs', 'http', 'module', 'net', 'os', 'path', 'util', 'worker_threads'];
+
+interface StartPath {
+  readonly directory: string;
+  /** Files that the function consists of. */
+  readonly files: readonly string[];
+  /** Modules with code in the bundle, by their path in the project. */
+  readonly modules: readonly string[];
+  /** Modules that were looked at, whether any of their code is left or not. */
+  readonly inputs: readonly string[];
+}
+
+const root = mkdtempSync(join(tmpdir(), 'animal-store-start-path-'));
+const startPaths = new Map<string, StartPath>();
+const of = (entry: string): StartPath => startPaths.get(entry)!;
+
+beforeAll(async () => {
+  for (const entry of functionEntries) {
+    const directory = join(root, entry);
+    const { inputs, outputs } = await bundle(entry, directory);
+    startPaths.set(entry, {
+      directory,
+      files: readdirSync(directory),
+      modules: Object.values(outputs).flatMap(({ inputs: parts }) =>
+        Object.keys(parts).filter((path) => parts[path]!.bytesInOutput > 0),
+      ),
+      inputs: Object.keys(inputs),
+    });
+  }
+});
+afterAll(() => rmSync(root, { recursive: true }));
+
+describe.each(functionEntries)('the start path of %s', (entry) => {
+  test('is one module within its budget', () => {
+    const { directory, files } = of(entry);
+    expect(files).toEqual([`${entry}.mjs`]);
+    expect(statSync(join(directory, `${entry}.mjs`)).size).toBeLessThanOrEqual(budget);
+  });
+
+  test('holds code of known packages only', () => {
+    expect(new Set(of(entry).modules.flatMap(packageOf)).difference(new Set(Object.keys(packages)))).toEqual(
+      new Set(),
+    );
+  });
+
+  test('holds no module that is known to be needless', () => {
+    const needless = of(entry).modules.flatMap((module) =>
+      unwanted.filter(([pattern]) => pattern.test(module)).map(([, reason]) => `${module}: ${reason}`),
+    );
+    expect(needless).toEqual([]);
+  });
+
+  test("loads nothing of Node.js that Lambda's runtime client has not loaded already", async () => {
+    expect(await builtinsLoadedBy(join(of(entry).directory, `${entry}.mjs`))).toEqual([]);
+  });
+});
+
+test('the way to tell what is loaded of Node.js would notice it', async () => {
+  expect(await builtinsLoadedBy('node:https')).toEqual(expect.arrayContaining(['https', 'tls', 'crypto']));
+});
+
+test('the packages are all in use', () => {
+  const used = new Set([...startPaths.values()].flatMap(({ modules }) => modules.flatMap(packageOf)));
+  expect(Object.keys(packages).filter((name) => !used.has(name))).toEqual([]);
+});
+
+test.each(Object.keys(leftOutModules))('%s would be on the start path if it were not left out', (module) => {
+  const met = [...startPaths.values()].some(({ inputs }) => inputs.includes(`node_modules/${module}`));
+  expect(met).toBe(true);
+});
+
+/** The package that a module is of: none for a module of this project or of Node.js. */
+function packageOf(module: string): string[] {
+  const name = /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules)/.exec(module)?.[1];
+  return name === undefined ? [] : [name];
+}
+
+/** Modules inside Node.js that are loaded with this one, on top of those that a function finds loaded. */
+async function builtinsLoadedBy(module: string): Promise<string[]> {
+  // In a file: `node --eval` itself loads many more.
+  const probe = join(root, 'probe.mjs');
+  writeFileSync(
+    probe,
+    `for (const name of ${JSON.stringify(runtimeClientLoads)}) process.getBuiltinModule(name);
+    const before = new Set(process.moduleLoadList);
+    await import(process.argv[2]);
+    const loaded = process.moduleLoadList.filter((each) => !before.has(each));
+    console.log(JSON.stringify(loaded));
+    process.exit();`,
+  );
+  const { stdout } = await promisify(execFile)(process.execPath, [probe, module], {
+    env: {
+      AWS_REGION: 'eu-central-1',
+      AWS_ACCESS_KEY_ID: 'local',
+      AWS_SECRET_ACCESS_KEY: 'local',
+      STAGE: 'local',
+      PETS_TABLE: 'Pets',
+      API_KEYS_TABLE: 'ApiKeys',
+      RATE_LIMITS_TABLE: 'RateLimits',
+      AUTHORIZER_CACHE_SECONDS: '60',
+      LIMITER_TIMEOUT_MS: '200',
+      METRICS_NAMESPACE: 'AnimalStore',
+      ALLOWED_METHODS: '{}',
+    },
+  });
+  // Their bindings to C++ come with them.
+  return z
+    .array(z.string())
+    .parse(JSON.parse(stdout))
+    .flatMap((each) => /^NativeModule (.+)$/.exec(each)?.[1] ?? []);
+}
