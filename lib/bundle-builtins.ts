@@ -1,10 +1,10 @@
 import type { Plugin } from 'esbuild';
 
 /**
- * Modules of Node.js that load when something in them is first called, not when the function starts. Each names what may
- * be imported from it: anything else does not build, and has to be weighed first.
+ * Modules of Node.js that load when something in them is first called, not when the function starts, or at least no more
+ * of them than is used. Each names what may be imported from it: anything else does not build, and has to be weighed first.
  */
-const lazy: Readonly<Record<string, string>> = {
+const listed: Readonly<Record<string, string>> = {
   // Signatures and hashes: 19 modules inside Node.js. `randomUUID` is for bundle-left-out.ts.
   'node:crypto': functions('node:crypto', [
     'createHash',
@@ -19,6 +19,8 @@ const lazy: Readonly<Record<string, string>> = {
     export default { get Agent() { return load().Agent }, get request() { return load().request } };`,
   // Checksums of cursors and keys; it brings streams of compression along.
   'node:zlib': functions('node:zlib', ['crc32']),
+  // Merely to look at what the module has loads the parser of command lines, colours, diffs and more.
+  'node:util': `export const { MIMEType } = process.getBuiltinModule('node:util');`,
 };
 
 /**
@@ -36,7 +38,7 @@ export function builtins(): Plugin {
         kind === 'import-statement' ? { path, namespace, sideEffects: false } : undefined,
       );
       build.onLoad({ filter: /.*/, namespace }, ({ path }) => ({
-        contents: lazy[path] ?? `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
+        contents: listed[path] ?? `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
         loader: 'js',
       }));
     },
