@@ -172,7 +172,9 @@ const context = z.strictObject({
   accountSettings: z.enum(['managed', 'existing'], 'must be "managed" or "existing"').default('managed'),
   github: z
     .string()
-    .regex(/^[\w.-]+\/[\w.-]+$/, 'must be owner/repository')
+    // With ids where the repository's tokens bear them: those made since the summer of 2026 do.
+    // https://github.blog/changelog/2026-04-23-immutable-subject-claims-for-github-actions-oidc-tokens
+    .regex(/^[\w.-]+(@\d+)?\/[\w.-]+(@\d+)?$/, 'must be owner/repository')
     .optional(),
   githubProvider: z.enum(['managed', 'existing'], 'must be "managed" or "existing"').default('managed'),
   stages: z
