@@ -11,8 +11,8 @@ const environment = z.object({
 });
 
 /**
- * The DynamoDB client of a function. Numbers are handed over as their exact digits (`wrapNumbers`), because an
- * int64 does not fit a JavaScript number.
+ * The DynamoDB client of a function. Numbers are handed over as `{ value }`, their exact digits (`wrapNumbers`),
+ * because an int64 does not fit a JavaScript number and the text "7" is not the number 7.
  *
  * Credentials and Region are taken from the environment that Lambda sets, for as long as an execution
  * environment lives, so the SDK's chain of credential providers need not be loaded:
@@ -29,5 +29,5 @@ export function dynamoDb(variables: NodeJS.ProcessEnv = process.env): DynamoDBDo
     },
     ...(env.AWS_ENDPOINT_URL_DYNAMODB !== undefined && { endpoint: env.AWS_ENDPOINT_URL_DYNAMODB }),
   });
-  return DynamoDBDocumentClient.from(client, { unmarshallOptions: { wrapNumbers: (digits) => digits } });
+  return DynamoDBDocumentClient.from(client, { unmarshallOptions: { wrapNumbers: true } });
 }

@@ -8,10 +8,10 @@ export interface KeyTable {
   readonly tableName: string;
 }
 
-// Numbers arrive as their exact digits, see functions/dynamodb.ts.
+// Numbers arrive with their exact digits, see functions/dynamodb.ts.
 export const storedCount = z.pipe(
-  z.string().check(z.regex(/^\d{1,15}$/)),
-  z.transform((digits) => Number(digits)),
+  z.object({ value: z.string().check(z.regex(/^\d{1,15}$/)) }),
+  z.transform(({ value }) => Number(value)),
 );
 
 /** What the service needs to know of a key. The key tool stores more beside it. */

@@ -191,16 +191,16 @@ class Update {
     } catch (error) {
       if (!(error instanceof ConditionalCheckFailedException)) throw error;
       // The document client leaves the items of errors as they came.
-      const item = error.Item && unmarshall(error.Item, { wrapNumbers: (digits) => digits });
+      const item = error.Item && unmarshall(error.Item, { wrapNumbers: true });
       return { done: false, usage: item && z.parse(storedUsage, item) };
     }
   }
 }
 
-// Numbers arrive as their exact digits, see functions/dynamodb.ts.
+// Numbers arrive with their exact digits, see functions/dynamodb.ts.
 export const storedNumber = z.pipe(
-  z._default(z.string().check(z.regex(/^\d{1,15}$/)), '0'),
-  z.transform((digits) => Number(digits)),
+  z._default(z.object({ value: z.string().check(z.regex(/^\d{1,15}$/)) }), { value: '0' }),
+  z.transform(({ value }) => Number(value)),
 );
 
 export const storedUsage = z.object({

@@ -17,7 +17,10 @@ const name = z
   .string({ error: (issue) => (issue.input === undefined ? 'is required' : 'must be a string') })
   .check(
     z.refine((text) => text.trim() !== '', 'must not be empty or only white space'),
-    z.refine((text) => Array.from(text).length <= maxNameLength, `must be at most ${maxNameLength} characters long`),
+    z.refine(
+      (text) => Array.from(text).length <= maxNameLength,
+      `must be at most ${maxNameLength} characters long`,
+    ),
     // A lone surrogate has no UTF-8 form: it would be stored as U+FFFD, another name than the one sent.
     z.refine((text) => text.isWellFormed(), 'must be well-formed Unicode'),
   );
@@ -35,17 +38,17 @@ export interface Pet extends NewPet {
 }
 
 const storedInt64 = z.pipe(
-  z.string(),
-  z.transform((text, context) => {
-    const value = parseInt64(text);
+  z.object({ value: z.string() }),
+  z.transform(({ value: digits }, context) => {
+    const value = parseInt64(digits);
     if (value !== undefined) return value;
-    context.issues.push({ code: 'custom', message: 'is no int64', input: text });
+    context.issues.push({ code: 'custom', message: 'is no int64', input: digits });
     return z.NEVER;
   }),
 );
 
 /**
- * An animal as read from the table, whose numbers arrive as their exact digits. Looser than `newPet`: what
+ * An animal as read from the table, whose numbers arrive with their exact digits. Looser than `newPet`: what
  * was once accepted stays readable when a rule for new animals becomes stricter.
  */
 export const storedPet = z.object({

@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type DynamoDBDocumentClient, GetCommand, PutCommand, QueryCommand } from '@aws-sdk/lib-dynamodb';
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
+import { unmarshall } from '@aws-sdk/util-dynamodb';
 import * as z from 'zod/mini';
 import { parseInt64 } from './int64.ts';
 import { type NewPet, type Pet, type PetStatus, petStatuses, storedPet } from './schema.ts';
@@ -66,15 +68,28 @@ export async function createPet(
           TableName: table.tableName,
           Item: created,
           ConditionExpression: 'attribute_not_exists(id)',
+          ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
         }),
       );
       return created;
     } catch (error) {
       if (!(error instanceof ConditionalCheckFailedException)) throw error;
+      if (wasStored(created, error)) return created;
       onCollision();
       if (attempt >= attempts) throw error;
     }
   }
+}
+
+/**
+ * Whether the item in the way is the very one that was to be stored: when an answer is lost the SDK sends the call
+ * again, and the first one may have reached the table.
+ */
+function wasStored(pet: Pet, { $metadata, Item: item }: ConditionalCheckFailedException): boolean {
+  if (item === undefined || ($metadata.attempts ?? 1) === 1) return false;
+  // The document client leaves the items of errors as they came.
+  const stored = toPet(unmarshall(item, { wrapNumbers: true }));
+  return isDeepStrictEqual(stored, pet);
 }
 
 /** The animal with this id, or `undefined`. @throws DamagedItemError when what is stored is no animal */

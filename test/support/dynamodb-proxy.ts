@@ -10,8 +10,11 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { inject } from 'vitest';
 
-/** What becomes of a call. `pass`: DynamoDB Local answers. `hang`: nobody ever does. Otherwise this error. */
-export type Fate = 'pass' | 'hang' | { readonly status: number; readonly type: string };
+/**
+ * What becomes of a call. `pass`: DynamoDB Local answers. `lose`: it does, but the connection breaks before the
+ * answer arrives. `hang`: nobody ever answers. Otherwise this error.
+ */
+export type Fate = 'pass' | 'lose' | 'hang' | { readonly status: number; readonly type: string };
 
 /** Stands in front of DynamoDB Local, notes what is called, and can hold calls back or make them fail. */
 export class DynamoDbProxy {
@@ -56,7 +59,7 @@ export class DynamoDbProxy {
     const body = await buffer(incoming);
     const fate = await this.fate(operation);
     if (fate === 'hang') return;
-    if (fate !== 'pass') {
+    if (typeof fate === 'object') {
       outgoing.writeHead(fate.status, { 'Content-Type': 'application/x-amz-json-1.0' });
       outgoing.end(
         JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${fate.type}`, message: 'No.' }),
@@ -70,6 +73,10 @@ export class DynamoDbProxy {
       agent: this.#agent,
     });
     onward.on('response', (answer) => {
+      if (fate === 'lose') {
+        answer.resume().on('end', () => outgoing.destroy());
+        return;
+      }
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(outgoing);
     });

@@ -87,7 +87,7 @@ export async function openKeyService(options: KeyServiceOptions): Promise<KeySer
   }
   const client = DynamoDBDocumentClient.from(new DynamoDBClient(configuration), {
     // As the functions read numbers, see functions/dynamodb.ts.
-    unmarshallOptions: { wrapNumbers: (digits) => digits },
+    unmarshallOptions: { wrapNumbers: true },
   });
   const { data } = parsed;
   return {

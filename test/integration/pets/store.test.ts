@@ -15,6 +15,7 @@ import {
   type PetTable,
 } from '../../../functions/pets/store.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
+import { DynamoDbProxy } from '../../support/dynamodb-proxy.ts';
 import { createTable, newClient } from '../../support/tables.ts';
 import { type Sent, unitsOf, watch } from '../../support/traffic.ts';
 
@@ -144,6 +145,21 @@ describe('a listing', () => {
     expect((await listPets(table, { limit: 2, status: 'sold' })).next).toBeUndefined();
   });
 
+  test('is complete though its items are so large that DynamoDB gives only a part of them at once', async () => {
+    const large = animals(9).map((pet) => ({
+      ...pet,
+      status: 'sold' as const,
+      portrait: 'x'.repeat(380_000),
+    }));
+    for (const item of large)
+      await table.client.send(new PutCommand({ TableName: table.tableName, Item: item }));
+    const traffic = watch(table.client);
+    const { pets, next } = await listPets(table, { limit: 8, status: 'sold' });
+    expect(traffic.length).toBeGreaterThan(1);
+    expect(pets.map(({ id }) => Number(id))).toEqual([9, 8, 7, 6, 5, 4, 3, 2]);
+    expect(next).toBe(2n);
+  });
+
   test('before the smallest id there can be is empty', async () => {
     await create(table, rex, -(2n ** 63n));
     expect((await listPets(table, { limit: 1, before: -(2n ** 63n) })).pets).toEqual([]);
@@ -162,8 +178,10 @@ describe('damage in the store', () => {
 
   test.each([
     ['no name', { name: undefined }],
+    ['a name that is a number', { name: 7 }],
     ['a name that is a list', { name: ['Rex'] }],
     ['a categoryId that is text', { categoryId: 'seven' }],
+    ['a categoryId that is the text of a number', { categoryId: '7' }],
     ['a categoryId with a fraction', { categoryId: 1.5 }],
     ['a categoryId beyond int64', { categoryId: 2n ** 63n }],
     ['no categoryId', { categoryId: undefined }],
@@ -240,6 +258,28 @@ describe('a creation', () => {
     await expect(create(table, rex, 1n, 1n, 1n, 1n, 2n)).resolves.toMatchObject({ collisions: 4 });
     await expect(create(table, rex, 1n, 1n, 1n, 1n, 1n, 3n)).rejects.toThrow(ConditionalCheckFailedException);
     expect(await getPet(table, 3n)).toBeUndefined();
+  });
+
+  test('whose answer is lost is one animal all the same', async () => {
+    const proxy = await DynamoDbProxy.start();
+    const client = newClient(proxy.endpoint);
+    proxy.fate = () => (proxy.calls.length === 1 ? 'lose' : 'pass');
+    const { created, collisions } = await create({ client, tableName: table.tableName }, rex, 1n, 2n);
+    expect(proxy.calls).toEqual(['PutItem', 'PutItem']);
+    proxy.stop();
+    expect({ created, collisions }).toEqual({ created: { ...rex, id: 1n }, collisions: 0 });
+    expect((await walk(table, { limit: 10 })).pets).toEqual([created]);
+  });
+
+  test('that is tried again never takes another animal for its own', async () => {
+    await create(table, { ...rex, name: 'Other' }, 1n);
+    const proxy = await DynamoDbProxy.start();
+    const client = newClient(proxy.endpoint);
+    proxy.fate = () => (proxy.calls.length === 1 ? { status: 500, type: 'InternalServerError' } : 'pass');
+    const { created, collisions } = await create({ client, tableName: table.tableName }, rex, 1n, 2n);
+    proxy.stop();
+    expect({ created, collisions }).toEqual({ created: { ...rex, id: 2n }, collisions: 1 });
+    expect(await getPet(table, 1n)).toMatchObject({ name: 'Other' });
   });
 
   test('of 200 in one and the same millisecond gives each an id of its own', async () => {

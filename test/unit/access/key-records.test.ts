@@ -79,9 +79,9 @@ describe('a stored record', () => {
   test('is read with its numbers, and without what the service need not know', () => {
     const item = {
       ...stored,
-      expiresAt: '1790000000',
-      perMinute: '60',
-      perDay: '1000',
+      expiresAt: { value: '1790000000' },
+      perMinute: { value: '60' },
+      perDay: { value: '1000' },
       owner: 'Ada',
       note: 'x',
     };
@@ -103,9 +103,9 @@ describe('a stored record', () => {
     ['no plan', { plan: undefined }],
     ['an unknown status', { status: 'dormant' }],
     ['no status', { status: undefined }],
-    ['a negative expiry', { expiresAt: '-1' }],
-    ['an expiry that is no number', { expiresAt: 'never' }],
-    ['a limit with a fraction', { perMinute: '0.5' }],
+    ['a negative expiry', { expiresAt: { value: '-1' } }],
+    ['an expiry that is text', { expiresAt: '1790000000' }],
+    ['a limit with a fraction', { perMinute: { value: '0.5' } }],
   ])('with %s is damaged', (_what, damage) => {
     expect(z.safeParse(keyRecord, { ...stored, ...damage }).success).toBe(false);
   });

