@@ -1,0 +1,236 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { PutCommand } from '@aws-sdk/lib-dynamodb';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import * as z from 'zod';
+import { hashOfKey, newKey } from '../../functions/access/keys.ts';
+import { bundle } from '../../lib/bundle.ts';
+import { type FunctionEntry, functionEntries } from '../../lib/stages.ts';
+import { awsVariables } from '../support/aws-variables.ts';
+import { DynamoDbOverTls, type Fault } from '../support/dynamodb-tls.ts';
+import { type HttpRequest, proxyEvent } from '../support/events.ts';
+import { type Reply, reply } from '../support/lambda.ts';
+import { newCaller } from '../support/service.ts';
+import { createTable } from '../support/tables.ts';
+
+/**
+ * The functions as they are deployed, each in a process of its own, with DynamoDB behind TLS. The other tests run the
+ * sources; what a bundle leaves out or loads late only shows here.
+ */
+
+const outcome = z.union([
+  z.object({ returned: z.unknown() }),
+  z.object({ thrown: z.string() }).transform(({ thrown }) => {
+    throw new Error(thrown);
+  }),
+]);
+
+const directory = await mkdtemp(join(tmpdir(), 'animal-store-bundles-'));
+const processes = new Map<FunctionEntry, ChildProcess>();
+const log: string[] = [];
+let dynamoDb: DynamoDbOverTls;
+let rateLimits: Awaited<ReturnType<typeof createTable>>;
+let apiKeys: Awaited<ReturnType<typeof createTable>>;
+
+beforeAll(async () => {
+  dynamoDb = await DynamoDbOverTls.start();
+  const pets = await createTable('Pets');
+  rateLimits = await createTable('RateLimits');
+  apiKeys = await createTable('ApiKeys');
+  const certificate = join(directory, 'certificate.pem');
+  await writeFile(certificate, dynamoDb.certificate);
+  const env = {
+    ...awsVariables(dynamoDb.endpoint),
+    NODE_EXTRA_CA_CERTS: certificate,
+    STAGE: 'test',
+    PETS_TABLE: pets.tableName,
+    RATE_LIMITS_TABLE: rateLimits.tableName,
+    API_KEYS_TABLE: apiKeys.tableName,
+    LIMITER_TIMEOUT_MS: '10000',
+    METRICS_NAMESPACE: 'Test',
+    ALLOWED_METHODS: '{"/pets":["GET","POST"]}',
+    AUTHORIZER_CACHE_SECONDS: '60',
+  };
+  await Promise.all(
+    functionEntries.map(async (entry) => {
+      await bundle(entry, directory);
+      const script = new URL('../support/bundle-process.ts', import.meta.url);
+      const child = fork(script, [join(directory, `${entry}.mjs`)], {
+        env,
+        execArgv: [],
+        stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+      });
+      createInterface({ input: child.stdout! }).on('line', (line) => log.push(line));
+      await once(child, 'message');
+      processes.set(entry, child);
+    }),
+  );
+});
+
+afterEach(() => {
+  expect(dynamoDb.signatureFaults).toEqual([]);
+  dynamoDb.reset();
+  log.length = 0;
+});
+
+afterAll(async () => {
+  for (const child of processes.values()) child.kill();
+  dynamoDb.stop();
+  await rm(directory, { recursive: true });
+});
+
+async function invoke(entry: FunctionEntry, event: unknown): Promise<unknown> {
+  const child = processes.get(entry)!;
+  const answer = once(child, 'message');
+  child.send(event as object);
+  const [message] = (await answer) as unknown[];
+  return z.object({ returned: z.unknown() }).parse(outcome.parse(message)).returned;
+}
+
+async function send(
+  entry: FunctionEntry,
+  request: Omit<HttpRequest, 'caller'> & Partial<HttpRequest>,
+): Promise<Reply> {
+  return reply(await invoke(entry, proxyEvent({ caller: newCaller('business'), ...request })));
+}
+
+const list = (query: HttpRequest['query'] = []) => send('list-pets', { resource: '/pets', query });
+const create = (body: string) =>
+  send('create-pet', {
+    method: 'POST',
+    resource: '/pets',
+    headers: [['Content-Type', 'application/json']],
+    body,
+  });
+const get = (petId: string) =>
+  send('get-pet', { resource: '/pets/{petId}', path: `/pets/${petId}`, pathParameters: { petId } });
+
+const attemptsOf = (operation: string) => dynamoDb.attempts.filter((each) => each.operation === operation);
+const newPet = '{"name":"Bella","categoryId":9223372036854775807,"status":"pending"}';
+
+describe('a bundled function', () => {
+  test('creates, lists, pages and fetches animals, every digit intact', async () => {
+    const created = await create(newPet);
+    expect(created).toMatchObject({ status: 201, body: { name: 'Bella', categoryId: 9223372036854775807n } });
+    await create('{"name":"Milo","categoryId":1}');
+    const page = await list([['limit', '1']]);
+    expect(page).toMatchObject({
+      status: 200,
+      body: [{ name: 'Milo', categoryId: 1n, status: 'available' }],
+    });
+    const cursor = new URL(/<(.+)>/.exec(page.headers['Link'] ?? '')?.[1] ?? '').searchParams.get('cursor');
+    expect(
+      await list([
+        ['limit', '1'],
+        ['cursor', String(cursor)],
+      ]),
+    ).toMatchObject({ status: 200, body: [created.body] });
+    expect(await list([['status', 'pending']])).toMatchObject({ status: 200, body: [created.body] });
+    const { id } = z.object({ id: z.bigint() }).parse(created.body);
+    expect(await get(String(id))).toMatchObject({ status: 200, body: created.body });
+  });
+
+  test('refuses what it has to', async () => {
+    expect((await create('{"name":""}')).status).toBe(400);
+    expect((await create('{')).status).toBe(400);
+    expect((await list([['limit', '0']])).status).toBe(400);
+    expect((await list([['cursor', 'AAAAAAAAAAAAAAAAAAA']])).status).toBe(400);
+    expect((await get('1')).status).toBe(404);
+    expect((await send('unmatched-route', { resource: '/{proxy+}', path: '/dogs' })).status).toBe(404);
+    const notAllowed = await send('unmatched-route', { method: 'DELETE', resource: '/pets' });
+    expect(notAllowed).toMatchObject({ status: 405, headers: { Allow: 'GET, POST' } });
+    const text = { headers: [['Content-Type', 'text/plain']], body: newPet } as const;
+    expect((await send('create-pet', { method: 'POST', resource: '/pets', ...text })).status).toBe(415);
+  });
+
+  test('counts in windows and stops a key that has used them up', async () => {
+    const caller = newCaller('enterprise', { perMinute: 2, perDay: 2 });
+    const request = { resource: '/pets', caller };
+    const statuses = [];
+    for (let call = 0; call < 4; call += 1) statuses.push((await send('list-pets', request)).status);
+    expect(statuses).toEqual([200, 200, 429, 429]);
+  });
+
+  test('knows the keys of the store, and no others', async () => {
+    const key = newKey('test');
+    await apiKeys.client.send(
+      new PutCommand({
+        TableName: apiKeys.tableName,
+        Item: { keyHash: hashOfKey(key), keyId: 'key_1', owner: 'o', plan: 'free', status: 'active' },
+      }),
+    );
+    const methodArn = 'arn:aws:execute-api:eu-central-1:123456789012:abcdef1234/v1/GET/pets';
+    const authorize = (authorizationToken: string) =>
+      invoke('authorizer', { type: 'TOKEN', authorizationToken, methodArn });
+    expect(await authorize(`Bearer ${key}`)).toMatchObject({
+      usageIdentifierKey: hashOfKey(key),
+      policyDocument: { Statement: [{ Effect: 'Allow' }] },
+    });
+    const denied = { policyDocument: { Statement: [{ Effect: 'Deny' }] } };
+    expect(await authorize(`Bearer ${newKey('test')}`)).toMatchObject(denied);
+    expect(await authorize(`Bearer ${newKey('other')}`)).toMatchObject(denied);
+    expect(await authorize(`Bearer ${key.slice(0, -1)}`)).toMatchObject(denied);
+  });
+});
+
+const dynamoDbFault = (
+  status: number,
+  type: string,
+  namespace = 'com.amazonaws.dynamodb.v20120810',
+): Fault => ({
+  status,
+  body: JSON.stringify({ __type: `${namespace}#${type}`, message: 'No.' }),
+});
+
+describe('when DynamoDB fails', () => {
+  test.each<[string, Fault]>([
+    ['with a fault of its own', dynamoDbFault(500, 'InternalServerError')],
+    ['for too many requests to a partition', dynamoDbFault(400, 'ProvisionedThroughputExceededException')],
+    ['for too many requests of an account', dynamoDbFault(400, 'RequestLimitExceeded')],
+    ['for a throttle', dynamoDbFault(400, 'ThrottlingException', 'com.amazon.coral.availability')],
+    ['without a reason', { status: 503, body: '' }],
+    ['with no JSON', { status: 502, body: '<html>' }],
+    ['by breaking the connection', 'reset'],
+  ])('once, %s, the call is repeated with a signature of its own', async (_, fault) => {
+    dynamoDb.fail('Query', fault);
+    expect((await list([['status', 'available']])).status).toBe(200);
+    const attempts = attemptsOf('Query');
+    expect(attempts.map(({ attempt }) => attempt)).toEqual(['attempt=1; max=4', 'attempt=2; max=4']);
+  });
+
+  test('again and again, the answer is 503, and the log tells why', async () => {
+    dynamoDb.fail('Query', ...Array.from({ length: 4 }, () => dynamoDbFault(500, 'InternalServerError')));
+    const answer = await list([['status', 'available']]);
+    expect(answer).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } });
+    expect(attemptsOf('Query')).toHaveLength(4);
+    expect(log.join('\n')).toContain('"name":"InternalServerError"');
+  });
+
+  test.each([
+    ['that the bundle knows', 'ResourceNotFoundException'],
+    ['that the bundle does not know', 'BackupInUseException'],
+    ['that nobody knows', 'TotallyNewException'],
+  ])('for good, with an error %s, the answer is 500, and the log has its name', async (_, type) => {
+    dynamoDb.fail('GetItem', dynamoDbFault(400, type));
+    expect((await get('1')).status).toBe(500);
+    expect(attemptsOf('GetItem')).toHaveLength(1);
+    expect(log.join('\n')).toContain(`"name":"${type}"`);
+  });
+
+  test('to say whether the animal was stored, the creation is repeated, and the animal is there once', async () => {
+    dynamoDb.fail('PutItem', 'reset');
+    const created = await create(newPet);
+    expect(created.status).toBe(201);
+    expect(attemptsOf('PutItem')).toHaveLength(2);
+  });
+
+  test('to count, requests go through and the log says so', async () => {
+    dynamoDb.fail('UpdateItem', dynamoDbFault(400, 'ResourceNotFoundException'));
+    expect((await list()).status).toBe(200);
+    expect(log.join('\n')).toContain('"LimiterFailOpen":1');
+  });
+});
