@@ -7,6 +7,7 @@ import {
   EndpointAccessMode,
   EndpointType,
   type IResource,
+  IpAddressType,
   LambdaIntegration,
   LogGroupLogDestination,
   MethodLoggingLevel,
@@ -57,7 +58,11 @@ export class Api extends Construct {
 
     this.restApi = new RestApi(this, 'RestApi', {
       restApiName: stackName,
-      endpointTypes: [regional ? EndpointType.REGIONAL : EndpointType.EDGE],
+      // Reached over IPv6 too: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-ip-address-type.html
+      endpointConfiguration: {
+        types: [regional ? EndpointType.REGIONAL : EndpointType.EDGE],
+        ipAddressType: IpAddressType.DUAL_STACK,
+      },
       apiKeySourceType: ApiKeySourceType.AUTHORIZER,
       // The role that API Gateway logs with is one for the whole account and Region, see account-stack.ts.
       cloudWatchRole: false,

@@ -1,4 +1,11 @@
-import { DomainName, EndpointAccessMode, EndpointType, type RestApi } from 'aws-cdk-lib/aws-apigateway';
+import {
+  type CfnDomainName,
+  DomainName,
+  EndpointAccessMode,
+  EndpointType,
+  IpAddressType,
+  type RestApi,
+} from 'aws-cdk-lib/aws-apigateway';
 import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
 import { AaaaRecord, ARecord, HostedZone, RecordTarget } from 'aws-cdk-lib/aws-route53';
 import { ApiGatewayDomain } from 'aws-cdk-lib/aws-route53-targets';
@@ -20,13 +27,16 @@ export class CustomDomain extends Construct {
 
   constructor(scope: Construct, id: string, { api, domain, endpoint }: CustomDomainProps) {
     super(scope, id);
+    const endpointType = endpoint === 'regional' ? EndpointType.REGIONAL : EndpointType.EDGE;
     const domainName = new DomainName(this, 'DomainName', {
       domainName: domain.name,
       certificate: Certificate.fromCertificateArn(this, 'Certificate', domain.certificateArn),
-      endpointType: endpoint === 'regional' ? EndpointType.REGIONAL : EndpointType.EDGE,
+      endpointType,
       securityPolicy: tlsPolicy({ endpoint }),
       endpointAccessMode: EndpointAccessMode.STRICT,
     });
+    const cfnDomainName = domainName.node.defaultChild as CfnDomainName;
+    cfnDomainName.endpointConfiguration = { types: [endpointType], ipAddressType: IpAddressType.DUAL_STACK };
     domainName.addBasePathMapping(api, { basePath: apiStageName, stage: api.deploymentStage });
     this.url = `https://${domain.name}/${apiStageName}`;
     this.target = domainName.domainNameAliasDomainName;

@@ -158,10 +158,10 @@ describe('the stage of the API', () => {
     expect(settings['ThrottlingBurstLimit']).toBeLessThanOrEqual(5_000 / 2);
   });
 
-  it('speaks TLS 1.2 or later, and only to clients that ask for its own name', () => {
+  it('speaks TLS 1.2 or later, and only to clients that ask for its own name, over IPv4 and IPv6', () => {
     expect(api['SecurityPolicy']).toMatch(/TLS13_1_[23]/);
     expect(api['EndpointAccessMode']).toBe('STRICT');
-    expect(api['EndpointConfiguration']).toEqual({ Types: ['REGIONAL'] });
+    expect(api['EndpointConfiguration']).toEqual({ Types: ['REGIONAL'], IpAddressType: 'dualstack' });
   });
 });
 
@@ -219,6 +219,7 @@ describe("the stage's own address", () => {
       DomainName: domain.name,
       RegionalCertificateArn: domain.certificateArn,
       EndpointAccessMode: 'STRICT',
+      EndpointConfiguration: { Types: ['REGIONAL'], IpAddressType: 'dualstack' },
     });
     expect(Properties['SecurityPolicy']).toMatch(/TLS13_1_[23]/);
     expect(theResource(stack, 'AWS::ApiGateway::BasePathMapping')[1].Properties).toMatchObject({
