@@ -188,8 +188,8 @@ const context = z.strictObject({
  * - `-c stage=prod`: that stage alone. Left out: staging and prod.
  * - `-c name=Shelter`: stacks named `Shelter-<stage>`. Left out: `AnimalStore`.
  * - `-c accountSettings=existing`: the account has a role for API Gateway's logs, and it stays as it is.
- * - `-c github=owner/repository`: also the roles for its workflows; `-c githubProvider=existing` where the account trusts
- *   GitHub's tokens already.
+ * - `-c github=owner/repository`, or `owner@id/repository@id` where GitHub's tokens say so: also the roles for its
+ *   workflows. `-c githubProvider=existing` where the account trusts GitHub's tokens already.
  * - `stages` in cdk.json, or as JSON with `-c`: settings that differ from those above, such as
  *   `{"prod": {"domain": {"name": "api.example.com", "certificateArn": "arn:…"}}}`. `null` takes a setting away.
  *

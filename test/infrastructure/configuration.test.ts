@@ -40,6 +40,13 @@ describe('the configuration', () => {
     }
   });
 
+  it.each(['owner/animal-store', 'owner@1/animal-store@23'])(
+    'takes a repository as tokens of GitHub name it: %s',
+    (github) => {
+      expect(read({ github }).github).toEqual({ repository: github, providerExists: false });
+    },
+  );
+
   it('takes a setting away with null', () => {
     expect(prodWith({ throttle: null })?.throttle).toBeUndefined();
   });
@@ -52,6 +59,7 @@ describe('the configuration', () => {
       'context.name: must be 1 to 64 letters, digits and hyphens, with a letter first',
     ],
     ['a repository without owner', { github: 'animal-store' }, 'context.github: must be owner/repository'],
+    ['a repository with a wildcard', { github: 'owner/*' }, 'context.github: must be owner/repository'],
     ['settings of an unknown stage', { stages: { qa: {} } }, 'context.stages: Unrecognized key: "qa"'],
     ['settings that are no JSON', { stages: '{' }, 'context.stages: Invalid input'],
   ])('refuses %s', (_, context, message) => {
