@@ -101,6 +101,8 @@ async function answer(
 
 /** At most a little more than what the gateway takes. `undefined` when the client went away. */
 async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
+  if (length === undefined && encoding === undefined) return Buffer.alloc(0);
   const chunks: Buffer[] = [];
   let size = 0;
   try {

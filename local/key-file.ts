@@ -42,11 +42,13 @@ export class KeyFile {
   /** Resolves when the keys as they are now, or later ones, are in the file. Never leaves half a file. */
   save(): Promise<void> {
     // All that ask while a write is under way are served by the one after it.
-    this.#next ??= this.#writing.then(() => {
-      this.#next = undefined;
-      this.#writing = this.#write();
-      return this.#writing;
-    });
+    this.#next ??= this.#writing
+      .catch(() => {}) // told to those who waited for it
+      .then(() => {
+        this.#next = undefined;
+        this.#writing = this.#write();
+        return this.#writing;
+      });
     return this.#next;
   }
 

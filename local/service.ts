@@ -67,7 +67,9 @@ export async function startLocalService(options: LocalServiceOptions): Promise<L
 }
 
 async function undo(started: readonly (() => Promise<void>)[]): Promise<void> {
-  for (const undoing of started.toReversed()) await undoing();
+  const failures: unknown[] = [];
+  for (const undoing of started.toReversed()) await undoing().catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw new AggregateError(failures, 'The local service did not stop cleanly');
 }
 
 async function start(

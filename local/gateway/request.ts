@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 
 /** A request as API Gateway sees it. */
 export interface GatewayRequest {
@@ -61,7 +61,7 @@ export function toGatewayRequest(incoming: IncomingRequest, stage: string, now: 
   const requestId = randomUUID();
   return {
     requestId,
-    extendedRequestId: `${randomBytes(11).toString('base64url')}=`,
+    extendedRequestId: `${Buffer.from(randomHex(22), 'hex').toString('base64url')}=`,
     // API Gateway lets a header override the method.
     method: (lastValue(sent, 'x-http-method-override') ?? method).toUpperCase(),
     fullPath,
@@ -126,5 +126,10 @@ function pairs(rawHeaders: readonly string[]): [string, string][] {
 
 function traceId(now: number): string {
   const seconds = Math.floor(now / 1000).toString(16);
-  return `Root=1-${seconds}-${randomBytes(12).toString('hex')}`;
+  return `Root=1-${seconds}-${randomHex(24)}`;
+}
+
+/** Up to 32 digits. Node.js keeps randomness ready for UUIDs, so this is much the fastest source of it. */
+function randomHex(digits: number): string {
+  return randomUUID().replaceAll('-', '').slice(0, digits);
 }

@@ -48,7 +48,7 @@ export class ExecutionEnvironment {
     this.#worker = new Worker(new URL('runtime.ts', import.meta.url), {
       workerData: { taskRoot, handler, logFormat, logLevel } satisfies RuntimeSettings,
       env: { ...variablesOf(definition), ...extraVariables },
-      execArgv: ['--disable-warning=ExperimentalWarning'],
+      execArgv: [], // those of this process are none of the function's business
       stdout: true,
       stderr: true,
       resourceLimits: { maxOldGenerationSizeMb: definition.memoryMb },
