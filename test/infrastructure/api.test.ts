@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { keyOfHeader, newKey } from '../../functions/access/keys.ts';
-import { arnOf, idOf, ref, resourcesOf, synthesize, theResource } from './synthesis.ts';
+import { errorCatalogue } from '../../functions/http/errors.ts';
+import { arnOf, idOf, ref, resourcesOf, Synthesis, synthesize, theResource } from './synthesis.ts';
 
 const synthesis = synthesize();
 const prod = synthesis.stack('AnimalStore-prod');
@@ -76,7 +77,22 @@ describe('the routes', () => {
     });
   });
 
-  it('are deployed anew with whatever the API answers by itself', () => {
+  it('are deployed anew when what the API answers by itself changes', () => {
+    const deploymentOf = (): string =>
+      theResource(
+        new Synthesis({ stage: 'prod' }).stack('AnimalStore-prod'),
+        'AWS::ApiGateway::Deployment',
+      )[0];
+    const before = deploymentOf();
+    const { message } = errorCatalogue.internal_error;
+    Reflect.set(errorCatalogue.internal_error, 'message', 'Another message.');
+    const after = deploymentOf();
+    Reflect.set(errorCatalogue.internal_error, 'message', message);
+    expect(after).not.toBe(before);
+    expect(deploymentOf()).toBe(before);
+  });
+
+  it('are deployed after everything that belongs to them is there', () => {
     const [, { DependsOn }] = theResource(prod, 'AWS::ApiGateway::Deployment');
     const parts = ['Method', 'GatewayResponse', 'Authorizer'].flatMap((type) =>
       resourcesOf(prod, `AWS::ApiGateway::${type}`).map(([id]) => id),
