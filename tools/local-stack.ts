@@ -73,8 +73,7 @@ async function synthesize(outputDirectory: string): Promise<void> {
   const args = [cdk, 'synth', '--quiet', '--context', `stage=${localStage}`, '--output', outputDirectory];
   // The CLI starts the app with whatever `node` comes first: it must be the one that runs this.
   const path = [dirname(process.execPath), process.env['PATH']].join(delimiter);
-  await promisify(execFile)(process.execPath, args, {
-    cwd: projectDirectory,
-    env: { ...process.env, PATH: path },
-  });
+  // Whether the template follows best practice is for the tests and for `cdk deploy`; it takes half of the time.
+  const env = { ...process.env, PATH: path, CDK_VALIDATION: 'false' };
+  await promisify(execFile)(process.execPath, args, { cwd: projectDirectory, env });
 }
