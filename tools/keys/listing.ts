@@ -64,34 +64,46 @@ const batchSize = 100;
  */
 export async function listKeys(service: KeyService, listing: KeyListing): Promise<KeyPage> {
   const { owner, plan, status: wanted, limit } = listing;
-  const partitions = partitionsOf(listing);
-  const filtered = wanted !== undefined || (owner !== undefined && plan !== undefined);
+  const isFiltered = wanted !== undefined || (owner !== undefined && plan !== undefined);
+  // One more than asked for tells whether a page follows.
+  const size = isFiltered ? batchSize : Math.min(limit + 1, batchSize);
   const found: ListedKey[] = [];
   const damaged: DamagedRecordError[] = [];
   let examined = 0;
+  let last: string | undefined;
+  for await (const batch of batches(service, listing, size, damaged)) {
+    const hashes = batch.map(({ keyHash }) => keyHash);
+    const use = await readUse(service.limitTable, hashes);
+    const now = nowOf(service);
+    for (const key of batch) {
+      if (examined === examineAtMost) return { keys: found, cursor: last, examined, damaged };
+      examined += 1;
+      last = key.keyId;
+      const status = statusOf(key, use.get(key.keyHash), now);
+      if (plan !== undefined && key.plan !== plan) continue;
+      if (wanted !== undefined && status !== wanted) continue;
+      if (found.length === limit) return { keys: found, cursor: found.at(-1)?.key.keyId, examined, damaged };
+      found.push({ key, use: use.get(key.keyHash), status });
+    }
+  }
+  return { keys: found, cursor: undefined, examined, damaged };
+}
+
+/** The keys from the cursor on, newest first, so many at a time. Reads on only when asked for more. */
+async function* batches(
+  service: KeyService,
+  listing: KeyListing,
+  size: number,
+  damaged: DamagedRecordError[],
+): AsyncGenerator<readonly AdministeredKey[]> {
+  const partitions = partitionsOf(listing);
   let before = listing.cursor;
-  for (;;) {
-    // One more than asked for tells whether a page follows.
-    const size = filtered ? batchSize : Math.min(limit + 1, batchSize);
+  do {
     const round = await readRound(service, partitions, before, size);
     damaged.push(...round.damaged);
-    const use = await readUse(
-      service.limitTable,
-      round.keys.map(({ keyHash }) => keyHash),
-    );
-    const now = nowOf(service);
-    for (const key of round.keys) {
-      examined += 1;
-      const listed = { key, use: use.get(key.keyHash), status: statusOf(key, use.get(key.keyHash), now) };
-      if (plan !== undefined && key.plan !== plan) continue;
-      if (wanted !== undefined && listed.status !== wanted) continue;
-      if (found.length === limit) return { keys: found, cursor: found.at(-1)?.key.keyId, examined, damaged };
-      found.push(listed);
-    }
+    for (let start = 0; start < round.keys.length; start += size) yield round.keys.slice(start, start + size);
     before = round.next;
-    if (before === undefined || examined >= examineAtMost)
-      return { keys: found, cursor: before, examined, damaged };
-  }
+  } while (before !== undefined);
 }
 
 function partitionsOf({ owner, plan }: KeyFilter): readonly Partition[] {
@@ -101,33 +113,30 @@ function partitionsOf({ owner, plan }: KeyFilter): readonly Partition[] {
 
 interface Round {
   readonly keys: readonly AdministeredKey[];
+  /** Where the next round begins, unless this was the last. */
   readonly next: string | undefined;
   readonly damaged: readonly DamagedRecordError[];
 }
 
-/** The next keys of all partitions together, newest first. */
+/** The next keys of all partitions together, newest first: `limit` of each are read. */
 async function readRound(
   { keyTable }: KeyService,
   partitions: readonly Partition[],
   before: string | undefined,
-  size: number,
+  limit: number,
 ): Promise<Round> {
   const pages = await Promise.all(
-    partitions.map((partition) => queryKeys(keyTable, partition, { before, limit: size })),
+    partitions.map((partition) => queryKeys(keyTable, partition, { before, limit })),
   );
-  // A partition that was not read to its end has keys below the point where reading stopped: nothing older than
-  // the newest of these points is known to be in order yet.
+  // A partition that was not read to its end may hold more keys from where reading stopped: what is older than the
+  // newest of these points waits for the next round.
   const horizon = pages.reduce((newest, { next = '' }) => (next > newest ? next : newest), '');
-  const known = pages
-    .flatMap(({ keys }) => keys)
-    .filter(({ keyId }) => keyId >= horizon)
-    .toSorted((a, b) => (a.keyId < b.keyId ? 1 : -1));
-  const keys = known.slice(0, size);
-  const cut = known.length > keys.length;
   return {
-    keys,
-    next: cut ? keys.at(-1)?.keyId : horizon || undefined,
-    // Those of a partition that is read on come again.
+    keys: pages
+      .flatMap(({ keys }) => keys)
+      .filter(({ keyId }) => keyId >= horizon)
+      .toSorted((a, b) => (a.keyId < b.keyId ? 1 : -1)),
+    next: horizon || undefined,
     damaged: pages.flatMap((page) => page.damaged),
   };
 }

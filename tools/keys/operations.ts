@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { ConflictException } from '@aws-sdk/client-api-gateway';
 import {
   activateKey,
   addAuditLine,
@@ -357,25 +358,26 @@ async function settled(service: KeyService, key: AdministeredKey): Promise<Admin
   return key.status === 'pending' || isSettled(service, key) ? key : settle(service, key);
 }
 
-/** How often a record may change while API Gateway is brought in line with it. */
+/** How often others may change a key while API Gateway is brought in line with it. */
 const settleAttempts = 5;
 
 /** Brings API Gateway in line with the record, however far another run got with that. */
 async function settle(service: KeyService, key: AdministeredKey): Promise<AdministeredKey> {
   let current = key;
   for (let attempt = 1; ; attempt += 1) {
-    const gatewayKeyId = isValid(service, current)
-      ? await settleBinding(service, current)
-      : await settleRemoval(service, current);
-    await forgetAuthorizations(service);
-    await service.afterStep('authorizer cache');
     try {
+      const gatewayKeyId = isValid(service, current)
+        ? await settleBinding(service, current)
+        : await settleRemoval(service, current);
+      await forgetAuthorizations(service);
+      await service.afterStep('authorizer cache');
       await settleRecord(service.keyTable, current, gatewayKeyId);
       await service.afterStep('settle');
       return await reread(service, current);
     } catch (error) {
-      // Someone changed the record meanwhile and may have settled that: what was done here could undo it.
-      if (!(error instanceof StaleRecordError) || attempt === settleAttempts) throw error;
+      // Someone changed the key meanwhile and may have settled that already: what was done here could undo it.
+      const overtaken = error instanceof StaleRecordError || error instanceof ConflictException;
+      if (!overtaken || attempt === settleAttempts) throw error;
       current = await reread(service, current);
     }
   }

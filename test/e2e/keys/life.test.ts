@@ -113,7 +113,15 @@ describe.runIf(isLocal)('the life of a key', () => {
   });
 
   test('resuming a key that the service suspended by itself does not have the next rejection suspend it again', async () => {
-    const { key, keyId } = await create(newOwner());
+    const limits = ['--per-minute', '1', '--per-day', '1000'];
+    const { key, keyId } = await keysJson<Issued>([
+      'create',
+      '--owner',
+      newOwner(),
+      '--plan',
+      'enterprise',
+      ...limits,
+    ]);
     const code = async () => {
       const response = await fetch(`${inject('e2e').url}/pets?limit=1`, {
         headers: { Authorization: `Bearer ${key}` },
@@ -121,7 +129,7 @@ describe.runIf(isLocal)('the life of a key', () => {
       const body: unknown = await response.json();
       return response.ok ? 'admitted' : z.object({ code: z.string() }).parse(body).code;
     };
-    // 60 admitted and 100 rejected, in one minute or the next.
+    // A hundred rejections in one minute or the next.
     while ((await code()) !== 'key_suspended');
     expect(await show(keyId)).toMatchObject({ status: 'suspended' });
     await keysJson(['resume', keyId]);
