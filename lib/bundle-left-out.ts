@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build as esbuild, type Plugin } from 'esbuild';
@@ -80,8 +80,10 @@ export function leftOut(): Plugin {
     setup(build) {
       const modules = join(build.initialOptions.absWorkingDir ?? '', 'node_modules');
       for (const [module, leaving] of Object.entries(leftOutModules)) {
-        const file = join(modules, module);
-        if (!existsSync(file)) throw new Error(`${module} has moved: see lib/bundle-left-out.ts`);
+        const path = join(modules, module);
+        if (!existsSync(path)) throw new Error(`${module} has moved: see lib/bundle-left-out.ts`);
+        // esbuild knows files by the path behind every link.
+        const file = realpathSync(path);
         build.onLoad({ filter: new RegExp(`^${file.replaceAll(/\W/g, String.raw`\$&`)}$`) }, async () => ({
           contents: await whatIsLeft(file, leaving),
           loader: 'js',

@@ -13,7 +13,6 @@ export type Fault = 'reset' | { readonly status: number; readonly body: string }
 export interface Attempt {
   readonly operation: string;
   readonly attempt: string;
-  readonly authorization: string;
 }
 
 /**
@@ -72,7 +71,6 @@ export class DynamoDbOverTls {
     this.attempts.push({
       operation,
       attempt: String(headers['amz-sdk-request']),
-      authorization: String(headers.authorization),
     });
     const body = await buffer(incoming);
     const { AWS_REGION: region, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY } = awsVariables(this.endpoint);
