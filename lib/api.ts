@@ -1,4 +1,4 @@
-import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Duration, Stack } from 'aws-cdk-lib';
 import {
   AccessLogFormat,
   ApiKeySourceType,
@@ -53,7 +53,7 @@ export class Api extends Construct {
 
     this.accessLogs = new LogGroup(this, 'AccessLogs', {
       retention: settings.logRetentionDays,
-      removalPolicy: settings.removalPolicy === 'retain' ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+      removalPolicy: settings.removalPolicy,
     });
 
     this.restApi = new RestApi(this, 'RestApi', {
@@ -70,7 +70,7 @@ export class Api extends Construct {
         stageName: apiStageName,
         accessLogDestination: new LogGroupLogDestination(this.accessLogs),
         accessLogFormat: AccessLogFormat.custom(accessLogFormat),
-        // Execution logs print what clients send, the key included, and go to a log group that keeps them for ever.
+        // No execution logs, see APIG6 below.
         loggingLevel: MethodLoggingLevel.OFF,
         dataTraceEnabled: false,
         metricsEnabled: true,
@@ -100,7 +100,7 @@ export class Api extends Construct {
       }),
       ...(settings.waf === undefined && {
         'AwsSolutions-APIG3':
-          'Each copy decides whether a web ACL is worth its monthly price (waf in stages.ts); requests without a key run no code either way.',
+          'Each copy decides whether a web ACL is worth its monthly price (waf in stages.ts); requests without a well-formed key run no code either way.',
       }),
     });
 

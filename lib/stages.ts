@@ -1,3 +1,4 @@
+import { RemovalPolicy } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { z } from 'zod';
 
@@ -38,7 +39,7 @@ const stageSettings = z
     /** Where the API's endpoint is: in the stack's Region, or at the edge locations of CloudFront. */
     endpoint: z.enum(['regional', 'edge']),
     /** What becomes of tables and logs when they leave the stack, or the stack goes. */
-    removalPolicy: z.enum(['retain', 'destroy']),
+    removalPolicy: z.enum([RemovalPolicy.RETAIN, RemovalPolicy.DESTROY]),
     /** Whether DynamoDB refuses to delete the tables. */
     deletionProtection: z.boolean(),
     /** Whether the tables that cannot be rebuilt can be restored to any second of the last 35 days. */
@@ -110,7 +111,7 @@ const everyFunction = (settings: z.infer<typeof functionSettings>): StageSetting
 
 const staging: StageSettings = {
   endpoint: 'regional',
-  removalPolicy: 'destroy',
+  removalPolicy: RemovalPolicy.DESTROY,
   deletionProtection: false,
   pointInTimeRecovery: false,
   logRetentionDays: RetentionDays.TWO_WEEKS,
@@ -128,7 +129,7 @@ const presets: Readonly<Record<StageName, StageSettings>> = {
   staging,
   prod: {
     ...staging,
-    removalPolicy: 'retain',
+    removalPolicy: RemovalPolicy.RETAIN,
     deletionProtection: true,
     pointInTimeRecovery: true,
     logRetentionDays: RetentionDays.THREE_MONTHS,

@@ -1,4 +1,3 @@
-import { RemovalPolicy } from 'aws-cdk-lib';
 import { AttributeType, Billing, type TablePropsV2, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { Construct } from 'constructs';
 import type { StageSettings } from './stages.ts';
@@ -19,7 +18,7 @@ export class Tables extends Construct {
     super(scope, id);
     const common = {
       billing: Billing.onDemand(),
-      removalPolicy: props.removalPolicy === 'retain' ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+      removalPolicy: props.removalPolicy,
       deletionProtection: props.deletionProtection,
     } satisfies Partial<TablePropsV2>;
     const recovery = {

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path/posix';
-import { App, type CfnElement, Stack } from 'aws-cdk-lib';
+import { App, type CfnElement, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import type { IConstruct } from 'constructs';
 import { describe, expect, test } from 'vitest';
@@ -180,7 +180,7 @@ describe('the tables that tests make', () => {
   });
   const stack = new Stack(new App());
   const settings = {
-    removalPolicy: 'destroy',
+    removalPolicy: RemovalPolicy.DESTROY,
     deletionProtection: false,
     pointInTimeRecovery: false,
   } as const;
