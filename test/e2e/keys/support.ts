@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { APIGatewayClient, GetUsagePlansCommand, paginateGetApiKeys } from '@aws-sdk/client-api-gateway';
+import { type APIGatewayClient, GetUsagePlansCommand, paginateGetApiKeys } from '@aws-sdk/client-api-gateway';
 import { expect, inject } from 'vitest';
 import { type AdministeredKey, queryKeys } from '../../../functions/access/key-administration.ts';
 import { hashOfKey } from '../../../functions/access/keys.ts';

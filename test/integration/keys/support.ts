@@ -8,8 +8,11 @@ import { newKeyId } from '../../../tools/keys/key-ids.ts';
 import type { KeyService } from '../../../tools/keys/service.ts';
 import { createTable, newClient } from '../../support/tables.ts';
 
-/** Unix seconds. */
-export const now = Date.parse('2026-07-01T12:00:30Z') / 1000;
+/**
+ * Unix seconds, in the middle of a minute. Of today, since DynamoDB Local deletes items whose time to live has
+ * passed by its own clock.
+ */
+export const now = Math.floor(Date.now() / 60_000) * 60 + 30;
 
 /** A key service whose tables are real and empty. There is no API Gateway: what reads alone needs none. */
 export async function newKeyService(): Promise<KeyService> {

@@ -1,0 +1,122 @@
+import { once } from 'node:events';
+import { createServer, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest';
+import { stageOfKey } from '../../../functions/access/keys.ts';
+import { keys, type RunOptions } from '../../unit/keys/support.ts';
+import { isLocal } from '../support.ts';
+import type { Issued } from './support.ts';
+
+/**
+ * The tool against AWS: with the endpoints, credentials and Region that the SDK finds in the environment. Behind
+ * them is the service on this machine, under the name that the stack has in production.
+ */
+
+let account: Server;
+
+beforeAll(async () => {
+  if (!isLocal) return;
+  account = createServer((incoming, outgoing) => {
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => void chunks.push(chunk));
+    incoming.on('end', () => {
+      const body = Buffer.from(
+        Buffer.concat(chunks).toString().replace('AnimalStore-prod', 'AnimalStore-local'),
+      );
+      const { method, headers, url = '/' } = incoming;
+      const forwarded = request(new URL(url, inject('local')?.endpoint), {
+        method,
+        headers: { ...headers, 'content-length': body.length },
+      });
+      forwarded.on('response', (response) => {
+        outgoing.writeHead(response.statusCode ?? 502, response.headers);
+        response.pipe(outgoing);
+      });
+      forwarded.end(body);
+    });
+  }).listen(0, '127.0.0.1');
+  await once(account, 'listening');
+});
+afterAll(() => void account?.close());
+
+beforeEach(() => {
+  if (!isLocal) return;
+  vi.stubEnv('AWS_ENDPOINT_URL', `http://127.0.0.1:${(account.address() as AddressInfo).port}`);
+  vi.stubEnv('AWS_REGION', 'eu-central-1');
+  vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIDEXAMPLE');
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret');
+});
+afterEach(() => vi.unstubAllEnvs());
+
+const inProd = (args: readonly string[], options: RunOptions = {}) =>
+  keys([...args, '--stage', 'prod'], options);
+
+async function create(): Promise<Issued> {
+  const run = await inProd(['create', '--owner', `owner ${randomUUID()}`, '--plan', 'free', '--json']);
+  expect(run.exitCode).toBe(0);
+  return JSON.parse(run.stdout) as Issued;
+}
+
+async function show(
+  keyId: string,
+): Promise<{ status: string; plan: string; audit: { by: string; did: string }[] }> {
+  return JSON.parse((await inProd(['show', keyId, '--json'])).stdout);
+}
+
+const destructive: readonly (readonly [command: string, ...options: string[]])[] = [
+  ['revoke'],
+  ['suspend', '--for', '1h'],
+  ['rotate', '--overlap', '1h'],
+  ['change-plan', '--plan', 'pro'],
+];
+
+describe.runIf(isLocal)('in prod', () => {
+  test('a key is made without a question, bears the stage, and its audit trail names the ARN of who made it', async () => {
+    const { key, keyId } = await create();
+    expect(stageOfKey(key)).toBe('prod');
+    expect((await show(keyId)).audit).toEqual([
+      expect.objectContaining({ did: 'created', by: expect.stringMatching(/^arn:aws:iam::\d{12}:user\//) }),
+    ]);
+  });
+
+  test.each(destructive)(
+    '%s changes nothing when nobody is there to confirm it',
+    async (command, ...options) => {
+      const { keyId } = await create();
+      const run = await inProd([command, keyId, ...options]);
+      expect(run).toMatchObject({ exitCode: 4, stdout: '' });
+      expect(run.stderr).toBe(
+        'This needs a confirmation, and nobody is there to give it: run it in a terminal, or with --yes.\n',
+      );
+      expect(await show(keyId)).toMatchObject({
+        status: 'active',
+        plan: 'free',
+        audit: [{ did: 'created' }],
+      });
+    },
+  );
+
+  test.each(destructive)(
+    '%s asks, and changes nothing unless the answer is yes',
+    async (command, ...options) => {
+      const { keyId } = await create();
+      for (const input of ['n\n', '\n', 'yeah, no\n']) {
+        const run = await inProd([command, keyId, ...options], { interactive: true, input });
+        expect(run).toMatchObject({ exitCode: 4, stdout: '' });
+        expect(run.stderr).toMatch(new RegExp(`${keyId} .*owner .*\\? .*\\[y/N\\] .*Nothing was changed`));
+      }
+      expect((await show(keyId)).audit).toHaveLength(1);
+      expect(await inProd([command, keyId, ...options], { interactive: true, input: 'y\n' })).toMatchObject({
+        exitCode: 0,
+      });
+      expect((await show(keyId)).audit).toHaveLength(2);
+    },
+  );
+
+  test.each(destructive)('%s asks nothing with --yes', async (command, ...options) => {
+    const { keyId } = await create();
+    expect(await inProd([command, keyId, ...options, '--yes'])).toMatchObject({ exitCode: 0 });
+    expect((await show(keyId)).audit).toHaveLength(2);
+  });
+});

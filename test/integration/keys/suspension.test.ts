@@ -1,0 +1,83 @@
+import { randomBytes } from 'node:crypto';
+import { GetCommand } from '@aws-sdk/lib-dynamodb';
+import { beforeAll, expect, test } from 'vitest';
+import {
+  indefinitely,
+  readUse,
+  resumeUse,
+  suspendUse,
+} from '../../../functions/access/key-administration-use.ts';
+import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
+import { suspensionThreshold } from '../../../functions/access/limits.ts';
+import { createTable } from '../../support/tables.ts';
+import { now } from './support.ts';
+
+let table: LimitTable;
+beforeAll(async () => {
+  table = await createTable('RateLimits');
+});
+
+const limits = { perMinute: 1, perDay: 1_000 };
+const newHash = () => randomBytes(32).toString('hex');
+const ask = (keyHash: string, at: number) => admit(table, { keyHash, limits, now: at });
+
+/** When time to live deletes the item, in Unix seconds. */
+async function deletedAt(keyHash: string): Promise<number> {
+  const { Item: item } = await table.client.send(
+    new GetCommand({ TableName: table.tableName, Key: { keyHash } }),
+  );
+  return Number(item?.['expiresAt']);
+}
+
+test.each([
+  ['an hour', now + 3_600],
+  ['a year', now + 366 * 86_400],
+  ['good', indefinitely],
+])(
+  'a suspension for %s holds until its last second, and its item is kept for longer',
+  async (_time, until) => {
+    const keyHash = newHash();
+    await suspendUse(table, keyHash, until);
+    expect(await ask(keyHash, now)).toMatchObject({ kind: 'suspended', retryAfter: until - now });
+    expect(await ask(keyHash, until - 1)).toMatchObject({ kind: 'suspended', retryAfter: 1 });
+    expect(await deletedAt(keyHash)).toBeGreaterThan(until);
+    expect(await ask(keyHash, until)).toMatchObject({ kind: 'admitted' });
+  },
+);
+
+test('a suspension outlasts the use that was counted before it', async () => {
+  const keyHash = newHash();
+  await ask(keyHash, now);
+  await suspendUse(table, keyHash, indefinitely);
+  expect(await deletedAt(keyHash)).toBeGreaterThan(indefinitely);
+});
+
+test('a key resumed in the minute in which its rejections suspended it is not suspended by the next one', async () => {
+  const keyHash = newHash();
+  for (let requests = 0; requests <= suspensionThreshold; requests += 1) await ask(keyHash, now);
+  expect(await ask(keyHash, now)).toMatchObject({ kind: 'suspended' });
+  await resumeUse(table, keyHash, now);
+  expect(await ask(keyHash, now)).toMatchObject({ kind: 'rejected' });
+  expect((await readUse(table, [keyHash])).get(keyHash)).toMatchObject({ rejections: 1, suspendedUntil: 0 });
+});
+
+test('resuming keeps what was used of the windows, and lets the item go some time after', async () => {
+  const keyHash = newHash();
+  await ask(keyHash, now);
+  await suspendUse(table, keyHash, indefinitely);
+  await resumeUse(table, keyHash, now);
+  expect(await ask(keyHash, now)).toMatchObject({ kind: 'rejected' });
+  expect(await deletedAt(keyHash)).toBeLessThan(now + 366 * 86_400);
+});
+
+test('the use of a hundred keys is read at once, and that of a key that was never used is nothing', async () => {
+  const hashes = Array.from({ length: 100 }, newHash);
+  await ask(hashes[0]!, now);
+  await admit(table, { keyHash: hashes[99]!, limits, now, deprecated: true });
+  const use = await readUse(table, hashes);
+  expect(use.size).toBe(100);
+  expect(use.get(hashes[0]!)).toMatchObject({ minuteCount: 1, dayCount: 1, deprecatedCalls: 0 });
+  expect(use.get(hashes[50]!)).toMatchObject({ minute: 0, minuteCount: 0, dayCount: 0, suspendedUntil: 0 });
+  expect(use.get(hashes[99]!)).toMatchObject({ deprecatedCalls: 1 });
+  await expect(readUse(table, [...hashes, newHash()])).rejects.toThrow(RangeError);
+});
