@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { build, type BuildOptions, type Metafile } from 'esbuild';
 import { builtins } from './bundle-builtins.ts';
 import { leftOut } from './bundle-left-out.ts';
@@ -26,24 +26,25 @@ const options = {
 } as const satisfies BuildOptions;
 
 /**
- * Bundles `functions/<entry>.ts` into a folder.
+ * Bundles a function into a folder.
  *
+ * @param file its module, relative to the project, such as `functions/list-pets.ts`
  * @returns what went into it, and from where
  * @throws Error from esbuild, with its messages, when the function does not build
  */
-export async function bundle(entry: string, outputDirectory: string): Promise<Metafile> {
+export async function bundle(file: string, outputDirectory: string): Promise<Metafile> {
   const { metafile } = await build({
     ...options,
-    entryPoints: [join(projectDirectory, 'functions', `${entry}.ts`)],
+    entryPoints: [file],
     outdir: outputDirectory,
     plugins: [leftOut(), builtins()],
   });
   return metafile;
 }
 
-// CDK waits for no promise while it synthesizes, so lib/bundling.ts runs this file: node lib/bundle.ts ENTRY FOLDER
+// CDK waits for no promise while it synthesizes, so lib/bundling.ts runs this file: node lib/bundle.ts FILE FOLDER
 if (import.meta.main) {
-  const [entry, outputDirectory] = process.argv.slice(2);
-  if (entry === undefined || outputDirectory === undefined) throw new Error('Usage: bundle.ts ENTRY FOLDER');
-  await bundle(entry, outputDirectory);
+  const [file, outputDirectory] = process.argv.slice(2);
+  if (file === undefined || outputDirectory === undefined) throw new Error('Usage: bundle.ts FILE FOLDER');
+  await bundle(file, outputDirectory);
 }

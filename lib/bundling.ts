@@ -17,7 +17,7 @@ export function bundledCode(entry: FunctionEntry): Code {
     local: {
       tryBundle: (outputDirectory) => {
         // In a process of its own, since esbuild's plugins are asynchronous and CDK is not.
-        execFileSync(process.execPath, [bundler, entry, outputDirectory], {
+        execFileSync(process.execPath, [bundler, `functions/${entry}.ts`, outputDirectory], {
           stdio: ['ignore', 'ignore', 'inherit'],
         });
         return true;

@@ -14,7 +14,7 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 const bundles = await Promise.all(
   functionEntries.map(async (entry) => {
     const directory = join(root, entry);
-    const { inputs } = await bundle(entry, directory);
+    const { inputs } = await bundle(`functions/${entry}.ts`, directory);
     return [entry, { directory, inputs: Object.keys(inputs) }] as const;
   }),
 );
@@ -68,7 +68,7 @@ describe('bundling', () => {
   it('makes the same of the same sources, wherever it is put', async () => {
     const [[entry, { directory }]] = bundles as [(typeof bundles)[number]];
     const again = join(root, 'elsewhere', 'again');
-    await bundle(entry, again);
+    await bundle(`functions/${entry}.ts`, again);
     const files = await readdir(directory);
     expect(await readdir(again)).toEqual(files);
     for (const file of files) {

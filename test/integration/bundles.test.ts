@@ -57,7 +57,7 @@ beforeAll(async () => {
   };
   await Promise.all(
     functionEntries.map(async (entry) => {
-      await bundle(entry, directory);
+      await bundle(`functions/${entry}.ts`, directory);
       const script = new URL('../support/bundle-process.ts', import.meta.url);
       const child = fork(script, [join(directory, `${entry}.mjs`)], {
         env,
