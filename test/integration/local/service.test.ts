@@ -291,6 +291,17 @@ describe('a function', () => {
     );
   });
 
+  it('is not invoked any more for a caller that gave up waiting for a free environment', async () => {
+    const served = async () =>
+      z.object({ served: z.number() }).parse(await (await post('/lonely', {})).json()).served;
+    const before = await served();
+    const busy = post('/lonely', { log: 'now it is busy', sleepMs: 1000 });
+    await expect.poll(() => logged('Lonely').join('\n')).toContain('now it is busy');
+    expect((await post('/impatient', {})).status).toBe(504);
+    await busy;
+    expect(await served()).toBe(before + 2);
+  });
+
   it('logs as Lambda does: its console as JSON from its level on, its standard output as it is', async () => {
     const marker = 'a line to be found again';
     await post('/do', { log: marker });

@@ -41,7 +41,7 @@ describe('intrinsic functions', () => {
 
   it('a property or item that is AWS::NoValue is left out', () => {
     const none = { Ref: 'AWS::NoValue' };
-    expect(resolved({ a: none, b: [none, 1], c: { 'Fn::If': ['No', 1, none] } })).toEqual({ b: [1] });
+    expect(resolved({ a: none, b: [none, 1], c: { 'Fn::If': ['No', 1, none] } })).toStrictEqual({ b: [1] });
   });
 
   it.each<[Json, RegExp]>([
