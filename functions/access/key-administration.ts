@@ -58,7 +58,7 @@ export class StaleRecordError extends Error {
   override readonly name = 'StaleRecordError';
 }
 
-/** Lines that a record's audit trail holds at most; only a revocation may add one more. Items end at 400 KB. */
+/** Lines that a record's audit trail holds, and what ends the key's life may add one more. Items end at 400 KB. */
 export const auditTrailLength = 1_000;
 
 /** The record of the key with this id, or `undefined`. Its index is eventually consistent, the record is not. */
@@ -223,13 +223,12 @@ export async function activateKey(
   ];
   if (replacement !== undefined) {
     const { keyHash, replacedBy, expiresAt, unsettled, line } = replacement;
-    updates.push(
-      changeOf(table, keyHash, {
-        set: { replacedBy, expiresAt, unsettled },
-        require: { status: 'active', replacedBy: undefined },
-        line,
-      }),
-    );
+    const change = {
+      set: { replacedBy, expiresAt, unsettled },
+      require: { status: 'active', replacedBy: undefined },
+      line,
+    };
+    updates.push(changeOf(table, keyHash, change, Infinity));
   }
   await unlessStale(
     table.client.send(new TransactWriteCommand({ TransactItems: updates.map((Update) => ({ Update })) })),

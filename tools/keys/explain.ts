@@ -71,6 +71,9 @@ export function explain(error: unknown, target: Target): KeyToolError {
       'AWS asks to slow down: wait a minute, then run the same command again. It takes up what was begun.',
     );
   }
+  if (name === 'TransactionCanceledException') {
+    return failed('Someone else is changing the same key at this moment: look at it and try again.');
+  }
   if (name === 'LimitExceededException') {
     return failed(
       `AWS has no room for more: ${oneLine(message)}. An account holds 10,000 API keys in a Region, see docs/keys.md.`,
