@@ -173,9 +173,8 @@ More in docs/keys.md.`,
         output.note('A change of a key marked * or unfinished stopped half way: run it again, or "tidy".');
       }
       if (page.cursor !== undefined) {
-        output.note(
-          `${grouped(page.examined)} records looked at. There may be more: --cursor ${page.cursor}`,
-        );
+        const looked = page.keys.length < listing.limit ? ` after ${grouped(page.examined)} records` : '';
+        output.note(`There may be more${looked}: --cursor ${page.cursor}`);
       }
     },
   );

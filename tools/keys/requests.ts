@@ -7,6 +7,7 @@ import {
   planNames,
 } from '../../functions/access/plans.ts';
 import { KeyToolError } from './errors.ts';
+import { redact } from './output.ts';
 
 /** The limits of a key's own as they are asked for: perhaps only one of them, or none. */
 export type GivenLimits = { readonly [K in keyof Limits]?: number | undefined };
@@ -29,7 +30,8 @@ const text = (max: number) =>
     .max(max, `must not be longer than ${max} characters`)
     // Whatever is stored is printed on terminals later.
     .regex(/^[^\p{C}\p{Zl}\p{Zp}]*$/u, 'must be printable characters on one line')
-    .regex(/\S/, 'must not be only white space');
+    .regex(/\S/, 'must not be only white space')
+    .refine((given) => redact(given) === given, 'must not hold a key');
 
 const requestSchema = z.object({
   owner: text(100),

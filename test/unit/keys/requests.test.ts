@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { customPlanCeiling, fixedPlans, type FixedPlan } from '../../../functions/access/plans.ts';
+import { newKey } from '../../../functions/access/keys.ts';
 import { checkLimits, checkRequest } from '../../../tools/keys/requests.ts';
 
 describe('the limits of a key', () => {
@@ -57,6 +58,8 @@ describe('the owner and the note of a key', () => {
     ['an escape sequence of terminals', 'a\u001b[31mb'],
     ['a character that turns the text around', 'a\u202eb'],
     ['a separator of lines', 'a\u2028b'],
+    ['a key', `Ada ${newKey('prod')}`],
+    ['a hash', 'a1'.repeat(32)],
   ])('cannot be %s', (_what, owner) => {
     expect(() => checkRequest({ owner, plan: 'free' })).toThrow(expect.objectContaining({ fault: 'usage' }));
   });
