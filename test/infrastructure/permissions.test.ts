@@ -305,6 +305,13 @@ describe('the role for the logs of API Gateway', () => {
     );
   });
 
+  it.each(['AnimalStore-staging', 'AnimalStore-prod', 'AnimalStore-delivery'])(
+    'is there before %s is',
+    (name) => {
+      expect(synthesis.deployedBefore(name)).toEqual(['AnimalStore-account']);
+    },
+  );
+
   it('is left alone where the account has one', () => {
     expect(synthesize({ accountSettings: 'existing' }).stackNames.toSorted()).toEqual([
       'AnimalStore-prod',

@@ -26,6 +26,7 @@ const cdkJson = z.object({ context: z.record(z.string(), z.unknown()) });
 /** The templates that the CDK app makes of a context, by the name of their stacks. */
 export class Synthesis {
   readonly #templates: ReadonlyMap<string, Template>;
+  readonly #dependencies: ReadonlyMap<string, readonly string[]>;
   /** The stacks that CloudFormation refuses to delete. */
   readonly protectedStacks: readonly string[];
 
@@ -40,6 +41,10 @@ export class Synthesis {
       this.#templates = new Map(
         stacks.map((stack) => [stack.stackName, templateSchema.parse(stack.template)]),
       );
+      const names = new Map(stacks.map(({ id, stackName }) => [id, stackName]));
+      this.#dependencies = new Map(
+        stacks.map((stack) => [stack.stackName, stack.dependencies.flatMap(({ id }) => names.get(id) ?? [])]),
+      );
       this.protectedStacks = stacks
         .filter(({ terminationProtection }) => terminationProtection === true)
         .map(({ stackName }) => stackName);
@@ -50,6 +55,11 @@ export class Synthesis {
 
   get stackNames(): readonly string[] {
     return [...this.#templates.keys()];
+  }
+
+  /** The stacks that `cdk deploy` deploys before this one. */
+  deployedBefore(name: string): readonly string[] {
+    return this.#dependencies.get(name) ?? [];
   }
 
   stack(name: string): Template {
