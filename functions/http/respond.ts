@@ -18,7 +18,7 @@ export function toResult({ status, body, headers }: Answer): APIGatewayProxyResu
   return { statusCode: status, headers: { ...headers }, body: toJson(body) };
 }
 
-/** Seconds after which a client may try again when a service of AWS fails us. */
+/** Seconds after which a client may try again when the service is unavailable. */
 const retryAfterUnavailable = 1;
 
 /**
@@ -52,8 +52,9 @@ export function respond(deprecationOf?: (request: ApiRequest) => Deprecation): M
     onError: (request) => {
       const error = toServiceError(request.error);
       if (error.status >= 500) request.internal.recorder.fault(error.cause ?? error);
+      const retry = error.code === 'service_unavailable' && { 'Retry-After': String(retryAfterUnavailable) };
       request.response = complete(
-        toResult({ status: error.status, body: error.body, headers: error.headers }),
+        toResult({ status: error.status, body: error.body, headers: { ...retry, ...error.headers } }),
         request.internal,
       );
     },
@@ -63,10 +64,7 @@ export function respond(deprecationOf?: (request: ApiRequest) => Deprecation): M
 function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   if (isError(error) && isUnavailable(error)) {
-    return new ServiceError('service_unavailable', undefined, {
-      cause: error,
-      headers: { 'Retry-After': String(retryAfterUnavailable) },
-    });
+    return new ServiceError('service_unavailable', undefined, { cause: error });
   }
   return new ServiceError('internal_error', undefined, { cause: error });
 }

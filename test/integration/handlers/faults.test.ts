@@ -128,7 +128,9 @@ describe('animals that cannot be reached', () => {
   test('because nobody answers are a 503 before Lambda ends the function', async () => {
     const service = await Service.start({ endpoint: proxy.endpoint });
     proxy.fate = faulty('hang', 'Query');
-    expect(await service.call({ path: '/pets', remainingMs: 1_000 })).toEqual(anError('service_unavailable'));
+    expect(await service.call({ path: '/pets', remainingMs: 1_000 })).toEqual(
+      anError('service_unavailable', { headers: { 'Retry-After': '1' } }),
+    );
     expect(lastLine().errors?.[0]?.message).toBe('The function ran out of time');
   });
 

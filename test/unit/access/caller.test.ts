@@ -6,7 +6,7 @@ import type { Grant } from '../../../functions/access/key-records.ts';
 import { planNames } from '../../../functions/access/plans.ts';
 
 const grant: fc.Arbitrary<Grant> = fc.record({
-  keyHash: fc.stringMatching(/^[0-9a-f]{64}$/),
+  keyHash: fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes).toString('hex')),
   keyId: fc.string({ minLength: 1 }),
   plan: fc.constantFrom(...planNames),
   limits: fc.record({

@@ -106,6 +106,7 @@ describe('a failing service of AWS', () => {
     ['throttling of another name', sdkError('ThrottlingException', 400)],
     ['a fault of its own', sdkError('InternalServerError', 500, { $fault: 'server' })],
     ['being out of service', sdkError('ServiceUnavailable', 503, { $fault: 'server' })],
+    ['a status that nobody has a name for', sdkError('SomethingNew', 507)],
     ['a time-out', sdkError('TimeoutError', undefined)],
     ['a refused connection', sdkError('Error', undefined, { code: 'ECONNREFUSED' })],
     ['a lost connection', sdkError('Error', undefined, { code: 'ECONNRESET' })],

@@ -87,7 +87,7 @@ describe('the query of a listing', () => {
 
   test('may not go on with what is no cursor', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (cursor) => {
+      fc.property(arbitrary.text(), (cursor) => {
         expect(faultsOf({ cursor: [cursor] })).toEqual([cursorFault]);
       }),
     );
