@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
 import { apply, decide, unused, type Verdict } from '../../../functions/access/limits.ts';
 import { fixedPlans, type Limits } from '../../../functions/access/plans.ts';
+import { DynamoDbProxy, type Fate } from '../../support/dynamodb-proxy.ts';
 import { headersOf, ReferenceLimiter } from '../../support/reference-limiter.ts';
 import { rateHeaders } from '../../../functions/http/rate-headers.ts';
 import { createTable, newClient } from '../../support/tables.ts';
@@ -38,6 +39,18 @@ function keyOf(limits: Limits, keyHash = newKeyHash()) {
       return item;
     },
   };
+}
+
+/** What an operator does to a key that has to be stopped. */
+async function suspend(keyHash: string, until: number): Promise<void> {
+  await table.client.send(
+    new UpdateCommand({
+      TableName: table.tableName,
+      Key: { keyHash },
+      UpdateExpression: 'SET suspendedUntil = :until',
+      ExpressionAttributeValues: { ':until': until },
+    }),
+  );
 }
 
 const admitted = (verdicts: readonly Verdict[]) => verdicts.filter(({ kind }) => kind === 'admitted');
@@ -173,6 +186,69 @@ describe('requests of one key, all at once', () => {
   });
 });
 
+describe('a request that is overtaken between its two writes', () => {
+  let proxy: DynamoDbProxy;
+
+  beforeAll(async () => {
+    proxy = await DynamoDbProxy.start();
+    return () => proxy.stop();
+  });
+
+  /** Sends a request, and has `others` done between its first write, which fails, and its second. */
+  async function overtaken(keyHash: string, limits: Limits, now: number, others: () => Promise<unknown>) {
+    proxy.reset();
+    proxy.fate = async (): Promise<Fate> => {
+      if (proxy.calls.length === 2) await others();
+      return 'pass';
+    };
+    const verdict = await admit({ ...table, client: newClient(proxy.endpoint) }, { keyHash, limits, now });
+    expect(proxy.calls.length).toBeGreaterThanOrEqual(2);
+    return verdict;
+  }
+
+  test('by the last request of the day is rejected', async () => {
+    const limits = { perMinute: 10, perDay: 2 };
+    const key = keyOf(limits);
+    await key.at(noon - 1);
+    const verdict = await overtaken(key.keyHash, limits, noon, () => key.at(noon - 1));
+    expect(verdict).toMatchObject({ kind: 'rejected', standing: { day: { remaining: 0 } } });
+  });
+
+  test('by the turn of the minute is not rejected for the minute before', async () => {
+    const limits = { perMinute: 2, perDay: 100 };
+    const key = keyOf(limits);
+    await key.burst(2, noon - 1);
+    const verdict = await overtaken(key.keyHash, limits, noon - 1, () => key.at(noon));
+    expect(verdict).toMatchObject({
+      kind: 'admitted',
+      standing: { minute: { remaining: 0, reset: noon + 60 } },
+    });
+    expect(Number((await key.item())?.['rejections'])).toBe(0);
+  });
+
+  test('by another that starts the minute counts in that', async () => {
+    const limits = { perMinute: 3, perDay: 100 };
+    const key = keyOf(limits);
+    await key.at(noon - 1);
+    const verdict = await overtaken(key.keyHash, limits, noon, () => key.burst(2, noon));
+    expect(verdict).toMatchObject({
+      kind: 'admitted',
+      standing: { minute: { remaining: 0 }, day: { remaining: 96 } },
+    });
+  });
+
+  test('by a suspension is suspended, and not counted', async () => {
+    const key = keyOf(free);
+    await key.at(noon - 1);
+    const verdict = await overtaken(key.keyHash, free, noon, () => suspend(key.keyHash, noon + 10));
+    expect(verdict).toMatchObject({
+      kind: 'suspended',
+      retryAfter: 10,
+      standing: { day: { remaining: 999 } },
+    });
+  });
+});
+
 describe('a day of the Free plan', () => {
   test('has 1,000 requests, then 429 until midnight UTC, and the headers show the day', async () => {
     const key = keyOf(free);
@@ -259,16 +335,16 @@ describe('a suspension', () => {
     }
   });
 
+  test('does not befall the rejections of a full day while each minute has few of them', async () => {
+    const key = keyOf({ perMinute: 100, perDay: 1 });
+    expect(countOf(await key.burst(100, noon), 'rejected')).toBe(99);
+    expect(countOf(await key.burst(20, noon + 60), 'rejected')).toBe(20);
+    expect(Number((await key.item())?.['rejections'])).toBe(20);
+  });
+
   test('by an operator’s hand stops a key that was never used', async () => {
     const key = keyOf(free);
-    await table.client.send(
-      new UpdateCommand({
-        TableName: table.tableName,
-        Key: { keyHash: key.keyHash },
-        UpdateExpression: 'SET suspendedUntil = :until',
-        ExpressionAttributeValues: { ':until': noon + 3600 },
-      }),
-    );
+    await suspend(key.keyHash, noon + 3600);
     const verdict = await key.at(noon);
     expect(verdict).toMatchObject({ kind: 'suspended', retryAfter: 3600 });
     expect(rateHeaders(verdict.standing, noon)).toMatchObject({
@@ -277,6 +353,18 @@ describe('a suspension', () => {
       RateLimit: '"minute";r=0;t=3600, "day";r=1000;t=43200',
     });
     expect(await key.at(noon + 3600)).toMatchObject({ kind: 'admitted' });
+  });
+
+  test('by an operator’s hand in the midst of a minute stops the key, and uses up nothing', async () => {
+    const key = keyOf(free);
+    await key.at(noon);
+    await suspend(key.keyHash, noon + 30);
+    for (const now of [noon, noon + 1, noon + 29])
+      expect(await key.at(now)).toMatchObject({ kind: 'suspended' });
+    expect(await key.at(noon + 30)).toMatchObject({
+      kind: 'admitted',
+      standing: { minute: { remaining: 58 }, day: { remaining: 998 } },
+    });
   });
 });
 
