@@ -10,7 +10,7 @@ const projectDirectory = dirname(import.meta.dirname);
  * makes Node.js take it for one, whatever package.json is or is not beside it. Every choice here is measured:
  * docs/performance.md.
  */
-const options = {
+export const bundleOptions = {
   absWorkingDir: projectDirectory,
   bundle: true,
   platform: 'node',
@@ -34,7 +34,7 @@ const options = {
  */
 export async function bundle(file: string, outputDirectory: string): Promise<Metafile> {
   const { metafile } = await build({
-    ...options,
+    ...bundleOptions,
     entryPoints: [file],
     outdir: outputDirectory,
     plugins: [leftOut(), builtins()],

@@ -1,0 +1,246 @@
+import type { Machine } from '../harness/machine.ts';
+import type { ColdStartResult } from '../measures/cold-start.ts';
+import type { EconomyResult } from '../measures/economy.ts';
+import type { GrowthResult } from '../measures/growth.ts';
+import type { LoadResult } from '../measures/load.ts';
+import type { WarmResult } from '../measures/warm.ts';
+import { table } from './markdown.ts';
+import { bars, lines } from './svg.ts';
+
+/** What was measured, each part with the machine it was measured on. */
+export interface Results {
+  readonly coldStart?: Measured<readonly ColdStartResult[]>;
+  readonly warm?: Measured<readonly WarmResult[]>;
+  readonly economy?: Measured<readonly EconomyResult[]>;
+  readonly growth?: Measured<readonly GrowthResult[]>;
+  readonly load?: Measured<LoadResult>;
+}
+
+export interface Measured<T> {
+  readonly machine: Machine;
+  readonly results: T;
+}
+
+/** The budget, and what is measured against it. */
+const budget = { timesEmpty: 1.5, startKB: 150, listingRatio: 1.25, cpuOutsideCalls: 0.3 };
+
+/** Tables by name, as docs/performance.md has them. */
+export function tables(results: Results): Readonly<Record<string, string>> {
+  const { coldStart, warm, economy, growth, load } = results;
+  return {
+    ...(coldStart && { machine: machineTable(coldStart.machine), ...coldStartTables(coldStart.results) }),
+    ...(warm && { warm: warmTable(warm.results) }),
+    ...(economy && { economy: economyTable(economy.results) }),
+    ...(growth && { growth: growthTable(growth.results) }),
+    ...(load && { load: loadTable(load.results) }),
+    budget: budgetTable(results),
+  };
+}
+
+/** Plots by file name. */
+export function plots({ coldStart, load }: Results): Readonly<Record<string, string>> {
+  return {
+    ...(coldStart && {
+      'cold-start.svg': bars(
+        'Process start to the first request for an event, median (ms)',
+        coldStart.results
+          .filter(({ group }) => group !== 'lever' && group !== 'not kept')
+          .map(({ name, init, timesEmpty, group }) => ({
+            label: name,
+            value: init,
+            note: `${init} (${timesEmpty} ×)`,
+            colour: group,
+          })),
+        {
+          value: coldStart.results[0]!.init * budget.timesEmpty,
+          label: `${budget.timesEmpty} × empty`,
+        },
+      ),
+      'levers.svg': bars(
+        'The listing: what each step gave, process start to the first request for an event, median (ms)',
+        coldStart.results
+          .filter(({ group }) => group === 'lever')
+          .map(({ name, init, timesEmpty, group }) => ({
+            label: name,
+            value: init,
+            note: `${init} (${timesEmpty} ×)`,
+            colour: group,
+          })),
+        {
+          value: coldStart.results[0]!.init * budget.timesEmpty,
+          label: `${budget.timesEmpty} × empty`,
+        },
+      ),
+    }),
+    ...(load && {
+      'load.svg': lines(
+        'The whole service on one machine: latency by requests under way',
+        [
+          {
+            label: 'p50',
+            colour: 'function',
+            points: load.results.steps.map((step) => [step.concurrency, step.p50]),
+          },
+          {
+            label: 'p99',
+            colour: 'peer',
+            points: load.results.steps.map((step) => [step.concurrency, step.p99]),
+          },
+        ],
+        { x: 'requests under way', y: 'ms' },
+      ),
+    }),
+  };
+}
+
+function machineTable({ processor, cores, memoryGiB, system, node, load, date }: Machine): string {
+  return table(
+    ['processor', 'cores', 'memory', 'system', 'Node.js', 'load before', 'date'],
+    [[processor, cores, `${memoryGiB} GiB`, system, node, load, date]],
+  );
+}
+
+function coldStartTables(results: readonly ColdStartResult[]): Record<string, string> {
+  const rows = (...groups: readonly ColdStartResult['group'][]): string =>
+    table(
+      ['', 'init ms', '× empty', 'fastest', 'p90', 'first answer ms', 'peak MiB', 'KB at start', 'KB in all'],
+      results
+        .filter(({ group }) => groups.includes(group))
+        .map((each) => [
+          each.name,
+          each.init,
+          each.timesEmpty,
+          each.fastest,
+          each.p90,
+          each.answer,
+          each.memory,
+          each.startKB,
+          each.allKB,
+        ]),
+    );
+  return {
+    'cold-start': rows('reference', 'function', 'peer'),
+    levers: rows('lever'),
+    'not-kept': rows('not kept'),
+  };
+}
+
+function warmTable(results: readonly WarmResult[]): string {
+  return table(
+    [
+      '',
+      'p50 ms',
+      'p99',
+      'bare, same calls: p50',
+      'p99',
+      'bare, one call: p50',
+      'ratio of p50',
+      'CPU ms',
+      'CPU outside calls',
+    ],
+    results.map((each) => [
+      each.operation,
+      each.p50,
+      each.p99,
+      each.bareP50,
+      each.bareP99,
+      each.singleP50,
+      each.ratio,
+      each.cpu,
+      each.cpuOutsideCalls,
+    ]),
+  );
+}
+
+function economyTable(results: readonly EconomyResult[]): string {
+  return table(
+    ['', 'calls (units)', 'read units', 'write units'],
+    results.map(({ operation, calls, readUnits, writeUnits }) => [
+      operation,
+      calls.join(', '),
+      readUnits,
+      writeUnits,
+    ]),
+  );
+}
+
+function growthTable(results: readonly GrowthResult[]): string {
+  return table(
+    ['animals', 'filter', 'page', 'p50 ms', 'read units'],
+    results.map(({ animals, filter, page, latency, units }) => [animals, filter, page, latency, units]),
+  );
+}
+
+function loadTable({ steps }: LoadResult): string {
+  const percent = (share: number | undefined): string | undefined =>
+    share === undefined ? undefined : `${Math.round(share * 100)} %`;
+  return table(
+    [
+      'under way',
+      'requests/s',
+      'p50 ms',
+      'p99 ms',
+      'errors',
+      'gateway and functions',
+      'DynamoDB Local',
+      'client',
+    ],
+    steps.map(({ concurrency, requestsPerSecond, p50, p99, errors, processors }) => [
+      concurrency,
+      requestsPerSecond,
+      p50,
+      p99,
+      `${errors * 100} %`,
+      percent(processors.gatewayAndFunctions),
+      percent(processors.dynamoDb),
+      percent(processors.client),
+    ]),
+  );
+}
+
+function budgetTable({ coldStart, warm, growth }: Results): string {
+  const rows: (readonly [string, string, number, boolean])[] = [];
+  for (const { name, timesEmpty, startKB } of coldStart?.results.filter(
+    ({ group }) => group === 'function',
+  ) ?? []) {
+    rows.push([
+      `cold start of ${name}, × empty`,
+      `≤ ${budget.timesEmpty}`,
+      timesEmpty,
+      timesEmpty <= budget.timesEmpty,
+    ]);
+    rows.push([`start path of ${name}, KB`, `≤ ${budget.startKB}`, startKB, startKB <= budget.startKB]);
+  }
+  for (const { operation, ratio, cpuOutsideCalls, singleP50 } of warm?.results ?? []) {
+    if (singleP50 !== undefined) {
+      rows.push([
+        `${operation}: p50 by that of the bare call`,
+        `≤ ${budget.listingRatio}`,
+        ratio,
+        ratio <= budget.listingRatio,
+      ]);
+    }
+    rows.push([
+      `${operation}: CPU outside of calls, ms`,
+      `≤ ${budget.cpuOutsideCalls}`,
+      cpuOutsideCalls,
+      cpuOutsideCalls <= budget.cpuOutsideCalls,
+    ]);
+  }
+  for (const filter of ['one status', 'all'] as const) {
+    const units = growth?.results.filter((each) => each.filter === filter).map((each) => each.units) ?? [];
+    if (units.length > 0) {
+      const spread = Math.max(...units) - Math.min(...units);
+      rows.push([
+        `page of ${filter}: units more on the dearest page than on the cheapest`,
+        '0',
+        spread,
+        spread === 0,
+      ]);
+    }
+  }
+  return table(
+    ['', 'budget', 'measured', ''],
+    rows.map(([name, limit, value, met]) => [name, limit, value, met ? 'met' : '**not met**']),
+  );
+}
