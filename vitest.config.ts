@@ -1,8 +1,11 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /** The clean-machine budget is two minutes on two cores: the parts that need a server share one of each. */
 export default defineConfig({
   test: {
+    // One fewer than there are processors is Vitest's own rule: of two, one would be idle.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
       // Pure functions leave nothing behind, so files may share what they have loaded: half of the time.
       { test: { name: 'unit', include: ['test/unit/**/*.test.ts'], isolate: false, testTimeout: 30_000 } },
@@ -11,7 +14,6 @@ export default defineConfig({
           name: 'infrastructure',
           include: ['test/infrastructure/**/*.test.ts'],
           isolate: false,
-          fileParallelism: false,
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
