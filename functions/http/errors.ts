@@ -24,8 +24,8 @@ export const errorCatalogue = {
   key_suspended: {
     status: 429,
     message:
-      'This API key is suspended for a while, because it kept sending requests after its rate limit was exceeded. ' +
-      'Retry after the time given in Retry-After (seconds).',
+      'This API key is suspended: it kept sending requests after its rate limit was exceeded, or the operator of the ' +
+      'service suspended it. Retry after the time given in Retry-After (seconds).',
   },
   internal_error: {
     status: 500,

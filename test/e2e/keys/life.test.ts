@@ -103,7 +103,15 @@ describe.runIf(isLocal)('the life of a key', () => {
     const { key, keyId } = await create(newOwner());
     expect(await call(key)).toBe(200);
     await keysJson(['suspend', keyId]);
-    expect(await call(key)).toBe(429);
+    const refused = await fetch(`${inject('e2e').url}/pets`, { headers: { Authorization: `Bearer ${key}` } });
+    // The client is told of both ways to be suspended: nothing says that it did anything wrong.
+    expect(await refused.json()).toEqual({
+      code: 'key_suspended',
+      message: expect.stringMatching(
+        /kept sending requests .*, or the operator of the service suspended it\./,
+      ),
+      status: 429,
+    });
     expect(await show(keyId)).toMatchObject({ status: 'suspended', suspendedUntil: '9999-12-31T23:59:59Z' });
     await keysJson(['resume', keyId]);
     expect(await call(key)).toBe(200);
