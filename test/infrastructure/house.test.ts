@@ -24,7 +24,9 @@ const files: ReadonlyMap<string, string> = new Map(
 /** What a module imports, for types alone or at run time, whether it does so at once or later. */
 function importsOf(path: string): string[] {
   const source = files.get(path) ?? '';
-  const specifiers = source.matchAll(/\b(?:from|import)\s*\(?\s*['"`]([^'"`\n]+)['"`]/g);
+  const specifiers = source.matchAll(
+    /(?:^(?:import|export|\}).*\bfrom |^import |\bimport\()['"`]([^'"`\n]+)['"`]/gm,
+  );
   return [...specifiers].map(([, specifier = '']) =>
     specifier.startsWith('.') ? join(dirname(path), specifier) : specifier,
   );
@@ -60,6 +62,42 @@ function reachableFrom(entries: readonly string[]): string[] {
 const entries = [...operations.map(({ entry }) => entry), unmatchedRoute, 'authorizer'].map(
   (entry) => `functions/${entry}.ts`,
 );
+
+/** The package of an import that is not a file's. */
+const packageName = (imported: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(imported)?.[0] ?? '';
+
+describe('packages', () => {
+  const declared = z
+    .object({
+      dependencies: z.record(z.string(), z.string()),
+      devDependencies: z.record(z.string(), z.string()),
+    })
+    .parse(JSON.parse(readFileSync('package.json', 'utf8')));
+  const importedPackages = [...files.keys()].flatMap((path) =>
+    importsOf(path)
+      .filter((imported) => !files.has(imported) && !imported.startsWith('node:'))
+      .map((imported) => ({ path, name: packageName(imported) })),
+  );
+
+  // Another package's dependency may move away with that package's next version.
+  test('are declared by the project that imports them, in one version exactly', () => {
+    const { dependencies, devDependencies } = declared;
+    const versions: Readonly<Record<string, string | undefined>> = {
+      ...devDependencies,
+      ...dependencies,
+      // Types alone, and they come from elsewhere.
+      'aws-lambda': devDependencies['@types/aws-lambda'],
+    };
+    const loose = importedPackages.filter(({ name }) => !/^\d+\.\d+\.\d+$/.test(versions[name] ?? ''));
+    expect(loose).toEqual([]);
+  });
+
+  test('are all in use where they are part of what is deployed', () => {
+    const inFunctions = importedPackages.filter(({ path }) => path.startsWith('functions/'));
+    const used = new Set(inFunctions.map(({ name }) => name));
+    expect(Object.keys(declared.dependencies).filter((name) => !used.has(name))).toEqual([]);
+  });
+});
 
 describe('the search for imports', () => {
   test('sees the whole project', () => {
