@@ -8,13 +8,12 @@ import {
   TreatMissingData,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
-import { Operation, type TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import { Construct } from 'constructs';
 import { metrics } from '../functions/http/metrics.ts';
-import { apiMetric, serviceMetric } from './metrics.ts';
+import { apiMetric, serviceMetric, tableMetric } from './metrics.ts';
 import { acknowledge } from './security-checks.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { FunctionEntry } from './stages.ts';
@@ -70,7 +69,8 @@ export class Alarms extends Construct {
 
   #apiAlarms(): AlarmDefinition[] {
     const faultRate = new MathExpression({
-      // A single fault in a quiet minute is in the logs; it is no rate.
+      // A single fault in a quiet minute is in the logs; it is no rate. API Gateway writes both metrics for every
+      // request, zeros too, so neither is missing where the other is not, and nothing is divided by zero.
       expression: 'IF(faults >= 3, 100 * faults / requests, 0)',
       usingMetrics: {
         faults: apiMetric(this, '5XXError', 'Sum'),
@@ -187,23 +187,17 @@ function functionAlarms({ entry, function: lambda }: ServiceFunction): AlarmDefi
   ];
 }
 
-/** The operations that functions call on each table; a throttled index shows as a throttled operation of its table. */
-function tableAlarms({ pets, apiKeys, rateLimits }: Tables): AlarmDefinition[] {
-  return [
-    ...alarmsOf('pets', pets, [Operation.GET_ITEM, Operation.PUT_ITEM, Operation.QUERY]),
-    ...alarmsOf('api-keys', apiKeys, [Operation.GET_ITEM]),
-    ...alarmsOf('rate-limits', rateLimits, [Operation.UPDATE_ITEM]),
-  ];
-}
-
-function alarmsOf(name: string, table: TableV2, operations: Operation[]): AlarmDefinition[] {
-  const period = Duration.minutes(1);
-  return [
+function tableAlarms(tables: Tables): AlarmDefinition[] {
+  return Object.entries({
+    pets: 'pets',
+    'api-keys': 'apiKeys',
+    'rate-limits': 'rateLimits',
+  } as const).flatMap(([name, table]): AlarmDefinition[] => [
     {
       id: `${name}-throttles`,
       runbook: 'table-throttles',
       summary: `DynamoDB throttles requests to the ${name} table.`,
-      metric: table.metricThrottledRequestsForOperations({ operations, period }),
+      metric: tableMetric(tables, table, 'ThrottledRequests', 'Throttled requests'),
       above: 10,
       datapoints: [2, 5],
     },
@@ -211,9 +205,9 @@ function alarmsOf(name: string, table: TableV2, operations: Operation[]): AlarmD
       id: `${name}-system-errors`,
       runbook: 'table-system-errors',
       summary: `DynamoDB itself fails requests to the ${name} table.`,
-      metric: table.metricSystemErrorsForOperations({ operations, period }),
+      metric: tableMetric(tables, table, 'SystemErrors', 'System errors'),
       above: 5,
       datapoints: [2, 5],
     },
-  ];
+  ]);
 }

@@ -2,7 +2,9 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import type { IRestApi } from 'aws-cdk-lib/aws-apigateway';
 import {
   AlarmStatusWidget,
+  GraphWidget,
   type IAlarm,
+  type IMetric,
   type IWidget,
   LogQueryVisualizationType,
   LogQueryWidget,
@@ -12,16 +14,20 @@ import { BillingMode, type ITable } from 'aws-cdk-lib/aws-dynamodb';
 import type { QueryString } from 'aws-cdk-lib/aws-logs';
 import {
   type CustomMetricGroup,
+  CountAxisFromZero,
   DefaultDashboardFactory,
+  DynamoTableMonitoring,
+  type DynamoTableMonitoringProps,
   GraphWidgetType,
   LatencyType,
   MonitoringFacade,
+  type MonitoringScope,
 } from 'cdk-monitoring-constructs';
 import { Construct } from 'constructs';
 import { planNames } from '../functions/access/plans.ts';
 import { type Metric as MetricName, metrics } from '../functions/http/metrics.ts';
 import { type Api, apiStageName } from './api.ts';
-import { metricsNamespace, serviceMetric } from './metrics.ts';
+import { metricsNamespace, serviceMetric, tableMetric } from './metrics.ts';
 import { coldStarts, deprecatedCallsByKey, rejectionsByKey } from './saved-queries.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { FunctionEntry } from './stages.ts';
@@ -120,17 +126,22 @@ export class Dashboards extends Construct {
     }
     const operations = [...functions.values()].filter(({ entry }) => entry !== 'authorizer');
     monitoring.addWidget(table('Cold starts', operations, coldStarts));
-    const { pets, apiKeys, rateLimits } = tables;
-    for (const [name, each] of Object.entries({ Pets: pets, ApiKeys: apiKeys, RateLimits: rateLimits })) {
-      monitoring.monitorDynamoTable({
-        table: each as ITable,
+    for (const [title, name] of Object.entries({
+      Pets: 'pets',
+      ApiKeys: 'apiKeys',
+      RateLimits: 'rateLimits',
+    } as const)) {
+      const props = {
+        table: tables[name] as ITable,
         billingMode: BillingMode.PAY_PER_REQUEST,
-        humanReadableName: name,
-        alarmFriendlyName: name,
-      });
+        humanReadableName: title,
+        alarmFriendlyName: title,
+      };
+      const errors = tableMetric(tables, name, 'SystemErrors', 'System errors');
+      monitoring.addSegment(new TableMonitoring(monitoring, props, errors));
     }
     monitoring.monitorDynamoTableGlobalSecondaryIndex({
-      table: pets as ITable,
+      table: tables.pets as ITable,
       globalSecondaryIndexName: 'byStatus',
       humanReadableName: 'Pets, byStatus',
       alarmFriendlyName: 'Pets-byStatus',
@@ -147,6 +158,26 @@ export class Dashboards extends Construct {
         dashboardNamePrefix: `${stackName}-${region}-${name}`,
         detailDashboardRange: range,
       }),
+    });
+  }
+}
+
+/** The library adds up the errors of nine operations without filling gaps, so its graph is for ever empty. */
+class TableMonitoring extends DynamoTableMonitoring {
+  readonly #errors: IMetric;
+
+  constructor(scope: MonitoringScope, props: DynamoTableMonitoringProps, errors: IMetric) {
+    super(scope, props);
+    this.#errors = errors;
+  }
+
+  override createErrorsWidget(width: number, height: number): GraphWidget {
+    return new GraphWidget({
+      width,
+      height,
+      title: 'Errors',
+      left: [this.#errors],
+      leftYAxis: CountAxisFromZero,
     });
   }
 }

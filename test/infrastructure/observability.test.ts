@@ -28,6 +28,7 @@ const alarmSchema = z.object({
   Metrics: z
     .array(
       z.object({
+        Id: z.string(),
         Expression: z.string().optional(),
         MetricStat: z
           .object({
@@ -133,6 +134,25 @@ describe('the alarms', () => {
     expect(EvaluationPeriods).toBeLessThanOrEqual(5);
   });
 
+  it.each([
+    ['pets-throttles', 'FILL(getItem, 0) + FILL(putItem, 0) + FILL(query, 0)'],
+    ['pets-system-errors', 'FILL(getItem, 0) + FILL(putItem, 0) + FILL(query, 0)'],
+    ['api-keys-throttles', 'FILL(getItem, 0)'],
+    ['api-keys-system-errors', 'FILL(getItem, 0)'],
+    ['rate-limits-throttles', 'FILL(updateItem, 0)'],
+    ['rate-limits-system-errors', 'FILL(updateItem, 0)'],
+  ])('fill the gaps that DynamoDB leaves where it counts nothing: %s', (name, expression) => {
+    const { Metrics } = alarms.get(name)!;
+    expect(Metrics.flatMap(({ Expression }) => Expression ?? [])).toEqual([expression]);
+    const ids = Metrics.flatMap(({ Id, MetricStat }) => (MetricStat === undefined ? [] : [Id]));
+    expect(ids.map((id) => `FILL(${id}, 0)`).join(' + ')).toBe(expression);
+  });
+
+  it('watch nothing of DynamoDB without filling its gaps, or they would never end', () => {
+    const unfilled = [...alarms].filter(([, { Namespace }]) => Namespace === 'AWS/DynamoDB');
+    expect(unfilled.map(([name]) => name)).toEqual([]);
+  });
+
   it.each(['authorizer-errors', 'list-pets-errors', 'limiter-fail-open', 'damaged-items', 'api-5xx'])(
     'that roll a canary back can go off within its five minutes: %s',
     (name) => {
@@ -220,6 +240,21 @@ describe('the dashboards', () => {
     for (const [id] of resourcesOf(prod, 'AWS::CloudWatch::Alarm')) {
       expect(engineering).toContain(JSON.stringify({ 'Fn::GetAtt': [id, 'Arn'] }));
     }
+  });
+});
+
+describe('a graph of a sum', () => {
+  it('has values also where one of its terms has none', () => {
+    const expressions = resourcesOf(prod, 'AWS::CloudWatch::Dashboard').flatMap(([, { Properties }]) =>
+      [
+        ...JSON.stringify(Properties['DashboardBody']).matchAll(
+          /\\"expression\\":\\"((?:[^"\\]|\\\\.)*)\\"/g,
+        ),
+      ].map(([, expression]) => expression!),
+    );
+    const sums = expressions.filter((expression) => /^[^']*\+/.test(expression));
+    expect(sums.length).toBeGreaterThan(0);
+    for (const sum of sums) expect(sum).toMatch(/^FILL\(\w+, ?0\)( \+ FILL\(\w+, ?0\))+$/);
   });
 });
 
