@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { readKey } from '../../functions/access/key-administration.ts';
 import { indefinitely, readUse } from '../../functions/access/key-administration-use.ts';
 import { hashOfKey, stageOfKey } from '../../functions/access/keys.ts';
-import { customPlan, planNames } from '../../functions/access/plans.ts';
+import { customPlan, limitsOf, planNames } from '../../functions/access/plans.ts';
 import { exitCodes, KeyToolError } from './errors.ts';
 import { explain } from './explain.ts';
 import { grouped, isoTime, parseDuration, time, untilTime } from './format.ts';
@@ -71,20 +71,30 @@ export type Seams = Pick<KeyServiceOptions, 'afterStep' | 'clock' | 'runner'> & 
  * @returns the exit code, see `exitCodes`; 0 when all went well
  */
 export async function runKeys(args: readonly string[], io: Io, seams: Seams = {}): Promise<number> {
+  const output = new Output(io, args.includes('--json'));
   try {
-    await program(io, seams).parseAsync(args, { from: 'user' });
+    await program(io, seams, output).parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {
-    // Commander has printed what is wrong, or the help that was asked for.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage;
-    const { fault, message } = explain(error, { stage: '' });
-    const output = new Output(io, args.includes('--json'));
+    const isCommander = error instanceof CommanderError;
+    // The help that was asked for.
+    if (isCommander && error.exitCode === 0) return 0;
+    const { fault, message } = isCommander ? misuse(error) : explain(error, { stage: '' });
     output.note(output.json ? JSON.stringify({ error: { code: fault, message } }) : message);
     return exitCodes[fault];
   }
 }
 
-function program(io: Io, seams: Seams): Command {
+/** What the library finds wrong with a call, as one line like all others. */
+function misuse({ code, message }: CommanderError): KeyToolError {
+  if (code === 'commander.help') return new KeyToolError('usage', 'Which command? "--help" names them.');
+  const [, first = '', rest = ''] =
+    /^(?:error: )?(.)(.*)$/s.exec(message.replaceAll(/\s+/g, ' ').trim()) ?? [];
+  const line = first.toUpperCase() + rest;
+  return new KeyToolError('usage', /[.)?]$/.test(line) ? line : `${line}.`);
+}
+
+function program(io: Io, seams: Seams, { json }: Output): Command {
   const root = new Command('npm run keys --')
     .description('Issues, shows and withdraws the API keys of a stage.')
     .helpOption('-h, --help', 'show this')
@@ -137,8 +147,8 @@ More in docs/keys.md.`,
       .extend(limitOptions.shape),
     async ({ service, output, stage }, { owner, plan, note, perMinute, perDay }) => {
       const request = checkRequest({ owner, plan, note, limits: { perMinute, perDay } });
-      await operations.createKey(service, request, ({ key, keyId }) =>
-        output.reveal({ keyId, key, stage, owner, plan }, newKeyText(keyId, key)),
+      await operations.createKey(service, request, (issued) =>
+        output.reveal(views.issuedJson(issued, stage), views.issuedText(issued)),
       );
       if (!output.json) output.note('The key is valid now.');
     },
@@ -226,16 +236,8 @@ More in docs/keys.md.`,
       await confirm(`Replace ${keyId} (${owner}, ${plan}) in ${stage}?`);
       const { expiresAt } = await operations.rotateKey(service, keyId, { overlap }, (issued) =>
         output.reveal(
-          {
-            keyId: issued.keyId,
-            key: issued.key,
-            stage,
-            owner,
-            plan,
-            replaces: keyId,
-            overlapSeconds: overlap,
-          },
-          newKeyText(issued.keyId, issued.key),
+          { ...views.issuedJson(issued, stage), replaces: keyId, overlapSeconds: overlap },
+          views.issuedText(issued),
         ),
       );
       if (!output.json) output.note(`The new key is valid now, the old one until ${time(expiresAt)}.`);
@@ -303,7 +305,7 @@ More in docs/keys.md.`,
       await confirm(`Put ${keyId} (${key.owner}) in ${stage} from the ${key.plan} plan on ${plan}?`);
       const changed = await operations.changePlan(service, keyId, { plan, limits });
       output.result(
-        { keyId, plan, changed },
+        { keyId, plan, ...(limitsOf(plan) ?? limits), changed },
         changed ? `${keyId} is on the ${plan} plan.` : `${keyId} was on it before.`,
       );
     },
@@ -348,16 +350,18 @@ More in docs/keys.md.`,
     },
   );
 
-  configure(root, io);
+  configure(root, io, json);
   return root;
 }
 
-/** Errors and help go where the rest goes, and end no process. */
-function configure(root: Command, io: Io): void {
+/** Help goes where the rest goes, and errors end no process: `runKeys` prints them as it does all others. */
+function configure(root: Command, io: Io, json: boolean): void {
   for (const command of [root, ...root.commands]) {
     command.exitOverride().configureOutput({
       writeOut: (text) => void io.stdout.write(redact(text)),
-      writeErr: (text) => void io.stderr.write(redact(text)),
+      // What is left besides errors is the help for a call without a command: for people.
+      writeErr: (text) => void (json || io.stderr.write(redact(text))),
+      outputError: () => {},
     });
   }
 }
@@ -405,10 +409,6 @@ async function ask(io: Io, question: string): Promise<void> {
   } finally {
     readline.close();
   }
-}
-
-function newKeyText(keyId: string, key: string): string {
-  return `Key ID  ${keyId}\nKey     ${key}\nThis is the only time that the key is shown.`;
 }
 
 function common(): Option[] {

@@ -61,8 +61,16 @@ export interface IssuedKey {
   readonly keyId: string;
 }
 
+/** A new key with everything that whoever hands it over has to say of it. */
+export interface NewKey extends IssuedKey {
+  readonly owner: string;
+  readonly plan: Plan;
+  /** Those of the plan, or its own. */
+  readonly limits: Limits;
+}
+
 /** Shows a new key to whom it is for. It is not valid yet: an error here withdraws it. */
-export type Reveal = (issued: IssuedKey) => void | Promise<void>;
+export type Reveal = (issued: NewKey) => void | Promise<void>;
 
 /**
  * Issues a key.
@@ -253,6 +261,11 @@ async function issue(
   replace?: (keyId: string, by: string) => Promise<Replacement & { readonly keyId: string }>,
 ): Promise<IssuedKey> {
   const { keyTable, stage } = service;
+  const inForce = limitsOf(plan) ?? limits;
+  if (inForce === undefined) {
+    const advice = `"change-plan --plan ${plan}" gives the old one some`;
+    throw new KeyToolError('refused', `A key on the ${plan} plan needs limits of its own: ${advice}.`);
+  }
   const key = newKey(stage);
   const keyHash = hashOfKey(key);
   const keyId = newKeyId(service.clock());
@@ -275,7 +288,7 @@ async function issue(
     await service.afterStep('gateway key');
     await bindToPlan(service, gatewayKeyId, plan);
     await service.afterStep('usage plan');
-    await reveal({ key, keyId });
+    await reveal({ key, keyId, owner, plan, limits: inForce });
     await service.afterStep('reveal');
     const replacement = await replace?.(keyId, by);
     const detail = [

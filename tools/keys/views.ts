@@ -1,9 +1,10 @@
 import type { AdministeredKey, AuditLine } from '../../functions/access/key-administration.ts';
 import type { KeyUse } from '../../functions/access/key-administration-use.ts';
 import { windowsAt } from '../../functions/access/limits.ts';
-import { type Limits, limitsOf } from '../../functions/access/plans.ts';
+import { type Limits, limitsOf, type Plan } from '../../functions/access/plans.ts';
 import { bar, grouped, isoTime, table, time, untilTime } from './format.ts';
 import { type KeyStatus, type ListedKey, statusOf } from './listing.ts';
+import type { NewKey } from './operations.ts';
 import type { ChangeLine } from './service.ts';
 import type { KeyUsage } from './usage.ts';
 
@@ -11,6 +12,19 @@ import type { KeyUsage } from './usage.ts';
 
 export function limitsOfKey({ plan, perMinute = 0, perDay = 0 }: AdministeredKey): Limits {
   return limitsOf(plan) ?? { perMinute, perDay };
+}
+
+/** A new key, on the one line that shows it. */
+export function issuedJson({ keyId, key, owner, plan, limits }: NewKey, stage: string) {
+  return { keyId, key, stage, owner, plan, ...limits };
+}
+
+export function issuedText({ keyId, key, plan, limits }: NewKey): string {
+  return `Key ID  ${keyId}\nPlan    ${planText(plan, limits)}\nKey     ${key}\nThis is the only time that the key is shown.`;
+}
+
+function planText(plan: Plan, { perMinute, perDay }: Limits): string {
+  return `${plan}: ${grouped(perMinute)} a minute, ${grouped(perDay)} a day`;
 }
 
 function summary({ key, use, status }: ListedKey) {
@@ -95,7 +109,7 @@ export function showText(key: AdministeredKey, use: KeyUse, now: number): string
   const fields: [string, string | undefined][] = [
     ['Status', isUnfinished(key) ? `${status} (a change is unfinished: run it again, or "tidy")` : status],
     ['Owner', key.owner],
-    ['Plan', `${key.plan}: ${grouped(limits.perMinute)} a minute, ${grouped(limits.perDay)} a day`],
+    ['Plan', planText(key.plan, limits)],
     ['Note', key.note],
     ['Created', time(key.createdAt)],
     ['Expires', key.expiresAt ? time(key.expiresAt) : undefined],

@@ -24,6 +24,7 @@ interface Shown {
   readonly status: string;
   readonly plan: string;
   readonly perMinute: number;
+  readonly perDay: number;
   readonly usedToday: number;
   readonly usedThisMinute: number;
   readonly deprecatedCalls: number;
@@ -211,6 +212,34 @@ describe.runIf(isLocal)('the life of a key', () => {
     expect(valid).toHaveLength(20);
   });
 });
+
+test.runIf(isLocal).each([
+  ['free', []],
+  ['pro', []],
+  ['business', []],
+  ['enterprise', ['--per-minute', '7', '--per-day', '700']],
+])(
+  'who is handed a %s key is told its limits, as JSON and as text, when made and when rotated',
+  async (plan, limits) => {
+    const owner = newOwner();
+    const command = ['create', '--owner', owner, '--plan', plan, ...limits];
+    const created = await keysJson<Issued>(command);
+    const { perMinute, perDay } = await show(created.keyId);
+    const common = { stage: 'local', owner, plan, perMinute, perDay };
+    expect(created).toEqual({ keyId: created.keyId, key: created.key, ...common });
+    const rotated = await keysJson<Issued>(['rotate', created.keyId]);
+    expect(rotated).toEqual({
+      keyId: rotated.keyId,
+      key: rotated.key,
+      ...common,
+      replaces: created.keyId,
+      overlapSeconds: 86_400,
+    });
+    const { stdout } = await keysLocal(command);
+    const [minute, day] = [perMinute, perDay].map((number) => number.toLocaleString('en-US'));
+    expect(stdout).toContain(`Plan    ${plan}: ${minute} a minute, ${day} a day\n`);
+  },
+);
 
 describe.runIf(isLocal)('what is not possible', () => {
   test.each([

@@ -90,6 +90,34 @@ describe('a call that is not right', () => {
     expect(exitCode).toBe(2);
     expect(stdout).toBe('');
     expect(stderr).not.toBe('');
+    // The same as JSON, wherever the option stands: one object, and nothing beside it.
+    for (const asJson of [await keys([...args, '--json']), await keys(['--json', ...args])]) {
+      expect(asJson).toMatchObject({ exitCode: 2, stdout: '' });
+      expect(JSON.parse(asJson.stderr)).toEqual({
+        error: { code: 'usage', message: expect.stringMatching(/^[^\n]{10,}[.?]$/) },
+      });
+    }
+  });
+
+  test.each([
+    [['lsit', '--stage', 'local'], "Unknown command 'lsit' (Did you mean list?)"],
+    [['list', '--stage', 'local', '--all'], "Unknown option '--all'."],
+    [['show', '--stage', 'local'], "Missing required argument 'key-id'."],
+    [['create', '--stage', 'local', '--owner', 'A'], "Required option '--plan <plan>' not specified."],
+    [
+      ['list', '--stage', 'local', '--limit', '0'],
+      "Option '--limit <n>' argument '0' is invalid. It must be a whole number from 1 to 100.",
+    ],
+  ])('is told in one line like any other fault: %j', async (args, message) => {
+    expect(await keys(args)).toMatchObject({ exitCode: 2, stderr: `${message}\n` });
+    const { stderr } = await keys([...args, '--json']);
+    expect(JSON.parse(stderr)).toEqual({ error: { code: 'usage', message } });
+  });
+
+  test('without a command shows the help besides', async () => {
+    const { stderr } = await keys([]);
+    expect(stderr).toContain('Commands:');
+    expect(stderr).toMatch(/\nWhich command\? "--help" names them\.\n$/);
   });
 
   test('does not repeat a key that stands where its id belongs', async () => {
