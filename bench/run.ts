@@ -7,6 +7,7 @@ import { measureColdStarts } from './measures/cold-start.ts';
 import { measureEconomy } from './measures/economy.ts';
 import { measureGrowth } from './measures/growth.ts';
 import { measureLoad } from './measures/load.ts';
+import { measureMemory } from './measures/memory.ts';
 import { measureWarm } from './measures/warm.ts';
 import { fill } from './report/markdown.ts';
 import { type Measured, plots, type Results, tables } from './report/report.ts';
@@ -14,7 +15,7 @@ import { type Measured, plots, type Results, tables } from './report/report.ts';
 /** `npm run bench`: measures, prints the tables and writes them as JSON and plots. */
 
 const usage = `npm run bench -- [options]
-  --only PARTS   some of cold, warm, economy, growth, load, separated by commas
+  --only PARTS   some of cold, memory, warm, economy, growth, load, separated by commas
   --quick        a tenth of the work, to see that it runs; the figures mean little
   --publish      writes to docs/performance/ and into docs/performance.md, not to bench/results/`;
 
@@ -35,11 +36,12 @@ const projectDirectory = dirname(import.meta.dirname);
 const outputDirectory = values.publish
   ? join(projectDirectory, 'docs', 'performance')
   : join(import.meta.dirname, 'results');
-const wanted = new Set(values.only?.split(',') ?? ['cold', 'warm', 'economy', 'growth', 'load']);
+const wanted = new Set(values.only?.split(',') ?? ['cold', 'memory', 'warm', 'economy', 'growth', 'load']);
 const size = values.quick
-  ? { rounds: 3, batches: 8, animals: [1_000, 3_000], concurrencies: [1, 8], stepMs: 2_000 }
+  ? { rounds: 3, warm: 20, batches: 8, animals: [1_000, 3_000], concurrencies: [1, 8], stepMs: 2_000 }
   : {
       rounds: 25,
+      warm: 100,
       batches: 120,
       animals: [1_000, 30_000, 300_000],
       concurrencies: [1, 2, 4, 8, 16, 32, 64],
@@ -55,6 +57,7 @@ const results: Results = {
       measureColdStarts(size.rounds, (done, of) => say(`Cold starts: round ${done + 1} of ${of}`)),
     ),
   }),
+  ...(wanted.has('memory') && (await memory())),
   ...(await withDynamoDb()),
   ...(wanted.has('load') && {
     load: await measured(() => measureLoad(size.concurrencies, size.stepMs, say)),
@@ -72,6 +75,17 @@ console.log(`\nWritten to ${outputDirectory}`);
 async function measured<T>(measure: () => Promise<T>): Promise<Measured<T>> {
   const machine = describeMachine();
   return { machine, results: await measure() };
+}
+
+async function memory(): Promise<Results> {
+  const part = await measured(() =>
+    measureMemory(size.rounds, size.warm, (done, of) => say(`Memory sizes: round ${done + 1} of ${of}`)),
+  );
+  if (part.results === undefined) {
+    say('Memory sizes: left out, since this process may not make control groups');
+    return {};
+  }
+  return { memory: { ...part, results: part.results } };
 }
 
 /** Parts that need nothing but a database of their own. */

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import * as z from 'zod';
 import { selfSignedCertificate } from '../../test/support/certificate.ts';
+import { keyHash, tableNames } from './fixtures.ts';
 
 export interface DynamoDbStub {
   /** The variables that make a function use it, and trust it. */
@@ -19,10 +20,15 @@ export type Call = `${string} ${string}`;
 const request = z.object({ TableName: z.string() });
 
 /**
- * Something that answers like DynamoDB, at once and over TLS: what a first request costs beyond DynamoDB's own time
+ * Something that answers like DynamoDB, after a wait and over TLS: what a first request costs beyond DynamoDB's own time
  * includes a handshake, which DynamoDB Local cannot show.
+ *
+ * @param waitMs how long each answer takes
  */
-export async function startDynamoDbStub(answers: Readonly<Record<Call, unknown>>): Promise<DynamoDbStub> {
+export async function startDynamoDbStub(
+  answers: Readonly<Record<Call, unknown>>,
+  waitMs = 0,
+): Promise<DynamoDbStub> {
   const { key, certificate } = selfSignedCertificate('localhost');
   const directory = await mkdtemp(join(tmpdir(), 'animal-store-bench-'));
   const certificateFile = join(directory, 'certificate.pem');
@@ -32,7 +38,9 @@ export async function startDynamoDbStub(answers: Readonly<Record<Call, unknown>>
     void buffer(incoming).then((body) => {
       const { TableName: table } = request.parse(JSON.parse(body.toString()));
       outgoing.setHeader('Content-Type', 'application/x-amz-json-1.0');
-      outgoing.end(JSON.stringify(answers[`${operation} ${table}`]));
+      const answer = JSON.stringify(answers[`${operation} ${table}`]);
+      if (waitMs === 0) outgoing.end(answer);
+      else setTimeout(() => outgoing.end(answer), waitMs);
     });
   });
   await new Promise<void>((done) => void server.listen(0, 'localhost', done));
@@ -46,6 +54,40 @@ export async function startDynamoDbStub(answers: Readonly<Record<Call, unknown>>
       server.closeAllConnections();
       await new Promise((done) => server.close(done));
       await rm(directory, { recursive: true });
+    },
+  };
+}
+
+/** A page of animals, one animal, one key, and the first request of a window counted. */
+export function dynamoDbAnswers(): Readonly<Record<Call, unknown>> {
+  const { pets, apiKeys, rateLimits } = tableNames;
+  const animal = (id: number) => ({
+    id: { N: String(id) },
+    name: { S: `Bella ${id}` },
+    categoryId: { N: '3' },
+    status: { S: 'available' },
+  });
+  const now = Math.floor(Date.now() / 1_000);
+  return {
+    [`Query ${pets}`]: { Items: Array.from({ length: 21 }, (_, index) => animal(1_000 - index)) },
+    [`GetItem ${pets}`]: { Item: animal(7) },
+    [`PutItem ${pets}`]: {},
+    [`UpdateItem ${rateLimits}`]: {
+      Attributes: {
+        keyHash: { S: keyHash },
+        minute: { N: String(now - (now % 60)) },
+        minuteCount: { N: '1' },
+        day: { N: String(now - (now % 86_400)) },
+        dayCount: { N: '1' },
+      },
+    },
+    [`GetItem ${apiKeys}`]: {
+      Item: {
+        keyHash: { S: keyHash },
+        keyId: { S: 'key_bench' },
+        plan: { S: 'free' },
+        status: { S: 'active' },
+      },
     },
   };
 }

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import type { CpuQuota } from './cpu-quota.ts';
 
 /** Amazon's own runtime client, the one that Lambda runs functions with. */
 const runtimeClient = createRequire(import.meta.url).resolve('aws-lambda-ric');
@@ -31,6 +32,15 @@ export interface ColdStart {
   readonly cpu: number | undefined;
   /** Highest resident memory until that answer, in MiB. Linux only. */
   readonly memory: number | undefined;
+  /** From the event to the answer of each invocation after the first, in milliseconds. */
+  readonly warm: readonly number[];
+}
+
+export interface StartOptions {
+  /** Invocations after the first. */
+  readonly warm?: number;
+  /** What the function may have of the processors. Left out: all there is. */
+  readonly quota?: CpuQuota;
 }
 
 /**
@@ -81,18 +91,18 @@ export class Lambda {
     return new Lambda(server);
   }
 
-  /** Starts a process, lets it serve one event, and ends it. One at a time. @throws Error when either fails */
-  async coldStart(target: Target): Promise<ColdStart> {
+  /** Starts a process, lets it serve its events, and ends it. One at a time. @throws Error when any of this fails */
+  async coldStart(target: Target, { warm: wanted = 0, quota }: StartOptions = {}): Promise<ColdStart> {
     const { port } = this.#server.address() as AddressInfo;
     const answered = Promise.withResolvers<Omit<ColdStart, 'cpu' | 'memory'>>();
-    let init = 0;
-    let start = 0;
+    const warm: number[] = [];
+    let [start, init, answer, sent] = [0, 0, 0, 0];
     const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       const now = performance.now();
       if (request.url === `${runtimePath}/invocation/next`) {
-        // The second request for an event stays unanswered, as while Lambda has none.
-        if (init !== 0) return;
-        init = now - start;
+        // The last request for an event stays unanswered, as while Lambda has none.
+        if (answer !== 0 && warm.length === wanted) return;
+        if (init === 0) init = now - start;
         response.setHeader('Lambda-Runtime-Aws-Request-Id', requestId);
         response.setHeader('Lambda-Runtime-Deadline-Ms', String(Date.now() + invocationMs));
         response.setHeader(
@@ -101,12 +111,16 @@ export class Lambda {
         );
         response.setHeader('Content-Type', 'application/json');
         response.end(JSON.stringify(target.event));
+        sent = performance.now();
         return;
       }
       const body = (await buffer(request)).toString();
       if (request.url === `${runtimePath}/invocation/${requestId}/response`) {
-        if (target.accepts(JSON.parse(body))) answered.resolve({ init, answer: now - start });
-        else answered.reject(new Error(`${target.name} answered ${body.slice(0, 2_000)}`));
+        if (answer === 0) answer = now - start;
+        else warm.push(now - sent);
+        if (!target.accepts(JSON.parse(body)))
+          answered.reject(new Error(`${target.name} answered ${body.slice(0, 2_000)}`));
+        else if (warm.length === wanted) answered.resolve({ init, answer, warm });
       } else {
         answered.reject(new Error(`${target.name} failed: ${request.url} ${body.slice(0, 2_000)}`));
       }
@@ -115,7 +129,10 @@ export class Lambda {
     this.#onRequest = (request, response) => void serve(request, response).catch(answered.reject);
 
     start = performance.now();
-    const child = spawn(process.execPath, [runtimeClient], {
+    const command = [process.execPath, runtimeClient] as const;
+    const [file, ...args] =
+      quota === undefined ? command : ['sh', '-c', 'echo $$ > "$0" && exec "$@"', quota.entrance, ...command];
+    const child = spawn(file, args, {
       cwd: target.directory,
       env: {
         ...lambdaVariables,

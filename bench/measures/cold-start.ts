@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod';
 import type { FunctionEntry } from '../../lib/stages.ts';
-import { startDynamoDbStub } from '../harness/dynamodb-stub.ts';
-import { events, keyHash, stackVariables, tableNames } from '../harness/fixtures.ts';
+import { dynamoDbAnswers, startDynamoDbStub } from '../harness/dynamodb-stub.ts';
+import { events, keyHash, stackVariables } from '../harness/fixtures.ts';
 import { type ColdStart, Lambda, type Target } from '../harness/lambda.ts';
 import { median, quantile, round } from '../harness/stats.ts';
 import {
@@ -188,39 +188,5 @@ function summarise(
     memory: memories.length === 0 ? undefined : round(median(memories), 0),
     startKB: round(built.startBytes / 1_000),
     allKB: round(built.allBytes / 1_000),
-  };
-}
-
-/** A page of animals, one animal, one key, and the first request of a window counted. */
-function dynamoDbAnswers() {
-  const { pets, apiKeys, rateLimits } = tableNames;
-  const animal = (id: number) => ({
-    id: { N: String(id) },
-    name: { S: `Bella ${id}` },
-    categoryId: { N: '3' },
-    status: { S: 'available' },
-  });
-  const now = Math.floor(Date.now() / 1_000);
-  return {
-    [`Query ${pets}`]: { Items: Array.from({ length: 21 }, (_, index) => animal(1_000 - index)) },
-    [`GetItem ${pets}`]: { Item: animal(7) },
-    [`PutItem ${pets}`]: {},
-    [`UpdateItem ${rateLimits}`]: {
-      Attributes: {
-        keyHash: { S: keyHash },
-        minute: { N: String(now - (now % 60)) },
-        minuteCount: { N: '1' },
-        day: { N: String(now - (now % 86_400)) },
-        dayCount: { N: '1' },
-      },
-    },
-    [`GetItem ${apiKeys}`]: {
-      Item: {
-        keyHash: { S: keyHash },
-        keyId: { S: 'key_bench' },
-        plan: { S: 'free' },
-        status: { S: 'active' },
-      },
-    },
   };
 }

@@ -24,6 +24,8 @@ export interface Comparison {
   readonly sameCalls: Timing;
   /** Where the operation's calls go out side by side: the one that would be left without the limit. */
   readonly singleCall: Timing | undefined;
+  /** And the limit's call alone: no answer that tells of the limit can be faster. */
+  readonly limitAlone: Timing | undefined;
 }
 
 const [directory = '', rounds = '', petId = '', ...wanted] = process.argv.slice(2);
@@ -34,17 +36,39 @@ async function load(file: string, name = 'handler'): Promise<Handler> {
   return z.parse(z.record(z.string(), z.custom<Handler>()), module)[name]!;
 }
 
-const operations: readonly (readonly [string, Handler, Handler, Handler | undefined, () => unknown])[] = [
-  [
-    'list',
-    await load('list-pets'),
-    await load('bare', 'list'),
-    await load('bare', 'listUncounted'),
-    events.list,
-  ],
-  ['get', await load('get-pet'), await load('bare', 'get'), undefined, () => events.get(petId)],
-  ['create', await load('create-pet'), await load('bare', 'create'), undefined, events.create],
-  ['authorize', await load('authorizer'), await load('bare', 'authorize'), undefined, events.authorize],
+interface Operation {
+  readonly operation: string;
+  readonly event: () => unknown;
+  readonly handlers: Readonly<Record<'ours' | 'sameCalls', Handler>> &
+    Readonly<Partial<Record<'singleCall' | 'limitAlone', Handler>>>;
+}
+
+const operations: readonly Operation[] = [
+  {
+    operation: 'list',
+    event: events.list,
+    handlers: {
+      ours: await load('list-pets'),
+      sameCalls: await load('bare', 'list'),
+      singleCall: await load('bare', 'listUncounted'),
+      limitAlone: await load('bare', 'countAlone'),
+    },
+  },
+  {
+    operation: 'get',
+    event: () => events.get(petId),
+    handlers: { ours: await load('get-pet'), sameCalls: await load('bare', 'get') },
+  },
+  {
+    operation: 'create',
+    event: events.create,
+    handlers: { ours: await load('create-pet'), sameCalls: await load('bare', 'create') },
+  },
+  {
+    operation: 'authorize',
+    event: events.authorize,
+    handlers: { ours: await load('authorizer'), sameCalls: await load('bare', 'authorize') },
+  },
 ];
 
 const context = lambdaContext(1e9);
@@ -70,26 +94,31 @@ const succeeded = z.union([
 ]);
 
 const newTiming = (): Timing => ({ latencies: [], batches: [] });
-const comparisons: Comparison[] = [];
-for (const [operation, ours, sameCalls, singleCall, event] of operations) {
-  if (!wanted.includes(operation)) continue;
-  const measure = async (count: number): Promise<Comparison> => {
-    const comparison = {
-      operation,
-      ours: newTiming(),
-      sameCalls: newTiming(),
-      singleCall: singleCall && newTiming(),
-    };
-    for (let round = 0; round < count; round += 1) {
-      await runBatch(ours, event, comparison.ours);
-      await runBatch(sameCalls, event, comparison.sameCalls);
-      if (singleCall && comparison.singleCall) await runBatch(singleCall, event, comparison.singleCall);
-    }
-    return comparison;
+
+async function measure({ operation, event, handlers }: Operation, count: number): Promise<Comparison> {
+  const { ours, sameCalls, singleCall, limitAlone } = handlers;
+  const comparison = {
+    operation,
+    ours: newTiming(),
+    sameCalls: newTiming(),
+    singleCall: singleCall && newTiming(),
+    limitAlone: limitAlone && newTiming(),
   };
-  for (const each of [ours, sameCalls, singleCall])
-    z.parse(succeeded, await (each ?? ours)(event(), context));
-  await measure(Math.ceil(Number(rounds) / 4));
-  comparisons.push(await measure(Number(rounds)));
+  for (let round = 0; round < count; round += 1) {
+    await runBatch(ours, event, comparison.ours);
+    await runBatch(sameCalls, event, comparison.sameCalls);
+    if (singleCall && comparison.singleCall) await runBatch(singleCall, event, comparison.singleCall);
+    if (limitAlone && comparison.limitAlone) await runBatch(limitAlone, event, comparison.limitAlone);
+  }
+  return comparison;
+}
+
+const comparisons: Comparison[] = [];
+for (const each of operations) {
+  if (!wanted.includes(each.operation)) continue;
+  for (const handler of Object.values(each.handlers))
+    z.parse(succeeded, await handler(each.event(), context));
+  await measure(each, Math.ceil(Number(rounds) / 4));
+  comparisons.push(await measure(each, Number(rounds)));
 }
 process.send?.(comparisons, () => process.exit());

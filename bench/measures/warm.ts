@@ -22,6 +22,8 @@ export interface WarmResult {
   readonly bareP99: number;
   /** Of a bare handler that sends the one call which is left without the limit. */
   readonly singleP50: number | undefined;
+  /** Of a bare handler that sends the limit's call alone: as fast as any answer can be that tells of the limit. */
+  readonly limitP50: number | undefined;
   /** p50 by the p50 of that one call, or of the same calls where they go out one after the other. */
   readonly ratio: number;
   /** Processor time of a request in milliseconds: the median over batches. */
@@ -103,7 +105,10 @@ async function compare({
   return comparisons;
 }
 
-function summarise({ operation, ours, sameCalls, singleCall }: Comparison, name = operation): WarmResult {
+function summarise(
+  { operation, ours, sameCalls, singleCall, limitAlone }: Comparison,
+  name = operation,
+): WarmResult {
   const p50 = ({ latencies }: Timing): number => median(latencies);
   const p99 = ({ latencies }: Timing): number => quantile(latencies, 0.99);
   // Pair by pair: what the machine does meanwhile is the same for both of a round.
@@ -115,6 +120,7 @@ function summarise({ operation, ours, sameCalls, singleCall }: Comparison, name 
     bareP50: round(p50(sameCalls), 2),
     bareP99: round(p99(sameCalls), 2),
     singleP50: singleCall && round(p50(singleCall), 2),
+    limitP50: limitAlone && round(p50(limitAlone), 2),
     ratio: round(p50(ours) / p50(singleCall ?? sameCalls), 2),
     cpu: round(median(ours.batches), 3),
     cpuOutsideCalls: round(difference, 3),

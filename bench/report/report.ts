@@ -3,6 +3,7 @@ import type { ColdStartResult } from '../measures/cold-start.ts';
 import type { EconomyResult } from '../measures/economy.ts';
 import type { GrowthResult } from '../measures/growth.ts';
 import type { LoadResult } from '../measures/load.ts';
+import type { MemoryResult } from '../measures/memory.ts';
 import type { WarmResult } from '../measures/warm.ts';
 import { table } from './markdown.ts';
 import { bars, lines } from './svg.ts';
@@ -10,6 +11,7 @@ import { bars, lines } from './svg.ts';
 /** What was measured, each part with the machine it was measured on. */
 export interface Results {
   readonly coldStart?: Measured<readonly ColdStartResult[]>;
+  readonly memory?: Measured<readonly MemoryResult[]>;
   readonly warm?: Measured<readonly WarmResult[]>;
   readonly economy?: Measured<readonly EconomyResult[]>;
   readonly growth?: Measured<readonly GrowthResult[]>;
@@ -26,9 +28,10 @@ const budget = { timesEmpty: 1.5, startKB: 150, listingRatio: 1.25, cpuOutsideCa
 
 /** Tables by name, as docs/performance.md has them. */
 export function tables(results: Results): Readonly<Record<string, string>> {
-  const { coldStart, warm, economy, growth, load } = results;
+  const { coldStart, memory, warm, economy, growth, load } = results;
   return {
     ...(coldStart && { machine: machineTable(coldStart.machine), ...coldStartTables(coldStart.results) }),
+    ...(memory && { memory: memoryTable(memory.results) }),
     ...(warm && { warm: warmTable(warm.results) }),
     ...(economy && { economy: economyTable(economy.results) }),
     ...(growth && { growth: growthTable(growth.results) }),
@@ -125,6 +128,19 @@ function coldStartTables(results: readonly ColdStartResult[]): Record<string, st
   };
 }
 
+function memoryTable(results: readonly MemoryResult[]): string {
+  return table(
+    ['memory MB', 'first answer ms', 'warm p50 ms', 'p99', 'GB-s per million warm requests'],
+    results.map(({ memory, firstAnswer, p50, p99, gbSecondsPerMillion }) => [
+      memory,
+      firstAnswer,
+      p50,
+      p99,
+      gbSecondsPerMillion,
+    ]),
+  );
+}
+
 function warmTable(results: readonly WarmResult[]): string {
   return table(
     [
@@ -133,7 +149,8 @@ function warmTable(results: readonly WarmResult[]): string {
       'p99',
       'bare, same calls: p50',
       'p99',
-      'bare, one call: p50',
+      'bare, the read alone: p50',
+      'bare, the limit alone: p50',
       'ratio of p50',
       'CPU ms',
       'CPU outside calls',
@@ -145,6 +162,7 @@ function warmTable(results: readonly WarmResult[]): string {
       each.bareP50,
       each.bareP99,
       each.singleP50,
+      each.limitP50,
       each.ratio,
       each.cpu,
       each.cpuOutsideCalls,

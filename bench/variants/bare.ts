@@ -49,6 +49,9 @@ const answer = (body: unknown) => ({ statusCode: 200, headers: {}, body: JSON.st
 /** A listing without a limit: the single Query. */
 export const listUncounted = async () => answer((await query()).Items);
 
+/** The limit without a listing. */
+export const countAlone = async (event: Event) => answer((await count(event)).Attributes);
+
 export const list = async (event: Event) => answer((await Promise.all([query(), count(event)]))[0].Items);
 
 export const get = async (event: Event) => {
