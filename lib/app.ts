@@ -12,7 +12,7 @@ import { readConfiguration } from './stages.ts';
  * @throws ConfigurationError
  */
 export function addStacks(app: App): void {
-  const { name, stages, accountSettings, github } = readConfiguration((key) => app.node.tryGetContext(key));
+  const { name, stages, accountSettings, github } = readConfiguration(app.node.getAllContext());
   // The stack of a laptop is the same, and nobody attacks it.
   if (!stages.has('local')) addSecurityChecks(app);
 

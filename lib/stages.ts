@@ -164,6 +164,11 @@ export interface Configuration {
   readonly github: { readonly repository: string; readonly providerExists: boolean } | undefined;
 }
 
+const settingsByStage = z.preprocess(
+  parseIfText,
+  z.partialRecord(z.enum(stageNames), z.record(z.string(), z.unknown())),
+);
+
 const context = z.strictObject({
   name: z
     .string()
@@ -178,10 +183,15 @@ const context = z.strictObject({
     .regex(/^[\w.-]+(@\d+)?\/[\w.-]+(@\d+)?$/, 'must be owner/repository')
     .optional(),
   githubProvider: z.enum(['managed', 'existing'], 'must be "managed" or "existing"').default('managed'),
-  stages: z
-    .preprocess(parseIfText, z.partialRecord(z.enum(stageNames), z.record(z.string(), z.unknown())))
-    .default({}),
+  stages: settingsByStage.default({}),
+  overrides: settingsByStage.default({}),
 });
+
+/**
+ * CDK and its command line keep things of their own in the context: `@aws-cdk/…`, `aws:cdk:…`, `cli-telemetry`, what
+ * was looked up in an account. None is a plain word, as ours all are; so a word that is none of ours is a mistake.
+ */
+const ownedByCdk = /\W/;
 
 /**
  * Reads the configuration from CDK context:
@@ -191,17 +201,19 @@ const context = z.strictObject({
  * - `-c accountSettings=existing`: the account has a role for API Gateway's logs, and it stays as it is.
  * - `-c github=owner/repository`, or `owner@id/repository@id` where GitHub's tokens say so: also the roles for its
  *   workflows. `-c githubProvider=existing` where the account trusts GitHub's tokens already.
- * - `stages` in cdk.json, or as JSON with `-c`: settings that differ from those above, such as
+ * - `stages` in cdk.json: settings that differ from those above, such as
  *   `{"prod": {"domain": {"name": "api.example.com", "certificateArn": "arn:…"}}}`. `null` takes a setting away.
+ * - `-c overrides=JSON`: the same, on top of those in cdk.json, for one deployment. With `-c stages=…` CDK would leave
+ *   out all that the file says.
  *
+ * @param all the whole context of the app, CDK's own keys included
  * @throws ConfigurationError naming every mistake, in one line
  */
-export function readConfiguration(contextValue: (key: string) => unknown): Configuration {
-  const keys = Object.keys(context.shape);
-  const { name, stage, stages, accountSettings, github, githubProvider } = parse(
+export function readConfiguration(all: Readonly<Record<string, unknown>>): Configuration {
+  const { name, stage, stages, overrides, accountSettings, github, githubProvider } = parse(
     context,
     'context',
-    Object.fromEntries(keys.map((key) => [key, contextValue(key)])),
+    Object.fromEntries(Object.entries(all).filter(([key]) => !ownedByCdk.test(key))),
   );
   const wanted: readonly StageName[] = stage === undefined ? ['staging', 'prod'] : [stage];
   return {
@@ -209,7 +221,7 @@ export function readConfiguration(contextValue: (key: string) => unknown): Confi
     stages: new Map(
       wanted.map((each) => [
         each,
-        parse(stageSettings, `stages.${each}`, merge(presets[each], stages[each])),
+        parse(stageSettings, `stages.${each}`, merge(merge(presets[each], stages[each]), overrides[each])),
       ]),
     ),
     // A laptop has no account.
@@ -228,12 +240,16 @@ function parse<T extends z.ZodType>(schema: T, path: string, value: unknown): z.
   throw new ConfigurationError(faults.join('; '));
 }
 
-function parseIfText(value: unknown): unknown {
+/** What `-c` gives is text. */
+function parseIfText(value: unknown, check: z.RefinementCtx): unknown {
   if (typeof value !== 'string') return value;
   try {
     return JSON.parse(value);
-  } catch {
-    return value;
+  } catch (error) {
+    // On one line, although what it quotes may have several.
+    const fault = String(error instanceof Error ? error.message : error).replaceAll(/\s+/g, ' ');
+    check.addIssue(`is no JSON: ${fault}`);
+    return z.NEVER;
   }
 }
 

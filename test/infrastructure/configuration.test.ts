@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
 import { ConfigurationError, readConfiguration, type StageSettings } from '../../lib/stages.ts';
 
-const read = (context: Readonly<Record<string, unknown>>) => readConfiguration((key) => context[key]);
+const read = readConfiguration;
 const prodWith = (settings: unknown): StageSettings | undefined =>
   read({ stage: 'prod', stages: { prod: settings } }).stages.get('prod');
 
@@ -40,6 +42,56 @@ describe('the configuration', () => {
     }
   });
 
+  describe('with overrides', () => {
+    const domain = {
+      name: 'api.example.com',
+      certificateArn: 'arn:aws:acm:eu-west-1:123456789012:certificate/1',
+    };
+    const file = {
+      prod: { domain, waf: { requestsPerAddress: 2_000 }, notificationAddress: 'a@example.com' },
+      staging: { logLevel: 'DEBUG' },
+    };
+
+    it.each([
+      ['text', '{"prod":{"deployment":"all-at-once"}}'],
+      ['an object', { prod: { deployment: 'all-at-once' } }],
+    ])('keeps every setting of the file that they do not name, given as %s', (_, overrides) => {
+      const { stages: without } = read({ stages: file });
+      const { stages: overridden } = read({ stages: file, overrides });
+      expect(overridden.get('prod')).toEqual({ ...without.get('prod'), deployment: 'all-at-once' });
+      expect(overridden.get('prod')).toMatchObject(file.prod);
+      expect(overridden.get('staging')).toEqual(without.get('staging'));
+    });
+
+    it('lets them win over the file, and take away what it sets', () => {
+      const { stages } = read({
+        stages: file,
+        overrides: { prod: { waf: null, domain: { name: 'b.example' } } },
+      });
+      expect(stages.get('prod')?.waf).toBeUndefined();
+      expect(stages.get('prod')?.domain).toEqual({ ...domain, name: 'b.example' });
+    });
+
+    it('checks the outcome as it checks the file', () => {
+      expect(() => read({ stages: file, overrides: { prod: { alarms: false } } })).toThrow(
+        'stages.prod.alarms: must be on for a canary',
+      );
+    });
+  });
+
+  it('leaves to CDK what is its own', () => {
+    const context = z
+      .object({ context: z.record(z.string(), z.unknown()) })
+      .parse(JSON.parse(readFileSync('cdk.json', 'utf8'))).context;
+    const ofCommandLine = {
+      'aws:cdk:enable-path-metadata': true,
+      'aws-cdk:enableDiffNoFail': true,
+      'availability-zones:account=123456789012:region=eu-west-1': ['eu-west-1a'],
+      'acknowledged-issue-numbers': [1],
+    };
+    expect(read({ ...context, ...ofCommandLine })).toEqual(read({}));
+  });
+
   it.each(['owner/animal-store', 'owner@1/animal-store@23'])(
     'takes a repository as tokens of GitHub name it: %s',
     (github) => {
@@ -61,7 +113,15 @@ describe('the configuration', () => {
     ['a repository without owner', { github: 'animal-store' }, 'context.github: must be owner/repository'],
     ['a repository with a wildcard', { github: 'owner/*' }, 'context.github: must be owner/repository'],
     ['settings of an unknown stage', { stages: { qa: {} } }, 'context.stages: Unrecognized key: "qa"'],
-    ['settings that are no JSON', { stages: '{' }, 'context.stages: Invalid input'],
+    [
+      'settings that are no JSON',
+      { stages: '{"prod":\n off}' },
+      /^context\.stages: is no JSON: Unexpected token .+ is not valid JSON$/,
+    ],
+    ['overrides that are no JSON', { overrides: 'prod' }, /^context\.overrides: is no JSON: .+$/],
+    ['overrides of an unknown stage', { overrides: { qa: {} } }, 'context.overrides: Unrecognized key: "qa"'],
+    ['a misspelt key', { stge: 'local' }, 'context: Unrecognized key: "stge"'],
+    ['settings under a misspelt key', { stagess: '{}' }, 'context: Unrecognized key: "stagess"'],
   ])('refuses %s', (_, context, message) => {
     expect(() => read(context)).toThrow(ConfigurationError);
     expect(() => read(context)).toThrow(message);

@@ -50,7 +50,7 @@ export function footprintOf(stage: StageName): StageFootprint {
     builtinCloudFormationValidation: false,
     treeMetadata: false,
   });
-  const { stages } = readConfiguration((key) => app.node.tryGetContext(key));
+  const { stages } = readConfiguration(app.node.getAllContext());
   const settings = stages.get(stage);
   if (settings === undefined) throw new Error(`There is no stage ${stage}`);
   const stack = new AnimalStoreStack(app, `AnimalStore-${stage}`, { stage, settings });
