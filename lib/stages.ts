@@ -22,7 +22,10 @@ const functionSettings = z
     memory: z.int().min(128).max(10_240),
     /** Executions at once, at most: taken out of the account's pool. Left out: as many as the pool allows. */
     reservedConcurrency: z.int().min(1).optional(),
-    /** Environments that are kept warm on the live alias, paid by the hour. Left out: none. */
+    /**
+     * Environments that are kept warm on the live alias, paid by the hour. Left out: none. While a new version takes
+     * over, the old one and the new one share them, and what finds none warm needs room beside them.
+     */
     provisionedConcurrency: z.int().min(1).optional(),
   })
   .refine(
@@ -93,6 +96,21 @@ const stageSettings = z
   .refine(({ deployment, alarms }) => deployment !== 'canary' || alarms, {
     path: ['alarms'],
     error: 'must be on for a canary: they are what rolls it back',
+  })
+  .superRefine(({ deployment, functions }, check) => {
+    if (deployment !== 'canary') return;
+    for (const [entry, { provisionedConcurrency = 0, reservedConcurrency = Infinity }] of Object.entries(
+      functions,
+    )) {
+      if (provisionedConcurrency !== reservedConcurrency) continue;
+      // Lambda spreads requests over the two versions by chance, so that one of them runs out of warm environments:
+      // https://docs.aws.amazon.com/lambda/latest/dg/configuring-alias-routing.html
+      check.addIssue({
+        code: 'custom',
+        path: ['functions', entry, 'provisionedConcurrency'],
+        message: 'must be less than reservedConcurrency for a canary: two versions share them meanwhile',
+      });
+    }
   })
   .refine(({ notificationAddress, alarms }) => notificationAddress === undefined || alarms, {
     path: ['notificationAddress'],

@@ -189,6 +189,11 @@ describe('the configuration', () => {
       'stages.prod.functions.authorizer.provisionedConcurrency: cannot exceed reservedConcurrency',
     ],
     [
+      'a canary of two versions that have no room beside each other',
+      { functions: { authorizer: { reservedConcurrency: 5, provisionedConcurrency: 5 } } },
+      'stages.prod.functions.authorizer.provisionedConcurrency: must be less than reservedConcurrency',
+    ],
+    [
       'a function that does not exist',
       { functions: { 'update-pet': { memory: 128 } } },
       'stages.prod.functions: Unrecognized key: "update-pet"',
@@ -196,6 +201,12 @@ describe('the configuration', () => {
   ])('refuses %s', (_, settings, message) => {
     expect(() => prodWith(settings)).toThrow(ConfigurationError);
     expect(() => prodWith(settings)).toThrow(message);
+  });
+
+  it('lets all of a function be kept warm where versions change at once', () => {
+    const concurrency = { reservedConcurrency: 5, provisionedConcurrency: 5 };
+    const settings = { deployment: 'all-at-once', functions: { authorizer: concurrency } };
+    expect(prodWith(settings)?.functions.authorizer).toMatchObject(concurrency);
   });
 
   it('names every mistake, in one line', () => {
