@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
 import { startDynamoDbLocal } from '../local/dynamodb.ts';
+import { writeGenerated } from '../tools/generated.ts';
 import { describeMachine } from './harness/machine.ts';
 import { measureColdStarts } from './measures/cold-start.ts';
 import { measureEconomy } from './measures/economy.ts';
@@ -9,7 +11,6 @@ import { measureGrowth } from './measures/growth.ts';
 import { measureLoad } from './measures/load.ts';
 import { measureMemory } from './measures/memory.ts';
 import { measureWarm } from './measures/warm.ts';
-import { fill } from './report/markdown.ts';
 import { type Measured, plots, type Results, tables } from './report/report.ts';
 
 /** `npm run bench`: measures, prints the tables and writes them as JSON and plots. */
@@ -49,9 +50,7 @@ const size = values.quick
     };
 const say = (message: string): void => console.error(`… ${message}`);
 
-const results: Results = {
-  // What is not measured now stays as it was.
-  ...(await previous()),
+const measuredNow: Results = {
   ...(wanted.has('cold') && {
     coldStart: await measured(() =>
       measureColdStarts(size.rounds, (done, of) => say(`Cold starts: round ${done + 1} of ${of}`)),
@@ -63,11 +62,13 @@ const results: Results = {
     load: await measured(() => measureLoad(size.concurrencies, size.stepMs, say)),
   }),
 };
+// What is not measured now stays as it was.
+const results: Results = { ...(await previous()), ...measuredNow };
 
 await mkdir(outputDirectory, { recursive: true });
 await writeFile(join(outputDirectory, 'results.json'), `${JSON.stringify(results, undefined, 2)}\n`);
 for (const [name, plot] of Object.entries(plots(results))) await writeFile(join(outputDirectory, name), plot);
-for (const [name, content] of Object.entries(tables(results))) console.log(`\n${name}\n\n${content}`);
+for (const [name, content] of Object.entries(tables(measuredNow))) console.log(`\n${name}\n\n${content}`);
 if (values.publish) await publish();
 console.log(`\nWritten to ${outputDirectory}`);
 
@@ -113,7 +114,7 @@ async function previous(): Promise<Results> {
 
 async function publish(): Promise<void> {
   const page = join(projectDirectory, 'docs', 'performance.md');
-  let document = await readFile(page, 'utf8');
-  for (const [name, content] of Object.entries(tables(results))) document = fill(document, name, content);
-  await writeFile(page, document);
+  await writeGenerated(page, tables(results));
+  const prettier = join(projectDirectory, 'node_modules', 'prettier', 'bin', 'prettier.cjs');
+  await promisify(execFile)(process.execPath, [prettier, '--write', page, outputDirectory]);
 }

@@ -5,7 +5,7 @@ import type { GrowthResult } from '../measures/growth.ts';
 import type { LoadResult } from '../measures/load.ts';
 import type { MemoryResult } from '../measures/memory.ts';
 import type { WarmResult } from '../measures/warm.ts';
-import { table } from './markdown.ts';
+import { markdownTable } from '../../tools/generated.ts';
 import { bars, lines } from './svg.ts';
 
 /** What was measured, each part with the machine it was measured on. */
@@ -21,6 +21,19 @@ export interface Results {
 export interface Measured<T> {
   readonly machine: Machine;
   readonly results: T;
+}
+
+/** Numbers as people write them; `–` where there is none. */
+function table(
+  headings: readonly string[],
+  rows: readonly (readonly (string | number | undefined)[])[],
+): string {
+  const text = (cell: string | number | undefined): string =>
+    typeof cell === 'number' ? cell.toLocaleString('en-US') : (cell ?? '–');
+  return markdownTable(
+    headings,
+    rows.map((row) => row.map(text)),
+  );
 }
 
 /** The budget, and what is measured against it. */
