@@ -73,7 +73,8 @@ export class Api extends Construct {
         // No execution logs, see APIG6 below.
         loggingLevel: MethodLoggingLevel.OFF,
         dataTraceEnabled: false,
-        metricsEnabled: true,
+        // No metrics of each method, which are billed: those of the stage are free, and the functions have their own.
+        metricsEnabled: false,
         tracingEnabled: true,
         ...(settings.throttle && {
           throttlingRateLimit: settings.throttle.requestsPerSecond,

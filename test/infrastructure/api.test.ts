@@ -153,7 +153,7 @@ describe('the stage of the API', () => {
     expect(JSON.stringify(prod.Outputs['ApiUrl']?.Value)).toMatch(/\/v1"\]\]\}$/);
   });
 
-  it('is traced and measured, and keeps no execution logs, which would show keys', () => {
+  it('is traced, pays for no metrics that nobody watches, and keeps no execution logs, which would show keys', () => {
     expect(stage['TracingEnabled']).toBe(true);
     const [settings] = settingsSchema.parse(stage['MethodSettings']);
     expect(settings).toMatchObject({
@@ -161,7 +161,7 @@ describe('the stage of the API', () => {
       ResourcePath: '/*',
       LoggingLevel: 'OFF',
       DataTraceEnabled: false,
-      MetricsEnabled: true,
+      MetricsEnabled: false,
     });
   });
 

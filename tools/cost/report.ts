@@ -222,18 +222,22 @@ function usedMetrics({ meteredMethods }: StageFootprint): Line[] {
  */
 const metricsOfMethod = 5;
 
+/** Leaves out what neither stage has. */
 function idleTable(stages: Readonly<Record<'staging' | 'prod', StageFootprint>>): string {
   const lines = (lineOf: (footprint: StageFootprint) => Line[], total: string): string[][] => {
     const [staging, prod] = [lineOf(stages.staging), lineOf(stages.prod)];
     return [
-      ...prod.map(([name, quantity, item], index) => {
+      ...prod.flatMap(([name, quantity, item], index) => {
         const inStaging = staging[index]![1];
+        if (quantity === 0 && inStaging === 0) return [];
         return [
-          name,
-          String(inStaging),
-          dollars(cost(item, inStaging)),
-          String(quantity),
-          dollars(cost(item, quantity)),
+          [
+            name,
+            String(inStaging),
+            dollars(cost(item, inStaging)),
+            String(quantity),
+            dollars(cost(item, quantity)),
+          ],
         ];
       }),
       [total, '', dollars(sum(staging)), '', dollars(sum(prod))],

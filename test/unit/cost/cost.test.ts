@@ -93,6 +93,16 @@ describe('The use of a request', () => {
   });
 });
 
+describe('The cost of a stage', () => {
+  it('has the metrics of each method where they are on, five for each, and only there', () => {
+    const without = { ...footprint, meteredMethods: 0 };
+    expect(costParts({ staging: without, prod: without })['idle']).not.toContain('each method');
+    expect(costParts({ staging: without, prod: footprint })['idle']).toMatch(
+      /Metrics of each method of the API +\| +0 \| +0\.00 \| +35 \| +10\.50 \|/,
+    );
+  });
+});
+
 describe('Prices', () => {
   it('each have a source', () => {
     for (const { source, usd, per } of Object.values(prices)) {
@@ -125,6 +135,7 @@ describe('The footprint of a stage', () => {
     expect(prod.dashboards).toBe(2);
     expect(prod.pointInTimeRecovery).toBe(true);
     expect(prod.accessLogFormat).toContain('$context.requestId');
+    expect(prod.meteredMethods).toBe(0);
   });
 
   it('counts an alarm by the metrics that it reads', () => {
