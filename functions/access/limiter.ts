@@ -4,6 +4,7 @@ import { unmarshall } from '@aws-sdk/util-dynamodb';
 import * as z from 'zod/mini';
 import {
   decide,
+  isRejection,
   type Step,
   suspensionDue,
   suspensionSeconds,
@@ -39,7 +40,8 @@ export interface Admission {
  * every write is conditional on the state it was decided on. One write in the common case; one more when a
  * window has moved on since the request before, when a request is rejected, or when a write lost a race.
  *
- * @throws whatever DynamoDB throws when it cannot be reached
+ * @throws whatever DynamoDB throws when it cannot be reached, or the signal's reason when it is aborted, unless a
+ * full window has been seen by then
  */
 export async function admit(table: LimitTable, admission: Admission, signal?: AbortSignal): Promise<Verdict> {
   const { limits, now } = admission;
@@ -47,11 +49,32 @@ export async function admit(table: LimitTable, admission: Admission, signal?: Ab
   let step: Step = { kind: 'count', windows: windowsAt(now) };
   let usage: Usage | undefined;
   for (;;) {
-    const written = await write(table, admission, step, usage, signal);
+    let written: Written;
+    try {
+      written = await unlessAborted(write(table, admission, step, usage, signal), signal);
+    } catch (error) {
+      // What is stored has shown a full window: a rejection that cannot be counted is one all the same.
+      if (isRejection(step)) return verdictOf(step, usage ?? unused, limits, now);
+      throw error;
+    }
     if (written.done) return verdictOf(step, written.usage, limits, now);
     usage = written.usage;
     step = decide(usage ?? unused, limits, now);
     if (step.kind === 'suspended') return verdictOf(step, usage ?? unused, limits, now);
+  }
+}
+
+/** The SDK heeds a signal while a call is under way, but not while it waits for the next attempt. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort);
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
   }
 }
 
@@ -104,11 +127,11 @@ async function write(
       break;
   }
   update.require(`(attribute_not_exists(suspendedUntil) OR suspendedUntil <= ${update.value(now)})`);
-  const admitted = step.kind === 'count' || step.kind === 'restart';
-  if (deprecated && admitted) update.add('deprecatedCalls', 1);
+  const rejection = isRejection(step);
+  if (deprecated && !rejection) update.add('deprecatedCalls', 1);
 
   const written = await update.send(table, signal);
-  const due = written.done && !admitted && suspensionDue(written.usage, now);
+  const due = written.done && rejection && suspensionDue(written.usage, now);
   return due ? suspend(table, keyHash, written.usage, now, signal) : written;
 }
 

@@ -65,6 +65,11 @@ export type Step =
   /** Nothing is written: requests during a suspension do not lengthen it. */
   | { readonly kind: 'suspended' };
 
+/** Whether a step turns the request away because a window is full. */
+export function isRejection({ kind }: Step): boolean {
+  return kind === 'reject' || kind === 'restart-rejecting';
+}
+
 export interface Windows {
   readonly minute: number;
   readonly day: number;

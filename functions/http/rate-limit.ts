@@ -76,14 +76,12 @@ function throwIfAny(error: ServiceError | undefined): void {
 
 /** Never rejects: when the table cannot be reached in time, the gateway's usage plan is limit enough. */
 async function ask(table: LimitTable, admission: Admission, timeout: number): Promise<Outcome> {
-  const deadline = Promise.withResolvers<never>();
   const abort = new AbortController();
   const timer = setTimeout(() => {
-    deadline.reject(new Error(`The rate limiter did not answer within ${timeout} ms`));
-    abort.abort();
+    abort.abort(new Error(`The rate limiter did not answer within ${timeout} ms`));
   }, timeout);
   try {
-    return await Promise.race([admit(table, admission, abort.signal), deadline.promise]);
+    return await admit(table, admission, abort.signal);
   } catch (cause) {
     return { kind: 'uncounted', cause };
   } finally {

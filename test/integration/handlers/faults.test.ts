@@ -203,6 +203,38 @@ describe('limits that cannot be reached', () => {
     expect(lastLine().errors?.[0]?.message).toBe('The rate limiter did not answer within 20 ms');
   });
 
+  test.each<[string, Fate]>([
+    ['never comes', 'hang'],
+    ['is refused', { status: 400, type: 'ProvisionedThroughputExceededException' }],
+    ['fails', { status: 500, type: 'InternalServerError' }],
+  ])(
+    'only when they are known to be used up reject, though the write that counts it %s',
+    async (_what, fate) => {
+      const service = await Service.start({
+        endpoint: proxy.endpoint,
+        variables: { LIMITER_TIMEOUT_MS: '100' },
+      });
+      const caller = newCaller('enterprise', { perMinute: 1, perDay: 100 });
+      await service.get('/nowhere', caller);
+      await service.get('/pets', caller);
+      await service.get('/pets/1', caller);
+      await service.post(rex, caller);
+      for (const call of [
+        () => service.get('/pets', caller),
+        () => service.get('/pets/1', caller),
+        () => service.post(rex, caller),
+        () => service.get('/nowhere', caller),
+      ]) {
+        proxy.reset();
+        proxy.fate = (operation) =>
+          operation === 'UpdateItem' && proxy.calls.filter((each) => each === operation).length > 1
+            ? fate
+            : 'pass';
+        expect(await call()).toMatchObject({ status: 429, headers: { 'X-RateLimit-Remaining': '0' } });
+      }
+    },
+  );
+
   test('do not hide what else went wrong', async () => {
     const service = await Service.start({
       endpoint: proxy.endpoint,
