@@ -328,6 +328,27 @@ describe('a suspension', () => {
     expect(new Set(ends)).toEqual(new Set([noon + 600]));
   });
 
+  test('begins with the first of two that find it due, and the other does not lengthen it', async () => {
+    const limits = { perMinute: 1, perDay: 1_000 };
+    const key = keyOf(limits);
+    await key.burst(1 + 99, noon);
+    const proxy = await DynamoDbProxy.start();
+    try {
+      // The first call fails to count, the second makes the 100th rejection, the third is to suspend.
+      proxy.fate = async (): Promise<Fate> => {
+        if (proxy.calls.length === 3) expect(await key.at(noon + 1)).toMatchObject({ kind: 'suspended' });
+        return 'pass';
+      };
+      const client = newClient(proxy.endpoint);
+      const verdict = await admit({ ...table, client }, { keyHash: key.keyHash, limits, now: noon + 20 });
+      expect(proxy.calls).toHaveLength(3);
+      expect(verdict).toMatchObject({ kind: 'suspended', retryAfter: 581 });
+    } finally {
+      proxy.stop();
+    }
+    expect(await key.at(noon + 601)).toMatchObject({ kind: 'admitted' });
+  });
+
   test('does not befall the rejections of several minutes', async () => {
     const key = keyOf({ perMinute: 1, perDay: 1_000 });
     for (const minute of [0, 1]) {
