@@ -58,7 +58,10 @@ export class StaleRecordError extends Error {
   override readonly name = 'StaleRecordError';
 }
 
-/** Lines that a record's audit trail holds, and what ends the key's life may add one more. Items end at 400 KB. */
+/**
+ * Lines that a record's audit trail holds. What ends the key's life, or brings it back to those it was issued for, may
+ * add to that: items end at 400 KB, far above.
+ */
 export const auditTrailLength = 1_000;
 
 /** The record of the key with this id, or `undefined`. Its index is eventually consistent, the record is not. */
@@ -270,6 +273,20 @@ export interface PlanChange {
 /** Adds a line about a change that is stored elsewhere. @throws StaleRecordError when the key is not active */
 export function addAuditLine(table: KeyTable, keyHash: string, line: AuditLine): Promise<void> {
   return write(table, keyHash, { require: { status: 'active' }, line });
+}
+
+/**
+ * Notes that API Gateway has lost what the record says of an active key, and is to be brought in line with it again.
+ *
+ * @throws StaleRecordError when the key is no longer active, or has been changed since it was read
+ */
+export function unsettleRecord(
+  table: KeyTable,
+  { keyHash, plan }: AdministeredKey,
+  { unsettled, line }: { readonly unsettled: string; readonly line: AuditLine },
+): Promise<void> {
+  const require = { status: 'active', plan, unsettled: undefined };
+  return write(table, keyHash, { set: { unsettled }, require, line }, Infinity);
 }
 
 /**

@@ -13,6 +13,8 @@ import { isKeyId } from './key-ids.ts';
 import { keyStatuses, listKeys, statusOf } from './listing.ts';
 import * as operations from './operations.ts';
 import { type Io, Output, redact } from './output.ts';
+import { rebindKey, surveyKeys } from './rebinding.ts';
+import { requireKey } from './records.ts';
 import { checkLimits, checkRequest } from './requests.ts';
 import {
   defaultStackPrefix,
@@ -196,7 +198,7 @@ More in docs/keys.md.`,
     [],
     z.object({}),
     async ({ service, output }, _options, keyId) => {
-      const key = await operations.requireKey(service, keyId);
+      const key = await requireKey(service, keyId);
       const use = (await readUse(service.limitTable, [key.keyHash])).get(key.keyHash);
       if (use === undefined) throw new Error('The use of a key is always known');
       const now = nowOf(service);
@@ -215,7 +217,7 @@ More in docs/keys.md.`,
     ],
     z.object({ days: z.number() }),
     async ({ service, output }, { days }, keyId) => {
-      const key = await operations.requireKey(service, keyId);
+      const key = await requireKey(service, keyId);
       const usage = await usageOf(service, key, days);
       output.result(views.usageJson(key, usage), views.usageText(key, usage));
     },
@@ -232,7 +234,7 @@ More in docs/keys.md.`,
     ],
     z.object({ overlap: z.number() }),
     async ({ service, output, confirm, stage }, { overlap }, keyId) => {
-      const { owner, plan } = await operations.requireKey(service, keyId);
+      const { owner, plan } = await requireKey(service, keyId);
       await confirm(`Replace ${keyId} (${owner}, ${plan}) in ${stage}?`);
       const { expiresAt } = await operations.rotateKey(service, keyId, { overlap }, (issued) =>
         output.reveal(
@@ -251,7 +253,7 @@ More in docs/keys.md.`,
     [],
     z.object({}),
     async ({ service, output, confirm, stage }, _options, keyId) => {
-      const { owner, plan, status } = await operations.requireKey(service, keyId);
+      const { owner, plan, status } = await requireKey(service, keyId);
       if (status !== 'revoked')
         await confirm(`Revoke ${keyId} (${owner}, ${plan}) in ${stage}? It cannot be undone.`);
       const changed = await operations.revokeKey(service, keyId);
@@ -273,7 +275,7 @@ More in docs/keys.md.`,
     ],
     z.object({ for: z.number().optional() }),
     async ({ service, output, confirm, stage }, { for: seconds }, keyId) => {
-      const { owner, plan } = await operations.requireKey(service, keyId);
+      const { owner, plan } = await requireKey(service, keyId);
       await confirm(`Suspend ${keyId} (${owner}, ${plan}) in ${stage}?`);
       const until = seconds === undefined ? indefinitely : nowOf(service) + seconds;
       await operations.suspendKey(service, keyId, until);
@@ -301,7 +303,7 @@ More in docs/keys.md.`,
     z.object({ plan: z.enum(planNames) }).extend(limitOptions.shape),
     async ({ service, output, confirm, stage }, { plan, perMinute, perDay }, keyId) => {
       const limits = checkLimits(plan, { perMinute, perDay });
-      const key = await operations.requireKey(service, keyId);
+      const key = await requireKey(service, keyId);
       await confirm(`Put ${keyId} (${key.owner}) in ${stage} from the ${key.plan} plan on ${plan}?`);
       const changed = await operations.changePlan(service, keyId, { plan, limits });
       output.result(
@@ -347,6 +349,41 @@ More in docs/keys.md.`,
       for await (const tidied of operations.tidy(service)) done.push(tidied);
       const lines = done.map(({ keyId, did }) => `${keyId}: ${did}`);
       output.result({ tidied: done }, lines.length > 0 ? lines.join('\n') : 'All is in order.');
+    },
+  );
+
+  add(
+    'rebind',
+    'after an API or its usage plans were rebuilt: make the API Gateway keys of all valid keys whole again',
+    'rebind --stage prod --dry-run',
+    [
+      new Option('--owner <name>', 'only keys of this owner'),
+      planOption('only keys on this plan'),
+      new Option('--dry-run', 'only tell what is amiss'),
+    ],
+    z.object({
+      owner: z.string().optional(),
+      plan: z.enum(planNames).optional(),
+      dryRun: z.boolean().default(false),
+    }),
+    async ({ service, output, confirm, stage }, { dryRun, ...filter }) => {
+      const survey = await surveyKeys(service, filter);
+      for (const message of new Set(survey.damaged.map((damage) => damage.message))) output.note(message);
+      for (const keyId of survey.disabled) {
+        output.note(
+          `${keyId} was switched off in API Gateway: its requests get 401, and it is left at that.`,
+        );
+      }
+      const rebound: string[] = [];
+      if (!dryRun && survey.amiss.length > 0) {
+        await confirm(
+          `Rebind ${grouped(survey.amiss.length)} of ${grouped(survey.valid)} valid keys in ${stage}?`,
+        );
+        for (const found of survey.amiss) {
+          if (await rebindKey(service, found)) rebound.push(found.key.keyId);
+        }
+      }
+      output.result(views.rebindJson(survey, rebound, dryRun), views.rebindText(survey, rebound, dryRun));
     },
   );
 

@@ -6,9 +6,11 @@ import {
   DeleteApiKeyCommand,
   DeleteUsagePlanKeyCommand,
   FlushStageAuthorizersCacheCommand,
+  GetApiKeyCommand,
   GetUsageCommand,
   NotFoundException,
   paginateGetApiKeys,
+  paginateGetUsagePlanKeys,
   paginateGetUsagePlans,
 } from '@aws-sdk/client-api-gateway';
 import type { Plan } from '../../functions/access/plans.ts';
@@ -85,8 +87,72 @@ export async function unbind(
   await unlessGone(apiGateway.send(new DeleteUsagePlanKeyCommand({ usagePlanId, keyId: gatewayKeyId })));
 }
 
+/** What API Gateway holds of a key. */
+export interface GatewayState {
+  /** Its key with our key's hash as the value, if there is one. */
+  readonly gatewayKeyId: string | undefined;
+  /** The service's usage plans that it is bound to. */
+  readonly usagePlanIds: readonly string[];
+  /** Whether it is switched off. This tool never does that. */
+  readonly isDisabled: boolean;
+}
+
+export const nothingHeld: GatewayState = { gatewayKeyId: undefined, usagePlanIds: [], isDisabled: false };
+
+/** What API Gateway holds of one key, by the id that the record gives it. */
+export async function gatewayStateOf(
+  service: KeyService,
+  { keyHash, gatewayKeyId }: { readonly keyHash: string; readonly gatewayKeyId?: string | undefined },
+): Promise<GatewayState> {
+  if (gatewayKeyId === undefined) return nothingHeld;
+  try {
+    const { value, enabled } = await service.apiGateway.send(
+      new GetApiKeyCommand({ apiKey: gatewayKeyId, includeValue: true }),
+    );
+    if (value !== keyHash) return nothingHeld;
+    const usagePlanIds = await usagePlansOf(service, gatewayKeyId);
+    return { gatewayKeyId, usagePlanIds, isDisabled: enabled === false };
+  } catch (error) {
+    if (error instanceof NotFoundException) return nothingHeld;
+    throw error;
+  }
+}
+
+/** The most that one call lists: https://docs.aws.amazon.com/apigateway/latest/api/API_GetApiKeys.html */
+const largestPage = 500;
+
+/**
+ * What API Gateway holds of many keys. It lists the keys of the account's Region and of the service's usage plans,
+ * whole pages at a time: some 45 calls for all of the 10,000 that there can be.
+ *
+ * @param wanted hashes of keys
+ * @returns by hash, where there is anything
+ */
+export async function gatewayStates(
+  { apiGateway: client, usagePlanIds: plans }: KeyService,
+  wanted: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, GatewayState>> {
+  const bound = new Map<string, string[]>();
+  for (const usagePlanId of Object.values(plans)) {
+    const query = { usagePlanId };
+    for await (const { items = [] } of paginateGetUsagePlanKeys({ client, pageSize: largestPage }, query)) {
+      for (const { id = '' } of items) bound.set(id, [...(bound.get(id) ?? []), usagePlanId]);
+    }
+  }
+  const states = new Map<string, GatewayState>();
+  const query = { includeValues: true };
+  for await (const { items = [] } of paginateGetApiKeys({ client, pageSize: largestPage }, query)) {
+    for (const { id, value, enabled } of items) {
+      if (id === undefined || value === undefined || !wanted.has(value)) continue;
+      const usagePlanIds = bound.get(id) ?? [];
+      states.set(value, { gatewayKeyId: id, usagePlanIds, isDisabled: enabled === false });
+    }
+  }
+  return states;
+}
+
 /** The service's usage plans that a key is bound to. */
-export async function usagePlansOf(service: KeyService, gatewayKeyId: string): Promise<string[]> {
+async function usagePlansOf(service: KeyService, gatewayKeyId: string): Promise<string[]> {
   const ours = new Set(Object.values(service.usagePlanIds));
   const bound: string[] = [];
   for await (const { items = [] } of paginateGetUsagePlans(

@@ -106,7 +106,8 @@ async function* batches(
   } while (before !== undefined);
 }
 
-function partitionsOf({ owner, plan }: KeyFilter): readonly Partition[] {
+/** The partitions of the indexes that hold the keys of an owner, of a plan, or all keys. */
+export function partitionsOf({ owner, plan }: KeyFilter): readonly Partition[] {
   if (owner !== undefined) return [{ owner }];
   return (plan === undefined ? planNames : [plan]).map((each) => ({ plan: each }));
 }

@@ -1,19 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { ConflictException } from '@aws-sdk/client-api-gateway';
 import {
   activateKey,
   addAuditLine,
   type AdministeredKey,
   type AuditLine,
   changeRecordPlan,
-  findKeyById,
   insertPendingKey,
   queryKeys,
   readKey,
   removePendingKey,
   type Replacement,
   revokeRecord,
-  settleRecord,
   StaleRecordError,
   takeOverPendingKey,
 } from '../../functions/access/key-administration.ts';
@@ -23,15 +20,7 @@ import { type Limits, limitsOf, type Plan, planNames } from '../../functions/acc
 import { beginAttempt, isAbandoned } from './attempts.ts';
 import { KeyToolError } from './errors.ts';
 import { untilTime } from './format.ts';
-import {
-  bindToPlan,
-  deleteGatewayKey,
-  ensureGatewayKey,
-  findGatewayKey,
-  forgetAuthorizations,
-  unbind,
-  usagePlansOf,
-} from './gateway.ts';
+import { bindToPlan, deleteGatewayKey, ensureGatewayKey, findGatewayKey } from './gateway.ts';
 import { newKeyId } from './key-ids.ts';
 import {
   checkLimits,
@@ -40,7 +29,9 @@ import {
   type GivenLimits,
   type KeyRequest,
 } from './requests.ts';
+import { newLine, recordsOf, requireKey, reread } from './records.ts';
 import { type KeyService, nowOf } from './service.ts';
+import { isSettled, isValid, settle, settled } from './settling.ts';
 
 export { type KeyService, openKeyService } from './service.ts';
 
@@ -189,46 +180,26 @@ export async function resumeKey(service: KeyService, keyId: string): Promise<boo
   return true;
 }
 
-/** The record of a key. @throws KeyToolError when there is none with this id */
-export async function requireKey(service: KeyService, keyId: string): Promise<AdministeredKey> {
-  const key = await findKeyById(service.keyTable, keyId);
-  if (key !== undefined) return key;
-  throw new KeyToolError(
-    'not_found',
-    `There is no key ${keyId} in stage ${service.stage}: "npm run keys -- list --stage ${service.stage}" shows those there are.`,
-  );
-}
-
-/** The record as it is now, past the index that lags behind. */
-async function reread(service: KeyService, { keyHash, keyId }: AdministeredKey): Promise<AdministeredKey> {
-  return (await readKey(service.keyTable, keyHash)) ?? requireKey(service, keyId);
-}
-
 export interface Tidied {
   readonly keyId: string;
   readonly did: 'removed a half-made key' | 'finished a change' | 'deleted the gateway key of an expired key';
 }
 
-/** Records that one Query of tidying reads. */
-const tidyPage = 100;
-
 /**
  * Brings everything in order that crashes left behind, and deletes from API Gateway the keys whose time is over.
- * Reads every record of the stage, a page at a time.
+ * Reads every record of the stage, a page at a time. It takes the records' word for what API Gateway holds: see
+ * `rebind` for when that cannot be relied on.
  */
 export async function* tidy(service: KeyService): AsyncGenerator<Tidied> {
-  for (const plan of planNames) {
-    let before: string | undefined;
-    do {
-      const page = await queryKeys(service.keyTable, { plan }, { before, limit: tidyPage });
-      for (const key of page.keys) {
-        const did = await tidyKey(service, key);
-        if (did !== undefined) yield { keyId: key.keyId, did };
-      }
-      before = page.next;
-    } while (before !== undefined);
+  const everything = planNames.map((plan) => ({ plan }));
+  for await (const key of recordsOf(service, everything)) {
+    const did = await tidyKey(service, key);
+    if (did !== undefined) yield { keyId: key.keyId, did };
   }
 }
+
+/** Records of an owner that its next command looks at. */
+const tidyPage = 100;
 
 /** What a crash left of the owner's newest keys, so that the command that crashed heals what it left. */
 async function tidyOwner(service: KeyService, owner: string): Promise<void> {
@@ -246,11 +217,6 @@ async function tidyKey(service: KeyService, listed: AdministeredKey): Promise<Ti
   if (isSettled(service, key)) return undefined;
   await settle(service, key);
   return key.unsettled === undefined ? 'deleted the gateway key of an expired key' : 'finished a change';
-}
-
-/** Whether API Gateway holds of a key what its record says. A key whose time is over should not be there any more. */
-export function isSettled(service: KeyService, key: AdministeredKey): boolean {
-  return key.unsettled === undefined && (key.gatewayKeyId === undefined || isValid(service, key));
 }
 
 /** Makes a key, step by step, and undoes all of it when one fails. */
@@ -366,61 +332,6 @@ async function removeUnfinished(service: KeyService, key: { keyHash: string; key
   await removePendingKey(service.keyTable, key.keyHash);
 }
 
-/** The record, once API Gateway is in line with it. */
-async function settled(service: KeyService, key: AdministeredKey): Promise<AdministeredKey> {
-  return key.status === 'pending' || isSettled(service, key) ? key : settle(service, key);
-}
-
-/** How often others may change a key while API Gateway is brought in line with it. */
-const settleAttempts = 5;
-
-/** Brings API Gateway in line with the record, however far another run got with that. */
-async function settle(service: KeyService, key: AdministeredKey): Promise<AdministeredKey> {
-  let current = key;
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      const gatewayKeyId = isValid(service, current)
-        ? await settleBinding(service, current)
-        : await settleRemoval(service, current);
-      await forgetAuthorizations(service);
-      await service.afterStep('authorizer cache');
-      await settleRecord(service.keyTable, current, gatewayKeyId);
-      await service.afterStep('settle');
-      return await reread(service, current);
-    } catch (error) {
-      // Someone changed the key meanwhile and may have settled that already: what was done here could undo it.
-      const overtaken = error instanceof StaleRecordError || error instanceof ConflictException;
-      if (!overtaken || attempt === settleAttempts) throw error;
-      current = await reread(service, current);
-    }
-  }
-}
-
-async function settleBinding(service: KeyService, key: AdministeredKey): Promise<string> {
-  const gatewayKeyId = key.gatewayKeyId ?? (await ensureGatewayKey(service, key));
-  const target = service.usagePlanIds[key.plan];
-  const bound = await usagePlansOf(service, gatewayKeyId);
-  // A key can be in one usage plan of a stage only: between these two steps it is in none, and gets 401.
-  for (const usagePlanId of bound.filter((id) => id !== target)) {
-    await unbind(service, gatewayKeyId, usagePlanId);
-    await service.afterStep('unbind');
-  }
-  if (!bound.includes(target)) {
-    await bindToPlan(service, gatewayKeyId, key.plan);
-    await service.afterStep('bind');
-  }
-  return gatewayKeyId;
-}
-
-async function settleRemoval(service: KeyService, key: AdministeredKey): Promise<undefined> {
-  if (key.gatewayKeyId !== undefined) await deleteGatewayKey(service, key.gatewayKeyId);
-  await service.afterStep('gateway key');
-}
-
-function isValid(service: KeyService, { status, expiresAt = 0 }: AdministeredKey): boolean {
-  return status === 'active' && (expiresAt === 0 || expiresAt > nowOf(service));
-}
-
 function requireValid(service: KeyService, key: AdministeredKey, participle: string): void {
   if (isValid(service, key)) return;
   const state = { pending: 'only half made', revoked: 'revoked', active: 'expired' }[key.status];
@@ -435,10 +346,6 @@ async function recordLine(
   await unlessChanged(keyId, addAuditLine(service.keyTable, keyHash, line));
   service.onAudit({ ...line, keyId, stage: service.stage });
   await service.afterStep('record');
-}
-
-async function newLine(service: KeyService, did: string, detail?: string): Promise<AuditLine> {
-  return { at: nowOf(service), by: await service.identify(), did, ...(detail !== undefined && { detail }) };
 }
 
 async function unlessChanged(keyId: string, change: Promise<void>): Promise<void> {

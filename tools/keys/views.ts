@@ -5,6 +5,7 @@ import { type Limits, limitsOf, type Plan } from '../../functions/access/plans.t
 import { bar, grouped, isoTime, table, time, untilTime } from './format.ts';
 import { type KeyStatus, type ListedKey, statusOf } from './listing.ts';
 import type { NewKey } from './operations.ts';
+import { describeAmiss, type Survey } from './rebinding.ts';
 import type { ChangeLine } from './service.ts';
 import type { KeyUsage } from './usage.ts';
 
@@ -150,6 +151,24 @@ export function usageText(key: AdministeredKey, { days, admittedToday }: KeyUsag
     return `API Gateway no longer holds ${key.keyId}, and kept no count of its days.\n${today}`;
   const rows = days.map(({ date, requests }) => [date, grouped(requests), bar(requests, perDay)]);
   return `${table(['DAY (UTC)', 'REQUESTS', 'OF THE DAY LIMIT'], rows)}\n\n${today}\nRequests are as API Gateway counts them, those answered 429 included.`;
+}
+
+export function rebindJson({ valid, amiss, disabled }: Survey, rebound: readonly string[], dryRun: boolean) {
+  return {
+    dryRun,
+    valid,
+    amiss: amiss.map(({ key, amiss: what }) => ({ keyId: key.keyId, amiss: what })),
+    rebound,
+    disabled,
+  };
+}
+
+export function rebindText({ valid, amiss }: Survey, rebound: readonly string[], dryRun: boolean): string {
+  const count = `${grouped(valid)} valid ${valid === 1 ? 'key' : 'keys'}`;
+  if (amiss.length === 0) return `Nothing is amiss with ${count}.`;
+  if (!dryRun) return `${grouped(rebound.length)} of ${count} rebound.`;
+  const lines = amiss.map(({ key, amiss: what }) => `${key.keyId}: ${describeAmiss(what)}`);
+  return [...lines, `${grouped(amiss.length)} of ${count} would be rebound.`].join('\n');
 }
 
 export function auditJson({ at, by, did, detail }: AuditLine) {

@@ -7,14 +7,15 @@ import { changePlan } from '../../../tools/keys/operations.ts';
 import { isLocal } from '../support.ts';
 import {
   call,
+  crash,
   create,
-  startDeadKeys,
   expectConsistent,
-  keyPattern,
+  keysIn,
   keysJson,
   keysLocal,
   openLocal,
   recordsOf,
+  stepsOf,
 } from './support.ts';
 
 /**
@@ -23,32 +24,6 @@ import {
  */
 
 const newOwner = () => `owner ${randomUUID()}`;
-
-/** The steps of a run that goes through. */
-async function stepsOf(args: readonly string[]): Promise<string[]> {
-  const steps: string[] = [];
-  const run = await keysLocal(args, { afterStep: (step) => void steps.push(step) });
-  expect(run).toMatchObject({ exitCode: 0 });
-  return steps;
-}
-
-/** Runs a command that stops for good after so many steps. Returns the key that it had shown by then, if any. */
-async function crash(args: readonly string[], steps: number): Promise<string[]> {
-  const reached = Promise.withResolvers<void>();
-  let done = 0;
-  const { stdout, ended } = startDeadKeys(args, () => {
-    done += 1;
-    if (done < steps) return undefined;
-    reached.resolve();
-    return new Promise<void>(() => {});
-  });
-  await Promise.race([reached.promise, ended.then(() => Promise.reject(new Error('It ended by itself')))]);
-  return keysIn(stdout());
-}
-
-function keysIn(text: string): string[] {
-  return keyPattern.exec(text)?.slice(0, 1) ?? [];
-}
 
 describe.runIf(isLocal)('create', () => {
   const command = (owner: string) => ['create', '--owner', owner, '--plan', 'pro'];

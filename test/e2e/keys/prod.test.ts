@@ -2,8 +2,11 @@ import { once } from 'node:events';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { randomUUID } from 'node:crypto';
+import { DeleteUsagePlanKeyCommand } from '@aws-sdk/client-api-gateway';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest';
 import { stageOfKey } from '../../../functions/access/keys.ts';
+import { requireKey } from '../../../tools/keys/records.ts';
+import { openKeyService } from '../../../tools/keys/service.ts';
 import { keys, type RunOptions } from '../../unit/keys/support.ts';
 import { isLocal } from '../support.ts';
 import type { Issued } from './support.ts';
@@ -117,6 +120,42 @@ describe.runIf(isLocal)('in prod', () => {
   test.each(destructive)('%s asks nothing with --yes', async (command, ...options) => {
     const { keyId } = await create();
     expect(await inProd([command, keyId, ...options, '--yes'])).toMatchObject({ exitCode: 0 });
+    expect((await show(keyId)).audit).toHaveLength(2);
+  });
+});
+
+describe.runIf(isLocal)('rebind in prod', () => {
+  const unbound = async () => {
+    const { keyId } = await create();
+    const { owner } = JSON.parse((await inProd(['show', keyId, '--json'])).stdout) as { owner: string };
+    const service = await openKeyService({ stage: 'prod' });
+    const key = await requireKey(service, keyId);
+    const place = { usagePlanId: service.usagePlanIds.free, keyId: key.gatewayKeyId };
+    await service.apiGateway.send(new DeleteUsagePlanKeyCommand(place));
+    return { keyId, rebind: ['rebind', '--owner', owner] };
+  };
+
+  test('tells how many keys it is about, and changes nothing unless the answer is yes', async () => {
+    const { keyId, rebind } = await unbound();
+    expect(await inProd(rebind)).toMatchObject({ exitCode: 4, stdout: '' });
+    const refused = await inProd(rebind, { interactive: true, input: 'n\n' });
+    expect(refused).toMatchObject({ exitCode: 4, stdout: '' });
+    expect(refused.stderr).toContain('Rebind 1 of 1 valid keys in prod? [y/N] Nothing was changed.');
+    expect((await show(keyId)).audit).toHaveLength(1);
+    const done = await inProd(rebind, { interactive: true, input: 'y\n' });
+    expect(done).toMatchObject({ exitCode: 0, stdout: '1 of 1 valid key rebound.\n' });
+    // Nothing is left to ask about.
+    expect(await inProd(rebind)).toMatchObject({
+      exitCode: 0,
+      stdout: 'Nothing is amiss with 1 valid key.\n',
+    });
+  });
+
+  test('asks nothing with --yes, and nothing for a dry run', async () => {
+    const { keyId, rebind } = await unbound();
+    expect((await inProd([...rebind, '--dry-run'])).stdout).toContain('1 of 1 valid key would be rebound.');
+    expect((await show(keyId)).audit).toHaveLength(1);
+    expect(await inProd([...rebind, '--yes'])).toMatchObject({ exitCode: 0 });
     expect((await show(keyId)).audit).toHaveLength(2);
   });
 });

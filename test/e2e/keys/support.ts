@@ -54,9 +54,36 @@ const deadRunner = {
 };
 
 /** Starts a run of the key tool, seemingly in a process that has ended by the time anyone looks. */
-export function startDeadKeys(args: readonly string[], afterStep: NonNullable<RunOptions['afterStep']>) {
+function startDeadKeys(args: readonly string[], afterStep: NonNullable<RunOptions['afterStep']>) {
   const options = { localEndpoint: localEndpoint(), runner: deadRunner, afterStep };
   return startKeys([...args, '--stage', localStage], options);
+}
+
+/** The steps of a run that goes through. */
+export async function stepsOf(args: readonly string[]): Promise<string[]> {
+  const steps: string[] = [];
+  const run = await keysLocal(args, { afterStep: (step) => void steps.push(step) });
+  expect(run).toMatchObject({ exitCode: 0 });
+  return steps;
+}
+
+/** Runs a command that stops for good after so many steps. Returns the key that it had shown by then, if any. */
+export async function crash(args: readonly string[], steps: number): Promise<string[]> {
+  const reached = Promise.withResolvers<void>();
+  let done = 0;
+  const { stdout, ended } = startDeadKeys(args, () => {
+    done += 1;
+    if (done < steps) return undefined;
+    reached.resolve();
+    return new Promise<void>(() => {});
+  });
+  await Promise.race([reached.promise, ended.then(() => Promise.reject(new Error('It ended by itself')))]);
+  return keysIn(stdout());
+}
+
+/** The key in what a run printed, if there is one. */
+export function keysIn(text: string): string[] {
+  return keyPattern.exec(text)?.slice(0, 1) ?? [];
 }
 
 export function openLocal(): Promise<KeyService> {

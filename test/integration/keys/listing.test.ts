@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { suspendUse } from '../../../functions/access/key-administration-use.ts';
 import { planNames } from '../../../functions/access/plans.ts';
-import { requireKey } from '../../../tools/keys/operations.ts';
+import { requireKey } from '../../../tools/keys/records.ts';
 import {
   examineAtMost,
   type KeyFilter,

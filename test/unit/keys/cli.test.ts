@@ -19,6 +19,7 @@ const commands = [
   'change-plan',
   'identify',
   'tidy',
+  'rebind',
 ];
 
 /** Answers CloudFormation's calls as it is told to. */

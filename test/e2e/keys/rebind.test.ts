@@ -1,0 +1,260 @@
+import { randomUUID } from 'node:crypto';
+import {
+  CreateApiKeyCommand,
+  CreateUsagePlanKeyCommand,
+  DeleteApiKeyCommand,
+  DeleteUsagePlanKeyCommand,
+  GetUsagePlansCommand,
+  UpdateApiKeyCommand,
+} from '@aws-sdk/client-api-gateway';
+import { describe, expect, test } from 'vitest';
+import { type AdministeredKey, readKey } from '../../../functions/access/key-administration.ts';
+import { hashOfKey } from '../../../functions/access/keys.ts';
+import type { KeyService } from '../../../tools/keys/service.ts';
+import { isLocal } from '../support.ts';
+import {
+  call,
+  crash,
+  create,
+  expectConsistent,
+  type Issued,
+  keysJson,
+  keysLocal,
+  openLocal,
+  recordsOf,
+  stepsOf,
+} from './support.ts';
+
+const newOwner = () => `owner ${randomUUID()}`;
+
+interface Rebound {
+  readonly valid: number;
+  readonly amiss: readonly { readonly keyId: string; readonly amiss: string }[];
+  readonly rebound: readonly string[];
+  readonly disabled: readonly string[];
+}
+/** Of one owner, since other tests have keys that are half made on purpose. */
+const rebind = (owner: string, ...options: string[]) =>
+  keysJson<Rebound>(['rebind', '--owner', owner, ...options]);
+
+async function recordOf(service: KeyService, { key }: Issued): Promise<AdministeredKey> {
+  const record = await readKey(service.keyTable, hashOfKey(key));
+  if (record === undefined) throw new Error('That key was never made');
+  return record;
+}
+
+const plansOf = async ({ apiGateway }: KeyService, gatewayKeyId: string) =>
+  ((await apiGateway.send(new GetUsagePlansCommand({ keyId: gatewayKeyId }))).items ?? []).map(
+    ({ id = '' }) => id,
+  );
+
+type Damage = (service: KeyService, record: AdministeredKey) => Promise<void>;
+
+/** As when the usage plans were made anew: the key is still there, and in none. */
+const unbind: Damage = async ({ apiGateway, usagePlanIds }, { gatewayKeyId: keyId, plan }) => {
+  await apiGateway.send(new DeleteUsagePlanKeyCommand({ usagePlanId: usagePlanIds[plan], keyId }));
+};
+
+/** As in another account or Region. */
+const remove: Damage = async ({ apiGateway }, { gatewayKeyId: apiKey }) => {
+  await apiGateway.send(new DeleteApiKeyCommand({ apiKey }));
+};
+
+/** As when someone put it right by hand, but on the wrong plan. */
+const misplace: Damage = async (service, record) => {
+  await unbind(service, record);
+  const wrong = { usagePlanId: service.usagePlanIds.enterprise, keyId: record.gatewayKeyId };
+  await service.apiGateway.send(new CreateUsagePlanKeyCommand({ ...wrong, keyType: 'API_KEY' }));
+};
+
+/** As when someone made it anew by hand: with another id, and under another name. */
+const replace: Damage = async (service, record) => {
+  await remove(service, record);
+  const description = `made by hand, owner ${record.owner}`;
+  const given = { name: record.keyId, description, value: record.keyHash, enabled: true };
+  const { id } = await service.apiGateway.send(new CreateApiKeyCommand(given));
+  const place = { usagePlanId: service.usagePlanIds[record.plan], keyId: id };
+  await service.apiGateway.send(new CreateUsagePlanKeyCommand({ ...place, keyType: 'API_KEY' }));
+};
+
+describe.runIf(isLocal)('rebind', () => {
+  test.each([
+    ['no place in a usage plan', unbind, 'usage plan', 401],
+    ['no key in API Gateway', remove, 'gateway key', 401],
+    ['a place in another usage plan', misplace, 'usage plan', 200],
+    ['another key in API Gateway than its record says', replace, 'record', 200],
+  ])('makes a key whole again that has %s', async (_what, damage, amiss, status) => {
+    const owner = newOwner();
+    const service = await openLocal();
+    const [healthy, broken] = [await create(owner), await create(owner, 'pro')];
+    await damage(service, await recordOf(service, broken));
+    expect(await call(broken.key)).toBe(status);
+
+    const survey = { valid: 2, amiss: [{ keyId: broken.keyId, amiss }], disabled: [] };
+    expect(await rebind(owner, '--dry-run')).toEqual({ ...survey, dryRun: true, rebound: [] });
+    expect(await call(broken.key)).toBe(status);
+    const rebound = [broken.keyId];
+    expect(await rebind(owner)).toEqual({ ...survey, dryRun: false, rebound });
+    // The same bearer keys as before.
+    const revealed = [healthy.key, broken.key];
+    expect(await expectConsistent(service, owner, revealed)).toEqual([broken.keyId, healthy.keyId]);
+    const did = async (issued: Issued) => (await recordOf(service, issued)).audit.map((line) => line.did);
+    expect(await did(broken)).toEqual(['created', 'rebound']);
+    expect(await did(healthy)).toEqual(['created']);
+
+    expect(await rebind(owner)).toEqual({ dryRun: false, valid: 2, amiss: [], rebound: [], disabled: [] });
+    expect(await did(broken)).toEqual(['created', 'rebound']);
+  });
+
+  test('is told as text: what is amiss, each change with who made it, and how many there were', async () => {
+    const owner = newOwner();
+    const service = await openLocal();
+    const { keyId, key } = await create(owner);
+    await unbind(service, await recordOf(service, { keyId, key }));
+    const command = ['rebind', '--owner', owner];
+    expect(await keysLocal([...command, '--dry-run'])).toEqual({
+      exitCode: 0,
+      stdout: `${keyId}: it was not in its usage plan, or in another one\n1 of 1 valid key would be rebound.\n`,
+      stderr: '',
+    });
+    expect(await keysLocal(command)).toEqual({
+      exitCode: 0,
+      stdout: '1 of 1 valid key rebound.\n',
+      stderr: expect.stringMatching(
+        new RegExp(`^2.* UTC  .+@.+  ${keyId} in local: rebound to free: .*usage plan.*\\n$`),
+      ),
+    });
+    expect((await keysLocal(command)).stdout).toBe('Nothing is amiss with 1 valid key.\n');
+  });
+
+  test('leaves alone what is not valid, what is suspended in the limiter, and what someone switched off', async () => {
+    const owner = newOwner();
+    const service = await openLocal();
+    const [revoked, expired, suspended, off] = [
+      await create(owner),
+      await create(owner),
+      await create(owner),
+      await create(owner),
+    ];
+    await keysJson(['revoke', revoked.keyId]);
+    const newest = await keysJson<Issued>(['rotate', expired.keyId, '--overlap', '0s']);
+    await keysJson(['suspend', suspended.keyId]);
+    const { gatewayKeyId: apiKey } = await recordOf(service, off);
+    await service.apiGateway.send(
+      new UpdateApiKeyCommand({
+        apiKey,
+        patchOperations: [{ op: 'replace', path: '/enabled', value: 'false' }],
+      }),
+    );
+    expect(await rebind(owner)).toMatchObject({ valid: 3, amiss: [], disabled: [off.keyId] });
+    await unbind(service, await recordOf(service, suspended));
+    expect(await rebind(owner)).toMatchObject({ valid: 3, rebound: [suspended.keyId] });
+    const all = [revoked, expired, suspended, off, newest];
+    expect(await Promise.all(all.map(({ key }) => call(key)))).toEqual([401, 401, 429, 401, 200]);
+    expect((await keysLocal(['rebind', '--owner', owner])).stderr).toBe(
+      `${off.keyId} was switched off in API Gateway: its requests get 401, and it is left at that.\n`,
+    );
+  });
+
+  test('of one plan leaves the keys on others as they are', async () => {
+    const owner = newOwner();
+    const service = await openLocal();
+    const [free, pro] = [await create(owner), await create(owner, 'pro')];
+    for (const issued of [free, pro]) await unbind(service, await recordOf(service, issued));
+    expect(await rebind(owner, '--plan', 'pro')).toMatchObject({ valid: 1, rebound: [pro.keyId] });
+    expect([await call(free.key), await call(pro.key)]).toEqual([401, 200]);
+    await rebind(owner);
+    expect(await call(free.key)).toBe(200);
+  });
+
+  test('asks API Gateway the same few questions, however many keys there are', async () => {
+    const owner = newOwner();
+    await Promise.all(Array.from({ length: 12 }, () => create(owner)));
+    const { apiGateway, ...service } = await openLocal();
+    const sent: string[] = [];
+    apiGateway.middlewareStack.add(
+      (next, { commandName = '' }) =>
+        (args) => {
+          sent.push(commandName);
+          return next(args);
+        },
+      { step: 'initialize' },
+    );
+    const { surveyKeys } = await import('../../../tools/keys/rebinding.ts');
+    expect(await surveyKeys({ ...service, apiGateway }, { owner })).toMatchObject({ valid: 12, amiss: [] });
+    // A page each: there are less than 500 keys here.
+    expect(sent.toSorted()).toEqual([
+      'GetApiKeysCommand',
+      ...Array.from({ length: 4 }, () => 'GetUsagePlanKeysCommand'),
+    ]);
+  });
+
+  describe('that crashes', () => {
+    /** Two keys of an owner that API Gateway has lost: the newer altogether, the older but for its plan. */
+    async function lose(owner: string): Promise<readonly [newer: Issued, older: Issued]> {
+      const service = await openLocal();
+      const older = await create(owner);
+      const newer = await create(owner, 'business');
+      await unbind(service, await recordOf(service, older));
+      await remove(service, await recordOf(service, newer));
+      expect([await call(newer.key), await call(older.key)]).toEqual([401, 401]);
+      return [newer, older];
+    }
+    const command = (owner: string) => ['rebind', '--owner', owner];
+    const steps = ['record', 'gateway key', 'bind', 'settle', 'record', 'bind', 'settle'];
+
+    test('has these steps', async () => {
+      const owner = newOwner();
+      await lose(owner);
+      expect(await stepsOf(command(owner))).toEqual(steps);
+    });
+
+    test.each(steps.map((step, index) => [step, index + 1] as const))(
+      'after “%s” (step %d) is taken up by the next',
+      async (_step, count) => {
+        const owner = newOwner();
+        const [newer, older] = await lose(owner);
+        await crash(command(owner), count);
+        const { rebound } = await rebind(owner);
+        // What was done was not done again.
+        expect(rebound).toHaveLength(count === 7 ? 0 : count >= 4 ? 1 : 2);
+        const service = await openLocal();
+        const revealed = [newer.key, older.key];
+        expect(await expectConsistent(service, owner, revealed)).toEqual([newer.keyId, older.keyId]);
+        for (const { audit } of await recordsOf(service, owner))
+          expect(audit.map(({ did }) => did)).toEqual(['created', 'rebound']);
+        expect(await rebind(owner)).toMatchObject({ amiss: [], rebound: [] });
+      },
+    );
+  });
+
+  test('of a key that is revoked or put on another plan meanwhile does not undo that', async () => {
+    const owner = newOwner();
+    const service = await openLocal();
+    const [first, second, third] = [await create(owner), await create(owner), await create(owner)];
+    for (const issued of [first, second, third]) await unbind(service, await recordOf(service, issued));
+    const changes = [
+      () => keysJson(['change-plan', second.keyId, '--plan', 'pro']),
+      () => keysJson(['revoke', first.keyId]),
+    ];
+    const { exitCode } = await keysLocal(['rebind', '--owner', owner], {
+      // Newest first: when one is done, the one after it changes.
+      afterStep: async (step) => void (step === 'settle' && (await changes.shift()?.())),
+    });
+    expect(exitCode).toBe(0);
+    const revealed = [first, second, third].map(({ key }) => key);
+    expect(await expectConsistent(service, owner, revealed)).toEqual([third.keyId, second.keyId]);
+    expect(await plansOf(service, (await recordOf(service, second)).gatewayKeyId ?? '')).toEqual([
+      service.usagePlanIds.pro,
+    ]);
+  });
+
+  test('is not needed for a key that is changed anyhow: a change makes it whole, too', async () => {
+    const owner = newOwner();
+    const service = await openLocal();
+    const issued = await create(owner);
+    await remove(service, await recordOf(service, issued));
+    await keysJson(['change-plan', issued.keyId, '--plan', 'pro']);
+    expect(await expectConsistent(service, owner, [issued.key])).toEqual([issued.keyId]);
+  });
+});
