@@ -1,10 +1,10 @@
 /** A `Link` to the following page (RFC 8288): the same URL with this query. */
 export function nextLink(url: string, query: Readonly<Record<string, string | number | undefined>>): string {
-  const next = new URL(url);
+  const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) next.searchParams.set(name, String(value));
+    if (value !== undefined) parameters.append(name, String(value));
   }
-  return `<${next.href}>; rel="next"`;
+  return `<${url}?${parameters}>; rel="next"`;
 }
 
 /** The URL of a member of the collection at `url`, and back. */

@@ -32,6 +32,7 @@ export interface ApiRequest {
   readonly method: string;
   /** Every value of each query parameter, decoded. */
   readonly query: ReadonlyMap<string, readonly string[]>;
+  /** Decoded; what is no valid encoding is as it was sent. */
   readonly pathParameters: Readonly<Record<string, string>>;
   /** Every value of each header, under its name in lower case. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
@@ -52,7 +53,7 @@ export function parseRequest(event: unknown): ApiRequest {
     resource: parsed.resource,
     method: parsed.httpMethod,
     query: new Map(Object.entries(parsed.multiValueQueryStringParameters ?? {})),
-    pathParameters: parsed.pathParameters ?? {},
+    pathParameters: decoded(parsed.pathParameters ?? {}),
     headers,
     body: Buffer.from(parsed.body ?? '', parsed.isBase64Encoded ? 'base64' : 'utf8'),
     caller: requestContext.authorizer,
@@ -68,4 +69,17 @@ function byLowerCaseName(sent: Readonly<Record<string, readonly string[]>>): Map
     headers.set(lowerCase, [...(headers.get(lowerCase) ?? []), ...values]);
   }
   return headers;
+}
+
+/** A REST API hands path parameters on as they were sent, and `%37` is another spelling of `7` (RFC 3986, section 6.2.2.2). */
+function decoded(sent: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(sent).map(([name, value]) => {
+      try {
+        return [name, decodeURIComponent(value)];
+      } catch {
+        return [name, value];
+      }
+    }),
+  );
 }

@@ -146,18 +146,10 @@ async function load(entry: string): Promise<Handler> {
   return module.handler;
 }
 
-/** The resource that API Gateway finds for a path, and what it decodes of it. */
+/** The resource that API Gateway finds for a path, and its parameters, which it leaves as they were sent. */
 function routeOf(path: string): Pick<HttpRequest, 'resource' | 'pathParameters'> {
   if (path === '/' || path === '/pets') return { resource: path };
   const petId = /^\/pets\/([^/]+)$/.exec(path)?.[1];
-  if (petId !== undefined) return { resource: '/pets/{petId}', pathParameters: { petId: decode(petId) } };
+  if (petId !== undefined) return { resource: '/pets/{petId}', pathParameters: { petId } };
   return { resource: '/{proxy+}', pathParameters: { proxy: path.slice(1) } };
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -34,6 +34,19 @@ describe('a request', () => {
     });
   });
 
+  test.each([
+    ['%37', '7'],
+    ['caf%C3%A9', 'café'],
+    ['1%2F2', '1/2'],
+    ['7', '7'],
+    ['100%', '100%'],
+    ['%zz', '%zz'],
+    ['%E9', '%E9'],
+  ])('with the path parameter %s has %s', (sent, read) => {
+    const event = proxyEvent({ resource: '/pets/{petId}', pathParameters: { petId: sent }, caller });
+    expect(parseRequest(event).pathParameters).toEqual({ petId: read });
+  });
+
   test('has every value of each query parameter', () => {
     const sent = [
       ['limit', '1'],
