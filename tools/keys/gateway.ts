@@ -102,14 +102,11 @@ export const nothingHeld: GatewayState = { gatewayKeyId: undefined, usagePlanIds
 /** What API Gateway holds of one key, by the id that the record gives it. */
 export async function gatewayStateOf(
   service: KeyService,
-  { keyHash, gatewayKeyId }: { readonly keyHash: string; readonly gatewayKeyId?: string | undefined },
+  { gatewayKeyId }: { readonly gatewayKeyId?: string | undefined },
 ): Promise<GatewayState> {
   if (gatewayKeyId === undefined) return nothingHeld;
   try {
-    const { value, enabled } = await service.apiGateway.send(
-      new GetApiKeyCommand({ apiKey: gatewayKeyId, includeValue: true }),
-    );
-    if (value !== keyHash) return nothingHeld;
+    const { enabled } = await service.apiGateway.send(new GetApiKeyCommand({ apiKey: gatewayKeyId }));
     const usagePlanIds = await usagePlansOf(service, gatewayKeyId);
     return { gatewayKeyId, usagePlanIds, isDisabled: enabled === false };
   } catch (error) {

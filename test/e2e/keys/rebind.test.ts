@@ -228,24 +228,40 @@ describe.runIf(isLocal)('rebind', () => {
     );
   });
 
-  test('of a key that is revoked or put on another plan meanwhile does not undo that', async () => {
+  test('leaves a key alone that is revoked, replaced or put on another plan meanwhile', async () => {
     const owner = newOwner();
     const service = await openLocal();
-    const [first, second, third] = [await create(owner), await create(owner), await create(owner)];
-    for (const issued of [first, second, third]) await unbind(service, await recordOf(service, issued));
-    const changes = [
-      () => keysJson(['change-plan', second.keyId, '--plan', 'pro']),
-      () => keysJson(['revoke', first.keyId]),
-    ];
-    const { exitCode } = await keysLocal(['rebind', '--owner', owner], {
-      // Newest first: when one is done, the one after it changes.
-      afterStep: async (step) => void (step === 'settle' && (await changes.shift()?.())),
+    const replaced = await create(owner);
+    const revoked = await create(owner);
+    const moved = await create(owner);
+    const first = await create(owner);
+    for (const issued of [first, moved, revoked, replaced])
+      await unbind(service, await recordOf(service, issued));
+    const run = await keysLocal(['rebind', '--owner', owner, '--json'], {
+      // After the survey, and before it gets to the others: newest first.
+      afterStep: async (step) => {
+        if (step !== 'settle') return;
+        await keysJson(['change-plan', moved.keyId, '--plan', 'pro']);
+        await keysJson(['revoke', revoked.keyId]);
+        await keysJson(['rotate', replaced.keyId, '--overlap', '0s']);
+      },
     });
-    expect(exitCode).toBe(0);
-    const revealed = [first, second, third].map(({ key }) => key);
-    expect(await expectConsistent(service, owner, revealed)).toEqual([third.keyId, second.keyId]);
-    expect(await plansOf(service, (await recordOf(service, second)).gatewayKeyId ?? '')).toEqual([
+    const { amiss, rebound } = JSON.parse(run.stdout) as Rebound;
+    expect(amiss).toHaveLength(4);
+    expect(rebound).toEqual([first.keyId]);
+    const records = await recordsOf(service, owner);
+    expect(records.map(({ keyId, audit }) => [keyId, audit.map(({ did }) => did)])).toEqual([
+      [records[0]?.keyId, ['created']],
+      [first.keyId, ['created', 'rebound']],
+      [moved.keyId, ['created', 'changed plan']],
+      [revoked.keyId, ['created', 'revoked']],
+      [replaced.keyId, ['created', 'replaced']],
+    ]);
+    expect(await plansOf(service, (await recordOf(service, moved)).gatewayKeyId ?? '')).toEqual([
       service.usagePlanIds.pro,
+    ]);
+    expect(await Promise.all([first, moved, revoked, replaced].map(({ key }) => call(key)))).toEqual([
+      200, 200, 401, 401,
     ]);
   });
 
