@@ -4,7 +4,7 @@ export function nextLink(url: string, query: Readonly<Record<string, string | nu
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) parameters.append(name, String(value));
   }
-  return `<${url}?${parameters}>; rel="next"`;
+  return `<${url}?${parameters.toString()}>; rel="next"`;
 }
 
 /** The URL of a member of the collection at `url`, and back. */

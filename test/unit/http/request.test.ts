@@ -42,9 +42,9 @@ describe('a request', () => {
     ['100%', '100%'],
     ['%zz', '%zz'],
     ['%E9', '%E9'],
-  ])('with the path parameter %s has %s', (sent, read) => {
+  ])('with the path parameter %s has %s', (sent, expected) => {
     const event = proxyEvent({ resource: '/pets/{petId}', pathParameters: { petId: sent }, caller });
-    expect(parseRequest(event).pathParameters).toEqual({ petId: read });
+    expect(parseRequest(event).pathParameters).toEqual({ petId: expected });
   });
 
   test('has every value of each query parameter', () => {
