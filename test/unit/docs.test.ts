@@ -1,24 +1,31 @@
-import { readFile } from 'node:fs/promises';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
 import { fixedPlans } from '../../functions/access/plans.ts';
 import { suspensionSeconds, suspensionThreshold } from '../../functions/access/limits.ts';
+
+const project = join(import.meta.dirname, '..', '..');
+const read = (path: string): string => readFileSync(join(project, path), 'utf8');
+const documents = ['README.md', ...globSync('docs/*.md', { cwd: project })];
+
+const { scripts } = z
+  .object({ scripts: z.record(z.string(), z.string()) })
+  .parse(JSON.parse(read('package.json')));
 
 const number = new Intl.NumberFormat('en-US');
 
 describe('docs/limits.md', () => {
-  it.each(Object.entries(fixedPlans))(
-    'shows the limits of the %s plan',
-    async (plan, { perMinute, perDay }) => {
-      const rows = (await readFile('docs/limits.md', 'utf8'))
-        .split('\n')
-        .map((row) => row.replaceAll(/\s+/g, ' '));
-      const name = plan[0]!.toUpperCase() + plan.slice(1);
-      expect(rows).toContain(`| ${name} | ${number.format(perMinute)} | ${number.format(perDay)} |`);
-    },
-  );
+  it.each(Object.entries(fixedPlans))('shows the limits of the %s plan', (plan, { perMinute, perDay }) => {
+    const rows = read('docs/limits.md')
+      .split('\n')
+      .map((row) => row.replaceAll(/\s+/g, ' '));
+    const name = plan[0]!.toUpperCase() + plan.slice(1);
+    expect(rows).toContain(`| ${name} | ${number.format(perMinute)} | ${number.format(perDay)} |`);
+  });
 
-  it('shows when a key is suspended, and for how long', async () => {
-    const text = (await readFile('docs/limits.md', 'utf8')).replaceAll(/\s+/g, ' ');
+  it('shows when a key is suspended, and for how long', () => {
+    const text = read('docs/limits.md').replaceAll(/\s+/g, ' ');
     expect(text).toContain(
       `rejected ${suspensionThreshold} times within one minute is suspended for ${suspensionSeconds / 60} minutes`,
     );
@@ -26,23 +33,47 @@ describe('docs/limits.md', () => {
 });
 
 describe('README.md', () => {
-  it.each(['start', 'test'])('has one line to %s that begins with a clean install', async (script) => {
-    const readme = await readFile('README.md', 'utf8');
+  it.each(['start', 'test'])('has one line to %s that begins with a clean install', (script) => {
+    const readme = read('README.md');
     expect(readme).toContain(`<!-- ${script}-line -->\n\n\`\`\`sh\nnpm ci && npm ${script}\n\`\`\``);
-  });
-
-  it('links only to files that exist', async () => {
-    const readme = await readFile('README.md', 'utf8');
-    const links = [...readme.matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, path]) => path!);
-    expect(links.length).toBeGreaterThan(5);
-    const missing = await Promise.all(links.map(async (path) => ((await readable(path)) ? [] : [path])));
-    expect(missing.flat()).toEqual([]);
   });
 });
 
-async function readable(path: string): Promise<boolean> {
-  return readFile(path).then(
-    () => true,
-    () => false,
+describe.each(documents)('%s', (path) => {
+  const text = read(path);
+
+  it('names no script that does not exist', () => {
+    const named = [...text.matchAll(/\bnpm run (?:--silent )?([a-z][\w:-]*)/g)].map(([, script]) => script!);
+    expect(named.filter((script) => !(script in scripts))).toEqual([]);
+  });
+
+  it('names no test that does not exist', () => {
+    const existing = new Set(
+      globSync('test/**/*.test.ts', { cwd: project }).map((file) => file.split('/').at(-1)),
+    );
+    const named = [...text.matchAll(/[\w-]+\.test\.ts/g)].map(([file]) => file);
+    expect(named.filter((file) => !existing.has(file))).toEqual([]);
+  });
+
+  // But for the plots, which the benchmark draws.
+  it('leads only to files and headings that exist', () => {
+    const broken = [...text.matchAll(/\]\((?!https?:|[^)]*\.svg\))([^)#]*)(?:#([^)]+))?\)/g)].flatMap(
+      ([link, file, heading]) => {
+        const target = file === '' ? path : relative(project, join(project, dirname(path), file!));
+        if (!existsSync(join(project, target))) return [link];
+        return heading === undefined || anchorsOf(read(target)).includes(heading) ? [] : [link];
+      },
+    );
+    expect(broken).toEqual([]);
+  });
+});
+
+/** The anchors that GitHub makes of headings. */
+function anchorsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replaceAll(/[^\w -]/g, '')
+      .replaceAll(' ', '-'),
   );
 }
