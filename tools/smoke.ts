@@ -11,7 +11,8 @@ const command = new Command('npm run smoke --')
   .option('--key <key>', 'an API key with at least 60 requests a minute left (or the variable SMOKE_KEY)')
   .addHelpText(
     'after',
-    '\nIt sends about 50 requests within a few seconds, and adds two animals that are marked as a smoke test and sold.' +
+    '\nIt sends about 50 requests with the key, and some without, within a few seconds. It adds two animals that are' +
+      '\nmarked as a smoke test and sold; a few more where the store holds hardly any.' +
       '\nExit code: 0 all checks held, 1 some did not, 2 the call is not right.',
   )
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))

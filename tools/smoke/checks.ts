@@ -1,64 +1,29 @@
 import assert from 'node:assert/strict';
-import type { Client } from './client.ts';
+import { authentication } from './authentication.ts';
+import type { Check } from './check.ts';
 import {
   expectError,
   expectEveryAnswer,
   expectPet,
   expectPets,
   expectStatus,
-  expectUnauthorized,
   nextOf,
   rateOf,
 } from './expectations.ts';
+import { listings } from './listings.ts';
+import { ensureListed, mark, marked } from './marked.ts';
 
 /**
  * The black-box part of the contract: each check is a sentence of the interface and what it takes to see it
  * hold at any base address. Safe for production: bounded calls, and every animal added bears the mark.
  */
-export interface Check {
-  readonly name: string;
-  run(client: Client): Promise<void>;
-}
-
-/** The name of animals that these checks add. They are `sold`, so that nobody comes to adopt them. */
-export const mark = 'smoke test, please ignore';
-
-const marked = (fields: string) => `{"name":"${mark}","status":"sold",${fields}}`;
-const realm = 'Bearer realm="animal-store"';
-const invalidToken = `${realm}, error="invalid_token"`;
-
 export const checks: readonly Check[] = [
-  {
-    name: 'A request without a key, or with a malformed one, is 401 with an Error body and a challenge',
-    run: async (client) => {
-      for (const authorization of [
-        null,
-        'Bearer',
-        `Bearer ${client.key.slice(0, -1)}`,
-        `Basic ${client.key}`,
-      ]) {
-        expectUnauthorized(await client.send({ path: '/pets', authorization }), realm);
-      }
-    },
-  },
-  {
-    name: 'A key that was never issued is 401 on every operation, and on paths that do not exist',
-    run: async (client) => {
-      const authorization = `Bearer ${mistyped(client.key)}`;
-      for (const path of ['/pets', '/pets/1', '/nowhere']) {
-        expectUnauthorized(await client.send({ path, authorization }), invalidToken);
-      }
-      expectUnauthorized(
-        await client.send({ method: 'POST', path: '/pets', authorization, body: marked('"categoryId":1') }),
-        invalidToken,
-      );
-    },
-  },
+  ...authentication,
   {
     name: 'An animal is added with 201, its Location, and the categoryId digit for digit',
     run: async (client) => {
       for (const categoryId of ['9223372036854775807', '-9223372036854775808']) {
-        const reply = await client.post(marked(`"categoryId":${categoryId}`));
+        const reply = await client.post(marked(categoryId));
         const pet = expectPet(reply, 201);
         assert.ok(
           Number.isSafeInteger(pet.id) && pet.id > 0,
@@ -85,11 +50,7 @@ export const checks: readonly Check[] = [
       for (const field of ['name', 'categoryId', 'status'])
         assert.match(faults, new RegExp(String.raw`\b${field}:`));
       for (const categoryId of ['9223372036854775808', '"7"', 'null']) {
-        const fault = expectError(
-          await client.post(marked(`"categoryId":${categoryId}`)),
-          400,
-          'invalid_request',
-        );
+        const fault = expectError(await client.post(marked(categoryId)), 400, 'invalid_request');
         assert.match(fault, /categoryId:/);
       }
       expectError(await client.post('{"name":'), 400, 'invalid_request');
@@ -101,46 +62,7 @@ export const checks: readonly Check[] = [
       );
     },
   },
-  {
-    name: 'A listing is an array of at most `limit` animals, newest first',
-    run: async (client) => {
-      const pets = expectPets(await client.send({ path: '/pets?limit=5' }));
-      assert.ok(pets.length <= 5, `5 were asked for, ${pets.length} came`);
-      assertNewestFirst(pets.map(({ id }) => id));
-      const unlimited = expectPets(await client.send({ path: '/pets' }));
-      assert.ok(unlimited.length <= 20, `without a limit at most 20 come, not ${unlimited.length}`);
-    },
-  },
-  {
-    name: 'Following pages go on where the page before ended, with the same filter and no animal twice',
-    run: async (client) => {
-      for (const first of ['/pets?limit=2', '/pets?limit=2&status=sold']) {
-        const seen: number[] = [];
-        let path: string | undefined = first;
-        for (let page = 0; page < 3 && path !== undefined; page += 1) {
-          const reply = await client.send({ path });
-          const pets = expectPets(reply);
-          if (first.includes('sold')) assertAll(pets, 'sold');
-          seen.push(...pets.map(({ id }) => id));
-          path = nextOf(reply);
-          if (path !== undefined) {
-            assert.ok(path.startsWith(`${client.baseUrl}/pets?`), `the following page is at ${path}`);
-            assert.equal(pets.length, 2, `${reply.request} has a following page, yet is not full`);
-          }
-        }
-        assert.ok(seen.length > 2, `${first} has a second page, since animals were added just now`);
-        assertNewestFirst(seen);
-      }
-    },
-  },
-  {
-    name: 'The status filter returns only animals with that status',
-    run: async (client) => {
-      for (const status of ['available', 'pending', 'sold']) {
-        assertAll(expectPets(await client.send({ path: `/pets?limit=10&status=${status}` })), status);
-      }
-    },
-  },
+  ...listings,
   {
     name: 'A limit, status or cursor that is not valid is 400 and never clamped',
     run: async (client) => {
@@ -155,6 +77,7 @@ export const checks: readonly Check[] = [
         const message = expectError(await client.send({ path: `/pets?${query}` }), 400, 'invalid_request');
         assert.match(message, new RegExp(`${field}:`), `${query}: the message names ${field}`);
       }
+      await ensureListed(client);
       const page = await client.send({ path: '/pets?limit=1&status=sold' });
       const elsewhere = nextOf(page)?.replace('status=sold', 'status=pending');
       assert.ok(elsewhere !== undefined, 'there is a second page of sold animals');
@@ -164,6 +87,7 @@ export const checks: readonly Check[] = [
   {
     name: 'The deprecated operation answers 200 or 404 and says what replaces it, and until when it stays',
     run: async (client) => {
+      await ensureListed(client);
       const [pet] = expectPets(await client.send({ path: '/pets?limit=1' }));
       assert.ok(pet !== undefined, 'there is an animal');
       const found = await client.send({ path: `/pets/${pet.id}` });
@@ -216,19 +140,3 @@ export const checks: readonly Check[] = [
     },
   },
 ];
-
-/** The same key with one character of its random part changed: well-formed, but its checksum is wrong. */
-function mistyped(key: string): string {
-  const place = key.length - 10;
-  return `${key.slice(0, place)}${key[place] === 'A' ? 'B' : 'A'}${key.slice(place + 1)}`;
-}
-
-function assertNewestFirst(ids: readonly number[]): void {
-  for (const [index, id] of ids.entries()) {
-    if (index > 0) assert.ok(id < ids[index - 1]!, `${id} follows ${ids[index - 1]}`);
-  }
-}
-
-function assertAll(pets: readonly { status: string }[], status: string): void {
-  for (const pet of pets) assert.equal(pet.status, status, `the filter ${status} lets ${pet.status} through`);
-}

@@ -21,11 +21,14 @@ const timeout = 15_000;
 
 export class Client {
   readonly baseUrl: string;
+  /** Milliseconds between attempts at what may take a moment to be seen. */
+  readonly retryPauses: readonly number[];
   readonly #key: string;
   #calls = 0;
 
   /** @param baseUrl with the version segment, such as `https://api.example.com/v1` */
-  constructor(baseUrl: string, key: string) {
+  constructor(baseUrl: string, key: string, retryPauses: readonly number[] = [250, 500, 1_000]) {
+    this.retryPauses = retryPauses;
     this.baseUrl = baseUrl.replace(/\/+$/, '');
     this.#key = key;
   }

@@ -7,11 +7,13 @@ import type { Reply } from './client.ts';
  * that took its expectations from the service could not find the service wrong.
  */
 
+export const petStatuses = ['available', 'pending', 'sold'] as const;
+
 const petShape = z.strictObject({
   id: z.number(),
   name: z.string(),
   categoryId: z.number(),
-  status: z.enum(['available', 'pending', 'sold']),
+  status: z.enum(petStatuses),
 });
 export type PetSeen = z.infer<typeof petShape>;
 
