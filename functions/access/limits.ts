@@ -10,6 +10,9 @@ import { secondsPerDay, secondsPerMinute, windowStart } from './windows.ts';
 export const suspensionThreshold = 100;
 export const suspensionSeconds = 600;
 
+/** What a suspended client is told to wait at most: an operator may end a suspension long before it runs out. */
+const longestWait = secondsPerDay;
+
 /** What is stored of a key's use. A key that was never used has all zeros. */
 export interface Usage {
   /** Start of the minute that `minuteCount` and `rejections` belong to. */
@@ -130,8 +133,9 @@ function suspendIfDue(usage: Usage, now: number): Usage {
 export function verdictOf(step: Step, usage: Usage, limits: Limits, now: number): Verdict {
   const standing = standingOf(movedOn(usage, now), limits);
   if (usage.suspendedUntil > now) {
-    const minute = { ...standing.minute, remaining: 0, reset: usage.suspendedUntil };
-    return { kind: 'suspended', standing: { ...standing, minute }, retryAfter: usage.suspendedUntil - now };
+    const reset = Math.min(usage.suspendedUntil, now + longestWait);
+    const minute = { ...standing.minute, remaining: 0, reset };
+    return { kind: 'suspended', standing: { ...standing, minute }, retryAfter: reset - now };
   }
   if (step.kind === 'count' || step.kind === 'restart') return { kind: 'admitted', standing };
   // Where both windows are full, a retry after the first of them resets would only be rejected again.

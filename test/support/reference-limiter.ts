@@ -50,12 +50,16 @@ export class ReferenceLimiter {
         reset: (day + 1) * 86_400,
       },
     });
-    const suspended = (): Expectation => ({
-      kind: 'suspended',
-      minute: { limit: perMinute, remaining: 0, reset: this.#suspendedUntil },
-      day: standing().day,
-      retryAfter: this.#suspendedUntil - now,
-    });
+    const suspended = (): Expectation => {
+      // Nobody is told to wait longer than a day.
+      const reset = Math.min(this.#suspendedUntil, now + 86_400);
+      return {
+        kind: 'suspended',
+        minute: { limit: perMinute, remaining: 0, reset },
+        day: standing().day,
+        retryAfter: reset - now,
+      };
+    };
 
     if (now < this.#suspendedUntil) return suspended();
     this.#minute = minute;

@@ -191,6 +191,15 @@ describe('a key of the Free plan', () => {
     });
   });
 
+  test('suspended by an operator for longer than a day is told to come back in a day', () => {
+    const usage = { ...unused, suspendedUntil: noon + 1_000_000_000 };
+    expect(verdictOf(decide(usage, free, noon), usage, free, noon)).toMatchObject({
+      kind: 'suspended',
+      retryAfter: 86_400,
+      standing: { minute: { remaining: 0, reset: noon + 86_400 } },
+    });
+  });
+
   test('is not suspended by 99 rejections in one minute and 99 in the next', () => {
     const limiter = new Limiter();
     const start = evening + 12;
