@@ -16,13 +16,19 @@ export const petStatus = z.enum(petStatuses, { error: `must be one of ${petStatu
 const name = z
   .string({ error: (issue) => (issue.input === undefined ? 'is required' : 'must be a string') })
   .check(
-    z.refine((text) => text.trim() !== '', 'must not be empty or only white space'),
+    // Control and format characters, such as U+200B, show no more than a space does.
+    z.refine((text) => /[^\p{Z}\p{Cc}\p{Cf}]/u.test(text), 'must not be empty or only white space'),
     z.refine(
       (text) => Array.from(text).length <= maxNameLength,
       `must be at most ${maxNameLength} characters long`,
     ),
     // A lone surrogate has no UTF-8 form: it would be stored as U+FFFD, another name than the one sent.
     z.refine((text) => text.isWellFormed(), 'must be well-formed Unicode'),
+    // API Gateway hands bodies over as text, with this in place of what it cannot read: again another name.
+    z.refine(
+      (text) => !text.includes('\ufffd'),
+      'must not contain U+FFFD, which stands for bytes that are not UTF-8',
+    ),
   );
 
 /** An animal as sent on creation (interface, section 2, NewPet). Unknown fields are left out. */

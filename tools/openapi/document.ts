@@ -17,7 +17,7 @@ export function openApiDocument() {
         'Every operation needs an API key, sent as `Authorization: Bearer <API_KEY>`.',
         `Limits by plan, in requests per UTC minute and UTC day: ${planTable()}, ${customPlan}: custom.`,
         'Any answer may bear fields, headers and error codes that are not described here yet; ignore what you do not know.',
-        'A body over 10 MB is turned away by API Gateway before the service sees it.',
+        'A body over 6 MB is turned away by API Gateway before the service sees it, in words of its own.',
       ].join('\n\n'),
       license: { name: 'MIT', identifier: 'MIT' },
     },
@@ -59,7 +59,7 @@ const newPetFields = {
     minLength: 1,
     maxLength: maxNameLength,
     pattern: String.raw`\S`,
-    description: "The animal's name. Not only white space.",
+    description: "The animal's name. Not only white space, and without U+FFFD.",
   },
   categoryId: {
     ...int64,

@@ -92,7 +92,7 @@ describe('a name', () => {
     ['255 letters', 'x'.repeat(255)],
     ['255 characters of two UTF-16 units each', '🐈'.repeat(255)],
     ['white space around a letter', ' x '],
-    ['a NUL', '\0'],
+    ['a letter and a NUL', 'x\0'],
   ])('may be %s', (_what, name) => {
     expect(z.parse(newPet, { ...complete, name }).name).toBe(name);
   });
@@ -111,9 +111,12 @@ describe('a name', () => {
     expect(faultsOfName(name)).toEqual(['name: must be a string']);
   });
 
-  test.each(['', ' ', '\t\r\n', '\u00a0\u2003\u3000\ufeff'])('may not be only white space: %j', (name) => {
-    expect(faultsOfName(name)).toEqual(['name: must not be empty or only white space']);
-  });
+  test.each(['', ' ', '\t\r\n', '\u00a0\u2003\u3000\ufeff', '\0', '\u200b\u2060'])(
+    'may not be only white space: %j',
+    (name) => {
+      expect(faultsOfName(name)).toEqual(['name: must not be empty or only white space']);
+    },
+  );
 
   test.each(['x', '🐈'])('may not be longer than 255 characters such as %s', (character) => {
     const name = character.repeat(256);
@@ -122,6 +125,12 @@ describe('a name', () => {
 
   test.each(['\ud83d', 'a\udc08b'])('may not hold half a character: %j', (name) => {
     expect(faultsOfName(name)).toEqual(['name: must be well-formed Unicode']);
+  });
+
+  test('may not hold what stands for bytes that could not be read', () => {
+    expect(faultsOfName('Bell\ufffd')).toEqual([
+      'name: must not contain U+FFFD, which stands for bytes that are not UTF-8',
+    ]);
   });
 
   test('with two faults has both named', () => {
