@@ -7,13 +7,14 @@ export function nextLink(url: string, query: Readonly<Record<string, string | nu
   return `<${url}?${parameters.toString()}>; rel="next"`;
 }
 
-/** The URL of a member of the collection at `url`, and back. */
+/** The URL of a member of the collection at `url`. */
 export function memberUrl(url: string, id: bigint): string {
   return `${withoutTrailingSlash(url)}/${id}`;
 }
 
-export function collectionUrl(memberUrlText: string): string {
-  return withoutTrailingSlash(memberUrlText).replace(/\/[^/]*$/, '');
+/** The URL of the collection that the member at `url` is of. */
+export function collectionUrl(url: string): string {
+  return withoutTrailingSlash(url).replace(/\/[^/]*$/, '');
 }
 
 function withoutTrailingSlash(url: string): string {

@@ -18,10 +18,10 @@ export interface RateLimitOptions {
 }
 
 /**
- * The first call of an execution environment opens the connection, which alone can take longer than the
- * time-out. A burst meets many new environments at once, and must be counted all the same.
+ * What the first call of an execution environment gets at least, in milliseconds: it opens the connection, which alone
+ * can take longer than the time-out. A burst meets many new environments at once, and must be counted all the same.
  */
-const firstCallFactor = 5;
+const firstCallTimeout = 1_000;
 
 /** What the limiter says, or that it could not say anything. */
 type Outcome = Verdict | { readonly kind: 'uncounted'; readonly cause: unknown };
@@ -34,10 +34,11 @@ export function rateLimit({ table, order, deprecated, timeout }: RateLimitOption
     before: async ({ event: { request }, internal }) => {
       const { keyHash, limits, expiresAt } = request.caller;
       const now = Math.floor(Date.now() / 1000);
-      // The authorizer's answer is cached, so it can outlive a key that is about to expire.
+      // The authorizer's answer is cached, so it can outlive a key that is about to expire. This 401 bears no challenge:
+      // API Gateway renames a WWW-Authenticate that comes from a function.
       if (expiresAt !== 0 && expiresAt <= now) throw new ServiceError('unauthorized');
 
-      const deadline = firstCall ? timeout * firstCallFactor : timeout;
+      const deadline = firstCall ? Math.max(timeout, firstCallTimeout) : timeout;
       firstCall = false;
       internal.refusal = ask(table, { keyHash, limits, now, deprecated }, deadline).then((outcome) => {
         const standing = outcome.kind === 'uncounted' ? freshStanding(limits, now) : outcome.standing;

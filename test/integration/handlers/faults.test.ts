@@ -191,14 +191,14 @@ describe('limits that cannot be reached', () => {
     expect(log.filter((line) => line.includes('"LimiterFailOpen":1'))).toHaveLength(4);
   });
 
-  test('are waited for as long as the stack says, and five times as long on the first call', async () => {
+  test('are waited for as long as the stack says, and a second at least on the first call', async () => {
     const service = await Service.start({
       endpoint: proxy.endpoint,
       variables: { LIMITER_TIMEOUT_MS: '20' },
     });
     proxy.fate = faulty('hang', 'UpdateItem');
     await service.get('/nowhere');
-    expect(lastLine().errors?.[0]?.message).toBe('The rate limiter did not answer within 100 ms');
+    expect(lastLine().errors?.[0]?.message).toBe('The rate limiter did not answer within 1000 ms');
     await service.get('/nowhere');
     expect(lastLine().errors?.[0]?.message).toBe('The rate limiter did not answer within 20 ms');
   });
