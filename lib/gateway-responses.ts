@@ -18,8 +18,6 @@ interface GatewayAnswer {
   readonly retryAfter?: number;
   /** RFC 6750, section 3. */
   readonly challenge?: string;
-  /** Whether API Gateway's own status for the type stays. */
-  readonly keepsStatus?: true;
 }
 
 /** The values of X-RateLimit-Limit, -Remaining and -Reset, as header mappings. */
@@ -67,9 +65,9 @@ const answers: readonly GatewayAnswer[] = [
   { type: Type.BAD_REQUEST_PARAMETERS, code: 'invalid_request', allowance: caller },
   { type: Type.REQUEST_TOO_LARGE, code: 'payload_too_large', allowance: caller },
   { type: Type.UNSUPPORTED_MEDIA_TYPE, code: 'unsupported_media_type', allowance: caller },
-  // Whatever else AWS may come to refuse. A status here would be forced upon every type above that has none of its own,
-  // so it stays, and the body may differ from it: every type that is known today has its own line.
-  { type: Type.DEFAULT_4XX, code: 'invalid_request', allowance: nobody, keepsStatus: true },
+  // Whatever else AWS refuses, such as a URL that is too long (its 414 becomes the 400 that the body says). The status
+  // would be that of every type above, too, if one had none of its own.
+  { type: Type.DEFAULT_4XX, code: 'invalid_request', allowance: nobody },
 
   // The authorizer or a function gave no answer at all: it could not be started, was throttled, or ran out of time,
   // mostly for want of DynamoDB. That passes, so the client is told to come back. 503 rather than API Gateway's
@@ -77,9 +75,8 @@ const answers: readonly GatewayAnswer[] = [
   { type: Type.AUTHORIZER_FAILURE, code: 'service_unavailable', allowance: nobody, retryAfter: 1 },
   { type: Type.INTEGRATION_FAILURE, code: 'service_unavailable', allowance: caller, retryAfter: 1 },
   { type: Type.INTEGRATION_TIMEOUT, code: 'service_unavailable', allowance: caller, retryAfter: 1 },
-  // These do not pass: an answer that API Gateway cannot read, or a gateway that is set up wrongly. Unlike that of
-  // DEFAULT_4XX the status of DEFAULT_5XX is set, which turns every other 5xx, such as the 502 for a malformed
-  // answer, into the 500 that the body says.
+  // These do not pass: an answer that API Gateway cannot read, or a gateway that is set up wrongly. The last line turns
+  // every other 5xx, such as the 502 for a malformed answer, into the 500 that the body says.
   { type: Type.AUTHORIZER_CONFIGURATION_ERROR, code: 'internal_error', allowance: nobody },
   { type: Type.API_CONFIGURATION_ERROR, code: 'internal_error', allowance: caller },
   { type: Type.DEFAULT_5XX, code: 'internal_error', allowance: caller },
@@ -88,12 +85,12 @@ const answers: readonly GatewayAnswer[] = [
 export class GatewayResponses extends Construct {
   constructor(scope: Construct, id: string, api: RestApi) {
     super(scope, id);
-    for (const { type, code, allowance, retryAfter, challenge, keepsStatus } of answers) {
+    for (const { type, code, allowance, retryAfter, challenge } of answers) {
       const body = errorBody(code);
       const [limit, remaining, reset] = allowance;
       api.addGatewayResponse(type.responseType, {
         type,
-        ...(!keepsStatus && { statusCode: String(body.status) }),
+        statusCode: String(body.status),
         responseHeaders: {
           'Content-Type': fixed('application/json'),
           'Cache-Control': fixed('no-store'),
