@@ -98,6 +98,7 @@ export const gatewayErrors = {
     'MissingAuthenticationTokenException',
   ),
   quotaExceeded: error('QUOTA_EXCEEDED', 429, 'Limit Exceeded', 'LimitExceededException'),
+  eventTooLarge: error('REQUEST_TOO_LARGE', 413, 'Request Too Long', 'RequestTooLargeException'),
   requestTooLarge: error(
     'REQUEST_TOO_LARGE',
     413,

@@ -122,7 +122,7 @@ export class Gateway {
     if (integration === undefined) return refuse(gatewayErrors.configuration);
     const context = requestContext(request, this.#api, route, caller);
     const event = JSON.stringify(proxyEvent(request, this.#api, route, context));
-    if (Buffer.byteLength(event) > largestEvent) return refuse(gatewayErrors.requestTooLarge);
+    if (Buffer.byteLength(event) > largestEvent) return refuse(gatewayErrors.eventTooLarge);
 
     const givenUp = new AbortController();
     const { promise: timeout, resolve } = Promise.withResolvers<undefined>();
