@@ -161,7 +161,7 @@ More in docs/keys.md.`,
     'list keys, newest first',
     'list --stage prod --plan free --status active --limit 50',
     [
-      new Option('--owner <name>', 'only keys of this owner'),
+      new Option('--owner <name>', 'only keys of this owner').argParser(notEmpty),
       planOption('only keys on this plan'),
       new Option('--status <status>', 'only keys that are this now').choices(keyStatuses),
       new Option('--limit <n>', 'how many at most')
@@ -357,7 +357,7 @@ More in docs/keys.md.`,
     'after an API or its usage plans were rebuilt: make the API Gateway keys of all valid keys whole again',
     'rebind --stage prod --dry-run',
     [
-      new Option('--owner <name>', 'only keys of this owner'),
+      new Option('--owner <name>', 'only keys of this owner').argParser(notEmpty),
       planOption('only keys on this plan'),
       new Option('--dry-run', 'only tell what is amiss'),
     ],
@@ -487,6 +487,11 @@ function requireKeyId(text: string): void {
     'usage',
     `${text} is no key id: they look like key_06fz1m4tqabcdefg, and "list" shows them.`,
   );
+}
+
+function notEmpty(text: string): string {
+  if (text !== '') return text;
+  throw new InvalidArgumentError('It must not be empty.');
 }
 
 function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): (text: string) => number {

@@ -16,7 +16,7 @@ export async function requireKey(service: KeyService, keyId: string): Promise<Ad
   if (key !== undefined) return key;
   throw new KeyToolError(
     'not_found',
-    `There is no key ${keyId} in stage ${service.stage}: "npm run keys -- list --stage ${service.stage}" shows those there are.`,
+    `There is no key ${keyId} in stage ${service.stage}: "list" shows those there are.`,
   );
 }
 

@@ -7,6 +7,7 @@ import {
   planNames,
 } from '../../functions/access/plans.ts';
 import { KeyToolError } from './errors.ts';
+import { grouped } from './format.ts';
 import { redact } from './output.ts';
 
 /** The limits of a key's own as they are asked for: perhaps only one of them, or none. */
@@ -26,11 +27,10 @@ export interface KeyRequest {
 const text = (max: number) =>
   z
     .string()
-    .min(1, 'must not be empty')
     .max(max, `must not be longer than ${max} characters`)
     // Whatever is stored is printed on terminals later.
     .regex(/^[^\p{C}\p{Zl}\p{Zp}]*$/u, 'must be printable characters on one line')
-    .regex(/\S/, 'must not be only white space')
+    .regex(/\S/, 'must not be empty, nor only white space')
     .refine((given) => redact(given) === given, 'must not hold a key');
 
 const requestSchema = z.object({
@@ -73,7 +73,7 @@ export function checkLimits(plan: Plan, { perMinute, perDay }: GivenLimits = {})
   if (perMinute > customPlanCeiling.perMinute) {
     throw new KeyToolError(
       'usage',
-      `--per-minute ${perMinute} is more than one key can have. Each request is one write to the key's own item, and DynamoDB takes 1,000 a second for one item: ${customPlanCeiling.perMinute} a minute. Issue several keys instead.`,
+      `--per-minute ${perMinute} is more than one key can have. Each request is one write to the key's own item, and DynamoDB takes 1,000 a second for one item: ${grouped(customPlanCeiling.perMinute)} a minute. Issue several keys instead.`,
     );
   }
   if (perDay < perMinute) {
@@ -85,7 +85,7 @@ export function checkLimits(plan: Plan, { perMinute, perDay }: GivenLimits = {})
   if (perDay > customPlanCeiling.perDay) {
     throw new KeyToolError(
       'usage',
-      `--per-day ${perDay} is more than one key can ever use: ${customPlanCeiling.perMinute} a minute all day are ${customPlanCeiling.perDay}.`,
+      `--per-day ${perDay} is more than one key can ever use: ${grouped(customPlanCeiling.perMinute)} a minute all day are ${grouped(customPlanCeiling.perDay)}.`,
     );
   }
   return { perMinute, perDay };

@@ -117,11 +117,15 @@ export function showText(key: AdministeredKey, use: KeyUse, now: number): string
     ['Replaces', key.replaces],
     ['Replaced by', key.replacedBy],
     ['Suspended', standing.suspendedUntil === undefined ? undefined : untilTime(standing.suspendedUntil)],
-    ['Last used', use.minute === 0 ? 'never, or not for 90 days' : time(use.minute)],
+    // The limiter keeps the minute alone: with seconds it could seem to be from before the key was made.
+    ['Last used', use.minute === 0 ? 'never, or not for 90 days' : `${time(use.minute).slice(0, 16)} UTC`],
     ['This minute', useText(standing.usedThisMinute, limits.perMinute)],
     ['Today', useText(standing.usedToday, limits.perDay)],
     ['Rejected', `${grouped(standing.rejectedThisMinute)} this minute`],
-    ['Deprecated', `${grouped(use.deprecatedCalls)} calls to a deprecated operation`],
+    [
+      'Deprecated',
+      `${grouped(use.deprecatedCalls)} ${use.deprecatedCalls === 1 ? 'call' : 'calls'} to a deprecated operation`,
+    ],
   ];
   const width = Math.max(...fields.map(([name]) => name.length));
   return [

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { suspendUse } from '../../../functions/access/key-administration-use.ts';
+import { z } from 'zod';
+import { readUse, suspendUse } from '../../../functions/access/key-administration-use.ts';
 import { planNames } from '../../../functions/access/plans.ts';
 import { requireKey } from '../../../tools/keys/records.ts';
 import {
@@ -22,12 +23,17 @@ interface Store {
 
 /** Few enough to walk through again and again. */
 let small: Store;
-/** Enough to tell a bounded read from one that grows; REPEAT takes it to the number that is promised. */
+/**
+ * Enough to tell a bounded read from one that grows. With `KEYS=5000` it is the number that is promised to be listed
+ * in well under a second, and what it took is printed.
+ */
+const { KEYS: given } = process.env;
+const manyKeys = given === undefined ? 1_500 : z.coerce.number().int().min(1_500).parse(given);
 let large: Store;
 
 beforeAll(async () => {
   small = await newStore(400);
-  large = await newStore(process.env['REPEAT'] === undefined ? 1_500 : 5_000);
+  large = await newStore(manyKeys);
   watch(large.service);
 });
 
@@ -159,6 +165,42 @@ describe('with many keys', () => {
     expect(operations()).toEqual(new Set(['QueryCommand', 'BatchGetItemCommand']));
   });
 });
+
+test.runIf(given !== undefined)(
+  'what listing and showing that many keys takes, for people to read',
+  async () => {
+    const { service, keys } = large;
+    const oldest = keys.at(-1)!.keyId;
+    const reading: Readonly<Record<string, () => Promise<unknown>>> = {
+      'list, a page of 20': () => listKeys(service, { limit: 20 }),
+      'list, a page of 100': () => listKeys(service, { limit: 100 }),
+      'list, the page before the last': () => listKeys(service, { limit: 20, cursor: keys.at(-30)!.keyId }),
+      'list --plan': () => listKeys(service, { plan: 'pro', limit: 20 }),
+      'list --owner': () => listKeys(service, { owner: 'owner-3', limit: 20 }),
+      'list --status suspended': () => listKeys(service, { status: 'suspended', limit: 20 }),
+      'list, a filter that lets hardly any through': () =>
+        listKeys(service, { owner: 'owner-2', plan: 'free', status: 'unfinished', limit: 100 }),
+      show: async () => readUse(service.limitTable, [(await requireKey(service, oldest)).keyHash]),
+    };
+    for (const [name, read] of Object.entries(reading)) {
+      await read();
+      const times: number[] = [];
+      for (let run = 0; run < 15; run += 1) {
+        sent = [];
+        const startedAt = performance.now();
+        await read();
+        times.push(performance.now() - startedAt);
+      }
+      const records = sent.reduce((sum, { items }) => sum + items, 0);
+      const median = times.toSorted((a, b) => a - b)[7]!;
+      const calls = sent.length;
+      console.log(
+        `${manyKeys} keys, ${name}: ${median.toFixed(1)} ms (most ${Math.max(...times).toFixed(1)}), ${calls} calls, ${records} records`,
+      );
+      expect(records).toBeLessThanOrEqual(2 * examineAtMost);
+    }
+  },
+);
 
 test('a damaged record is named by its id and left out, and the page goes on', async () => {
   const own = await newKeyService();

@@ -85,6 +85,8 @@ describe('a call that is not right', () => {
       ['rotate', 'key_06fz1m4tqabcdefg', '--stage', 'local', '--overlap', '1w'],
     ],
     ['a suspension for no time', ['suspend', 'key_06fz1m4tqabcdefg', '--stage', 'local', '--for', '0s']],
+    ['an owner without a name', ['list', '--stage', 'local', '--owner', '']],
+    ['an owner without a name to rebind', ['rebind', '--stage', 'local', '--owner', '']],
     ['a port of AWS', ['list', '--stage', 'prod', '--port', '3000']],
   ])('ends with 2 and says why: %s', async (_what, args) => {
     const { exitCode, stdout, stderr } = await keys(args);

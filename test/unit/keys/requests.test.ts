@@ -36,7 +36,7 @@ describe('the limits of a key', () => {
   test('more than 60,000 a minute are refused, with the reason', () => {
     expect(checkLimits('enterprise', { perMinute: 60_000, perDay: 60_000 })).toBeDefined();
     expect(() => checkLimits('enterprise', { perMinute: 60_001, perDay: 1_000_000 })).toThrow(
-      /DynamoDB takes 1,000 a second for one item: 60000 a minute/,
+      /DynamoDB takes 1,000 a second for one item: 60,000 a minute/,
     );
     expect(() => checkLimits('enterprise', { perMinute: 1, perDay: customPlanCeiling.perDay + 1 })).toThrow(
       'ever use',

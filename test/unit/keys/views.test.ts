@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import type { AdministeredKey } from '../../../functions/access/key-administration.ts';
+import { showText } from '../../../tools/keys/views.ts';
+
+const minute = Date.UTC(2026, 6, 1, 12, 0) / 1000;
+const key: AdministeredKey = {
+  keyHash: '0a'.repeat(32),
+  keyId: 'key_06fz1m4tqabcdefg',
+  owner: 'Ada',
+  plan: 'free',
+  status: 'active',
+  createdAt: minute + 12,
+  audit: [],
+};
+const use = {
+  minute,
+  minuteCount: 1,
+  rejections: 0,
+  day: 0,
+  dayCount: 0,
+  suspendedUntil: 0,
+  deprecatedCalls: 1,
+};
+
+test('the last use is told to the minute, which is all that is kept: it never seems older than the key', () => {
+  const text = showText(key, use, minute + 30);
+  expect(text).toMatch(/^Created +2026-07-01 12:00:12 UTC$/m);
+  expect(text).toMatch(/^Last used +2026-07-01 12:00 UTC$/m);
+});
+
+test('one call is one call', () => {
+  expect(showText(key, use, minute)).toMatch(/^Deprecated +1 call to a deprecated operation$/m);
+  expect(showText(key, { ...use, deprecatedCalls: 2 }, minute)).toContain(
+    '2 calls to a deprecated operation',
+  );
+});
