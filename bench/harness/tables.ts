@@ -1,35 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { CreateTableCommand, type CreateTableCommandInput } from '@aws-sdk/client-dynamodb';
+import { CreateTableCommand } from '@aws-sdk/client-dynamodb';
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { dynamoDb } from '../../functions/dynamodb.ts';
+import { tableShapes } from '../../test/support/table-shapes.ts';
 import { keyHash, limits, type tableNames } from './fixtures.ts';
 import { lambdaVariables } from './lambda.ts';
-
-type Shape = Pick<CreateTableCommandInput, 'KeySchema' | 'AttributeDefinitions' | 'GlobalSecondaryIndexes'>;
-
-const keyHashOnly: Shape = {
-  KeySchema: [{ AttributeName: 'keyHash', KeyType: 'HASH' }],
-  AttributeDefinitions: [{ AttributeName: 'keyHash', AttributeType: 'S' }],
-};
-
-/** As far as requests see them; test/infrastructure/house.test.ts compares such shapes with the stack. */
-const petsShape: Shape = {
-  KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
-  AttributeDefinitions: [
-    { AttributeName: 'id', AttributeType: 'N' },
-    { AttributeName: 'status', AttributeType: 'S' },
-  ],
-  GlobalSecondaryIndexes: [
-    {
-      IndexName: 'byStatus',
-      KeySchema: [
-        { AttributeName: 'status', KeyType: 'HASH' },
-        { AttributeName: 'id', KeyType: 'RANGE' },
-      ],
-      Projection: { ProjectionType: 'ALL' },
-    },
-  ],
-};
 
 export function clientOf(endpoint: string) {
   return dynamoDb({ ...lambdaVariables, AWS_ENDPOINT_URL_DYNAMODB: endpoint });
@@ -38,15 +13,15 @@ export function clientOf(endpoint: string) {
 type Client = ReturnType<typeof clientOf>;
 
 export async function createPetsTable(client: Client): Promise<string> {
-  return createTable(client, 'Pets', petsShape);
+  return createTable(client, 'Pets');
 }
 
 /** Every table that a request needs, with the benchmark's key in it. */
 export async function createTables(client: Client): Promise<typeof tableNames> {
   const [pets, apiKeys, rateLimits] = await Promise.all([
     createPetsTable(client),
-    createTable(client, 'ApiKeys', keyHashOnly),
-    createTable(client, 'RateLimits', keyHashOnly),
+    createTable(client, 'ApiKeys'),
+    createTable(client, 'RateLimits'),
   ]);
   const key = {
     keyHash,
@@ -60,8 +35,10 @@ export async function createTables(client: Client): Promise<typeof tableNames> {
   return { pets, apiKeys, rateLimits };
 }
 
-async function createTable(client: Client, name: string, shape: Shape): Promise<string> {
+async function createTable(client: Client, name: keyof typeof tableShapes): Promise<string> {
   const TableName = `${name}-${randomUUID()}`;
-  await client.send(new CreateTableCommand({ TableName, BillingMode: 'PAY_PER_REQUEST', ...shape }));
+  await client.send(
+    new CreateTableCommand({ ...tableShapes[name], TableName, BillingMode: 'PAY_PER_REQUEST' }),
+  );
   return TableName;
 }

@@ -57,35 +57,15 @@ export function tables(results: Results): Readonly<Record<string, string>> {
 export function plots({ coldStart, load }: Results): Readonly<Record<string, string>> {
   return {
     ...(coldStart && {
-      'cold-start.svg': bars(
+      'cold-start.svg': coldStartBars(
         'Process start to the first request for an event, median (ms)',
-        coldStart.results
-          .filter(({ group }) => group !== 'lever' && group !== 'not kept')
-          .map(({ name, init, timesEmpty, group }) => ({
-            label: name,
-            value: init,
-            note: `${init} (${timesEmpty} ×)`,
-            colour: group,
-          })),
-        {
-          value: coldStart.results[0]!.init * budget.timesEmpty,
-          label: `${budget.timesEmpty} × empty`,
-        },
+        coldStart.results,
+        ['reference', 'function', 'peer'],
       ),
-      'levers.svg': bars(
+      'levers.svg': coldStartBars(
         'The listing: what each step gave, process start to the first request for an event, median (ms)',
-        coldStart.results
-          .filter(({ group }) => group === 'lever')
-          .map(({ name, init, timesEmpty, group }) => ({
-            label: name,
-            value: init,
-            note: `${init} (${timesEmpty} ×)`,
-            colour: group,
-          })),
-        {
-          value: coldStart.results[0]!.init * budget.timesEmpty,
-          label: `${budget.timesEmpty} × empty`,
-        },
+        coldStart.results,
+        ['lever'],
       ),
     }),
     ...(load && {
@@ -107,6 +87,23 @@ export function plots({ coldStart, load }: Results): Readonly<Record<string, str
       ),
     }),
   };
+}
+
+function coldStartBars(
+  title: string,
+  results: readonly ColdStartResult[],
+  groups: readonly ColdStartResult['group'][],
+): string {
+  const rows = results
+    .filter(({ group }) => groups.includes(group))
+    .map(({ name, init, timesEmpty, group }) => ({
+      label: name,
+      value: init,
+      note: `${init} (${timesEmpty} ×)`,
+      colour: group,
+    }));
+  const mark = { value: results[0]!.init * budget.timesEmpty, label: `${budget.timesEmpty} × empty` };
+  return bars(title, rows, mark);
 }
 
 function machineTable({ processor, cores, memoryGiB, system, node, load, date }: Machine): string {

@@ -8,7 +8,7 @@ import * as z from 'zod';
 import { planNames } from '../../functions/access/plans.ts';
 import { operations, unmatchedRoute } from '../../lib/routes.ts';
 import { Tables } from '../../lib/tables.ts';
-import { tableShapes, timeToLiveAttribute } from '../support/tables.ts';
+import { tableShapes, timeToLiveAttribute } from '../support/table-shapes.ts';
 
 /**
  * The doors that stay shut between the parts of this project. Types count as well: whoever names another's

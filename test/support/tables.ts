@@ -1,9 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import {
-  CreateTableCommand,
-  type CreateTableCommandInput,
-  UpdateTimeToLiveCommand,
-} from '@aws-sdk/client-dynamodb';
+import { CreateTableCommand, UpdateTimeToLiveCommand } from '@aws-sdk/client-dynamodb';
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { inject } from 'vitest';
 import type { KeyTable } from '../../functions/access/key-records.ts';
@@ -11,63 +7,7 @@ import type { LimitTable } from '../../functions/access/limiter.ts';
 import { dynamoDb } from '../../functions/dynamodb.ts';
 import type { PetTable } from '../../functions/pets/store.ts';
 import { awsVariables } from './aws-variables.ts';
-
-type Shape = Omit<CreateTableCommandInput, 'TableName' | 'BillingMode'>;
-
-const keyIdRange = { AttributeName: 'keyId', KeyType: 'RANGE' } as const;
-
-/** The tables as the stack declares them, which test/infrastructure/house.test.ts compares with these. */
-export const tableShapes = {
-  Pets: {
-    KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
-    AttributeDefinitions: [
-      { AttributeName: 'id', AttributeType: 'N' },
-      { AttributeName: 'status', AttributeType: 'S' },
-    ],
-    GlobalSecondaryIndexes: [
-      {
-        IndexName: 'byStatus',
-        KeySchema: [
-          { AttributeName: 'status', KeyType: 'HASH' },
-          { AttributeName: 'id', KeyType: 'RANGE' },
-        ],
-        Projection: { ProjectionType: 'ALL' },
-      },
-    ],
-  },
-  ApiKeys: {
-    KeySchema: [{ AttributeName: 'keyHash', KeyType: 'HASH' }],
-    AttributeDefinitions: [
-      { AttributeName: 'keyHash', AttributeType: 'S' },
-      { AttributeName: 'keyId', AttributeType: 'S' },
-      { AttributeName: 'owner', AttributeType: 'S' },
-      { AttributeName: 'plan', AttributeType: 'S' },
-    ],
-    GlobalSecondaryIndexes: [
-      {
-        IndexName: 'byKeyId',
-        KeySchema: [{ AttributeName: 'keyId', KeyType: 'HASH' }],
-        Projection: { ProjectionType: 'ALL' },
-      },
-      {
-        IndexName: 'byOwner',
-        KeySchema: [{ AttributeName: 'owner', KeyType: 'HASH' }, keyIdRange],
-        Projection: { ProjectionType: 'ALL' },
-      },
-      {
-        IndexName: 'byPlan',
-        KeySchema: [{ AttributeName: 'plan', KeyType: 'HASH' }, keyIdRange],
-        Projection: { ProjectionType: 'ALL' },
-      },
-    ],
-  },
-  RateLimits: {
-    KeySchema: [{ AttributeName: 'keyHash', KeyType: 'HASH' }],
-    AttributeDefinitions: [{ AttributeName: 'keyHash', AttributeType: 'S' }],
-  },
-} as const satisfies Record<string, Shape>;
-
-export const timeToLiveAttribute = 'expiresAt';
+import { tableShapes, timeToLiveAttribute } from './table-shapes.ts';
 
 /** A client like that of a function, for DynamoDB Local unless another endpoint is given. */
 export function newClient(endpoint: string = inject('dynamodbEndpoint')): DynamoDBDocumentClient {

@@ -1,0 +1,58 @@
+import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb';
+
+type Shape = Omit<CreateTableCommandInput, 'TableName' | 'BillingMode'>;
+
+const keyIdRange = { AttributeName: 'keyId', KeyType: 'RANGE' } as const;
+
+/** The tables as the stack declares them, which test/infrastructure/house.test.ts compares with these. */
+export const tableShapes = {
+  Pets: {
+    KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+    AttributeDefinitions: [
+      { AttributeName: 'id', AttributeType: 'N' },
+      { AttributeName: 'status', AttributeType: 'S' },
+    ],
+    GlobalSecondaryIndexes: [
+      {
+        IndexName: 'byStatus',
+        KeySchema: [
+          { AttributeName: 'status', KeyType: 'HASH' },
+          { AttributeName: 'id', KeyType: 'RANGE' },
+        ],
+        Projection: { ProjectionType: 'ALL' },
+      },
+    ],
+  },
+  ApiKeys: {
+    KeySchema: [{ AttributeName: 'keyHash', KeyType: 'HASH' }],
+    AttributeDefinitions: [
+      { AttributeName: 'keyHash', AttributeType: 'S' },
+      { AttributeName: 'keyId', AttributeType: 'S' },
+      { AttributeName: 'owner', AttributeType: 'S' },
+      { AttributeName: 'plan', AttributeType: 'S' },
+    ],
+    GlobalSecondaryIndexes: [
+      {
+        IndexName: 'byKeyId',
+        KeySchema: [{ AttributeName: 'keyId', KeyType: 'HASH' }],
+        Projection: { ProjectionType: 'ALL' },
+      },
+      {
+        IndexName: 'byOwner',
+        KeySchema: [{ AttributeName: 'owner', KeyType: 'HASH' }, keyIdRange],
+        Projection: { ProjectionType: 'ALL' },
+      },
+      {
+        IndexName: 'byPlan',
+        KeySchema: [{ AttributeName: 'plan', KeyType: 'HASH' }, keyIdRange],
+        Projection: { ProjectionType: 'ALL' },
+      },
+    ],
+  },
+  RateLimits: {
+    KeySchema: [{ AttributeName: 'keyHash', KeyType: 'HASH' }],
+    AttributeDefinitions: [{ AttributeName: 'keyHash', AttributeType: 'S' }],
+  },
+} as const satisfies Record<string, Shape>;
+
+export const timeToLiveAttribute = 'expiresAt';
