@@ -321,6 +321,7 @@ More in docs/keys.md.`,
     z.object({}),
     async ({ service, output, input, stage }) => {
       const given = (await input()).trim().replace(/^Bearer +/i, '');
+      if (given === '') throw new KeyToolError('usage', 'Nothing came in: paste the key, or pipe it in.');
       const stageOf = stageOfKey(given);
       if (stageOf === undefined) {
         throw new KeyToolError('usage', 'That is no key of this service: its form or its checksum is wrong.');
@@ -424,9 +425,13 @@ async function inSession(
       stackName: `${name}-${stage}`,
       onAudit: (line) => output.note(json ? JSON.stringify(views.changeJson(line)) : views.changeText(line)),
     });
+    const input = () => {
+      if (io.interactive) output.note('Paste the key, then press Enter and Ctrl-D.');
+      return readAll(io.stdin);
+    };
     const confirm = (question: string) =>
       stage !== confirmedStage || yes ? Promise.resolve() : ask(io, question);
-    await act({ service, output, confirm, input: () => readAll(io.stdin), stage });
+    await act({ service, output, confirm, input, stage });
   } catch (error) {
     throw explain(error, { stage, endpoint, region, profile });
   }

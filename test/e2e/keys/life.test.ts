@@ -333,7 +333,12 @@ describe.runIf(isLocal)('what anyone gets to see', () => {
     expect(await identify(`${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`)).toMatchObject({
       exitCode: 2,
     });
-    expect(await identify('')).toMatchObject({ exitCode: 2 });
+    expect(await identify('')).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('Nothing came in'),
+    });
+    const asked = await keysLocal(['identify'], { input: key, interactive: true });
+    expect(asked).toMatchObject({ exitCode: 0, stderr: 'Paste the key, then press Enter and Ctrl-D.\n' });
   });
 
   test('every change is told on standard error as it is made, with who made it', async () => {
