@@ -10,6 +10,7 @@ import {
 import { describe, expect, test } from 'vitest';
 import { type AdministeredKey, readKey } from '../../../functions/access/key-administration.ts';
 import { hashOfKey } from '../../../functions/access/keys.ts';
+import { surveyKeys } from '../../../tools/keys/rebinding.ts';
 import type { KeyService } from '../../../tools/keys/service.ts';
 import { isLocal } from '../support.ts';
 import {
@@ -180,13 +181,10 @@ describe.runIf(isLocal)('rebind', () => {
         },
       { step: 'initialize' },
     );
-    const { surveyKeys } = await import('../../../tools/keys/rebinding.ts');
     expect(await surveyKeys({ ...service, apiGateway }, { owner })).toMatchObject({ valid: 12, amiss: [] });
-    // A page each: there are less than 500 keys here.
-    expect(sent.toSorted()).toEqual([
-      'GetApiKeysCommand',
-      ...Array.from({ length: 4 }, () => 'GetUsagePlanKeysCommand'),
-    ]);
+    // Lists, a page of each or a few: nothing is asked about a single key.
+    expect(new Set(sent)).toEqual(new Set(['GetApiKeysCommand', 'GetUsagePlanKeysCommand']));
+    expect(sent.length).toBeLessThan(12);
   });
 
   describe('that crashes', () => {
@@ -263,6 +261,17 @@ describe.runIf(isLocal)('rebind', () => {
     expect(await Promise.all([first, moved, revoked, replaced].map(({ key }) => call(key)))).toEqual([
       200, 200, 401, 401,
     ]);
+  });
+
+  test('run by three people at once makes each key whole, and no run fails', async () => {
+    const owner = newOwner();
+    const service = await openLocal();
+    const issued = await Promise.all(Array.from({ length: 6 }, () => create(owner)));
+    for (const [index, each] of issued.entries())
+      await (index % 2 === 0 ? unbind : remove)(service, await recordOf(service, each));
+    await Promise.all([rebind(owner), rebind(owner), rebind(owner)]);
+    const revealed = issued.map(({ key }) => key);
+    expect(await expectConsistent(service, owner, revealed)).toHaveLength(6);
   });
 
   test('is not needed for a key that is changed anyhow: a change makes it whole, too', async () => {
