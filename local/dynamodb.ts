@@ -23,6 +23,12 @@ export interface DynamoDbLocalOptions {
 }
 
 const oldestJava = 17;
+/**
+ * Without Java's second compiler. That one keeps a processor busy through the first minute, to serve a sixth more
+ * requests afterwards: a bad bargain for a database that lives as long as a test run.
+ */
+const javaOption = '-XX:TieredStopAtLevel=1';
+
 const startAttempts = 3;
 const startTimeoutMs = 60_000;
 const pollMs = 50;
@@ -61,7 +67,7 @@ async function startOnPort(port: number, dataDirectory: string | undefined): Pro
   // The package's type knows fewer options than DynamoDB Local does, and its launcher adds to the array it gets.
   const args: NonNullable<Parameters<typeof launcher.launch>[2]> = ['-sharedDb'];
   Array.prototype.push.call(args, '-disableTelemetry');
-  const child = await launcher.launch(port, dataDirectory, args);
+  const child = await launcher.launch(port, dataDirectory, args, false, undefined, javaOption);
   const ended = new Promise<void>((done) => void child.once('exit', () => done()));
   const watchdog = endWithThisProcess(child);
   const stop = async (): Promise<void> => {
