@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { Client } from '../../tools/smoke/client.ts';
 import { expectPets, rateOf } from '../../tools/smoke/expectations.ts';
 import { isLocal } from './support.ts';
@@ -18,6 +18,8 @@ function start(args: readonly string[], env: NodeJS.ProcessEnv = process.env) {
   });
   let output = '';
   const gather = (chunk: Buffer) => (output += chunk.toString());
+  // A test that fails half-way, or takes too long, leaves nothing running.
+  onTestFinished(() => void child.kill('SIGKILL'));
   child.stdout.on('data', gather);
   child.stderr.on('data', gather);
   const ended = new Promise<number | null>((resolve) => child.on('exit', resolve));
