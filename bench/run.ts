@@ -39,9 +39,18 @@ const outputDirectory = values.publish
   : join(import.meta.dirname, 'results');
 const wanted = new Set(values.only?.split(',') ?? ['cold', 'memory', 'warm', 'economy', 'growth', 'load']);
 const size = values.quick
-  ? { rounds: 3, warm: 20, batches: 8, animals: [1_000, 3_000], concurrencies: [1, 8], stepMs: 2_000 }
+  ? {
+      rounds: 3,
+      memoryRounds: 3,
+      warm: 20,
+      batches: 8,
+      animals: [1_000, 3_000],
+      concurrencies: [1, 8],
+      stepMs: 2_000,
+    }
   : {
       rounds: 25,
+      memoryRounds: 15,
       warm: 100,
       batches: 120,
       animals: [1_000, 30_000, 300_000],
@@ -80,7 +89,9 @@ async function measured<T>(measure: () => Promise<T>): Promise<Measured<T>> {
 
 async function memory(): Promise<Results> {
   const part = await measured(() =>
-    measureMemory(size.rounds, size.warm, (done, of) => say(`Memory sizes: round ${done + 1} of ${of}`)),
+    measureMemory(size.memoryRounds, size.warm, (done, of) =>
+      say(`Memory sizes: round ${done + 1} of ${of}`),
+    ),
   );
   if (part.results === undefined) {
     say('Memory sizes: left out, since this process may not make control groups');
