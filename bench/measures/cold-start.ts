@@ -67,8 +67,8 @@ const levers: readonly (readonly [string, OtherWay])[] = [
   ['one file, full zod, the SDK finds everything out', { client: 'naive-client.ts', fullZod: true }],
   ['+ zod/mini', { client: 'naive-client.ts' }],
   ['+ told Region and credentials, split', { client: 'explicit-client.ts', options: { splitting: true } }],
-  ['+ client put together from its parts', {}],
-  ['+ modules left out that never run', { leaveOut: true }],
+  ['+ client put together from its parts', { options: { splitting: true } }],
+  ['+ modules left out that never run, one file', { leaveOut: true }],
   ["+ Node.js's own modules late (deployed)", deployed],
 ];
 

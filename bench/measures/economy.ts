@@ -20,7 +20,7 @@ const writes = new Set(['PutItem', 'UpdateItem']);
 export async function measureEconomy(endpoint: string): Promise<EconomyResult[]> {
   const client = clientOf(endpoint);
   const tables = await createTables(client);
-  const animals = sampleAnimals(100, Date.now());
+  const animals = sampleAnimals(1_000, Date.now());
   await putPets({ client, tableName: tables.pets }, animals);
 
   const operations: readonly (readonly [string, FunctionEntry, () => unknown])[] = [

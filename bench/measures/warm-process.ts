@@ -31,6 +31,9 @@ export interface Comparison {
 const [directory = '', rounds = '', petId = '', ...wanted] = process.argv.slice(2);
 const batchSize = 25;
 
+/** Until V8 has compiled what is worth it. */
+const warmUpRounds = 40;
+
 async function load(file: string, name = 'handler'): Promise<Handler> {
   const module: unknown = await import(pathToFileURL(join(directory, `${file}.mjs`)).href);
   return z.parse(z.record(z.string(), z.custom<Handler>()), module)[name]!;
@@ -118,7 +121,7 @@ for (const each of operations) {
   if (!wanted.includes(each.operation)) continue;
   for (const handler of Object.values(each.handlers))
     z.parse(succeeded, await handler(each.event(), context));
-  await measure(each, Math.ceil(Number(rounds) / 4));
+  await measure(each, warmUpRounds);
   comparisons.push(await measure(each, Number(rounds)));
 }
 process.send?.(comparisons, () => process.exit());

@@ -55,9 +55,8 @@ describe.each(documents)('%s', (path) => {
     expect(named.filter((file) => !existing.has(file))).toEqual([]);
   });
 
-  // But for the plots, which the benchmark draws.
   it('leads only to files and headings that exist', () => {
-    const broken = [...text.matchAll(/\]\((?!https?:|[^)]*\.svg\))([^)#]*)(?:#([^)]+))?\)/g)].flatMap(
+    const broken = [...text.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)].flatMap(
       ([link, file, heading]) => {
         const target = file === '' ? path : relative(project, join(project, dirname(path), file!));
         if (!existsSync(join(project, target))) return [link];
