@@ -16,7 +16,7 @@ import { type Measured, plots, type Results, tables } from './report/report.ts';
 /** `npm run bench`: measures, prints the tables and writes them as JSON and plots. */
 
 const usage = `npm run bench -- [options]
-  --only PARTS   some of cold, memory, warm, economy, growth, load, separated by commas
+  --only PARTS   some of cold, memory, warm, economy, growth, load, separated by commas; none to draw anew
   --quick        a tenth of the work, to see that it runs; the figures mean little
   --publish      writes to docs/performance/ and into docs/performance.md, not to bench/results/`;
 
@@ -37,7 +37,13 @@ const projectDirectory = dirname(import.meta.dirname);
 const outputDirectory = values.publish
   ? join(projectDirectory, 'docs', 'performance')
   : join(import.meta.dirname, 'results');
-const wanted = new Set(values.only?.split(',') ?? ['cold', 'memory', 'warm', 'economy', 'growth', 'load']);
+const parts = ['cold', 'memory', 'warm', 'economy', 'growth', 'load'];
+const wanted = new Set(values.only?.split(',').filter((part) => part !== '') ?? parts);
+const unknown = [...wanted.difference(new Set(parts))];
+if (unknown.length > 0) {
+  console.error(`--only ${unknown.join(',')}: there is no such part.\n\n${usage}`);
+  process.exit(2);
+}
 const size = values.quick
   ? {
       rounds: 3,

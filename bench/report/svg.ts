@@ -12,6 +12,9 @@ export type Colour = keyof typeof colours;
 const ink = '#6e7781';
 const warning = '#cf222e';
 
+/** About what a note takes. */
+const noteWidth = 90;
+
 export interface Bar {
   readonly label: string;
   readonly value: number;
@@ -28,12 +31,17 @@ export function bars(
   const [left, width, row, top] = [330, 420, 24, 56];
   const most = Math.max(limit.value, ...all.map(({ value }) => value));
   const x = (value: number): number => left + (value / most) * width;
+  // A note that the line would run through begins behind it.
+  const noteAt = (end: number): number => {
+    const isInTheWay = end < x(limit.value) && x(limit.value) < end + noteWidth;
+    return (isInTheWay ? x(limit.value) : end) + 6;
+  };
   const rows = all.map(({ label, value, note, colour }, index) => {
     const y = top + index * row;
     return [
       text(left - 8, y + 14, label, 'end'),
       `<rect x="${left}" y="${y + 2}" width="${fixed(x(value) - left)}" height="16" rx="2" fill="${colours[colour]}"/>`,
-      text(x(value) + 6, y + 14, note),
+      text(noteAt(x(value)), y + 14, note),
     ].join('');
   });
   const bottom = top + all.length * row;
