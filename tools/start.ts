@@ -1,5 +1,5 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { customPlan, customPlanCeiling, type Plan, planNames } from '../functions/access/plans.ts';
@@ -16,6 +16,22 @@ type Keys = z.infer<typeof keysSchema>;
 /** The Enterprise key of a laptop: enough for any load test of one. */
 const enterpriseLimits = { perMinute: customPlanCeiling.perMinute, perDay: 10_000_000 };
 
+const command = new Command('npm start --')
+  .description('Runs the service on this machine: DynamoDB Local, the API gateway and the functions.')
+  .option('--port <n>', 'port on 127.0.0.1, 0 for any free one', wholeNumber(0, 65_535), 3000)
+  .option('--animals <n>', 'how many animals to seed into an empty store', wholeNumber(0, 1_000_000), 25)
+  .option('--keys-file <path>', 'write the seeded keys there, as JSON')
+  .option('--data <dir>', 'keep animals and keys there between runs (in memory otherwise)')
+  .helpOption('--help', 'show this')
+  .allowExcessArguments()
+  .parse();
+// Without the double dash npm takes the options for its own and hands their values on.
+if (command.args.length > 0) {
+  command.error(
+    `error: ${command.args.join(' ')}: options go behind a double dash, as in "npm start -- --port 8080"`,
+  );
+}
+
 const { port, animals, keysFile, data } = z
   .object({
     port: z.number(),
@@ -23,17 +39,7 @@ const { port, animals, keysFile, data } = z
     keysFile: z.string().optional(),
     data: z.string().optional(),
   })
-  .parse(
-    new Command('npm start --')
-      .description('Runs the service on this machine: DynamoDB Local, the API gateway and the functions.')
-      .option('--port <n>', 'port on 127.0.0.1, 0 for any free one', wholeNumber(0, 65_535), 3000)
-      .option('--animals <n>', 'how many animals to seed into an empty store', wholeNumber(0, 1_000_000), 25)
-      .option('--keys-file <path>', 'write the seeded keys there, as JSON')
-      .option('--data <dir>', 'keep animals and keys there between runs (in memory otherwise)')
-      .helpOption('--help', 'show this')
-      .parse()
-      .opts(),
-  );
+  .parse(command.opts());
 
 let service: LocalService | undefined;
 let stopping = false;
@@ -43,14 +49,16 @@ try {
   await main();
 } catch (error) {
   if (!stopping) {
-    console.error(`\n${error instanceof Error ? error.message : String(error)}`);
+    console.error(`\n${messageOf(error)}`);
     await service?.stop();
     process.exit(1);
   }
 }
 
 async function main(): Promise<void> {
-  if (data !== undefined) await mkdir(data, { recursive: true });
+  // Whatever is wrong with a path is told before anything takes time.
+  if (data !== undefined) await using('--data', data, mkdir(data, { recursive: true }));
+  if (keysFile !== undefined) await using('--keys-file', keysFile, access(dirname(keysFile)));
   service = await startLocalStack({
     port,
     dataDirectory: data,
@@ -64,7 +72,7 @@ async function main(): Promise<void> {
   const seeded = await seedAnimals(table, animals, Date.now());
   if (seeded === 0 && animals > 0) console.log('… The store holds animals already: none added');
   const keys = await seedKeys(await openKeyService({ stage: localStage, endpoint: service.endpoint }));
-  if (keysFile !== undefined) await writeJson(keysFile, keys);
+  if (keysFile !== undefined) await using('--keys-file', keysFile, writeJson(keysFile, keys));
 
   const width = Math.max(...planNames.map((plan) => plan.length));
   console.log(`
@@ -82,7 +90,7 @@ async function seedKeys(keyService: KeyService): Promise<Keys> {
   const remembered = data === undefined ? undefined : join(data, 'keys.json');
   if (remembered !== undefined) {
     const text = await readFile(remembered, 'utf8').catch(() => undefined);
-    if (text !== undefined) return keysSchema.parse(JSON.parse(text));
+    if (text !== undefined) return rememberedKeys(remembered, text);
   }
   const issue = async (plan: Plan): Promise<string> => {
     const limits = plan === customPlan ? { limits: enterpriseLimits } : {};
@@ -101,9 +109,30 @@ async function seedKeys(keyService: KeyService): Promise<Keys> {
   return complete;
 }
 
+function rememberedKeys(path: string, text: string): Keys {
+  try {
+    return keysSchema.parse(JSON.parse(text));
+  } catch {
+    throw new Error(`${path} does not hold the keys of an earlier run. Name another folder with --data.`);
+  }
+}
+
 /** Readable by its owner alone: these are keys. */
 async function writeJson(path: string, value: unknown): Promise<void> {
   await writeFile(path, `${JSON.stringify(value, undefined, 2)}\n`, { mode: 0o600 });
+}
+
+/** @throws Error that names the option whose path does not serve */
+async function using(option: string, path: string, use: Promise<unknown>): Promise<void> {
+  try {
+    await use;
+  } catch (error) {
+    throw new Error(`${option} ${path} cannot be used: ${messageOf(error)}. Name another.`, { cause: error });
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 async function stop(): Promise<void> {

@@ -115,5 +115,21 @@ describe.runIf(isLocal)('npm start', () => {
     const wrong = start(['--port', 'http']);
     expect(await wrong.ended).toBe(1);
     expect(wrong.output()).toContain('It must be a whole number from 0 to 65535.');
+
+    // What npm makes of `npm start --port 8080`.
+    const swallowed = start(['8080']);
+    expect(await swallowed.ended).toBe(1);
+    expect(swallowed.output().trim()).toMatch(/^.*8080: options go behind a double dash.*$/);
+  });
+
+  it('a path that cannot be used is one clear line, before anything else is started', async () => {
+    for (const [option, path] of [
+      ['--data', import.meta.filename],
+      ['--keys-file', '/nonexistent/keys.json'],
+    ] as const) {
+      const run = start(['--port', '0', option, path]);
+      expect(await run.ended).toBe(1);
+      expect(run.output().trim()).toMatch(new RegExp(`^${option} ${path} cannot be used: .*$`));
+    }
   });
 });
