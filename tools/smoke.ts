@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { z } from 'zod';
 import { checks } from './smoke/checks.ts';
 import { Client } from './smoke/client.ts';
-import { runChecks } from './smoke/run.ts';
+import { describeFailure, runChecks } from './smoke/run.ts';
 
 /** `npm run smoke -- --url URL --key KEY`: is the service at this address the one the interface describes? */
 const command = new Command('npm run smoke --')
@@ -21,10 +21,20 @@ const command = new Command('npm run smoke --')
 const { url, key = process.env['SMOKE_KEY'] } = z
   .object({ url: z.string(), key: z.string().optional() })
   .parse(command.opts());
-if (!URL.canParse(url)) fail(`${url} is no URL`);
+if (!/^https?:\/\/[^?#]+\/v1\/?$/.test(url) || !URL.canParse(url))
+  fail(
+    `${url} is no base address: it is a URL that ends in the version segment, such as https://api.example.com/v1`,
+  );
 if (key === undefined) fail('An API key is needed: --key KEY, or the variable SMOKE_KEY');
 
 const client = new Client(url, key);
+const unreachable = await client
+  .send({ path: '/pets', authorization: null })
+  .then(() => undefined, describeFailure);
+if (unreachable !== undefined) {
+  console.error(`Nothing answers at ${url}: ${unreachable}. Does the service run, and is the address right?`);
+  process.exit(1);
+}
 const results = await runChecks(checks, client);
 for (const { name, milliseconds, failure } of results) {
   console.log(`${failure === undefined ? '✓' : '✗'} ${name} (${Math.round(milliseconds)} ms)`);

@@ -494,9 +494,17 @@ describe.runIf(isLocal)('the smoke test', () => {
     expect(good.output).not.toContain(key);
     const bad = await smoke('--url', url, '--key', `${key.slice(0, -1)}_`);
     expect(bad.code).toBe(1);
-    const wrong = await smoke('--url', 'nowhere', '--key', key);
-    expect(wrong).toMatchObject({ code: 2, output: expect.stringContaining('nowhere is no URL') });
+    for (const given of ['nowhere', new URL(url).origin, new URL(url).host + '/v1', `${url}/pets`]) {
+      const wrong = await smoke('--url', given, '--key', key);
+      expect(wrong).toMatchObject({
+        code: 2,
+        output: expect.stringContaining(`${given} is no base address`),
+      });
+    }
     expect(await smoke('--key', key)).toMatchObject({ code: 2 });
+    const nobody = await smoke('--url', 'http://127.0.0.1:1/v1', '--key', key);
+    expect(nobody.code).toBe(1);
+    expect(nobody.output.trim()).toMatch(/^Nothing answers at http:\/\/127\.0\.0\.1:1\/v1: .+$/);
   });
 });
 

@@ -13,16 +13,15 @@ export async function runChecks(checks: readonly Check[], client: Client): Promi
   const results: CheckResult[] = [];
   for (const check of checks) {
     const startedAt = performance.now();
-    const failure = await check.run(client).then(
-      () => undefined,
-      (error: unknown) => (error instanceof Error ? describe(error) : String(error)),
-    );
+    const failure = await check.run(client).then(() => undefined, describeFailure);
     results.push({ name: check.name, milliseconds: performance.now() - startedAt, failure });
   }
   return results;
 }
 
 /** The cause tells why a connection failed; `fetch failed` alone does not. */
-function describe({ message, cause }: Error): string {
+export function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { message, cause } = error;
   return cause instanceof Error ? `${message}: ${cause.message}` : message;
 }
