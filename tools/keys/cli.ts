@@ -93,6 +93,9 @@ function misuse({ code, message }: CommanderError): KeyToolError {
   const [, first = '', rest = ''] =
     /^(?:error: )?(.)(.*)$/s.exec(message.replaceAll(/\s+/g, ' ').trim()) ?? [];
   const line = first.toUpperCase() + rest;
+  // Without the double dash npm takes all options for its own, and this one is missed first.
+  if (code === 'commander.missingMandatoryOptionValue' && line.includes('--stage'))
+    return new KeyToolError('usage', `${line} (options go behind a double dash: npm run keys -- …).`);
   return new KeyToolError('usage', /[.)?]$/.test(line) ? line : `${line}.`);
 }
 

@@ -106,6 +106,10 @@ describe('a call that is not right', () => {
     [['lsit', '--stage', 'local'], "Unknown command 'lsit' (Did you mean list?)"],
     [['list', '--stage', 'local', '--all'], "Unknown option '--all'."],
     [['show', '--stage', 'local'], "Missing required argument 'key-id'."],
+    [
+      ['list', 'local'],
+      "Required option '--stage <stage>' not specified (options go behind a double dash: npm run keys -- …).",
+    ],
     [['create', '--stage', 'local', '--owner', 'A'], "Required option '--plan <plan>' not specified."],
     [
       ['list', '--stage', 'local', '--limit', '0'],
