@@ -1,4 +1,5 @@
 import type { Machine } from '../harness/machine.ts';
+import { round } from '../harness/stats.ts';
 import type { ColdStartResult } from '../measures/cold-start.ts';
 import type { EconomyResult } from '../measures/economy.ts';
 import type { GrowthResult } from '../measures/growth.ts';
@@ -49,7 +50,7 @@ export function tables(results: Results): Readonly<Record<string, string>> {
     ...(economy && { economy: economyTable(economy.results) }),
     ...(growth && { growth: growthTable(growth.results) }),
     ...(load && { load: loadTable(load.results) }),
-    budget: budgetTable(results),
+    ...((coldStart ?? warm ?? growth) && { budget: budgetTable(results) }),
   };
 }
 
@@ -199,10 +200,10 @@ function growthTable(results: readonly GrowthResult[]): string {
   );
 }
 
-function loadTable({ steps }: LoadResult): string {
+function loadTable({ steps, sustained, errorBudget }: LoadResult): string {
   const percent = (share: number | undefined): string | undefined =>
     share === undefined ? undefined : `${Math.round(share * 100)} %`;
-  return table(
+  const rows = table(
     [
       'under way',
       'requests/s',
@@ -218,12 +219,14 @@ function loadTable({ steps }: LoadResult): string {
       requestsPerSecond,
       p50,
       p99,
-      `${errors * 100} %`,
+      `${round(errors * 100, 2)} %`,
       percent(processors.gatewayAndFunctions),
       percent(processors.dynamoDb),
       percent(processors.client),
     ]),
   );
+  const budgeted = `${round(errorBudget * 100, 2)} %`;
+  return `${rows}\n\nSustained, with errors of ${budgeted} at most: ${sustained.toLocaleString('en-US')} requests a second.`;
 }
 
 function budgetTable({ coldStart, warm, growth }: Results): string {
