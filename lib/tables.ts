@@ -51,7 +51,7 @@ export class Tables extends Construct {
       ],
     });
 
-    // No recovery to a point in time: what is lost here is counted anew within a day.
+    // No recovery to a point in time: windows are over within a day, and operators can suspend a key again.
     this.rateLimits = new TableV2(this, 'RateLimits', {
       ...common,
       partitionKey: { name: 'keyHash', type: AttributeType.STRING },
