@@ -2,11 +2,12 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { keyOfHeader, newKey } from '../../functions/access/keys.ts';
 import { errorCatalogue } from '../../functions/http/errors.ts';
-import { arnOf, idOf, ref, resourcesOf, Synthesis, synthesize, theResource } from './synthesis.ts';
+import { arnOf, idOf, joined, ref, resourcesOf, Synthesis, synthesize, theResource } from './synthesis.ts';
 
 const synthesis = synthesize();
 const prod = synthesis.stack('AnimalStore-prod');
 const staging = synthesis.stack('AnimalStore-staging');
+const local = synthesize({ stage: 'local' }).stack('AnimalStore-local');
 const [apiId, { Properties: api }] = theResource(prod, 'AWS::ApiGateway::RestApi');
 const [authorizerId, { Properties: authorizer }] = theResource(prod, 'AWS::ApiGateway::Authorizer');
 const [stageId, { Properties: stage }] = theResource(prod, 'AWS::ApiGateway::Stage');
@@ -150,7 +151,10 @@ describe('the authorizer', () => {
 describe('the stage of the API', () => {
   it('is the version of the interface', () => {
     expect(stage['StageName']).toBe('v1');
-    expect(JSON.stringify(prod.Outputs['ApiUrl']?.Value)).toMatch(/\/v1"\]\]\}$/);
+    // The suffix is another one in the partition of China.
+    expect(prod.Outputs['ApiUrl']?.Value).toEqual(
+      joined('https://', ref(apiId), '.execute-api.', ref('AWS::Region'), '.', ref('AWS::URLSuffix'), '/v1'),
+    );
   });
 
   it('is traced, pays for no metrics that nobody watches, and keeps no execution logs, which would show keys', () => {
@@ -174,6 +178,8 @@ describe('the stage of the API', () => {
     // An account's default, see https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
     expect(ceilingOf(prod)).toEqual([10_000, 5_000]);
     expect(ceilingOf(staging)).toEqual([500, 1_000]);
+    // A laptop has whatever it can do.
+    expect(ceilingOf(local)).toEqual([undefined, undefined]);
   });
 
   it('speaks TLS 1.2 or later, and only to clients that ask for its own name, over IPv4 and IPv6', () => {
@@ -190,13 +196,30 @@ describe('the access log', () => {
   const format = z.record(z.string(), z.string()).parse(JSON.parse(settings.Format));
 
   it('is JSON with the ids and the outcome of each request', () => {
-    expect(format).toMatchObject({
+    expect(format).toEqual({
+      // What joins this line to those of the function, and to the trace.
       requestId: '$context.requestId',
+      traceId: '$context.xrayTraceId',
+      // Who asked, when, and for what.
+      time: '$context.requestTime',
+      sourceIp: '$context.identity.sourceIp',
       keyId: '$context.authorizer.keyId',
       plan: '$context.authorizer.plan',
+      method: '$context.httpMethod',
+      resource: '$context.resourcePath',
+      protocol: '$context.protocol',
+      tlsVersion: '$context.tlsVersion',
+      // What they got, after how long.
       status: '$context.status',
+      responseLength: '$context.responseLength',
       responseLatency: '$context.responseLatency',
+      // Which part answered so.
+      wafStatus: '$context.waf.status',
+      authorizerStatus: '$context.authorizer.status',
+      authorizerLatency: '$context.authorizer.latency',
+      integrationStatus: '$context.integration.status',
       integrationLatency: '$context.integration.latency',
+      integrationError: '$context.integrationErrorMessage',
       gatewayResponse: '$context.error.responseType',
     });
   });
@@ -209,12 +232,13 @@ describe('the access log', () => {
     for (const variable of fields) expect(variable).toMatch(/^\$context\.[A-Za-z.]+$/);
   });
 
-  it('is kept for three months in prod and for two weeks in staging', () => {
+  it('is kept for three months in prod, for two weeks in staging, and for a day of a laptop', () => {
     const retentionOf = (stack: typeof prod): unknown[] =>
       resourcesOf(stack, 'AWS::Logs::LogGroup').map(([, { Properties }]) => Properties['RetentionInDays']);
     // One for each of the five functions, and this.
     expect(retentionOf(prod)).toEqual(Array(6).fill(90));
     expect(retentionOf(staging)).toEqual(Array(6).fill(14));
+    expect(retentionOf(local)).toEqual(Array(6).fill(1));
   });
 
   it('goes to a log group of the stack', () => {
@@ -252,8 +276,16 @@ describe("the stage's own address", () => {
     const records = resourcesOf(stack, 'AWS::Route53::RecordSet').map(([, { Properties }]) => Properties);
     expect(new Set(records.map(({ Type }) => Type))).toEqual(new Set(['A', 'AAAA']));
     expect(records.length).toBe(2);
+    const [domainId] = theResource(stack, 'AWS::ApiGateway::DomainName');
     for (const record of records) {
-      expect(record).toMatchObject({ HostedZoneId: 'Z1', Name: 'api.example.com.' });
+      expect(record).toMatchObject({
+        HostedZoneId: 'Z1',
+        Name: 'api.example.com.',
+        AliasTarget: {
+          DNSName: { 'Fn::GetAtt': [domainId, 'RegionalDomainName'] },
+          HostedZoneId: { 'Fn::GetAtt': [domainId, 'RegionalHostedZoneId'] },
+        },
+      });
     }
   });
 
@@ -263,6 +295,38 @@ describe("the stage's own address", () => {
     expect(elsewhere.Outputs['DomainTarget']?.Value).toEqual({
       'Fn::GetAtt': [theResource(elsewhere, 'AWS::ApiGateway::DomainName')[0], 'RegionalDomainName'],
     });
+  });
+});
+
+describe('a stage at the edge', () => {
+  const certificateArn = 'arn:aws:acm:us-east-1:123456789012:certificate/1';
+  const { stack } = withSettings({
+    endpoint: 'edge',
+    domain: { name: 'api.example.com', certificateArn, hostedZone: { id: 'Z1', name: 'example.com' } },
+  });
+
+  it.each(['RestApi', 'DomainName'])(
+    'is served from there, over TLS 1.2 at least, IPv4 and IPv6: %s',
+    (type) => {
+      const [, { Properties }] = theResource(stack, `AWS::ApiGateway::${type}`);
+      expect(Properties).toMatchObject({
+        EndpointConfiguration: { Types: ['EDGE'], IpAddressType: 'dualstack' },
+        EndpointAccessMode: 'STRICT',
+      });
+      expect(Properties['SecurityPolicy']).toMatch(/TLS1[23]_.*EDGE$/);
+    },
+  );
+
+  it('has its records lead there', () => {
+    const [domainId, { Properties }] = theResource(stack, 'AWS::ApiGateway::DomainName');
+    expect(Properties['CertificateArn']).toBe(certificateArn);
+    const records = resourcesOf(stack, 'AWS::Route53::RecordSet').map(([, record]) => record.Properties);
+    expect(records.length).toBe(2);
+    for (const record of records) {
+      expect(record['AliasTarget']).toMatchObject({
+        DNSName: { 'Fn::GetAtt': [domainId, 'DistributionDomainName'] },
+      });
+    }
   });
 });
 
@@ -290,6 +354,14 @@ describe('the web ACL', () => {
     const [, { Properties }] = theResource(stack, 'AWS::WAFv2::WebACLAssociation');
     expect(Properties['WebACLArn']).toEqual(arnOf(aclId));
     expect(JSON.stringify(Properties['ResourceArn'])).toContain(JSON.stringify(ref(stageId)));
+  });
+
+  it('counts what it blocks, under names of the stack', () => {
+    const metrics = JSON.stringify(acl).match(/"CloudWatchMetricsEnabled":\w+,"MetricName":"[^"]+"/g);
+    expect(metrics?.toSorted()).toEqual([
+      '"CloudWatchMetricsEnabled":true,"MetricName":"AnimalStore-prod"',
+      '"CloudWatchMetricsEnabled":true,"MetricName":"AnimalStore-prod-requests-per-address"',
+    ]);
   });
 
   it('keeps no samples of requests, which would show keys', () => {

@@ -3,10 +3,14 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, it } from 'vitest';
-import { bundle } from '../../lib/bundle.ts';
+import { App, FileSystem, Stack } from 'aws-cdk-lib';
+import { Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { bundle, bundleOptions } from '../../lib/bundle.ts';
+import { bundledCode } from '../../lib/bundling.ts';
 import { functionEntries } from '../../lib/stages.ts';
-import { synthesize, theResource } from './synthesis.ts';
+import { resourcesOf, synthesize, theResource } from './synthesis.ts';
 
 const root = await mkdtemp(join(tmpdir(), 'bundles-'));
 afterAll(() => rm(root, { recursive: true, force: true }));
@@ -61,6 +65,58 @@ describe.each(bundles)('the bundle of %s', (entry, { directory, inputs }) => {
     const own = inputs.filter((path) => !path.startsWith('node_modules/') && !path.includes(':'));
     expect(own.length).toBeGreaterThan(0);
     expect(own.filter((path) => !path.startsWith('functions/'))).toEqual([]);
+  });
+});
+
+describe('what is deployed', () => {
+  const outdir = join(root, 'cdk.out');
+  const entries = ['get-pet', 'authorizer'] as const;
+  let template: unknown;
+
+  beforeAll(() => {
+    const app = new App({ outdir });
+    const stack = new Stack(app, 'Stack');
+    for (const entry of entries) {
+      new LambdaFunction(stack, entry, {
+        runtime: Runtime.NODEJS_24_X,
+        handler: `${entry}.handler`,
+        code: bundledCode(entry),
+      });
+    }
+    template = app.synth().getStackByName('Stack').template;
+  });
+
+  it.each(entries)(
+    'is the bundle, under a name that changes with nothing but its content: %s',
+    async (entry) => {
+      const { Resources } = z
+        .object({
+          Resources: z.record(
+            z.string(),
+            z.object({
+              Properties: z.object({
+                Handler: z.string().optional(),
+                Code: z.object({ S3Key: z.string() }).optional(),
+              }),
+            }),
+          ),
+        })
+        .parse(template);
+      const found = Object.values(Resources).find(
+        ({ Properties }) => Properties.Handler === `${entry}.handler`,
+      );
+      const hash = found?.Properties.Code?.S3Key.replace(/\.zip$/, '');
+      const directory = join(outdir, `asset.${hash}`);
+      expect(await readdir(directory)).toEqual([`${entry}.mjs`]);
+      expect(FileSystem.fingerprint(directory)).toBe(hash);
+    },
+  );
+
+  it('is written for the Node.js that runs it', () => {
+    const runtimes = resourcesOf(synthesize().stack('AnimalStore-prod'), 'AWS::Lambda::Function').map(
+      ([, { Properties }]) => Properties['Runtime'],
+    );
+    expect(new Set(runtimes)).toEqual(new Set([`${bundleOptions.target.replace('node', 'nodejs')}.x`]));
   });
 });
 

@@ -120,6 +120,26 @@ describe('the configuration', () => {
     ],
     ['overrides that are no JSON', { overrides: 'prod' }, /^context\.overrides: is no JSON: .+$/],
     ['overrides of an unknown stage', { overrides: { qa: {} } }, 'context.overrides: Unrecognized key: "qa"'],
+    [
+      'a name that is too long for a stack',
+      { name: 'a'.repeat(65) },
+      'context.name: must be 1 to 64 letters, digits and hyphens, with a letter first',
+    ],
+    [
+      'a name with an underscore',
+      { name: 'animal_store' },
+      'context.name: must be 1 to 64 letters, digits and hyphens, with a letter first',
+    ],
+    [
+      'a word for the account that it does not know',
+      { accountSettings: 'exists' },
+      'context.accountSettings: must be "managed" or "existing"',
+    ],
+    [
+      'a word for the trust in GitHub that it does not know',
+      { githubProvider: 'exists' },
+      'context.githubProvider: must be "managed" or "existing"',
+    ],
     ['a misspelt key', { stge: 'local' }, 'context: Unrecognized key: "stge"'],
     ['settings under a misspelt key', { stagess: '{}' }, 'context: Unrecognized key: "stagess"'],
   ])('refuses %s', (_, context, message) => {
@@ -197,6 +217,91 @@ describe('the configuration', () => {
       'a function that does not exist',
       { functions: { 'update-pet': { memory: 128 } } },
       'stages.prod.functions: Unrecognized key: "update-pet"',
+    ],
+    [
+      'less memory than Lambda offers',
+      { functions: { authorizer: { memory: 127 } } },
+      'stages.prod.functions.authorizer.memory: Too small',
+    ],
+    [
+      'more memory than Lambda offers',
+      { functions: { authorizer: { memory: 10_241 } } },
+      'stages.prod.functions.authorizer.memory: Too big',
+    ],
+    [
+      'a function that may not run',
+      { functions: { authorizer: { reservedConcurrency: 0 } } },
+      'stages.prod.functions.authorizer.reservedConcurrency: Too small',
+    ],
+    [
+      'no environments that are kept warm, which is said by leaving them out',
+      { functions: { authorizer: { provisionedConcurrency: 0 } } },
+      'stages.prod.functions.authorizer.provisionedConcurrency: Too small',
+    ],
+    [
+      'a misspelt setting of a function',
+      { functions: { authorizer: { memorySize: 512 } } },
+      'stages.prod.functions.authorizer: Unrecognized key: "memorySize"',
+    ],
+    ['a limiter that waits for nothing', { limiterTimeout: 0 }, 'stages.prod.limiterTimeout: Too small'],
+    ['half a millisecond', { limiterTimeout: 0.5 }, 'stages.prod.limiterTimeout: Invalid input'],
+    [
+      'fewer requests than WAF can count',
+      { waf: { requestsPerAddress: 9 } },
+      'stages.prod.waf.requestsPerAddress: Too small',
+    ],
+    [
+      'more requests than WAF can count',
+      { waf: { requestsPerAddress: 2_000_000_001 } },
+      'stages.prod.waf.requestsPerAddress: Too big',
+    ],
+    [
+      'a misspelt setting of the web ACL',
+      { waf: { requestsPerAddress: 100, block: true } },
+      'stages.prod.waf: Unrecognized key: "block"',
+    ],
+    [
+      'a rate that lets nothing through',
+      { throttle: { requestsPerSecond: 0 } },
+      'stages.prod.throttle.requestsPerSecond: Too small',
+    ],
+    ['a bucket that holds nothing', { throttle: { burst: 0 } }, 'stages.prod.throttle.burst: Too small'],
+    ['half a token', { throttle: { burst: 1.5 } }, 'stages.prod.throttle.burst: Invalid input'],
+    [
+      'a misspelt setting of the throttle',
+      { throttle: { rate: 5 } },
+      'stages.prod.throttle: Unrecognized key: "rate"',
+    ],
+    [
+      'a misspelt setting of the domain',
+      { domain: { name: 'api.example.com', certificateArn, zone: 'example.com' } },
+      'stages.prod.domain: Unrecognized key: "zone"',
+    ],
+    [
+      'a zone that is none',
+      { domain: { name: 'api.example.com', certificateArn, hostedZone: { id: 'Z1', name: 'Z1 example' } } },
+      'stages.prod.domain.hostedZone.name: is no host name',
+    ],
+    [
+      'a misspelt setting of the zone',
+      {
+        domain: {
+          name: 'api.example.com',
+          certificateArn,
+          hostedZone: { id: 'Z1', name: 'example.com', zoneName: 'example.com' },
+        },
+      },
+      'stages.prod.domain.hostedZone: Unrecognized key: "zoneName"',
+    ],
+    [
+      'an end of data that tables and logs do not have',
+      { removalPolicy: 'snapshot' },
+      'stages.prod.removalPolicy: Invalid option',
+    ],
+    [
+      'a way to take over that there is not',
+      { deployment: 'linear' },
+      'stages.prod.deployment: Invalid option',
     ],
   ])('refuses %s', (_, settings, message) => {
     expect(() => prodWith(settings)).toThrow(ConfigurationError);

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { planNames } from '../../functions/access/plans.ts';
 import { metrics } from '../../functions/http/metrics.ts';
 import { toLogLine } from '../../functions/http/telemetry.ts';
-import { idOf, ref, resourcesOf, synthesize, theResource } from './synthesis.ts';
+import { idOf, ref, resourcesOf, synthesize, type Template, theResource } from './synthesis.ts';
 
 const prod = synthesize().stack('AnimalStore-prod');
 const staging = synthesize().stack('AnimalStore-staging');
@@ -21,7 +21,11 @@ const alarmSchema = z.object({
   EvaluationPeriods: z.int(),
   DatapointsToAlarm: z.int(),
   TreatMissingData: z.string(),
+  // Left out, they are on.
+  ActionsEnabled: z.literal(true).optional(),
   Period: z.int().optional(),
+  Statistic: z.string().optional(),
+  ExtendedStatistic: z.string().optional(),
   Namespace: z.string().optional(),
   MetricName: z.string().optional(),
   Dimensions: dimensions,
@@ -40,6 +44,20 @@ const alarmSchema = z.object({
       }),
     )
     .default([]),
+});
+
+const dashboard = z.object({
+  widgets: z.array(
+    z.object({
+      type: z.string(),
+      properties: z.object({
+        view: z.string().optional(),
+        setPeriodToTimeRange: z.boolean().optional(),
+        query: z.string().optional(),
+        metrics: z.array(z.array(z.unknown())).optional(),
+      }),
+    }),
+  ),
 });
 
 const alarms = new Map(
@@ -90,6 +108,36 @@ const watched: Readonly<Record<string, readonly string[]>> = {
   'damaged-items': [metricKey('AnimalStore-prod', metrics.damaged, [])],
 };
 
+/** Above what each alarm goes off, for how much of the time, and what its metric is over each period. */
+interface Limit {
+  readonly above: number;
+  readonly datapoints: readonly [above: number, of: number];
+  readonly statistic: string;
+  readonly seconds: number;
+}
+
+const eachMinute = { datapoints: [2, 5], statistic: 'Sum', seconds: 60 } as const;
+const tables = ['pets', 'api-keys', 'rate-limits'];
+const limits: Readonly<Record<string, Limit>> = {
+  'api-5xx': { ...eachMinute, above: 1 },
+  'api-latency': { above: 1_000, datapoints: [3, 3], statistic: 'p99', seconds: 300 },
+  ...Object.fromEntries(
+    entries.flatMap((entry) => [
+      [`${entry}-errors`, { ...eachMinute, above: 0 }],
+      [`${entry}-throttles`, { ...eachMinute, above: 0 }],
+    ]),
+  ),
+  ...Object.fromEntries(
+    tables.flatMap((table) => [
+      [`${table}-throttles`, { ...eachMinute, above: 10 }],
+      [`${table}-system-errors`, { ...eachMinute, above: 5 }],
+    ]),
+  ),
+  'limiter-fail-open': { ...eachMinute, above: 4 },
+  // An item that is damaged stays so: the first is worth a look.
+  'damaged-items': { ...eachMinute, above: 0, datapoints: [1, 1] },
+};
+
 describe('an alarm', () => {
   it.each(Object.entries(watched))('watches: %s', (name, expected) => {
     const alarm = alarms.get(name);
@@ -105,6 +153,23 @@ describe('an alarm', () => {
       ComparisonOperator: 'GreaterThanThreshold',
       TreatMissingData: 'notBreaching',
     });
+  });
+
+  it.each([...alarms.keys()])('needs as much, and for as long, as stands here: %s', (name) => {
+    const { Threshold, DatapointsToAlarm, EvaluationPeriods, ...alarm } = alarms.get(name)!;
+    const { above, datapoints, statistic, seconds } = limits[name]!;
+    expect({ above: Threshold, datapoints: [DatapointsToAlarm, EvaluationPeriods] }).toEqual({
+      above,
+      datapoints,
+    });
+    const looks = alarm.Metrics.flatMap(({ MetricStat }) => MetricStat ?? []).map(
+      ({ Stat, Period }) => [Stat, Period] as const,
+    );
+    if (alarm.MetricName !== undefined) {
+      looks.push([alarm.Statistic ?? alarm.ExtendedStatistic ?? '', alarm.Period ?? 0]);
+    }
+    expect(looks.length).toBeGreaterThan(0);
+    for (const look of looks) expect(look).toEqual([statistic, seconds]);
   });
 
   it.each([...alarms.keys()])('tells when it goes off and when it is over: %s', (name) => {
@@ -198,6 +263,12 @@ describe('the dashboards', () => {
       ];
     }),
   );
+  const widgetsOn = new Map(
+    resourcesOf(prod, 'AWS::CloudWatch::Dashboard').map(([, { Properties }]) => [
+      /Business|Engineering/.exec(JSON.stringify(Properties['DashboardName']))?.[0],
+      dashboard.parse(JSON.parse(resolved(Properties['DashboardBody']))).widgets,
+    ]),
+  );
   const business = dashboards.get('Business')!.body;
   const engineering = dashboards.get('Engineering')!.body;
 
@@ -217,6 +288,72 @@ describe('the dashboards', () => {
       }
     },
   );
+
+  it.each([metrics.admitted, metrics.created, metrics.rejected, metrics.suspended])(
+    'show the business %s in all, as one number for the time that is shown',
+    (metric) => {
+      const totals = widgetsOn
+        .get('Business')!
+        .filter(({ properties }) => properties.view === 'singleValue' && properties.setPeriodToTimeRange);
+      const shown = totals.flatMap(({ properties }) => properties.metrics ?? []);
+      expect(shown).toContainEqual([
+        'AnimalStore-prod',
+        metric,
+        expect.objectContaining({ stat: 'Sum' }) as unknown,
+      ]);
+    },
+  );
+
+  it('show the business each hour of each plan, as a sum', () => {
+    const byPlan = widgetsOn
+      .get('Business')!
+      .flatMap(({ properties }) => properties.metrics ?? [])
+      .filter((metric) => metric.includes('Plan'));
+    expect(byPlan.length).toBeGreaterThan(0);
+    for (const metric of byPlan) expect(metric.at(-1)).toMatchObject({ stat: 'Sum', period: 3_600 });
+  });
+
+  it.each([
+    ['Business', 'filter status = 429'],
+    ['Business', `filter ispresent(${metrics.deprecated})`],
+    ['Engineering', 'filter ispresent(coldStart)'],
+  ])('have a table on %s of what the logs of every operation say to: %s', (name, filter) => {
+    const found = widgetsOn.get(name)!.filter(({ properties }) => properties.query?.includes(filter));
+    expect(found.map(({ type, properties }) => [type, properties.view])).toEqual([['log', 'table']]);
+    for (const group of logsOf(prod).operations) {
+      expect(found[0]?.properties.query).toContain(`SOURCE '${group}'`);
+    }
+  });
+
+  it.each(['ConsumedReadCapacityUnits', 'ConsumedWriteCapacityUnits'])(
+    'show the engineer %s of the index that listings read',
+    (metric) => {
+      const shown = widgetsOn.get('Engineering')!.flatMap(({ properties }) => properties.metrics ?? []);
+      const ofIndex = shown.filter((each) => each.includes('GlobalSecondaryIndexName'));
+      expect(ofIndex.map((each) => each.slice(0, -1))).toContainEqual([
+        'AWS/DynamoDB',
+        metric,
+        'GlobalSecondaryIndexName',
+        'byStatus',
+        'TableName',
+        tableId('PetsTableName'),
+      ]);
+    },
+  );
+
+  it('are of the stage that serves requests', () => {
+    const shown = widgetsOn.get('Engineering')!.flatMap(({ properties }) => properties.metrics ?? []);
+    const ofApi = shown.filter(([namespace]) => namespace === 'AWS/ApiGateway');
+    expect(ofApi.length).toBeGreaterThan(0);
+    for (const metric of ofApi) {
+      expect(metric.slice(2, 6)).toEqual(['ApiName', 'AnimalStore-prod', 'Stage', 'v1']);
+    }
+  });
+
+  it('cost nothing for a laptop, nor do saved queries', () => {
+    expect(resourcesOf(local, 'AWS::CloudWatch::Dashboard')).toEqual([]);
+    expect(resourcesOf(local, 'AWS::Logs::QueryDefinition')).toEqual([]);
+  });
 
   it.each([metrics.failOpen, metrics.collision, metrics.damaged])('show the engineer %s', (metric) => {
     expect(engineering).toContain(quoted(`"AnimalStore-prod","${metric}"`));
@@ -280,10 +417,38 @@ describe('a saved query', () => {
     ...fieldsOf({ message: { operation: '', outcome: '', reason: '', keyId: '', plan: '' } }),
   ]);
 
-  it('is in the folder of the stack', () => {
-    expect(queries.length).toBeGreaterThan(8);
-    for (const { Name } of queries) expect(Name).toMatch(/^AnimalStore-prod\/[a-z-]+$/);
+  const { operations, authorizer, access } = logsOf(prod);
+
+  /** Which logs each asks, and for which of their lines. */
+  const asked: Readonly<Record<string, readonly [logs: readonly string[], filter: string | undefined]>> = {
+    faults: [operations, "level = 'ERROR'"],
+    'slowest-requests': [operations, 'ispresent(durationMs)'],
+    'cold-starts': [operations, 'ispresent(coldStart)'],
+    'one-request': [[...operations, ...access], "requestId = 'PUT-THE-X-REQUEST-ID-HERE'"],
+    'one-key': [operations, "keyId = 'PUT-THE-KEY-ID-HERE'"],
+    'rejections-by-key': [operations, 'status = 429'],
+    'deprecated-calls-by-key': [operations, `ispresent(${metrics.deprecated})`],
+    'denied-keys': [authorizer, "message.outcome = 'denied'"],
+    'gateway-answers': [access, "gatewayResponse != '-'"],
+    'busiest-addresses': [access, undefined],
+  };
+
+  it('is one of those listed here, in the folder of the stack', () => {
+    expect(queries.map(({ Name }) => Name).toSorted(byText)).toEqual(
+      Object.keys(asked)
+        .map((name) => `AnimalStore-prod/${name}`)
+        .toSorted(byText),
+    );
   });
+
+  it.each(Object.entries(asked))(
+    'asks the logs that have the answer, for their lines: %s',
+    (name, [logs, filter]) => {
+      const { LogGroupNames, QueryString } = queries.find(({ Name }) => Name === `AnimalStore-prod/${name}`)!;
+      expect(LogGroupNames.map((group) => idOf(group)).toSorted(byText)).toEqual(logs.toSorted(byText));
+      expect(/^(?:\| )?filter (.*)$/m.exec(QueryString)?.[1]).toBe(filter);
+    },
+  );
 
   it.each(queries.map(({ Name, QueryString }) => [Name, QueryString]))(
     'asks for fields that the logs have: %s',
@@ -301,13 +466,34 @@ describe('a saved query', () => {
       expect(words?.filter((word) => !known.has(word))).toEqual([]);
     },
   );
-
-  it('asks log groups of the stack', () => {
-    const groups = resourcesOf(prod, 'AWS::Logs::LogGroup').map(([id]) => JSON.stringify(ref(id)));
-    const asked = queries.flatMap(({ LogGroupNames }) => LogGroupNames.map((name) => JSON.stringify(name)));
-    expect(new Set(asked)).toEqual(new Set(groups));
-  });
 });
+
+/** The log groups of a stack by what writes to them. */
+function logsOf(stack: Template): Record<'operations' | 'authorizer' | 'access', readonly string[]> {
+  const writer = z.object({
+    Handler: z.string(),
+    LoggingConfig: z.object({ LogGroup: z.unknown().transform(idOf) }),
+  });
+  const functions = resourcesOf(stack, 'AWS::Lambda::Function').map(([, { Properties }]) =>
+    writer.parse(Properties),
+  );
+  const groupsOf = (wanted: (handler: string) => boolean): string[] =>
+    functions.filter(({ Handler }) => wanted(Handler)).map(({ LoggingConfig }) => LoggingConfig.LogGroup);
+  const ofFunctions = new Set(groupsOf(() => true));
+  return {
+    operations: groupsOf((handler) => handler !== 'authorizer.handler'),
+    authorizer: groupsOf((handler) => handler === 'authorizer.handler'),
+    access: resourcesOf(stack, 'AWS::Logs::LogGroup').flatMap(([id]) => (ofFunctions.has(id) ? [] : [id])),
+  };
+}
+
+/** Text that is joined of parts, with the logical id in the place of each reference. */
+function resolved(value: unknown): string {
+  const [separator, parts] = z
+    .object({ 'Fn::Join': z.tuple([z.string(), z.array(z.unknown())]) })
+    .parse(value)['Fn::Join'];
+  return parts.map((part) => (typeof part === 'string' ? part : idOf(part))).join(separator);
+}
 
 /** A line with all that a line can have. */
 function functionLogLine(): string {

@@ -86,6 +86,11 @@ describe('a function', () => {
     ]);
   });
 
+  it.each(Object.keys(permissions))('lends what it may do to Lambda alone: %s', (entry) => {
+    const [roleId] = functions.get(entry)!.Role['Fn::GetAtt'];
+    expect(trustOf(prod, roleId)).toEqual([assumedBy('lambda.amazonaws.com')]);
+  });
+
   it('has a role and a log group of its own', () => {
     const all = [...functions.values()];
     expect(new Set(all.map(({ Role }) => Role['Fn::GetAtt'][0])).size).toBe(all.length);
@@ -132,6 +137,7 @@ describe('CodeDeploy', () => {
       inOrder(functionIds.flatMap((id) => [arnOf(id), joined(arnOf(id), ':live')])),
     );
     expect(others).toEqual([]);
+    expect(trustOf(prod, roleId)).toEqual([assumedBy('codedeploy.amazonaws.com')]);
   });
 });
 
@@ -236,8 +242,14 @@ describe('a delivery workflow', () => {
     ['DeployRoleArnProd', 'environment:prod'],
     ['DiffRoleArn', 'pull_request'],
   ])('is let in for what it runs for, and nothing else of the repository is: %s', (output, subject) => {
-    const { AssumeRolePolicyDocument } = role.parse(delivery.Resources[roleOf(output)]?.Properties);
-    expect(AssumeRolePolicyDocument.Statement).toEqual([trusted(subject)]);
+    expect(trustOf(delivery, roleOf(output))).toEqual([trusted(subject)]);
+  });
+
+  it('shows tokens that GitHub made for AWS', () => {
+    expect(theResource(delivery, 'AWS::IAM::OIDCProvider')[1].Properties).toEqual({
+      Url: 'https://token.actions.githubusercontent.com',
+      ClientIdList: ['sts.amazonaws.com'],
+    });
   });
 
   it.each(['DeployRoleArnStaging', 'DeployRoleArnProd'])(
@@ -281,7 +293,18 @@ describe('a delivery workflow', () => {
       'AnimalStore-delivery',
     );
     expect(resourcesOf(stack, 'AWS::IAM::OIDCProvider')).toEqual([]);
-    expect(resourcesOf(stack, 'AWS::IAM::Role').length).toBe(3);
+    const roles = resourcesOf(stack, 'AWS::IAM::Role');
+    expect(roles.length).toBe(3);
+    const existing = joined(
+      'arn:',
+      ref('AWS::Partition'),
+      ':iam::',
+      ref('AWS::AccountId'),
+      ':oidc-provider/token.actions.githubusercontent.com',
+    );
+    for (const [id] of roles) {
+      expect(trustOf(stack, id)).toMatchObject([{ Principal: { Federated: existing } }]);
+    }
   });
 });
 
@@ -300,9 +323,16 @@ describe('the role for the logs of API Gateway', () => {
     for (const stage of ['staging', 'prod']) {
       expect(resourcesOf(synthesis.stack(`AnimalStore-${stage}`), 'AWS::ApiGateway::Account')).toEqual([]);
     }
-    expect(theResource(account, 'AWS::ApiGateway::Account')[1].Properties['CloudWatchRoleArn']).toEqual(
-      arnOf(theResource(account, 'AWS::IAM::Role')[0]),
-    );
+    const [, settings] = theResource(account, 'AWS::ApiGateway::Account');
+    const [roleId] = theResource(account, 'AWS::IAM::Role');
+    expect(settings.Properties['CloudWatchRoleArn']).toEqual(arnOf(roleId));
+    // With its policy: API Gateway checks what the role may do when it is told of it.
+    expect(settings.DependsOn).toContain(roleId);
+  });
+
+  it('is for API Gateway alone', () => {
+    const [roleId] = theResource(account, 'AWS::IAM::Role');
+    expect(trustOf(account, roleId)).toEqual([assumedBy('apigateway.amazonaws.com')]);
   });
 
   it.each(['AnimalStore-staging', 'AnimalStore-prod', 'AnimalStore-delivery'])(
@@ -326,6 +356,15 @@ function statementsOf(stack: Template, roleId: string): Statement[] {
     .map(([, { Properties }]) => policy.parse(Properties))
     .filter(({ Roles }) => Roles.some(({ Ref }) => Ref === roleId))
     .flatMap(({ PolicyDocument }) => PolicyDocument.Statement);
+}
+
+/** Who may take a role on. */
+function trustOf(stack: Template, roleId: string): readonly Record<string, unknown>[] {
+  return role.parse(stack.Resources[roleId]?.Properties).AssumeRolePolicyDocument.Statement;
+}
+
+function assumedBy(service: string): Record<string, unknown> {
+  return { Action: 'sts:AssumeRole', Effect: 'Allow', Principal: { Service: service } };
 }
 
 function allStatements(stack: Template): Statement[] {

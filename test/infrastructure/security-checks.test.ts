@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { App, Stack } from 'aws-cdk-lib';
+import { App, Stack, Validations } from 'aws-cdk-lib';
 import { Bucket } from 'aws-cdk-lib/aws-s3';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { UrlSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { addStacks } from '../../lib/app.ts';
 import { acknowledge, addSecurityChecks } from '../../lib/security-checks.ts';
 
@@ -34,6 +34,32 @@ describe('a synthesis', () => {
     expect(findingsOf((app) => addStacks(app), context)).toEqual([]);
   });
 
+  it.each([
+    ['as it is', {}],
+    ['with everything that a stage can have', everything],
+  ])('explains nothing that is no finding: %s', (_, context) => {
+    const explained: { path: string; rule: string }[] = [];
+    const of = Validations.of.bind(Validations);
+    const spy = vi.spyOn(Validations, 'of').mockImplementation((scope) => {
+      const validations = of(scope);
+      validations.acknowledge = (...rules) => {
+        explained.push(...rules.map(({ id }) => ({ path: scope.node.path, rule: id })));
+      };
+      return validations;
+    });
+    try {
+      const findings = placedFindingsOf((app) => addStacks(app), context);
+      expect(explained.length).toBeGreaterThan(10);
+      const idle = explained.filter(
+        ({ path, rule }) =>
+          !findings.some((finding) => finding.rule === rule && `${finding.path}/`.startsWith(`${path}/`)),
+      );
+      expect(idle).toEqual([]);
+    } finally {
+      spy.mockRestore();
+    }
+  });
+
   it('fails with a finding of the security rules and of the serverless rules', () => {
     const findings = findingsOf((app) => {
       addStacks(app);
@@ -56,6 +82,14 @@ describe('a synthesis', () => {
 
 /** The rules that stop the synthesis of an app. */
 function findingsOf(prepare: (app: App) => void, context: Record<string, unknown> = {}): string[] {
+  return placedFindingsOf(prepare, context).map(({ rule }) => rule);
+}
+
+/** The same, each with the path of the construct that it is about. */
+function placedFindingsOf(
+  prepare: (app: App) => void,
+  context: Record<string, unknown> = {},
+): { path: string; rule: string }[] {
   const outdir = mkdtempSync(join(tmpdir(), 'security-'));
   try {
     const app = new App({ outdir, context: { 'aws:cdk:bundling-stacks': [], ...context } });
@@ -64,9 +98,11 @@ function findingsOf(prepare: (app: App) => void, context: Record<string, unknown
     return [];
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    const rules = [...error.message.matchAll(/Acknowledge with '\w+::([^']+)'/g)].map(([, rule]) => rule!);
-    if (rules.length === 0) throw error;
-    return rules;
+    const findings = [...error.message.matchAll(/^ +(\S+) .*\n +Acknowledge with '\w+::([^']+)'/gm)].map(
+      ([, path, rule]) => ({ path: path!, rule: rule! }),
+    );
+    if (findings.length === 0) throw error;
+    return findings;
   } finally {
     rmSync(outdir, { recursive: true, force: true });
   }

@@ -27,6 +27,7 @@ const cdkJson = z.object({ context: z.record(z.string(), z.unknown()) });
 export class Synthesis {
   readonly #templates: ReadonlyMap<string, Template>;
   readonly #dependencies: ReadonlyMap<string, readonly string[]>;
+  readonly #tags: ReadonlyMap<string, Readonly<Record<string, string>>>;
   /** The stacks that CloudFormation refuses to delete. */
   readonly protectedStacks: readonly string[];
 
@@ -45,6 +46,7 @@ export class Synthesis {
       this.#dependencies = new Map(
         stacks.map((stack) => [stack.stackName, stack.dependencies.flatMap(({ id }) => names.get(id) ?? [])]),
       );
+      this.#tags = new Map(stacks.map(({ stackName, tags }) => [stackName, tags]));
       this.protectedStacks = stacks
         .filter(({ terminationProtection }) => terminationProtection === true)
         .map(({ stackName }) => stackName);
@@ -60,6 +62,11 @@ export class Synthesis {
   /** The stacks that `cdk deploy` deploys before this one. */
   deployedBefore(name: string): readonly string[] {
     return this.#dependencies.get(name) ?? [];
+  }
+
+  /** The tags that CloudFormation gives to all resources of a stack. */
+  tagsOf(name: string): Readonly<Record<string, string>> {
+    return this.#tags.get(name) ?? {};
   }
 
   stack(name: string): Template {

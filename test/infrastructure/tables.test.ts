@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { ref, type Resource, resourcesOf, synthesize } from './synthesis.ts';
+import { ref, type Resource, resourcesOf, synthesize, theResource } from './synthesis.ts';
 
 const synthesis = synthesize();
 const prod = synthesis.stack('AnimalStore-prod');
@@ -76,6 +76,20 @@ describe('the tables', () => {
     expect(replicaOf(table).DeletionProtectionEnabled).toBe(false);
   });
 
+  it.each(Object.values(pinned))('cost nothing for recovery to a point in time in staging: %s', (id) => {
+    const recovery = replicaOf(staging.Resources[id]).PointInTimeRecoverySpecification;
+    expect(recovery?.PointInTimeRecoveryEnabled ?? false).toBe(false);
+  });
+
+  it('cost nothing for the recovery of counts, which are made anew within a day', () => {
+    expect(replicaOf(prod.Resources[pinned.rateLimits]).PointInTimeRecoverySpecification).toBeUndefined();
+  });
+
+  it.each(Object.entries(pinned))('have neither a ceiling nor a stream that nobody reads: %s', (_, id) => {
+    const table = JSON.stringify(prod.Resources[id]?.Properties);
+    expect(table.match(/"\w*(?:Throughput|Stream)\w*"/g)).toBeNull();
+  });
+
   it('are paid by the request', () => {
     for (const [, table] of resourcesOf(prod, tableType)) {
       expect(tableSchema.parse(table.Properties).BillingMode).toBe('PAY_PER_REQUEST');
@@ -108,6 +122,19 @@ describe('the tables', () => {
 describe('the stack', () => {
   it('cannot be deleted in prod, and can in staging', () => {
     expect(synthesis.protectedStacks).toEqual(['AnimalStore-prod']);
+  });
+
+  it('tells what the key tool, the smoke test and people look up', () => {
+    const names = ['ApiUrl', 'RestApiId', 'PetsTableName', 'ApiKeysTableName', 'RateLimitsTableName'];
+    const plans = ['Free', 'Pro', 'Business', 'Enterprise'].map((plan) => `UsagePlanId${plan}`);
+    expect(Object.keys(local.Outputs).toSorted()).toEqual([...names, ...plans].toSorted());
+    expect(Object.keys(prod.Outputs).toSorted()).toEqual([...names, ...plans, 'AlarmTopicArn'].toSorted());
+    expect(prod.Outputs['RestApiId']?.Value).toEqual(ref(theResource(prod, 'AWS::ApiGateway::RestApi')[0]));
+    expect(prod.Outputs['AlarmTopicArn']?.Value).toEqual(ref(theResource(prod, 'AWS::SNS::Topic')[0]));
+  });
+
+  it.each(['prod', 'staging'])('has what it costs told apart by service and stage: %s', (stage) => {
+    expect(synthesis.tagsOf(`AnimalStore-${stage}`)).toEqual({ service: 'animal-store', stage });
   });
 });
 
