@@ -16,12 +16,13 @@ import {
 } from '../../functions/access/key-administration.ts';
 import { readUse, resumeUse, suspendUse } from '../../functions/access/key-administration-use.ts';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
-import { type Limits, limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
+import { type Limits, limitsOf, type Plan } from '../../functions/access/plans.ts';
 import { beginAttempt, isAbandoned } from './attempts.ts';
 import { KeyToolError } from './errors.ts';
 import { untilTime } from './format.ts';
 import { bindToPlan, deleteGatewayKey, ensureGatewayKey, findGatewayKey } from './gateway.ts';
 import { newKeyId } from './key-ids.ts';
+import { partitionsOf } from './listing.ts';
 import {
   checkLimits,
   checkRequest,
@@ -191,8 +192,7 @@ export interface Tidied {
  * `rebind` for when that cannot be relied on.
  */
 export async function* tidy(service: KeyService): AsyncGenerator<Tidied> {
-  const everything = planNames.map((plan) => ({ plan }));
-  for await (const key of recordsOf(service, everything)) {
+  for await (const key of recordsOf(service, partitionsOf({}))) {
     const did = await tidyKey(service, key);
     if (did !== undefined) yield { keyId: key.keyId, did };
   }
