@@ -44,6 +44,12 @@ if (unknown.length > 0) {
   console.error(`--only ${unknown.join(',')}: there is no such part.\n\n${usage}`);
   process.exit(2);
 }
+if (values.quick && values.publish) {
+  console.error(
+    `--quick and --publish: the figures of a tenth of the work are not fit to print.\n\n${usage}`,
+  );
+  process.exit(2);
+}
 const size = values.quick
   ? {
       rounds: 3,
@@ -85,6 +91,8 @@ await writeFile(join(outputDirectory, 'results.json'), `${JSON.stringify(results
 for (const [name, plot] of Object.entries(plots(results))) await writeFile(join(outputDirectory, name), plot);
 for (const [name, content] of Object.entries(tables(measuredNow))) console.log(`\n${name}\n\n${content}`);
 if (values.publish) await publish();
+if (values.quick)
+  console.log('\nA tenth of the work was done: whether a budget is met, these figures cannot tell.');
 console.log(`\nWritten to ${outputDirectory}`);
 
 /** Each part has a machine of its own: it may have been measured on another day. */
