@@ -182,6 +182,16 @@ describe('the stage of the API', () => {
     expect(ceilingOf(local)).toEqual([undefined, undefined]);
   });
 
+  it('hands everything through as it is: nothing is cached, compressed, recoded or under another policy', () => {
+    const [settings] = settingsSchema.parse(stage['MethodSettings']);
+    expect([stage['CacheClusterEnabled'] ?? false, settings['CachingEnabled'] ?? false]).toEqual([
+      false,
+      false,
+    ]);
+    const others = ['BinaryMediaTypes', 'MinimumCompressionSize', 'Policy', 'Body'];
+    expect(others.filter((property) => property in api)).toEqual([]);
+  });
+
   it('speaks TLS 1.2 or later, and only to clients that ask for its own name, over IPv4 and IPv6', () => {
     expect(api['SecurityPolicy']).toMatch(/TLS13_1_[23]/);
     expect(api['EndpointAccessMode']).toBe('STRICT');
@@ -348,6 +358,9 @@ describe('the web ACL', () => {
         },
       ],
     });
+    // What an action or a statement could have beside that: an answer of its own, a part of the requests only.
+    const rule = JSON.stringify(acl['Rules']);
+    expect(rule).not.toMatch(/"(?:CustomResponse|ScopeDownStatement|CustomRequestHandling)"/);
   });
 
   it('stands before the stage', () => {

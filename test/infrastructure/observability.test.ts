@@ -47,6 +47,7 @@ const alarmSchema = z.object({
 });
 
 const dashboard = z.object({
+  start: z.string(),
   widgets: z.array(
     z.object({
       type: z.string(),
@@ -263,12 +264,13 @@ describe('the dashboards', () => {
       ];
     }),
   );
-  const widgetsOn = new Map(
+  const parsed = new Map(
     resourcesOf(prod, 'AWS::CloudWatch::Dashboard').map(([, { Properties }]) => [
       /Business|Engineering/.exec(JSON.stringify(Properties['DashboardName']))?.[0],
-      dashboard.parse(JSON.parse(resolved(Properties['DashboardBody']))).widgets,
+      dashboard.parse(JSON.parse(resolved(Properties['DashboardBody']))),
     ]),
   );
+  const widgetsOn = (name: string) => parsed.get(name)!.widgets;
   const business = dashboards.get('Business')!.body;
   const engineering = dashboards.get('Engineering')!.body;
 
@@ -292,9 +294,9 @@ describe('the dashboards', () => {
   it.each([metrics.admitted, metrics.created, metrics.rejected, metrics.suspended])(
     'show the business %s in all, as one number for the time that is shown',
     (metric) => {
-      const totals = widgetsOn
-        .get('Business')!
-        .filter(({ properties }) => properties.view === 'singleValue' && properties.setPeriodToTimeRange);
+      const totals = widgetsOn('Business').filter(
+        ({ properties }) => properties.view === 'singleValue' && properties.setPeriodToTimeRange,
+      );
       const shown = totals.flatMap(({ properties }) => properties.metrics ?? []);
       expect(shown).toContainEqual([
         'AnimalStore-prod',
@@ -305,8 +307,7 @@ describe('the dashboards', () => {
   );
 
   it('show the business each hour of each plan, as a sum', () => {
-    const byPlan = widgetsOn
-      .get('Business')!
+    const byPlan = widgetsOn('Business')
       .flatMap(({ properties }) => properties.metrics ?? [])
       .filter((metric) => metric.includes('Plan'));
     expect(byPlan.length).toBeGreaterThan(0);
@@ -318,7 +319,7 @@ describe('the dashboards', () => {
     ['Business', `filter ispresent(${metrics.deprecated})`],
     ['Engineering', 'filter ispresent(coldStart)'],
   ])('have a table on %s of what the logs of every operation say to: %s', (name, filter) => {
-    const found = widgetsOn.get(name)!.filter(({ properties }) => properties.query?.includes(filter));
+    const found = widgetsOn(name).filter(({ properties }) => properties.query?.includes(filter));
     expect(found.map(({ type, properties }) => [type, properties.view])).toEqual([['log', 'table']]);
     for (const group of logsOf(prod).operations) {
       expect(found[0]?.properties.query).toContain(`SOURCE '${group}'`);
@@ -328,7 +329,7 @@ describe('the dashboards', () => {
   it.each(['ConsumedReadCapacityUnits', 'ConsumedWriteCapacityUnits'])(
     'show the engineer %s of the index that listings read',
     (metric) => {
-      const shown = widgetsOn.get('Engineering')!.flatMap(({ properties }) => properties.metrics ?? []);
+      const shown = widgetsOn('Engineering').flatMap(({ properties }) => properties.metrics ?? []);
       const ofIndex = shown.filter((each) => each.includes('GlobalSecondaryIndexName'));
       expect(ofIndex.map((each) => each.slice(0, -1))).toContainEqual([
         'AWS/DynamoDB',
@@ -342,12 +343,19 @@ describe('the dashboards', () => {
   );
 
   it('are of the stage that serves requests', () => {
-    const shown = widgetsOn.get('Engineering')!.flatMap(({ properties }) => properties.metrics ?? []);
+    const shown = widgetsOn('Engineering').flatMap(({ properties }) => properties.metrics ?? []);
     const ofApi = shown.filter(([namespace]) => namespace === 'AWS/ApiGateway');
     expect(ofApi.length).toBeGreaterThan(0);
     for (const metric of ofApi) {
       expect(metric.slice(2, 6)).toEqual(['ApiName', 'AnimalStore-prod', 'Stage', 'v1']);
     }
+  });
+
+  it.each([
+    ['a week', 'Business', '-P7D'],
+    ['a working day', 'Engineering', '-PT8H'],
+  ])('open on %s: %s', (_, name, start) => {
+    expect(parsed.get(name)?.start).toBe(start);
   });
 
   it('cost nothing for a laptop, nor do saved queries', () => {
@@ -432,6 +440,23 @@ describe('a saved query', () => {
     'gateway-answers': [access, "gatewayResponse != '-'"],
     'busiest-addresses': [access, undefined],
   };
+
+  /** What each shows first: the latest, the slowest, the most. */
+  const first: Readonly<Record<string, string>> = {
+    faults: '@timestamp desc',
+    'slowest-requests': 'durationMs desc',
+    'one-request': '@timestamp asc',
+    'rejections-by-key': 'rejections desc',
+    'deprecated-calls-by-key': 'calls desc',
+    'denied-keys': 'denials desc',
+    'gateway-answers': 'answers desc',
+    'busiest-addresses': 'requests desc',
+  };
+
+  it.each(Object.entries(first))('shows first what matters most: %s', (name, order) => {
+    const query = queries.find(({ Name }) => Name === `AnimalStore-prod/${name}`);
+    expect(/^\| sort (.*)$/m.exec(query?.QueryString ?? '')?.[1]).toBe(order);
+  });
 
   it('is one of those listed here, in the folder of the stack', () => {
     expect(queries.map(({ Name }) => Name).toSorted(byText)).toEqual(
