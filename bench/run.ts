@@ -10,13 +10,14 @@ import { measureEconomy } from './measures/economy.ts';
 import { measureGrowth } from './measures/growth.ts';
 import { measureLoad } from './measures/load.ts';
 import { measureMemory } from './measures/memory.ts';
+import { measureProfile } from './measures/profile.ts';
 import { measureWarm } from './measures/warm.ts';
 import { type Measured, plots, type Results, tables } from './report/report.ts';
 
 /** `npm run bench`: measures, prints the tables and writes them as JSON and plots. */
 
 const usage = `npm run bench -- [options]
-  --only PARTS   some of cold, memory, warm, economy, growth, load, separated by commas; none to draw anew
+  --only PARTS   some of profile, cold, memory, warm, economy, growth, load, separated by commas; none to draw anew
   --quick        a tenth of the work, to see that it runs; the figures mean little
   --publish      writes to docs/performance/ and into docs/performance.md, not to bench/results/`;
 
@@ -37,7 +38,7 @@ const projectDirectory = dirname(import.meta.dirname);
 const outputDirectory = values.publish
   ? join(projectDirectory, 'docs', 'performance')
   : join(import.meta.dirname, 'results');
-const parts = ['cold', 'memory', 'warm', 'economy', 'growth', 'load'];
+const parts = ['profile', 'cold', 'memory', 'warm', 'economy', 'growth', 'load'];
 const wanted = new Set(values.only?.split(',').filter((part) => part !== '') ?? parts);
 const unknown = [...wanted.difference(new Set(parts))];
 if (unknown.length > 0) {
@@ -72,6 +73,11 @@ const size = values.quick
 const say = (message: string): void => console.error(`… ${message}`);
 
 const measuredNow: Results = {
+  ...(wanted.has('profile') && {
+    profile: await measured(() =>
+      measureProfile(size.rounds, (done, of) => say(`Profiles: round ${done + 1} of ${of}`)),
+    ),
+  }),
   ...(wanted.has('cold') && {
     coldStart: await measured(() =>
       measureColdStarts(size.rounds, (done, of) => say(`Cold starts: round ${done + 1} of ${of}`)),

@@ -5,12 +5,14 @@ import type { EconomyResult } from '../measures/economy.ts';
 import type { GrowthResult } from '../measures/growth.ts';
 import type { LoadResult } from '../measures/load.ts';
 import type { MemoryResult } from '../measures/memory.ts';
+import type { ProfileResult } from '../measures/profile.ts';
 import type { WarmResult } from '../measures/warm.ts';
 import { markdownTable } from '../../tools/generated.ts';
 import { bars, lines } from './svg.ts';
 
 /** What was measured, each part with the machine it was measured on. */
 export interface Results {
+  readonly profile?: Measured<readonly ProfileResult[]>;
   readonly coldStart?: Measured<readonly ColdStartResult[]>;
   readonly memory?: Measured<readonly MemoryResult[]>;
   readonly warm?: Measured<readonly WarmResult[]>;
@@ -42,9 +44,10 @@ const budget = { timesEmpty: 1.5, startKB: 150, listingRatio: 1.25, cpuOutsideCa
 
 /** Tables by name, as docs/performance.md has them. */
 export function tables(results: Results): Readonly<Record<string, string>> {
-  const { coldStart, memory, warm, economy, growth, load } = results;
+  const { profile, coldStart, memory, warm, economy, growth, load } = results;
   return {
     ...(coldStart && { machine: machineTable(coldStart.machine), ...coldStartTables(coldStart.results) }),
+    ...(profile && { profile: profileTable(profile.results) }),
     ...(memory && { memory: memoryTable(memory.results) }),
     ...(warm && { warm: warmTable(warm.results) }),
     ...(economy && { economy: economyTable(economy.results) }),
@@ -137,6 +140,14 @@ function coldStartTables(results: readonly ColdStartResult[]): Record<string, st
     levers: rows('lever'),
     'not-kept': rows('not kept'),
   };
+}
+
+function profileTable(results: readonly ProfileResult[]): string {
+  const ways = Object.keys(results[0]?.milliseconds ?? {});
+  return table(
+    ['ms', ...ways],
+    results.map(({ part, milliseconds }) => [part, ...ways.map((way) => milliseconds[way])]),
+  );
 }
 
 function memoryTable(results: readonly MemoryResult[]): string {
