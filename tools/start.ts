@@ -1,4 +1,4 @@
-import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { access, mkdir, open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
@@ -119,7 +119,14 @@ function rememberedKeys(path: string, text: string): Keys {
 
 /** Readable by its owner alone: these are keys. */
 async function writeJson(path: string, value: unknown): Promise<void> {
-  await writeFile(path, `${JSON.stringify(value, undefined, 2)}\n`, { mode: 0o600 });
+  const file = await open(path, 'w', 0o600);
+  try {
+    // The mode above is for a file that is new only, and a path may be no file at all, such as /dev/stdout.
+    if ((await file.stat()).isFile()) await file.chmod(0o600);
+    await file.writeFile(`${JSON.stringify(value, undefined, 2)}\n`);
+  } finally {
+    await file.close();
+  }
 }
 
 /** @throws Error that names the option whose path does not serve */

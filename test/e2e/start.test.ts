@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -70,6 +70,8 @@ describe.runIf(isLocal)('npm start', () => {
       '--data',
       join(directory, 'data'),
     ];
+    // It was there before, for all to read.
+    await writeFile(keysFile, '{}', { mode: 0o644 });
     try {
       const names: string[] = [];
       for (let round = 1; round <= 2; round += 1) {
