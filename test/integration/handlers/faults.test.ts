@@ -212,19 +212,13 @@ describe('limits that cannot be reached', () => {
     async (_what, fate) => {
       const service = await Service.start({
         endpoint: proxy.endpoint,
-        variables: { LIMITER_TIMEOUT_MS: '100' },
+        // Long enough for the write that does come, on a busy machine as well.
+        variables: { LIMITER_TIMEOUT_MS: '1000' },
       });
       const caller = newCaller('enterprise', { perMinute: 1, perDay: 100 });
       await service.get('/nowhere', caller);
-      await service.get('/pets', caller);
-      await service.get('/pets/1', caller);
-      await service.post(rex, caller);
-      for (const call of [
-        () => service.get('/pets', caller),
-        () => service.get('/pets/1', caller),
-        () => service.post(rex, caller),
-        () => service.get('/nowhere', caller),
-      ]) {
+      // Beside the limit, and after it.
+      for (const call of [() => service.get('/pets', caller), () => service.post(rex, caller)]) {
         proxy.reset();
         proxy.fate = (operation) =>
           operation === 'UpdateItem' && proxy.calls.filter((each) => each === operation).length > 1
