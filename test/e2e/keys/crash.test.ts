@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, inject, test } from 'vitest';
@@ -13,6 +12,7 @@ import {
   keysIn,
   keysJson,
   keysLocal,
+  newOwner,
   openLocal,
   recordsOf,
   stepsOf,
@@ -22,8 +22,6 @@ import {
  * A crash after each single step of a command, then the same command again. The crash is a run that never gets
  * beyond the step, made by a process that has ended; the last tests kill a real one.
  */
-
-const newOwner = () => `owner ${randomUUID()}`;
 
 describe.runIf(isLocal)('create', () => {
   const command = (owner: string) => ['create', '--owner', owner, '--plan', 'pro'];

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -15,10 +14,9 @@ import {
   keyPattern,
   keysJson,
   keysLocal,
+  newOwner,
   openLocal,
 } from './support.ts';
-
-const newOwner = () => `owner ${randomUUID()}`;
 
 interface Shown {
   readonly status: string;

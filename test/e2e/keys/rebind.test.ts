@@ -1,10 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import {
   CreateApiKeyCommand,
   CreateUsagePlanKeyCommand,
   DeleteApiKeyCommand,
   DeleteUsagePlanKeyCommand,
-  GetUsagePlansCommand,
   UpdateApiKeyCommand,
 } from '@aws-sdk/client-api-gateway';
 import { describe, expect, test } from 'vitest';
@@ -21,12 +19,12 @@ import {
   type Issued,
   keysJson,
   keysLocal,
+  newOwner,
   openLocal,
+  plansOf,
   recordsOf,
   stepsOf,
 } from './support.ts';
-
-const newOwner = () => `owner ${randomUUID()}`;
 
 interface Rebound {
   readonly valid: number;
@@ -43,11 +41,6 @@ async function recordOf(service: KeyService, { key }: Issued): Promise<Administe
   if (record === undefined) throw new Error('That key was never made');
   return record;
 }
-
-const plansOf = async ({ apiGateway }: KeyService, gatewayKeyId: string) =>
-  ((await apiGateway.send(new GetUsagePlansCommand({ keyId: gatewayKeyId }))).items ?? []).map(
-    ({ id = '' }) => id,
-  );
 
 type Damage = (service: KeyService, record: AdministeredKey) => Promise<void>;
 

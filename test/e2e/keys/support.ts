@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { type APIGatewayClient, GetUsagePlansCommand, paginateGetApiKeys } from '@aws-sdk/client-api-gateway';
+import { randomUUID } from 'node:crypto';
+import { GetUsagePlansCommand, paginateGetApiKeys } from '@aws-sdk/client-api-gateway';
 import { expect, inject } from 'vitest';
 import { type AdministeredKey, queryKeys } from '../../../functions/access/key-administration.ts';
 import { hashOfKey } from '../../../functions/access/keys.ts';
@@ -7,6 +8,9 @@ import { thisRunner } from '../../../tools/keys/attempts.ts';
 import { type KeyService, openKeyService } from '../../../tools/keys/operations.ts';
 import { localStage } from '../../../tools/local-stack.ts';
 import { keys, type Run, type RunOptions, startKeys } from '../../unit/keys/support.ts';
+
+/** An owner of no keys yet, so that tests do not see each other's. */
+export const newOwner = () => `owner ${randomUUID()}`;
 
 /** A key, and nothing else that looks like one. */
 export const keyPattern = /as_local_[0-9A-Za-z]{36}/;
@@ -123,7 +127,7 @@ export async function expectConsistent(
       .toSorted(byName),
   );
   for (const { plan, gatewayKeyId } of valid) {
-    expect(await plansOf(client, gatewayKeyId)).toEqual([service.usagePlanIds[plan]]);
+    expect(await plansOf(service, gatewayKeyId)).toEqual([service.usagePlanIds[plan]]);
   }
 
   const validHashes = new Set(valid.map(({ keyHash }) => keyHash));
@@ -136,9 +140,10 @@ export async function expectConsistent(
   return valid.map(({ keyId }) => keyId);
 }
 
-async function plansOf(client: APIGatewayClient, gatewayKeyId = ''): Promise<(string | undefined)[]> {
-  const { items = [] } = await client.send(new GetUsagePlansCommand({ keyId: gatewayKeyId }));
-  return items.map(({ id }) => id);
+/** The usage plans that a key of API Gateway is in. */
+export async function plansOf({ apiGateway }: KeyService, gatewayKeyId = ''): Promise<string[]> {
+  const { items = [] } = await apiGateway.send(new GetUsagePlansCommand({ keyId: gatewayKeyId }));
+  return items.map(({ id = '' }) => id);
 }
 
 function byName(a: { name?: string | undefined }, b: { name?: string | undefined }): number {
