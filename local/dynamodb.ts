@@ -23,6 +23,7 @@ export interface DynamoDbLocalOptions {
 }
 
 const oldestJava = 17;
+
 /**
  * Without Java's second compiler. That one keeps a processor busy through the first minute, to serve a sixth more
  * requests afterwards: a bad bargain for a database that lives as long as a test run.

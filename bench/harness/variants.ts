@@ -28,6 +28,9 @@ export interface OtherWay {
   readonly options?: BuildOptions;
 }
 
+/** The function as it is deployed, as a way like the others. */
+export const deployed: OtherWay = { leaveOut: true, lateBuiltins: true };
+
 /** Builds `functions/<entry>.ts` in another way. */
 export async function buildOtherWay(entry: string, directory: string, way: OtherWay): Promise<Built> {
   const { client, fullZod = false, leaveOut = false, lateBuiltins = false, options } = way;

@@ -11,6 +11,7 @@ import {
   buildOtherWay,
   buildPeer,
   type Built,
+  deployed,
   fillCompileCache,
   type OtherWay,
 } from '../harness/variants.ts';
@@ -58,9 +59,6 @@ const peers = [
   ['Hono', 'hono.mjs'],
   ['middy, Powertools logger, metrics and tracer', 'powertools.mjs'],
 ] as const;
-
-/** The function as it is deployed, as a way like the others. */
-const deployed: OtherWay = { leaveOut: true, lateBuiltins: true };
 
 /** The listing, from the way it would be without a thought to the way it is: each adds one thing to the one before. */
 const levers: readonly (readonly [string, OtherWay])[] = [

@@ -6,7 +6,7 @@ import { dynamoDbAnswers, startDynamoDbStub } from '../harness/dynamodb-stub.ts'
 import { events, stackVariables } from '../harness/fixtures.ts';
 import { type ColdStart, Lambda } from '../harness/lambda.ts';
 import { median, quantile, round } from '../harness/stats.ts';
-import { buildOtherWay } from '../harness/variants.ts';
+import { buildOtherWay, deployed } from '../harness/variants.ts';
 
 export interface MemoryResult {
   /** MB, as Lambda counts them. */
@@ -46,7 +46,7 @@ export async function measureMemory(
       if (quota === undefined) return undefined;
       quotas.set(memory, quota);
     }
-    const { directory } = await buildOtherWay('list-pets', root, { leaveOut: true, lateBuiltins: true });
+    const { directory } = await buildOtherWay('list-pets', root, deployed);
     const target = {
       name: 'list-pets',
       directory,

@@ -8,7 +8,7 @@ import * as z from 'zod';
 import { stackVariables } from '../harness/fixtures.ts';
 import { lambdaVariables } from '../harness/lambda.ts';
 import { round } from '../harness/stats.ts';
-import { buildOtherWay, buildPeer, type OtherWay } from '../harness/variants.ts';
+import { buildOtherWay, buildPeer, deployed, type OtherWay } from '../harness/variants.ts';
 
 export interface ProfileResult {
   /** A package, or what Node.js does. */
@@ -33,7 +33,7 @@ const ways: Readonly<Record<string, Build>> = {
     return join(directory, 'empty.cjs');
   },
   'without a thought': listing({ client: 'naive-client.ts', fullZod: true }),
-  deployed: listing({ leaveOut: true, lateBuiltins: true }),
+  deployed: listing(deployed),
 };
 
 const sampleMicroseconds = 100;
