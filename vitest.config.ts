@@ -8,7 +8,14 @@ export default defineConfig({
     maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
       // Pure functions leave nothing behind, so files may share what they have loaded: half of the time.
-      { test: { name: 'unit', include: ['test/unit/**/*.test.ts'], isolate: false, testTimeout: 60_000 } },
+      {
+        test: {
+          name: 'unit',
+          include: ['test/unit/**/*.test.ts', 'packages/*/test/unit/**/*.test.ts'],
+          isolate: false,
+          testTimeout: 60_000,
+        },
+      },
       {
         test: {
           name: 'infrastructure',
@@ -21,7 +28,7 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
-          include: ['test/integration/**/*.test.ts'],
+          include: ['test/integration/**/*.test.ts', 'packages/*/test/integration/**/*.test.ts'],
           globalSetup: 'test/integration/global-setup.ts',
           testTimeout: 180_000,
           hookTimeout: 180_000,

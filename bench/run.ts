@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
-import { startDynamoDbLocal } from '../local/dynamodb.ts';
+import { startDynamoDbLocal } from '../packages/cdk-offline/src/dynamodb.ts';
 import { writeGenerated } from '../tools/generated.ts';
 import { describeMachine } from './harness/machine.ts';
 import { measureColdStarts } from './measures/cold-start.ts';

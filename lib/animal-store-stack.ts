@@ -1,18 +1,18 @@
 import { CfnOutput, Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
-import { Alarms } from './alarms.ts';
-import { Api } from './api.ts';
-import { CustomDomain } from './custom-domain.ts';
-import { Dashboards } from './dashboards.ts';
-import { Functions } from './functions.ts';
+import { Alarms } from './observability/alarms.ts';
+import { Api } from './api/api.ts';
+import { CustomDomain } from './api/custom-domain.ts';
+import { Dashboards } from './observability/dashboards.ts';
+import { Functions } from './compute/functions.ts';
 import { titleCase } from './names.ts';
-import { SafeDeployment } from './safe-deployment.ts';
-import { SavedQueries } from './saved-queries.ts';
-import type { ServiceFunction } from './service-function.ts';
+import { SafeDeployment } from './delivery/safe-deployment.ts';
+import { SavedQueries } from './observability/saved-queries.ts';
+import type { ServiceFunction } from './compute/service-function.ts';
 import type { FunctionEntry, StageName, StageSettings } from './stages.ts';
-import { Tables } from './tables.ts';
-import { UsagePlans } from './usage-plans.ts';
-import { WebAcl } from './web-acl.ts';
+import { Tables } from './storage/tables.ts';
+import { UsagePlans } from './api/usage-plans.ts';
+import { WebAcl } from './api/web-acl.ts';
 
 export interface AnimalStoreStackProps {
   readonly stage: StageName;

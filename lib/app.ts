@@ -1,7 +1,7 @@
 import type { App } from 'aws-cdk-lib';
 import { AccountStack } from './account-stack.ts';
 import { AnimalStoreStack } from './animal-store-stack.ts';
-import { DeliveryStack } from './delivery-stack.ts';
+import { DeliveryStack } from './delivery/delivery-stack.ts';
 import { addSecurityChecks } from './security-checks.ts';
 import { readConfiguration } from './stages.ts';
 

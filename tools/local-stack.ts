@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { requireJava, startDynamoDbLocal } from '../local/dynamodb.ts';
-import { isPortFree } from '../local/ports.ts';
-import { type LocalService, startLocalService } from '../local/service.ts';
+import { requireJava, startDynamoDbLocal } from '../packages/cdk-offline/src/dynamodb.ts';
+import { isPortFree } from '../packages/cdk-offline/src/ports.ts';
+import { type LocalService, startLocalService } from '../packages/cdk-offline/src/service.ts';
 
 const projectDirectory = dirname(import.meta.dirname);
 

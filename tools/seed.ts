@@ -1,5 +1,5 @@
 import { dynamoDb } from '../functions/dynamodb.ts';
-import { putPets } from '../functions/pets/bulk.ts';
+import { putPets } from './bulk.ts';
 import { idEpoch, newPetId } from '../functions/pets/ids.ts';
 import type { Pet, PetStatus } from '../functions/pets/schema.ts';
 import { listPets, type PetTable } from '../functions/pets/store.ts';

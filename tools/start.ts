@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { customPlan, customPlanCeiling, type Plan, planNames } from '../functions/access/plans.ts';
-import type { LocalService } from '../local/service.ts';
+import type { LocalService } from '../packages/cdk-offline/src/service.ts';
 import { createKey, type KeyService, openKeyService } from './keys/operations.ts';
 import { localStage, startLocalStack } from './local-stack.ts';
 import { localDynamoDb, seedAnimals } from './seed.ts';

@@ -3,9 +3,9 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
-import { builtins } from '../../lib/bundle-builtins.ts';
-import { leftOut } from '../../lib/bundle-left-out.ts';
-import { bundleOptions } from '../../lib/bundle.ts';
+import { builtins } from '../../lib/compute/bundle-builtins.ts';
+import { leftOut } from '../../lib/compute/bundle-left-out.ts';
+import { bundleOptions } from '../../lib/compute/bundle.ts';
 import { lambdaVariables } from './lambda.ts';
 
 const variantsDirectory = join(import.meta.dirname, '..', 'variants');

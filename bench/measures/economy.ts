@@ -1,4 +1,4 @@
-import { putPets } from '../../functions/pets/bulk.ts';
+import { putPets } from '../../tools/bulk.ts';
 import type { FunctionEntry } from '../../lib/stages.ts';
 import { sampleAnimals } from '../../tools/seed.ts';
 import { DynamoDbMeter } from '../harness/dynamodb-meter.ts';

@@ -1,4 +1,4 @@
-import { putPets } from '../../functions/pets/bulk.ts';
+import { putPets } from '../../tools/bulk.ts';
 import { type Listing, listPets } from '../../functions/pets/store.ts';
 import { watch, unitsOf } from '../../test/support/traffic.ts';
 import { sampleAnimals } from '../../tools/seed.ts';

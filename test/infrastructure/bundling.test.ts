@@ -7,8 +7,8 @@ import { App, FileSystem, Stack } from 'aws-cdk-lib';
 import { Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { bundle, bundleOptions } from '../../lib/bundle.ts';
-import { bundledCode } from '../../lib/bundling.ts';
+import { bundle, bundleOptions } from '../../lib/compute/bundle.ts';
+import { bundledCode } from '../../lib/compute/bundling.ts';
 import { functionEntries } from '../../lib/stages.ts';
 import { resourcesOf, synthesize, theResource } from './synthesis.ts';
 

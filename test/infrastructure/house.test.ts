@@ -6,8 +6,8 @@ import type { IConstruct } from 'constructs';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { planNames } from '../../functions/access/plans.ts';
-import { operations, unmatchedRoute } from '../../lib/routes.ts';
-import { Tables } from '../../lib/tables.ts';
+import { operations, unmatchedRoute } from '../../lib/api/routes.ts';
+import { Tables } from '../../lib/storage/tables.ts';
 import { tableShapes, timeToLiveAttribute } from '../support/table-shapes.ts';
 
 /**
@@ -15,7 +15,7 @@ import { tableShapes, timeToLiveAttribute } from '../support/table-shapes.ts';
  * types knows it.
  */
 const files: ReadonlyMap<string, string> = new Map(
-  globSync('{bin,functions,lib,local,tools}/**/*.ts').map((path) => [
+  globSync('{bin,functions,lib,packages/cdk-offline/src,tools}/**/*.ts').map((path) => [
     path.replaceAll('\\', '/'),
     readFileSync(path, 'utf8'),
   ]),
@@ -44,7 +44,7 @@ function forbiddenImports(folder: string, allowed: (imported: string) => boolean
 }
 
 function isOurs(imported: string): boolean {
-  return /^(?:bin|functions|lib|local|tools|test|bench)\//.test(imported) || imported.startsWith('..');
+  return /^(?:bin|functions|lib|packages|tools|test|bench)\//.test(imported) || imported.startsWith('..');
 }
 
 /** Every module that is loaded when this one is. */
@@ -102,7 +102,7 @@ describe('packages', () => {
 describe('the search for imports', () => {
   test('sees the whole project', () => {
     const folders = [...files.keys()].map((path) => path.split('/')[0]);
-    expect(new Set(folders)).toEqual(new Set(['bin', 'functions', 'lib', 'local', 'tools']));
+    expect(new Set(folders)).toEqual(new Set(['bin', 'functions', 'lib', 'packages', 'tools']));
     expect(importsOf('functions/list-pets.ts')).toEqual(
       expect.arrayContaining(['zod/mini', 'functions/http/pipeline.ts', 'functions/pets/store.ts']),
     );
@@ -163,15 +163,17 @@ describe('lib/', () => {
     expect(forbiddenImports('lib/', shut)).toEqual([]);
   });
 
-  test('and the app know nothing of local/ and tools/', () => {
+  test('and the app know nothing of packages/ and tools/', () => {
     const open = (imported: string) => imported.startsWith('lib/');
     expect(forbiddenImports('bin/', open)).toEqual([]);
   });
 });
 
-describe('local/', () => {
+describe('packages/cdk-offline', () => {
   test('imports nothing of the other parts', () => {
-    expect(forbiddenImports('local/', (imported) => imported.startsWith('local/'))).toEqual([]);
+    expect(forbiddenImports('packages/', (imported) => imported.startsWith('packages/cdk-offline/'))).toEqual(
+      [],
+    );
   });
 
   test('names no route, table or plan of this service', () => {
@@ -197,10 +199,10 @@ describe('local/', () => {
     const quoted = planNames.map((plan) => `['"\`]${plan}['"\`]`);
     const pattern = new RegExp([...words.map((word) => `\\b${word}\\b`), ...quoted].join('|'), 'i');
     // The pattern finds what it looks for where that may stand.
-    expect(readFileSync('lib/routes.ts', 'utf8')).toMatch(pattern);
+    expect(readFileSync('lib/api/routes.ts', 'utf8')).toMatch(pattern);
     expect("plan: 'free'").toMatch(pattern);
     const found = [...files]
-      .filter(([path]) => path.startsWith('local/'))
+      .filter(([path]) => path.startsWith('packages/'))
       .flatMap(([path, source]) => source.split('\n').map((line) => `${path}: ${line.trim()}`))
       .filter((line) => pattern.test(line));
     expect(found).toEqual([]);

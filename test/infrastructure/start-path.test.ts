@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { bundle } from '../../lib/bundle.ts';
-import { leftOutModules } from '../../lib/bundle-left-out.ts';
+import { bundle } from '../../lib/compute/bundle.ts';
+import { leftOutModules } from '../../lib/compute/bundle-left-out.ts';
 import { functionEntries } from '../../lib/stages.ts';
 
 /**

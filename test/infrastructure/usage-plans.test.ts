@@ -8,7 +8,7 @@ import {
   type Plan,
   planNames,
 } from '../../functions/access/plans.ts';
-import { usagePlanSettings } from '../../lib/usage-plans.ts';
+import { usagePlanSettings } from '../../lib/api/usage-plans.ts';
 import { idOf, ref, synthesize, theResource } from './synthesis.ts';
 
 const stack = synthesize({ stage: 'prod' }).stack('AnimalStore-prod');

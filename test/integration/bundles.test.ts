@@ -8,7 +8,7 @@ import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
-import { bundle } from '../../lib/bundle.ts';
+import { bundle } from '../../lib/compute/bundle.ts';
 import { type FunctionEntry, functionEntries } from '../../lib/stages.ts';
 import { awsVariables } from '../support/aws-variables.ts';
 import { DynamoDbOverTls, type Fault } from '../support/dynamodb-tls.ts';

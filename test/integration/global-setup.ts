@@ -1,5 +1,5 @@
 import type { TestProject } from 'vitest/node';
-import { startDynamoDbLocal } from '../../local/dynamodb.ts';
+import { startDynamoDbLocal } from '../../packages/cdk-offline/src/dynamodb.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -5,7 +5,7 @@ import type { KeyTable } from '../../functions/access/key-records.ts';
 import type { LimitTable } from '../../functions/access/limiter.ts';
 import { fixedPlans, type Limits, type Plan } from '../../functions/access/plans.ts';
 import type { PetTable } from '../../functions/pets/store.ts';
-import { allowedMethods, operations } from '../../lib/routes.ts';
+import { allowedMethods, operations } from '../../lib/api/routes.ts';
 import { awsVariables } from './aws-variables.ts';
 import { type HttpRequest, proxyEvent } from './events.ts';
 import { lambdaContext, type Reply, reply } from './lambda.ts';

@@ -1,8 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fixedPlans, type Limits, limitsOf, planNames } from '../../functions/access/plans.ts';
-import { usagePlanSettings } from '../../lib/usage-plans.ts';
-import { fullBucket, quotaRemaining, takeToken, type Throttle, utcDay } from '../../local/usage-plan.ts';
+import { usagePlanSettings } from '../../lib/api/usage-plans.ts';
+import {
+  fullBucket,
+  quotaRemaining,
+  takeToken,
+  type Throttle,
+  utcDay,
+} from '../../packages/cdk-offline/src/usage-plan.ts';
 import { ReferenceLimiter } from '../support/reference-limiter.ts';
 
 /**

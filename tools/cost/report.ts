@@ -1,6 +1,6 @@
 import { fixedPlans, planNames } from '../../functions/access/plans.ts';
 import { metrics } from '../../functions/http/metrics.ts';
-import { usagePlanSettings } from '../../lib/usage-plans.ts';
+import { usagePlanSettings } from '../../lib/api/usage-plans.ts';
 import { type GeneratedParts, markdownTable } from '../generated.ts';
 import { itemBytes, storageOverheadBytes } from './capacity.ts';
 import { cost, priceList, type Priced, prices } from './prices.ts';

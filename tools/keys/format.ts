@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { indefinitely } from '../../functions/access/key-administration-use.ts';
+import { indefinitely } from './key-administration-use.ts';
 
 /** How things are written for people. */
 

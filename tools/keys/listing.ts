@@ -3,8 +3,8 @@ import {
   type DamagedRecordError,
   type Partition,
   queryKeys,
-} from '../../functions/access/key-administration.ts';
-import { type KeyUse, readUse } from '../../functions/access/key-administration-use.ts';
+} from './key-administration.ts';
+import { type KeyUse, readUse } from './key-administration-use.ts';
 import { type Plan, planNames } from '../../functions/access/plans.ts';
 import { type KeyService, nowOf } from './service.ts';
 

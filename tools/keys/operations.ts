@@ -13,8 +13,8 @@ import {
   revokeRecord,
   StaleRecordError,
   takeOverPendingKey,
-} from '../../functions/access/key-administration.ts';
-import { readUse, resumeUse, suspendUse } from '../../functions/access/key-administration-use.ts';
+} from './key-administration.ts';
+import { readUse, resumeUse, suspendUse } from './key-administration-use.ts';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { type Limits, limitsOf, type Plan } from '../../functions/access/plans.ts';
 import { beginAttempt, isAbandoned } from './attempts.ts';

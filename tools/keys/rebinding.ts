@@ -5,7 +5,7 @@ import {
   readKey,
   StaleRecordError,
   unsettleRecord,
-} from '../../functions/access/key-administration.ts';
+} from './key-administration.ts';
 import type { Plan } from '../../functions/access/plans.ts';
 import { type GatewayState, gatewayStateOf, gatewayStates, nothingHeld } from './gateway.ts';
 import { partitionsOf } from './listing.ts';

@@ -6,7 +6,7 @@ import {
   type Partition,
   queryKeys,
   readKey,
-} from '../../functions/access/key-administration.ts';
+} from './key-administration.ts';
 import { KeyToolError } from './errors.ts';
 import { type KeyService, nowOf } from './service.ts';
 

@@ -4,7 +4,7 @@ import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-clo
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { z } from 'zod';
-import type { AuditLine } from '../../functions/access/key-administration.ts';
+import type { AuditLine } from './key-administration.ts';
 import type { KeyTable } from '../../functions/access/key-records.ts';
 import type { LimitTable } from '../../functions/access/limiter.ts';
 import type { Plan } from '../../functions/access/plans.ts';

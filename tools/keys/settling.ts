@@ -1,9 +1,5 @@
 import { ConflictException, NotFoundException } from '@aws-sdk/client-api-gateway';
-import {
-  type AdministeredKey,
-  settleRecord,
-  StaleRecordError,
-} from '../../functions/access/key-administration.ts';
+import { type AdministeredKey, settleRecord, StaleRecordError } from './key-administration.ts';
 import {
   bindToPlan,
   deleteGatewayKey,

@@ -1,6 +1,6 @@
 import { NotFoundException } from '@aws-sdk/client-api-gateway';
-import type { AdministeredKey } from '../../functions/access/key-administration.ts';
-import { readUse } from '../../functions/access/key-administration-use.ts';
+import type { AdministeredKey } from './key-administration.ts';
+import { readUse } from './key-administration-use.ts';
 import { secondsPerDay, windowStart } from '../../functions/access/windows.ts';
 import { dailyUse } from './gateway.ts';
 import { type KeyService, nowOf } from './service.ts';

@@ -1,5 +1,5 @@
-import type { AdministeredKey, AuditLine } from '../../functions/access/key-administration.ts';
-import type { KeyUse } from '../../functions/access/key-administration-use.ts';
+import type { AdministeredKey, AuditLine } from './key-administration.ts';
+import type { KeyUse } from './key-administration-use.ts';
 import { windowsAt } from '../../functions/access/limits.ts';
 import { type Limits, limitsOf, type Plan } from '../../functions/access/plans.ts';
 import { bar, grouped, isoTime, table, time, untilTime } from './format.ts';

@@ -6,7 +6,7 @@ import {
   UpdateApiKeyCommand,
 } from '@aws-sdk/client-api-gateway';
 import { describe, expect, test } from 'vitest';
-import { type AdministeredKey, readKey } from '../../../functions/access/key-administration.ts';
+import { type AdministeredKey, readKey } from '../../../tools/keys/key-administration.ts';
 import { hashOfKey } from '../../../functions/access/keys.ts';
 import { surveyKeys } from '../../../tools/keys/rebinding.ts';
 import type { KeyService } from '../../../tools/keys/service.ts';

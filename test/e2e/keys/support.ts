@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { GetUsagePlansCommand, paginateGetApiKeys } from '@aws-sdk/client-api-gateway';
 import { expect, inject } from 'vitest';
-import { type AdministeredKey, queryKeys } from '../../../functions/access/key-administration.ts';
+import { type AdministeredKey, queryKeys } from '../../../tools/keys/key-administration.ts';
 import { hashOfKey } from '../../../functions/access/keys.ts';
 import { thisRunner } from '../../../tools/keys/attempts.ts';
 import { type KeyService, openKeyService } from '../../../tools/keys/operations.ts';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { readUse, suspendUse } from '../../../functions/access/key-administration-use.ts';
+import { readUse, suspendUse } from '../../../tools/keys/key-administration-use.ts';
 import { planNames } from '../../../functions/access/plans.ts';
 import { requireKey } from '../../../tools/keys/records.ts';
 import {

@@ -14,7 +14,7 @@ import {
   settleRecord,
   StaleRecordError,
   takeOverPendingKey,
-} from '../../../functions/access/key-administration.ts';
+} from '../../../tools/keys/key-administration.ts';
 import { decideKey, findKey, type KeyTable } from '../../../functions/access/key-records.ts';
 import { newKeyId } from '../../../tools/keys/key-ids.ts';
 import { createTable } from '../../support/tables.ts';

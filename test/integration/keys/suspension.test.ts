@@ -1,12 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { GetCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, expect, test } from 'vitest';
-import {
-  indefinitely,
-  readUse,
-  resumeUse,
-  suspendUse,
-} from '../../../functions/access/key-administration-use.ts';
+import { indefinitely, readUse, resumeUse, suspendUse } from '../../../tools/keys/key-administration-use.ts';
 import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
 import { suspensionThreshold } from '../../../functions/access/limits.ts';
 import { createTable } from '../../support/tables.ts';

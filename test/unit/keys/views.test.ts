@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { AdministeredKey } from '../../../functions/access/key-administration.ts';
+import type { AdministeredKey } from '../../../tools/keys/key-administration.ts';
 import { showText } from '../../../tools/keys/views.ts';
 
 const minute = Date.UTC(2026, 6, 1, 12, 0) / 1000;

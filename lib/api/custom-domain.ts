@@ -1,0 +1,54 @@
+import {
+  type CfnDomainName,
+  DomainName,
+  EndpointAccessMode,
+  EndpointType,
+  IpAddressType,
+  type RestApi,
+} from 'aws-cdk-lib/aws-apigateway';
+import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
+import { AaaaRecord, ARecord, HostedZone, RecordTarget } from 'aws-cdk-lib/aws-route53';
+import { ApiGatewayDomain } from 'aws-cdk-lib/aws-route53-targets';
+import { Construct } from 'constructs';
+import { apiStageName, tlsPolicy } from './api.ts';
+import type { StageSettings } from '../stages.ts';
+
+export interface CustomDomainProps {
+  readonly api: RestApi;
+  readonly domain: NonNullable<StageSettings['domain']>;
+  readonly endpoint: StageSettings['endpoint'];
+}
+
+/** The stage's own address, `https://<name>/v1`. */
+export class CustomDomain extends Construct {
+  readonly url: string;
+  /** What a record for the name has to point to, where the zone is not in Route 53. */
+  readonly target: string;
+
+  constructor(scope: Construct, id: string, { api, domain, endpoint }: CustomDomainProps) {
+    super(scope, id);
+    const endpointType = endpoint === 'regional' ? EndpointType.REGIONAL : EndpointType.EDGE;
+    const domainName = new DomainName(this, 'DomainName', {
+      domainName: domain.name,
+      certificate: Certificate.fromCertificateArn(this, 'Certificate', domain.certificateArn),
+      endpointType,
+      securityPolicy: tlsPolicy({ endpoint }),
+      endpointAccessMode: EndpointAccessMode.STRICT,
+    });
+    const cfnDomainName = domainName.node.defaultChild as CfnDomainName;
+    cfnDomainName.endpointConfiguration = { types: [endpointType], ipAddressType: IpAddressType.DUAL_STACK };
+    domainName.addBasePathMapping(api, { basePath: apiStageName, stage: api.deploymentStage });
+    this.url = `https://${domain.name}/${apiStageName}`;
+    this.target = domainName.domainNameAliasDomainName;
+
+    if (domain.hostedZone !== undefined) {
+      const zone = HostedZone.fromHostedZoneAttributes(this, 'Zone', {
+        hostedZoneId: domain.hostedZone.id,
+        zoneName: domain.hostedZone.name,
+      });
+      const target = RecordTarget.fromAlias(new ApiGatewayDomain(domainName));
+      new ARecord(this, 'Ipv4', { zone, recordName: `${domain.name}.`, target });
+      new AaaaRecord(this, 'Ipv6', { zone, recordName: `${domain.name}.`, target });
+    }
+  }
+}

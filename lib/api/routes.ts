@@ -1,0 +1,34 @@
+import type { FunctionEntry } from '../stages.ts';
+
+/** One operation of the interface, section 4, and the function that serves it. */
+export interface Operation {
+  readonly method: 'GET' | 'POST';
+  /** The path of the API's resource, below the stage. */
+  readonly path: string;
+  readonly entry: FunctionEntry;
+  /** All that the operation may do to the Pets table. */
+  readonly pets: { readonly action: 'Query' | 'PutItem' | 'GetItem'; readonly index?: 'byStatus' };
+}
+
+/** The route table: methods, grants and the `Allow` header of a 405 all derive from it. */
+export const operations: readonly Operation[] = [
+  { method: 'GET', path: '/pets', entry: 'list-pets', pets: { action: 'Query', index: 'byStatus' } },
+  { method: 'POST', path: '/pets', entry: 'create-pet', pets: { action: 'PutItem' } },
+  { method: 'GET', path: '/pets/{petId}', entry: 'get-pet', pets: { action: 'GetItem' } },
+];
+
+/** Serves every path and method that no operation does. */
+export const unmatchedRoute: FunctionEntry = 'unmatched-route';
+
+/** The methods of each known path. */
+export function allowedMethods(): Readonly<Record<string, readonly string[]>> {
+  const methods: Record<string, string[]> = {};
+  for (const { path, method } of operations) (methods[path] ??= []).push(method);
+  return methods;
+}
+
+/**
+ * Where `ANY` leads to the function for unmatched routes: the known paths (for methods that they do not have), the
+ * root and everything else. Without them API Gateway answers by itself, before the authorizer has run.
+ */
+export const unmatchedPaths: readonly string[] = ['/', ...Object.keys(allowedMethods()), '/{proxy+}'];

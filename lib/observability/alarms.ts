@@ -1,0 +1,213 @@
+import { Duration, Stack } from 'aws-cdk-lib';
+import {
+  Alarm,
+  ComparisonOperator,
+  type IAlarm,
+  type IMetric,
+  MathExpression,
+  TreatMissingData,
+} from 'aws-cdk-lib/aws-cloudwatch';
+import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
+import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Topic } from 'aws-cdk-lib/aws-sns';
+import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
+import { Construct } from 'constructs';
+import { metrics } from '../../functions/http/metrics.ts';
+import { apiMetric, serviceMetric, tableMetric } from './metrics.ts';
+import { acknowledge } from '../security-checks.ts';
+import type { ServiceFunction } from '../compute/service-function.ts';
+import type { FunctionEntry } from '../stages.ts';
+import type { Tables } from '../storage/tables.ts';
+
+/** What is worth waking somebody for. */
+interface AlarmDefinition {
+  /** The last part of the alarm's name. */
+  readonly id: string;
+  /** The section of docs/runbook.md that tells what to do, where that is not the alarm's own. */
+  readonly runbook?: string;
+  readonly summary: string;
+  readonly metric: IMetric;
+  /** The alarm's datapoints are those above it. */
+  readonly above: number;
+  /** How many of the last periods must be above: `[2, 5]` is two of five. */
+  readonly datapoints: readonly [above: number, of: number];
+}
+
+export interface AlarmsProps {
+  readonly functions: ReadonlyMap<FunctionEntry, ServiceFunction>;
+  readonly tables: Tables;
+  readonly notificationAddress?: string | undefined;
+}
+
+/** The alarms of a stage, and the topic that they are sent to. */
+export class Alarms extends Construct {
+  readonly topic: Topic;
+  readonly all: readonly Alarm[];
+  readonly #byId: ReadonlyMap<string, Alarm>;
+
+  constructor(scope: Construct, id: string, { functions, tables, notificationAddress }: AlarmsProps) {
+    super(scope, id);
+    this.topic = this.#topic(notificationAddress);
+    const definitions = [
+      ...this.#apiAlarms(),
+      ...[...functions.values()].flatMap(functionAlarms),
+      ...tableAlarms(tables),
+      ...this.#serviceAlarms(),
+    ];
+    this.#byId = new Map(definitions.map((definition) => [definition.id, this.#alarm(definition)]));
+    this.all = [...this.#byId.values()];
+  }
+
+  /** The alarms that tell a bad version of a function from a good one, within minutes. */
+  forDeploymentOf(entry: FunctionEntry): readonly IAlarm[] {
+    return ['api-5xx', `${entry}-errors`, 'limiter-fail-open', 'damaged-items'].map((id) => {
+      const alarm = this.#byId.get(id);
+      if (alarm === undefined) throw new Error(`There is no alarm ${id}`);
+      return alarm;
+    });
+  }
+
+  #apiAlarms(): AlarmDefinition[] {
+    const faultRate = new MathExpression({
+      // A single fault in a quiet minute is in the logs; it is no rate. API Gateway writes both metrics for every
+      // request, zeros too, so neither is missing where the other is not, and nothing is divided by zero.
+      expression: 'IF(faults >= 3, 100 * faults / requests, 0)',
+      usingMetrics: {
+        faults: apiMetric(this, '5XXError', 'Sum'),
+        requests: apiMetric(this, 'Count', 'Sum'),
+      },
+      period: Duration.minutes(1),
+      label: '5xx answers, percent',
+    });
+    return [
+      {
+        id: 'api-5xx',
+        summary: 'More than 1 % of the requests are answered with a 5xx status.',
+        metric: faultRate,
+        above: 1,
+        datapoints: [2, 5],
+      },
+      {
+        id: 'api-latency',
+        summary: 'One request in a hundred takes longer than a second.',
+        metric: apiMetric(this, 'Latency', 'p99', Duration.minutes(5)),
+        above: 1_000,
+        datapoints: [3, 3],
+      },
+    ];
+  }
+
+  #serviceAlarms(): AlarmDefinition[] {
+    return [
+      {
+        id: 'limiter-fail-open',
+        summary: 'Requests go through uncounted, because the RateLimits table does not answer in time.',
+        metric: serviceMetric(this, metrics.failOpen),
+        above: 4,
+        datapoints: [2, 5],
+      },
+      {
+        id: 'damaged-items',
+        summary: 'Stored animals cannot be read and are left out of listings.',
+        metric: serviceMetric(this, metrics.damaged),
+        above: 0,
+        datapoints: [1, 1],
+      },
+    ];
+  }
+
+  #alarm(definition: AlarmDefinition): Alarm {
+    const { id, runbook = id, summary, metric, above, datapoints } = definition;
+    const [datapointsToAlarm, evaluationPeriods] = datapoints;
+    const alarm = new Alarm(this, id, {
+      alarmName: `${Stack.of(this).stackName}-${id}`,
+      alarmDescription: `${summary} What to do: docs/runbook.md#${runbook}`,
+      metric,
+      threshold: above,
+      comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
+      datapointsToAlarm,
+      evaluationPeriods,
+      treatMissingData: TreatMissingData.NOT_BREACHING,
+    });
+    alarm.addAlarmAction(new SnsAction(this.topic));
+    alarm.addOkAction(new SnsAction(this.topic));
+    return alarm;
+  }
+
+  /** Always there, so that whatever pages people can subscribe to it; an address is subscribed here. */
+  #topic(notificationAddress: string | undefined): Topic {
+    const { account, partition, region, stackName } = Stack.of(this);
+    const topic = new Topic(this, 'Topic', { displayName: `${stackName} alarms`, enforceSSL: true });
+    // A topic with a policy of its own loses the default one, which let the account's alarms publish.
+    topic.addToResourcePolicy(
+      new PolicyStatement({
+        sid: 'AlarmsOfThisStack',
+        principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
+        actions: ['sns:Publish'],
+        resources: [topic.topicArn],
+        conditions: {
+          StringEquals: { 'aws:SourceAccount': account },
+          ArnLike: {
+            'aws:SourceArn': `arn:${partition}:cloudwatch:${region}:${account}:alarm:${stackName}-*`,
+          },
+        },
+      }),
+    );
+    if (notificationAddress !== undefined) {
+      topic.addSubscription(new EmailSubscription(notificationAddress));
+      acknowledge(topic, {
+        'Serverless-SNSRedrivePolicy':
+          'A mail that cannot be delivered is no lost data: the alarm itself keeps its state and its history.',
+      });
+    }
+    return topic;
+  }
+}
+
+/** What a function answers by itself is no error to Lambda: these are crashes, time-outs and failed starts. */
+function functionAlarms({ entry, function: lambda }: ServiceFunction): AlarmDefinition[] {
+  const period = Duration.minutes(1);
+  return [
+    {
+      id: `${entry}-errors`,
+      runbook: 'function-errors',
+      summary: `Executions of ${entry} crash or run out of time.`,
+      metric: lambda.metricErrors({ period }),
+      above: 0,
+      datapoints: [2, 5],
+    },
+    {
+      id: `${entry}-throttles`,
+      runbook: 'function-throttles',
+      summary: `Lambda refuses to run ${entry}: the account, or the function, is at its concurrency limit.`,
+      metric: lambda.metricThrottles({ period }),
+      above: 0,
+      datapoints: [2, 5],
+    },
+  ];
+}
+
+function tableAlarms(tables: Tables): AlarmDefinition[] {
+  return Object.entries({
+    pets: 'pets',
+    'api-keys': 'apiKeys',
+    'rate-limits': 'rateLimits',
+  } as const).flatMap(([name, table]): AlarmDefinition[] => [
+    {
+      id: `${name}-throttles`,
+      runbook: 'table-throttles',
+      summary: `DynamoDB throttles requests to the ${name} table.`,
+      metric: tableMetric(tables, table, 'ThrottledRequests', 'Throttled requests'),
+      above: 10,
+      datapoints: [2, 5],
+    },
+    {
+      id: `${name}-system-errors`,
+      runbook: 'table-system-errors',
+      summary: `DynamoDB itself fails requests to the ${name} table.`,
+      metric: tableMetric(tables, table, 'SystemErrors', 'System errors'),
+      above: 5,
+      datapoints: [2, 5],
+    },
+  ]);
+}

@@ -1,0 +1,93 @@
+import { Duration, Stack } from 'aws-cdk-lib';
+import { MathExpression, Metric } from 'aws-cdk-lib/aws-cloudwatch';
+import { Operation } from 'aws-cdk-lib/aws-dynamodb';
+import type { Construct } from 'constructs';
+import type { Plan } from '../../functions/access/plans.ts';
+import { type Metric as MetricName, planDimension } from '../../functions/http/metrics.ts';
+import { apiStageName } from '../api/api.ts';
+import type { Tables } from '../storage/tables.ts';
+
+/** The namespace of the metrics that a stack's functions write. */
+export function metricsNamespace(scope: Construct): string {
+  return Stack.of(scope).stackName;
+}
+
+/** A metric that the functions count: of one plan, or of all requests. */
+export function serviceMetric(scope: Construct, metricName: MetricName, plan?: Plan): Metric {
+  return new Metric({
+    namespace: metricsNamespace(scope),
+    metricName,
+    ...(plan !== undefined && { dimensionsMap: { [planDimension]: plan } }),
+    statistic: 'Sum',
+    period: Duration.minutes(1),
+    label: plan ?? metricName,
+  });
+}
+
+/**
+ * A metric of API Gateway for the whole stage. Its dimensions are names, not references: the deployments of the
+ * functions wait for the alarms, so the alarms cannot wait for the API.
+ *
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-metrics-and-dimensions.html
+ */
+export function apiMetric(
+  scope: Construct,
+  metricName: 'Count' | '5XXError' | 'Latency',
+  statistic: string,
+  period = Duration.minutes(1),
+): Metric {
+  return new Metric({
+    namespace: 'AWS/ApiGateway',
+    metricName,
+    dimensionsMap: { ApiName: Stack.of(scope).stackName, Stage: apiStageName },
+    statistic,
+    period,
+  });
+}
+
+export type TableName = 'pets' | 'apiKeys' | 'rateLimits';
+
+/** The operations that functions call on each table. One on an index counts as one on its table. */
+const operationsOn = {
+  pets: [Operation.GET_ITEM, Operation.PUT_ITEM, Operation.QUERY],
+  apiKeys: [Operation.GET_ITEM],
+  rateLimits: [Operation.UPDATE_ITEM],
+} as const satisfies Record<TableName, readonly Operation[]>;
+
+/**
+ * What DynamoDB counts of the functions' operations on a table, each minute.
+ *
+ * It counts by operation, and writes no zeros. Unfilled, the sum would have no value as soon as one operation has none,
+ * which is always. And a single one could never end its alarm: alarms on DynamoDB's own metrics ignore missing data,
+ * whatever they are told.
+ *
+ * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html
+ */
+export function tableMetric(
+  tables: Tables,
+  name: TableName,
+  metricName: 'ThrottledRequests' | 'SystemErrors',
+  label: string,
+): MathExpression {
+  const period = Duration.minutes(1);
+  const { tableName } = tables[name];
+  const counts = operationsOn[name].map(
+    (operation) =>
+      [
+        operation.replace(/^[A-Z]/, (first) => first.toLowerCase()),
+        new Metric({
+          namespace: 'AWS/DynamoDB',
+          metricName,
+          dimensionsMap: { TableName: tableName, Operation: operation },
+          statistic: 'Sum',
+          period,
+        }),
+      ] as const,
+  );
+  return new MathExpression({
+    expression: counts.map(([id]) => `FILL(${id}, 0)`).join(' + '),
+    usingMetrics: Object.fromEntries(counts),
+    period,
+    label,
+  });
+}

@@ -1,0 +1,210 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  APIGatewayClient,
+  CreateApiKeyCommand,
+  CreateUsagePlanKeyCommand,
+} from '@aws-sdk/client-api-gateway';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { type LocalService, type LocalServiceOptions, startLocalService } from '../../src/service.ts';
+import { template, writeAssembly } from './fixture.ts';
+
+const stackName = 'Lifecycle';
+const suffix = `lifecycle-${process.pid}`;
+const cleanUps: (() => Promise<unknown>)[] = [];
+
+// A temporary folder of its own shows what is left behind, whatever else runs on this machine.
+let temporary: string;
+beforeAll(async () => {
+  temporary = await mkdtemp(join(tmpdir(), 'lifecycle-'));
+  process.env['TMPDIR'] = temporary;
+});
+afterAll(async () => {
+  await rm(temporary, { recursive: true });
+});
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+});
+
+type Stack = ReturnType<typeof template>;
+
+async function start(
+  options: Partial<LocalServiceOptions> = {},
+  change: (stack: Stack) => unknown = () => {},
+): Promise<LocalService> {
+  const stack = template(suffix);
+  change(stack);
+  const assembly = await writeAssembly(stackName, stack);
+  cleanUps.push(() => assembly.remove());
+  const service = await startLocalService({
+    assemblyDirectory: assembly.directory,
+    stackName,
+    dynamodbEndpoint: inject('dynamodbEndpoint'),
+    ...options,
+  });
+  cleanUps.push(() => service.stop());
+  return service;
+}
+
+const copiesOfCode = async () =>
+  (await readdir(temporary)).filter((name) => name.startsWith('local-functions-'));
+
+describe('starting and stopping', () => {
+  it('nothing is left when it stops, twice if need be, even while it serves', async () => {
+    const service = await start();
+    expect(await copiesOfCode()).toHaveLength(1);
+    const cut = fetch(`${service.url}/do`, { method: 'POST', body: '{"sleepMs":1500}' }).catch(() => 'cut');
+    await fetch(`${service.url}/echo`);
+    await Promise.all([service.stop(), service.stop()]);
+    expect(await cut).toBe('cut');
+    await service.stop();
+    await expect(fetch(`${service.url}/echo`)).rejects.toThrow('fetch failed');
+    expect(await copiesOfCode()).toEqual([]);
+  });
+
+  it('serves the same stack twice at once', async () => {
+    const [one, other] = await Promise.all([start(), start()]);
+    expect(one.url).not.toBe(other.url);
+    expect((await fetch(`${one.url}/echo`)).status).toBe(200);
+    expect((await fetch(`${other.url}/echo`)).status).toBe(200);
+  });
+
+  it('a taken port is named, with what to do', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await new Promise((done) => void server.once('listening', done));
+    const address = server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    await expect(start({ port })).rejects.toThrow(`Port ${port} is taken: choose another one with --port.`);
+    server.close();
+  });
+
+  it('listens on the loopback interface at the port that is asked for', async () => {
+    const free = createServer().listen(0, '127.0.0.1');
+    await new Promise((done) => void free.once('listening', done));
+    const address = free.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    await new Promise((done) => void free.close(done));
+    expect((await start({ port })).endpoint).toBe(`http://127.0.0.1:${port}`);
+  });
+});
+
+describe('a data directory', () => {
+  it('keeps API keys, their plans and what they used, in a file for its owner alone', async () => {
+    const dataDirectory = await mkdtemp(join(tmpdir(), 'data-'));
+    cleanUps.push(() => rm(dataDirectory, { recursive: true }));
+    const first = await start({ dataDirectory });
+    const client = new APIGatewayClient({
+      region: 'us-east-1',
+      endpoint: first.endpoint,
+      credentials: { accessKeyId: 'any', secretAccessKey: 'any' },
+    });
+    const value = 'keptkey01234567890123456789';
+    const { id } = await client.send(new CreateApiKeyCommand({ value, enabled: true }));
+    await client.send(
+      new CreateUsagePlanKeyCommand({ usagePlanId: first.outputs['Daily'], keyId: id, keyType: 'API_KEY' }),
+    );
+    const call = async ({ url }: LocalService) =>
+      (await fetch(`${url}/metered`, { headers: { Authorization: `Bearer key ${value}` } })).status;
+    expect(await call(first)).toBe(200);
+    await first.stop();
+
+    const [file = ''] = await readdir(dataDirectory);
+    expect((await stat(join(dataDirectory, file))).mode & 0o777).toBe(0o600);
+    const second = await start({ dataDirectory });
+    expect([await call(second), await call(second)]).toEqual([200, 429]);
+    await second.stop();
+
+    await writeFile(
+      join(dataDirectory, file),
+      (await readFile(join(dataDirectory, file), 'utf8')).slice(0, 50),
+    );
+    await expect(start({ dataDirectory })).rejects.toThrow(/is damaged: move it away/);
+  });
+});
+
+describe('what cannot be served is refused by name', () => {
+  const set = (stack: Stack, logicalId: string, properties: object): void => {
+    const resource = stack.Resources[logicalId] as { Properties: object };
+    resource.Properties = { ...resource.Properties, ...properties };
+  };
+
+  it.each<[string, (stack: Stack) => unknown, RegExp]>([
+    [
+      'a second API',
+      (stack) => (stack.Resources['Api2'] = stack.Resources['Api'] ?? {}),
+      /One AWS::ApiGateway::RestApi is served here; the stack Lifecycle has 2/,
+    ],
+    [
+      'no stage',
+      (stack) => delete stack.Resources['Stage'],
+      /One AWS::ApiGateway::Stage is served here; the stack Lifecycle has 0/,
+    ],
+    ['an imported API', (stack) => set(stack, 'Api', { Body: {} }), /Api .*OpenAPI/s],
+    [
+      'IAM authorization',
+      (stack) => set(stack, 'EchoRoot', { AuthorizationType: 'AWS_IAM' }),
+      /EchoRoot: authorization by AWS_IAM is not supported/,
+    ],
+    [
+      'a REQUEST authorizer',
+      (stack) => set(stack, 'Authorizer', { Type: 'REQUEST' }),
+      /Authorizer .*only TOKEN authorizers/s,
+    ],
+    [
+      'a token expression that is none',
+      (stack) => set(stack, 'Authorizer', { IdentityValidationExpression: '(' }),
+      /Authorizer: SyntaxError/,
+    ],
+    [
+      'throttling per method',
+      (stack) =>
+        set(stack, 'Tiny', { ApiStages: [{ ApiId: 'a', Stage: 'b', Throttle: { '/echo/GET': {} } }] }),
+      /Tiny .*throttling per method is not supported/s,
+    ],
+    [
+      'a function in another language',
+      (stack) => set(stack, 'Echo', { Runtime: 'python3.13' }),
+      /Echo .*only Node\.js functions/s,
+    ],
+    [
+      'a container image',
+      (stack) => set(stack, 'Echo', { Code: { ImageUri: 'x' } }),
+      /Echo .*Container images/s,
+    ],
+    [
+      'code that is not among the assets',
+      (stack) => set(stack, 'Echo', { Code: { S3Key: 'none.zip' } }),
+      /Echo: its code none\.zip is not among the stack's assets/,
+    ],
+    [
+      'a function that API Gateway may not invoke',
+      (stack) => delete stack.Resources['EchoPermission'],
+      /No AWS::Lambda::Permission lets API Gateway invoke .*:function:echo-.*:live/,
+    ],
+    [
+      'an integration with another stack’s function',
+      (stack) =>
+        set(stack, 'EchoRoot', {
+          Integration: {
+            Type: 'AWS_PROXY',
+            IntegrationHttpMethod: 'POST',
+            Credentials: 'r',
+            Uri: 'arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/arn:aws:lambda:us-east-1:123456789012:function:other/invocations',
+          },
+        }),
+      /There is no function .*:other in this stack/,
+    ],
+  ])('%s', async (_, change, message) => {
+    await expect(start({}, change)).rejects.toThrow(message);
+    expect(await copiesOfCode()).toEqual([]);
+  });
+
+  it('a stack that is not synthesized', async () => {
+    await expect(start({ stackName: 'Other' })).rejects.toThrow(
+      /Other\.assets\.json cannot be read: synthesize/,
+    );
+  });
+});

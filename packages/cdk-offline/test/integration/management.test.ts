@@ -1,0 +1,374 @@
+import {
+  APIGatewayClient,
+  ConflictException,
+  CreateApiKeyCommand,
+  CreateUsagePlanKeyCommand,
+  DeleteApiKeyCommand,
+  DeleteUsagePlanKeyCommand,
+  FlushStageAuthorizersCacheCommand,
+  GetApiKeyCommand,
+  GetApiKeysCommand,
+  GetAuthorizersCommand,
+  GetUsageCommand,
+  GetUsagePlanCommand,
+  GetUsagePlanKeyCommand,
+  GetUsagePlanKeysCommand,
+  GetUsagePlansCommand,
+  NotFoundException,
+  paginateGetApiKeys,
+  UpdateApiKeyCommand,
+} from '@aws-sdk/client-api-gateway';
+import {
+  CloudFormationClient,
+  DescribeStacksCommand,
+  ListStacksCommand,
+} from '@aws-sdk/client-cloudformation';
+import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { type LocalService, startLocalService } from '../../src/service.ts';
+import { template, writeAssembly } from './fixture.ts';
+
+const stackName = 'Management';
+const suffix = `management-${process.pid}`;
+const logs: [from: string, line: string][] = [];
+let service: LocalService;
+let gateway: APIGatewayClient;
+let plans: Record<'tiny' | 'daily' | 'free', string>;
+
+const configuration = () => ({
+  region: 'us-east-1',
+  endpoint: service.endpoint,
+  credentials: { accessKeyId: 'any', secretAccessKey: 'any' },
+});
+
+beforeAll(async () => {
+  const assembly = await writeAssembly(stackName, template(suffix));
+  service = await startLocalService({
+    assemblyDirectory: assembly.directory,
+    stackName,
+    dynamodbEndpoint: inject('dynamodbEndpoint'),
+    onLog: (from, line) => void logs.push([from, line]),
+  });
+  await assembly.remove();
+  gateway = new APIGatewayClient(configuration());
+  plans = { tiny: output('Tiny'), daily: output('Daily'), free: output('Free') };
+});
+
+afterAll(async () => {
+  await service.stop();
+});
+
+function output(name: string): string {
+  return service.outputs[name] ?? '';
+}
+
+let count = 0;
+async function createKey(name?: string): Promise<{ id: string; value: string }> {
+  count += 1;
+  const value = `value${String(count).padStart(30, '0')}`;
+  const { id = '' } = await gateway.send(new CreateApiKeyCommand({ name, value, enabled: true }));
+  return { id, value };
+}
+
+const bind = (usagePlanId: string, keyId: string) =>
+  gateway.send(new CreateUsagePlanKeyCommand({ usagePlanId, keyId, keyType: 'API_KEY' }));
+
+const call = async (value: string) =>
+  (await fetch(`${service.url}/metered`, { headers: { Authorization: `Bearer key ${value}` } })).status;
+
+describe('API keys, by the SDK', () => {
+  it('are created, read, changed and deleted', async () => {
+    const created = await gateway.send(
+      new CreateApiKeyCommand({
+        name: 'first',
+        description: 'of all',
+        value: 'firstkey0123456789012345',
+        enabled: true,
+        tags: { colour: 'red' },
+      }),
+    );
+    expect(created).toMatchObject({
+      id: expect.stringMatching(/^[0-9a-z]{10}$/),
+      name: 'first',
+      description: 'of all',
+      value: 'firstkey0123456789012345',
+      enabled: true,
+      tags: { colour: 'red' },
+      createdDate: expect.any(Date),
+    });
+    const apiKey = created.id;
+    const hidden = await gateway.send(new GetApiKeyCommand({ apiKey }));
+    expect(hidden).toMatchObject({ name: 'first', enabled: true });
+    expect(hidden.value).toBeUndefined();
+    const shown = await gateway.send(new GetApiKeyCommand({ apiKey, includeValue: true }));
+    expect(shown.value).toBe('firstkey0123456789012345');
+    await gateway.send(
+      new UpdateApiKeyCommand({
+        apiKey,
+        patchOperations: [
+          { op: 'replace', path: '/enabled', value: 'false' },
+          { op: 'replace', path: '/name', value: 'second' },
+          { op: 'replace', path: '/description', value: 'to none' },
+        ],
+      }),
+    );
+    expect(await gateway.send(new GetApiKeyCommand({ apiKey }))).toMatchObject({
+      name: 'second',
+      description: 'to none',
+      enabled: false,
+    });
+    await gateway.send(new DeleteApiKeyCommand({ apiKey }));
+    await expect(gateway.send(new GetApiKeyCommand({ apiKey }))).rejects.toThrow(NotFoundException);
+    await expect(gateway.send(new DeleteApiKeyCommand({ apiKey }))).rejects.toThrow(NotFoundException);
+  });
+
+  it.each([
+    [{ value: 'short' }, 'BadRequestException', 'at least 20 characters'],
+    [{ value: 'x'.repeat(129) }, 'BadRequestException', '128 characters'],
+    [{ value: 'templatekey0123456789' }, 'ConflictException', 'already exists'],
+  ])('%j is refused: %s', async (input, name, message) => {
+    await expect(gateway.send(new CreateApiKeyCommand(input))).rejects.toMatchObject({
+      name,
+      message: expect.stringContaining(message),
+    });
+  });
+
+  it('a patch of anything else is refused', async () => {
+    const { id } = await createKey();
+    const patchOperations = [{ op: 'add', path: '/labels', value: 'x' } as const];
+    await expect(
+      gateway.send(new UpdateApiKeyCommand({ apiKey: id, patchOperations })),
+    ).rejects.toMatchObject({
+      name: 'BadRequestException',
+    });
+  });
+
+  it('are listed by the beginning of their name, page by page', async () => {
+    const made = await Promise.all(Array.from({ length: 7 }, (_, index) => createKey(`listed-${index}`)));
+    await createKey('unlisted');
+    const found: string[] = [];
+    let pages = 0;
+    for await (const { items = [] } of paginateGetApiKeys(
+      { client: gateway, pageSize: 3 },
+      { nameQuery: 'listed-' },
+    )) {
+      pages += 1;
+      expect(items.length).toBeLessThanOrEqual(3);
+      expect(items.every(({ value }) => value === undefined)).toBe(true);
+      found.push(...items.map(({ id = '' }) => id));
+    }
+    expect(pages).toBe(3);
+    expect(found.toSorted()).toEqual(made.map(({ id }) => id).toSorted());
+    const { items = [] } = await gateway.send(
+      new GetApiKeysCommand({ nameQuery: 'listed-3', includeValues: true }),
+    );
+    expect(items.map(({ value }) => value)).toEqual([made[3]?.value]);
+  });
+});
+
+describe('usage plans, by the SDK', () => {
+  it('are those of the template', async () => {
+    const { items = [] } = await gateway.send(new GetUsagePlansCommand({}));
+    expect(new Set(items.map(({ name }) => name))).toEqual(new Set(['daily', 'free', 'tiny']));
+    expect(await gateway.send(new GetUsagePlanCommand({ usagePlanId: plans.tiny }))).toMatchObject({
+      id: plans.tiny,
+      name: 'tiny',
+      throttle: { rateLimit: 0.001, burstLimit: 2 },
+      apiStages: [{ apiId: output('ApiId'), stage: 'v7' }],
+    });
+    expect(await gateway.send(new GetUsagePlanCommand({ usagePlanId: plans.daily }))).toMatchObject({
+      quota: { limit: 2, period: 'DAY', offset: 0 },
+    });
+    await expect(gateway.send(new GetUsagePlanCommand({ usagePlanId: 'none' }))).rejects.toThrow(
+      NotFoundException,
+    );
+  });
+
+  it('take a key in and let it go; a key is in one plan for each stage', async () => {
+    const { id: keyId, value } = await createKey('bound');
+    await bind(plans.tiny, keyId);
+    await expect(bind(plans.tiny, keyId)).rejects.toThrow(ConflictException);
+    await expect(bind(plans.free, keyId)).rejects.toThrow(ConflictException);
+    await expect(bind(plans.free, 'none')).rejects.toThrow(NotFoundException);
+    expect(await gateway.send(new GetUsagePlanKeyCommand({ usagePlanId: plans.tiny, keyId }))).toMatchObject({
+      id: keyId,
+      type: 'API_KEY',
+      name: 'bound',
+      value,
+    });
+    const { items = [] } = await gateway.send(
+      new GetUsagePlanKeysCommand({ usagePlanId: plans.tiny, nameQuery: 'bou' }),
+    );
+    expect(items.map(({ id }) => id)).toEqual([keyId]);
+    const ofKey = await gateway.send(new GetUsagePlansCommand({ keyId }));
+    expect(ofKey.items?.map(({ name }) => name)).toEqual(['tiny']);
+    expect((await gateway.send(new GetApiKeyCommand({ apiKey: keyId }))).stageKeys).toEqual([
+      `${output('ApiId')}/v7`,
+    ]);
+
+    await gateway.send(new DeleteUsagePlanKeyCommand({ usagePlanId: plans.tiny, keyId }));
+    await expect(
+      gateway.send(new GetUsagePlanKeyCommand({ usagePlanId: plans.tiny, keyId })),
+    ).rejects.toThrow(NotFoundException);
+    await bind(plans.free, keyId);
+  });
+
+  it('throttle each key by its burst: 429 with the headers of the template', async () => {
+    const { id, value } = await createKey();
+    const other = await createKey();
+    await bind(plans.tiny, id);
+    await bind(plans.tiny, other.id);
+    expect([await call(value), await call(value), await call(value)]).toEqual([200, 200, 429]);
+    const response = await fetch(`${service.url}/metered`, {
+      headers: { Authorization: `Bearer key ${value}` },
+    });
+    expect(response.headers.get('retry-after')).toBe('60');
+    expect(response.headers.get('x-limit')).toBe('300');
+    expect(response.headers.get('x-amzn-errortype')).toBe('TooManyRequestsException');
+    expect(await call(other.value)).toBe(200);
+  });
+
+  it('hold each key to its quota, and tell what it used', async () => {
+    const { id: keyId, value } = await createKey();
+    await bind(plans.daily, keyId);
+    const day = new Date().toISOString().slice(0, 10);
+    expect([await call(value), await call(value), await call(value)]).toEqual([200, 200, 429]);
+    const usage = await gateway.send(
+      new GetUsageCommand({
+        usagePlanId: plans.daily,
+        keyId,
+        startDate: '2026-01-01',
+        endDate: '2026-01-02',
+      }),
+    );
+    expect(usage.items).toEqual({
+      [keyId]: [
+        [0, 2],
+        [0, 2],
+      ],
+    });
+    const today = await gateway.send(
+      new GetUsageCommand({ usagePlanId: plans.daily, startDate: day, endDate: day }),
+    );
+    expect(today.items).toEqual({ [keyId]: [[2, 0]] });
+  });
+
+  it('a key that is disabled, freed or deleted opens nothing any more, at once', async () => {
+    const { id, value } = await createKey();
+    expect(await call(value)).toBe(403);
+    await bind(plans.free, id);
+    expect(await call(value)).toBe(200);
+    const enable = (enabled: boolean) =>
+      gateway.send(
+        new UpdateApiKeyCommand({
+          apiKey: id,
+          patchOperations: [{ op: 'replace', path: '/enabled', value: String(enabled) }],
+        }),
+      );
+    await enable(false);
+    expect(await call(value)).toBe(403);
+    await enable(true);
+    expect(await call(value)).toBe(200);
+    await gateway.send(new DeleteApiKeyCommand({ apiKey: id }));
+    expect(await call(value)).toBe(403);
+  });
+});
+
+describe('the rest of AWS', () => {
+  it('the authorizer’s answers are forgotten when the stage’s cache is flushed', async () => {
+    const asked = async () => {
+      const response = await fetch(`${service.url}/guarded`, { headers: { Authorization: 'Bearer allow' } });
+      const { event } = (await response.json()) as {
+        event: { requestContext: { authorizer: { asked: string } } };
+      };
+      return event.requestContext.authorizer.asked;
+    };
+    const first = await asked();
+    expect(await asked()).toBe(first);
+    await gateway.send(
+      new FlushStageAuthorizersCacheCommand({ restApiId: output('ApiId'), stageName: 'v7' }),
+    );
+    expect(await asked()).not.toBe(first);
+    await expect(
+      gateway.send(new FlushStageAuthorizersCacheCommand({ restApiId: 'none', stageName: 'v7' })),
+    ).rejects.toThrow(NotFoundException);
+  });
+
+  it('CloudFormation describes the stack and no other', async () => {
+    const client = new CloudFormationClient(configuration());
+    const { Stacks } = await client.send(new DescribeStacksCommand({ StackName: stackName }));
+    expect(Stacks).toHaveLength(1);
+    expect(Stacks?.[0]).toMatchObject({ StackName: stackName, StackStatus: 'CREATE_COMPLETE' });
+    const outputs = Stacks?.[0]?.Outputs ?? [];
+    expect(
+      Object.fromEntries(outputs.map(({ OutputKey = '', OutputValue }) => [OutputKey, OutputValue])),
+    ).toEqual(service.outputs);
+    const byId = await client.send(new DescribeStacksCommand({ StackName: Stacks?.[0]?.StackId }));
+    expect(byId.Stacks).toHaveLength(1);
+    await expect(client.send(new DescribeStacksCommand({ StackName: 'A & B' }))).rejects.toMatchObject({
+      name: 'ValidationError',
+      message: 'Stack with id A & B does not exist',
+    });
+    await expect(client.send(new ListStacksCommand({}))).rejects.toMatchObject({ name: 'InvalidAction' });
+  });
+
+  it('DynamoDB is reached through the same address', async () => {
+    const client = new DynamoDBClient(configuration());
+    const TableName = output('Goods');
+    await client.send(new PutItemCommand({ TableName, Item: { id: { N: '1' }, colour: { S: 'grün' } } }));
+    const { Item } = await client.send(new GetItemCommand({ TableName, Key: { id: { N: '1' } } }));
+    expect(Item?.['colour']).toEqual({ S: 'grün' });
+    await expect(
+      client.send(new GetItemCommand({ TableName: 'none', Key: { id: { N: '1' } } })),
+    ).rejects.toMatchObject({ name: 'ResourceNotFoundException' });
+  });
+
+  it('STS says who calls', async () => {
+    const client = new STSClient(configuration());
+    expect(await client.send(new GetCallerIdentityCommand({}))).toMatchObject({
+      Account: '123456789012',
+      Arn: 'arn:aws:iam::123456789012:user/local',
+    });
+  });
+
+  it('what is written to CloudWatch Logs comes out with what functions print', async () => {
+    const write = (operation: string, body: object) =>
+      fetch(service.endpoint, {
+        method: 'POST',
+        headers: { ...signedFor('logs'), 'X-Amz-Target': `Logs_20140328.${operation}` },
+        body: JSON.stringify(body),
+      });
+    expect((await write('CreateLogStream', { logGroupName: 'audit', logStreamName: 's' })).status).toBe(200);
+    const events = {
+      logGroupName: 'audit',
+      logStreamName: 's',
+      logEvents: [{ timestamp: 1, message: 'who, when' }],
+    };
+    expect((await write('PutLogEvents', events)).status).toBe(200);
+    expect(logs).toContainEqual(['audit', 'who, when']);
+    expect((await write('StartQuery', {})).status).toBe(400);
+  });
+
+  it('an operation or a service that is not there is refused by name', async () => {
+    await expect(
+      gateway.send(new GetAuthorizersCommand({ restApiId: output('ApiId') })),
+    ).rejects.toMatchObject({
+      name: 'UnknownOperationException',
+    });
+    const response = await fetch(`${service.endpoint}/buckets`, { headers: signedFor('s3') });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ message: 'The service s3 is not offered here' });
+  });
+
+  it('a path of the API is never taken for a call to AWS', async () => {
+    const response = await fetch(`${service.url}/echo`, { headers: signedFor('apigateway') });
+    expect(response.headers.get('x-made-by')).toBe('echo');
+  });
+});
+
+function signedFor(name: string): Record<string, string> {
+  return {
+    Authorization: `AWS4-HMAC-SHA256 Credential=any/20260101/us-east-1/${name}/aws4_request, SignedHeaders=host, Signature=00`,
+  };
+}

@@ -1,0 +1,458 @@
+import { request as httpRequest } from 'node:http';
+import { DescribeTableCommand, DescribeTimeToLiveCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { z } from 'zod';
+import { type LocalService, startLocalService } from '../../src/service.ts';
+import { template, writeAssembly } from './fixture.ts';
+
+const stackName = 'Gateway';
+const suffix = `gateway-${process.pid}`;
+const progress: string[] = [];
+const logs: { readonly from: string; readonly line: string }[] = [];
+let service: LocalService;
+
+beforeAll(async () => {
+  const assembly = await writeAssembly(stackName, template(suffix));
+  service = await startLocalService({
+    assemblyDirectory: assembly.directory,
+    stackName,
+    dynamodbEndpoint: inject('dynamodbEndpoint'),
+    onProgress: (message) => void progress.push(message),
+    onLog: (from, line) => void logs.push({ from, line }),
+  });
+  // What was synthesized is not needed any longer.
+  await assembly.remove();
+});
+
+afterAll(async () => {
+  await service.stop();
+});
+
+const get = (path: string, headers: Record<string, string> = {}) => fetch(service.url + path, { headers });
+const post = (path: string, body: unknown) =>
+  fetch(service.url + path, { method: 'POST', body: JSON.stringify(body) });
+
+const echoed = z.object({
+  event: z.record(z.string(), z.unknown()),
+  context: z.record(z.string(), z.unknown()),
+  variables: z.record(z.string(), z.string()),
+});
+async function echoOf(response: Response | Promise<Response>): Promise<z.infer<typeof echoed>> {
+  return echoed.parse(await (await response).json());
+}
+
+const logged = (from: string) => logs.filter((entry) => entry.from === from).map(({ line }) => line);
+
+describe('a started stack', () => {
+  it('says what of the template it does not do', () => {
+    expect(progress).toEqual([
+      'Making the tables',
+      'MockGet: an integration of type MOCK is not supported here and answers 500',
+      "Stock: the table's stream is not read by anything here",
+      expect.stringMatching(/^Output Hidden: Fn::ImportValue/),
+      'Not run here: AWS::SQS::Queue',
+    ]);
+  });
+
+  it('has its outputs, with the address that the API has here', () => {
+    expect(service.url).toBe(`${service.endpoint}/v7`);
+    expect(service.outputs).toMatchObject({ Goods: `goods-${suffix}`, Url: `${service.url}/` });
+  });
+
+  it('has its tables with keys, indexes and expiry', async () => {
+    const client = new DynamoDBClient({
+      region: 'us-east-1',
+      endpoint: service.endpoint,
+      credentials: { accessKeyId: 'any', secretAccessKey: 'any' },
+    });
+    const { Table } = await client.send(new DescribeTableCommand({ TableName: `goods-${suffix}` }));
+    expect(Table).toMatchObject({
+      KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+      BillingModeSummary: { BillingMode: 'PAY_PER_REQUEST' },
+      GlobalSecondaryIndexes: [
+        {
+          IndexName: 'byColour',
+          KeySchema: [
+            { AttributeName: 'colour', KeyType: 'HASH' },
+            { AttributeName: 'id', KeyType: 'RANGE' },
+          ],
+          Projection: { ProjectionType: 'INCLUDE', NonKeyAttributes: ['weight'] },
+        },
+      ],
+    });
+    const { TimeToLiveDescription } = await client.send(
+      new DescribeTimeToLiveCommand({ TableName: `goods-${suffix}` }),
+    );
+    expect(TimeToLiveDescription).toEqual({ AttributeName: 'expiresAt', TimeToLiveStatus: 'ENABLED' });
+    await client.send(new DescribeTableCommand({ TableName: `stock-${suffix}` }));
+  });
+});
+
+describe('the proxy event', () => {
+  it('is that of API Gateway, whole', async () => {
+    const { host } = new URL(service.url);
+    const { event } = await echoOf(
+      raw(
+        'POST',
+        '/v7/echo/?a=1&a=2&b=x%20y',
+        {
+          'X-CusTom': 'kept',
+          'X-Twice': ['one', 'two'],
+          'User-Agent': 'tester',
+          'Content-Type': 'text/plain',
+        },
+        'Grüße',
+      ),
+    );
+    const headers = {
+      'Content-Type': 'text/plain',
+      Host: host,
+      'User-Agent': 'tester',
+      'X-Amzn-Trace-Id': expect.stringMatching(/^Root=1-/),
+      'X-CusTom': 'kept',
+      'X-Forwarded-For': '127.0.0.1',
+      'X-Forwarded-Port': new URL(service.url).port,
+      'X-Forwarded-Proto': 'http',
+    };
+    expect(event).toEqual({
+      resource: '/echo',
+      path: '/echo/',
+      httpMethod: 'POST',
+      headers: { ...headers, 'X-Twice': 'two' },
+      multiValueHeaders: {
+        ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]])),
+        'X-Twice': ['one', 'two'],
+      },
+      queryStringParameters: { a: '2', b: 'x y' },
+      multiValueQueryStringParameters: { a: ['1', '2'], b: ['x y'] },
+      pathParameters: null,
+      stageVariables: { colour: 'red' },
+      requestContext: {
+        resourceId: expect.stringMatching(/^[0-9a-z]{10}$/),
+        resourcePath: '/echo',
+        httpMethod: 'POST',
+        extendedRequestId: expect.stringMatching(/^[\w-]{15}=$/),
+        requestTime: expect.stringMatching(/^\d\d\/[A-Z][a-z]{2}\/\d{4}:\d\d:\d\d:\d\d \+0000$/),
+        requestTimeEpoch: expect.any(Number),
+        path: '/v7/echo/',
+        accountId: '123456789012',
+        protocol: 'HTTP/1.1',
+        stage: 'v7',
+        domainName: host,
+        domainPrefix: '127',
+        deploymentId: expect.stringMatching(/^[0-9a-z]{10}$/),
+        requestId: expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
+        identity: {
+          cognitoIdentityPoolId: null,
+          accountId: null,
+          cognitoIdentityId: null,
+          caller: null,
+          sourceIp: '127.0.0.1',
+          principalOrgId: null,
+          accessKey: null,
+          cognitoAuthenticationType: null,
+          cognitoAuthenticationProvider: null,
+          userArn: null,
+          userAgent: 'tester',
+          user: null,
+        },
+        apiId: service.outputs['ApiId'],
+      },
+      body: 'Grüße',
+      isBase64Encoded: false,
+    });
+  });
+
+  it.each([
+    ['/', '/', null],
+    ['', '/', null],
+    ['/echo/a%2Fb', '/echo/{id}', { id: 'a%2Fb' }],
+    ['/files/a/b%20c/', '/files/{path+}', { path: 'a/b%20c' }],
+  ])('%j comes with the parameters of %s', async (path, resource, pathParameters) => {
+    expect((await echoOf(get(path))).event).toMatchObject({ resource, pathParameters, body: null });
+  });
+
+  it('a method of its own goes before ANY, and a resource without the method gives way', async () => {
+    expect((await echoOf(get('/do'))).event).toMatchObject({ resource: '/do', httpMethod: 'GET' });
+    expect((await fetch(`${service.url}/echo/7`, { method: 'DELETE' })).status).toBe(403);
+  });
+
+  it('a binary body comes and goes as base64', async () => {
+    const bytes = Buffer.from([0, 255, 128]);
+    const body = { answer: { statusCode: 200, isBase64Encoded: true, body: bytes.toString('base64') } };
+    const headers = { 'Content-Type': 'application/octet-stream', Accept: 'application/octet-stream' };
+    const { event } = await echoOf(fetch(`${service.url}/echo`, { method: 'POST', body: bytes, headers }));
+    expect(event).toMatchObject({ isBase64Encoded: true, body: 'AP+A' });
+    const answered = await fetch(`${service.url}/do`, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { Accept: headers.Accept },
+    });
+    expect(Buffer.from(await answered.arrayBuffer())).toEqual(bytes);
+  });
+});
+
+describe('a function', () => {
+  it('has the variables and the context that Lambda gives it', async () => {
+    const { context, variables } = await echoOf(get('/echo'));
+    expect(variables).toMatchObject({
+      GOODS_TABLE: `goods-${suffix}`,
+      AWS_REGION: 'us-east-1',
+      AWS_LAMBDA_FUNCTION_NAME: `echo-${suffix}`,
+      AWS_LAMBDA_FUNCTION_MEMORY_SIZE: '256',
+      AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
+      AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs24.x',
+      AWS_ENDPOINT_URL_DYNAMODB: service.dynamodbEndpoint,
+      _HANDLER: 'index.handler',
+    });
+    expect(variables).not.toHaveProperty('HOME');
+    expect(context).toMatchObject({
+      awsRequestId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      invokedFunctionArn: `arn:aws:lambda:us-east-1:123456789012:function:echo-${suffix}`,
+      functionName: `echo-${suffix}`,
+      memoryLimitInMB: '256',
+      logGroupName: `/aws/lambda/echo-${suffix}`,
+    });
+    expect(context['remaining']).toBeLessThanOrEqual(10_000);
+    expect(context['remaining']).toBeGreaterThan(0);
+  });
+
+  it('answers through the gateway, which adds its own ids', async () => {
+    const response = await get('/echo');
+    expect(response.headers.get('x-made-by')).toBe('echo');
+    expect(response.headers.get('content-type')).toBe('application/json');
+    const { event } = await echoOf(response);
+    expect(event['requestContext']).toMatchObject({
+      requestId: response.headers.get('x-amzn-requestid'),
+      extendedRequestId: response.headers.get('x-amz-apigw-id'),
+    });
+  });
+
+  it('HEAD has the headers of an answer without its body', async () => {
+    const response = await fetch(`${service.url}/echo`, { method: 'HEAD' });
+    expect(response.status).toBe(200);
+    expect(Number(response.headers.get('content-length'))).toBeGreaterThan(100);
+    expect(await response.text()).toBe('');
+  });
+
+  it.each([
+    [{ answer: { statusCode: 204 } }, 204],
+    [{ answer: { nonsense: true } }, 502],
+    [{ fail: 'no way' }, 502],
+    [{ repeat: 6_291_600 }, 502],
+    [{ repeat: 6_000_000 }, 200],
+  ])('that does %j is answered %i', async (what, status) => {
+    const response = await post('/do', what);
+    expect(response.status).toBe(status);
+    const body = await response.text();
+    if (status === 502) expect(body).toBe('{"message":"Internal server error"}');
+  });
+
+  it.each([
+    ['exits', { exit: 1 }],
+    ['throws where nobody catches', { crash: true, sleepMs: 1500 }],
+    ['runs out of its own time', { sleepMs: 30_000 }],
+  ])('that %s takes its environment with it: 502, and the next one starts anew', async (_, what) => {
+    expect((await post('/do', what)).status).toBe(502);
+    expect((await post('/do', {})).status).toBe(200);
+  });
+
+  it('whose environment ended says so in the log', () => {
+    expect(logged('Puppet').join('\n')).toMatch(/Error: uncaught/);
+    expect(logged('Puppet')).toContainEqual(expect.stringMatching(/Task timed out after 2\.00 seconds$/));
+  });
+
+  it('that is slower than its integration waits is answered 504', async () => {
+    const response = await post('/slow', { sleepMs: 1000 });
+    expect(response.status).toBe(504);
+    expect(await response.text()).toBe('{"message":"Endpoint request timed out"}');
+  });
+
+  it('that does not load is answered 502, and the log says why', async () => {
+    expect((await get('/broken')).status).toBe(502);
+    expect(logged('Broken').join('\n')).toMatch(/no-such-module/);
+  });
+
+  it('without any concurrency is answered 500', async () => {
+    expect((await post('/closed', {})).status).toBe(500);
+  });
+
+  it('serves one invocation at a time in an environment, and as many environments as it may have', async () => {
+    const together = z.object({ together: z.number(), served: z.number() });
+    const results = await Promise.all(
+      Array.from({ length: 12 }, async () =>
+        together.parse(await (await post('/lonely', { sleepMs: 10 })).json()),
+      ),
+    );
+    expect(results.every((one) => one.together === 1)).toBe(true);
+    // Reserved concurrency 1: one environment has served them all.
+    expect(results.map(({ served }) => served).toSorted((a, b) => a - b)).toEqual(
+      Array.from({ length: 12 }, (_, index) => index + 1),
+    );
+  });
+
+  it('is not invoked any more for a caller that gave up waiting for a free environment', async () => {
+    const served = async () =>
+      z.object({ served: z.number() }).parse(await (await post('/lonely', {})).json()).served;
+    const before = await served();
+    const busy = post('/lonely', { log: 'now it is busy', sleepMs: 1000 });
+    await expect.poll(() => logged('Lonely').join('\n')).toContain('now it is busy');
+    expect((await post('/impatient', {})).status).toBe(504);
+    await busy;
+    expect(await served()).toBe(before + 2);
+  });
+
+  it('logs as Lambda does: its console as JSON from its level on, its standard output as it is', async () => {
+    const marker = 'a line to be found again';
+    await post('/do', { log: marker });
+    const found = () => logged('Puppet').filter((line) => line.includes(marker));
+    await expect.poll(() => found().length).toBeGreaterThanOrEqual(4);
+    const lines = found().map((line) => z.record(z.string(), z.unknown()).parse(JSON.parse(line)));
+    const common = {
+      timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
+      requestId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    };
+    expect(lines).toEqual([
+      { ...common, level: 'INFO', message: marker },
+      { ...common, level: 'WARN', message: { structured: marker } },
+      {
+        ...common,
+        level: 'ERROR',
+        message: expect.stringMatching(/^a line to be found again TypeError: an error/),
+        errorType: 'TypeError',
+        errorMessage: 'an error',
+        stackTrace: expect.any(Array),
+      },
+      { raw: marker },
+    ]);
+  });
+});
+
+describe('the gateway by itself', () => {
+  it('answers an unknown route as API Gateway does', async () => {
+    const response = await get('/nowhere');
+    expect(response.status).toBe(403);
+    expect(response.headers.get('x-amzn-errortype')).toBe('MissingAuthenticationTokenException');
+    expect(await response.json()).toEqual({ type: 'MISSING_AUTHENTICATION_TOKEN' });
+  });
+
+  it('takes a bearer header on an unknown route for a broken signature, and does not repeat it', async () => {
+    const response = await get('/nowhere', { Authorization: 'Bearer very-secret' });
+    expect(response.status).toBe(403);
+    expect(response.headers.get('x-amzn-errortype')).toBe('IncompleteSignatureException');
+    expect(await response.text()).not.toContain('very-secret');
+  });
+
+  it('knows its own stage alone', async () => {
+    const response = await fetch(`${service.endpoint}/v8/echo`);
+    expect(response.status).toBe(403);
+    expect(await response.json()).toMatchObject({ message: 'Forbidden' });
+  });
+
+  it('answers 500 where the integration is of a kind that cannot be run', async () => {
+    expect((await get('/mock')).status).toBe(500);
+  });
+
+  it.each([
+    ['a body of more than 10 MB', 10_485_761, 'HTTP content length exceeded 10485760 bytes.'],
+    ['an event of more than 6 MB', 6_291_457, 'Request Too Long'],
+  ])('turns %s away: 413', async (_, size, message) => {
+    const response = await fetch(`${service.url}/echo`, { method: 'POST', body: 'x'.repeat(size) });
+    expect(response.status).toBe(413);
+    expect(await response.json()).toEqual({ message });
+  });
+
+  it('goes on serving a client whose body was too large', async () => {
+    await fetch(`${service.url}/echo`, { method: 'POST', body: 'x'.repeat(12_000_000) });
+    expect((await get('/echo')).status).toBe(200);
+  });
+});
+
+describe('the authorizer', () => {
+  const ask = (token: string, path = '/guarded') => get(path, { Authorization: token });
+
+  it('tells the function who calls, its context as text', async () => {
+    const { event } = await echoOf(ask('Bearer allow a'));
+    expect(event['requestContext']).toMatchObject({
+      authorizer: {
+        principalId: 'caller',
+        asked: expect.stringMatching(/^\d+$/),
+        allowance: '300',
+        integrationLatency: expect.any(Number),
+      },
+    });
+  });
+
+  it('is asked once about a token, and what it said holds for other routes as well', async () => {
+    const asked = async (path: string) => {
+      const { event } = await echoOf(ask('Bearer allow b', path));
+      return z.object({ authorizer: z.object({ asked: z.string() }) }).parse(event['requestContext'])
+        .authorizer.asked;
+    };
+    expect(await asked('/guarded/else')).toBe(await asked('/guarded'));
+    expect((await ask('Bearer once')).status).toBe(200);
+    expect((await ask('Bearer once', '/guarded/else')).status).toBe(401);
+  });
+
+  it.each([
+    [undefined, 401, 'UnauthorizedException'],
+    ['Basic abc', 401, 'UnauthorizedException'],
+    ['Bearer unauthorized', 401, 'UnauthorizedException'],
+    ['Bearer fail', 500, 'AuthorizerFailureException'],
+    ['Bearer nonsense', 500, 'AuthorizerConfigurationException'],
+    ['Bearer deny', 401, 'AccessDeniedException'],
+  ])('the token %s is answered %i by %s', async (token, status, errorType) => {
+    const response = await get('/guarded', token === undefined ? {} : { Authorization: token });
+    expect(response.status).toBe(status);
+    expect(response.headers.get('x-amzn-errortype')).toBe(errorType);
+  });
+
+  it('a refusal has the headers and the body that the template gives it', async () => {
+    const response = await ask('Bearer deny');
+    expect(response.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+    expect(response.headers.get('x-caller')).toBe('caller');
+    expect(await response.json()).toEqual({
+      why: 'User is not authorized to access this resource with an explicit deny',
+      id: response.headers.get('x-amzn-requestid'),
+    });
+  });
+
+  it('a method whose ARN is too long is not put before it: 414', async () => {
+    expect((await ask('Bearer allow c', `/guarded/${'x'.repeat(1600)}`)).status).toBe(414);
+  });
+});
+
+describe('an API key of the template', () => {
+  it('opens what is metered, and its id and value are in the event', async () => {
+    const { event } = await echoOf(get('/metered', { Authorization: 'Bearer key templatekey0123456789' }));
+    expect(event['requestContext']).toMatchObject({
+      identity: { apiKey: 'templatekey0123456789', apiKeyId: expect.stringMatching(/^[0-9a-z]{10}$/) },
+    });
+  });
+
+  it.each(['Bearer key', 'Bearer key unknownkey0123456789'])('%s opens nothing: 403', async (token) => {
+    const response = await get('/metered', { Authorization: token });
+    expect(response.status).toBe(403);
+    expect(await response.json()).toEqual({ type: 'INVALID_API_KEY' });
+  });
+});
+
+/** A request whose header names keep their case. */
+function raw(
+  method: string,
+  path: string,
+  headers: Record<string, string | string[]>,
+  body: string,
+): Promise<Response> {
+  const { promise, resolve, reject } = Promise.withResolvers<Response>();
+  const sent = httpRequest(service.endpoint + path, { method, headers }, (response) => {
+    const chunks: Buffer[] = [];
+    response.on('data', (chunk: Buffer) => void chunks.push(chunk));
+    response.on('end', () =>
+      resolve(new Response(Buffer.concat(chunks), { status: response.statusCode ?? 0 })),
+    );
+  });
+  sent.on('error', reject);
+  sent.end(body);
+  return promise;
+}

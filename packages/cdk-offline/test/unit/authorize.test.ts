@@ -1,0 +1,167 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { AuthorizerGate } from '../../src/gateway/authorize.ts';
+import type { InvocationResult } from '../../src/lambda/environment.ts';
+
+const arnOf = (method: string, path: string) =>
+  `arn:aws:execute-api:us-east-1:123456789012:api/v1/${method}/${path}`;
+const allow = (...Resource: readonly string[]) => ({
+  principalId: 'someone',
+  policyDocument: {
+    Version: '2012-10-17',
+    Statement: [{ Action: 'execute-api:Invoke', Effect: 'Allow', Resource }],
+  },
+});
+const failed = (errorMessage: string): InvocationResult => ({
+  ok: false,
+  failure: { errorType: 'Error', errorMessage, trace: [] },
+});
+
+let now = 0;
+let asked: unknown[] = [];
+let result: unknown;
+let failure: InvocationResult | undefined;
+
+beforeEach(() => {
+  now = 1_000_000;
+  asked = [];
+  result = allow('*');
+  failure = undefined;
+});
+
+function gate(cacheSeconds = 60): AuthorizerGate {
+  const definition = {
+    logicalId: 'F',
+    name: 'f',
+    arn: 'arn',
+    taskRoot: '/',
+    handler: 'a.b',
+    runtime: 'nodejs24.x',
+    timeoutSeconds: 3,
+    memoryMb: 128,
+    environment: {},
+    logFormat: 'Text',
+    logLevel: undefined,
+    logGroupName: 'g',
+    reservedConcurrency: undefined,
+  } as const;
+  return new AuthorizerGate(
+    {
+      id: 'a',
+      header: 'Authorization',
+      validation: /^(?:Bearer [a-z]+)$/,
+      cacheSeconds,
+      function: definition,
+    },
+    async (event) => {
+      asked.push(JSON.parse(event));
+      return failure ?? { ok: true, payload: JSON.stringify(result) };
+    },
+    () => now,
+  );
+}
+
+const refusal = async (one: AuthorizerGate, token: string | undefined, arn = arnOf('GET', 'things')) => {
+  const authorization = await one.authorize(token, arn);
+  return authorization.granted ? undefined : authorization.error.type;
+};
+
+describe('a TOKEN authorizer', () => {
+  it.each([undefined, '', 'Bearer', 'Bearer ABC', 'xBearer abc', 'Bearer abc '])(
+    'the token %j is turned away without any code being run',
+    async (token) => {
+      expect(await refusal(gate(), token)).toBe('UNAUTHORIZED');
+      expect(asked).toEqual([]);
+    },
+  );
+
+  it('is told the token and the method, and what it says comes as text', async () => {
+    result = { ...allow('*'), context: { text: 'a', number: 7, truth: false }, usageIdentifierKey: 'key-1' };
+    expect(await gate().authorize('Bearer abc', arnOf('GET', 'things'))).toMatchObject({
+      granted: true,
+      identity: {
+        principalId: 'someone',
+        usageIdentifierKey: 'key-1',
+        authorizer: { principalId: 'someone', text: 'a', number: '7', truth: 'false' },
+      },
+    });
+    expect(asked).toEqual([
+      { type: 'TOKEN', methodArn: arnOf('GET', 'things'), authorizationToken: 'Bearer abc' },
+    ]);
+  });
+
+  it('is not asked again about the same token until its answer expires', async () => {
+    const one = gate(60);
+    await one.authorize('Bearer abc', arnOf('GET', 'things'));
+    now += 59_999;
+    expect(await refusal(one, 'Bearer abc')).toBeUndefined();
+    expect(asked).toHaveLength(1);
+    await one.authorize('Bearer xyz', arnOf('GET', 'things'));
+    expect(asked).toHaveLength(2);
+    now += 1;
+    await one.authorize('Bearer abc', arnOf('GET', 'things'));
+    expect(asked).toHaveLength(3);
+  });
+
+  it('a remembered answer is held against the route at hand, not the one it was made for', async () => {
+    result = allow(arnOf('GET', 'things'));
+    const one = gate();
+    expect(await refusal(one, 'Bearer abc', arnOf('GET', 'things'))).toBeUndefined();
+    expect(await refusal(one, 'Bearer abc', arnOf('POST', 'things'))).toBe('ACCESS_DENIED');
+    expect(await refusal(one, 'Bearer abc', arnOf('GET', 'things'))).toBeUndefined();
+    expect(asked).toHaveLength(1);
+  });
+
+  it('a denial is remembered too, and says who was denied', async () => {
+    result = { ...allow('*'), policyDocument: { Statement: { Effect: 'Deny', Action: '*', Resource: '*' } } };
+    const one = gate();
+    expect(await one.authorize('Bearer abc', arnOf('GET', 'things'))).toMatchObject({
+      granted: false,
+      error: {
+        type: 'ACCESS_DENIED',
+        message: 'User is not authorized to access this resource with an explicit deny',
+      },
+      identity: { authorizer: { principalId: 'someone' } },
+    });
+    await one.authorize('Bearer abc', arnOf('GET', 'things'));
+    expect(asked).toHaveLength(1);
+  });
+
+  it('without a cache time it is asked every time, and after a flush once more', async () => {
+    const uncached = gate(0);
+    await uncached.authorize('Bearer abc', arnOf('GET', 'things'));
+    await uncached.authorize('Bearer abc', arnOf('GET', 'things'));
+    expect(asked).toHaveLength(2);
+    const cached = gate();
+    await cached.authorize('Bearer abc', arnOf('GET', 'things'));
+    cached.flush();
+    await cached.authorize('Bearer abc', arnOf('GET', 'things'));
+    expect(asked).toHaveLength(4);
+  });
+
+  it.each([
+    ['Unauthorized', 'UNAUTHORIZED'],
+    ['unauthorized', 'AUTHORIZER_FAILURE'],
+    ['boom', 'AUTHORIZER_FAILURE'],
+  ])('when it throws %s: %s, and nothing is remembered', async (message, type) => {
+    failure = failed(message);
+    const one = gate();
+    expect(await refusal(one, 'Bearer abc')).toBe(type);
+    failure = undefined;
+    expect(await refusal(one, 'Bearer abc')).toBeUndefined();
+  });
+
+  it.each([
+    null,
+    'text',
+    {},
+    { principalId: 'someone' },
+    { ...allow('*'), principalId: '' },
+    { ...allow('*'), principalId: undefined },
+    { ...allow('*'), context: { list: [1] } },
+    { ...allow('*'), context: { object: {} } },
+    { ...allow('*'), policyDocument: { Statement: [{ Effect: 'Allow' }] } },
+  ])('when it answers %j: AUTHORIZER_CONFIGURATION_ERROR', async (answer) => {
+    result = answer;
+    expect(await refusal(gate(), 'Bearer abc')).toBe('AUTHORIZER_CONFIGURATION_ERROR');
+  });
+});

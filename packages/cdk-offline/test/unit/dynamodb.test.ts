@@ -1,0 +1,12 @@
+import { expect, it } from 'vitest';
+import { javaVersion } from '../../src/dynamodb.ts';
+
+it.each([
+  ['openjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime Environment', 17],
+  ['java version "1.8.0_412"', 8],
+  ['openjdk version "25-ea" 2025-09-16', 25],
+  ['Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nopenjdk version "21" 2023-09-19', 21],
+  ['something else', undefined],
+])('%j is Java %s', (output, version) => {
+  expect(javaVersion(output)).toBe(version);
+});

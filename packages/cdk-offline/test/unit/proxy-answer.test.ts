@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import { readProxyAnswer } from '../../src/gateway/proxy-answer.ts';
+
+const read = (answer: unknown, accept?: string, binary: readonly string[] = []) =>
+  readProxyAnswer(JSON.stringify(answer), accept, binary);
+const headersOf = (answer: unknown) => read(answer)?.headers;
+
+describe('a function’s answer', () => {
+  it('gives status, headers and body, and is JSON unless it says otherwise', () => {
+    expect(read({ statusCode: 201, headers: { 'X-A': 'b' }, body: 'text' })).toEqual({
+      status: 201,
+      headers: [
+        ['Content-Type', 'application/json'],
+        ['X-A', 'b'],
+      ],
+      body: Buffer.from('text'),
+    });
+    expect(headersOf({ statusCode: 200, headers: { 'content-type': 'text/plain' } })).toEqual([
+      ['content-type', 'text/plain'],
+    ]);
+  });
+
+  it.each([
+    [{ statusCode: '202' }, 202],
+    [{ headers: { a: 'b' } }, 200],
+    [{ statusCode: 200, body: null, headers: null, multiValueHeaders: null }, 200],
+    [{ statusCode: 200, headers: { truth: true, number: 7 } }, 200],
+  ])('%j is understood', (answer, status) => {
+    expect(read(answer)?.status).toBe(status);
+  });
+
+  it.each([
+    null,
+    'text',
+    7,
+    [],
+    {},
+    { statusCode: 'test' },
+    { statusCode: null },
+    { statusCode: 99 },
+    { statusCode: 600 },
+    { statusCode: 200.5 },
+    { statusCode: 200, body: { a: 1 } },
+    { statusCode: 200, body: 7 },
+    { statusCode: 200, other: 'field' },
+    { statusCode: 200, headers: { a: ['b'] } },
+    { statusCode: 200, headers: { a: null } },
+    { statusCode: 200, headers: { 'not a name': 'b' } },
+    { statusCode: 200, headers: { a: 'two\r\nlines' } },
+    { statusCode: 200, multiValueHeaders: { a: 'b' } },
+    { statusCode: 200, isBase64Encoded: 'true' },
+  ])('%j is malformed', (answer) => {
+    expect(read(answer)).toBeUndefined();
+  });
+
+  it('a header with several values is sent several times, and wins over the single one of its name', () => {
+    const answer = {
+      statusCode: 200,
+      headers: { 'content-type': 'a/b', 'set-cookie': 'lost', other: 'kept' },
+      multiValueHeaders: { 'Set-Cookie': ['one', 'two'] },
+    };
+    expect(headersOf(answer)).toEqual([
+      ['content-type', 'a/b'],
+      ['other', 'kept'],
+      ['Set-Cookie', 'one'],
+      ['Set-Cookie', 'two'],
+    ]);
+  });
+
+  it('headers that the gateway keeps to itself are renamed or dropped', () => {
+    const headers = {
+      'content-type': 'a/b',
+      'WWW-Authenticate': 'Bearer',
+      date: 'x',
+      Server: 'mine',
+      connection: 'close',
+      'user-agent': 'me',
+      'Content-Length': '7',
+      Host: 'there',
+      'Transfer-Encoding': 'chunked',
+      Via: 'x',
+    };
+    expect(headersOf({ statusCode: 200, headers })).toEqual([
+      ['content-type', 'a/b'],
+      ['x-amzn-Remapped-WWW-Authenticate', 'Bearer'],
+      ['x-amzn-Remapped-date', 'x'],
+      ['x-amzn-Remapped-Server', 'mine'],
+      ['x-amzn-Remapped-connection', 'close'],
+      ['x-amzn-Remapped-user-agent', 'me'],
+    ]);
+  });
+
+  it.each([
+    ['image/png', ['image/png'], 'decoded'],
+    ['image/webp, image/png', ['image/png'], 'as it is'],
+    ['image/png;q=1', ['image/*'], 'decoded'],
+    [undefined, ['image/png'], 'as it is'],
+    [undefined, ['*/*'], 'decoded'],
+    ['text/plain', ['*~1*'], 'decoded'],
+    ['image/png', [], 'as it is'],
+  ])(
+    'base64 for a client that accepts %s, of an API with the binary media types %j: %s',
+    (accept, binary, how) => {
+      const body = Buffer.from([0, 255, 1]);
+      const answer = { statusCode: 200, isBase64Encoded: true, body: body.toString('base64') };
+      expect(read(answer, accept, binary)?.body).toEqual(how === 'decoded' ? body : Buffer.from('AP8B'));
+    },
+  );
+});

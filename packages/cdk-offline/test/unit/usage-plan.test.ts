@@ -1,0 +1,123 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type Bucket,
+  fullBucket,
+  periodStart,
+  quotaRemaining,
+  takeToken,
+  type Throttle,
+} from '../../src/usage-plan.ts';
+
+function admissions(throttle: Throttle, times: readonly number[]): boolean[] {
+  let bucket: Bucket = fullBucket(throttle, times[0] ?? 0);
+  return times.map((now) => {
+    const taken = takeToken(throttle, bucket, now);
+    bucket = taken.bucket;
+    return taken.admitted;
+  });
+}
+
+describe('the token bucket', () => {
+  it('admits its burst at once, then one for each token that time adds', () => {
+    const throttle = { rate: 2, burst: 3 };
+    expect(admissions(throttle, [0, 0, 0, 0, 499, 500, 500, 1000])).toEqual([
+      true,
+      true,
+      true,
+      false,
+      false,
+      true,
+      false,
+      true,
+    ]);
+  });
+
+  it('never holds more than its burst, however long it rests', () => {
+    expect(admissions({ rate: 10, burst: 2 }, [0, 86_400_000, 86_400_000, 86_400_000])).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  it('gains nothing from a clock that runs backwards, and loses nothing', () => {
+    expect(admissions({ rate: 1, burst: 1 }, [10_000, 5000, 10_000, 11_000])).toEqual([
+      true,
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  it('a burst of nothing admits nothing', () => {
+    expect(admissions({ rate: 100, burst: 0 }, [0, 60_000])).toEqual([false, false]);
+  });
+
+  it('within any stretch of time admits no more than burst + rate × time, and no request needlessly waits', () => {
+    const throttles = fc.record({
+      rate: fc.integer({ min: 1, max: 20 }),
+      burst: fc.integer({ min: 1, max: 20 }),
+    });
+    // Whole thousands of a token per millisecond, so that the model counts without rounding.
+    fc.assert(
+      fc.property(
+        throttles,
+        fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 80 }),
+        (throttle, gaps) => {
+          const times: number[] = [];
+          for (const gap of gaps) times.push((times.at(-1) ?? 0) + gap);
+          let thousandths = throttle.burst * 1000;
+          let last = times[0] ?? 0;
+          const model = times.map((now) => {
+            thousandths = Math.min(throttle.burst * 1000, thousandths + (now - last) * throttle.rate);
+            last = now;
+            if (thousandths < 1000) return false;
+            thousandths -= 1000;
+            return true;
+          });
+          expect(admissions(throttle, times)).toEqual(model);
+        },
+      ),
+    );
+  });
+});
+
+describe('the quota', () => {
+  const at = (text: string) => Date.parse(text);
+
+  it.each([
+    ['DAY', '2026-03-01T23:59:59.999Z', '2026-03-01T00:00:00Z'],
+    ['DAY', '2026-03-02T00:00:00Z', '2026-03-02T00:00:00Z'],
+    ['WEEK', '2026-03-04T12:00:00Z', '2026-03-01T00:00:00Z'],
+    ['WEEK', '2026-03-07T23:59:59Z', '2026-03-01T00:00:00Z'],
+    ['WEEK', '2026-03-08T00:00:00Z', '2026-03-08T00:00:00Z'],
+    ['MONTH', '2026-02-28T23:59:59Z', '2026-02-01T00:00:00Z'],
+  ] as const)('the %s of %s began %s', (period, now, start) => {
+    expect(periodStart(period, at(now))).toBe(at(start));
+  });
+
+  it('counts the days of the running period alone', () => {
+    const use = new Map([
+      ['2026-02-28', 5],
+      ['2026-03-01', 3],
+      ['2026-03-03', 2],
+    ]);
+    const remaining = (period: 'DAY' | 'WEEK' | 'MONTH', now: string) =>
+      quotaRemaining({ limit: 20, period, offset: 0 }, use, at(now), 0);
+    expect(remaining('DAY', '2026-03-03T10:00:00Z')).toBe(18);
+    expect(remaining('DAY', '2026-03-04T00:00:00Z')).toBe(20);
+    expect(remaining('WEEK', '2026-03-03T10:00:00Z')).toBe(15);
+    expect(remaining('MONTH', '2026-03-31T23:00:00Z')).toBe(15);
+    expect(remaining('MONTH', '2026-02-28T23:00:00Z')).toBe(15);
+  });
+
+  it('takes the offset off the first period alone, and never goes below nothing', () => {
+    const quota = { limit: 10, period: 'DAY', offset: 4 } as const;
+    const first = at('2026-03-01T00:00:00Z');
+    expect(quotaRemaining(quota, new Map(), at('2026-03-01T10:00:00Z'), first)).toBe(6);
+    expect(quotaRemaining(quota, new Map(), at('2026-03-02T10:00:00Z'), first)).toBe(10);
+    expect(quotaRemaining(quota, new Map([['2026-03-01', 9]]), at('2026-03-01T10:00:00Z'), first)).toBe(0);
+  });
+});
