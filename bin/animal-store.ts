@@ -1,6 +1,6 @@
 import { App } from 'aws-cdk-lib';
 import { addStacks } from '../lib/app.ts';
-import { ConfigurationError } from '../lib/stages.ts';
+import { ConfigurationError } from '../lib/context.ts';
 
 try {
   addStacks(new App());

@@ -3,7 +3,7 @@ import { AccountStack } from './account-stack.ts';
 import { AnimalStoreStack } from './animal-store-stack.ts';
 import { DeliveryStack } from './delivery/delivery-stack.ts';
 import { addSecurityChecks } from './security-checks.ts';
-import { readConfiguration } from './stages.ts';
+import { readConfiguration } from './context.ts';
 
 /**
  * Adds the stacks that the app's context asks for, see readConfiguration. Stacks name no account and no Region: they

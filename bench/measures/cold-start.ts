@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod';
-import type { FunctionEntry } from '../../lib/stages.ts';
+import type { FunctionEntry } from '../../lib/compute/entries.ts';
 import { dynamoDbAnswers, startDynamoDbStub } from '../harness/dynamodb-stub.ts';
 import { events, keyHash, stackVariables } from '../harness/fixtures.ts';
 import { type ColdStart, Lambda, type Target } from '../harness/lambda.ts';

@@ -1,5 +1,5 @@
 import { putPets } from '../../tools/bulk.ts';
-import type { FunctionEntry } from '../../lib/stages.ts';
+import type { FunctionEntry } from '../../lib/compute/entries.ts';
 import { sampleAnimals } from '../../tools/seed.ts';
 import { DynamoDbMeter } from '../harness/dynamodb-meter.ts';
 import { events, stackVariables, type tableNames } from '../harness/fixtures.ts';

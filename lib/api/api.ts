@@ -22,7 +22,8 @@ import { GatewayResponses } from './gateway-responses.ts';
 import { operations, unmatchedPaths, unmatchedRoute } from './routes.ts';
 import { acknowledge } from '../security-checks.ts';
 import type { ServiceFunction } from '../compute/service-function.ts';
-import type { FunctionEntry, StageSettings } from '../stages.ts';
+import type { FunctionEntry } from '../compute/entries.ts';
+import type { StageSettings } from '../settings.ts';
 
 /** The stage of the API, which is the version segment of every address (interface, section 9). */
 export const apiStageName = 'v1';

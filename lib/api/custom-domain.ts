@@ -11,7 +11,7 @@ import { AaaaRecord, ARecord, HostedZone, RecordTarget } from 'aws-cdk-lib/aws-r
 import { ApiGatewayDomain } from 'aws-cdk-lib/aws-route53-targets';
 import { Construct } from 'constructs';
 import { apiStageName, tlsPolicy } from './api.ts';
-import type { StageSettings } from '../stages.ts';
+import type { StageSettings } from '../settings.ts';
 
 export interface CustomDomainProps {
   readonly api: RestApi;

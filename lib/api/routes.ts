@@ -1,4 +1,4 @@
-import type { FunctionEntry } from '../stages.ts';
+import type { FunctionEntry } from '../compute/entries.ts';
 
 /** One operation of the interface, section 4, and the function that serves it. */
 export interface Operation {

@@ -2,7 +2,7 @@ import { Stack } from 'aws-cdk-lib';
 import { type IRestApi, Period, type RestApi, UsagePlan } from 'aws-cdk-lib/aws-apigateway';
 import { Construct } from 'constructs';
 import { customPlanCeiling, limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
-import { titleCase } from '../names.ts';
+import { titleCase } from '../title-case.ts';
 
 /** The numbers of a usage plan in API Gateway. */
 export interface UsagePlanSettings {

@@ -3,10 +3,12 @@ import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
 import { authorizerCache } from '../api/api.ts';
-import { titleCase } from '../names.ts';
+import { titleCase } from '../title-case.ts';
 import { allowedMethods, type Operation, operations, unmatchedRoute } from '../api/routes.ts';
 import { ServiceFunction } from './service-function.ts';
-import type { FunctionEntry, StageName, StageSettings } from '../stages.ts';
+import type { FunctionEntry } from './entries.ts';
+import type { StageName } from '../stages.ts';
+import type { StageSettings } from '../settings.ts';
 import type { Tables } from '../storage/tables.ts';
 
 export interface FunctionsProps {

@@ -15,7 +15,8 @@ import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { bundledCode } from './bundling.ts';
 import { acknowledge } from '../security-checks.ts';
-import type { FunctionEntry, StageSettings } from '../stages.ts';
+import type { FunctionEntry } from './entries.ts';
+import type { StageSettings } from '../settings.ts';
 
 export interface ServiceFunctionProps {
   readonly entry: FunctionEntry;

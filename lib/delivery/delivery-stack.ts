@@ -7,7 +7,7 @@ import {
   Role,
 } from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
-import { titleCase } from '../names.ts';
+import { titleCase } from '../title-case.ts';
 import { acknowledge } from '../security-checks.ts';
 import type { StageName } from '../stages.ts';
 

@@ -16,7 +16,7 @@ import { metrics } from '../../functions/http/metrics.ts';
 import { apiMetric, serviceMetric, tableMetric } from './metrics.ts';
 import { acknowledge } from '../security-checks.ts';
 import type { ServiceFunction } from '../compute/service-function.ts';
-import type { FunctionEntry } from '../stages.ts';
+import type { FunctionEntry } from '../compute/entries.ts';
 import type { Tables } from '../storage/tables.ts';
 
 /** What is worth waking somebody for. */

@@ -30,7 +30,7 @@ import { type Api, apiStageName } from '../api/api.ts';
 import { metricsNamespace, serviceMetric, tableMetric } from './metrics.ts';
 import { coldStarts, deprecatedCallsByKey, rejectionsByKey } from './saved-queries.ts';
 import type { ServiceFunction } from '../compute/service-function.ts';
-import type { FunctionEntry } from '../stages.ts';
+import type { FunctionEntry } from '../compute/entries.ts';
 import type { Tables } from '../storage/tables.ts';
 
 export interface DashboardsProps {

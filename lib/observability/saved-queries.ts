@@ -4,7 +4,7 @@ import { Construct } from 'constructs';
 import { metrics } from '../../functions/http/metrics.ts';
 import type { Api } from '../api/api.ts';
 import type { ServiceFunction } from '../compute/service-function.ts';
-import type { FunctionEntry } from '../stages.ts';
+import type { FunctionEntry } from '../compute/entries.ts';
 
 export interface SavedQueriesProps {
   readonly functions: ReadonlyMap<FunctionEntry, ServiceFunction>;

@@ -1,6 +1,6 @@
 import { AttributeType, Billing, type TablePropsV2, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { Construct } from 'constructs';
-import type { StageSettings } from '../stages.ts';
+import type { StageSettings } from '../settings.ts';
 
 export type TablesProps = Pick<StageSettings, 'removalPolicy' | 'deletionProtection' | 'pointInTimeRecovery'>;
 

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { bundle, bundleOptions } from '../../lib/compute/bundle.ts';
 import { bundledCode } from '../../lib/compute/bundling.ts';
-import { functionEntries } from '../../lib/stages.ts';
+import { functionEntries } from '../../lib/compute/entries.ts';
 import { resourcesOf, synthesize, theResource } from './synthesis.ts';
 
 const root = await mkdtemp(join(tmpdir(), 'bundles-'));

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { ConfigurationError, readConfiguration, type StageSettings } from '../../lib/stages.ts';
+import { ConfigurationError, readConfiguration } from '../../lib/context.ts';
+import type { StageSettings } from '../../lib/settings.ts';
 
 const read = readConfiguration;
 const prodWith = (settings: unknown): StageSettings | undefined =>

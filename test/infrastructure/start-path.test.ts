@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { bundle } from '../../lib/compute/bundle.ts';
 import { leftOutModules } from '../../lib/compute/bundle-left-out.ts';
-import { functionEntries } from '../../lib/stages.ts';
+import { functionEntries } from '../../lib/compute/entries.ts';
 
 /**
  * What a function loads before it can serve its first request. A cold start is as long as this list, and it grows

@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { bundle } from '../../lib/compute/bundle.ts';
-import { type FunctionEntry, functionEntries } from '../../lib/stages.ts';
+import { type FunctionEntry, functionEntries } from '../../lib/compute/entries.ts';
 import { awsVariables } from '../support/aws-variables.ts';
 import { DynamoDbOverTls, type Fault } from '../support/dynamodb-tls.ts';
 import { type HttpRequest, proxyEvent } from '../support/events.ts';

@@ -2,7 +2,7 @@ import { type Metric, metrics } from '../../functions/http/metrics.ts';
 import { toLogLine } from '../../functions/http/telemetry.ts';
 import { pageSize } from '../../functions/pets/listing.ts';
 import { maxNameLength, type PetStatus, petStatuses } from '../../functions/pets/schema.ts';
-import type { FunctionEntry } from '../../lib/stages.ts';
+import type { FunctionEntry } from '../../lib/compute/entries.ts';
 import { errorBody, type ErrorCode } from '../../functions/http/errors.ts';
 import { itemBytes, readUnits, writeUnits } from './capacity.ts';
 import { cost, type Priced } from './prices.ts';

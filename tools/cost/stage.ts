@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { App } from 'aws-cdk-lib';
 import { z } from 'zod';
 import { AnimalStoreStack } from '../../lib/animal-store-stack.ts';
-import { readConfiguration, type StageName } from '../../lib/stages.ts';
+import { readConfiguration } from '../../lib/context.ts';
+import type { StageName } from '../../lib/stages.ts';
 
 /** What of a stage's template decides its bill. */
 export interface StageFootprint {
