@@ -4,28 +4,25 @@ import { admit } from '../../../functions/access/limiter.ts';
 import { findKey } from '../../../functions/access/key-records.ts';
 import { createPet, getPet, listPets, type PetTable } from '../../../functions/pets/store.ts';
 import { petStatuses } from '../../../functions/pets/schema.ts';
-import { ordinary, usesOf } from '../../../tools/cost/requests.ts';
 import { createTable } from '../../support/tables.ts';
 import { type Sent, unitsOf, watch } from '../../support/traffic.ts';
-import { footprint } from '../../unit/cost/footprint.ts';
 
-/** What docs/cost.md charges for is what DynamoDB says each operation consumes. */
-const animal = { ...ordinary.animal, categoryId: BigInt(ordinary.animal.categoryId) };
-// Without the share of the authorizer and of the first request of a minute.
-const uses = usesOf(footprint, { ...ordinary, requestsPerActiveMinute: Infinity });
+/** The request units of docs/cost.md, as DynamoDB reports them for each operation. */
+const firstId = 114_841_436_160_017n;
+const animal = { name: 'Bella, tabby, three years', categoryId: 12n, status: 'available' } as const;
 const limits = { perMinute: 2, perDay: 1_000 };
 const now = Math.floor(Date.UTC(2026, 10, 21) / 1000);
 const keyHash = 'f'.repeat(64);
 
-describe('The capacity that an operation is charged for', () => {
+describe('the units that an operation on pets consumes', () => {
   let pets: PetTable;
   let traffic: Sent[];
-  let lastId = ordinary.animal.id;
+  let lastId = firstId;
 
   beforeAll(async () => {
     pets = await createTable('Pets');
     const items = petStatuses.flatMap((status) =>
-      Array.from({ length: 101 }, () => ({ ...animal, id: BigInt((lastId += 1)), status })),
+      Array.from({ length: 101 }, () => ({ ...animal, id: (lastId += 1n), status })),
     );
     await Promise.all(
       items.map((Item) => pets.client.send(new PutCommand({ TableName: pets.tableName, Item }))),
@@ -36,40 +33,34 @@ describe('The capacity that an operation is charged for', () => {
     return () => pets.client.middlewareStack.remove('watch');
   });
 
-  it('of a listing with a status is what its query consumes', async () => {
+  it('are half a read for a page of 20 pets of one status', async () => {
     await listPets(pets, { limit: 20, status: 'sold' });
-    expect(unitsOf(traffic)).toBe(uses.listByStatus.readUnit);
+    expect(unitsOf(traffic)).toBe(0.5);
   });
 
-  it('of a listing without a status is what its three queries consume', async () => {
+  it('are half a read for each of the three statuses for a page of 20 pets', async () => {
     await listPets(pets, { limit: 20 });
-    expect(unitsOf(traffic)).toBe(uses.list.readUnit);
-    expect(uses.rejectedRead.readUnit).toBe(uses.list.readUnit);
+    expect(unitsOf(traffic)).toBe(1.5);
   });
 
-  it('of the longest page is what its three queries consume', async () => {
+  it('are one read for each of the three statuses for a page of 100 pets', async () => {
     await listPets(pets, { limit: 100 });
-    expect(unitsOf(traffic)).toBe(uses.listLongest.readUnit);
+    expect(unitsOf(traffic)).toBe(3);
   });
 
-  it('of a fetch is what it consumes', async () => {
-    await getPet(pets, BigInt(lastId));
-    expect(unitsOf(traffic)).toBe(uses.get.readUnit);
+  it('are half a read for one pet', async () => {
+    await getPet(pets, lastId);
+    expect(unitsOf(traffic)).toBe(0.5);
   });
 
-  it('of a creation is what it consumes in the table and in its index, beside the limit', async () => {
-    const { name, categoryId, status } = animal;
-    await createPet(
-      pets,
-      { name, categoryId, status },
-      { drawId: () => BigInt((lastId += 1)), onCollision: () => {} },
-    );
-    expect(unitsOf(traffic) + 1).toBe(uses.create.writeUnit);
+  it('are one write in the table and one in the index for a new pet', async () => {
+    await createPet(pets, animal, { drawId: () => (lastId += 1n), onCollision: () => {} });
+    expect(unitsOf(traffic)).toBe(2);
   });
 });
 
-describe('The writes that a limit is charged for', () => {
-  it('are one, two for the first request of a minute, and two for a rejection', async () => {
+describe('the writes of the rate limit', () => {
+  it('are one for a request, two for the first of a minute, and two for a rejection', async () => {
     const table = await createTable('RateLimits');
     const traffic = watch(table.client);
     const writes = async (at: number) => {
@@ -77,11 +68,9 @@ describe('The writes that a limit is charged for', () => {
       await admit(table, { keyHash, limits, now: at });
       return traffic.length;
     };
-    expect(await writes(now)).toBe(
-      usesOf(footprint, { ...ordinary, requestsPerActiveMinute: 1 }).get.writeUnit,
-    );
-    expect(await writes(now)).toBe(uses.get.writeUnit);
-    expect(await writes(now)).toBe(uses.rejectedRead.writeUnit);
+    expect(await writes(now)).toBe(2);
+    expect(await writes(now)).toBe(1);
+    expect(await writes(now)).toBe(2);
     expect(await writes(now + 60)).toBe(2);
   });
 
@@ -94,8 +83,8 @@ describe('The writes that a limit is charged for', () => {
   });
 });
 
-describe('The read that the authorizer is charged for', () => {
-  it('is one unit, because it is consistent', async () => {
+describe('the read of the authorizer', () => {
+  it('costs one unit, because it is consistent', async () => {
     const table = await createTable('ApiKeys');
     const traffic = watch(table.client);
     await table.client.send(
@@ -106,6 +95,6 @@ describe('The read that the authorizer is charged for', () => {
     );
     traffic.length = 0;
     await findKey(table, keyHash);
-    expect(unitsOf(traffic)).toBe(uses.unknownKey.readUnit);
+    expect(unitsOf(traffic)).toBe(1);
   });
 });
