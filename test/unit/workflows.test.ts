@@ -103,6 +103,8 @@ describe('Every workflow', () => {
       'pull-request.yml check': { contents: 'read' },
       'pull-request.yml deployed': { 'id-token': 'write' },
       'pull-request.yml diff': { contents: 'read' },
+      'pull-request.yml macos': { contents: 'read' },
+      'pull-request.yml oldest-node': { contents: 'read' },
       'pull-request.yml comment': { 'pull-requests': 'write' },
     });
   });

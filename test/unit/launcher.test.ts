@@ -1,0 +1,61 @@
+import { spawnSync } from 'node:child_process';
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+const launcher = 'tools/run.mjs';
+
+/** A Node.js that says it is version 20. */
+const asNode20 = [
+  '--import',
+  `data:text/javascript,Object.defineProperty(process, 'version', { value: 'v20.0.0' })`,
+];
+
+function launch(args: readonly string[], file = launcher) {
+  return spawnSync(process.execPath, [...args.slice(0, -1), file, args.at(-1)!], { encoding: 'utf8' });
+}
+
+/** A copy of the project with the launcher, one tool and no packages. */
+async function emptyProject(): Promise<string> {
+  const project = await mkdtemp(join(tmpdir(), 'launcher & ü-'));
+  onTestFinished(() => rm(project, { recursive: true, force: true }));
+  await mkdir(join(project, 'tools'));
+  await copyFile(launcher, join(project, launcher));
+  await writeFile(join(project, 'tools', 'start.ts'), 'console.log(`ran ${process.argv.length}`);');
+  return project;
+}
+
+describe('the launcher of the tools', () => {
+  it('says to run "npm ci" where that was not done', async () => {
+    const project = await emptyProject();
+    const { status, stderr } = launch(['start'], join(project, launcher));
+    expect(stderr.trim()).toBe(`The packages are not installed. Run "npm ci" in ${project}, then try again.`);
+    expect(status).toBe(1);
+  });
+
+  it('runs the tool with its arguments, in a path with special characters', async () => {
+    const project = await emptyProject();
+    await mkdir(join(project, 'node_modules'));
+    await writeFile(join(project, 'node_modules', '.package-lock.json'), '{}');
+    const { stdout, stderr } = launch(['start'], join(project, launcher));
+    expect({ stdout, stderr }).toEqual({ stdout: 'ran 2\n', stderr: '' });
+  });
+
+  it('says which Node.js to install where neither this one nor the packages have it', async () => {
+    const project = await emptyProject();
+    await mkdir(join(project, 'node_modules'));
+    await writeFile(join(project, 'node_modules', '.package-lock.json'), '{}');
+    const { status, stderr } = launch([...asNode20, 'start'], join(project, launcher));
+    expect(stderr.trim()).toMatch(
+      /^Node\.js 24 or later is needed, this is v20\.0\.0, .* Run "npm ci --include=optional"/,
+    );
+    expect(status).toBe(1);
+  });
+
+  it('runs the tool with the installed Node.js when started by an older one, and passes on its exit code', () => {
+    const { status, stderr } = launch([...asNode20, 'smoke']);
+    expect(stderr).toContain("required option '--url <url>' not specified");
+    expect(status).toBe(2);
+  });
+});
