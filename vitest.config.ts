@@ -39,6 +39,7 @@ export default defineConfig({
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
           globalSetup: 'test/e2e/global-setup.ts',
+          setupFiles: 'test/e2e/validate-answers.ts',
           testTimeout: 180_000,
           hookTimeout: 180_000,
         },

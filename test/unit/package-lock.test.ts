@@ -29,7 +29,7 @@ function missingFrom(lock: z.infer<typeof packages>): string[] {
 describe('a package lock', () => {
   // npm leaves other platforms' binaries out of a lock that it makes where they are not installed
   // (https://github.com/npm/cli/issues/4828), and `npm ci` then refuses the lock, or installs nothing that runs there.
-  it.each(['package-lock.json', 'bench/package-lock.json'])(
+  it.each(['package-lock.json', 'bench/package-lock.json', 'tools/openapi/checks/package-lock.json'])(
     'at %s holds every platform’s optional packages',
     async (path) => {
       const { packages: lock } = lockFile.parse(JSON.parse(await readFile(path, 'utf8')));

@@ -1,0 +1,25 @@
+import { inject } from 'vitest';
+import { AnswerValidator } from '../support/openapi-answers.ts';
+
+/**
+ * Setup file of the e2e tests: every answer of the service to `fetch` is compared with the OpenAPI document, and one
+ * that differs fails the test that asked.
+ */
+const { url: baseUrl } = inject('e2e');
+const validator = new AnswerValidator();
+const plainFetch = globalThis.fetch;
+
+globalThis.fetch = async (input, init) => {
+  const request = new Request(input, init);
+  const response = await plainFetch(request);
+  if (!request.url.startsWith(`${baseUrl}/`)) return response;
+  const path = new URL(request.url).pathname.slice(new URL(baseUrl).pathname.length);
+  const { method } = request;
+  const { status, headers } = response;
+  const text = await response.clone().text();
+  const violations = validator.violations({ method, path, status, headers, text });
+  if (violations.length > 0) {
+    throw new Error(`${method} ${path} ${status} differs from docs/openapi.json: ${violations.join('; ')}`);
+  }
+  return response;
+};

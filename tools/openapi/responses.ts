@@ -1,0 +1,77 @@
+import { errorBody } from '../../functions/http/errors.ts';
+import { rateLimitHeaders } from '../../functions/http/rate-headers.ts';
+import { type DocumentedCode, documentedErrors } from './errors.ts';
+import { headerRefs, type ListedHeaders } from './headers.ts';
+
+const everyAnswer: ListedHeaders['always'] = [...Object.values(rateLimitHeaders), 'X-Request-Id'];
+const bothWindows: ListedHeaders['always'] = ['RateLimit-Policy', 'RateLimit'];
+
+/** Sent by the function that serves a deprecated operation, whatever it answers. */
+const deprecation: ListedHeaders['always'] = ['Deprecation', 'Sunset', 'Successor-Link'];
+
+export interface ResponseOptions {
+  readonly deprecated?: boolean;
+  /** Replaces the catalogue's message as the description. */
+  readonly description?: string;
+}
+
+/** Answers that only a function gives. API Gateway makes all others too, with fewer headers. */
+const functionsOnly: ReadonlySet<DocumentedCode> = new Set(['pet_not_found', 'idempotency_key_reused']);
+
+const ownHeaders: Partial<Record<DocumentedCode, ListedHeaders>> = {
+  unauthorized: { always: [], sometimes: ['WWW-Authenticate'] },
+  rate_limit_exceeded: { always: ['Retry-After'] },
+  key_suspended: { always: ['Retry-After'] },
+  service_unavailable: { always: ['Retry-After'] },
+};
+
+/** The answer of an operation that succeeds. */
+export function success(
+  description: string,
+  own: ListedHeaders,
+  schema: object,
+  example: unknown,
+  deprecated = false,
+) {
+  return {
+    description,
+    headers: headerRefs({
+      always: [...everyAnswer, ...bothWindows, ...own.always, ...(deprecated ? deprecation : [])],
+      sometimes: own.sometimes ?? [],
+    }),
+    content: { 'application/json': { schema, examples: { success: { value: example } } } },
+  };
+}
+
+/** An error answer, by its status. All codes must have the same status. */
+export function errorResponse(
+  codes: readonly [DocumentedCode, ...DocumentedCode[]],
+  options: ResponseOptions = {},
+) {
+  const { deprecated = false, description } = options;
+  const byFunction = codes.every((code) => functionsOnly.has(code));
+  const windows = codes.includes('unauthorized') ? [] : bothWindows;
+  const dependsOnSource = [...windows, ...(deprecated ? deprecation : [])];
+  return {
+    description: description ?? codes.map((code) => documentedErrors[code].message).join(' Or: '),
+    headers: headerRefs({
+      always: [
+        ...everyAnswer,
+        ...(byFunction ? dependsOnSource : []),
+        ...(ownHeaders[codes[0]]?.always ?? []),
+      ],
+      sometimes: [...(byFunction ? [] : dependsOnSource), ...(ownHeaders[codes[0]]?.sometimes ?? [])],
+    }),
+    content: {
+      'application/json': {
+        schema: { $ref: '#/components/schemas/Error' },
+        examples: Object.fromEntries(codes.map((code) => [code, { value: exampleOf(code) }])),
+      },
+    },
+  };
+}
+
+function exampleOf(code: DocumentedCode) {
+  const { status, message } = documentedErrors[code];
+  return code === 'invalid_request' ? errorBody(code, 'name: is required') : { code, message, status };
+}
