@@ -39,7 +39,10 @@ export class AnimalStoreStack extends Stack {
     const tables = new Tables(this, 'Tables', settings);
     const functions = new Functions(this, 'Functions', { stage, settings, tables });
     const api = new Api(this, 'Api', { functions: functions.byEntry, settings });
-    const usagePlans = new UsagePlans(this, 'UsagePlans', api.restApi);
+    const usagePlans = new UsagePlans(this, 'UsagePlans', {
+      api: api.restApi,
+      account: settings.accountThrottle,
+    });
     const url = this.#frontDoor(api, settings);
     this.#observe({ functions: functions.byEntry, tables, api, settings });
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { stageSettings, type StageSettings } from './settings.ts';
 import { presets, type StageName, stageNames } from './stages.ts';
 
-/** A mistake in the configuration. Its message is one line for whoever made it. */
+/** The configuration is not valid. The message names every mistake, in one line for the operator. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
 }
@@ -12,9 +12,9 @@ export interface Configuration {
   /** The first part of every stack's name: copies in one account and Region need names of their own. */
   readonly name: string;
   readonly stages: ReadonlyMap<StageName, StageSettings>;
-  /** Whether the stack of what an account and Region has once is ours to deploy, see account-stack.ts. */
+  /** Whether to deploy the account's settings as a stack of their own, see account-stack.ts. */
   readonly accountSettings: 'managed' | 'existing';
-  /** The repository whose workflows deploy, see delivery-stack.ts. Left out: no roles for any. */
+  /** The repository whose workflows deploy, see delivery-stack.ts. Undefined: no roles. */
   readonly github: { readonly repository: string; readonly providerExists: boolean } | undefined;
 }
 
@@ -32,7 +32,7 @@ const context = z.strictObject({
   accountSettings: z.enum(['managed', 'existing'], 'must be "managed" or "existing"').default('managed'),
   github: z
     .string()
-    // With ids where the repository's tokens bear them: those made since the summer of 2026 do.
+    // With IDs where the repository's tokens contain them: repositories created since the summer of 2026.
     // https://github.blog/changelog/2026-04-23-immutable-subject-claims-for-github-actions-oidc-tokens
     .regex(/^[\w.-]+(@\d+)?\/[\w.-]+(@\d+)?$/, 'must be owner/repository')
     .optional(),
@@ -42,26 +42,26 @@ const context = z.strictObject({
 });
 
 /**
- * CDK and its command line keep things of their own in the context: `@aws-cdk/…`, `aws:cdk:…`, `cli-telemetry`, what
- * was looked up in an account. None is a plain word, as ours all are; so a word that is none of ours is a mistake.
+ * The context also holds keys of the CDK: `@aws-cdk/…`, `aws:cdk:…`, `cli-telemetry`, lookups. None of them is a plain
+ * word, and all of ours are. So an unknown plain word is a mistake.
  */
 const ownedByCdk = /\W/;
 
 /**
  * Reads the configuration from CDK context:
  *
- * - `-c stage=prod`: that stage alone. Left out: staging and prod.
- * - `-c name=Shelter`: stacks named `Shelter-<stage>`. Left out: `AnimalStore`.
- * - `-c accountSettings=existing`: the account has a role for API Gateway's logs, and it stays as it is.
- * - `-c github=owner/repository`, or `owner@id/repository@id` where GitHub's tokens say so: also the roles for its
- *   workflows. `-c githubProvider=existing` where the account trusts GitHub's tokens already.
- * - `stages` in cdk.json: settings that differ from those above, such as
- *   `{"prod": {"domain": {"name": "api.example.com", "certificateArn": "arn:…"}}}`. `null` takes a setting away.
- * - `-c overrides=JSON`: the same, on top of those in cdk.json, for one deployment. With `-c stages=…` CDK would leave
- *   out all that the file says.
+ * - `-c stage=prod`: only that stage. Default: staging and prod.
+ * - `-c name=Shelter`: stacks named `Shelter-<stage>`. Default: `AnimalStore`.
+ * - `-c accountSettings=existing`: leave the account's role for API Gateway's logs as it is.
+ * - `-c github=owner/repository`, or `owner@id/repository@id` where GitHub's tokens say so: add the roles for its
+ *   workflows. `-c githubProvider=existing` if the account already trusts GitHub's tokens.
+ * - `stages` in cdk.json: settings that differ from lib/stages.ts, such as
+ *   `{"prod": {"domain": {"name": "api.example.com", "certificateArn": "arn:…"}}}`. `null` removes a setting.
+ * - `-c overrides=JSON`: the same, on top of cdk.json, for one deployment. (`-c stages=…` would replace all of
+ *   cdk.json's `stages`.)
  *
- * @param all the whole context of the app, CDK's own keys included
- * @throws ConfigurationError naming every mistake, in one line
+ * @param all the app's whole context, including the CDK's own keys
+ * @throws ConfigurationError
  */
 export function readConfiguration(all: Readonly<Record<string, unknown>>): Configuration {
   const { name, stage, stages, overrides, accountSettings, github, githubProvider } = parse(
@@ -90,19 +90,19 @@ export function readConfiguration(all: Readonly<Record<string, unknown>>): Confi
 function parse<T extends z.ZodType>(schema: T, path: string, value: unknown): z.infer<T> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const faults = result.error.issues.map((issue) => `${[path, ...issue.path].join('.')}: ${issue.message}`);
-  throw new ConfigurationError(faults.join('; '));
+  const mistakes = result.error.issues.map((issue) => `${[path, ...issue.path].join('.')}: ${issue.message}`);
+  throw new ConfigurationError(mistakes.join('; '));
 }
 
-/** What `-c` gives is text. */
+/** Values from `-c` are text. */
 function parseIfText(value: unknown, check: z.RefinementCtx): unknown {
   if (typeof value !== 'string') return value;
   try {
     return JSON.parse(value);
   } catch (error) {
-    // On one line, although what it quotes may have several.
-    const fault = String(error instanceof Error ? error.message : error).replaceAll(/\s+/g, ' ');
-    check.addIssue(`is no JSON: ${fault}`);
+    // The parser quotes the text, which can have several lines.
+    const reason = String(error instanceof Error ? error.message : error).replaceAll(/\s+/g, ' ');
+    check.addIssue(`must be valid JSON: ${reason}`);
     return z.NEVER;
   }
 }

@@ -5,13 +5,13 @@ import { functionEntries } from './compute/entries.ts';
 
 const functionSettings = z
   .strictObject({
-    /** MiB. The share of a CPU grows with it. */
+    /** MiB. CPU grows in proportion. */
     memory: z.int().min(128).max(10_240),
-    /** Executions at once, at most: taken out of the account's pool. Left out: as many as the pool allows. */
+    /** Maximum concurrent executions, reserved from the account's pool. Optional: no limit of its own. */
     reservedConcurrency: z.int().min(1).optional(),
     /**
-     * Environments that are kept warm on the live alias, paid by the hour. Left out: none. While a new version takes
-     * over, the old one and the new one share them, and what finds none warm needs room beside them.
+     * Environments kept warm on the live alias, billed by the hour. Optional: none. During a canary the old and the
+     * new version share them, and requests that find none warm need concurrency beside them.
      */
     provisionedConcurrency: z.int().min(1).optional(),
   })
@@ -20,49 +20,81 @@ const functionSettings = z
       reservedConcurrency === undefined ||
       provisionedConcurrency === undefined ||
       provisionedConcurrency <= reservedConcurrency,
-    { path: ['provisionedConcurrency'], error: 'cannot exceed reservedConcurrency' },
+    { path: ['provisionedConcurrency'], error: 'must not exceed reservedConcurrency' },
   );
 
-/** Everything that differs between stages, and between copies of a stage. */
+/** A token bucket of API Gateway. */
+const throttle = z.strictObject({
+  /** Tokens added per second. */
+  requestsPerSecond: z.number().positive(),
+  /** Size of the bucket. */
+  burst: z.int().positive(),
+});
+
+/** Everything that can differ between stages, and between copies of a stage. */
 export const stageSettings = z
   .strictObject({
-    /** Where the API's endpoint is: in the stack's Region, or at the edge locations of CloudFront. */
+    /**
+     * Where the API's endpoint is: in the stack's Region, or at the edge locations of CloudFront. A deployed stage
+     * cannot be switched in place, see EndpointGuard in api.ts.
+     */
     endpoint: z.enum(['regional', 'edge']),
-    /** What becomes of tables and logs when they leave the stack, or the stack goes. */
+    /** What happens to tables and logs that are removed from the stack, or whose stack is deleted. */
     removalPolicy: z.enum([RemovalPolicy.RETAIN, RemovalPolicy.DESTROY]),
     /** Whether DynamoDB refuses to delete the tables. */
     deletionProtection: z.boolean(),
-    /** Whether the tables that cannot be rebuilt can be restored to any second of the last 35 days. */
+    /** Whether Pets and ApiKeys can be restored to any second of the last 35 days. */
     pointInTimeRecovery: z.boolean(),
-    /** One of the retentions that CloudWatch Logs offers. */
+    /** Days; one of the retention periods of CloudWatch Logs. */
     logRetentionDays: z.enum(RetentionDays),
-    logLevel: z.enum(['DEBUG', 'INFO', 'WARN', 'ERROR']),
+    /**
+     * Lambda drops application log lines below this level, and the functions write their metrics as lines of level
+     * INFO. So no higher level is permitted: metrics, alarms, dashboards and saved queries would lose their data.
+     * https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
+     */
+    logLevel: z.enum(
+      ['DEBUG', 'INFO'],
+      'must be "DEBUG" or "INFO": Lambda drops lines below the level, and metrics are lines of level INFO',
+    ),
     functions: z.record(z.enum(functionEntries), functionSettings),
-    /** How long the limiter's table may take before requests go through uncounted, in milliseconds. */
+    /** Milliseconds that the RateLimits table may take before a request is admitted without being counted. */
     limiterTimeout: z.int().min(1),
-    /** How a new version of the functions takes over: a tenth of the requests for five minutes first, or at once. */
+    /** How requests move to a new version of a function: a tenth of them for five minutes first, or all at once. */
     deployment: z.enum(['canary', 'all-at-once']),
     alarms: z.boolean(),
     dashboards: z.boolean(),
-    /** Where alarms are sent to; the address has to confirm its subscription. */
-    notificationAddress: z.email('is no e-mail address').optional(),
-    /** The stage's share of the account's request rate, over all keys. Left out: all of it. */
-    throttle: z
-      .strictObject({ requestsPerSecond: z.number().positive(), burst: z.int().positive() })
-      .optional(),
+    /** Receives the alarms by e-mail. The address has to confirm its subscription. */
+    notificationAddress: z.email('must be a valid e-mail address').optional(),
+    /**
+     * What API Gateway permits the account in this Region, over all APIs. No throttle of a stage or a usage plan may
+     * exceed it. https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
+     */
+    accountThrottle: throttle,
+    /** The stage's share of the account's request rate, over all keys. Optional: all of it. */
+    throttle: throttle.optional(),
+    /**
+     * Where API Gateway's own responses take X-RateLimit-* from: from the authorizer's context, or static zeros. See
+     * gateway-responses.ts.
+     */
+    gatewayResponseHeaders: z.enum(['caller', 'static']),
     /** The stage's own address: `https://<name>/v1`. */
     domain: z
       .strictObject({
-        name: z.hostname('is no host name'),
+        name: z.hostname('must be a valid host name'),
         /** ARN of a certificate for the name, in ACM. */
         certificateArn: z
-          .string('is missing: a domain needs a certificate')
-          .regex(/^arn:[a-z-]+:acm:[a-z0-9-]+:\d{12}:certificate\/.+$/, 'is no ARN of a certificate in ACM'),
-        /** The zone in Route 53 that gets the name's records. Left out: they are made elsewhere. */
-        hostedZone: z.strictObject({ id: z.string(), name: z.hostname('is no host name') }).optional(),
+          .string('is required: a domain needs a certificate')
+          .regex(
+            /^arn:[a-z-]+:acm:[a-z0-9-]+:\d{12}:certificate\/.+$/,
+            'must be the ARN of a certificate in ACM',
+          ),
+        /** The Route 53 zone in which the name's records are created. Optional: they are created elsewhere. */
+        hostedZone: z
+          .strictObject({ id: z.string(), name: z.hostname('must be a valid host name') })
+          .optional(),
       })
       .optional(),
-    /** A web ACL in front of the API that stops addresses from flooding it. Left out: none, and no cost. */
+    /** A web ACL that blocks addresses that flood the API. Optional: none, at no cost. */
     waf: z
       .strictObject({
         /** Requests from one address within five minutes, with or without a key. */
@@ -73,7 +105,7 @@ export const stageSettings = z
   .refine(({ waf, endpoint }) => waf === undefined || endpoint === 'regional', {
     path: ['waf'],
     error:
-      'needs endpoint "regional": its rule counts the address that connects, which at an edge endpoint is CloudFront',
+      'requires endpoint "regional": the rule counts the connecting address, which is CloudFront\'s at an edge endpoint',
   })
   .refine(
     ({ domain, endpoint }) =>
@@ -82,7 +114,7 @@ export const stageSettings = z
   )
   .refine(({ deployment, alarms }) => deployment !== 'canary' || alarms, {
     path: ['alarms'],
-    error: 'must be on for a canary: they are what rolls it back',
+    error: 'must be true for deployment "canary": alarms roll the canary back',
   })
   .superRefine(({ deployment, functions }, check) => {
     if (deployment !== 'canary') return;
@@ -90,18 +122,30 @@ export const stageSettings = z
       functions,
     )) {
       if (provisionedConcurrency !== reservedConcurrency) continue;
-      // Lambda spreads requests over the two versions by chance, so that one of them runs out of warm environments:
+      // Lambda distributes requests over the two versions at random, so one of them can run out of warm environments:
       // https://docs.aws.amazon.com/lambda/latest/dg/configuring-alias-routing.html
       check.addIssue({
         code: 'custom',
         path: ['functions', entry, 'provisionedConcurrency'],
-        message: 'must be less than reservedConcurrency for a canary: two versions share them meanwhile',
+        message: 'must be less than reservedConcurrency for deployment "canary": two versions share them',
+      });
+    }
+  })
+  .superRefine((settings, check) => {
+    for (const part of ['requestsPerSecond', 'burst'] as const) {
+      const most = settings.accountThrottle[part];
+      if ((settings.throttle?.[part] ?? 0) <= most) continue;
+      check.addIssue({
+        code: 'custom',
+        path: ['throttle', part],
+        message: `must not exceed accountThrottle.${part} (${most})`,
       });
     }
   })
   .refine(({ notificationAddress, alarms }) => notificationAddress === undefined || alarms, {
     path: ['notificationAddress'],
-    error: 'needs alarms to be sent',
+    error: 'requires alarms to be true',
   });
 export type StageSettings = z.infer<typeof stageSettings>;
 export type FunctionSettings = z.infer<typeof functionSettings>;
+export type Throttle = z.infer<typeof throttle>;

@@ -2,7 +2,7 @@ import { RemovalPolicy } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { FunctionSettings, StageSettings } from './settings.ts';
 
-/** The stages there are. The name of a stage is also part of every API key of it. */
+/** The stages. The name of a stage is also part of each of its API keys. */
 export const stageNames = ['local', 'staging', 'prod'] as const;
 export type StageName = (typeof stageNames)[number];
 
@@ -27,10 +27,14 @@ const staging: StageSettings = {
   deployment: 'all-at-once',
   alarms: true,
   dashboards: true,
-  // A flood of staging must not use up what prod in the same account needs.
+  // The quota of an account in a large Region; about thirteen other Regions have 2,500 and 1,250.
+  accountThrottle: { requestsPerSecond: 10_000, burst: 5_000 },
+  // A flood of staging must not consume the account's request rate, which prod may share.
   throttle: { requestsPerSecond: 500, burst: 1_000 },
+  gatewayResponseHeaders: 'caller',
 };
 
+/** The settings of each stage, before those of cdk.json. */
 export const presets: Readonly<Record<StageName, StageSettings>> = {
   staging,
   prod: {
@@ -40,10 +44,10 @@ export const presets: Readonly<Record<StageName, StageSettings>> = {
     pointInTimeRecovery: true,
     logRetentionDays: RetentionDays.THREE_MONTHS,
     deployment: 'canary',
-    // The account's default, stated: https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
-    throttle: { requestsPerSecond: 10_000, burst: 5_000 },
+    // The account's own throttle applies. One above it, in a Region with a lower quota, would fail the deployment.
+    throttle: undefined,
   },
-  // Served on a laptop, where there is nobody to alarm and DynamoDB Local takes its time.
+  // Served on a laptop: nobody to alarm, and DynamoDB Local is slow to answer at first.
   local: {
     ...staging,
     logRetentionDays: RetentionDays.ONE_DAY,

@@ -29,12 +29,12 @@ import type { StageSettings } from '../settings.ts';
 export const apiStageName = 'v1';
 
 /**
- * How long API Gateway may reuse the authorizer's answer for a key: so long it takes, at most, until an expired
- * allowance or a changed plan is noticed. A revocation bites at once all the same, see INVALID_API_KEY.
+ * How long API Gateway may reuse the authorizer's result for a key, and so the longest time until it notices an expiry
+ * or a changed plan. A revocation takes effect earlier, see INVALID_API_KEY in gateway-responses.ts.
  */
 export const authorizerCache = Duration.seconds(60);
 
-/** The shape of a key in its header (functions/access/keys.ts). What differs is turned away before any code runs. */
+/** A key in its header (functions/access/keys.ts). API Gateway rejects every other value before any code runs. */
 const keyHeaderExpression = '^[Bb][Ee][Aa][Rr][Ee][Rr] +as_[a-z][a-z0-9]*_[0-9A-Za-z]{36}$';
 
 export interface ApiProps {
@@ -42,7 +42,7 @@ export interface ApiProps {
   readonly settings: StageSettings;
 }
 
-/** The REST API: its routes, its authorizer, and the answers that it gives by itself. */
+/** The REST API: its routes, its authorizer and its gateway responses. */
 export class Api extends Construct {
   readonly restApi: RestApi;
   readonly accessLogs: LogGroup;
@@ -65,7 +65,7 @@ export class Api extends Construct {
         ipAddressType: IpAddressType.DUAL_STACK,
       },
       apiKeySourceType: ApiKeySourceType.AUTHORIZER,
-      // The role that API Gateway logs with is one for the whole account and Region, see account-stack.ts.
+      // One role for the whole account and Region, see account-stack.ts.
       cloudWatchRole: false,
       deployOptions: {
         stageName: apiStageName,
@@ -74,7 +74,7 @@ export class Api extends Construct {
         // No execution logs, see APIG6 below.
         loggingLevel: MethodLoggingLevel.OFF,
         dataTraceEnabled: false,
-        // No metrics of each method, which are billed: those of the stage are free, and the functions have their own.
+        // No metrics per method, which are billed: those of the stage are free, and the functions have their own.
         metricsEnabled: false,
         tracingEnabled: true,
         ...(settings.throttle && {
@@ -90,27 +90,31 @@ export class Api extends Construct {
 
     acknowledge(this.restApi, {
       'AwsSolutions-APIG2':
-        'The functions check every input, and name each fault of it; a validator of API Gateway would answer before the rate limit is counted, with less than that.',
+        'The functions validate every input and name each invalid field; a validator of API Gateway would answer before the rate limit is counted, with less detail.',
       'AwsSolutions-COG4':
-        'Callers hold an API key (interface, section 5) that a Lambda authorizer checks; there are no users who could sign in.',
+        'Callers have an API key (interface, section 5) that a Lambda authorizer checks; there are no users who could sign in.',
     });
     acknowledge(this.restApi.deploymentStage, {
       'AwsSolutions-APIG6':
-        'Execution logs print what clients send, the key included, and go to a log group that keeps them for ever. Access logs and the logs of the functions tell what an operator needs.',
+        'Execution logs contain what clients send, including the key, in a log group without retention. Access logs and the logs of the functions have what an operator needs.',
       ...(settings.throttle === undefined && {
-        'Serverless-APIGWDefaultThrottling': 'This copy has the account to itself (throttle in stages.ts).',
+        'Serverless-APIGWDefaultThrottling':
+          "The account's own throttle applies, and each key has a usage plan (throttle in settings.ts).",
       }),
       ...(settings.waf === undefined && {
         'AwsSolutions-APIG3':
-          'Each copy decides whether a web ACL is worth its monthly price (waf in stages.ts); requests without a well-formed key run no code either way.',
+          'Optional, because of its monthly price (waf in settings.ts); requests without a well-formed key run no code either way.',
       }),
     });
 
-    new GatewayResponses(this, 'GatewayResponses', this.restApi);
+    new GatewayResponses(this, 'GatewayResponses', {
+      api: this.restApi,
+      headers: settings.gatewayResponseHeaders,
+    });
     this.#addRoutes(functions);
   }
 
-  /** The address of the stage, without a slash at its end. */
+  /** The address of the stage, without a trailing slash. */
   get url(): string {
     const { region, urlSuffix } = Stack.of(this);
     return `https://${this.restApi.restApiId}.execute-api.${region}.${urlSuffix}/${apiStageName}`;
@@ -138,8 +142,8 @@ export class Api extends Construct {
 }
 
 /**
- * One line for each request, also for those that reach no function. The ids are those of the functions' lines. No header
- * and no query is in it, and no hash of a key: a log must not be worth stealing.
+ * One line for each request, including those that reach no function. The request ID is that of the functions' log lines.
+ * It contains no header, no query and no hash of a key, so that a stolen log gives access to nothing.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-variables-for-access-logging.html
  */
@@ -148,7 +152,7 @@ const accessLogFormat = JSON.stringify({
   time: '$context.requestTime',
   sourceIp: '$context.identity.sourceIp',
   method: '$context.httpMethod',
-  // Not the path as sent: a client that mistakes where its key belongs may have put it there.
+  // Not the path as sent: a client may have put its key there by mistake.
   resource: '$context.resourcePath',
   protocol: '$context.protocol',
   tlsVersion: '$context.tlsVersion',
@@ -168,7 +172,7 @@ const accessLogFormat = JSON.stringify({
 });
 
 /**
- * TLS 1.2 at least, with forward secrecy; left to itself the API would still accept TLS 1.0.
+ * TLS 1.2 at least, with forward secrecy. API Gateway's default still accepts TLS 1.0.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-security-policies-list.html
  */

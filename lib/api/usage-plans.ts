@@ -2,59 +2,94 @@ import { Stack } from 'aws-cdk-lib';
 import { type IRestApi, Period, type RestApi, UsagePlan } from 'aws-cdk-lib/aws-apigateway';
 import { Construct } from 'constructs';
 import { customPlanCeiling, limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
+import type { Throttle } from '../settings.ts';
 import { titleCase } from '../title-case.ts';
 
 /** The numbers of a usage plan in API Gateway. */
 export interface UsagePlanSettings {
-  /** Tokens that the bucket gains, per second. */
+  /** Tokens added to the bucket per second. */
   readonly rateLimit: number;
-  /** Tokens that the bucket holds. */
+  /** Size of the bucket. */
   readonly burstLimit: number;
-  /** Requests per UTC day. Left out: no quota. */
+  /** Requests per UTC day. Undefined: no quota. */
   readonly quota?: number;
 }
 
 const secondsPerMinute = 60;
 
 /**
- * The usage plan behind a plan: the backstop that turns abuse away for nothing, and never the limit itself, since
- * API Gateway throttles on a best-effort basis and tells the client nothing
- * (https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-request-throttling.html). So it must
- * admit whatever the service's own fixed windows admit:
- *
- * - **Bucket.** An interval of t seconds touches at most t/60 + 2 windows of a minute, so windows of N admit at most
- *   N × t/60 + 2N requests in it: exactly what a bucket of 2N tokens that gains N/60 a second lets through.
- * - **Quota.** The gateway also counts the requests that the service rejects, while the interface promises that a
- *   rejected request uses up nothing. With the day's limit itself as the quota, a client that met a few 429s early in
- *   the day would be turned away before its day is used up. With twice the day, that takes more rejections than
- *   admissions: a client that ignores `Retry-After` all day long.
- *
- * The limits of the custom plan stand on each key, so its bucket is that of the largest key there can be, and it has
- * no quota.
+ * Requests per minute that the bucket admits beyond the plan, so that the limiter sees a flood and suspends the key:
+ * the 100 rejections in a minute that suspend it (`suspensionThreshold` in functions/access/limits.ts), and 20 to spare.
  */
-export function usagePlanSettings(plan: Plan): UsagePlanSettings {
+export const floodMargin = 120;
+
+/**
+ * The usage plan behind a plan. It is a backstop that rejects abuse at low cost, and never the limit itself: API
+ * Gateway throttles on a best-effort basis and sends no rate headers of its own
+ * (https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-request-throttling.html). For a plan of N
+ * requests a minute:
+ *
+ * - **Burst 2N.** t seconds touch at most t/60 + 2 windows, so fixed windows of N admit at most N × t/60 + 2N requests
+ *   in t seconds. A bucket of 2N tokens that gains at least N/60 a second admits them all.
+ * - **Rate (N + 120)/60.** A flood that starts at any second fills one whole minute within two minutes. In that minute
+ *   the bucket passes N requests that the limiter admits and 120 that it rejects, and 100 rejections suspend the key.
+ * - **Quota 2 × the day.** API Gateway also counts the requests that the limiter rejects, and the interface promises
+ *   that these use up nothing. A client meets twice the day only if it is rejected more often than admitted.
+ * - **Clamps.** Neither rate nor burst may exceed the account's. A burst clamped to B admits whatever windows of at most
+ *   B/2 a minute admit (2,500 for B = 5,000). A key with a higher limit must be paced: any t seconds may hold
+ *   B + t × rate requests.
+ *
+ * The custom plan's limits are on each key, so its usage plan is that of the largest possible key, without a quota.
+ */
+export function usagePlanSettings(plan: Plan, account: Throttle): UsagePlanSettings {
   const limits = limitsOf(plan);
   const { perMinute } = limits ?? customPlanCeiling;
   return {
-    rateLimit: perMinute / secondsPerMinute,
-    burstLimit: 2 * perMinute,
+    rateLimit: Math.min((perMinute + floodMargin) / secondsPerMinute, account.requestsPerSecond),
+    burstLimit: Math.min(2 * perMinute, account.burst),
     ...(limits && { quota: 2 * limits.perDay }),
   };
 }
 
-/** One usage plan for each plan, bound to the API's stage. Keys are added to them when they are issued. */
+/** For operators who see the usage plan in the console. */
+export function usagePlanDescription(plan: Plan): string {
+  const limits = limitsOf(plan);
+  const numbers =
+    limits === undefined
+      ? `set on each key, at most ${format(customPlanCeiling.perMinute)} requests a minute`
+      : `${format(limits.perMinute)} requests a minute, ${format(limits.perDay)} a day`;
+  return (
+    `Limits of plan ${plan}: ${numbers}. The functions enforce them. The numbers of this usage plan are larger, ` +
+    'because it is a backstop: it must not reject a client within its limits, and it must let through enough of a ' +
+    'flood for the key to be suspended. See docs/limits.md.'
+  );
+}
+
+function format(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
+/** One usage plan for each plan, bound to the API's stage. `npm run keys` adds keys to them. */
 export class UsagePlans extends Construct {
   readonly plans: ReadonlyMap<Plan, UsagePlan>;
 
-  constructor(scope: Construct, id: string, api: RestApi) {
+  constructor(scope: Construct, id: string, { api, account }: { api: RestApi; account: Throttle }) {
     super(scope, id);
-    this.plans = new Map(planNames.map((plan) => [plan, this.#usagePlan(plan, api)]));
+    this.plans = new Map(planNames.map((plan) => [plan, this.#usagePlan(plan, api, account)]));
+    // One after the other, because the management API permits one UpdateUsagePlan every 20 seconds per account:
+    // https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
+    const all = [...this.plans.values()];
+    for (const [index, plan] of all.entries()) {
+      const previous = all[index - 1];
+      if (previous !== undefined) plan.node.addDependency(previous);
+    }
   }
 
-  #usagePlan(plan: Plan, api: RestApi): UsagePlan {
-    const { rateLimit, burstLimit, quota } = usagePlanSettings(plan);
+  #usagePlan(plan: Plan, api: RestApi, account: Throttle): UsagePlan {
+    const { rateLimit, burstLimit, quota } = usagePlanSettings(plan, account);
     return new UsagePlan(this, titleCase(plan), {
       name: `${Stack.of(this).stackName}-${plan}`,
+      description: usagePlanDescription(plan),
       // A cast, because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
       apiStages: [{ api: api as IRestApi, stage: api.deploymentStage }],
       throttle: { rateLimit, burstLimit },

@@ -30,14 +30,14 @@ describe('the configuration', () => {
   });
 
   it('takes the settings of a stage as an object or as text, and leaves what they do not name', () => {
-    const changes = { throttle: { burst: 7 }, logRetentionDays: 30 };
+    const changes = { accountThrottle: { burst: 1_250 }, logRetentionDays: 30 };
     for (const stages of [{ prod: changes }, JSON.stringify({ prod: changes })]) {
       const changed = read({ stages }).stages;
       const { stages: unchanged } = read({});
       expect(changed.get('prod')).toEqual({
         ...unchanged.get('prod'),
         logRetentionDays: 30,
-        throttle: { ...unchanged.get('prod')?.throttle, burst: 7 },
+        accountThrottle: { ...unchanged.get('prod')?.accountThrottle, burst: 1_250 },
       });
       expect(changed.get('staging')).toEqual(unchanged.get('staging'));
     }
@@ -75,7 +75,7 @@ describe('the configuration', () => {
 
     it('checks the outcome as it checks the file', () => {
       expect(() => read({ stages: file, overrides: { prod: { alarms: false } } })).toThrow(
-        'stages.prod.alarms: must be on for a canary',
+        'stages.prod.alarms: must be true for deployment "canary"',
       );
     });
   });
@@ -101,7 +101,8 @@ describe('the configuration', () => {
   );
 
   it('takes a setting away with null', () => {
-    expect(prodWith({ throttle: null })?.throttle).toBeUndefined();
+    const { stages } = read({ stages: { staging: { throttle: null } } });
+    expect(stages.get('staging')?.throttle).toBeUndefined();
   });
 
   it.each([
@@ -115,11 +116,15 @@ describe('the configuration', () => {
     ['a repository with a wildcard', { github: 'owner/*' }, 'context.github: must be owner/repository'],
     ['settings of an unknown stage', { stages: { qa: {} } }, 'context.stages: Unrecognized key: "qa"'],
     [
-      'settings that are no JSON',
+      'settings that are not valid JSON',
       { stages: '{"prod":\n off}' },
-      /^context\.stages: is no JSON: Unexpected token .+ is not valid JSON$/,
+      /^context\.stages: must be valid JSON: Unexpected token .+ is not valid JSON$/,
     ],
-    ['overrides that are no JSON', { overrides: 'prod' }, /^context\.overrides: is no JSON: .+$/],
+    [
+      'overrides that are not valid JSON',
+      { overrides: 'prod' },
+      /^context\.overrides: must be valid JSON: .+$/,
+    ],
     ['overrides of an unknown stage', { overrides: { qa: {} } }, 'context.overrides: Unrecognized key: "qa"'],
     [
       'a name that is too long for a stack',
@@ -160,19 +165,19 @@ describe('the configuration', () => {
     [
       'a web ACL without a regional API',
       { endpoint: 'edge', waf: { requestsPerAddress: 100 } },
-      'stages.prod.waf: needs endpoint "regional"',
+      'stages.prod.waf: requires endpoint "regional"',
     ],
     [
       'a domain without a certificate',
       { domain: { name: 'api.example.com' } },
-      'stages.prod.domain.certificateArn: is missing: a domain needs a certificate',
+      'stages.prod.domain.certificateArn: is required: a domain needs a certificate',
     ],
     [
       'a certificate of something else',
       {
         domain: { name: 'api.example.com', certificateArn: 'arn:aws:iam::123456789012:server-certificate/1' },
       },
-      'stages.prod.domain.certificateArn: is no ARN of a certificate in ACM',
+      'stages.prod.domain.certificateArn: must be the ARN of a certificate in ACM',
     ],
     [
       'an edge endpoint with a certificate elsewhere than in us-east-1',
@@ -182,22 +187,22 @@ describe('the configuration', () => {
     [
       'a domain that is an address',
       { domain: { name: 'https://api.example.com/', certificateArn } },
-      'stages.prod.domain.name: is no host name',
+      'stages.prod.domain.name: must be a valid host name',
     ],
     [
       'a canary that nothing would roll back',
       { alarms: false },
-      'stages.prod.alarms: must be on for a canary',
+      'stages.prod.alarms: must be true for deployment "canary"',
     ],
     [
       'somebody to tell, and nothing to tell',
       { deployment: 'all-at-once', alarms: false, notificationAddress: 'a@example.com' },
-      'stages.prod.notificationAddress: needs alarms',
+      'stages.prod.notificationAddress: requires alarms to be true',
     ],
     [
       'a notification address that is none',
       { notificationAddress: 'on-call' },
-      'stages.prod.notificationAddress: is no e-mail address',
+      'stages.prod.notificationAddress: must be a valid e-mail address',
     ],
     [
       'a retention that CloudWatch does not offer',
@@ -207,7 +212,7 @@ describe('the configuration', () => {
     [
       'more provisioned than reserved concurrency',
       { functions: { authorizer: { reservedConcurrency: 1, provisionedConcurrency: 2 } } },
-      'stages.prod.functions.authorizer.provisionedConcurrency: cannot exceed reservedConcurrency',
+      'stages.prod.functions.authorizer.provisionedConcurrency: must not exceed reservedConcurrency',
     ],
     [
       'a canary of two versions that have no room beside each other',
@@ -267,6 +272,26 @@ describe('the configuration', () => {
       'stages.prod.throttle.requestsPerSecond: Too small',
     ],
     ['a bucket that holds nothing', { throttle: { burst: 0 } }, 'stages.prod.throttle.burst: Too small'],
+    [
+      "a burst that exceeds the account's",
+      { throttle: { requestsPerSecond: 1, burst: 5_001 } },
+      'stages.prod.throttle.burst: must not exceed accountThrottle.burst (5000)',
+    ],
+    [
+      "a rate that exceeds the account's",
+      { accountThrottle: { requestsPerSecond: 2_500 }, throttle: { requestsPerSecond: 2_501, burst: 1 } },
+      'stages.prod.throttle.requestsPerSecond: must not exceed accountThrottle.requestsPerSecond (2500)',
+    ],
+    [
+      'headers of gateway responses from elsewhere',
+      { gatewayResponseHeaders: 'none' },
+      'stages.prod.gatewayResponseHeaders: Invalid option',
+    ],
+    ...['WARN', 'ERROR', 'FATAL'].map((logLevel): [string, object, string] => [
+      `a log level that drops the metrics: ${logLevel}`,
+      { logLevel },
+      'stages.prod.logLevel: must be "DEBUG" or "INFO": Lambda drops lines below the level',
+    ]),
     ['half a token', { throttle: { burst: 1.5 } }, 'stages.prod.throttle.burst: Invalid input'],
     [
       'a misspelt setting of the throttle',
@@ -281,7 +306,7 @@ describe('the configuration', () => {
     [
       'a zone that is none',
       { domain: { name: 'api.example.com', certificateArn, hostedZone: { id: 'Z1', name: 'Z1 example' } } },
-      'stages.prod.domain.hostedZone.name: is no host name',
+      'stages.prod.domain.hostedZone.name: must be a valid host name',
     ],
     [
       'a misspelt setting of the zone',

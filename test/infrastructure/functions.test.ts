@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
+import { metrics } from '../../functions/http/metrics.ts';
+import { toLogLine } from '../../functions/http/telemetry.ts';
+import { stageSettings } from '../../lib/settings.ts';
 import { idOf, ref, resourcesOf, synthesize, type Template, theResource } from './synthesis.ts';
 
 const prod = synthesize().stack('AnimalStore-prod');
@@ -189,3 +192,39 @@ function deploymentGroupOf(stack: Template, entry: string) {
   const group = stack.Resources[DeploymentGroupName.Ref];
   return deploymentGroup.parse(group?.Properties);
 }
+
+describe('a log level', () => {
+  const severity = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'];
+  const metricsLine = toLogLine(
+    {
+      requestId: '1',
+      operation: 'listPets',
+      status: 200,
+      durationMs: 1,
+      coldStart: false,
+      keyId: undefined,
+      plan: undefined,
+      faults: [],
+      counts: new Map([[metrics.admitted, 1]]),
+    },
+    'AnimalStore-prod',
+    0,
+  );
+
+  // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
+  it.each(stageSettings.shape.logLevel.options)(
+    'that is permitted keeps the lines that metrics are extracted from: %s',
+    (logLevel) => {
+      const { level, _aws } = z
+        .object({ level: z.string(), _aws: z.object() })
+        .parse(JSON.parse(metricsLine));
+      expect(_aws).toBeDefined();
+      const stack = synthesize({ stage: 'prod', stages: { prod: { logLevel } } }).stack('AnimalStore-prod');
+      for (const entry of entries) {
+        const { ApplicationLogLevel } = functionOf(stack, entry).LoggingConfig;
+        expect(ApplicationLogLevel).toBe(logLevel);
+        expect(severity.indexOf(level)).toBeGreaterThanOrEqual(severity.indexOf(ApplicationLogLevel));
+      }
+    },
+  );
+});

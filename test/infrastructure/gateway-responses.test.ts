@@ -1,9 +1,10 @@
+import { ResponseType as KnownType } from 'aws-cdk-lib/aws-apigateway';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { toCallerContext } from '../../functions/access/caller.ts';
 import { type ErrorCode, errorBody, errorCatalogue } from '../../functions/http/errors.ts';
 import { noAllowance, rateLimitHeaders } from '../../functions/http/rate-headers.ts';
-import { resourcesOf, synthesize } from './synthesis.ts';
+import { resourcesOf, synthesize, type Template, theResource } from './synthesis.ts';
 
 const gatewayResponse = z.object({
   ResponseType: z.string(),
@@ -19,32 +20,32 @@ const errorSchema = z.strictObject({
 });
 
 const stack = synthesize({ stage: 'prod' }).stack('AnimalStore-prod');
-const answers = new Map(
-  resourcesOf(stack, 'AWS::ApiGateway::GatewayResponse').map(([, { Properties }]) => {
-    const { ResponseType, StatusCode, ResponseParameters, ResponseTemplates } =
-      gatewayResponse.parse(Properties);
-    const text = ResponseTemplates['application/json'];
-    const headers = new Map(
-      Object.entries(ResponseParameters).map(([name, value]) => [
-        name.replace('gatewayresponse.header.', ''),
-        value,
-      ]),
-    );
-    return [ResponseType, { status: StatusCode, text, body: errorSchema.parse(JSON.parse(text)), headers }];
-  }),
-);
+const answersOf = (template: Template) =>
+  new Map(
+    resourcesOf(template, 'AWS::ApiGateway::GatewayResponse').map(([, { Properties }]) => {
+      const { ResponseType, StatusCode, ResponseParameters, ResponseTemplates } =
+        gatewayResponse.parse(Properties);
+      const text = ResponseTemplates['application/json'];
+      const headers = new Map(
+        Object.entries(ResponseParameters).map(([name, value]) => [
+          name.replace('gatewayresponse.header.', ''),
+          value,
+        ]),
+      );
+      return [ResponseType, { status: StatusCode, text, body: errorSchema.parse(JSON.parse(text)), headers }];
+    }),
+  );
+const answers = answersOf(stack);
 
 /**
- * Every type that there is, and the code of its answer:
+ * The types that can occur, and the code of each:
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html
  */
 const expected: Readonly<Record<string, ErrorCode>> = {
   ACCESS_DENIED: 'unauthorized',
   API_CONFIGURATION_ERROR: 'internal_error',
-  AUTHORIZER_CONFIGURATION_ERROR: 'internal_error',
+  AUTHORIZER_CONFIGURATION_ERROR: 'service_unavailable',
   AUTHORIZER_FAILURE: 'service_unavailable',
-  BAD_REQUEST_BODY: 'invalid_request',
-  BAD_REQUEST_PARAMETERS: 'invalid_request',
   DEFAULT_4XX: 'invalid_request',
   DEFAULT_5XX: 'internal_error',
   EXPIRED_TOKEN: 'unauthorized',
@@ -54,20 +55,28 @@ const expected: Readonly<Record<string, ErrorCode>> = {
   INVALID_SIGNATURE: 'unauthorized',
   MISSING_AUTHENTICATION_TOKEN: 'unauthorized',
   QUOTA_EXCEEDED: 'rate_limit_exceeded',
-  REQUEST_TOO_LARGE: 'payload_too_large',
   RESOURCE_NOT_FOUND: 'route_not_found',
   THROTTLED: 'rate_limit_exceeded',
   UNAUTHORIZED: 'unauthorized',
-  UNSUPPORTED_MEDIA_TYPE: 'unsupported_media_type',
   WAF_FILTERED: 'rate_limit_exceeded',
 };
 
-/** API Gateway gives these before, or instead of, an answer of the authorizer: there is no caller to tell about. */
-const beforeTheCallerIsKnown = [
+/** Types that AWS documents, and why the API cannot give them or cannot change them. */
+const undeclared: Readonly<Record<string, string>> = {
+  BAD_REQUEST_BODY: 'needs a request validator',
+  BAD_REQUEST_PARAMETERS: 'needs a request validator',
+  REQUEST_TOO_LARGE: 'cannot be customized',
+  UNSUPPORTED_MEDIA_TYPE: 'needs strict passthrough behavior or payload compression',
+};
+
+/** Types that can occur without a successful run of the authorizer. */
+const withoutAuthorizer = [
   'ACCESS_DENIED',
+  'API_CONFIGURATION_ERROR',
   'AUTHORIZER_CONFIGURATION_ERROR',
   'AUTHORIZER_FAILURE',
   'DEFAULT_4XX',
+  'DEFAULT_5XX',
   'EXPIRED_TOKEN',
   'INVALID_API_KEY',
   'INVALID_SIGNATURE',
@@ -83,22 +92,37 @@ const callerContext = toCallerContext(
   60,
 );
 
-describe('an answer that API Gateway makes by itself', () => {
-  it('is there for every type', () => {
+describe('a gateway response', () => {
+  it('is declared for every type that can occur, and for no other', () => {
     expect([...answers.keys()].toSorted()).toEqual(Object.keys(expected).toSorted());
+    const types = Object.values(KnownType).flatMap((type) =>
+      type instanceof KnownType ? [type.responseType] : [],
+    );
+    expect(types.toSorted()).toEqual([...Object.keys(expected), ...Object.keys(undeclared)].toSorted());
   });
 
-  it.each(Object.entries(expected))('is the Error of the catalogue: %s is %s', (type, code) => {
+  it('is left out only where the API has nothing that could cause it', () => {
+    expect(resourcesOf(stack, 'AWS::ApiGateway::RequestValidator')).toEqual([]);
+    expect(resourcesOf(stack, 'AWS::ApiGateway::Model')).toEqual([]);
+    const [, api] = theResource(stack, 'AWS::ApiGateway::RestApi');
+    expect(api.Properties).not.toHaveProperty('MinimumCompressionSize');
+    for (const [, { Properties }] of resourcesOf(stack, 'AWS::ApiGateway::Method')) {
+      expect(Properties['Integration']).toMatchObject({ Type: 'AWS_PROXY' });
+      expect(Properties['Integration']).not.toHaveProperty('PassthroughBehavior');
+    }
+  });
+
+  it.each(Object.entries(expected))('has the body of the error catalogue: %s is %s', (type, code) => {
     expect(answers.get(type)?.body).toEqual(errorBody(code));
   });
 
-  // A type without a status would take that of DEFAULT_4XX or DEFAULT_5XX.
-  it.each(Object.keys(expected))('has the status that its body says: %s', (type) => {
+  // The status of DEFAULT_4XX and DEFAULT_5XX replaces that of every type without one, so each type has its own.
+  it.each(Object.keys(expected))('has the status that its body states: %s', (type) => {
     const { status, body } = answers.get(type)!;
     expect(status).toBe(String(body.status));
   });
 
-  it.each(Object.keys(expected))('bears the headers of every answer: %s', (type) => {
+  it.each(Object.keys(expected))('has the headers of every response: %s', (type) => {
     const { headers } = answers.get(type)!;
     expect(headers.get('Content-Type')).toBe("'application/json'");
     expect(headers.get('Cache-Control')).toBe("'no-store'");
@@ -106,7 +130,7 @@ describe('an answer that API Gateway makes by itself', () => {
     for (const name of Object.values(rateLimitHeaders)) expect(headers.get(name)).toBeDefined();
   });
 
-  it.each(beforeTheCallerIsKnown)('promises nothing to nobody: %s', (type) => {
+  it.each(withoutAuthorizer)('shows no limit where the authorizer may not have run: %s', (type) => {
     const { headers } = answers.get(type)!;
     const shown = Object.keys(noAllowance).map((name) => [name, headers.get(name)]);
     expect(Object.fromEntries(shown)).toEqual(
@@ -114,8 +138,8 @@ describe('an answer that API Gateway makes by itself', () => {
     );
   });
 
-  it.each(Object.keys(expected).filter((type) => !beforeTheCallerIsKnown.includes(type)))(
-    'tells a caller its limit and when it surely has requests again: %s',
+  it.each(Object.keys(expected).filter((type) => !withoutAuthorizer.includes(type)))(
+    'shows the caller its limit and when requests surely remain: %s',
     (type) => {
       const { headers } = answers.get(type)!;
       const day = type === 'QUOTA_EXCEEDED';
@@ -127,7 +151,7 @@ describe('an answer that API Gateway makes by itself', () => {
     },
   );
 
-  it('reads of the authorizer only what the authorizer says', () => {
+  it('reads only values that the authorizer returns', () => {
     const read = [...answers.values()].flatMap(({ headers }) =>
       [...headers.values()].filter((value) => value.startsWith('context.authorizer.')),
     );
@@ -136,7 +160,7 @@ describe('an answer that API Gateway makes by itself', () => {
     expect(known).toEqual(expect.arrayContaining(read));
   });
 
-  it.each(Object.keys(expected))('repeats nothing that the client sent: %s', (type) => {
+  it.each(Object.keys(expected))('echoes nothing that the client sent: %s', (type) => {
     const { text, headers } = answers.get(type)!;
     expect(text).not.toContain('$');
     for (const value of headers.values()) {
@@ -145,7 +169,7 @@ describe('an answer that API Gateway makes by itself', () => {
   });
 
   it.each(Object.entries(expected).filter(([, code]) => errorCatalogue[code].status === 401))(
-    'challenges whoever has no valid key: %s',
+    'has a challenge where the key is missing or invalid: %s',
     (type) => {
       const challenge = answers.get(type)?.headers.get('WWW-Authenticate');
       const keyWasSent = !['UNAUTHORIZED', 'MISSING_AUTHENTICATION_TOKEN'].includes(type);
@@ -153,21 +177,34 @@ describe('an answer that API Gateway makes by itself', () => {
     },
   );
 
-  /** Seconds: until a full minute is over, a few times on a day that is used up, and soon where it may pass. */
+  /** Seconds: a minute for the bucket, an hour for the quota, one second for errors that may be temporary. */
   const retryAfter: Readonly<Record<string, number>> = {
     THROTTLED: 60,
     WAF_FILTERED: 60,
     QUOTA_EXCEEDED: 3_600,
     AUTHORIZER_FAILURE: 1,
+    AUTHORIZER_CONFIGURATION_ERROR: 1,
     INTEGRATION_FAILURE: 1,
     INTEGRATION_TIMEOUT: 1,
   };
 
-  it.each(Object.entries(expected))(
-    'says after how many seconds to try again, where that helps: %s',
-    (type, code) => {
-      const helps = [429, 503].includes(errorCatalogue[code].status);
-      expect(answers.get(type)?.headers.get('Retry-After')).toBe(helps ? `'${retryAfter[type]}'` : undefined);
-    },
-  );
+  it.each(Object.entries(expected))('has Retry-After where a retry helps: %s', (type, code) => {
+    const helps = [429, 503].includes(errorCatalogue[code].status);
+    expect(answers.get(type)?.headers.get('Retry-After')).toBe(helps ? `'${retryAfter[type]}'` : undefined);
+  });
+
+  it('shows static zeros for every type when the setting says so', () => {
+    const settings = { gatewayResponseHeaders: 'static' };
+    const fixed = answersOf(
+      synthesize({ stage: 'prod', stages: { prod: settings } }).stack('AnimalStore-prod'),
+    );
+    expect([...fixed.keys()]).toEqual([...answers.keys()]);
+    for (const [type, { headers, ...rest }] of fixed) {
+      expect([...headers.values()].filter((value) => value.includes('authorizer'))).toEqual([]);
+      for (const name of Object.values(rateLimitHeaders)) expect(headers.get(name)).toBe("'0'");
+      const { headers: before, ...same } = answers.get(type)!;
+      expect(rest).toEqual(same);
+      expect(headers.get('Retry-After')).toBe(before.get('Retry-After'));
+    }
+  });
 });

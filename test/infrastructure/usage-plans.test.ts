@@ -1,15 +1,9 @@
-import { assert, constant, integer, property, record } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import {
-  customPlanCeiling,
-  fixedPlans,
-  limitsOf,
-  type Plan,
-  planNames,
-} from '../../functions/access/plans.ts';
+import { fixedPlans, planNames } from '../../functions/access/plans.ts';
 import { usagePlanSettings } from '../../lib/api/usage-plans.ts';
-import { idOf, ref, synthesize, theResource } from './synthesis.ts';
+import { presets } from '../../lib/stages.ts';
+import { idOf, ref, resourcesOf, synthesize, theResource } from './synthesis.ts';
 
 const stack = synthesize({ stage: 'prod' }).stack('AnimalStore-prod');
 const [apiId] = theResource(stack, 'AWS::ApiGateway::RestApi');
@@ -17,6 +11,7 @@ const [stageId] = theResource(stack, 'AWS::ApiGateway::Stage');
 
 const usagePlan = z.object({
   UsagePlanName: z.string(),
+  Description: z.string(),
   ApiStages: z.array(z.object({ ApiId: z.unknown(), Stage: z.unknown(), Throttle: z.strictObject({}) })),
   Throttle: z.strictObject({ RateLimit: z.number(), BurstLimit: z.int() }),
   Quota: z.strictObject({ Limit: z.int(), Period: z.literal('DAY') }).optional(),
@@ -27,40 +22,66 @@ describe.each(planNames)('the usage plan of %s', (plan) => {
   const id = idOf(stack.Outputs[`UsagePlanId${titleCase}`]?.Value);
   const deployed = usagePlan.parse(stack.Resources[id]?.Properties);
 
-  it('is bound to the stage of the API, and to no method alone', () => {
+  it('is bound to the stage of the API, without throttles per method', () => {
     expect(deployed.ApiStages).toEqual([{ ApiId: ref(apiId), Stage: ref(stageId), Throttle: {} }]);
     expect(deployed.UsagePlanName).toBe(`AnimalStore-prod-${plan}`);
   });
 
+  // The numbers themselves: test/unit/usage-plan-proof.test.ts.
   it('has the bucket and the quota that follow from the plan table', () => {
-    const { perMinute } = limitsOf(plan) ?? customPlanCeiling;
-    expect(deployed.Throttle).toEqual({ RateLimit: perMinute / 60, BurstLimit: perMinute * 2 });
+    const { rateLimit, burstLimit } = usagePlanSettings(plan, presets.prod.accountThrottle);
+    expect(deployed.Throttle).toEqual({ RateLimit: rateLimit, BurstLimit: burstLimit });
     expect(deployed.Quota?.Limit).toBe(plan === 'enterprise' ? undefined : fixedPlans[plan].perDay * 2);
+  });
+
+  it('names the limits of its plan in the console, and why its own numbers are larger', () => {
+    const limits = plan === 'enterprise' ? undefined : fixedPlans[plan];
+    expect(deployed.Description).toContain(`Limits of plan ${plan}:`);
+    expect(deployed.Description).toContain(
+      limits === undefined
+        ? 'set on each key'
+        : `${limits.perMinute.toLocaleString('en-US')} requests a minute, ${limits.perDay.toLocaleString('en-US')} a day`,
+    );
+    expect(deployed.Description).toContain('numbers of this usage plan are larger, because');
   });
 });
 
-describe('a usage plan', () => {
-  it.each(Object.keys(fixedPlans) as Plan[])(
-    'never meets a client of %s whose rejections do not outnumber its admissions',
-    (plan) => {
-      const { perDay } = limitsOf(plan)!;
-      const day = integer({ min: 0, max: perDay }).chain((admitted) =>
-        record({ admitted: constant(admitted), rejected: integer({ min: 0, max: admitted }) }),
-      );
-      assert(
-        property(day, ({ admitted, rejected }) => {
-          expect(admitted + rejected).toBeLessThanOrEqual(usagePlanSettings(plan).quota!);
-        }),
-      );
-    },
-  );
+describe('the throttles of usage plans', () => {
+  const throttlesOf = (settings: object) => {
+    const template = synthesize({ stage: 'prod', stages: { prod: settings } }).stack('AnimalStore-prod');
+    return resourcesOf(template, 'AWS::ApiGateway::UsagePlan').map(
+      ([, plan]) => usagePlan.parse(plan.Properties).Throttle,
+    );
+  };
 
-  it('is for the largest key where limits stand on the key', () => {
-    const { rateLimit, burstLimit, quota } = usagePlanSettings('enterprise');
-    expect({ rateLimit, burstLimit, quota }).toEqual({
-      rateLimit: customPlanCeiling.perMinute / 60,
-      burstLimit: customPlanCeiling.perMinute * 2,
-      quota: undefined,
-    });
+  it.each([
+    ['by default', {}, { requestsPerSecond: 10_000, burst: 5_000 }],
+    [
+      'in a Region with less',
+      { accountThrottle: { requestsPerSecond: 2_500, burst: 1_250 } },
+      { requestsPerSecond: 2_500, burst: 1_250 },
+    ],
+    [
+      'in an account with very little',
+      { accountThrottle: { requestsPerSecond: 5, burst: 100 } },
+      { requestsPerSecond: 5, burst: 100 },
+    ],
+  ])('exceed nowhere what the account permits: %s', (_, settings, account) => {
+    const plans = throttlesOf(settings);
+    expect(plans).toHaveLength(planNames.length);
+    for (const { RateLimit, BurstLimit } of plans) {
+      expect(RateLimit).toBeLessThanOrEqual(account.requestsPerSecond);
+      expect(BurstLimit).toBeLessThanOrEqual(account.burst);
+    }
+  });
+});
+
+describe('usage plans', () => {
+  it('are created and updated one after the other', () => {
+    const plans = resourcesOf(stack, 'AWS::ApiGateway::UsagePlan');
+    const ids = plans.map(([id]) => id);
+    for (const [index, [, { DependsOn }]] of plans.entries()) {
+      expect(DependsOn.filter((id) => ids.includes(id))).toEqual(index === 0 ? [] : [ids[index - 1]]);
+    }
   });
 });

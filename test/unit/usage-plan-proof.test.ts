@@ -1,7 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { fixedPlans, type Limits, limitsOf, planNames } from '../../functions/access/plans.ts';
-import { usagePlanSettings } from '../../lib/api/usage-plans.ts';
+import { apply, decide, suspensionThreshold, unused } from '../../functions/access/limits.ts';
+import { customPlanCeiling, fixedPlans, type Limits } from '../../functions/access/plans.ts';
+import { floodMargin, usagePlanSettings } from '../../lib/api/usage-plans.ts';
+import { presets } from '../../lib/stages.ts';
 import {
   fullBucket,
   quotaRemaining,
@@ -12,10 +14,11 @@ import {
 import { ReferenceLimiter } from '../support/reference-limiter.ts';
 
 /**
- * The proof obligation of the usage plans: they never get in the way of a client that the plan's own windows let
- * through. The argument stands beside `usagePlanSettings`; here it meets traffic.
+ * What the usage plans promise: they never reject a client that stays within its plan's windows, and they let through
+ * enough of a flood for the limiter to suspend the key. The arguments are beside `usagePlanSettings`.
  */
 const midnight = Date.parse('2026-07-01T00:00:00Z');
+const account = presets.prod.accountThrottle;
 
 /** Those of the requests, in milliseconds, that fixed windows of `perMinute` admit. */
 function admittedByWindows(perMinute: number, times: readonly number[]): number[] {
@@ -28,8 +31,8 @@ function admittedByWindows(perMinute: number, times: readonly number[]): number[
   });
 }
 
-/** Those of the requests that a bucket turns away. */
-function refusedByBucket(throttle: Throttle, times: readonly number[]): number[] {
+/** Those of the requests that a bucket rejects. */
+function rejectedByBucket(throttle: Throttle, times: readonly number[]): number[] {
   let bucket = fullBucket(throttle, times[0] ?? 0);
   return times.filter((time) => {
     const taken = takeToken(throttle, bucket, time);
@@ -38,9 +41,15 @@ function refusedByBucket(throttle: Throttle, times: readonly number[]): number[]
   });
 }
 
-const throttleOf = (perMinute: number): Throttle => ({ rate: perMinute / 60, burst: 2 * perMinute });
+/** The smallest bucket that admits what windows of `perMinute` admit. */
+const smallest = (perMinute: number): Throttle => ({ rate: perMinute / 60, burst: 2 * perMinute });
 
-/** The hardest that windows admit: a full minute at its very end, and every minute after it at its very start. */
+function bucketOf(...settings: Parameters<typeof usagePlanSettings>): Throttle {
+  const { rateLimit, burstLimit } = usagePlanSettings(...settings);
+  return { rate: rateLimit, burst: burstLimit };
+}
+
+/** The most that windows admit: a full minute at its very end, and every minute after it at its very start. */
 function hardest(perMinute: number, minutes: number): number[] {
   return Array.from({ length: minutes }, (_, minute) => midnight + Math.max(59_999, minute * 60_000)).flatMap(
     (time) => Array.from({ length: perMinute }, () => time),
@@ -48,14 +57,24 @@ function hardest(perMinute: number, minutes: number): number[] {
 }
 
 describe('the bucket of a usage plan', () => {
-  test.each(planNames)(
-    'of the %s plan gains a 60th of a minute’s requests each second, and holds two minutes’',
-    (plan) => {
-      const { rateLimit, burstLimit } = usagePlanSettings(plan);
-      const perMinute = limitsOf(plan)?.perMinute ?? 60_000;
-      expect({ rate: rateLimit, burst: burstLimit }).toEqual(throttleOf(perMinute));
+  test.each(Object.entries(fixedPlans))(
+    'of the %s plan holds two minutes of requests, and gains what suspends a flood beside them',
+    (plan, { perMinute }) => {
+      expect(bucketOf(plan as keyof typeof fixedPlans, account)).toEqual({
+        rate: (perMinute + 120) / 60,
+        burst: 2 * perMinute,
+      });
     },
   );
+
+  test('is clamped to what the account permits', () => {
+    expect(bucketOf('enterprise', account)).toEqual({ rate: 1_002, burst: 5_000 });
+    const small = { requestsPerSecond: 2_500, burst: 1_250 };
+    expect(bucketOf('enterprise', small)).toEqual({ rate: 1_002, burst: 1_250 });
+    expect(bucketOf('business', small)).toEqual({ rate: 1_120 / 60, burst: 1_250 });
+    expect(bucketOf('pro', small)).toEqual(bucketOf('pro', account));
+    expect(bucketOf('business', { requestsPerSecond: 10, burst: 1 })).toEqual({ rate: 10, burst: 1 });
+  });
 
   test('admits every sequence of requests that fixed windows admit', () => {
     const volley = fc.record({
@@ -74,35 +93,153 @@ describe('the bucket of a usage plan', () => {
           let time = midnight + start;
           const sent = volleys.flatMap(({ wait, requests }) => {
             time += wait;
-            // Volleys are as large as the plan is, so that windows do fill up.
+            // In proportion to the plan, so that windows fill up.
             return Array.from({ length: Math.ceil((requests * perMinute) / 30) }, () => time);
           });
-          expect(refusedByBucket(throttleOf(perMinute), admittedByWindows(perMinute, sent))).toEqual([]);
+          expect(rejectedByBucket(smallest(perMinute), admittedByWindows(perMinute, sent))).toEqual([]);
         },
       ),
     );
   });
 
-  test.each(planNames)('of the %s plan admits the hardest of them for an hour on end', (plan) => {
-    // Enterprise is 60,000 a minute: an hour of that would prove no more than two minutes and a half.
-    const perMinute = limitsOf(plan)?.perMinute ?? 60_000;
-    const times = hardest(perMinute, plan === 'enterprise' ? 4 : 60);
-    expect(admittedByWindows(perMinute, times)).toHaveLength(times.length);
-    const { rateLimit, burstLimit } = usagePlanSettings(plan);
-    expect(refusedByBucket({ rate: rateLimit, burst: burstLimit }, times)).toEqual([]);
+  test.each(['free', 'pro', 'business'] as const)(
+    'of the %s plan admits the hardest of them for an hour on end',
+    (plan) => {
+      const { perMinute } = fixedPlans[plan];
+      const times = hardest(perMinute, 60);
+      expect(admittedByWindows(perMinute, times)).toHaveLength(times.length);
+      expect(rejectedByBucket(bucketOf(plan, account), times)).toEqual([]);
+    },
+  );
+
+  test('could not have a smaller burst, nor gain less than the plan allows', () => {
+    const { rate, burst } = smallest(60);
+    const times = hardest(60, 60);
+    expect(rejectedByBucket({ rate, burst: burst - 1 }, times).length).toBeGreaterThan(0);
+    expect(rejectedByBucket({ rate: rate * 0.99, burst }, times).length).toBeGreaterThan(0);
   });
 
-  test('could not be any smaller', () => {
-    const { rate, burst } = throttleOf(60);
-    const times = hardest(60, 60);
-    expect(refusedByBucket({ rate, burst: burst - 1 }, times).length).toBeGreaterThan(0);
-    expect(refusedByBucket({ rate: rate * 0.99, burst }, times).length).toBeGreaterThan(0);
+  test.each([5_000, 1_250])(
+    'clamped to %d admits whatever windows of half of that a minute admit, and no more',
+    (burst) => {
+      const bucket = bucketOf('enterprise', { requestsPerSecond: 2_500, burst });
+      expect(rejectedByBucket(bucket, hardest(burst / 2, 60))).toEqual([]);
+      expect(rejectedByBucket(bucket, hardest(burst / 2 + 1, 3))).not.toEqual([]);
+    },
+  );
+
+  test('clamped to the burst of the smallest Regions still covers the Free and the Pro plan', () => {
+    for (const plan of ['free', 'pro'] as const) {
+      const bucket = bucketOf(plan, { requestsPerSecond: 2_500, burst: 1_250 });
+      expect(rejectedByBucket(bucket, hardest(fixedPlans[plan].perMinute, 60))).toEqual([]);
+    }
+  });
+
+  test('of the enterprise plan admits the largest key when its requests are evenly spaced', () => {
+    const times = Array.from({ length: 2 * customPlanCeiling.perMinute }, (_, index) => midnight + index);
+    expect(rejectedByBucket(bucketOf('enterprise', account), times)).toEqual([]);
+  });
+});
+
+/** A key that sends at a constant rate, whatever it is answered. */
+interface Flood {
+  readonly limits: Limits;
+  /** Milliseconds after midnight. */
+  readonly start: number;
+  readonly requestsPerSecond: number;
+  /** Requests of the day that were admitted before the flood. */
+  readonly usedToday: number;
+  /** Tokens in the bucket at the start, as a share of the burst. */
+  readonly full: number;
+}
+
+/** Milliseconds until the limiter suspends the key, if it does so within two minutes. */
+function suspendedAfter({ rate, burst }: Throttle, flood: Flood): number | undefined {
+  const { limits, start, requestsPerSecond, usedToday, full } = flood;
+  let bucket = { ...fullBucket({ rate, burst }, midnight + start), tokens: full * burst };
+  let usage = { ...unused, day: midnight / 1000, dayCount: usedToday };
+  for (let count = 0; count * 1000 <= 120_000 * requestsPerSecond; count += 1) {
+    const elapsed = (count * 1000) / requestsPerSecond;
+    const taken = takeToken({ rate, burst }, bucket, midnight + start + elapsed);
+    bucket = taken.bucket;
+    if (!taken.admitted) continue;
+    const now = Math.floor((midnight + start + elapsed) / 1000);
+    usage = apply(usage, decide(usage, limits, now), now);
+    if (usage.suspendedUntil > now) return elapsed;
+  }
+  return undefined;
+}
+
+const floodOf = (limits: Limits, fastest: number): fc.Arbitrary<Flood> =>
+  fc.record({
+    limits: fc.constant(limits),
+    start: fc.oneof(
+      fc.integer({ min: 0, max: 59_999 }),
+      fc.integer({ min: 86_400_000 - 120_000, max: 86_399_999 }),
+    ),
+    // From the slowest that is a flood at all: 100 requests a minute more than the limit.
+    requestsPerSecond: fc.double({
+      min: (limits.perMinute + suspensionThreshold + 1) / 60,
+      max: fastest,
+      noNaN: true,
+    }),
+    usedToday: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: limits.perDay })),
+    full: fc.double({ min: 0, max: 1, noNaN: true }),
+  });
+
+describe('a flood that does not stop', () => {
+  test.each(Object.entries(fixedPlans))(
+    'gets a key of the %s plan suspended within two minutes, whenever it starts and however fast it is',
+    (plan, limits) => {
+      const bucket = bucketOf(plan as keyof typeof fixedPlans, account);
+      fc.assert(
+        fc.property(floodOf(limits, 250), (flood) => {
+          expect(suspendedAfter(bucket, flood)).toBeLessThanOrEqual(120_000);
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
+
+  test.each([60, 2_500, 60_000])(
+    'gets a key of the enterprise plan with %d requests a minute suspended too, in every Region',
+    (perMinute) => {
+      const limits = { perMinute, perDay: perMinute * 1_440 };
+      for (const of of [account, { requestsPerSecond: 2_500, burst: 1_250 }]) {
+        fc.assert(
+          fc.property(floodOf(limits, perMinute / 60 + 200), (flood) => {
+            expect(suspendedAfter(bucketOf('enterprise', of), flood)).toBeLessThanOrEqual(120_000);
+          }),
+          { numRuns: perMinute === 60_000 ? 4 : 20 },
+        );
+      }
+    },
+  );
+
+  test('could go unnoticed behind a bucket that gains no more than the plan allows', () => {
+    const { free } = fixedPlans;
+    const startingAt = (start: number) =>
+      suspendedAfter(smallest(free.perMinute), {
+        limits: free,
+        start,
+        requestsPerSecond: 200,
+        usedToday: 0,
+        full: 1,
+      });
+    const unnoticed = Array.from({ length: 60 }, (_, second) => startingAt(second * 1_000)).filter(
+      (after) => after === undefined,
+    );
+    expect(unnoticed.length).toBeGreaterThan(0);
+  });
+
+  test('sees more of its requests rejected in a minute than it takes to be suspended', () => {
+    expect(floodMargin).toBeGreaterThan(suspensionThreshold);
   });
 });
 
 describe('the quota of a usage plan', () => {
   const habits = fc.array(
-    // How many minutes' worth of requests the client sends in a minute, and how many minutes it rests then.
+    // Requests per minute in units of the plan's limit, and minutes of rest afterwards.
     fc.record({
       eagerness: fc.double({ min: 0.2, max: 4, noNaN: true }),
       rest: fc.integer({ min: 0, max: 4 }),
@@ -110,14 +247,14 @@ describe('the quota of a usage plan', () => {
     { minLength: 1, maxLength: 30 },
   );
 
-  test('is no obstacle to the custom plan', () => {
-    expect(usagePlanSettings('enterprise')).not.toHaveProperty('quota');
+  test('does not exist for the custom plan', () => {
+    expect(usagePlanSettings('enterprise', account)).not.toHaveProperty('quota');
   });
 
   test.each(['free', 'pro', 'business'] as const)(
-    'of the %s plan is never met by a client whose rejections do not outnumber its admissions',
+    'of the %s plan never rejects a client that is not rejected more often than admitted',
     (plan) => {
-      const { quota = 0 } = usagePlanSettings(plan);
+      const { quota = 0 } = usagePlanSettings(plan, account);
       let most = 0;
       fc.assert(
         fc.property(habits, (client) => {
@@ -125,17 +262,17 @@ describe('the quota of a usage plan', () => {
           expect(day.metQuota).toBe(false);
           most = Math.max(most, day.sent);
         }),
-        // The hardest: rejected too rarely to be suspended until the day is used up, and then as often as it was admitted.
+        // The extreme: rejected too rarely to be suspended until the day is used up, then as often as it was admitted.
         { numRuns: 10, examples: [[[{ eagerness: 1.05, rest: 0 }]]] },
       );
-      expect(most, 'one client went to the limit of its kind').toBe(2 * fixedPlans[plan].perDay);
+      expect(most, 'one client used the whole quota').toBe(2 * fixedPlans[plan].perDay);
     },
   );
 });
 
 /**
- * A day of a client that sends more than it may, but nothing while one more rejection would make them outnumber
- * its admissions. The gateway counts all that it lets through, whatever the service answers then.
+ * A day of a client that exceeds its limits, but pauses when one more rejection would exceed its admissions. The
+ * gateway counts every request that it passes on, whatever the service answers.
  */
 function dayOf(
   habits: readonly { readonly eagerness: number; readonly rest: number }[],
