@@ -485,26 +485,49 @@ describe.runIf(isLocal)('the smoke test', () => {
     expect(failures.map(({ failure }) => failure)).toContainEqual(expect.stringMatching(says));
   });
 
-  it('reports in plain words, and its exit code tells a pipeline', async () => {
+  it('prints each check, and its exit code is for a pipeline', async () => {
     const { url } = inject('e2e');
     const { key } = await newClient('business');
     const good = await smoke('--url', url, '--key', key);
     expect(good.output).toMatch(/\d+ passed, 0 failed/);
     expect(good.code).toBe(0);
     expect(good.output).not.toContain(key);
-    const bad = await smoke('--url', url, '--key', `${key.slice(0, -1)}_`);
+    const bad = await smoke('--url', url, '--key', `${key.slice(0, -1)}_`, '--wait', '0');
     expect(bad.code).toBe(1);
+    expect(bad.output).toContain('Not ready: GET /pets?limit=1 answered 401. Running the checks anyway.');
     for (const given of ['nowhere', new URL(url).origin, new URL(url).host + '/v1', `${url}/pets`]) {
       const wrong = await smoke('--url', given, '--key', key);
       expect(wrong).toMatchObject({
         code: 2,
-        output: expect.stringContaining(`${given} is no base address`),
+        output: expect.stringContaining(`--url must be a base address`),
       });
     }
     expect(await smoke('--key', key)).toMatchObject({ code: 2 });
-    const nobody = await smoke('--url', 'http://127.0.0.1:1/v1', '--key', key);
+    expect(await smoke('--url', url, '--key', key, '--wait', 'long')).toMatchObject({ code: 2 });
+    const nobody = await smoke('--url', 'http://127.0.0.1:1/v1', '--key', key, '--wait', '0');
     expect(nobody.code).toBe(1);
-    expect(nobody.output.trim()).toMatch(/^Nothing answers at http:\/\/127\.0\.0\.1:1\/v1: .+$/);
+    expect(nobody.output.trim()).toMatch(/^No response from http:\/\/127\.0\.0\.1:1\/v1: .+$/);
+  });
+
+  it('waits visibly for a key that is not effective yet', async () => {
+    const { key } = await newClient('business');
+    let rejected = 0;
+    const proxy = await serveFaulty(
+      {
+        name: 'a key that becomes effective with the third call',
+        authorize: (authorization) => ((rejected += 1) <= 2 ? 'Bearer too-early' : authorization),
+      },
+      inject('e2e').url,
+      key,
+    );
+    try {
+      const { code, output } = await smoke('--url', proxy.base, '--key', key);
+      expect(output.match(/^Not ready yet: GET \/pets\?limit=1 answered 401\./gm)).toHaveLength(2);
+      expect(output).toMatch(/\d+ passed, 0 failed/);
+      expect(code).toBe(0);
+    } finally {
+      proxy.stop();
+    }
   });
 });
 

@@ -1,0 +1,62 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Reply } from '../../../tools/smoke/client.ts';
+import { type Readiness, waitUntilReady } from '../../../tools/smoke/ready.ts';
+
+type Answer = number | Error;
+
+/** Runs it against these answers, the last of which repeats, on a clock that only sleeping moves. */
+async function run(answers: readonly Answer[], patience = 120_000) {
+  let now = 0;
+  let calls = 0;
+  const lines: string[] = [];
+  const send = async (): Promise<Reply> => {
+    const answer = answers[Math.min(calls, answers.length - 1)]!;
+    calls += 1;
+    if (answer instanceof Error) throw answer;
+    return { request: 'GET /pets', status: answer, headers: new Headers(), text: '' };
+  };
+  const outcome: Readiness = await waitUntilReady(send, {
+    patience,
+    now: () => now,
+    sleep: async (milliseconds) => void (now += milliseconds),
+    report: (line) => lines.push(line),
+  });
+  return { outcome, calls, lines, waited: now };
+}
+
+const refused = new TypeError('fetch failed', { cause: new Error('getaddrinfo ENOTFOUND api.example.com') });
+
+describe('the first call of the smoke test', () => {
+  it('is sent once when it is served', async () => {
+    expect(await run([200])).toEqual({ outcome: { kind: 'ready' }, calls: 1, lines: [], waited: 0 });
+  });
+
+  it.each([401, 403, 404, 500, 503, refused])(
+    'is sent again after %s, with a line for each attempt',
+    async (answer) => {
+      const { outcome, calls, lines } = await run([answer, answer, 200]);
+      expect({ outcome, calls }).toEqual({ outcome: { kind: 'ready' }, calls: 3 });
+      expect(lines).toHaveLength(2);
+      expect(lines[0]).toMatch(/^Not ready yet: .+\. Next attempt in 1 s; giving up after another 120 s\.$/);
+    },
+  );
+
+  it('is served when the key has used up its limit', async () => {
+    expect((await run([429])).outcome.kind).toBe('ready');
+  });
+
+  it('gives up after exactly the time that it was given, and says why', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 0, max: 600_000 }), async (patience) => {
+        const { outcome, waited } = await run([503], patience);
+        expect(waited).toBe(patience);
+        expect(outcome).toEqual({ kind: 'not-ready', why: 'GET /pets answered 503' });
+      }),
+    );
+    expect((await run([refused])).outcome).toEqual({
+      kind: 'unreachable',
+      why: 'fetch failed: getaddrinfo ENOTFOUND api.example.com',
+    });
+  });
+});
