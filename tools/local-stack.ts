@@ -1,13 +1,10 @@
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
-import { promisify } from 'node:util';
+import { join } from 'node:path';
 import { requireJava, startDynamoDbLocal } from '../packages/cdk-offline/src/dynamodb.ts';
 import { isPortFree } from '../packages/cdk-offline/src/ports.ts';
 import { type LocalService, startLocalService } from '../packages/cdk-offline/src/service.ts';
-
-const projectDirectory = dirname(import.meta.dirname);
+import { synthesize } from './local/synthesize.ts';
 
 /** The stage that runs on a laptop, and its stack. */
 export const localStage = 'local';
@@ -20,6 +17,8 @@ export interface LocalStackOptions {
   readonly dataDirectory?: string | undefined;
   readonly onProgress?: (message: string) => void;
   readonly onLog?: (functionId: string, line: string) => void;
+  /** Gives up starting. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -29,12 +28,12 @@ export interface LocalStackOptions {
  * @throws Error that says what to do: the port is taken, Java is missing or too old, the app does not synthesize
  */
 export async function startLocalStack(options: LocalStackOptions = {}): Promise<LocalService> {
-  const { onProgress = () => {}, onLog, port = 0, dataDirectory } = options;
+  const { onProgress = () => {}, onLog, port = 0, dataDirectory, signal } = options;
   if (port !== 0 && !(await isPortFree(port))) {
-    throw new Error(`Port ${port} is taken. End what listens there, or choose another with --port.`);
+    throw new Error(`Port ${port} is in use. Stop what listens there, or choose another one with --port.`);
   }
   await requireJava();
-  const assemblyDirectory = await mkdtemp(join(tmpdir(), 'animal-store-'));
+  const assemblyDirectory = await mkdtemp(join(tmpdir(), 'assembly-'));
   const cleanUp: (() => Promise<unknown>)[] = [() => rm(assemblyDirectory, { recursive: true, force: true })];
   const stop = async (): Promise<void> => {
     for (const step of cleanUp.splice(0).toReversed()) await step();
@@ -44,8 +43,8 @@ export async function startLocalStack(options: LocalStackOptions = {}): Promise<
     const starting = startDynamoDbLocal(
       dataDirectory === undefined ? {} : { dataDirectory: join(dataDirectory, 'dynamodb') },
     );
-    // Both are waited for, whichever fails: what is still starting cannot be cleaned up.
-    const synthesizing = synthesize(assemblyDirectory);
+    // Wait for both, whichever fails: what is still starting cannot be cleaned up.
+    const synthesizing = synthesize(assemblyDirectory, signal);
     await Promise.allSettled([starting, synthesizing]);
     const dynamodb = await starting;
     cleanUp.push(() => dynamodb.stop());
@@ -60,20 +59,10 @@ export async function startLocalStack(options: LocalStackOptions = {}): Promise<
       ...(dataDirectory !== undefined && { dataDirectory }),
     });
     cleanUp.push(() => service.stop());
+    signal?.throwIfAborted();
     return { ...service, stop };
   } catch (error) {
     await stop();
     throw error;
   }
-}
-
-/** Runs the CDK app as `cdk synth` does, so that its context and feature flags apply here too. */
-async function synthesize(outputDirectory: string): Promise<void> {
-  const cdk = join(projectDirectory, 'node_modules', 'aws-cdk', 'bin', 'cdk');
-  const args = [cdk, 'synth', '--quiet', '--context', `stage=${localStage}`, '--output', outputDirectory];
-  // The CLI starts the app with whatever `node` comes first: it must be the one that runs this.
-  const path = [dirname(process.execPath), process.env['PATH']].join(delimiter);
-  // Whether the template follows best practice is for the tests and for `cdk deploy`; it takes half of the time.
-  const env = { ...process.env, PATH: path, CDK_VALIDATION: 'false' };
-  await promisify(execFile)(process.execPath, args, { cwd: projectDirectory, env });
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,12 +10,13 @@ import { Client } from '../../tools/smoke/client.ts';
 import { expectPets, rateOf } from '../../tools/smoke/expectations.ts';
 import { isLocal } from './support.ts';
 
-/** Starts `npm start` as a person would, and gathers what it prints. */
-function start(args: readonly string[], env: NodeJS.ProcessEnv = process.env) {
-  const child = spawn(process.execPath, ['tools/start.ts', ...args], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+/** Starts `npm start`, or another command that does, and gathers what it prints. */
+function start(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+  [command, ...before]: readonly [string, ...string[]] = [process.execPath, 'tools/run.mjs', 'start'],
+) {
+  const child = spawn(command, [...before, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   const gather = (chunk: Buffer) => (output += chunk.toString());
   // A test that fails half-way, or takes too long, leaves nothing running.
@@ -107,7 +108,7 @@ describe.runIf(isLocal)('npm start', () => {
     const taken = start(['--port', String(port)]);
     expect(await taken.ended).toBe(1);
     server.close();
-    expect(taken.output().trim()).toMatch(new RegExp(`Port ${port} is taken\\..*--port`));
+    expect(taken.output().trim()).toMatch(new RegExp(`Port ${port} is in use\\..*--port`));
 
     const javaless = start(['--port', '0'], { ...process.env, PATH: '/nonexistent' });
     expect(await javaless.ended).toBe(1);
@@ -121,17 +122,46 @@ describe.runIf(isLocal)('npm start', () => {
     // What npm makes of `npm start --port 8080`.
     const swallowed = start(['8080']);
     expect(await swallowed.ended).toBe(1);
-    expect(swallowed.output().trim()).toMatch(/^.*8080: options go behind a double dash.*$/);
+    expect(swallowed.output().trim()).toMatch(
+      /^.*unexpected argument 8080\. Options go behind a double dash.*$/,
+    );
   });
 
   it('a path that cannot be used is one clear line, before anything else is started', async () => {
     for (const [option, path] of [
       ['--data', import.meta.filename],
+      ['--data', '/proc/x'],
+      ['--data', '/sys/x/y'],
       ['--keys-file', '/nonexistent/keys.json'],
+      ['--keys-file', import.meta.dirname],
     ] as const) {
       const run = start(['--port', '0', option, path]);
       expect(await run.ended).toBe(1);
       expect(run.output().trim()).toMatch(new RegExp(`^${option} ${path} cannot be used: .*$`));
     }
+  });
+
+  it('ends all it started when npm is killed', async () => {
+    const run = start(['--port', '0'], process.env, ['npm', 'start', '--']);
+    await untilReady(run);
+    const started = await descendants(run.child);
+    expect(started.length).toBeGreaterThan(1);
+    run.child.kill('SIGKILL');
+    await run.ended;
+    await expect.poll(() => started.filter(isRunning), { timeout: 20_000 }).toEqual([]);
+  });
+
+  it('ends at once, and removes its temporary folders, when it is told twice', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'start-test-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const run = start(['--port', '0'], { ...process.env, TMPDIR: folder });
+    await expect.poll(() => run.output(), { timeout: 30_000 }).toContain('Starting DynamoDB Local');
+    expect(await readdir(folder)).toHaveLength(1);
+    run.child.kill('SIGINT');
+    const again = setInterval(() => run.child.kill('SIGINT'), 400);
+    onTestFinished(() => clearInterval(again));
+    // 0 when it had stopped in order before the second signal.
+    expect([0, 130]).toContain(await run.ended);
+    expect(await readdir(folder)).toEqual([]);
   });
 });

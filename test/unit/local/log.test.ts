@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { functionLine, requestLine } from '../../../tools/local/log.ts';
+
+const answered = {
+  time: new Date(2026, 0, 2, 3, 4, 5).getTime(),
+  method: 'GET',
+  path: '/v1/pets?limit=2',
+  status: 200,
+  milliseconds: 12.4,
+};
+
+describe('the line of a request', () => {
+  it('holds time, method, path, status, milliseconds, plan and key ID', () => {
+    expect(requestLine({ ...answered, plan: 'pro', keyId: 'key_1' }, false)).toBe(
+      '03:04:05 GET  /v1/pets?limit=2 200 12 ms pro key_1',
+    );
+  });
+
+  it('ends after the milliseconds when the request was not authorized', () => {
+    expect(requestLine({ ...answered, method: 'POST', path: '/v1/pets', status: 401 }, false)).toBe(
+      '03:04:05 POST /v1/pets 401 12 ms',
+    );
+  });
+
+  it.each([
+    [200, 32],
+    [304, 36],
+    [404, 33],
+    [503, 31],
+  ])('shows %i in the terminal colour %i', (status, colour) => {
+    expect(requestLine({ ...answered, status }, true)).toContain(`\u001b[${colour}m${status}\u001b[39m`);
+  });
+
+  it('passes no control character on to the terminal', () => {
+    expect(requestLine({ ...answered, path: '/v1/\u001b[2J\u009b' }, false)).toContain(' /v1/%1B[2J%C2%9B ');
+  });
+});
+
+describe('the line of a function', () => {
+  const record = {
+    timestamp: '2026-01-02T03:04:05Z',
+    level: 'INFO',
+    message: 'listPets 200',
+    operation: 'listPets',
+  };
+
+  it('is left out when it records a request without errors', () => {
+    expect(functionLine('ListPets', JSON.stringify(record))).toBeUndefined();
+    const authorized = {
+      level: 'INFO',
+      requestId: '1',
+      message: { operation: 'authorize', outcome: 'denied' },
+    };
+    expect(functionLine('Authorizer', JSON.stringify(authorized))).toBeUndefined();
+  });
+
+  it('shows the stack of each error and of its cause', () => {
+    const cause = {
+      name: 'TimeoutError',
+      message: 'too slow',
+      stack: 'TimeoutError: too slow\n    at functions/b.ts:2:1',
+    };
+    const errors = [
+      { name: 'Error', message: 'broken', stack: 'Error: broken\n    at functions/a.ts:1:1', cause },
+    ];
+    expect(functionLine('ListPets', JSON.stringify({ ...record, level: 'ERROR', errors }))).toBe(
+      [
+        'ListPets: ERROR listPets 200',
+        '  Error: broken',
+        '      at functions/a.ts:1:1',
+        '  Caused by TimeoutError: too slow',
+        '      at functions/b.ts:2:1',
+      ].join('\n'),
+    );
+  });
+
+  it('shows the stack of an error that was logged with console.error', () => {
+    const line = {
+      level: 'ERROR',
+      message: 'Failed Error: broken',
+      errorType: 'Error',
+      errorMessage: 'broken',
+      stackTrace: ['Error: broken', '    at functions/a.ts:1:1'],
+    };
+    expect(functionLine('ListPets', JSON.stringify(line))).toBe(
+      'ListPets: ERROR Failed Error: broken\n  Error: broken\n      at functions/a.ts:1:1',
+    );
+  });
+
+  it('shows what a developer logs, as text or as an object', () => {
+    expect(functionLine('A', JSON.stringify({ level: 'INFO', message: 'here' }))).toBe('A: INFO here');
+    expect(functionLine('A', JSON.stringify({ level: 'DEBUG', message: { x: 1 } }))).toBe('A: DEBUG {"x":1}');
+    expect(functionLine('A', 'plain text')).toBe('A: plain text');
+  });
+});

@@ -1,0 +1,48 @@
+import { fixedPlans, type Limits, type Plan, planNames } from '../../functions/access/plans.ts';
+
+export type Keys = Readonly<Record<Plan, string>>;
+
+/** What `npm start` prints when the service answers: the address, the keys with their limits, and what to try. */
+export function banner(url: string, keys: Keys, enterprise: Limits, reload: boolean): string {
+  const limits: Readonly<Record<Plan, Limits>> = { ...fixedPlans, enterprise };
+  const rows = [
+    ['plan', 'per minute', 'per day', 'API key'],
+    ...planNames.map((plan) => [
+      plan,
+      limits[plan].perMinute.toLocaleString('en-US'),
+      limits[plan].perDay.toLocaleString('en-US'),
+      keys[plan],
+    ]),
+  ];
+  const { port } = new URL(url);
+  return `
+ready ${url}
+
+${table(rows)}
+
+Paste this in another terminal:
+
+  export API=${url} KEY=${keys.pro}
+  curl -i -H "Authorization: Bearer $KEY" "$API/pets?limit=2"
+
+Then try:
+
+  curl -i -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"name":"Rex","categoryId":7}' "$API/pets"
+  npm run smoke -- --url "$API" --key ${keys.business}
+  npm run keys -- list --stage local --port ${port}
+${reload ? '\nChanges of functions/ and lib/ are applied when you save a file.\n' : ''}
+Ctrl-C stops the service.
+`;
+}
+
+function table(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const line = (row: readonly string[]): string =>
+    row
+      .map((cell, column) =>
+        column === 1 || column === 2 ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!),
+      )
+      .join('  ')
+      .trimEnd();
+  return rows.map((row) => `  ${line(row)}`).join('\n');
+}

@@ -1,0 +1,64 @@
+import { open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import {
+  customPlan,
+  customPlanCeiling,
+  type Limits,
+  type Plan,
+  planNames,
+} from '../../functions/access/plans.ts';
+import { createKey, type KeyService } from '../keys/operations.ts';
+import type { Keys } from './banner.ts';
+
+const keysSchema = z.record(z.enum(planNames), z.string());
+
+/** Limits of the Enterprise key on a laptop: enough for any load test of one. */
+export const enterpriseLimits: Limits = { perMinute: customPlanCeiling.perMinute, perDay: 10_000_000 };
+
+/**
+ * One key for each plan. With a folder of data the keys of the first run are used again: a stored key cannot be
+ * shown a second time.
+ */
+export async function seedKeys(service: KeyService, dataDirectory: string | undefined): Promise<Keys> {
+  const file = dataDirectory === undefined ? undefined : join(dataDirectory, 'keys.json');
+  if (file !== undefined) {
+    const text = await readFile(file, 'utf8').catch(() => undefined);
+    if (text !== undefined) return parseKeys(file, text);
+  }
+  const issue = async (plan: Plan): Promise<string> => {
+    const limits = plan === customPlan ? { limits: enterpriseLimits } : {};
+    const { key } = await createKey(service, {
+      owner: 'local',
+      plan,
+      note: 'seeded by npm start',
+      ...limits,
+    });
+    return key;
+  };
+  const keys: Partial<Record<Plan, string>> = {};
+  for (const plan of planNames) keys[plan] = await issue(plan);
+  const complete = keysSchema.parse(keys);
+  if (file !== undefined) await writePrivateJson(file, complete);
+  return complete;
+}
+
+function parseKeys(file: string, text: string): Keys {
+  try {
+    return keysSchema.parse(JSON.parse(text));
+  } catch {
+    throw new Error(`${file} must hold the keys of an earlier run. Choose another folder with --data.`);
+  }
+}
+
+/** Readable by its owner only. */
+export async function writePrivateJson(path: string, value: unknown): Promise<void> {
+  const file = await open(path, 'w', 0o600);
+  try {
+    // The mode above applies to new files only, and the path may be no regular file, such as /dev/stdout.
+    if ((await file.stat()).isFile()) await file.chmod(0o600);
+    await file.writeFile(`${JSON.stringify(value, undefined, 2)}\n`);
+  } finally {
+    await file.close();
+  }
+}

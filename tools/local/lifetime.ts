@@ -1,0 +1,70 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** npm forwards Ctrl-C, so one key press arrives twice. */
+const sameKeyPressMs = 300;
+const ancestorCheckMs = 500;
+/** How long an orderly end may take. */
+const stopTimeoutMs = 5_000;
+
+/**
+ * Ends this process in order when it is told to, when nobody reads its output any longer, and when the npm or the
+ * launcher that started it is gone. A second signal ends it at once.
+ *
+ * @param stop ends everything that was started
+ */
+export function endWith(stop: () => Promise<void>): void {
+  let endingSince: number | undefined;
+  const end = (exitCode: number): void => {
+    if (endingSince !== undefined) {
+      if (performance.now() - endingSince > sameKeyPressMs) process.exit(130);
+      return;
+    }
+    endingSince = performance.now();
+    setTimeout(() => process.exit(exitCode), stopTimeoutMs).unref();
+    stop().then(
+      () => process.exit(exitCode),
+      (error: unknown) => {
+        console.error(error);
+        process.exit(1);
+      },
+    );
+  };
+  for (const signal of signals) process.on(signal, () => end(0));
+  // The terminal, or the command that this one is piped into, is gone.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => end(1));
+
+  void ancestors().then((pids) => {
+    if (pids.length === 0) return;
+    setInterval(() => {
+      if (process.ppid !== pids[0] || !pids.every(isRunning)) end(1);
+    }, ancestorCheckMs).unref();
+  });
+}
+
+/**
+ * The processes that this one must not outlive, its parent first: npm and the shell that npm runs scripts with, or
+ * the launcher. None when the tool was started directly: whoever starts it in the background may end before it.
+ */
+async function ancestors(): Promise<number[]> {
+  const { ppid: parent, env } = process;
+  if (env['LAUNCHER_PID'] === String(parent)) return [parent];
+  if (env['npm_lifecycle_event'] === undefined) return [];
+  const printed = await promisify(execFile)('ps', ['-o', 'ppid=,comm=', '-p', String(parent)]).catch(
+    () => undefined,
+  );
+  const [, grandparent, command = ''] = /^\s*(\d+)\s+(.*?)\s*$/m.exec(printed?.stdout ?? '') ?? [];
+  const isShell = /(?:^|[/-])(?:ba|da|k|z|a)?sh$/.test(command);
+  return isShell ? [parent, Number(grandparent)] : [parent];
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}

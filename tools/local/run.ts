@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { openKeyService } from '../keys/operations.ts';
+import { localStage, startLocalStack } from '../local-stack.ts';
+import { localDynamoDb, seedAnimals } from '../seed.ts';
+import { announceAddress } from './address-file.ts';
+import { banner } from './banner.ts';
+import { enterpriseLimits, seedKeys, writePrivateJson } from './keys.ts';
+import { endWith } from './lifetime.ts';
+import { functionLine } from './log.ts';
+import { checkPaths, forOption, type LocalOptions } from './options.ts';
+
+/** Runs the service until the process is told to end. Exits with 1 and a message when it cannot start. */
+export async function runLocal(options: LocalOptions): Promise<void> {
+  keepTemporaryFilesTogether();
+  const starting = new AbortController();
+  const started = start(options, starting.signal);
+  endWith(async () => {
+    console.log('\nStopping');
+    starting.abort();
+    const service = await started.catch(() => undefined);
+    await service?.stop();
+  });
+  try {
+    await started;
+  } catch (error) {
+    if (starting.signal.aborted) return;
+    console.error(`\n${error instanceof Error ? error.message : String(error)}`);
+    process.exit(1);
+  }
+}
+
+async function start(options: LocalOptions, signal: AbortSignal) {
+  const { port, animals, keysFile, quiet, jsonLogs } = options;
+  await checkPaths(options);
+  const data = options.data === undefined ? undefined : resolve(options.data);
+  const startedAt = performance.now();
+  const progress = (message: string): void => {
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    if (!quiet) console.log(`${seconds.padStart(5)} s  ${message}`);
+  };
+  const service = await startLocalStack({
+    port,
+    dataDirectory: data,
+    signal,
+    onProgress: progress,
+    onLog: (functionId, line) => {
+      const text = jsonLogs ? line : functionLine(functionId, line);
+      if (text !== undefined) console.error(text);
+    },
+  });
+  try {
+    const tableName = service.outputs['PetsTableName'];
+    if (tableName === undefined) throw new Error('The stack has no output PetsTableName');
+    const table = { client: localDynamoDb(service.dynamodbEndpoint), tableName };
+    progress(`Seeding ${animals} animals and one key for each plan`);
+    const seeded = await seedAnimals(table, animals, Date.now());
+    if (seeded === 0 && animals > 0) progress('The store holds animals already: none added');
+    const keys = await seedKeys(
+      await openKeyService({ stage: localStage, endpoint: service.endpoint }),
+      data,
+    );
+    if (keysFile !== undefined) await forOption('--keys-file', keysFile, writePrivateJson(keysFile, keys));
+    announceAddress(service.endpoint);
+    progress('Ready');
+    console.log(banner(service.url, keys, enterpriseLimits, false));
+    return service;
+  } catch (error) {
+    await service.stop();
+    throw error;
+  }
+}
+
+/** In one folder, which is removed whenever this process exits. */
+function keepTemporaryFilesTogether(): void {
+  const folder = mkdtempSync(join(tmpdir(), 'animal-store-'));
+  for (const name of ['TMPDIR', 'TEMP', 'TMP']) process.env[name] = folder;
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+}
