@@ -15,7 +15,7 @@ const issuer = 'token.actions.githubusercontent.com';
 /** The qualifier of `cdk bootstrap`, unless it was told another one. */
 const bootstrapQualifier = 'hnb659fds';
 
-export interface DeliveryRoleProps {
+interface DeliveryRoleProps {
   readonly provider: IOidcProvider;
   /** `owner/repository` on GitHub. */
   readonly repository: string;
@@ -31,7 +31,7 @@ export interface DeliveryRoleProps {
  *
  * https://docs.github.com/en/actions/how-tos/secure-your-work/security-harden-deployments/oidc-in-aws
  */
-export class DeliveryRole extends Construct {
+class DeliveryRole extends Construct {
   readonly role: Role;
 
   constructor(scope: Construct, id: string, props: DeliveryRoleProps) {

@@ -107,11 +107,6 @@ export function theResource(
   return only;
 }
 
-/** The value of an output, as its template has it. */
-export function output({ Outputs }: Template, name: string): unknown {
-  return Outputs[name]?.Value;
-}
-
 const reference = z.union([
   z.object({ Ref: z.string() }).transform(({ Ref }) => Ref),
   z.object({ 'Fn::GetAtt': z.tuple([z.string(), z.string()]) }).transform((value) => value['Fn::GetAtt'][0]),

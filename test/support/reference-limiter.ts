@@ -7,7 +7,7 @@ export interface Limits {
   readonly perDay: number;
 }
 
-export interface Window {
+interface Window {
   readonly limit: number;
   readonly remaining: number;
   /** Unix seconds. */

@@ -4,7 +4,7 @@ type Shape = Omit<CreateTableCommandInput, 'TableName' | 'BillingMode'>;
 
 const keyIdRange = { AttributeName: 'keyId', KeyType: 'RANGE' } as const;
 
-/** The tables as the stack declares them, which test/infrastructure/house.test.ts compares with these. */
+/** The tables as the stack declares them, which test/infrastructure/consistency.test.ts compares with these. */
 export const tableShapes = {
   Pets: {
     KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],

@@ -1,3 +1,4 @@
+import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
@@ -6,6 +7,10 @@ const packages = z.record(
   z.string(),
   z.object({ optionalDependencies: z.record(z.string(), z.string()).optional() }),
 );
+const manifest = z.object({
+  dependencies: z.record(z.string(), z.string()).optional(),
+  devDependencies: z.record(z.string(), z.string()).optional(),
+});
 const lockFile = z.object({ packages });
 
 /** Where Node.js would find a package from another's folder, the nearest first (Node.js, "Loading from node_modules folders"). */
@@ -45,5 +50,15 @@ describe('a package lock', () => {
         'node_modules/b/node_modules/a-linux': {},
       }),
     ).toEqual(['node_modules/b/node_modules/a wants a-windows']);
+  });
+});
+
+describe.each(globSync(['package.json', 'packages/*/package.json', 'bench/package.json']))('%s', (path) => {
+  it('names one exact version of each dependency', async () => {
+    const { dependencies, devDependencies } = manifest.parse(JSON.parse(await readFile(path, 'utf8')));
+    const versions = Object.entries({ ...dependencies, ...devDependencies });
+    // A workspace of this project has no other version.
+    const loose = versions.filter(([, version]) => !/^\d+\.\d+\.\d+$|^\*$/.test(version));
+    expect(loose).toEqual([]);
   });
 });

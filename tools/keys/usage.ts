@@ -5,7 +5,7 @@ import { secondsPerDay, windowStart } from '../../functions/access/windows.ts';
 import { dailyUse } from './gateway.ts';
 import { type KeyService, nowOf } from './service.ts';
 
-export interface DayOfUse {
+interface DayOfUse {
   /** `2026-07-01`, in UTC. */
   readonly date: string;
   /** Requests that API Gateway counted: those that the service answered 429 too. */

@@ -11,7 +11,7 @@ import type { KeyUsage } from './usage.ts';
 
 /** Everything that is told of keys, as JSON and as text. Neither has a place for a key's hash. */
 
-export function limitsOfKey({ plan, perMinute = 0, perDay = 0 }: AdministeredKey): Limits {
+function limitsOfKey({ plan, perMinute = 0, perDay = 0 }: AdministeredKey): Limits {
   return limitsOf(plan) ?? { perMinute, perDay };
 }
 
@@ -175,7 +175,7 @@ export function rebindText({ valid, amiss }: Survey, rebound: readonly string[],
   return [...lines, `${grouped(amiss.length)} of ${count} would be rebound.`].join('\n');
 }
 
-export function auditJson({ at, by, did, detail }: AuditLine) {
+function auditJson({ at, by, did, detail }: AuditLine) {
   return { at: isoTime(at), by, did, detail: detail ?? null };
 }
 

@@ -17,7 +17,7 @@ const authorizerAnswer = z.object({
 type AuthorizerAnswer = z.infer<typeof authorizerAnswer>;
 
 /** Whom the authorizer took the caller for. */
-export interface Identity {
+interface Identity {
   readonly principalId: string;
   readonly usageIdentifierKey: string | undefined;
   /** `$context.authorizer`: every value is text. */

@@ -27,7 +27,7 @@ export const gatewayResponseTypes = [
   'UNSUPPORTED_MEDIA_TYPE',
   'WAF_FILTERED',
 ] as const;
-export type GatewayResponseType = (typeof gatewayResponseTypes)[number];
+type GatewayResponseType = (typeof gatewayResponseTypes)[number];
 
 /** How the template changes the answers of one type. */
 export interface GatewayResponse {

@@ -2,7 +2,7 @@ import type { HttpAnswer } from '../gateway/proxy-answer.ts';
 import { jsonError, type ManagementRequest } from './answer.ts';
 
 /** A service of AWS, by the name that its requests are signed for. */
-export type ServiceName = 'apigateway' | 'cloudformation' | 'dynamodb' | 'logs' | 'sts';
+type ServiceName = 'apigateway' | 'cloudformation' | 'dynamodb' | 'logs' | 'sts';
 
 export type Services = Readonly<
   Record<ServiceName, (request: ManagementRequest) => HttpAnswer | Promise<HttpAnswer>>

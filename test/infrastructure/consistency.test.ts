@@ -1,0 +1,88 @@
+import { globSync, readFileSync } from 'node:fs';
+import { App, type CfnElement, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Template } from 'aws-cdk-lib/assertions';
+import type { IConstruct } from 'constructs';
+import { describe, expect, test } from 'vitest';
+import * as z from 'zod';
+import { planNames } from '../../functions/access/plans.ts';
+import { operations, unmatchedRoute } from '../../lib/api/routes.ts';
+import { Tables } from '../../lib/storage/tables.ts';
+import { tableShapes, timeToLiveAttribute } from '../support/table-shapes.ts';
+
+// The linter (.oxlintrc.json) checks which part may import which, and knip what nobody uses.
+
+describe('packages/cdk-offline', () => {
+  test('names no route, table or plan of this service', () => {
+    const segments = operations
+      .flatMap(({ path }) => path.split('/'))
+      .map((part) => part.replaceAll(/[{}]/g, ''));
+    const attributes = Object.values(tableShapes)
+      .flatMap(({ AttributeDefinitions }) => AttributeDefinitions.map(({ AttributeName }) => AttributeName))
+      .filter((name) => !['id', 'status', 'plan', 'owner', 'keyId'].includes(name)); // also words of AWS
+    const words = [
+      ...segments.filter((segment) => segment !== ''),
+      ...attributes,
+      ...operations.map(({ entry }) => entry),
+      unmatchedRoute,
+      'RateLimits',
+      'byStatus',
+      'AnimalStore',
+      'X-RateLimit',
+      'pet',
+      'animals?',
+    ];
+    const quoted = planNames.map((plan) => `['"\`]${plan}['"\`]`);
+    const pattern = new RegExp([...words.map((word) => `\\b${word}\\b`), ...quoted].join('|'), 'i');
+    // The pattern finds these words where they are allowed.
+    expect(readFileSync('lib/api/routes.ts', 'utf8')).toMatch(pattern);
+    expect("plan: 'free'").toMatch(pattern);
+    const files = globSync('packages/cdk-offline/src/**/*.ts');
+    expect(files.length).toBeGreaterThan(10);
+    const found = files
+      .flatMap((path) =>
+        readFileSync(path, 'utf8')
+          .split('\n')
+          .map((line) => `${path}: ${line.trim()}`),
+      )
+      .filter((line) => pattern.test(line));
+    expect(found).toEqual([]);
+  });
+});
+
+describe('the tables that tests make', () => {
+  const table = z.object({
+    KeySchema: z.array(z.unknown()),
+    AttributeDefinitions: z.array(z.object({ AttributeName: z.string(), AttributeType: z.string() })),
+    GlobalSecondaryIndexes: z
+      .array(z.object({ IndexName: z.string(), KeySchema: z.array(z.unknown()), Projection: z.unknown() }))
+      .optional(),
+    TimeToLiveSpecification: z.object({ AttributeName: z.string(), Enabled: z.literal(true) }).optional(),
+  });
+  const stack = new Stack(new App());
+  const settings = {
+    removalPolicy: RemovalPolicy.DESTROY,
+    deletionProtection: false,
+    pointInTimeRecovery: false,
+  } as const;
+  const { pets, apiKeys, rateLimits } = new Tables(stack, 'Tables', settings);
+  const resources = new Map(
+    Object.entries(Template.fromStack(stack).findResources('AWS::DynamoDB::GlobalTable')),
+  );
+  const shapeOf = ({ node }: IConstruct): unknown => {
+    const id = stack.getLogicalId(node.defaultChild as CfnElement);
+    const { Properties } = z.object({ Properties: table }).parse(resources.get(id));
+    const { TimeToLiveSpecification: timeToLive, AttributeDefinitions, ...shape } = Properties;
+    const byName = AttributeDefinitions.toSorted((a, b) => (a.AttributeName < b.AttributeName ? -1 : 1));
+    return { ...shape, AttributeDefinitions: byName, timeToLive: timeToLive?.AttributeName };
+  };
+
+  test('have the shapes that the stack gives them', () => {
+    expect(shapeOf(pets)).toEqual({ ...tableShapes.Pets, timeToLive: undefined });
+    expect(shapeOf(apiKeys)).toEqual({ ...tableShapes.ApiKeys, timeToLive: undefined });
+    expect(shapeOf(rateLimits)).toEqual({ ...tableShapes.RateLimits, timeToLive: timeToLiveAttribute });
+  });
+
+  test('are all that the stack has', () => {
+    expect(resources.size).toBe(Object.keys(tableShapes).length);
+  });
+});
