@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
-import { startDynamoDbLocal } from '../packages/cdk-offline/src/dynamodb.ts';
+import { startDynamoDb } from 'cdk-offline/dynamodb';
 import { writeGenerated } from '../tools/generated.ts';
 import { describeMachine } from './harness/machine.ts';
 import { measureColdStarts } from './measures/cold-start.ts';
@@ -123,7 +123,7 @@ async function memory(): Promise<Results> {
 /** Parts that need nothing but a database of their own. */
 async function withDynamoDb(): Promise<Results> {
   if (!['warm', 'economy', 'growth'].some((part) => wanted.has(part))) return {};
-  const dynamoDb = await startDynamoDbLocal();
+  const dynamoDb = await startDynamoDb();
   try {
     say('Economy and warm path');
     return {

@@ -1,14 +1,19 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { requireJava, startDynamoDbLocal } from '../packages/cdk-offline/src/dynamodb.ts';
-import { isPortFree } from '../packages/cdk-offline/src/ports.ts';
-import { type LocalService, startLocalService } from '../packages/cdk-offline/src/service.ts';
+import { isPortFree, type OfflineService, serve } from 'cdk-offline';
+import { requireJava, startDynamoDb } from 'cdk-offline/dynamodb';
 import { synthesize } from './local/synthesize.ts';
 
 /** The stage that runs on a laptop, and its stack. */
 export const localStage = 'local';
 export const localStackName = `AnimalStore-${localStage}`;
+
+/** The service with its database, which is always there. */
+export interface LocalStack extends Pick<OfflineService, 'url' | 'endpoint' | 'outputs' | 'stop'> {
+  readonly dynamodbEndpoint: string;
+  readonly service: OfflineService;
+}
 
 export interface LocalStackOptions {
   /** Port on 127.0.0.1; any free one when absent or 0. */
@@ -27,7 +32,7 @@ export interface LocalStackOptions {
  *
  * @throws Error that says what to do: the port is taken, Java is missing or too old, the app does not synthesize
  */
-export async function startLocalStack(options: LocalStackOptions = {}): Promise<LocalService> {
+export async function startLocalStack(options: LocalStackOptions = {}): Promise<LocalStack> {
   const { onProgress = () => {}, onLog, port = 0, dataDirectory, signal } = options;
   if (port !== 0 && !(await isPortFree(port))) {
     throw new Error(`Port ${port} is in use. Stop what listens there, or choose another one with --port.`);
@@ -40,7 +45,7 @@ export async function startLocalStack(options: LocalStackOptions = {}): Promise<
   };
   try {
     onProgress('Starting DynamoDB Local, synthesizing the stack and bundling the functions');
-    const starting = startDynamoDbLocal(
+    const starting = startDynamoDb(
       dataDirectory === undefined ? {} : { dataDirectory: join(dataDirectory, 'dynamodb') },
     );
     // Wait for both, whichever fails: what is still starting cannot be cleaned up.
@@ -49,18 +54,19 @@ export async function startLocalStack(options: LocalStackOptions = {}): Promise<
     const dynamodb = await starting;
     cleanUp.push(() => dynamodb.stop());
     await synthesizing;
-    const service = await startLocalService({
-      assemblyDirectory,
-      stackName: localStackName,
+    const service = await serve({
+      assembly: assemblyDirectory,
+      stack: localStackName,
       port,
       dynamodbEndpoint: dynamodb.endpoint,
       onProgress,
-      ...(onLog && { onLog }),
-      ...(dataDirectory !== undefined && { dataDirectory }),
+      onLog,
+      dataDirectory,
     });
     cleanUp.push(() => service.stop());
     signal?.throwIfAborted();
-    return { ...service, stop };
+    const { url, endpoint, outputs } = service;
+    return { url, endpoint, dynamodbEndpoint: dynamodb.endpoint, outputs, service, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -1,5 +1,5 @@
 import type { TestProject } from 'vitest/node';
-import { startDynamoDbLocal } from '../../packages/cdk-offline/src/dynamodb.ts';
+import { startDynamoDb } from 'cdk-offline/dynamodb';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -9,7 +9,7 @@ declare module 'vitest' {
 
 /** One DynamoDB Local for all integration tests; each makes tables of its own in it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const dynamodb = await startDynamoDbLocal();
+  const dynamodb = await startDynamoDb();
   project.provide('dynamodbEndpoint', dynamodb.endpoint);
   return () => dynamodb.stop();
 }

@@ -1,16 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { fullBucket, quotaRemaining, takeToken, type Throttle, utcDay } from 'cdk-offline/metering';
 import { apply, decide, suspensionThreshold, unused } from '../../functions/access/limits.ts';
 import { customPlanCeiling, fixedPlans, type Limits } from '../../functions/access/plans.ts';
 import { floodMargin, usagePlanSettings } from '../../lib/api/usage-plans.ts';
 import { presets } from '../../lib/stages.ts';
-import {
-  fullBucket,
-  quotaRemaining,
-  takeToken,
-  type Throttle,
-  utcDay,
-} from '../../packages/cdk-offline/src/usage-plan.ts';
 import { ReferenceLimiter } from '../support/reference-limiter.ts';
 
 /**
@@ -288,7 +282,7 @@ function dayOf(
     const now = midnight + minute * 60_000;
     for (let count = 0; count < eagerness * limits.perMinute; count += 1) {
       if (admissions > 0 && rejections >= admissions) break;
-      const remaining = quotaRemaining({ limit: quota, period: 'DAY', offset: 0 }, use, now, midnight);
+      const remaining = quotaRemaining({ limit: quota }, use, now);
       metQuota ||= remaining === 0;
       sent += 1;
       use.set(today, sent);

@@ -29,7 +29,7 @@ export const gatewayResponseTypes = [
 ] as const;
 type GatewayResponseType = (typeof gatewayResponseTypes)[number];
 
-/** How the template changes the answers of one type. */
+/** A gateway response of the template: how the answers of one type differ from API Gateway's own. */
 export interface GatewayResponse {
   readonly status: number | undefined;
   /** `gatewayresponse.header.NAME` to what its value is taken from. */
@@ -38,11 +38,11 @@ export interface GatewayResponse {
   readonly templates: Readonly<Record<string, string>> | undefined;
 }
 
-/** An answer of the gateway's own, before the template has its say. */
+/** An answer of the gateway's own, before the template's changes. */
 export interface GatewayError {
   readonly type: GatewayResponseType;
   readonly status: number;
-  /** For `$context.error.message`; API Gateway has none where an authorizer fails. */
+  /** For `$context.error.message`; API Gateway has none when an authorizer fails. */
   readonly message: string | null;
   /** The value of `x-amzn-ErrorType`. */
   readonly errorType: string;
@@ -76,9 +76,15 @@ export const gatewayErrors = {
     null,
     'AuthorizerConfigurationException',
   ),
-  authorizerFailure: error('AUTHORIZER_FAILURE', 500, null, 'AuthorizerFailureException'),
   configuration: error(
     'API_CONFIGURATION_ERROR',
+    500,
+    'Internal server error',
+    'InternalServerErrorException',
+  ),
+  /** A function that Lambda throttles. https://repost.aws/knowledge-center/api-gateway-lambda-429 */
+  integrationThrottled: error(
+    'INTEGRATION_FAILURE',
     500,
     'Internal server error',
     'InternalServerErrorException',
@@ -110,7 +116,7 @@ export const gatewayErrors = {
   uriTooLong: error('DEFAULT_4XX', 414, 'Request URI too long', 'RequestURITooLongException'),
 } satisfies Record<string, GatewayError>;
 
-/** What templates and header mappings may draw from. */
+/** What templates and header mappings may refer to. */
 export interface GatewayResponseInput {
   readonly context: Readonly<Record<string, unknown>>;
   readonly stageVariables: Readonly<Record<string, string>> | null;
@@ -129,8 +135,8 @@ const plain: GatewayResponse = { status: undefined, parameters: {}, templates: u
 const defaultTemplates = { 'application/json': '{"message":$context.error.messageString}' };
 
 /**
- * The answer for an error, as the template wants it: by its own type, else by DEFAULT_4XX or DEFAULT_5XX, else as
- * API Gateway has it. A body that is too large is answered alike whatever the template says.
+ * The answer for an error: the template's gateway response of its type, else that of DEFAULT_4XX or DEFAULT_5XX, else
+ * API Gateway's own. The answer to a request that is too large cannot be changed.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-gatewayResponse-definition.html
  */
@@ -199,7 +205,7 @@ export function mappedValue(source: string, input: GatewayResponseInput): string
   return root === 'method.request.querystring' ? input.query(rest) : input.path(rest);
 }
 
-/** Variables are replaced, and by nothing when they have no value; there is nothing else to a template. */
+/** Replaces the variables of a template; one without a value becomes empty text. */
 export function renderTemplate(template: string, input: GatewayResponseInput): string {
   const variable =
     /\$((?:context|stageVariables)(?:\.\w+)+|method\.request\.(?:header|querystring|path)\.[\w-]+)/g;

@@ -1,21 +1,53 @@
 import { createHash } from 'node:crypto';
-import type { ApiKey, ApiKeys } from '../api-keys.ts';
-import type { InvocationResult } from '../lambda/environment.ts';
-import type { FunctionDefinition } from '../lambda/definition.ts';
-import { arn } from '../template/stack.ts';
-import { type Authorization, AuthorizerGate } from './authorize.ts';
+import { arn } from '../aws.ts';
+import type { HttpResponse } from '../http-message.ts';
+import { describeFailure, type InvocationResult, isThrottled } from '../lambda/environment.ts';
+import { type Authorization, Authorizer } from './authorizer.ts';
 import { gatewayAnswer, type GatewayError, gatewayErrors } from './gateway-responses.ts';
-import { type HttpAnswer, readProxyAnswer } from './proxy-answer.ts';
+import { readProxyResponse } from './proxy-response.ts';
 import { type CallerDetails, proxyEvent, requestContext, type Route } from './proxy-event.ts';
 import { type GatewayRequest, lastValue, values } from './request.ts';
 import type { ApiResource, Method, RestApi, TokenAuthorizer } from './rest-api.ts';
 import { type Match, Router } from './router.ts';
+import type { ApiKey, ApiKeyStore } from '../usage-plans/store.ts';
 
-export type Invoke = (
-  definition: FunctionDefinition,
-  event: string,
-  signal?: AbortSignal,
-) => Promise<InvocationResult>;
+export type Invoke = (functionId: string, event: string, signal?: AbortSignal) => Promise<InvocationResult>;
+
+export interface GatewayOptions {
+  readonly api: RestApi;
+  readonly keys: ApiKeyStore;
+  readonly invoke: Invoke;
+  /** Called once for every request that was answered. */
+  readonly onRequest?: ((record: RequestRecord) => void) | undefined;
+  /** Integrations have no time-out, for a debugger. */
+  readonly suspendTimeouts?: boolean;
+}
+
+/** One answered request. */
+export interface RequestRecord {
+  /** When it arrived, in milliseconds since the Unix epoch. */
+  readonly time: number;
+  readonly method: string;
+  /** As sent, with the stage, without the query. */
+  readonly path: string;
+  readonly status: number;
+  readonly durationMs: number;
+  /** The value of the answer's `x-amzn-RequestId`. */
+  readonly requestId: string;
+  /** Logical ID of the function that the route leads to. Absent when there is no route. */
+  readonly functionId?: string;
+  /** What the authorizer said of the caller, `principalId` included. Absent when it was not asked or failed. */
+  readonly authorizer?: Readonly<Record<string, string | number>>;
+  /** The type of the gateway response, such as `UNAUTHORIZED`, when the answer is the gateway's own. */
+  readonly errorType?: string;
+  /** Type and message of what a function or authorizer threw. */
+  readonly functionError?: string;
+}
+
+/** An answer and what is reported of it. */
+interface Outcome extends Pick<RequestRecord, 'functionId' | 'authorizer' | 'errorType' | 'functionError'> {
+  readonly response: HttpResponse;
+}
 
 /** https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
 export const largestBody = 10_485_760;
@@ -28,50 +60,76 @@ const longestMethodArn = 1600;
 
 /** One stage of a REST API: routing, then the authorizer, then the usage plan, then the function. */
 export class Gateway {
+  readonly #options: GatewayOptions;
   readonly #api: RestApi;
-  readonly #keys: ApiKeys;
-  readonly #invoke: Invoke;
   readonly #router = new Router<ApiResource>();
-  readonly #gates = new Map<TokenAuthorizer, AuthorizerGate>();
+  readonly #authorizers = new Map<TokenAuthorizer, Authorizer>();
 
-  constructor(api: RestApi, keys: ApiKeys, invoke: Invoke) {
-    this.#api = api;
-    this.#keys = keys;
-    this.#invoke = invoke;
-    for (const resource of api.resources) this.#router.add(resource.path, resource);
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+    this.#api = options.api;
+    for (const resource of this.#api.resources) this.#router.add(resource.path, resource);
   }
 
-  async handle(request: GatewayRequest): Promise<HttpAnswer> {
-    const answer = await this.#answer(request);
-    return {
-      ...answer,
-      headers: [
-        ['x-amzn-RequestId', request.requestId],
-        ['x-amz-apigw-id', request.extendedRequestId],
-        ...answer.headers,
-      ],
-    };
+  get stage(): string {
+    return this.#api.stage;
+  }
+
+  async handle(request: GatewayRequest): Promise<HttpResponse> {
+    return this.#report(request, await this.#answer(request));
+  }
+
+  /** Answers without reading on or running any code: more requests are under way than the service holds. */
+  shed(request: GatewayRequest): HttpResponse {
+    return this.#report(request, this.#refuse(gatewayErrors.integrationThrottled, request));
   }
 
   /** Makes the authorizers be asked anew about every token. */
   flushAuthorizerCache(): void {
-    for (const gate of this.#gates.values()) gate.flush();
+    for (const authorizer of this.#authorizers.values()) authorizer.flush();
   }
 
-  async #answer(request: GatewayRequest): Promise<HttpAnswer> {
+  #report(request: GatewayRequest, { response, ...rest }: Outcome): HttpResponse {
+    const { requestId, extendedRequestId, method, fullPath: path, time } = request;
+    this.#options.onRequest?.({
+      time,
+      method,
+      path,
+      status: response.status,
+      durationMs: performance.now() - request.startedAt,
+      requestId,
+      ...rest,
+    });
+    return {
+      ...response,
+      headers: [['x-amzn-RequestId', requestId], ['x-amz-apigw-id', extendedRequestId], ...response.headers],
+    };
+  }
+
+  async #answer(request: GatewayRequest): Promise<Outcome> {
     if (request.body.length > largestBody) return this.#refuse(gatewayErrors.requestTooLarge, request);
     const match = this.#router.find(request.path, ({ methods }) => methodOf(methods, request) !== undefined);
     const method = match && methodOf(match.target.methods, request);
     if (match === undefined || method === undefined) return this.#refuse(noRoute(request), request);
     const route = toRoute(match);
+    const functionId = method.integration?.function.logicalId;
+    return { ...(functionId !== undefined && { functionId }), ...(await this.#call(method, request, route)) };
+  }
 
+  async #call(method: Method, request: GatewayRequest, route: Route): Promise<Outcome> {
     let caller: CallerDetails = {};
     let usageIdentifierKey: string | undefined;
     if (method.authorizer !== undefined) {
       const authorization = await this.#authorize(method.authorizer, request);
       const { identity } = authorization;
       if (identity !== undefined) caller = { authorizer: identity.authorizer };
-      if (!authorization.granted) return this.#refuse(authorization.error, request, route, caller);
+      if (!authorization.granted) {
+        const { functionError } = authorization;
+        return {
+          ...this.#refuse(authorization.error, request, route, caller),
+          ...(functionError !== undefined && { functionError }),
+        };
+      }
       caller = {
         authorizer: { ...authorization.identity.authorizer, integrationLatency: authorization.latency },
       };
@@ -92,11 +150,11 @@ export class Gateway {
     const methodArn = arn('execute-api', `${id}/${stage}/${request.method}/${path}`);
     if (Buffer.byteLength(methodArn) > longestMethodArn)
       return { granted: false, error: gatewayErrors.uriTooLong };
-    const gate =
-      this.#gates.get(authorizer) ??
-      new AuthorizerGate(authorizer, (event) => this.#invoke(authorizer.function, event));
-    this.#gates.set(authorizer, gate);
-    return gate.authorize(lastValue(request.headers, authorizer.header), methodArn);
+    const found =
+      this.#authorizers.get(authorizer) ??
+      new Authorizer(authorizer, (event) => this.#options.invoke(authorizer.function.logicalId, event));
+    this.#authorizers.set(authorizer, found);
+    return found.authorize(lastValue(request.headers, authorizer.header), methodArn);
   }
 
   #meter(
@@ -106,7 +164,7 @@ export class Gateway {
     const { id: apiId, stage, apiKeySource } = this.#api;
     const value =
       apiKeySource === 'AUTHORIZER' ? usageIdentifierKey : lastValue(request.headers, 'x-api-key');
-    const { outcome, key } = this.#keys.meter(value, { apiId, stage }, request.time);
+    const { outcome, key } = this.#options.keys.meter(value, { apiId, stage }, request.time);
     if (outcome === 'throttled') return { error: gatewayErrors.throttled };
     if (outcome === 'exhausted') return { error: gatewayErrors.quotaExceeded };
     return outcome === 'admitted' && key !== undefined ? { key } : { error: gatewayErrors.invalidApiKey };
@@ -117,7 +175,7 @@ export class Gateway {
     request: GatewayRequest,
     route: Route,
     caller: CallerDetails,
-  ): Promise<HttpAnswer> {
+  ): Promise<Outcome> {
     const refuse = (error: GatewayError) => this.#refuse(error, request, route, caller);
     if (integration === undefined) return refuse(gatewayErrors.configuration);
     const context = requestContext(request, this.#api, route, caller);
@@ -126,30 +184,36 @@ export class Gateway {
 
     const givenUp = new AbortController();
     const { promise: timeout, resolve } = Promise.withResolvers<undefined>();
-    const timer = setTimeout(resolve, integration.timeoutMs, undefined);
-    const result = await Promise.race([this.#invoke(integration.function, event, givenUp.signal), timeout]);
+    const timer =
+      this.#options.suspendTimeouts === true
+        ? undefined
+        : setTimeout(resolve, integration.timeoutMs, undefined);
+    const invoked = this.#options.invoke(integration.function.logicalId, event, givenUp.signal);
+    const result = await Promise.race([invoked, timeout]);
     clearTimeout(timer);
     if (result === undefined) {
       givenUp.abort();
       return refuse(gatewayErrors.integrationTimeout);
     }
     if (!result.ok) {
-      const throttled = result.failure.errorType === 'TooManyRequestsException';
-      return refuse(throttled ? gatewayErrors.configuration : gatewayErrors.integrationFailed);
+      const error = isThrottled(result)
+        ? gatewayErrors.integrationThrottled
+        : gatewayErrors.integrationFailed;
+      return { ...refuse(error), functionError: describeFailure(result) };
     }
     const accept = lastValue(request.headers, 'accept');
-    const answer = readProxyAnswer(result.payload, accept, this.#api.binaryMediaTypes);
-    if (answer === undefined) return refuse(gatewayErrors.integrationFailed);
+    const response = readProxyResponse(result.payload, accept, this.#api.binaryMediaTypes);
+    if (response === undefined) {
+      return { ...refuse(gatewayErrors.integrationFailed), functionError: 'Malformed Lambda proxy response' };
+    }
     const traceId = lastValue(request.headers, 'x-amzn-trace-id') ?? '';
-    return { ...answer, headers: [['X-Amzn-Trace-Id', traceId], ...answer.headers] };
+    return {
+      response: { ...response, headers: [['X-Amzn-Trace-Id', traceId], ...response.headers] },
+      ...(caller.authorizer && { authorizer: caller.authorizer }),
+    };
   }
 
-  #refuse(
-    error: GatewayError,
-    request: GatewayRequest,
-    route?: Route,
-    caller: CallerDetails = {},
-  ): HttpAnswer {
+  #refuse(error: GatewayError, request: GatewayRequest, route?: Route, caller: CallerDetails = {}): Outcome {
     const answer = gatewayAnswer(error, this.#api.gatewayResponses, {
       context: requestContext(request, this.#api, route, caller),
       stageVariables: this.#api.stageVariables,
@@ -157,7 +221,11 @@ export class Gateway {
       query: (name) => request.query.findLast(([own]) => own === name)?.[1],
       path: (name) => route?.pathParameters[name],
     });
-    return { ...answer, body: Buffer.from(answer.body) };
+    return {
+      response: { ...answer, body: Buffer.from(answer.body) },
+      errorType: error.type,
+      ...(caller.authorizer && { authorizer: caller.authorizer }),
+    };
   }
 }
 

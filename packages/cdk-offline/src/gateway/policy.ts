@@ -14,7 +14,7 @@ const statement = z
     NotAction: oneOrMore.optional(),
     Resource: oneOrMore.optional(),
     NotResource: oneOrMore.optional(),
-    Condition: z.undefined({ error: 'conditions are not evaluated here' }).optional(),
+    Condition: z.undefined({ error: 'conditions are not supported by cdk-offline' }).optional(),
   })
   .refine(
     ({ Action, NotAction }) => (Action === undefined) !== (NotAction === undefined),

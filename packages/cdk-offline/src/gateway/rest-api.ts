@@ -4,7 +4,7 @@ import { TemplateError } from '../template/intrinsics.ts';
 import type { Stack, StackResource } from '../template/stack.ts';
 import { type GatewayResponse, gatewayResponseTypes } from './gateway-responses.ts';
 
-/** A REST API of the template with its one stage, ready to be served. */
+/** A REST API of the template with its one stage. */
 export interface RestApi {
   readonly id: string;
   readonly stage: string;
@@ -27,7 +27,7 @@ export interface ApiResource {
 export interface Method {
   readonly authorizer: TokenAuthorizer | undefined;
   readonly apiKeyRequired: boolean;
-  /** `undefined` when the integration cannot be run here. */
+  /** `undefined` when integrations of this kind are not supported. */
   readonly integration: { readonly function: FunctionDefinition; readonly timeoutMs: number } | undefined;
 }
 
@@ -48,9 +48,11 @@ const flag = z.union([z.boolean(), z.stringbool()]);
 const restApi = z.object({
   ApiKeySourceType: z.enum(['HEADER', 'AUTHORIZER']).default('HEADER'),
   BinaryMediaTypes: z.array(z.string()).default([]),
-  Body: z.undefined({ error: 'APIs that are imported from OpenAPI are not supported here' }).optional(),
+  Body: z
+    .undefined({ error: 'APIs that are imported from OpenAPI are not supported by cdk-offline' })
+    .optional(),
   BodyS3Location: z
-    .undefined({ error: 'APIs that are imported from OpenAPI are not supported here' })
+    .undefined({ error: 'APIs that are imported from OpenAPI are not supported by cdk-offline' })
     .optional(),
   MinimumCompressionSize: z.unknown().optional(),
   Policy: z.unknown().optional(),
@@ -116,16 +118,16 @@ export async function readRestApi(stack: Stack, functions: Functions, notes: str
   const note = (what: unknown, resource: StackResource, text: string): void => {
     if (what !== undefined && what !== false) notes.push(`${resource.logicalId}: ${text}`);
   };
-  note(settings.MinimumCompressionSize, api, 'answers are not compressed here');
-  note(settings.Policy, api, 'the resource policy is not enforced here');
-  note(deployed.CanarySetting, stageResource, 'the canary of the stage is not served here');
+  note(settings.MinimumCompressionSize, api, 'answers are not compressed by cdk-offline');
+  note(settings.Policy, api, 'the resource policy is not enforced by cdk-offline');
+  note(deployed.CanarySetting, stageResource, 'the canary of the stage is not served by cdk-offline');
   for (const { ThrottlingRateLimit, CachingEnabled } of deployed.MethodSettings) {
     note(
       ThrottlingRateLimit,
       stageResource,
-      'the throttling of the stage is not enforced here, that of usage plans is',
+      'the throttling of the stage is not enforced by cdk-offline; that of usage plans is',
     );
-    note(CachingEnabled, stageResource, 'the cache of the stage is not there here');
+    note(CachingEnabled, stageResource, 'the stage has no cache in cdk-offline');
   }
 
   const authorizers = await readAuthorizers(stack, functions);
@@ -150,7 +152,7 @@ function only(stack: Stack, type: string): StackResource {
   const [resource, ...others] = stack.resources(type);
   if (resource === undefined || others.length > 0) {
     throw new TemplateError(
-      `One ${type} is served here; the stack ${stack.name} has ${others.length + (resource ? 1 : 0)}`,
+      `cdk-offline serves one ${type} of a stack; ${stack.name} has ${others.length + (resource ? 1 : 0)}`,
     );
   }
   return resource;
@@ -216,15 +218,15 @@ async function readMethods(
     const authorizedBy = authorizers.get(AuthorizerId ?? '');
     if (AuthorizationType !== 'NONE' && (AuthorizationType !== 'CUSTOM' || authorizedBy === undefined)) {
       throw new TemplateError(
-        `${resource.logicalId}: authorization by ${AuthorizationType} is not supported here`,
+        `${resource.logicalId}: authorization by ${AuthorizationType} is not supported by cdk-offline`,
       );
     }
-    note(settings.RequestValidatorId, resource, 'requests are not validated by the gateway here');
+    note(settings.RequestValidatorId, resource, 'request validators are not run by cdk-offline');
     const isProxy = Integration?.Type === 'AWS_PROXY' && Integration.Uri !== undefined;
     note(
       !isProxy,
       resource,
-      `an integration of type ${Integration?.Type} is not supported here and answers 500`,
+      `an integration of type ${Integration?.Type} is not supported by cdk-offline and answers 500`,
     );
     if (isProxy && Integration.IntegrationHttpMethod !== 'POST') {
       throw new TemplateError(`${resource.logicalId}: functions are only invoked by POST`);

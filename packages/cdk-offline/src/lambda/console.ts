@@ -2,25 +2,25 @@ import { format } from 'node:util';
 import type { LogLevel } from './definition.ts';
 
 /**
- * `console` as Lambda's Node.js runtime has it: every call becomes one line, in text or JSON. What is written to
- * standard output directly passes as it is.
+ * Makes `console` write as on Lambda: every call becomes one line, in text or JSON. What is written to standard output
+ * directly is not changed.
  *
  * https://docs.aws.amazon.com/lambda/latest/dg/nodejs-logging.html
  */
 export function patchConsole(
-  logFormat: 'JSON' | 'Text',
-  lowest: string | undefined,
+  logFormat: () => 'JSON' | 'Text',
+  lowestLevel: () => string | undefined,
   currentRequestId: () => string | undefined,
   write: (line: string) => void,
 ): void {
   const method =
     (level: LogLevel) =>
     (message?: unknown, ...parameters: unknown[]): void => {
-      if (levels.indexOf(level) < levels.indexOf(lowest ?? 'TRACE')) return;
+      if (levels.indexOf(level) < levels.indexOf(lowestLevel() ?? 'TRACE')) return;
       const timestamp = new Date().toISOString();
       const requestId = currentRequestId();
       const line =
-        logFormat === 'JSON'
+        logFormat() === 'JSON'
           ? jsonLine(timestamp, level, requestId, message, parameters)
           : [timestamp, requestId, level, format(message, ...parameters)].join('\t');
       write(`${line.replaceAll('\n', '\r')}\n`);

@@ -1,16 +1,21 @@
-import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { arn } from '../aws.ts';
 import type { Asset } from '../template/assembly.ts';
 import { TemplateError } from '../template/intrinsics.ts';
-import { arn, type Stack, type StackResource } from '../template/stack.ts';
+import type { Stack, StackResource } from '../template/stack.ts';
 
-/** A function of the template, ready to be run. */
+/** A function of the template, ready to run. */
 export interface FunctionDefinition {
   readonly logicalId: string;
   readonly name: string;
   readonly arn: string;
-  /** The folder that stands for /var/task. */
+  /** The `aws:cdk:path` of the resource, such as `Stack/Things/List/Resource`. */
+  readonly constructPath: string | undefined;
+  /** Identifies the code: functions with the same one run the same code. */
+  readonly codeId: string;
+  /** The folder that takes the place of /var/task. */
   readonly taskRoot: string;
   readonly handler: string;
   readonly runtime: string;
@@ -30,11 +35,11 @@ export type LogLevel = z.infer<typeof logLevel>;
 const properties = z.object({
   Code: z.object({
     S3Key: z.string().optional(),
-    ZipFile: z.string().optional(),
-    ImageUri: z.undefined({ error: 'Container images cannot be run here' }).optional(),
+    ZipFile: z.undefined({ error: 'inline code is not supported by cdk-offline: use an asset' }).optional(),
+    ImageUri: z.undefined({ error: 'container images are not supported by cdk-offline' }).optional(),
   }),
   Handler: z.string(),
-  Runtime: z.string().regex(/^nodejs/, 'only Node.js functions can be run here'),
+  Runtime: z.string().regex(/^nodejs/, 'only Node.js functions are supported by cdk-offline'),
   Timeout: z.number().default(3),
   MemorySize: z.number().default(128),
   Environment: z
@@ -72,14 +77,14 @@ export class Functions {
   readonly #stack: Stack;
   readonly #assets: ReadonlyMap<string, Asset>;
   readonly #directory: string;
-  /** What API Gateway may invoke: ARNs of functions and aliases. To be let at one is not to be let at the other. */
+  /** ARNs of the functions and aliases that API Gateway may invoke. A function's permission does not cover its aliases. */
   readonly #permitted: ReadonlySet<string>;
   readonly #loading = new Map<string, Promise<FunctionDefinition>>();
   readonly #copies = new Map<string, Promise<string>>();
 
   /**
-   * @param directory where code is copied to: outside of any project, so that modules are found, and taken for ES
-   * modules or not, as they are in Lambda
+   * @param directory where code is copied to: outside of any project, so that modules are resolved, and treated as ES
+   * modules or CommonJS, as on Lambda
    */
   constructor(stack: Stack, assets: ReadonlyMap<string, Asset>, directory: string) {
     this.#stack = stack;
@@ -97,12 +102,12 @@ export class Functions {
   }
 
   /**
-   * The function that an integration's URI leads to, by way of an alias or version, too.
+   * The function that an integration's URI names, directly or by an alias or version.
    *
    * @param uri `arn:aws:apigateway:REGION:lambda:path/2015-03-31/functions/FUNCTION_ARN/invocations`
-   * @param credentials the role that API Gateway takes on for it; without one the function itself must permit the call
-   * @throws TemplateError when the URI is of another kind, the function is not of this stack or cannot be run here, or
-   * API Gateway may not invoke it
+   * @param credentials the role that API Gateway assumes for the call; without one the function itself must permit it
+   * @throws TemplateError when the URI is of another kind, the function is not in this stack or not supported, or API
+   * Gateway may not invoke it
    */
   ofUri(uri: string, credentials: string | undefined): Promise<FunctionDefinition> {
     const target = /^arn:[^:]+:apigateway:[^:]+:lambda:path\/[\d-]+\/functions\/(.+)\/invocations$/.exec(
@@ -122,15 +127,22 @@ export class Functions {
     return loading;
   }
 
+  /** Every function asked for so far. */
+  loaded(): Promise<FunctionDefinition[]> {
+    return Promise.all(this.#loading.values());
+  }
+
   async #load(resource: StackResource): Promise<FunctionDefinition> {
-    const { logicalId, physicalId: name } = resource;
+    const { logicalId, physicalId: name, constructPath } = resource;
     const { Code, LoggingConfig, Environment, ...settings } = resource.read(properties);
-    if (settings.Layers !== undefined) this.notes.push(`${logicalId}: layers are not loaded here`);
+    if (settings.Layers !== undefined) this.notes.push(`${logicalId}: layers are not loaded by cdk-offline`);
     return {
       logicalId,
       name,
       arn: arn('lambda', `function:${name}`),
-      taskRoot: await this.#code(logicalId, Code),
+      constructPath,
+      codeId: Code.S3Key ?? '',
+      taskRoot: await this.#code(logicalId, Code.S3Key),
       handler: settings.Handler,
       runtime: settings.Runtime,
       timeoutSeconds: settings.Timeout,
@@ -143,27 +155,22 @@ export class Functions {
     };
   }
 
-  async #code(logicalId: string, { S3Key, ZipFile }: z.infer<typeof properties>['Code']): Promise<string> {
-    if (ZipFile !== undefined) {
-      const taskRoot = join(this.#directory, logicalId);
-      await mkdir(taskRoot, { recursive: true });
-      await writeFile(join(taskRoot, 'index.js'), ZipFile);
-      return taskRoot;
-    }
-    const asset = this.#assets.get(S3Key ?? '');
-    if (S3Key === undefined || asset === undefined) {
-      throw new TemplateError(`${logicalId}: its code ${S3Key} is not among the stack's assets`);
+  async #code(logicalId: string, key: string | undefined): Promise<string> {
+    const asset = this.#assets.get(key ?? '');
+    if (key === undefined || asset === undefined) {
+      throw new TemplateError(`${logicalId}: its code ${key} is not among the stack's assets`);
     }
     if (asset.packaging !== 'zip')
       throw new TemplateError(`${logicalId}: its code must be a folder, not a zip file`);
-    const copying = this.#copies.get(asset.path) ?? this.#copy(asset.path, S3Key);
+    const copying =
+      this.#copies.get(asset.path) ?? copyCode(asset.path, join(this.#directory, key.replace(/\.zip$/, '')));
     this.#copies.set(asset.path, copying);
     return copying;
   }
+}
 
-  async #copy(source: string, key: string): Promise<string> {
-    const taskRoot = join(this.#directory, key.replace(/\.zip$/, ''));
-    await cp(source, taskRoot, { recursive: true });
-    return taskRoot;
-  }
+/** @returns the copy */
+export async function copyCode(source: string, target: string): Promise<string> {
+  await cp(source, target, { recursive: true });
+  return target;
 }

@@ -1,20 +1,37 @@
 import { randomUUID } from 'node:crypto';
-import { Worker } from 'node:worker_threads';
-import { region } from '../template/stack.ts';
-import { localCredentials } from '../tables.ts';
+import { localCredentials, region } from '../aws.ts';
 import type { FunctionDefinition } from './definition.ts';
-import { eachLine } from './lines.ts';
-import { type Failure, fromRuntime, type Invocation, type RuntimeSettings } from './protocol.ts';
+import type { InspectedProcess } from './inspected-process.ts';
+import { type Failure, fromRuntime, type Runtime } from './protocol.ts';
+import { startThread } from './thread.ts';
 
 export type InvocationResult =
   | { readonly ok: true; /** JSON. */ readonly payload: string }
   | { readonly ok: false; readonly failure: Failure };
 
+/** Lambda had no capacity left for the invocation. */
+export function isThrottled(result: InvocationResult): boolean {
+  return !result.ok && result.failure.errorType === 'TooManyRequestsException';
+}
+
+export function describeFailure(result: InvocationResult): string {
+  return result.ok ? '' : `${result.failure.errorType}: ${result.failure.errorMessage}`;
+}
+
+export interface EnvironmentOptions {
+  /** Environment variables beside those of the definition. */
+  readonly variables: () => Readonly<Record<string, string>>;
+  /** Runs functions in a process of their own, under the Node.js inspector: without time-outs, one at a time. */
+  readonly inspected?: InspectedProcess | undefined;
+}
+
 export interface EnvironmentEvents {
-  /** It waits for an invocation: it has started, or has served one. */
-  readonly onIdle: (environment: ExecutionEnvironment) => void;
-  /** It is gone. `failure` tells why when it never became ready. */
-  readonly onEnd: (environment: ExecutionEnvironment, failure: Failure | undefined) => void;
+  /** The code has been loaded. */
+  readonly onReady: () => void;
+  /** It has served an invocation and waits for the next. */
+  readonly onIdle: () => void;
+  /** It is gone. `failure` is the reason when it never became ready. */
+  readonly onEnd: (failure: Failure | undefined) => void;
   readonly onLine: (line: string) => void;
 }
 
@@ -25,66 +42,67 @@ const largestPayload = 6_291_556;
 const initTimeoutMs = 10_000;
 
 /**
- * One execution environment: a thread with variables of its own, which serves one invocation at a time. A crash, an
- * exit and a timeout end it. The time zone and the working folder are those of this machine.
+ * One execution environment: serves one invocation at a time. A crash, an exit and a time-out end it. The time zone
+ * and the working folder are those of this machine.
  */
 export class ExecutionEnvironment {
-  readonly #definition: FunctionDefinition;
+  readonly definition: FunctionDefinition;
   readonly #events: EnvironmentEvents;
-  readonly #worker: Worker;
+  readonly #runtime: Runtime;
+  readonly #hasTimeouts: boolean;
   #running: { readonly id: string; readonly finish: (result: InvocationResult) => void } | undefined;
   #ready = false;
-  #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout | undefined;
   #whyItEnded: Failure | undefined;
 
   constructor(
     definition: FunctionDefinition,
-    extraVariables: Readonly<Record<string, string>>,
+    { variables, inspected }: EnvironmentOptions,
     events: EnvironmentEvents,
   ) {
-    this.#definition = definition;
+    this.definition = definition;
     this.#events = events;
+    this.#hasTimeouts = inspected === undefined;
+    const open = inspected === undefined ? startThread : inspected.open.bind(inspected);
     const { taskRoot, handler, logFormat, logLevel } = definition;
-    this.#worker = new Worker(new URL('runtime.ts', import.meta.url), {
-      workerData: { taskRoot, handler, logFormat, logLevel } satisfies RuntimeSettings,
-      env: { ...variablesOf(definition), ...extraVariables },
-      execArgv: [], // those of this process are none of the function's business
-      stdout: true,
-      stderr: true,
-      resourceLimits: { maxOldGenerationSizeMb: definition.memoryMb },
-    });
-    eachLine(this.#worker.stdout, events.onLine);
-    eachLine(this.#worker.stderr, events.onLine);
-    this.#worker.on('message', (message) => this.#receive(message));
-    this.#worker.on('error', (error) => {
-      this.#whyItEnded = {
-        errorType: error instanceof Error ? error.name : 'Runtime.Unknown',
-        errorMessage: error instanceof Error ? error.message : String(error),
-        trace: [],
-      };
-      events.onLine(error instanceof Error ? (error.stack ?? error.message) : String(error));
-    });
-    this.#worker.on('exit', (code) => this.#end(code));
-    this.#timer = this.#endAfter(initTimeoutMs, 'Sandbox.Timedout', 'The function did not load within 10 s');
+    const settings = { taskRoot, handler, logFormat, logLevel };
+    this.#runtime = open(
+      settings,
+      { ...variablesOf(definition), ...variables() },
+      {
+        onMessage: (message) => this.#receive(message),
+        onLine: events.onLine,
+        onError: (error) => {
+          this.#whyItEnded = {
+            errorType: error instanceof Error ? error.name : 'Runtime.Unknown',
+            errorMessage: error instanceof Error ? error.message : String(error),
+            trace: [],
+          };
+          events.onLine(error instanceof Error ? (error.stack ?? error.message) : String(error));
+        },
+        onExit: (code) => this.#end(code),
+      },
+      definition.memoryMb,
+    );
+    this.#endAfter(initTimeoutMs, 'Sandbox.Timedout', 'The function did not load within 10 s');
   }
 
   invoke(event: string, finish: (result: InvocationResult) => void): void {
-    const { timeoutSeconds, arn } = this.#definition;
+    const { timeoutSeconds, arn: functionArn } = this.definition;
     const requestId = randomUUID();
     this.#running = { id: requestId, finish };
     const timeoutMs = timeoutSeconds * 1000;
-    this.#timer = this.#endAfter(
+    this.#endAfter(
       timeoutMs,
       'Sandbox.Timedout',
       `RequestId: ${requestId} Error: Task timed out after ${timeoutSeconds.toFixed(2)} seconds`,
     );
-    const invocation: Invocation = { requestId, event, deadline: Date.now() + timeoutMs, functionArn: arn };
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
-    this.#worker.postMessage(invocation);
+    const deadline = this.#hasTimeouts ? Date.now() + timeoutMs : undefined;
+    this.#runtime.send({ requestId, event, timeoutMs, deadline, functionArn });
   }
 
   async stop(): Promise<void> {
-    await this.#worker.terminate();
+    await this.#runtime.end();
   }
 
   #receive(data: unknown): void {
@@ -93,14 +111,14 @@ export class ExecutionEnvironment {
       case 'ready':
         clearTimeout(this.#timer);
         this.#ready = true;
-        this.#events.onIdle(this);
+        this.#events.onReady();
         return;
       case 'initFailed':
         this.#whyItEnded = message.failure;
         this.#events.onLine(
           `${message.failure.errorType}: ${[message.failure.errorMessage, ...message.failure.trace.slice(1)].join('\n')}`,
         );
-        void this.#worker.terminate();
+        void this.#runtime.end();
         return;
       case 'succeeded': {
         const size = Buffer.byteLength(message.payload);
@@ -129,7 +147,7 @@ export class ExecutionEnvironment {
     clearTimeout(this.#timer);
     this.#running = undefined;
     finish(result);
-    this.#events.onIdle(this);
+    this.#events.onIdle();
   }
 
   #end(exitCode: number): void {
@@ -141,15 +159,16 @@ export class ExecutionEnvironment {
     };
     const running = this.#running;
     this.#running = undefined;
-    this.#events.onEnd(this, this.#ready ? undefined : failure);
+    this.#events.onEnd(this.#ready ? undefined : failure);
     running?.finish({ ok: false, failure });
   }
 
-  #endAfter(milliseconds: number, errorType: string, errorMessage: string): NodeJS.Timeout {
-    return setTimeout(() => {
+  #endAfter(milliseconds: number, errorType: string, errorMessage: string): void {
+    if (!this.#hasTimeouts) return;
+    this.#timer = setTimeout(() => {
       this.#whyItEnded = { errorType, errorMessage, trace: [] };
       this.#events.onLine(`${new Date().toISOString()} ${errorMessage}`);
-      void this.#worker.terminate();
+      void this.#runtime.end();
     }, milliseconds);
   }
 }

@@ -1,12 +1,21 @@
 import { availableParallelism } from 'node:os';
 import type { FunctionDefinition } from './definition.ts';
-import { ExecutionEnvironment, type InvocationResult } from './environment.ts';
+import { type EnvironmentOptions, ExecutionEnvironment, type InvocationResult } from './environment.ts';
+import type { Failure } from './protocol.ts';
 
 /**
- * Execution environments of one function: Lambda would start a thousand. Here they share the processors, and each has
- * to warm up; two for each processor keep it busy while DynamoDB answers.
+ * Execution environments of one function. Lambda would start a thousand; here they share the processors. Two for
+ * each processor keep it busy while a database answers.
  */
 const mostEnvironments = Math.min(8, 2 * availableParallelism());
+
+/** The code of a function cannot be loaded. The message has the module's error with file and line. */
+export class FunctionLoadError extends Error {
+  override readonly name = 'FunctionLoadError';
+  constructor(logicalId: string, { errorType, errorMessage, trace }: Failure) {
+    super([`${logicalId} cannot be loaded: ${errorType}: ${errorMessage}`, ...trace.slice(1)].join('\n'));
+  }
+}
 
 interface Waiting {
   readonly event: string;
@@ -14,55 +23,96 @@ interface Waiting {
 }
 
 /**
- * The execution environments of one function. An invocation goes to an idle one; when there is none it waits for the
- * first to become free, while another one is started, up to the function's reserved concurrency and a number that suits this machine.
- * (Lambda would turn invocations away beyond the reserved concurrency; here they wait as long as the caller does.)
+ * The execution environments of one function. An invocation goes to an idle one. When there is none it waits for
+ * the first to become free, while another one is started. Beyond the function's reserved concurrency it is
+ * throttled, as on Lambda.
+ *
+ * https://docs.aws.amazon.com/lambda/latest/dg/lambda-concurrency.html
  */
 export class FunctionPool {
-  readonly definition: FunctionDefinition;
-  readonly #extraVariables: Readonly<Record<string, string>>;
+  #definition: FunctionDefinition;
+  readonly #options: EnvironmentOptions;
   readonly #onLine: (line: string) => void;
-  readonly #limit: number;
   readonly #all = new Set<ExecutionEnvironment>();
   readonly #idle: ExecutionEnvironment[] = [];
   readonly #waiting = new Set<Waiting>();
+  #underWay = 0;
   #starting = 0;
   #stopped = false;
+  #replacing: Promise<void> = Promise.resolve();
 
-  constructor(
-    definition: FunctionDefinition,
-    extraVariables: Readonly<Record<string, string>>,
-    onLine: (line: string) => void,
-  ) {
-    this.definition = definition;
-    this.#extraVariables = extraVariables;
+  constructor(definition: FunctionDefinition, options: EnvironmentOptions, onLine: (line: string) => void) {
+    this.#definition = definition;
+    this.#options = options;
     this.#onLine = onLine;
-    this.#limit = Math.min(mostEnvironments, definition.reservedConcurrency ?? mostEnvironments);
+  }
+
+  get definition(): FunctionDefinition {
+    return this.#definition;
   }
 
   /**
    * @param event JSON
-   * @param signal when it aborts, an invocation that still waits is given up; one that runs goes on
+   * @param signal when it aborts, an invocation that still waits is dropped; one that runs goes on
    */
-  invoke(event: string, signal?: AbortSignal): Promise<InvocationResult> {
-    if (this.#stopped) return Promise.resolve(refused('Service.Stopped', 'The function is stopped'));
-    if (this.#limit === 0) return Promise.resolve(refused('TooManyRequestsException', 'Rate Exceeded.'));
+  async invoke(event: string, signal?: AbortSignal): Promise<InvocationResult> {
+    if (this.#stopped) return stopped;
+    if (this.#underWay >= (this.#definition.reservedConcurrency ?? Infinity)) return throttled;
     const { promise, resolve } = Promise.withResolvers<InvocationResult>();
     const waiting: Waiting = { event, finish: resolve };
     this.#waiting.add(waiting);
-    signal?.addEventListener('abort', () => {
+    const drop = (): void => {
       if (this.#waiting.delete(waiting))
-        resolve(refused('Service.GivenUp', 'The caller did not wait any longer'));
-    });
+        resolve(failed('Service.Dropped', 'The caller did not wait any longer'));
+    };
+    signal?.addEventListener('abort', drop);
+    this.#underWay += 1;
     this.#dispatch();
-    return promise;
+    const result = await promise;
+    this.#underWay -= 1;
+    signal?.removeEventListener('abort', drop);
+    return result;
+  }
+
+  /**
+   * Runs other code, or the same code with other settings, from the next invocation on. Invocations under way finish
+   * on the old code.
+   *
+   * @throws FunctionLoadError when the code cannot be loaded: the old code stays
+   */
+  replace(definition: FunctionDefinition): Promise<void> {
+    this.#replacing = this.#replacing.catch(() => {}).then(() => this.#replace(definition));
+    return this.#replacing;
+  }
+
+  async #replace(definition: FunctionDefinition): Promise<void> {
+    const { promise: ready, resolve, reject } = Promise.withResolvers<void>();
+    const first = this.#start(definition, resolve, (failure) =>
+      reject(new FunctionLoadError(definition.logicalId, failure)),
+    );
+    await ready;
+    this.#definition = definition;
+    for (const old of this.#idle.splice(0)) void old.stop();
+    this.#idle.push(first);
+    this.#dispatch();
+  }
+
+  /** Starts an environment, so that the first invocation does not wait for it. */
+  warm(): void {
+    if (this.#all.size === 0) this.#startForWaiting();
   }
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    for (const { finish } of this.#waiting) finish(refused('Service.Stopped', 'The function is stopped'));
+    for (const { finish } of this.#waiting) finish(stopped);
     this.#waiting.clear();
     await Promise.all([...this.#all].map((environment) => environment.stop()));
+  }
+
+  get #limit(): number {
+    return this.#options.inspected !== undefined
+      ? 1
+      : Math.min(mostEnvironments, this.#definition.reservedConcurrency ?? mostEnvironments);
   }
 
   #dispatch(): void {
@@ -73,41 +123,63 @@ export class FunctionPool {
       this.#waiting.delete(waiting);
       environment.invoke(waiting.event, waiting.finish);
     }
-    while (!this.#stopped && this.#starting < this.#waiting.size && this.#all.size < this.#limit)
-      this.#start();
+    const current = [...this.#all].filter(({ definition }) => definition === this.#definition).length;
+    for (let more = this.#limit - current; more > 0 && this.#starting < this.#waiting.size; more -= 1) {
+      if (!this.#stopped) this.#startForWaiting();
+      else break;
+    }
   }
 
-  #start(): void {
+  #startForWaiting(): void {
     this.#starting += 1;
-    let isStarting = true;
-    const hasStarted = (): void => {
-      if (isStarting) this.#starting -= 1;
-      isStarting = false;
-    };
-    const environment = new ExecutionEnvironment(this.definition, this.#extraVariables, {
-      onIdle: (idle) => {
-        hasStarted();
-        this.#idle.push(idle);
-        this.#dispatch();
+    const environment: ExecutionEnvironment = this.#start(
+      this.#definition,
+      () => {
+        this.#starting -= 1;
+        this.#becomeIdle(environment);
       },
-      onEnd: (ended, failure) => {
-        hasStarted();
-        this.#all.delete(ended);
-        const index = this.#idle.indexOf(ended);
+      (failure) => {
+        this.#starting -= 1;
+        // Code that cannot be loaded fails one invocation for each attempt.
+        const [first] = this.#waiting;
+        if (first !== undefined && this.#waiting.delete(first)) first.finish({ ok: false, failure });
+      },
+    );
+  }
+
+  #start(
+    definition: FunctionDefinition,
+    onReady: () => void,
+    onLoadError: (failure: Failure) => void,
+  ): ExecutionEnvironment {
+    const environment = new ExecutionEnvironment(definition, this.#options, {
+      onReady,
+      onIdle: () => this.#becomeIdle(environment),
+      onEnd: (failure) => {
+        this.#all.delete(environment);
+        const index = this.#idle.indexOf(environment);
         if (index >= 0) this.#idle.splice(index, 1);
-        // Code that cannot load fails one invocation for each attempt.
-        if (failure !== undefined) {
-          const [first] = this.#waiting;
-          if (first !== undefined && this.#waiting.delete(first)) first.finish({ ok: false, failure });
-        }
+        if (failure !== undefined) onLoadError(failure);
         this.#dispatch();
       },
       onLine: this.#onLine,
     });
     this.#all.add(environment);
+    return environment;
+  }
+
+  #becomeIdle(environment: ExecutionEnvironment): void {
+    if (environment.definition === this.#definition) this.#idle.push(environment);
+    else void environment.stop();
+    this.#dispatch();
   }
 }
 
-function refused(errorType: string, errorMessage: string): InvocationResult {
+function failed(errorType: string, errorMessage: string): InvocationResult {
   return { ok: false, failure: { errorType, errorMessage, trace: [] } };
 }
+
+export const stopped = failed('Service.Stopped', 'The function is stopped');
+
+/** https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html */
+export const throttled = failed('TooManyRequestsException', 'Rate Exceeded.');

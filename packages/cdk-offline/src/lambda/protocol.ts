@@ -1,20 +1,22 @@
 import { z } from 'zod';
 
-/** What passes between an execution environment's thread and the pool. */
+/** What passes between an execution environment and the code that runs the function. */
 
-export interface RuntimeSettings {
-  readonly taskRoot: string;
-  readonly handler: string;
-  readonly logFormat: 'JSON' | 'Text';
-  readonly logLevel: string | undefined;
-}
+export const runtimeSettings = z.object({
+  taskRoot: z.string(),
+  handler: z.string(),
+  logFormat: z.enum(['JSON', 'Text']),
+  logLevel: z.string().optional(),
+});
+export type RuntimeSettings = Readonly<z.infer<typeof runtimeSettings>>;
 
 export interface Invocation {
   readonly requestId: string;
   /** JSON. */
   readonly event: string;
-  /** Milliseconds since the Unix epoch. */
-  readonly deadline: number;
+  readonly timeoutMs: number;
+  /** Milliseconds since the Unix epoch; `undefined` while the time-out is suspended. */
+  readonly deadline: number | undefined;
   readonly functionArn: string;
 }
 
@@ -29,3 +31,25 @@ export const fromRuntime = z.discriminatedUnion('type', [
   z.object({ type: z.literal('failed'), requestId: z.string(), failure }),
 ]);
 export type FromRuntime = z.infer<typeof fromRuntime>;
+
+/** The thread or process that runs a function. */
+export interface Runtime {
+  readonly send: (invocation: Invocation) => void;
+  /** Resolves when it is gone. */
+  readonly end: () => Promise<unknown>;
+}
+
+export interface RuntimeEvents {
+  /** To be parsed as `fromRuntime`. */
+  readonly onMessage: (message: unknown) => void;
+  readonly onLine: (line: string) => void;
+  readonly onError: (error: unknown) => void;
+  readonly onExit: (code: number) => void;
+}
+
+export type StartRuntime = (
+  settings: RuntimeSettings,
+  variables: Readonly<Record<string, string>>,
+  events: RuntimeEvents,
+  memoryMb: number,
+) => Runtime;

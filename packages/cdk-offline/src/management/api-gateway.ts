@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { type ApiKey, ApiKeyError, type ApiKeys, type UsagePlan } from '../api-keys.ts';
-import type { HttpAnswer } from '../gateway/proxy-answer.ts';
-import { jsonAnswer, jsonError, type ManagementRequest } from './answer.ts';
+import { type ApiKey, ApiKeyError, type ApiKeyStore, type UsagePlan } from '../usage-plans/store.ts';
+import type { HttpResponse } from '../http-message.ts';
+import type { FaultInjector } from './faults.ts';
+import { jsonAnswer, jsonError, type ManagementRequest } from './responses.ts';
 
 /**
  * The part of API Gateway's management API that keys and usage plans need.
@@ -9,11 +10,12 @@ import { jsonAnswer, jsonError, type ManagementRequest } from './answer.ts';
  * https://docs.aws.amazon.com/apigateway/latest/api/API_Operations.html
  */
 export interface ApiGatewayState {
-  readonly keys: ApiKeys;
+  readonly keys: ApiKeyStore;
+  readonly faults: FaultInjector;
   readonly restApiId: string;
   readonly stage: string;
   readonly flushAuthorizerCache: () => void;
-  /** Keeps the keys for the next run; called after every change. */
+  /** Writes the keys to the data directory; called after every change. */
   readonly save: () => Promise<void>;
   /** Milliseconds since the Unix epoch. */
   readonly now: () => number;
@@ -23,46 +25,62 @@ type Operation = (
   state: ApiGatewayState,
   request: ManagementRequest,
   ids: readonly string[],
-) => HttpAnswer | Promise<HttpAnswer>;
+) => HttpResponse | Promise<HttpResponse>;
 
-const operations: readonly (readonly [method: string, path: RegExp, operation: Operation])[] = [
-  ['POST', /^\/apikeys$/, createApiKey],
-  ['GET', /^\/apikeys$/, getApiKeys],
-  ['GET', /^\/apikeys\/([^/]+)$/, getApiKey],
-  ['PATCH', /^\/apikeys\/([^/]+)$/, updateApiKey],
-  ['DELETE', /^\/apikeys\/([^/]+)$/, deleteApiKey],
-  ['GET', /^\/usageplans$/, getUsagePlans],
-  ['GET', /^\/usageplans\/([^/]+)$/, getUsagePlan],
-  ['GET', /^\/usageplans\/([^/]+)\/usage$/, getUsage],
-  ['POST', /^\/usageplans\/([^/]+)\/keys$/, createUsagePlanKey],
-  ['GET', /^\/usageplans\/([^/]+)\/keys$/, getUsagePlanKeys],
-  ['GET', /^\/usageplans\/([^/]+)\/keys\/([^/]+)$/, getUsagePlanKey],
-  ['DELETE', /^\/usageplans\/([^/]+)\/keys\/([^/]+)$/, deleteUsagePlanKey],
-  ['DELETE', /^\/restapis\/([^/]+)\/stages\/([^/]+)\/cache\/authorizers$/, flushStageAuthorizersCache],
-];
+const operations: Readonly<Record<string, readonly [method: string, path: RegExp, operation: Operation]>> = {
+  CreateApiKey: ['POST', /^\/apikeys$/, createApiKey],
+  GetApiKeys: ['GET', /^\/apikeys$/, getApiKeys],
+  GetApiKey: ['GET', /^\/apikeys\/([^/]+)$/, getApiKey],
+  UpdateApiKey: ['PATCH', /^\/apikeys\/([^/]+)$/, updateApiKey],
+  DeleteApiKey: ['DELETE', /^\/apikeys\/([^/]+)$/, deleteApiKey],
+  GetUsagePlans: ['GET', /^\/usageplans$/, getUsagePlans],
+  GetUsagePlan: ['GET', /^\/usageplans\/([^/]+)$/, getUsagePlan],
+  GetUsage: ['GET', /^\/usageplans\/([^/]+)\/usage$/, getUsage],
+  CreateUsagePlanKey: ['POST', /^\/usageplans\/([^/]+)\/keys$/, createUsagePlanKey],
+  GetUsagePlanKeys: ['GET', /^\/usageplans\/([^/]+)\/keys$/, getUsagePlanKeys],
+  GetUsagePlanKey: ['GET', /^\/usageplans\/([^/]+)\/keys\/([^/]+)$/, getUsagePlanKey],
+  DeleteUsagePlanKey: ['DELETE', /^\/usageplans\/([^/]+)\/keys\/([^/]+)$/, deleteUsagePlanKey],
+  FlushStageAuthorizersCache: [
+    'DELETE',
+    /^\/restapis\/([^/]+)\/stages\/([^/]+)\/cache\/authorizers$/,
+    flushStageAuthorizersCache,
+  ],
+};
 
 const statusOf = { BadRequestException: 400, NotFoundException: 404, ConflictException: 409 } as const;
 
 export async function answerApiGateway(
   state: ApiGatewayState,
   request: ManagementRequest,
-): Promise<HttpAnswer> {
-  const found = operations.find(([method, path]) => method === request.method && path.test(request.path));
+): Promise<HttpResponse> {
+  const found = Object.entries(operations).find(
+    ([, [method, path]]) => method === request.method && path.test(request.path),
+  );
   if (found === undefined) {
     return jsonError(
       404,
       'UnknownOperationException',
-      `${request.method} ${request.path} is not offered here`,
+      `${request.method} ${request.path} is not supported by cdk-offline`,
     );
   }
-  const [, path, operation] = found;
-  const ids = (path.exec(request.path) ?? []).slice(1).map((id) => decodeURIComponent(id));
+  const [name, [, path, operation]] = found;
+  const failure = state.faults.failureOf(name, state.now());
+  if (failure !== undefined) return failure;
   try {
+    const ids = (path.exec(request.path) ?? []).slice(1).map((id) => decodeId(id));
     return await operation(state, request, ids);
   } catch (error) {
     if (error instanceof ApiKeyError) return jsonError(statusOf[error.name], error.name, error.message);
     if (error instanceof z.ZodError) return jsonError(400, 'BadRequestException', z.prettifyError(error));
     throw error;
+  }
+}
+
+function decodeId(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new ApiKeyError('BadRequestException', `The path is not valid percent-encoding: ${text}`);
   }
 }
 
@@ -77,13 +95,13 @@ const keyInput = z.object({
 async function createApiKey(
   { keys, save, now }: ApiGatewayState,
   { body }: ManagementRequest,
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   const key = keys.create(defined(parseBody(body, keyInput)), now());
   await save();
   return jsonAnswer(201, { ...toKey(key, keys), value: key.value });
 }
 
-function getApiKeys({ keys }: ApiGatewayState, { query }: ManagementRequest): HttpAnswer {
+function getApiKeys({ keys }: ApiGatewayState, { query }: ManagementRequest): HttpResponse {
   const name = query.get('name') ?? '';
   const matching = keys.keys().filter((key) => (key.name ?? '').startsWith(name));
   const withValues = query.get('includeValues') === 'true';
@@ -94,7 +112,7 @@ function getApiKey(
   { keys }: ApiGatewayState,
   { query }: ManagementRequest,
   [id = '']: readonly string[],
-): HttpAnswer {
+): HttpResponse {
   const key = keys.key(id);
   const withValue = query.get('includeValue') === 'true';
   return jsonAnswer(200, { ...toKey(key, keys), ...(withValue && { value: key.value }) });
@@ -116,7 +134,7 @@ async function updateApiKey(
   { keys, save, now }: ApiGatewayState,
   { body }: ManagementRequest,
   [id = '']: readonly string[],
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   const { patchOperations } = parseBody(body, patch);
   const changes = Object.fromEntries(patchOperations.map(({ path, value }) => [path.slice(1), value]));
   const key = keys.update(id, changes, now());
@@ -128,13 +146,13 @@ async function deleteApiKey(
   { keys, save }: ApiGatewayState,
   _: ManagementRequest,
   [id = '']: readonly string[],
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   keys.delete(id);
   await save();
   return jsonAnswer(202, undefined);
 }
 
-function getUsagePlans({ keys }: ApiGatewayState, { query }: ManagementRequest): HttpAnswer {
+function getUsagePlans({ keys }: ApiGatewayState, { query }: ManagementRequest): HttpResponse {
   const keyId = query.get('keyId');
   return page(keyId === null ? keys.plans() : keys.plansOfKey(keyId), query, toPlan);
 }
@@ -143,7 +161,7 @@ function getUsagePlan(
   { keys }: ApiGatewayState,
   _: ManagementRequest,
   [id = '']: readonly string[],
-): HttpAnswer {
+): HttpResponse {
   return jsonAnswer(200, toPlan(keys.plan(id)));
 }
 
@@ -153,7 +171,7 @@ function getUsage(
   { keys }: ApiGatewayState,
   { query }: ManagementRequest,
   [id = '']: readonly string[],
-): HttpAnswer {
+): HttpResponse {
   const { startDate, endDate } = z
     .object({ startDate: day, endDate: day })
     .parse({ startDate: query.get('startDate'), endDate: query.get('endDate') });
@@ -182,11 +200,11 @@ function getUsage(
 const usagePlanKeyInput = z.object({ keyId: z.string(), keyType: z.literal('API_KEY') });
 
 async function createUsagePlanKey(
-  { keys, save, now }: ApiGatewayState,
+  { keys, save }: ApiGatewayState,
   { body }: ManagementRequest,
   [planId = '']: readonly string[],
-): Promise<HttpAnswer> {
-  const key = keys.bind(planId, parseBody(body, usagePlanKeyInput).keyId, now());
+): Promise<HttpResponse> {
+  const key = keys.bind(planId, parseBody(body, usagePlanKeyInput).keyId);
   await save();
   return jsonAnswer(201, toPlanKey(key));
 }
@@ -195,7 +213,7 @@ function getUsagePlanKeys(
   { keys }: ApiGatewayState,
   { query }: ManagementRequest,
   [planId = '']: readonly string[],
-): HttpAnswer {
+): HttpResponse {
   const name = query.get('name') ?? '';
   return page(
     keys.keysOfPlan(planId).filter((key) => (key.name ?? '').startsWith(name)),
@@ -208,7 +226,7 @@ function getUsagePlanKey(
   { keys }: ApiGatewayState,
   _: ManagementRequest,
   [planId = '', keyId = '']: readonly string[],
-): HttpAnswer {
+): HttpResponse {
   const key = keys.keysOfPlan(planId).find(({ id }) => id === keyId);
   if (key === undefined)
     throw new ApiKeyError('NotFoundException', 'Invalid Usage Plan Key identifier specified');
@@ -219,7 +237,7 @@ async function deleteUsagePlanKey(
   { keys, save }: ApiGatewayState,
   _: ManagementRequest,
   [planId = '', keyId = '']: readonly string[],
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   keys.unbind(planId, keyId);
   await save();
   return jsonAnswer(202, undefined);
@@ -229,7 +247,7 @@ function flushStageAuthorizersCache(
   state: ApiGatewayState,
   _: ManagementRequest,
   [restApiId, stage]: readonly string[],
-): HttpAnswer {
+): HttpResponse {
   if (restApiId !== state.restApiId) {
     throw new ApiKeyError('NotFoundException', 'Invalid API identifier specified');
   }
@@ -238,7 +256,7 @@ function flushStageAuthorizersCache(
   return jsonAnswer(202, undefined);
 }
 
-function toKey(key: ApiKey, keys: ApiKeys): Record<string, unknown> {
+function toKey(key: ApiKey, keys: ApiKeyStore): Record<string, unknown> {
   const { id, name, description, enabled, tags, createdAt, updatedAt } = key;
   return {
     id,
@@ -265,7 +283,7 @@ function toPlan({ id, name, description, throttle, quota, apiStages }: UsagePlan
     description,
     apiStages,
     ...(throttle && { throttle: { rateLimit: throttle.rate, burstLimit: throttle.burst } }),
-    ...(quota && { quota }),
+    ...(quota && { quota: { limit: quota.limit, period: 'DAY', offset: 0 } }),
   };
 }
 
@@ -276,7 +294,7 @@ function page<T extends { readonly id: string }>(
   all: readonly T[],
   query: URLSearchParams,
   toItem: (item: T) => unknown,
-): HttpAnswer {
+): HttpResponse {
   const { items, position } = slice(all, query);
   return jsonAnswer(200, { item: items.map((item) => toItem(item)), position });
 }
@@ -302,7 +320,7 @@ function parseBody<T>(body: Buffer, schema: z.ZodType<T>): T {
   return schema.parse(value);
 }
 
-/** Without the properties that are there and undefined. */
+/** Without the properties whose value is undefined. */
 function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(value).filter(([, own]) => own !== undefined)) as ReturnType<
     typeof defined<T>

@@ -1,5 +1,5 @@
-import type { HttpAnswer } from '../gateway/proxy-answer.ts';
-import { escapeXml, type ManagementRequest, xmlAnswer, xmlError } from './answer.ts';
+import type { HttpResponse } from '../http-message.ts';
+import { escapeXml, type ManagementRequest, xmlAnswer, xmlError } from './responses.ts';
 
 export interface StackDescription {
   readonly name: string;
@@ -12,11 +12,11 @@ export interface StackDescription {
 const namespace = 'http://cloudformation.amazonaws.com/doc/2010-05-15/';
 
 /** Describes the one stack there is. https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html */
-export function answerCloudFormation(stack: StackDescription, { body }: ManagementRequest): HttpAnswer {
+export function answerCloudFormation(stack: StackDescription, { body }: ManagementRequest): HttpResponse {
   const parameters = new URLSearchParams(body.toString());
   const action = parameters.get('Action');
   if (action !== 'DescribeStacks') {
-    return xmlError(400, 'InvalidAction', `The action ${action} is not offered here`, namespace);
+    return xmlError(400, 'InvalidAction', `The action ${action} is not supported by cdk-offline`, namespace);
   }
   const wanted = parameters.get('StackName') ?? stack.name;
   if (wanted !== stack.name && wanted !== stack.id) {

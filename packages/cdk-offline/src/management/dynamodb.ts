@@ -1,6 +1,6 @@
 import { Agent, request as httpRequest } from 'node:http';
-import type { HttpAnswer } from '../gateway/proxy-answer.ts';
-import type { ManagementRequest } from './answer.ts';
+import type { HttpResponse } from '../http-message.ts';
+import type { ManagementRequest } from './responses.ts';
 
 /** Hands calls on to DynamoDB Local, so that one endpoint is enough for a tool. */
 export class DynamoDbForwarder {
@@ -11,8 +11,8 @@ export class DynamoDbForwarder {
     this.#endpoint = endpoint;
   }
 
-  answer({ method, headers, body }: ManagementRequest): Promise<HttpAnswer> {
-    const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>();
+  answer({ method, headers, body }: ManagementRequest): Promise<HttpResponse> {
+    const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
     const forwarded = httpRequest(this.#endpoint, { method, headers, agent: this.#agent }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => void chunks.push(chunk));

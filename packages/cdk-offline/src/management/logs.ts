@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { HttpAnswer } from '../gateway/proxy-answer.ts';
-import { jsonAnswer, jsonError, type ManagementRequest } from './answer.ts';
+import type { HttpResponse } from '../http-message.ts';
+import { jsonAnswer, jsonError, type ManagementRequest } from './responses.ts';
 
 const putLogEvents = z.object({
   logGroupName: z.string(),
@@ -11,11 +11,15 @@ const putLogEvents = z.object({
 export function answerLogs(
   onLog: (logGroupName: string, line: string) => void,
   { headers, body }: ManagementRequest,
-): HttpAnswer {
+): HttpResponse {
   const operation = headers['x-amz-target']?.replace('Logs_20140328.', '');
   if (operation === 'CreateLogGroup' || operation === 'CreateLogStream') return jsonAnswer(200, {});
   if (operation !== 'PutLogEvents') {
-    return jsonError(400, 'UnknownOperationException', `The operation ${operation} is not offered here`);
+    return jsonError(
+      400,
+      'UnknownOperationException',
+      `The operation ${operation} is not supported by cdk-offline`,
+    );
   }
   const parsed = putLogEvents.safeParse(JSON.parse(body.toString()));
   if (!parsed.success) return jsonError(400, 'InvalidParameterException', z.prettifyError(parsed.error));

@@ -26,6 +26,7 @@ const section = z.record(z.string(), json).default({});
 const resource = z.object({
   Type: z.string(),
   Properties: section,
+  Metadata: z.record(z.string(), json).optional(),
   Condition: z.string().optional(),
 });
 export type TemplateResource = z.infer<typeof resource>;
@@ -37,7 +38,7 @@ const template = z.object({
   Resources: z.record(z.string(), resource),
   Outputs: z.record(z.string(), z.object({ Value: json, Condition: z.string().optional() })).default({}),
   Transform: z
-    .undefined({ error: 'Transforms are run by CloudFormation and are not supported here' })
+    .undefined({ error: 'Transforms are run by CloudFormation and are not supported by cdk-offline' })
     .optional(),
 });
 export type Template = z.infer<typeof template>;

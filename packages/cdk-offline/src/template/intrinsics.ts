@@ -108,9 +108,9 @@ function call(name: string, argument: Json, scope: Scope): Json | undefined {
     case 'Fn::Not':
       return !truth(parts[0]);
     case 'Fn::ImportValue':
-      return fail('needs the outputs of another stack, which does not run here');
+      return fail('needs the outputs of another stack, which cdk-offline does not run');
     default:
-      return fail('is not supported here');
+      return fail('is not supported by cdk-offline');
   }
 }
 
@@ -133,7 +133,7 @@ function substitute(argument: Json, scope: Scope, fail: (why: string) => never):
 
 function refuseDynamicReference(text: string): string {
   if (/\{\{resolve:/.test(text))
-    throw new TemplateError(`Dynamic references are not supported here: ${text}`);
+    throw new TemplateError(`Dynamic references are not supported by cdk-offline: ${text}`);
   return text;
 }
 

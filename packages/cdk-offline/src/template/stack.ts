@@ -1,22 +1,15 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { accountId, arn, partition, region, urlSuffix } from '../aws.ts';
 import type { Template, TemplateResource } from './assembly.ts';
 import { type Json, resolve, type Scope, TemplateError } from './intrinsics.ts';
-
-/** Where the stack pretends to be deployed. The account is the one of AWS's own examples. */
-export const region = 'us-east-1';
-export const accountId = '123456789012';
-const partition = 'aws';
-const urlSuffix = 'amazonaws.com';
-
-export function arn(service: string, resource: string): string {
-  return `arn:${partition}:${service}:${region}:${accountId}:${resource}`;
-}
 
 /** A resource of the stack, its properties resolved when they are read. */
 export interface StackResource {
   readonly logicalId: string;
   readonly type: string;
+  /** The construct's path, as the CDK writes it into the metadata. */
+  readonly constructPath: string | undefined;
   /** What `Ref` gives. */
   readonly physicalId: string;
   /** What `Fn::GetAtt` gives. @throws TemplateError when there is no such attribute here */
@@ -106,10 +99,12 @@ export class Stack {
     return { values, unresolved };
   }
 
-  #resource(logicalId: string, { Type, Properties }: TemplateResource): StackResource {
+  #resource(logicalId: string, { Type, Properties, Metadata }: TemplateResource): StackResource {
+    const path = Metadata?.['aws:cdk:path'];
     return {
       logicalId,
       type: Type,
+      constructPath: typeof path === 'string' ? path : undefined,
       physicalId: this.#physicalId(logicalId),
       attribute: (name) => toText(this.#getAtt(logicalId, name), `${logicalId}.${name}`),
       read: (properties) => {
@@ -253,7 +248,7 @@ function readProperties<T>(
 function parameterValue(name: string, { Type, Default }: Template['Parameters'][string]): Json {
   if (Default === undefined) return fail(`The parameter ${name} has no default`);
   if (Type.startsWith('AWS::SSM::')) {
-    return fail(`The parameter ${name} is read from Systems Manager, which does not run here`);
+    return fail(`The parameter ${name} is read from Systems Manager, which cdk-offline does not run`);
   }
   if ((Type === 'CommaDelimitedList' || Type.startsWith('List<')) && typeof Default === 'string') {
     return Default.split(',').map((item) => item.trim());

@@ -8,7 +8,7 @@ import {
   CreateUsagePlanKeyCommand,
 } from '@aws-sdk/client-api-gateway';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import { type LocalService, type LocalServiceOptions, startLocalService } from '../../src/service.ts';
+import { type OfflineService, serve, type ServeOptions } from 'cdk-offline';
 import { template, writeAssembly } from './fixture.ts';
 
 const stackName = 'Lifecycle';
@@ -32,16 +32,16 @@ afterEach(async () => {
 type Stack = ReturnType<typeof template>;
 
 async function start(
-  options: Partial<LocalServiceOptions> = {},
+  options: Partial<ServeOptions> = {},
   change: (stack: Stack) => unknown = () => {},
-): Promise<LocalService> {
+): Promise<OfflineService> {
   const stack = template(suffix);
   change(stack);
   const assembly = await writeAssembly(stackName, stack);
   cleanUps.push(() => assembly.remove());
-  const service = await startLocalService({
-    assemblyDirectory: assembly.directory,
-    stackName,
+  const service = await serve({
+    assembly: assembly.directory,
+    stack: stackName,
     dynamodbEndpoint: inject('dynamodbEndpoint'),
     ...options,
   });
@@ -49,8 +49,7 @@ async function start(
   return service;
 }
 
-const copiesOfCode = async () =>
-  (await readdir(temporary)).filter((name) => name.startsWith('local-functions-'));
+const copiesOfCode = async () => (await readdir(temporary)).filter((name) => name.startsWith('cdk-offline-'));
 
 describe('starting and stopping', () => {
   it('nothing is left when it stops, twice if need be, even while it serves', async () => {
@@ -106,7 +105,7 @@ describe('a data directory', () => {
     await client.send(
       new CreateUsagePlanKeyCommand({ usagePlanId: first.outputs['Daily'], keyId: id, keyType: 'API_KEY' }),
     );
-    const call = async ({ url }: LocalService) =>
+    const call = async ({ url }: OfflineService) =>
       (await fetch(`${url}/metered`, { headers: { Authorization: `Bearer key ${value}` } })).status;
     expect(await call(first)).toBe(200);
     await first.stop();
@@ -135,12 +134,12 @@ describe('what cannot be served is refused by name', () => {
     [
       'a second API',
       (stack) => (stack.Resources['Api2'] = stack.Resources['Api'] ?? {}),
-      /One AWS::ApiGateway::RestApi is served here; the stack Lifecycle has 2/,
+      /cdk-offline serves one AWS::ApiGateway::RestApi of a stack; Lifecycle has 2/,
     ],
     [
       'no stage',
       (stack) => delete stack.Resources['Stage'],
-      /One AWS::ApiGateway::Stage is served here; the stack Lifecycle has 0/,
+      /cdk-offline serves one AWS::ApiGateway::Stage of a stack; Lifecycle has 0/,
     ],
     ['an imported API', (stack) => set(stack, 'Api', { Body: {} }), /Api .*OpenAPI/s],
     [
@@ -172,7 +171,7 @@ describe('what cannot be served is refused by name', () => {
     [
       'a container image',
       (stack) => set(stack, 'Echo', { Code: { ImageUri: 'x' } }),
-      /Echo .*Container images/s,
+      /Echo .*container images are not supported/s,
     ],
     [
       'code that is not among the assets',
@@ -203,8 +202,6 @@ describe('what cannot be served is refused by name', () => {
   });
 
   it('a stack that is not synthesized', async () => {
-    await expect(start({ stackName: 'Other' })).rejects.toThrow(
-      /Other\.assets\.json cannot be read: synthesize/,
-    );
+    await expect(start({ stack: 'Other' })).rejects.toThrow(/Other\.assets\.json cannot be read: synthesize/);
   });
 });

@@ -26,13 +26,13 @@ import {
 import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { type LocalService, startLocalService } from '../../src/service.ts';
+import { type OfflineService, serve } from 'cdk-offline';
 import { template, writeAssembly } from './fixture.ts';
 
 const stackName = 'Management';
 const suffix = `management-${process.pid}`;
 const logs: [from: string, line: string][] = [];
-let service: LocalService;
+let service: OfflineService;
 let gateway: APIGatewayClient;
 let plans: Record<'tiny' | 'daily' | 'free', string>;
 
@@ -44,9 +44,9 @@ const configuration = () => ({
 
 beforeAll(async () => {
   const assembly = await writeAssembly(stackName, template(suffix));
-  service = await startLocalService({
-    assemblyDirectory: assembly.directory,
-    stackName,
+  service = await serve({
+    assembly: assembly.directory,
+    stack: stackName,
     dynamodbEndpoint: inject('dynamodbEndpoint'),
     onLog: (from, line) => void logs.push([from, line]),
   });
@@ -358,7 +358,9 @@ describe('the rest of AWS', () => {
     });
     const response = await fetch(`${service.endpoint}/buckets`, { headers: signedFor('s3') });
     expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({ message: 'The service s3 is not offered here' });
+    expect(await response.json()).toMatchObject({
+      message: 'The service s3 is not supported by cdk-offline',
+    });
   });
 
   it('a path of the API is never taken for a call to AWS', async () => {

@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { ApiKeysSnapshot } from '../../src/api-keys.ts';
-import { KeyFile, readKeyFile } from '../../src/key-file.ts';
+import type { ApiKeySnapshot } from '../../src/usage-plans/store.ts';
+import { KeyFile, readKeyFile } from '../../src/usage-plans/key-file.ts';
 
 let directory: string;
 beforeEach(async () => {
@@ -13,11 +13,11 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-function snapshot(name: string): ApiKeysSnapshot {
+function snapshot(name: string): ApiKeySnapshot {
   const key = { id: 'id', value: 'v'.repeat(20), description: undefined, enabled: true, tags: { a: 'b' } };
   return {
     keys: [{ ...key, name, createdAt: 1, updatedAt: 2 }],
-    bindings: [{ planId: 'plan', keyId: 'id', boundAt: 3, use: { '2026-03-01': 4 } }],
+    bindings: [{ planId: 'plan', keyId: 'id', use: { '2026-03-01': 4 } }],
   };
 }
 

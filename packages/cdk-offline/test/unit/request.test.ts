@@ -18,7 +18,7 @@ function received(changes: Partial<IncomingRequest> = {}) {
     httpVersion: '1.1',
     ...changes,
   };
-  return toGatewayRequest(incoming, 'v1', 1_700_000_000_000);
+  return toGatewayRequest(incoming, 'v1', 1_700_000_000_000, 0);
 }
 
 describe('a request', () => {

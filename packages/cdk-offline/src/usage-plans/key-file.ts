@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { ApiKeysSnapshot } from './api-keys.ts';
+import type { ApiKeySnapshot } from './store.ts';
 
 const snapshot = z.object({
   keys: z.array(
@@ -20,30 +20,29 @@ const snapshot = z.object({
     z.object({
       planId: z.string(),
       keyId: z.string(),
-      boundAt: z.number(),
       use: z.record(z.string(), z.number()),
     }),
   ),
 });
 
-/** The keys of the gateway in a file beside the tables, so that both survive a restart together. */
+/** The API keys in a file beside the tables, so that both are kept between runs. */
 export class KeyFile {
   readonly #path: string;
-  readonly #snapshot: () => ApiKeysSnapshot;
+  readonly #snapshot: () => ApiKeySnapshot;
   #writing: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
 
   /** @param take the keys as they are now */
-  constructor(dataDirectory: string, take: () => ApiKeysSnapshot) {
+  constructor(dataDirectory: string, take: () => ApiKeySnapshot) {
     this.#path = pathIn(dataDirectory);
     this.#snapshot = take;
   }
 
   /** Resolves when the keys as they are now, or later ones, are in the file. Never leaves half a file. */
   save(): Promise<void> {
-    // All that ask while a write is under way are served by the one after it.
+    // Calls made during a write share the one write that follows it.
     this.#next ??= this.#writing
-      .catch(() => {}) // told to those who waited for it
+      .catch(() => {}) // reported to those who waited for that write
       .then(() => {
         this.#next = undefined;
         this.#writing = this.#write();
@@ -59,8 +58,8 @@ export class KeyFile {
   }
 }
 
-/** What an earlier run has left. @throws Error when the file is damaged */
-export async function readKeyFile(dataDirectory: string): Promise<ApiKeysSnapshot | undefined> {
+/** What an earlier run saved. @throws Error when the file is damaged */
+export async function readKeyFile(dataDirectory: string): Promise<ApiKeySnapshot | undefined> {
   const path = pathIn(dataDirectory);
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
@@ -71,7 +70,7 @@ export async function readKeyFile(dataDirectory: string): Promise<ApiKeysSnapsho
     const { keys, bindings } = snapshot.parse(JSON.parse(text));
     return { keys: keys.map((key) => ({ name: undefined, description: undefined, ...key })), bindings };
   } catch (error) {
-    throw new Error(`${path} is damaged: move it away and start again`, { cause: error });
+    throw new Error(`${path} is damaged: move it away and start again.`, { cause: error });
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ApiKeys, UsagePlan } from '../api-keys.ts';
+import type { ApiKeyStore, UsagePlan } from './store.ts';
 import type { Stack } from '../template/stack.ts';
 
 const scalarFlag = z.union([z.boolean(), z.stringbool()]);
@@ -11,8 +11,11 @@ const usagePlan = z.object({
   Quota: z
     .object({
       Limit: z.coerce.number().int(),
-      Period: z.enum(['DAY', 'WEEK', 'MONTH']),
-      Offset: z.coerce.number().int().default(0),
+      Period: z.literal('DAY', 'only quotas per DAY are supported by cdk-offline'),
+      Offset: z.coerce
+        .number()
+        .pipe(z.literal(0, 'a quota offset is not supported by cdk-offline'))
+        .optional(),
     })
     .optional(),
   ApiStages: z
@@ -24,7 +27,7 @@ const usagePlan = z.object({
           .record(z.string(), z.unknown())
           .refine(
             (methods) => Object.keys(methods).length === 0,
-            'throttling per method is not supported here',
+            'throttling per method is not supported by cdk-offline',
           )
           .optional(),
       }),
@@ -32,7 +35,7 @@ const usagePlan = z.object({
     .default([]),
 });
 
-/** @throws TemplateError when a plan throttles methods one by one */
+/** @throws TemplateError when a plan has a weekly or monthly quota or throttles single methods */
 export function readUsagePlans(stack: Stack): UsagePlan[] {
   return stack.resources('AWS::ApiGateway::UsagePlan').map((resource) => {
     const { UsagePlanName, Description, Throttle, Quota, ApiStages } = resource.read(usagePlan);
@@ -41,7 +44,7 @@ export function readUsagePlans(stack: Stack): UsagePlan[] {
       name: UsagePlanName ?? resource.logicalId,
       description: Description,
       throttle: Throttle && { rate: Throttle.RateLimit, burst: Throttle.BurstLimit },
-      quota: Quota && { limit: Quota.Limit, period: Quota.Period, offset: Quota.Offset },
+      quota: Quota && { limit: Quota.Limit },
       apiStages: ApiStages.map(({ ApiId, Stage }) => ({ apiId: ApiId, stage: Stage })),
     };
   });
@@ -55,8 +58,8 @@ const apiKey = z.object({
 });
 const usagePlanKey = z.object({ KeyId: z.string(), KeyType: z.literal('API_KEY'), UsagePlanId: z.string() });
 
-/** Makes the keys that the template itself holds, unless an earlier run has made them. */
-export function createTemplateKeys(stack: Stack, keys: ApiKeys, now: number): void {
+/** Creates the keys of the template that an earlier run has not created. */
+export function createTemplateKeys(stack: Stack, keys: ApiKeyStore, now: number): void {
   const existing = new Set(keys.keys().map(({ id }) => id));
   for (const resource of stack.resources('AWS::ApiGateway::ApiKey')) {
     if (existing.has(resource.physicalId)) continue;
@@ -74,6 +77,6 @@ export function createTemplateKeys(stack: Stack, keys: ApiKeys, now: number): vo
   }
   for (const resource of stack.resources('AWS::ApiGateway::UsagePlanKey')) {
     const { KeyId, UsagePlanId } = resource.read(usagePlanKey);
-    if (!keys.isBound(UsagePlanId, KeyId)) keys.bind(UsagePlanId, KeyId, now);
+    if (!keys.isBound(UsagePlanId, KeyId)) keys.bind(UsagePlanId, KeyId);
   }
 }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { AuthorizerGate } from '../../src/gateway/authorize.ts';
+import { Authorizer } from '../../src/gateway/authorizer.ts';
 import type { InvocationResult } from '../../src/lambda/environment.ts';
 
 const arnOf = (method: string, path: string) =>
@@ -28,11 +28,13 @@ beforeEach(() => {
   failure = undefined;
 });
 
-function gate(cacheSeconds = 60): AuthorizerGate {
+function gate(cacheSeconds = 60): Authorizer {
   const definition = {
     logicalId: 'F',
     name: 'f',
     arn: 'arn',
+    constructPath: undefined,
+    codeId: 'code',
     taskRoot: '/',
     handler: 'a.b',
     runtime: 'nodejs24.x',
@@ -44,7 +46,7 @@ function gate(cacheSeconds = 60): AuthorizerGate {
     logGroupName: 'g',
     reservedConcurrency: undefined,
   } as const;
-  return new AuthorizerGate(
+  return new Authorizer(
     {
       id: 'a',
       header: 'Authorization',
@@ -60,7 +62,7 @@ function gate(cacheSeconds = 60): AuthorizerGate {
   );
 }
 
-const refusal = async (one: AuthorizerGate, token: string | undefined, arn = arnOf('GET', 'things')) => {
+const refusal = async (one: Authorizer, token: string | undefined, arn = arnOf('GET', 'things')) => {
   const authorization = await one.authorize(token, arn);
   return authorization.granted ? undefined : authorization.error.type;
 };
@@ -140,8 +142,10 @@ describe('a TOKEN authorizer', () => {
 
   it.each([
     ['Unauthorized', 'UNAUTHORIZED'],
-    ['unauthorized', 'AUTHORIZER_FAILURE'],
-    ['boom', 'AUTHORIZER_FAILURE'],
+    ['unauthorized', 'AUTHORIZER_CONFIGURATION_ERROR'],
+    ['boom', 'AUTHORIZER_CONFIGURATION_ERROR'],
+    ['Task timed out after 3.00 seconds', 'AUTHORIZER_CONFIGURATION_ERROR'],
+    ['Rate Exceeded.', 'AUTHORIZER_CONFIGURATION_ERROR'],
   ])('when it throws %s: %s, and nothing is remembered', async (message, type) => {
     failure = failed(message);
     const one = gate();

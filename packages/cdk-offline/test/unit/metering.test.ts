@@ -3,11 +3,10 @@ import { describe, expect, it } from 'vitest';
 import {
   type Bucket,
   fullBucket,
-  periodStart,
   quotaRemaining,
   takeToken,
   type Throttle,
-} from '../../src/usage-plan.ts';
+} from '../../src/usage-plans/metering.ts';
 
 function admissions(throttle: Throttle, times: readonly number[]): boolean[] {
   let bucket: Bucket = fullBucket(throttle, times[0] ?? 0);
@@ -87,37 +86,14 @@ describe('the token bucket', () => {
 describe('the quota', () => {
   const at = (text: string) => Date.parse(text);
 
-  it.each([
-    ['DAY', '2026-03-01T23:59:59.999Z', '2026-03-01T00:00:00Z'],
-    ['DAY', '2026-03-02T00:00:00Z', '2026-03-02T00:00:00Z'],
-    ['WEEK', '2026-03-04T12:00:00Z', '2026-03-01T00:00:00Z'],
-    ['WEEK', '2026-03-07T23:59:59Z', '2026-03-01T00:00:00Z'],
-    ['WEEK', '2026-03-08T00:00:00Z', '2026-03-08T00:00:00Z'],
-    ['MONTH', '2026-02-28T23:59:59Z', '2026-02-01T00:00:00Z'],
-  ] as const)('the %s of %s began %s', (period, now, start) => {
-    expect(periodStart(period, at(now))).toBe(at(start));
-  });
-
-  it('counts the days of the running period alone', () => {
+  it('counts the requests of the day in UTC, and never falls below 0', () => {
     const use = new Map([
       ['2026-02-28', 5],
-      ['2026-03-01', 3],
       ['2026-03-03', 2],
     ]);
-    const remaining = (period: 'DAY' | 'WEEK' | 'MONTH', now: string) =>
-      quotaRemaining({ limit: 20, period, offset: 0 }, use, at(now), 0);
-    expect(remaining('DAY', '2026-03-03T10:00:00Z')).toBe(18);
-    expect(remaining('DAY', '2026-03-04T00:00:00Z')).toBe(20);
-    expect(remaining('WEEK', '2026-03-03T10:00:00Z')).toBe(15);
-    expect(remaining('MONTH', '2026-03-31T23:00:00Z')).toBe(15);
-    expect(remaining('MONTH', '2026-02-28T23:00:00Z')).toBe(15);
-  });
-
-  it('takes the offset off the first period alone, and never goes below nothing', () => {
-    const quota = { limit: 10, period: 'DAY', offset: 4 } as const;
-    const first = at('2026-03-01T00:00:00Z');
-    expect(quotaRemaining(quota, new Map(), at('2026-03-01T10:00:00Z'), first)).toBe(6);
-    expect(quotaRemaining(quota, new Map(), at('2026-03-02T10:00:00Z'), first)).toBe(10);
-    expect(quotaRemaining(quota, new Map([['2026-03-01', 9]]), at('2026-03-01T10:00:00Z'), first)).toBe(0);
+    const remaining = (now: string) => quotaRemaining({ limit: 4 }, use, at(now));
+    expect(remaining('2026-02-28T23:59:59.999Z')).toBe(0);
+    expect(remaining('2026-03-01T00:00:00Z')).toBe(4);
+    expect(remaining('2026-03-03T10:00:00Z')).toBe(2);
   });
 });

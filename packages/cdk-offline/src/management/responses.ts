@@ -1,4 +1,4 @@
-import type { HttpAnswer } from '../gateway/proxy-answer.ts';
+import type { HttpResponse } from '../http-message.ts';
 
 /** A call to a service of AWS, as its SDK sends it. */
 export interface ManagementRequest {
@@ -9,7 +9,7 @@ export interface ManagementRequest {
   readonly body: Buffer;
 }
 
-export function jsonAnswer(status: number, body: unknown): HttpAnswer {
+export function jsonAnswer(status: number, body: unknown): HttpResponse {
   return {
     status,
     headers: [['Content-Type', 'application/json']],
@@ -18,17 +18,17 @@ export function jsonAnswer(status: number, body: unknown): HttpAnswer {
 }
 
 /** An error as the SDK's JSON protocols read it. */
-export function jsonError(status: number, name: string, message: string): HttpAnswer {
+export function jsonError(status: number, name: string, message: string): HttpResponse {
   const { headers, ...answer } = jsonAnswer(status, { __type: name, message });
   return { ...answer, headers: [...headers, ['x-amzn-ErrorType', name]] };
 }
 
-export function xmlAnswer(status: number, body: string): HttpAnswer {
+export function xmlAnswer(status: number, body: string): HttpResponse {
   return { status, headers: [['Content-Type', 'text/xml']], body: Buffer.from(body) };
 }
 
 /** An error as the SDK's query protocol reads it. */
-export function xmlError(status: number, code: string, message: string, namespace: string): HttpAnswer {
+export function xmlError(status: number, code: string, message: string, namespace: string): HttpResponse {
   const error = `<Error><Type>Sender</Type><Code>${code}</Code><Message>${escapeXml(message)}</Message></Error>`;
   return xmlAnswer(
     status,

@@ -1,63 +1,32 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { parentPort, workerData } from 'node:worker_threads';
-import { z } from 'zod';
-import { patchConsole } from './console.ts';
 import type { Failure, FromRuntime, Invocation } from './protocol.ts';
 
 /**
- * The thread of one execution environment: loads the handler once, then serves one invocation after the other, as
- * Lambda's Node.js runtime does.
+ * Loads and calls a handler as Lambda's Node.js runtime does.
  *
  * https://docs.aws.amazon.com/lambda/latest/dg/nodejs-handler.html
  */
 
-type Handler = (event: unknown, context: unknown) => unknown;
+export type Handler = (event: unknown, context: unknown) => unknown;
 
-const settings = z
-  .object({
-    taskRoot: z.string(),
-    handler: z.string(),
-    logFormat: z.enum(['JSON', 'Text']),
-    logLevel: z.string().optional(),
-  })
-  .parse(workerData);
-if (parentPort === null) throw new Error('This module runs in a thread of its own');
-const port = parentPort;
-const send = (message: FromRuntime): void => port.postMessage(message);
-
-let requestId: string | undefined;
-patchConsole(
-  settings.logFormat,
-  settings.logLevel,
-  () => requestId,
-  (line) => process.stdout.write(line),
-);
-
-try {
-  const handler = await loadHandler(settings.taskRoot, settings.handler);
-  port.on('message', (invocation: Invocation) => void serve(handler, invocation));
-  send({ type: 'ready' });
-} catch (error) {
-  send({ type: 'initFailed', failure: toFailure(error) });
-}
-
-async function serve(handler: Handler, invocation: Invocation): Promise<void> {
-  requestId = invocation.requestId;
+/** Runs one invocation. */
+export async function runInvocation(handler: Handler, invocation: Invocation): Promise<FromRuntime> {
+  const { requestId } = invocation;
   try {
     const result: unknown = await handler(JSON.parse(invocation.event), contextOf(invocation));
     // A handler that returns nothing answers with null.
-    send({ type: 'succeeded', requestId, payload: JSON.stringify(result) ?? 'null' });
+    return { type: 'succeeded', requestId, payload: JSON.stringify(result) ?? 'null' };
   } catch (error) {
     const failure = toFailure(error);
     console.error('Invoke Error', JSON.stringify({ ...failure, trace: undefined, stack: failure.trace }));
-    send({ type: 'failed', requestId, failure });
+    return { type: 'failed', requestId, failure };
   }
 }
 
 /** @param name `FILE.EXPORT`, the file without its extension, perhaps in a folder */
-async function loadHandler(taskRoot: string, name: string): Promise<Handler> {
+export async function loadHandler(taskRoot: string, name: string): Promise<Handler> {
   const [, file, path] = /^((?:.*\/)?[^./]*)\.(.+)$/.exec(name) ?? [];
   if (file === undefined || path === undefined) {
     throw Object.assign(new Error('Bad handler'), { name: 'Runtime.MalformedHandlerName' });
@@ -87,7 +56,7 @@ async function importModule(path: string, name: string): Promise<unknown> {
     );
     if (!exists) continue;
     const module: Record<string, unknown> = await import(pathToFileURL(path + extension).href);
-    // The exports of a CommonJS module are not always known by name.
+    // Node.js does not find the names of all exports of a CommonJS module.
     const { default: fallback } = module;
     return typeof fallback === 'object' && fallback !== null ? { ...fallback, ...module } : module;
   }
@@ -95,7 +64,8 @@ async function importModule(path: string, name: string): Promise<unknown> {
 }
 
 /** https://docs.aws.amazon.com/lambda/latest/dg/nodejs-context.html */
-function contextOf({ requestId: awsRequestId, functionArn, deadline }: Invocation): Record<string, unknown> {
+function contextOf(invocation: Invocation): Record<string, unknown> {
+  const { requestId: awsRequestId, functionArn, timeoutMs, deadline } = invocation;
   const { env } = process;
   return {
     awsRequestId,
@@ -106,11 +76,11 @@ function contextOf({ requestId: awsRequestId, functionArn, deadline }: Invocatio
     logGroupName: env['AWS_LAMBDA_LOG_GROUP_NAME'],
     logStreamName: env['AWS_LAMBDA_LOG_STREAM_NAME'],
     callbackWaitsForEmptyEventLoop: true,
-    getRemainingTimeInMillis: () => deadline - Date.now(),
+    getRemainingTimeInMillis: () => (deadline === undefined ? timeoutMs : deadline - Date.now()),
   };
 }
 
-function toFailure(error: unknown): Failure {
+export function toFailure(error: unknown): Failure {
   if (!(error instanceof Error)) return { errorType: typeof error, errorMessage: String(error), trace: [] };
   return { errorType: error.name, errorMessage: error.message, trace: (error.stack ?? '').split('\n') };
 }

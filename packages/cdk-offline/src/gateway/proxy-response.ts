@@ -1,12 +1,6 @@
 import { z } from 'zod';
+import type { HttpResponse } from '../http-message.ts';
 import { isBinary } from './media-types.ts';
-
-/** What the client gets. */
-export interface HttpAnswer {
-  readonly status: number;
-  readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly body: Buffer;
-}
 
 const headerValue = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 
@@ -53,19 +47,20 @@ const dropped = new Set([
  * @param accept the request's Accept header, which decides whether a base64 body is decoded
  * @returns `undefined` when the answer is malformed
  */
-export function readProxyAnswer(
+export function readProxyResponse(
   payload: string,
   accept: string | undefined,
   binaryMediaTypes: readonly string[],
-): HttpAnswer | undefined {
+): HttpResponse | undefined {
   const parsed = proxyAnswer.safeParse(JSON.parse(payload));
   if (!parsed.success) return undefined;
   const { statusCode = 200, headers, multiValueHeaders, body, isBase64Encoded } = parsed.data;
-  const multiple = Object.entries(multiValueHeaders ?? {});
-  const namedTwice = new Set(multiple.map(([name]) => name.toLowerCase()));
+  // A header that is in both is sent with all of its values.
   const all = [
-    ...Object.entries(headers ?? {}).filter(([name]) => !namedTwice.has(name.toLowerCase())),
-    ...multiple.flatMap(([name, values]) => values.map((value): [string, string] => [name, value])),
+    ...Object.entries(headers ?? {}),
+    ...Object.entries(multiValueHeaders ?? {}).flatMap(([name, values]) =>
+      values.map((value): [string, string] => [name, value]),
+    ),
   ];
   if (!all.every(([name, value]) => isHeader(name, value))) return undefined;
   const hasType = all.some(([name]) => name.toLowerCase() === 'content-type');

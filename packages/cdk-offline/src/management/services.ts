@@ -1,11 +1,11 @@
-import type { HttpAnswer } from '../gateway/proxy-answer.ts';
-import { jsonError, type ManagementRequest } from './answer.ts';
+import type { HttpResponse } from '../http-message.ts';
+import { jsonError, type ManagementRequest } from './responses.ts';
 
 /** A service of AWS, by the name that its requests are signed for. */
 type ServiceName = 'apigateway' | 'cloudformation' | 'dynamodb' | 'logs' | 'sts';
 
 export type Services = Readonly<
-  Record<ServiceName, (request: ManagementRequest) => HttpAnswer | Promise<HttpAnswer>>
+  Record<ServiceName, (request: ManagementRequest) => HttpResponse | Promise<HttpResponse>>
 >;
 
 /**
@@ -26,10 +26,10 @@ export function answerManagement(
   services: Services,
   service: string,
   request: ManagementRequest,
-): HttpAnswer | Promise<HttpAnswer> {
+): HttpResponse | Promise<HttpResponse> {
   return isService(service)
     ? services[service](request)
-    : jsonError(400, 'UnknownOperationException', `The service ${service} is not offered here`);
+    : jsonError(400, 'UnknownOperationException', `The service ${service} is not supported by cdk-offline`);
 
   function isService(name: string): name is ServiceName {
     return Object.hasOwn(services, name);

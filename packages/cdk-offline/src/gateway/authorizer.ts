@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { InvocationResult } from '../lambda/environment.ts';
+import { describeFailure, type InvocationResult } from '../lambda/environment.ts';
 import { type GatewayError, gatewayErrors } from './gateway-responses.ts';
 import { evaluate, policyDocument } from './policy.ts';
 import type { TokenAuthorizer } from './rest-api.ts';
@@ -16,7 +16,7 @@ const authorizerAnswer = z.object({
 });
 type AuthorizerAnswer = z.infer<typeof authorizerAnswer>;
 
-/** Whom the authorizer took the caller for. */
+/** What the authorizer said of the caller. */
 interface Identity {
   readonly principalId: string;
   readonly usageIdentifierKey: string | undefined;
@@ -26,18 +26,24 @@ interface Identity {
 
 export type Authorization =
   | { readonly granted: true; readonly identity: Identity; /** Milliseconds. */ readonly latency: number }
-  | { readonly granted: false; readonly error: GatewayError; readonly identity?: Identity };
+  | {
+      readonly granted: false;
+      readonly error: GatewayError;
+      readonly identity?: Identity;
+      /** Type and message of what the authorizer threw. */
+      readonly functionError?: string;
+    };
 
-/** So many answers are remembered at most. */
+/** Entries of the cache. */
 const largestCache = 10_000;
 
 /**
- * Asks a TOKEN authorizer, or remembers what it said. What is remembered is the policy, not the verdict: it is
- * evaluated for each request, also when it was made for another one.
+ * Asks a TOKEN authorizer, with a cache. The cache holds the policy, not the decision: the policy is evaluated for
+ * each request, also when it was returned for another one.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-use-lambda-authorizer.html
  */
-export class AuthorizerGate {
+export class Authorizer {
   readonly #authorizer: TokenAuthorizer;
   readonly #invoke: (event: string) => Promise<InvocationResult>;
   readonly #now: () => number;
@@ -60,8 +66,8 @@ export class AuthorizerGate {
       return { granted: false, error: gatewayErrors.unauthorized };
     }
     const start = this.#now();
-    const answer = this.#remembered(token) ?? (await this.#ask(token, methodArn));
-    if ('error' in answer) return { granted: false, error: answer.error };
+    const answer = this.#cached(token) ?? (await this.#ask(token, methodArn));
+    if ('error' in answer) return { granted: false, ...answer };
     const { principalId, usageIdentifierKey, context } = answer;
     const identity = {
       principalId,
@@ -83,23 +89,27 @@ export class AuthorizerGate {
     this.#cache.clear();
   }
 
-  #remembered(token: string): AuthorizerAnswer | undefined {
+  #cached(token: string): AuthorizerAnswer | undefined {
     const found = this.#cache.get(token);
     if (found !== undefined && found.expiresAt > this.#now()) return found.answer;
     this.#cache.delete(token);
     return undefined;
   }
 
-  async #ask(token: string, methodArn: string): Promise<AuthorizerAnswer | { readonly error: GatewayError }> {
+  async #ask(
+    token: string,
+    methodArn: string,
+  ): Promise<AuthorizerAnswer | { readonly error: GatewayError; readonly functionError?: string }> {
     const event = { type: 'TOKEN', methodArn, authorizationToken: token };
     const result = await this.#invoke(JSON.stringify(event));
     if (!result.ok) {
-      // The one message that API Gateway takes for a verdict.
-      const unauthorized = result.failure.errorMessage === 'Unauthorized';
-      return { error: unauthorized ? gatewayErrors.unauthorized : gatewayErrors.authorizerFailure };
+      if (result.failure.errorMessage === 'Unauthorized') return { error: gatewayErrors.unauthorized };
+      // Any other error, a time-out and throttling: "Execution failed due to configuration error: Authorizer error".
+      return { error: gatewayErrors.authorizerConfiguration, functionError: describeFailure(result) };
     }
     const answer = authorizerAnswer.safeParse(JSON.parse(result.payload));
-    if (!answer.success) return { error: gatewayErrors.authorizerConfiguration };
+    if (!answer.success)
+      return { error: gatewayErrors.authorizerConfiguration, functionError: 'Malformed authorizer response' };
     if (this.#authorizer.cacheSeconds > 0) {
       const [oldest] = this.#cache.keys();
       if (oldest !== undefined && this.#cache.size >= largestCache) this.#cache.delete(oldest);

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import launcher from 'dynamodb-local';
-import { freePort, isPortFree } from './ports.ts';
+import { freePort, isPortFree } from '../ports.ts';
 
 export interface DynamoDbLocal {
   /** `http://127.0.0.1:PORT` */
@@ -43,7 +43,7 @@ const pollMs = 50;
  *
  * @throws Error that says what to do: Java is missing or older than 17, the port is taken, or it does not start
  */
-export async function startDynamoDbLocal(options: DynamoDbLocalOptions = {}): Promise<DynamoDbLocal> {
+export async function startDynamoDb(options: DynamoDbLocalOptions = {}): Promise<DynamoDbLocal> {
   await requireJava();
   launcher.configureInstaller({ installPath: await findInstallation() });
   const dataDirectory = options.dataDirectory === undefined ? undefined : resolve(options.dataDirectory);

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import {
   fullBucket,
-  periodStart,
   type Bucket,
   type Quota,
   quotaRemaining,
   takeToken,
   type Throttle,
   utcDay,
-} from './usage-plan.ts';
+} from './metering.ts';
 
 export interface ApiKey {
   readonly id: string;
@@ -35,18 +34,16 @@ export interface UsagePlan {
 interface Binding {
   readonly planId: string;
   readonly keyId: string;
-  readonly boundAt: number;
   bucket: Bucket | undefined;
   readonly use: Map<string, number>;
 }
 
-/** What outlives a run. Buckets do not: they are full again within minutes. */
-export interface ApiKeysSnapshot {
+/** What is kept between runs. Buckets are not: they are full again within minutes. */
+export interface ApiKeySnapshot {
   readonly keys: readonly ApiKey[];
   readonly bindings: readonly {
     readonly planId: string;
     readonly keyId: string;
-    readonly boundAt: number;
     readonly use: Readonly<Record<string, number>>;
   }[];
 }
@@ -70,37 +67,46 @@ const longestValue = 128;
  * API Gateway's API keys and usage plans: which keys exist, which plan each is bound to, and what each has used.
  * A plan's limits hold for each key, over all stages of the plan.
  */
-export class ApiKeys {
-  readonly #plans: ReadonlyMap<string, UsagePlan>;
+export class ApiKeyStore {
+  #plans: ReadonlyMap<string, UsagePlan>;
   readonly #keys = new Map<string, ApiKey>();
   readonly #idsByValue = new Map<string, string>();
   /** By key, then by plan. */
   readonly #bindings = new Map<string, Map<string, Binding>>();
 
-  constructor(plans: readonly UsagePlan[], snapshot?: ApiKeysSnapshot) {
+  constructor(plans: readonly UsagePlan[], snapshot?: ApiKeySnapshot) {
     this.#plans = new Map(plans.map((plan) => [plan.id, plan]));
     for (const key of snapshot?.keys ?? []) this.#add(key);
-    for (const { planId, keyId, boundAt, use } of snapshot?.bindings ?? []) {
-      // The plan may have left the template since.
+    for (const { planId, keyId, use } of snapshot?.bindings ?? []) {
+      // The plan may have been removed from the template since.
       if (!this.#plans.has(planId) || !this.#keys.has(keyId)) continue;
       this.#bindingsOf(keyId).set(planId, {
         planId,
         keyId,
-        boundAt,
         bucket: undefined,
         use: new Map(Object.entries(use)),
       });
     }
   }
 
-  snapshot(): ApiKeysSnapshot {
+  /** Replaces the plans. Bindings to plans that no longer exist are dropped; keys and what they used stay. */
+  setPlans(plans: readonly UsagePlan[]): void {
+    this.#plans = new Map(plans.map((plan) => [plan.id, plan]));
+    for (const bindings of this.#bindings.values()) {
+      for (const binding of bindings.values()) {
+        if (!this.#plans.has(binding.planId)) bindings.delete(binding.planId);
+        else binding.bucket = undefined;
+      }
+    }
+  }
+
+  snapshot(): ApiKeySnapshot {
     return {
       keys: this.keys(),
       bindings: [...this.#bindings.values()].flatMap((plans) =>
-        [...plans.values()].map(({ planId, keyId, boundAt, use }) => ({
+        [...plans.values()].map(({ planId, keyId, use }) => ({
           planId,
           keyId,
-          boundAt,
           use: Object.fromEntries(use),
         })),
       ),
@@ -165,7 +171,7 @@ export class ApiKeys {
     return key;
   }
 
-  /** Deletes the key, and takes it out of its plans. @throws ApiKeyError NotFoundException */
+  /** Deletes the key and its bindings. @throws ApiKeyError NotFoundException */
   delete(id: string): void {
     const { value } = this.key(id);
     this.#keys.delete(id);
@@ -179,7 +185,7 @@ export class ApiKeys {
    * @throws ApiKeyError NotFoundException; ConflictException when the key is in this plan, or in another one that
    * has a stage in common with it
    */
-  bind(planId: string, keyId: string, now: number): ApiKey {
+  bind(planId: string, keyId: string): ApiKey {
     const plan = this.plan(planId);
     const key = this.key(keyId);
     const bindings = this.#bindingsOf(keyId);
@@ -196,7 +202,7 @@ export class ApiKeys {
         `Usage Plan ${otherId} and ${planId} cannot be associated to the same API Key: both have API Stage ${shared.apiId}:${shared.stage}`,
       );
     }
-    bindings.set(planId, { planId, keyId, boundAt: now, bucket: undefined, use: new Map() });
+    bindings.set(planId, { planId, keyId, bucket: undefined, use: new Map() });
     return key;
   }
 
@@ -225,12 +231,11 @@ export class ApiKeys {
     const binding = this.#bindings.get(keyId)?.get(planId);
     const used = binding?.use.get(utcDay(day)) ?? 0;
     if (quota === undefined) return { used, remaining: Number.MAX_SAFE_INTEGER };
-    const firstPeriod = periodStart(quota.period, binding?.boundAt ?? day);
-    return { used, remaining: quotaRemaining(quota, binding?.use ?? new Map(), day, firstPeriod) };
+    return { used, remaining: quotaRemaining(quota, binding?.use ?? new Map(), day) };
   }
 
   /**
-   * Decides a request that bears a key: first the bucket of its plan, then its quota. Only an admitted request
+   * Decides a request that carries a key: first the bucket of its plan, then its quota. Only an admitted request
    * counts towards the quota.
    *
    * @param now milliseconds since the Unix epoch
@@ -249,10 +254,7 @@ export class ApiKeys {
       binding.bucket = taken.bucket;
       if (!taken.admitted) return { outcome: 'throttled', key };
     }
-    if (
-      quota !== undefined &&
-      quotaRemaining(quota, binding.use, now, periodStart(quota.period, binding.boundAt)) < 1
-    ) {
+    if (quota !== undefined && quotaRemaining(quota, binding.use, now) < 1) {
       return { outcome: 'exhausted', key };
     }
     const day = utcDay(now);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { readProxyAnswer } from '../../src/gateway/proxy-answer.ts';
+import { readProxyResponse } from '../../src/gateway/proxy-response.ts';
 
 const read = (answer: unknown, accept?: string, binary: readonly string[] = []) =>
-  readProxyAnswer(JSON.stringify(answer), accept, binary);
+  readProxyResponse(JSON.stringify(answer), accept, binary);
 const headersOf = (answer: unknown) => read(answer)?.headers;
 
 describe('a function’s answer', () => {
@@ -53,14 +53,15 @@ describe('a function’s answer', () => {
     expect(read(answer)).toBeUndefined();
   });
 
-  it('a header with several values is sent several times, and wins over the single one of its name', () => {
+  it('a header in both headers and multiValueHeaders is sent with every value (recorded on AWS by LocalStack)', () => {
     const answer = {
       statusCode: 200,
-      headers: { 'content-type': 'a/b', 'set-cookie': 'lost', other: 'kept' },
+      headers: { 'content-type': 'a/b', 'set-cookie': 'zero', other: 'kept' },
       multiValueHeaders: { 'Set-Cookie': ['one', 'two'] },
     };
     expect(headersOf(answer)).toEqual([
       ['content-type', 'a/b'],
+      ['set-cookie', 'zero'],
       ['other', 'kept'],
       ['Set-Cookie', 'one'],
       ['Set-Cookie', 'two'],

@@ -1,0 +1,67 @@
+import { isDeepStrictEqual } from 'node:util';
+import { readTables, type TableDefinition } from './dynamodb/tables.ts';
+import { readRestApi, type RestApi } from './gateway/rest-api.ts';
+import { type FunctionDefinition, Functions } from './lambda/definition.ts';
+import { readAssembly } from './template/assembly.ts';
+import { Stack } from './template/stack.ts';
+import type { UsagePlan } from './usage-plans/store.ts';
+import { readUsagePlans } from './usage-plans/template.ts';
+
+/** What is read from one cloud assembly. */
+export interface Deployment {
+  readonly stack: Stack;
+  readonly api: RestApi;
+  readonly functions: readonly FunctionDefinition[];
+  readonly plans: readonly UsagePlan[];
+  readonly tables: readonly TableDefinition[];
+  /** What the template asks for that is not done here, one line each. */
+  readonly notes: readonly string[];
+}
+
+/** A change that cannot be applied to a running service. */
+export class RestartNeeded extends Error {
+  override readonly name = 'RestartNeeded';
+}
+
+/**
+ * @param codeDirectory where the functions' code is copied to
+ * @throws Error that names what is missing, malformed or not supported
+ */
+export async function readDeployment(
+  assemblyDirectory: string,
+  stackName: string,
+  codeDirectory: string,
+): Promise<Deployment> {
+  const { template, assets } = await readAssembly(assemblyDirectory, stackName);
+  const stack = new Stack(stackName, template);
+  const functions = new Functions(stack, assets, codeDirectory);
+  const notes: string[] = [];
+  const api = await readRestApi(stack, functions, notes);
+  const tables = readTables(stack, notes);
+  notes.push(...functions.notes, ...ignoredTypes(stack));
+  return { stack, api, functions: await functions.loaded(), plans: readUsagePlans(stack), tables, notes };
+}
+
+/** @throws RestartNeeded naming what cannot be changed while the service runs */
+export function requireUpdatable(current: Deployment, next: Deployment): void {
+  if (next.api.id !== current.api.id || next.api.stage !== current.api.stage) {
+    throw new RestartNeeded('The API or its stage has another name: restart to apply it.');
+  }
+  for (const table of next.tables) {
+    const before = current.tables.find(({ input }) => input.TableName === table.input.TableName);
+    if (before !== undefined && !isDeepStrictEqual(before, table)) {
+      throw new RestartNeeded(
+        `The table ${table.input.TableName} is defined differently: restart without its data to apply it.`,
+      );
+    }
+  }
+}
+
+/** Types that are served, and those that neither a client nor a function can notice the absence of. */
+const servedTypes =
+  /^AWS::(?:ApiGateway|CDK|CloudWatch|CodeDeploy|DynamoDB|IAM|Lambda|Logs|SNS|CloudFormation)::|^Custom::/;
+
+function ignoredTypes(stack: Stack): string[] {
+  const types = [...stack.types].filter((type) => !servedTypes.test(type));
+  return types.length === 0 ? [] : [`Not run by cdk-offline: ${types.join(', ')}`];
+}

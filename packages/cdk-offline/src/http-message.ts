@@ -1,0 +1,6 @@
+/** What a client gets. */
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: Buffer;
+}

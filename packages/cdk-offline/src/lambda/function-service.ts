@@ -1,0 +1,107 @@
+import { join } from 'node:path';
+import { copyCode, type FunctionDefinition } from './definition.ts';
+import type { EnvironmentOptions, InvocationResult } from './environment.ts';
+import { FunctionPool, stopped, throttled } from './pool.ts';
+
+/** Events of invocations under way, in UTF-16 units. Keeps memory bounded when many large requests arrive at once. */
+const largestUnderWay = 128 * 1024 * 1024;
+
+export interface FunctionServiceOptions extends EnvironmentOptions {
+  /** The account's concurrency: invocations of all functions under way at once. */
+  readonly concurrency: number;
+  /** Where replaced code is copied to. */
+  readonly codeDirectory: string;
+  readonly onLog: (logicalId: string, line: string) => void;
+}
+
+/** Lambda: the functions of the stack by their logical ID. */
+export class FunctionService {
+  readonly #options: FunctionServiceOptions;
+  readonly #pools = new Map<string, FunctionPool>();
+  #underWay = 0;
+  #charactersUnderWay = 0;
+  #replacements = 0;
+
+  constructor(options: FunctionServiceOptions) {
+    this.#options = options;
+  }
+
+  get definitions(): FunctionDefinition[] {
+    return [...this.#pools.values()].map(({ definition }) => definition);
+  }
+
+  /**
+   * Adds functions, changes those that differ and removes the others.
+   *
+   * @throws FunctionLoadError when changed code cannot be loaded; functions changed before that stay changed
+   */
+  async apply(definitions: readonly FunctionDefinition[]): Promise<void> {
+    const { onLog } = this.#options;
+    for (const definition of definitions) {
+      const { logicalId } = definition;
+      const pool = this.#pools.get(logicalId);
+      if (pool === undefined) {
+        const added = new FunctionPool(definition, this.#options, (line) => onLog(logicalId, line));
+        this.#pools.set(logicalId, added);
+        if (this.#options.inspected !== undefined) added.warm();
+      } else if (isChanged(pool.definition, definition)) {
+        await pool.replace(definition);
+      }
+    }
+    const kept = new Set(definitions.map(({ logicalId }) => logicalId));
+    for (const [logicalId, pool] of this.#pools) {
+      if (kept.has(logicalId)) continue;
+      this.#pools.delete(logicalId);
+      await pool.stop();
+    }
+  }
+
+  /**
+   * @param event JSON
+   * @param signal when it aborts, an invocation that still waits is dropped; one that runs goes on
+   */
+  async invoke(logicalId: string, event: string, signal?: AbortSignal): Promise<InvocationResult> {
+    const pool = this.#pools.get(logicalId);
+    if (pool === undefined) return stopped; // an update removed it meanwhile
+    const fits =
+      this.#underWay < this.#options.concurrency &&
+      this.#charactersUnderWay + event.length <= largestUnderWay;
+    if (!fits) return throttled;
+    this.#underWay += 1;
+    this.#charactersUnderWay += event.length;
+    try {
+      return await pool.invoke(event, signal);
+    } finally {
+      this.#underWay -= 1;
+      this.#charactersUnderWay -= event.length;
+    }
+  }
+
+  /**
+   * @param name the function's logical ID, name, construct path or handler
+   * @throws Error when there is not exactly one such function; FunctionLoadError
+   */
+  async replaceCode(name: string, directory: string): Promise<void> {
+    const found = [...this.#pools.values()].filter(({ definition }) =>
+      [definition.logicalId, definition.name, definition.constructPath, definition.handler].includes(name),
+    );
+    const [pool] = found;
+    if (pool === undefined || found.length > 1) {
+      throw new Error(`${found.length} functions are called ${name}: name one by its logical ID.`);
+    }
+    this.#replacements += 1;
+    // A path of its own: Node.js loads a module once for each path.
+    const codeId = `${pool.definition.logicalId}-${this.#replacements}`;
+    const taskRoot = await copyCode(directory, join(this.#options.codeDirectory, codeId));
+    await pool.replace({ ...pool.definition, codeId, taskRoot });
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#pools.values()].map((pool) => pool.stop()));
+  }
+}
+
+function isChanged(one: FunctionDefinition, other: FunctionDefinition): boolean {
+  const comparable = (definition: FunctionDefinition) => JSON.stringify({ ...definition, taskRoot: '' });
+  return comparable(one) !== comparable(other);
+}

@@ -1,0 +1,114 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { z } from 'zod';
+import { eachLine } from '../lines.ts';
+import type { Runtime, RuntimeEvents, RuntimeSettings } from './protocol.ts';
+
+/** What the inspected process sends: a message or a line of one of the functions in it. */
+const fromProcess = z.object({
+  id: z.number(),
+  line: z.string().optional(),
+  message: z.unknown().optional(),
+});
+
+const startTimeoutMs = 20_000;
+
+/**
+ * A process that runs all functions in its main thread, under the Node.js inspector. One inspector target holds the
+ * code of every function, also after code was replaced: a debugger stays attached. When a function ends the process,
+ * the next invocation starts it again, on the same inspector port.
+ *
+ * https://nodejs.org/en/learn/getting-started/debugging
+ */
+export class InspectedProcess {
+  readonly #port: number;
+  readonly #onProgress: (message: string) => void;
+  readonly #functions = new Map<number, RuntimeEvents>();
+  #child: ChildProcess | undefined;
+  #lastId = 0;
+  #url: string | undefined;
+  readonly #started = Promise.withResolvers<string>();
+
+  /** @param port of the inspector on 127.0.0.1; any free one when 0 */
+  constructor(port: number, onProgress: (message: string) => void) {
+    this.#port = port;
+    this.#onProgress = onProgress;
+  }
+
+  /** `ws://127.0.0.1:PORT/ID`, for a debugger. @throws Error when the inspector does not start */
+  async url(): Promise<string> {
+    this.#process();
+    const timer = setTimeout(
+      () => this.#started.reject(new Error('The inspected process did not start within 20 s.')),
+      startTimeoutMs,
+    );
+    try {
+      return await this.#started.promise;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Loads a function in the process. It has no memory limit of its own. */
+  open(
+    settings: RuntimeSettings,
+    variables: Readonly<Record<string, string>>,
+    events: RuntimeEvents,
+  ): Runtime {
+    this.#lastId += 1;
+    const id = this.#lastId;
+    this.#functions.set(id, events);
+    const child = this.#process();
+    child.send({ id, settings, variables });
+    return {
+      send: (invocation) => void child.send({ id, invocation }),
+      end: async () => {
+        if (this.#functions.delete(id)) events.onExit(0);
+      },
+    };
+  }
+
+  async stop(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+
+  #process(): ChildProcess {
+    if (this.#child !== undefined) return this.#child;
+    // After a restart the debugger looks for the port that it knows.
+    const port = this.#url === undefined ? this.#port : new URL(this.#url).port;
+    const child = fork(new URL('inspected.ts', import.meta.url), {
+      execArgv: [`--inspect=127.0.0.1:${port}`],
+      env: {},
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      detached: true, // Ctrl-C reaches the process group: this process ends with the service
+    });
+    this.#child = child;
+    let output = '';
+    const onLine = (line: string): void => {
+      output += `${line}\n`;
+      const url = /^Debugger listening on (\S+)$/.exec(line)?.[1];
+      if (url === undefined) return;
+      this.#url = url;
+      this.#started.resolve(url);
+    };
+    if (child.stdout !== null) eachLine(child.stdout, this.#onProgress);
+    if (child.stderr !== null) eachLine(child.stderr, onLine);
+    child.on('message', (data) => {
+      const { id, line, message } = fromProcess.parse(data);
+      const events = this.#functions.get(id);
+      if (line !== undefined) events?.onLine(line);
+      if (message !== undefined) events?.onMessage(message);
+    });
+    child.on('exit', (code) => {
+      this.#child = undefined;
+      this.#started.reject(new Error(`The inspected process ended: ${output.trim()}`));
+      const ended = [...this.#functions.values()];
+      this.#functions.clear();
+      for (const { onExit } of ended) onExit(code ?? 1);
+    });
+    return child;
+  }
+}

@@ -1,0 +1,90 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setSourceMapsSupport } from 'node:module';
+import { z } from 'zod';
+import { patchConsole } from './console.ts';
+import { type Handler, loadHandler, runInvocation, toFailure } from './handler.ts';
+import { type FromRuntime, type Invocation, runtimeSettings } from './protocol.ts';
+
+/**
+ * The process that the inspector watches: runs all functions in one thread. Each sees its own environment variables,
+ * and its own lines are told apart, by the asynchronous context that its code runs in.
+ */
+
+const load = z.object({
+  id: z.number(),
+  settings: runtimeSettings,
+  variables: z.record(z.string(), z.string()),
+});
+const invoke = z.object({ id: z.number(), invocation: z.custom<Invocation>((value) => value !== undefined) });
+const fromService = z.union([load, invoke]);
+
+interface FunctionContext {
+  readonly id: number;
+  readonly variables: Record<string, string>;
+  readonly settings: z.infer<typeof runtimeSettings>;
+  requestId: string | undefined;
+}
+
+const contexts = new AsyncLocalStorage<FunctionContext>();
+const handlers = new Map<number, { readonly context: FunctionContext; readonly handler: Handler }>();
+const send = (id: number, message: FromRuntime): void => void process.send?.({ id, message });
+
+setSourceMapsSupport(true);
+const own = process.env;
+const current = (): Record<string, string | undefined> => contexts.getStore()?.variables ?? own;
+process.env = new Proxy(own, {
+  get: (_, name: string) => current()[name],
+  set: (_, name: string, value) => Reflect.set(current(), name, String(value)),
+  has: (_, name) => Reflect.has(current(), name),
+  deleteProperty: (_, name) => Reflect.deleteProperty(current(), name),
+  ownKeys: () => Reflect.ownKeys(current()),
+  getOwnPropertyDescriptor: (_, name: string) =>
+    Reflect.has(current(), name)
+      ? { value: current()[name], writable: true, enumerable: true, configurable: true }
+      : undefined,
+});
+
+const writeLines = (text: string): void => {
+  const id = contexts.getStore()?.id ?? 0;
+  for (const line of text.split('\n')) if (line !== '') process.send?.({ id, line });
+};
+for (const stream of [process.stdout, process.stderr]) {
+  const write = stream.write.bind(stream);
+  stream.write = (chunk: string | Uint8Array, ...rest: readonly unknown[]): boolean => {
+    if (contexts.getStore() === undefined) return Reflect.apply(write, stream, [chunk, ...rest]) as boolean;
+    writeLines(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString());
+    return true;
+  };
+}
+patchConsole(
+  () => contexts.getStore()?.settings.logFormat ?? 'Text',
+  () => contexts.getStore()?.settings.logLevel,
+  () => contexts.getStore()?.requestId,
+  writeLines,
+);
+
+process.on('message', (data) => {
+  const message = fromService.parse(data);
+  if ('invocation' in message) void run(message);
+  else void start(message);
+});
+process.on('disconnect', () => process.exit());
+
+async function start({ id, settings, variables }: z.infer<typeof load>): Promise<void> {
+  const context: FunctionContext = { id, settings, variables, requestId: undefined };
+  try {
+    const handler = await contexts.run(context, () => loadHandler(settings.taskRoot, settings.handler));
+    handlers.set(id, { context, handler });
+    send(id, { type: 'ready' });
+  } catch (error) {
+    send(id, { type: 'initFailed', failure: toFailure(error) });
+  }
+}
+
+async function run({ id, invocation }: z.infer<typeof invoke>): Promise<void> {
+  const found = handlers.get(id);
+  if (found === undefined) return;
+  const { context, handler } = found;
+  context.requestId = invocation.requestId;
+  send(id, await contexts.run(context, () => runInvocation(handler, invocation)));
+}

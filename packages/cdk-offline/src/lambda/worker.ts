@@ -1,0 +1,33 @@
+import { setSourceMapsSupport } from 'node:module';
+import { parentPort, workerData } from 'node:worker_threads';
+import { patchConsole } from './console.ts';
+import { loadHandler, runInvocation, toFailure } from './handler.ts';
+import { type FromRuntime, type Invocation, runtimeSettings } from './protocol.ts';
+
+/** The thread of one execution environment: loads the handler once, then serves one invocation after the other. */
+
+const settings = runtimeSettings.parse(workerData);
+if (parentPort === null) throw new Error('This module runs in a thread of its own');
+const port = parentPort;
+const send = (message: FromRuntime): void => port.postMessage(message);
+
+// Stack traces name the files and lines of the sources.
+setSourceMapsSupport(true);
+let requestId: string | undefined;
+patchConsole(
+  () => settings.logFormat,
+  () => settings.logLevel,
+  () => requestId,
+  (line) => process.stdout.write(line),
+);
+
+try {
+  const handler = await loadHandler(settings.taskRoot, settings.handler);
+  port.on('message', (invocation: Invocation) => {
+    ({ requestId } = invocation);
+    void runInvocation(handler, invocation).then(send);
+  });
+  send({ type: 'ready' });
+} catch (error) {
+  send({ type: 'initFailed', failure: toFailure(error) });
+}

@@ -1,0 +1,297 @@
+import { rmSync } from 'node:fs';
+import { mkdir, mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Deployment, readDeployment, requireUpdatable } from './deployment.ts';
+import { startDynamoDb } from './dynamodb/local.ts';
+import { createTables } from './dynamodb/tables.ts';
+import { Gateway, type RequestRecord } from './gateway/gateway.ts';
+import { FunctionService } from './lambda/function-service.ts';
+import { InspectedProcess } from './lambda/inspected-process.ts';
+import { answerApiGateway } from './management/api-gateway.ts';
+import { answerCloudFormation } from './management/cloud-formation.ts';
+import { DynamoDbForwarder } from './management/dynamodb.ts';
+import { FaultInjector, type ManagementFaults } from './management/faults.ts';
+import { answerLogs } from './management/logs.ts';
+import { jsonError } from './management/responses.ts';
+import { answerSts } from './management/sts.ts';
+import { startHttpServer } from './server.ts';
+import { KeyFile, readKeyFile } from './usage-plans/key-file.ts';
+import { ApiKeyStore } from './usage-plans/store.ts';
+import { createTemplateKeys } from './usage-plans/template.ts';
+
+export interface ServeOptions {
+  /** The cloud assembly: the folder that `cdk synth` wrote. It is not read any more once the service has started. */
+  readonly assembly: string;
+  /** The stack's name. */
+  readonly stack: string;
+  /** On 127.0.0.1. Any free port when absent or 0. */
+  readonly port?: number | undefined;
+  /** Where tables and API keys are kept between runs. In memory when absent. */
+  readonly dataDirectory?: string | undefined;
+  /** A DynamoDB that runs already. When absent, and the stack has tables, DynamoDB Local is started. */
+  readonly dynamodbEndpoint?: string | undefined;
+  /** The account's Lambda concurrency. Invocations beyond it are throttled at once. 1,000 when absent. */
+  readonly concurrency?: number | undefined;
+  /**
+   * Runs all functions in one process under the Node.js inspector, without time-outs and one invocation at a time.
+   * The port is on 127.0.0.1: 9229 when absent, any free one when 0.
+   */
+  readonly inspect?: { readonly port?: number | undefined } | undefined;
+  /** Errors that the API Gateway management API answers, for tests of tools that call it. */
+  readonly managementFaults?: ManagementFaults | undefined;
+  /** Called with one line for each step, and for each thing in the template that is not supported. */
+  readonly onProgress?: ((message: string) => void) | undefined;
+  /** Called with each line that a function prints, and with what is written to CloudWatch Logs. */
+  readonly onLog?: ((functionId: string, line: string) => void) | undefined;
+  /** Called once for every request to the API, when it is answered. */
+  readonly onRequest?: ((record: RequestRecord) => void) | undefined;
+  /**
+   * Called at most once, after the service has stopped because it cannot go on: its in-memory database is lost. When
+   * absent the message goes to `onProgress`.
+   */
+  readonly onFailure?: ((error: Error) => void) | undefined;
+}
+
+/** A function of the stack that the API invokes. */
+export interface ServedFunction {
+  readonly logicalId: string;
+  /** The physical name. */
+  readonly name: string;
+  /** The `aws:cdk:path`, such as `Stack/Things/List/Resource`. */
+  readonly constructPath: string | undefined;
+  readonly handler: string;
+}
+
+export interface OfflineService {
+  /** `http://127.0.0.1:PORT/STAGE` */
+  readonly url: string;
+  /**
+   * `http://127.0.0.1:PORT`: for the AWS SDK's clients of API Gateway, CloudFormation, CloudWatch Logs, DynamoDB and
+   * STS.
+   */
+  readonly endpoint: string;
+  /** `undefined` as long as the stack has no table. */
+  readonly dynamodbEndpoint: string | undefined;
+  /** The stack's outputs; addresses of the API are those of this service. */
+  readonly outputs: Readonly<Record<string, string>>;
+  readonly functions: readonly ServedFunction[];
+  /** `ws://127.0.0.1:PORT/ID` with the option `inspect`. */
+  readonly inspectorUrl: string | undefined;
+  /**
+   * Runs other code for a function from the next request on. Requests under way finish on the old code; data, keys
+   * and the port stay.
+   *
+   * @param name the function's logical ID, name, construct path or handler
+   * @param directory takes the place of the function's asset; it is copied
+   * @throws FunctionLoadError when the code cannot be loaded: the old code goes on serving
+   */
+  replaceCode(name: string, directory: string): Promise<void>;
+  /**
+   * Reads a new assembly of the stack and applies its routes, authorizers, gateway responses, functions, usage plans,
+   * template keys, outputs and new tables. Code set by `replaceCode` gives way to the assembly's where that differs.
+   *
+   * @throws RestartNeeded when the stage or an existing table differs; FunctionLoadError; Error when the assembly
+   * cannot be served. The routes of before go on being served
+   */
+  update(change: { readonly assembly: string }): Promise<void>;
+  /** Replaces the errors that the management API injects; `{}` turns them off. */
+  injectManagementFaults(faults: ManagementFaults): void;
+  /** Ends everything that was started. May be called more than once. */
+  stop(): Promise<void>;
+}
+
+const defaultConcurrency = 1000;
+const defaultInspectorPort = 9229;
+
+/**
+ * Serves a synthesized stack on this machine: its REST API, authorizers, usage plans, functions and tables. Listens
+ * on the loopback interface only.
+ *
+ * @throws Error with one line that says what to do: the port is taken, Java is missing, the data directory is in use,
+ * the stack is not in the assembly or uses what is not supported
+ */
+export async function serve(options: ServeOptions): Promise<OfflineService> {
+  const started: (() => Promise<void>)[] = [];
+  let stopping: Promise<void> | undefined;
+  const stop = (): Promise<void> => (stopping ??= stopAll(started));
+  try {
+    return await start(options, (step) => void started.push(step), stop);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function stopAll(started: readonly (() => Promise<void>)[]): Promise<void> {
+  const errors: unknown[] = [];
+  for (const step of started.toReversed()) await step().catch((error: unknown) => errors.push(error));
+  if (errors.length > 0) throw new AggregateError(errors, 'The service did not stop cleanly.');
+}
+
+async function start(
+  options: ServeOptions,
+  onStop: (step: () => Promise<void>) => void,
+  stop: () => Promise<void>,
+): Promise<OfflineService> {
+  const { port = 0, dataDirectory, inspect, onRequest, onProgress = () => {}, onLog = () => {} } = options;
+  if (dataDirectory !== undefined) await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  const codeDirectory = await temporaryDirectory(onStop);
+  const read = (assembly: string): Promise<Deployment> => {
+    reads += 1;
+    return readDeployment(assembly, options.stack, join(codeDirectory, String(reads)));
+  };
+  let reads = 0;
+  let deployment = await read(options.assembly);
+
+  let dynamodbEndpoint: string | undefined;
+  let forwarder: DynamoDbForwarder | undefined;
+  const openTables = async ({ tables }: Deployment): Promise<void> => {
+    if (tables.length === 0) return;
+    if (dynamodbEndpoint === undefined) {
+      dynamodbEndpoint = options.dynamodbEndpoint ?? (await startDatabase());
+      forwarder = new DynamoDbForwarder(dynamodbEndpoint);
+    }
+    onProgress('Creating the tables');
+    await createTables(tables, dynamodbEndpoint);
+  };
+  const startDatabase = async (): Promise<string> => {
+    onProgress('Starting DynamoDB Local');
+    const dynamodb = await startDynamoDb(
+      dataDirectory === undefined ? {} : { dataDirectory: join(dataDirectory, 'dynamodb') },
+    );
+    onStop(() => dynamodb.stop());
+    return dynamodb.endpoint;
+  };
+  await openTables(deployment);
+  onStop(async () => forwarder?.close());
+
+  const keys = new ApiKeyStore(
+    deployment.plans,
+    dataDirectory === undefined ? undefined : await readKeyFile(dataDirectory),
+  );
+  createTemplateKeys(deployment.stack, keys, Date.now());
+  const keyFile = dataDirectory === undefined ? undefined : new KeyFile(dataDirectory, () => keys.snapshot());
+  const save = async (): Promise<void> => keyFile?.save();
+  onStop(save);
+
+  const inspected = inspect && new InspectedProcess(inspect.port ?? defaultInspectorPort, onProgress);
+  if (inspected !== undefined) onStop(() => inspected.stop());
+  const inspectorUrl = await inspected?.url();
+  const functions = new FunctionService({
+    concurrency: options.concurrency ?? defaultConcurrency,
+    codeDirectory,
+    inspected,
+    variables: () => (dynamodbEndpoint === undefined ? {} : { AWS_ENDPOINT_URL_DYNAMODB: dynamodbEndpoint }),
+    onLog,
+  });
+  onStop(() => functions.stop());
+  await functions.apply(deployment.functions);
+  const gatewayOf = ({ api }: Deployment): Gateway =>
+    new Gateway({
+      api,
+      keys,
+      invoke: (functionId, event, signal) => functions.invoke(functionId, event, signal),
+      onRequest,
+      suspendTimeouts: inspected !== undefined,
+    });
+  let gateway = gatewayOf(deployment);
+
+  const faults = new FaultInjector();
+  faults.set(options.managementFaults ?? {});
+  let outputs: Record<string, string> = {};
+  const createdAt = Date.now();
+  const { id: stackId } = deployment.stack;
+  const { id: restApiId, stage } = deployment.api;
+  const flushAuthorizerCache = (): void => gateway.flushAuthorizerCache();
+  const keyState = { keys, faults, restApiId, stage, flushAuthorizerCache, save, now: Date.now };
+  const server = await startHttpServer(port, {
+    gateway: () => gateway,
+    services: {
+      apigateway: (request) => answerApiGateway(keyState, request),
+      cloudformation: (request) =>
+        answerCloudFormation({ name: options.stack, id: stackId, createdAt, outputs }, request),
+      dynamodb: (request) =>
+        forwarder?.answer(request) ?? jsonError(400, 'ResourceNotFoundException', 'The stack has no table'),
+      logs: (request) => answerLogs(onLog, request),
+      sts: (request) => answerSts(request),
+    },
+    faults,
+    onRequest,
+    onError: (error) => onProgress(`Error in cdk-offline: ${String(error)}`),
+  });
+  onStop(() => server.stop());
+  const endpoint = `http://127.0.0.1:${server.port}`;
+
+  const describe = ({ stack, notes }: Deployment): void => {
+    const { values, unresolved } = stack.outputs();
+    outputs = localAddresses(values, restApiId, endpoint);
+    for (const note of [...notes, ...unresolved.map((line) => `Output ${line}`)]) onProgress(note);
+  };
+  describe(deployment);
+
+  const update = async (assembly: string): Promise<void> => {
+    const next = await read(assembly);
+    requireUpdatable(deployment, next);
+    await openTables(next);
+    await functions.apply(next.functions);
+    deployment = next;
+    keys.setPlans(next.plans);
+    createTemplateKeys(next.stack, keys, Date.now());
+    await save();
+    gateway = gatewayOf(next);
+    describe(next);
+  };
+  let updating: Promise<void> = Promise.resolve();
+
+  return {
+    url: `${endpoint}/${stage}`,
+    endpoint,
+    inspectorUrl,
+    get dynamodbEndpoint() {
+      return dynamodbEndpoint;
+    },
+    get outputs() {
+      return outputs;
+    },
+    get functions() {
+      return functions.definitions.map(({ logicalId, name, constructPath, handler }) => ({
+        logicalId,
+        name,
+        constructPath,
+        handler,
+      }));
+    },
+    replaceCode: (name, directory) => functions.replaceCode(name, directory),
+    update: ({ assembly }) => {
+      updating = updating.catch(() => {}).then(() => update(assembly));
+      return updating;
+    },
+    injectManagementFaults: (next) => faults.set(next),
+    stop,
+  };
+}
+
+/** Removed when the service stops, and when the process ends without that. */
+async function temporaryDirectory(onStop: (step: () => Promise<void>) => void): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'cdk-offline-'));
+  const remove = (): void => rmSync(path, { recursive: true, force: true });
+  process.once('exit', remove);
+  onStop(async () => {
+    process.off('exit', remove);
+    remove();
+  });
+  return path;
+}
+
+/** Replaces the address that AWS would give the API by the one it has on this machine. */
+function localAddresses(
+  outputs: Readonly<Record<string, string>>,
+  apiId: string,
+  endpoint: string,
+): Record<string, string> {
+  const address = new RegExp(`https://${apiId}\\.execute-api\\.[\\w.-]+`, 'g');
+  return Object.fromEntries(
+    Object.entries(outputs).map(([name, value]) => [name, value.replaceAll(address, endpoint)]),
+  );
+}

@@ -1,0 +1,191 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { z } from 'zod';
+import { type Gateway, largestBody, type RequestRecord } from './gateway/gateway.ts';
+import { toGatewayRequest } from './gateway/request.ts';
+import type { HttpResponse } from './http-message.ts';
+import type { FaultInjector } from './management/faults.ts';
+import { jsonAnswer, jsonError } from './management/responses.ts';
+import { answerManagement, type Services, signedService } from './management/services.ts';
+
+export interface HttpServer {
+  readonly port: number;
+  /** Closes every connection. */
+  stop(): Promise<void>;
+}
+
+/** Request line and headers, in bytes. https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
+const largestHead = 10_240;
+
+/** Longer than clients keep an idle connection, so that it is the client that closes it. */
+const keepAliveMs = 75_000;
+
+/** Bodies of requests under way, in bytes. Keeps memory bounded when many large requests arrive at once. */
+const largestBodies = 256 * 1024 * 1024;
+
+/** Sets and shows the errors that the management API injects. */
+const faultsPath = '/_cdk-offline/management-faults';
+
+/** Host headers that a browser sends for this server only when its address bar names this machine. */
+const localHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i;
+
+export interface HttpHandlers {
+  /** Read for every request: an update replaces it. */
+  readonly gateway: () => Gateway;
+  readonly services: Services;
+  readonly faults: FaultInjector;
+  readonly onRequest?: ((record: RequestRecord) => void) | undefined;
+  /** Called with errors of cdk-offline itself. */
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Serves the API under its stage, and beside it what is signed for a service of AWS.
+ *
+ * @throws Error naming the port when it is taken
+ */
+export async function startHttpServer(port: number, handlers: HttpHandlers): Promise<HttpServer> {
+  const responder = new Responder(handlers);
+  const server = createServer(
+    { maxHeaderSize: largestHead, keepAliveTimeout: keepAliveMs, noDelay: true },
+    (request, response) => {
+      responder.respond(request, response).catch((error: unknown) => {
+        handlers.onError(error);
+        response.destroy();
+      });
+    },
+  );
+  const listening = once(server, 'listening');
+  server.listen(port, '127.0.0.1');
+  try {
+    await listening;
+  } catch (error) {
+    const taken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+    throw taken
+      ? new Error(`Port ${port} is taken: choose another one with --port.`, { cause: error })
+      : error;
+  }
+  return {
+    port: z.object({ port: z.number() }).parse(server.address()).port,
+    stop: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+class Responder {
+  readonly #handlers: HttpHandlers;
+  #bodyBytes = 0;
+
+  constructor(handlers: HttpHandlers) {
+    this.#handlers = handlers;
+  }
+
+  async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const startedAt = performance.now();
+    const body = await this.#readBody(request);
+    if (body === 'aborted') return;
+    try {
+      // The rest of the body still arrives: nothing else can follow on this connection.
+      if (!request.complete) response.shouldKeepAlive = false;
+      write(response, await this.#answer(request, body, startedAt));
+    } finally {
+      if (body !== 'shed') this.#bodyBytes -= body.length;
+    }
+  }
+
+  async #answer(request: IncomingMessage, body: Buffer | 'shed', startedAt: number): Promise<HttpResponse> {
+    const { method = 'GET', url = '/', headers, rawHeaders, socket, httpVersion } = request;
+    const path = url.split('?', 1)[0] ?? '';
+    const time = Date.now();
+    const refuse = (status: number, name: string, message: string): HttpResponse => {
+      const durationMs = performance.now() - startedAt;
+      const requestId = crypto.randomUUID();
+      this.#handlers.onRequest?.({ time, method, path, status, durationMs, requestId, errorType: name });
+      return jsonError(status, name, message);
+    };
+    if (headers.host !== undefined && !localHost.test(headers.host)) {
+      return refuse(403, 'ForbiddenException', 'The Host must be 127.0.0.1, localhost or [::1]');
+    }
+    const gateway = this.#handlers.gateway();
+    const first = path.replace(/^\/+/, '').split('/', 1)[0];
+    if (first === gateway.stage) {
+      const { remoteAddress = '127.0.0.1', localPort = 0 } = socket;
+      const incoming = {
+        method,
+        url,
+        rawHeaders,
+        body: body === 'shed' ? Buffer.alloc(0) : body,
+        sourceIp: remoteAddress,
+        port: localPort,
+        httpVersion,
+      };
+      const gatewayRequest = toGatewayRequest(incoming, gateway.stage, time, startedAt);
+      return body === 'shed' ? gateway.shed(gatewayRequest) : gateway.handle(gatewayRequest);
+    }
+    if (body === 'shed') return refuse(503, 'ServiceUnavailableException', 'Too many requests are under way');
+    if (path === faultsPath) return this.#answerFaults(request, body);
+    const service = signedService(headers.authorization);
+    // There is no such stage.
+    if (service === undefined) return refuse(403, 'ForbiddenException', 'Forbidden');
+    return answerManagement(this.#handlers.services, service, {
+      method,
+      path: path.replace(/(?<=.)\/+$/, ''),
+      query: new URLSearchParams(url.slice(path.length)),
+      headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
+      body,
+    });
+  }
+
+  #answerFaults({ method, headers }: IncomingMessage, body: Buffer): HttpResponse {
+    const { faults } = this.#handlers;
+    if (method === 'GET') return jsonAnswer(200, faults.faults);
+    // A page of another site can send neither this method nor this type without asking first.
+    if (method !== 'PUT' || headers['content-type'] !== 'application/json') {
+      return jsonError(400, 'BadRequestException', `${faultsPath} takes GET, or PUT with application/json`);
+    }
+    try {
+      faults.set(JSON.parse(body.toString()));
+      return jsonAnswer(200, faults.faults);
+    } catch (error) {
+      const message = error instanceof z.ZodError ? z.prettifyError(error) : String(error);
+      return jsonError(400, 'BadRequestException', message);
+    }
+  }
+
+  /** At most a little more than what the gateway takes. The bytes read count as under way, unless it is shed. */
+  async #readBody(request: IncomingMessage): Promise<Buffer | 'aborted' | 'shed'> {
+    const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
+    if (length === undefined && encoding === undefined) return Buffer.alloc(0);
+    const chunks: Buffer[] = [];
+    let size = 0;
+    let outcome: 'aborted' | 'shed' | undefined;
+    try {
+      for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+        const bytes = Buffer.from(chunk);
+        chunks.push(bytes);
+        size += bytes.length;
+        this.#bodyBytes += bytes.length;
+        if (this.#bodyBytes > largestBodies) outcome = 'shed';
+        if (outcome !== undefined || size > largestBody) break;
+      }
+    } catch {
+      outcome = 'aborted';
+    }
+    if (outcome === undefined) return Buffer.concat(chunks);
+    this.#bodyBytes -= size;
+    return outcome;
+  }
+}
+
+function write(response: ServerResponse, { status, headers, body }: HttpResponse): void {
+  // A header's text goes out as UTF-8; Node.js writes one byte for each character.
+  const raw = headers.flatMap(([name, value]) => [name, Buffer.from(value).toString('latin1')]);
+  const hasBody = status !== 204 && status !== 304;
+  if (hasBody) raw.push('Content-Length', String(body.length));
+  response.writeHead(status, raw);
+  response.end(hasBody ? body : undefined);
+}
