@@ -100,11 +100,21 @@ class Responder {
   async #answer(request: IncomingMessage, body: Buffer | 'shed', startedAt: number): Promise<HttpResponse> {
     const { method = 'GET', url = '/', headers, rawHeaders, socket, httpVersion } = request;
     const path = url.split('?', 1)[0] ?? '';
+    const query = url.slice(path.length + 1);
     const time = Date.now();
     const refuse = (status: number, name: string, message: string): HttpResponse => {
       const durationMs = performance.now() - startedAt;
       const requestId = crypto.randomUUID();
-      this.#handlers.onRequest?.({ time, method, path, status, durationMs, requestId, errorType: name });
+      this.#handlers.onRequest?.({
+        time,
+        method,
+        path,
+        query,
+        status,
+        durationMs,
+        requestId,
+        errorType: name,
+      });
       return jsonError(status, name, message);
     };
     if (headers.host !== undefined && !localHost.test(headers.host)) {
@@ -134,7 +144,7 @@ class Responder {
     return answerManagement(this.#handlers.services, service, {
       method,
       path: path.replace(/(?<=.)\/+$/, ''),
-      query: new URLSearchParams(url.slice(path.length)),
+      query: new URLSearchParams(query),
       headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
       body,
     });

@@ -30,6 +30,8 @@ export interface RequestRecord {
   readonly method: string;
   /** As sent, with the stage, without the query. */
   readonly path: string;
+  /** As sent, without the question mark; empty when there is none. */
+  readonly query: string;
   readonly status: number;
   readonly durationMs: number;
   /** The value of the answer's `x-amzn-RequestId`. */
@@ -90,11 +92,12 @@ export class Gateway {
   }
 
   #report(request: GatewayRequest, { response, ...rest }: Outcome): HttpResponse {
-    const { requestId, extendedRequestId, method, fullPath: path, time } = request;
+    const { requestId, extendedRequestId, method, fullPath: path, rawQuery: query, time } = request;
     this.#options.onRequest?.({
       time,
       method,
       path,
+      query,
       status: response.status,
       durationMs: performance.now() - request.startedAt,
       requestId,

@@ -9,6 +9,8 @@ export interface GatewayRequest {
   readonly fullPath: string;
   /** As sent, without the stage, the query and all but one of the slashes it begins with. */
   readonly path: string;
+  /** As sent, without the question mark. */
+  readonly rawQuery: string;
   readonly query: readonly (readonly [name: string, value: string])[];
   /** As sent, without those that API Gateway drops, with those that it adds. `Authorization` has this spelling. */
   readonly headers: readonly (readonly [name: string, value: string])[];
@@ -68,6 +70,7 @@ export function toGatewayRequest(
   const { method, url, rawHeaders, body, sourceIp, port, httpVersion } = incoming;
   const mark = url.indexOf('?');
   const fullPath = mark < 0 ? url : url.slice(0, mark);
+  const rawQuery = mark < 0 ? '' : url.slice(mark + 1);
   const sent = pairs(rawHeaders);
   const requestId = randomUUID();
   return {
@@ -77,7 +80,8 @@ export function toGatewayRequest(
     method: (lastValue(sent, 'x-http-method-override') ?? method).toUpperCase(),
     fullPath,
     path: fullPath.replace(/^\/+/, '').slice(stage.length).replace(/^\/*/, '/'),
-    query: mark < 0 ? [] : parseQuery(url.slice(mark + 1)),
+    rawQuery,
+    query: parseQuery(rawQuery),
     headers: [
       ...sent
         .filter(([name]) => !dropped.has(name.toLowerCase()) && !forwarded.has(name.toLowerCase()))
