@@ -17,6 +17,7 @@ import {
 } from 'aws-cdk-lib/aws-apigateway';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import { CfnParameter } from 'aws-cdk-lib/aws-ssm';
 import { Construct } from 'constructs';
 import { GatewayResponses } from './gateway-responses.ts';
 import { operations, unmatchedPaths, unmatchedRoute } from './routes.ts';
@@ -87,6 +88,7 @@ export class Api extends Construct {
     const cfnApi = this.restApi.node.defaultChild as CfnRestApi;
     cfnApi.securityPolicy = tlsPolicy(settings);
     cfnApi.endpointAccessMode = EndpointAccessMode.STRICT;
+    cfnApi.addResourceDependency(new EndpointGuard(this, 'EndpointGuard', settings.endpoint).parameter);
 
     acknowledge(this.restApi, {
       'AwsSolutions-APIG2':
@@ -138,6 +140,25 @@ export class Api extends Construct {
     };
     for (const { path, method, entry } of operations) add(path, method, entry);
     for (const path of unmatchedPaths) add(path, 'ANY', unmatchedRoute);
+  }
+}
+
+/**
+ * Stops a deployment that would switch the endpoint type of a deployed API in place: that takes up to an hour, blocks
+ * further updates, and the two types have different TLS policies. The parameter has the same name for both types but
+ * another logical ID, so CloudFormation fails to create the second one ("already exists") before it changes the API.
+ */
+class EndpointGuard extends Construct {
+  readonly parameter: CfnParameter;
+
+  constructor(scope: Construct, id: string, endpoint: StageSettings['endpoint']) {
+    super(scope, id);
+    this.parameter = new CfnParameter(this, endpoint, {
+      name: `/animal-store/${Stack.of(this).stackName}/endpoint`,
+      description: 'Endpoint type of the API. It cannot be changed in place: see docs/deploy.md#slow-changes',
+      type: 'String',
+      value: endpoint,
+    });
   }
 }
 

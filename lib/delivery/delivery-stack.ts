@@ -1,4 +1,4 @@
-import { CfnOutput, Stack } from 'aws-cdk-lib';
+import { CfnOutput, Duration, Stack } from 'aws-cdk-lib';
 import {
   type IOidcProvider,
   OidcProviderNative,
@@ -12,22 +12,25 @@ import { acknowledge } from '../security-checks.ts';
 import type { StageName } from '../stages.ts';
 
 const issuer = 'token.actions.githubusercontent.com';
-/** The qualifier of `cdk bootstrap`, unless it was told another one. */
+/** The default qualifier of `cdk bootstrap`. */
 const bootstrapQualifier = 'hnb659fds';
+/** As long as the workflow asks for (role-duration-seconds in .github/actions/deploy/action.yml). */
+const deploySession = Duration.hours(2);
 
 interface DeliveryRoleProps {
   readonly provider: IOidcProvider;
   /** `owner/repository` on GitHub. */
   readonly repository: string;
-  /** What the workflow runs for: `environment:prod`, `pull_request`. Nothing else of the repository gets in. */
+  /** The last part of the token's subject: `environment:prod`, `pull_request`. No other run may assume the role. */
   readonly subject: string;
   readonly description: string;
   readonly statements: readonly PolicyStatement[];
+  /** How long a run may keep the role. Default: one hour. */
+  readonly maxSessionDuration?: Duration;
 }
 
 /**
- * A role that one kind of workflow run of one repository can take on, with GitHub's word for who it is and no stored
- * credentials.
+ * A role that one kind of workflow run of one repository can assume with a token of GitHub, without stored credentials.
  *
  * https://docs.github.com/en/actions/how-tos/secure-your-work/security-harden-deployments/oidc-in-aws
  */
@@ -38,6 +41,7 @@ class DeliveryRole extends Construct {
     super(scope, id);
     this.role = new Role(this, 'Role', {
       description: props.description,
+      ...(props.maxSessionDuration && { maxSessionDuration: props.maxSessionDuration }),
       assumedBy: new OpenIdConnectPrincipal(props.provider, {
         StringEquals: {
           [`${issuer}:aud`]: 'sts.amazonaws.com',
@@ -52,20 +56,20 @@ class DeliveryRole extends Construct {
 export interface DeliveryStackProps {
   /** `owner/repository` on GitHub. */
   readonly repository: string;
-  /** The first part of the names of the stacks that the roles are for. */
+  /** The first part of the names of the stacks that the roles deploy. */
   readonly name: string;
   /**
-   * The stages that live in this account. A role that deploys one can deploy all that share its account, because they
-   * share the roles of `cdk bootstrap`: what must be kept apart needs accounts of its own.
+   * The stages in this account. A role that deploys one of them can deploy all, because they share the roles of
+   * `cdk bootstrap`. Stages that must be kept apart need accounts of their own.
    */
   readonly stages: Iterable<StageName>;
-  /** Whether the account trusts GitHub's tokens already: an account can do so once only. */
+  /** Whether the account already has GitHub's OIDC provider: it can have only one. */
   readonly providerExists: boolean;
 }
 
 /**
- * The roles of the delivery workflows. It is deployed by hand, once for each account, by somebody who may create roles:
- * a pipeline must not be able to widen its own rights. See docs/deploy.md.
+ * The roles of the delivery workflows. An operator who may create roles deploys it, once for each account: a pipeline
+ * must not be able to extend its own permissions. See docs/deploy.md.
  */
 export class DeliveryStack extends Stack {
   constructor(
@@ -73,7 +77,7 @@ export class DeliveryStack extends Stack {
     id: string,
     { repository, name, stages, providerExists }: DeliveryStackProps,
   ) {
-    super(scope, id, { description: `Animal Store Service: what the workflows of ${repository} may do` });
+    super(scope, id, { description: `Animal Store Service: roles of the workflows of ${repository}` });
     const provider = providerExists
       ? OidcProviderNative.fromOidcProviderArn(
           this,
@@ -91,7 +95,9 @@ export class DeliveryStack extends Stack {
         repository,
         subject: `environment:${stage}`,
         description: `Deploys ${name}-${stage}`,
-        // Everything else is done by the roles of `cdk bootstrap`, each of which can do its own part only.
+        // A change of the TLS policy can take an hour, see docs/deploy.md#slow-changes.
+        maxSessionDuration: deploySession,
+        // The roles of `cdk bootstrap` have all other permissions.
         statements: [
           new PolicyStatement({
             actions: ['sts:AssumeRole'],
@@ -111,13 +117,13 @@ export class DeliveryStack extends Stack {
       provider,
       repository,
       subject: 'pull_request',
-      description: 'Reads the deployed templates, for a pull request to be compared with',
-      // Not the look-up role of `cdk bootstrap`, which reads everything in the account, data included.
+      description: 'Reads the deployed templates, to compare a pull request with',
+      // Not the lookup role of `cdk bootstrap`, which can read everything in the account, including data.
       statements: [new PolicyStatement({ actions: ['cloudformation:GetTemplate'], resources: [stacks] })],
     });
     acknowledge(diff, {
       [`AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:cloudformation:<AWS::Region>:<AWS::AccountId>:stack/${name}-*/*]`]:
-        'The stacks of this service by their names; what follows a name is an id that AWS makes up.',
+        'The stacks of this service by their names, each followed by an ID that AWS generates.',
     });
     this.#output('DiffRoleArn', diff.role);
   }

@@ -103,6 +103,31 @@ describe('the routes', () => {
   });
 });
 
+describe('the endpoint of a deployed stage', () => {
+  const guardOf = (endpoint: string) => {
+    const settings = { endpoint };
+    const stack = synthesize({ stage: 'prod', stages: { prod: settings } }).stack('AnimalStore-prod');
+    const [id, { Properties }] = theResource(stack, 'AWS::SSM::Parameter');
+    const [, { DependsOn }] = theResource(stack, 'AWS::ApiGateway::RestApi');
+    return { id, name: Properties['Name'], before: DependsOn };
+  };
+  const [regional, edge] = [guardOf('regional'), guardOf('edge')];
+
+  // CloudFormation creates before it deletes: a second parameter of the same name fails the deployment.
+  it('cannot be switched in place: a parameter of the same name, but another logical ID, is in the way', () => {
+    expect(edge.name).toBe(regional.name);
+    expect(edge.id).not.toBe(regional.id);
+  });
+
+  it('is checked before anything of the API changes', () => {
+    for (const { id, before } of [regional, edge]) expect(before).toEqual([id]);
+  });
+
+  it('can be deployed again as it is', () => {
+    expect(regional.id).toBe(theResource(staging, 'AWS::SSM::Parameter')[0]);
+  });
+});
+
 describe('the authorizer', () => {
   it('is the function of that name, asked with the Authorization header', () => {
     expect(called(authorizer['AuthorizerUri'])).toBe('authorizer');

@@ -18,6 +18,7 @@ const naming: Readonly<Record<string, string>> = {
   'AWS::Logs::QueryDefinition': 'Name',
   'AWS::ApiGateway::RestApi': 'Name',
   'AWS::ApiGateway::UsagePlan': 'UsagePlanName',
+  'AWS::SSM::Parameter': 'Name',
 };
 
 /** Names that are unique within something of the stack's own. */

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import {
@@ -261,6 +262,16 @@ describe('a delivery workflow', () => {
           ...['deploy', 'file-publishing', 'lookup'].map((part) => bootstrapRole(part)),
         ),
       ]);
+    },
+  );
+
+  it.each(['DeployRoleArnStaging', 'DeployRoleArnProd'])(
+    'that deploys may keep its role for as long as it asks for: %s',
+    (output) => {
+      const action = readFileSync('.github/actions/deploy/action.yml', 'utf8');
+      const asked = Number(/role-duration-seconds: (\d+)/.exec(action)?.[1]);
+      const { Properties } = delivery.Resources[roleOf(output)] ?? {};
+      expect(Properties?.['MaxSessionDuration']).toBe(asked);
     },
   );
 

@@ -110,7 +110,10 @@ describe('Every workflow', () => {
   });
 
   it('bounds the time of every job', () => {
-    const unbounded = jobs.filter(({ job: each }) => !((each['timeout-minutes'] ?? Infinity) <= 45));
+    const unbounded = jobs.filter(
+      ({ job: each }) =>
+        !((each['timeout-minutes'] ?? Infinity) <= (each.environment === undefined ? 45 : 120)),
+    );
     expect(unbounded.map(({ file, name }) => `${file} ${name}`)).toEqual([]);
   });
 
@@ -220,6 +223,15 @@ describe('A delivery', () => {
     expect(smoke).toBeGreaterThan(deployment);
     expect(all[smoke]?.env).toHaveProperty('SMOKE_KEY');
     expect(all.filter(({ run }) => run?.includes('synth'))).toEqual([]);
+  });
+
+  it.each(stages)('gives %s time for a change of the TLS policy, which takes AWS up to an hour', (stage) => {
+    const { 'timeout-minutes': minutes = 0, steps: own } = jobOf('deliver.yml', stage);
+    expect(minutes).toBeGreaterThanOrEqual(90);
+    const credentials = own
+      .flatMap((each) => unfold(each))
+      .find(({ uses }) => uses?.includes('configure-aws-credentials'));
+    expect(credentials?.with?.['role-duration-seconds']).toBeGreaterThanOrEqual(minutes * 60);
   });
 
   it('has its credentials only after all packages are installed', () => {
