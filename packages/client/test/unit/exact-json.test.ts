@@ -1,0 +1,66 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseJson } from '../../src/exact-json.ts';
+
+function outcome(parse: () => unknown): unknown {
+  try {
+    return { value: parse() };
+  } catch (error) {
+    return error instanceof SyntaxError ? 'SyntaxError' : error;
+  }
+}
+
+/** Whole numbers as JSON.parse reads them, digits lost. */
+function rounded(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number(value);
+  if (Array.isArray(value)) return value.map(rounded);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, rounded(each)]));
+}
+
+describe('Exact JSON', () => {
+  it('keeps every digit of whole numbers, and uses a bigint only where a number would lose some', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (value) => {
+        const parsed = parseJson(`{"id": ${value}}`);
+        const safe = value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER;
+        expect(parsed).toStrictEqual({ id: safe ? Number(value) : value });
+      }),
+    );
+  });
+
+  it('otherwise reads what JSON.parse reads', () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        expect(rounded(parseJson(text))).toEqual(rounded(JSON.parse(text)));
+      }),
+    );
+  });
+
+  it('leaves digits in strings and keys alone', () => {
+    const text = String.raw`{"i9007199254740993": ["9007199254740993", "a\"9007199254740993", "i1", "s", "\u0069 1", "\\"]}`;
+    expect(parseJson(text)).toEqual(JSON.parse(text));
+  });
+
+  it('rejects what JSON.parse rejects', () => {
+    const piece = fc.constantFrom(
+      ...'{}[]:,"\\ 01-+.eE\n',
+      '12',
+      'true',
+      'null',
+      '"a"',
+      '"b":',
+      's',
+      'i',
+      '\\u0031',
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
+        const text = pieces.join('');
+        const plain = outcome(() => rounded(JSON.parse(text)));
+        expect(outcome(() => rounded(parseJson(text)))).toEqual(plain);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+});

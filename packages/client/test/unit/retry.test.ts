@@ -1,0 +1,64 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ApiError, ConnectionError, InvalidAnswerError, TimeoutError } from '../../src/errors.ts';
+import { readRetryAfter, retryDelay } from '../../src/retry.ts';
+
+const settings = { maxRetries: 5, maxRetryDelay: 60_000 };
+
+function apiError(status: number, retryAfter?: number): ApiError {
+  return new ApiError('some_code', 'message', { status, requestId: undefined, retryAfter });
+}
+
+const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+const attempts = fc.integer({ min: 1, max: 5 });
+
+describe('The wait before another attempt', () => {
+  it('is never shorter than the service asks for, and at most 8 seconds longer', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(429, 503),
+        fc.integer({ min: 0, max: 60_000 }),
+        attempts,
+        random,
+        (status, asked, attempt, drawn) => {
+          const delay = retryDelay(apiError(status, asked), attempt, settings, drawn);
+          expect(delay).toBeGreaterThanOrEqual(asked);
+          expect(delay).toBeLessThanOrEqual(asked + 8_000);
+        },
+      ),
+    );
+  });
+
+  it('doubles, with jitter over all of it', () => {
+    for (const failure of [new ConnectionError(undefined), new TimeoutError(1)]) {
+      expect([1, 2, 3, 4].map((attempt) => retryDelay(failure, attempt, settings, 0.5))).toEqual([
+        125, 250, 500, 1_000,
+      ]);
+      expect(retryDelay(failure, 3, settings, 0)).toBe(0);
+    }
+  });
+
+  it('is not taken when the service asks for more than the cap, or after the last attempt', () => {
+    expect(retryDelay(apiError(429, 60_001), 1, settings, 0)).toBeUndefined();
+    expect(retryDelay(apiError(503, 1_000), 6, settings, 0)).toBeUndefined();
+    expect(retryDelay(apiError(503, 1_000), 1, { ...settings, maxRetries: 0 }, 0)).toBeUndefined();
+  });
+
+  it.each([400, 401, 404, 413, 415, 422, 500])('is not taken on %d', (status) => {
+    expect(retryDelay(apiError(status, 1_000), 1, settings, 0)).toBeUndefined();
+    expect(retryDelay(new InvalidAnswerError('x'), 1, settings, 0)).toBeUndefined();
+  });
+});
+
+describe('Retry-After', () => {
+  it.each([
+    ['0', 0],
+    ['7', 7_000],
+    ['Thu, 01 Jan 1970 00:00:05 GMT', 4_000],
+    ['Thu, 01 Jan 1970 00:00:00 GMT', 0],
+    ['soon', undefined],
+    [null, undefined],
+  ])('%s is read in milliseconds', (value, milliseconds) => {
+    expect(readRetryAfter(value, 1_000)).toBe(milliseconds);
+  });
+});
