@@ -4,6 +4,7 @@ import * as z from 'zod/mini';
 import { toCallerContext } from './access/caller.ts';
 import { decideKey, type Denial, findKey } from './access/key-records.ts';
 import { hashOfKey, keyOfHeader, stageOfKey } from './access/keys.ts';
+import { timeToAnswer, withDeadline } from './deadline.ts';
 import { dynamoDb } from './dynamodb.ts';
 
 const env = z.parse(
@@ -22,36 +23,40 @@ const table = { client: dynamoDb(), tableName: env.API_KEYS_TABLE };
 const tokenEvent = z.object({ authorizationToken: z.string(), methodArn: z.string() });
 
 /**
- * Who calls, and what their plan allows (interface, section 5). A key that is mistyped, of another stage,
- * unknown, revoked or expired is denied, which the API's gateway responses turn into 401.
+ * Identifies the caller and the limits of their plan (interface, section 5). A key that is mistyped, of another stage,
+ * unknown, revoked or expired is denied, which API Gateway answers with 401. An error is answered with 503.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-use-lambda-authorizer.html
  */
-export const handler = middy<APIGatewayTokenAuthorizerEvent, APIGatewayAuthorizerResult>().handler(
-  async (event) => {
-    const { authorizationToken, methodArn } = z.parse(tokenEvent, event);
-    const now = Math.floor(Date.now() / 1000);
-    const key = keyOfHeader(authorizationToken);
-    const stage = key === undefined ? undefined : stageOfKey(key);
-    if (key === undefined || stage === undefined) return deny(methodArn, 'mistyped');
-    if (stage !== env.STAGE) return deny(methodArn, 'other_stage');
+export const handler = middy<APIGatewayTokenAuthorizerEvent, APIGatewayAuthorizerResult>({
+  timeoutEarlyInMillis: 0,
+}).handler(async (event, lambda) => {
+  const { authorizationToken, methodArn } = z.parse(tokenEvent, event);
+  const now = Math.floor(Date.now() / 1000);
+  const key = keyOfHeader(authorizationToken);
+  const stage = key === undefined ? undefined : stageOfKey(key);
+  if (key === undefined || stage === undefined) return deny(methodArn, 'mistyped');
+  if (stage !== env.STAGE) return deny(methodArn, 'other_stage');
 
-    const keyHash = hashOfKey(key);
-    const record = await findKey(table, keyHash);
-    const decision = decideKey(record, now);
-    if (decision.kind === 'denied') return deny(methodArn, decision.reason, record?.keyId);
-    const { grant } = decision;
-    log({ outcome: 'granted', keyId: grant.keyId, plan: grant.plan });
-    return {
-      principalId: grant.keyId,
-      policyDocument: policy('Allow', methodArn),
-      usageIdentifierKey: keyHash,
-      context: toCallerContext(grant, now, env.AUTHORIZER_CACHE_SECONDS),
-    };
-  },
-);
+  const keyHash = hashOfKey(key);
+  const record = await withDeadline(
+    'The look-up of the API key',
+    lambda.getRemainingTimeInMillis() - timeToAnswer,
+    (signal) => findKey(table, keyHash, signal),
+  );
+  const decision = decideKey(record, now);
+  if (decision.kind === 'denied') return deny(methodArn, decision.reason, record?.keyId);
+  const { grant } = decision;
+  log({ outcome: 'granted', keyId: grant.keyId, plan: grant.plan });
+  return {
+    principalId: grant.keyId,
+    policyDocument: policy('Allow', methodArn),
+    usageIdentifierKey: keyHash,
+    context: toCallerContext(grant, now, env.AUTHORIZER_CACHE_SECONDS),
+  };
+});
 
-/** A denial is cached like a grant, so guessing one key again and again runs no code. */
+/** A denial is cached like a grant, so repeated attempts with one key run no code. */
 function deny(methodArn: string, reason: Denial | 'mistyped' | 'other_stage', keyId?: string) {
   log({ outcome: 'denied', reason, keyId });
   return { principalId: keyId ?? 'unknown', policyDocument: policy('Deny', methodArn) };
@@ -61,7 +66,7 @@ function log(fields: Readonly<Record<string, string | undefined>>): void {
   console.info({ operation: 'authorize', ...fields });
 }
 
-/** For the whole stage: the answer is cached and used for every route, so it must not name the route at hand alone. */
+/** For the whole stage: the answer is cached and used for every route. */
 function policy(effect: 'Allow' | 'Deny', methodArn: string): APIGatewayAuthorizerResult['policyDocument'] {
   const [api, stage] = methodArn.split('/');
   return {

@@ -15,10 +15,11 @@ const table = { client, tableName: env.PETS_TABLE };
 /** `POST /pets`: adds an animal (interface, section 4.2). The limit is decided first: a rejected request writes nothing. */
 export const handler = pipeline(
   { name: 'createPet', client, limit: 'before' },
-  async ({ request, recorder }) => {
+  async ({ request, recorder, signal }) => {
     const pet = await createPet(table, parseBody(request, newPet), {
       drawId: () => newPetId(Date.now(), Math.random()),
       onCollision: () => recorder.count(metrics.collision),
+      signal,
     });
     recorder.count(metrics.created);
     return { status: 201, body: pet, headers: { Location: memberUrl(request.url, pet.id) } };

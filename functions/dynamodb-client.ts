@@ -9,8 +9,8 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { DynamoDBJsonCodec2 } from '@aws-sdk/dynamodb-codec';
 import { Client, NoOpLogger } from '@smithy/core/client';
-import { getContentLengthPlugin, HttpRequest, parseUrl } from '@smithy/core/protocols';
-import { getRetryPlugin, StandardRetryStrategy } from '@smithy/core/retry';
+import { getContentLengthPlugin, HttpRequest, HttpResponse, parseUrl } from '@smithy/core/protocols';
+import { getRetryPlugin, isClockSkewError, StandardRetryStrategy } from '@smithy/core/retry';
 import { getSchemaSerdePlugin } from '@smithy/core/schema';
 import { fromBase64, fromUtf8, toBase64, toUint8Array, toUtf8 } from '@smithy/core/serde';
 import { NodeHttpHandler, streamCollector } from '@smithy/node-http-handler';
@@ -26,23 +26,32 @@ import type {
 export interface ClientSettings {
   readonly region: string;
   readonly credentials: AwsCredentialIdentity;
-  /** Where DynamoDB is, when it is not the Region's own. */
-  readonly endpoint?: string;
+  /** Where DynamoDB is, if it is not the Region's own endpoint. */
+  readonly endpoint?: string | undefined;
+  /** Milliseconds that one attempt of a call waits for its connection, and in total. Left out: without end. */
+  readonly connectionTimeout?: number | undefined;
+  readonly requestTimeout?: number | undefined;
 }
 
-/** Attempts of one call, and the delay that the first retry starts from in milliseconds: the SDK's own for DynamoDB. */
+/** Attempts of one call, and the delay of the first retry in milliseconds: the SDK's own for DynamoDB. */
 const maxAttempts = 4;
 const baseDelay = 25;
 
 /**
- * A DynamoDBClient put together from the SDK's own parts: the protocol, retries and signatures of the original, without
- * what the original decides for itself on every machine it may find itself on. It reads no configuration file, has no
- * chain of credential providers and no endpoint rules, discovers nothing and sends no user agent: in a function all of
- * this is known beforehand, and loading it took longer than all the rest of a cold start (docs/performance.md).
+ * A DynamoDBClient made of the SDK's own parts: its protocol, retries, signatures and clock-skew correction, without
+ * what the original finds out for itself on any machine. It reads no configuration file, has no chain of credential
+ * providers and no endpoint rules, discovers nothing and sends no user agent: in a function all of this is known
+ * beforehand, and loading it took longer than the rest of a cold start (docs/performance.md).
  *
  * Compare https://github.com/aws/aws-sdk-js-v3/blob/main/clients/client-dynamodb/src/DynamoDBClient.ts
  */
-export function leanDynamoDbClient({ region, credentials, endpoint }: ClientSettings): DynamoDBClient {
+export function leanDynamoDbClient({
+  region,
+  credentials,
+  endpoint,
+  connectionTimeout,
+  requestTimeout,
+}: ClientSettings): DynamoDBClient {
   const url = new URL(endpoint ?? `https://dynamodb.${region}.${partition(region).dnsSuffix}`);
   const retryStrategy = new StandardRetryStrategy({ maxAttempts, baseDelay });
   const config = {
@@ -61,7 +70,7 @@ export function leanDynamoDbClient({ region, credentials, endpoint }: ClientSett
       errorTypeRegistries,
       jsonCodec: new DynamoDBJsonCodec2(),
     }),
-    requestHandler: new LazyHttpHandler(),
+    requestHandler: new LazyHttpHandler({ connectionTimeout, requestTimeout }),
     maxAttempts: async () => maxAttempts,
     retryStrategy: async () => retryStrategy,
     bodyLengthChecker: (body: string | Uint8Array) => Buffer.byteLength(body),
@@ -82,11 +91,17 @@ export function leanDynamoDbClient({ region, credentials, endpoint }: ClientSett
     relation: 'after',
     toMiddleware: 'retryMiddleware',
   });
-  // The class has no members of its own, and the configuration all that its commands read.
+  // The class has no members of its own, and its commands read nothing but this configuration.
   return client as unknown as DynamoDBClient;
 }
 
-/** Signs each attempt anew: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html */
+/**
+ * Signs each attempt anew: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html
+ *
+ * DynamoDB rejects signatures that are more than five minutes off. As in the SDK's own client, the clock is corrected by
+ * the `Date` of each answer, and an attempt that was rejected for its date is made again:
+ * https://github.com/aws/aws-sdk-js-v3/blob/main/packages-internal/core/src/submodules/httpAuthSchemes/aws_sdk/AwsSdkSigV4Signer.ts
+ */
 function sign({
   region,
   credentials,
@@ -95,13 +110,48 @@ function sign({
   ServiceOutputTypes
 > {
   const signer = new SignatureV4({ service: 'dynamodb', region, credentials, sha256: Sha256 });
-  return (next) => async (args) =>
-    next(HttpRequest.isInstance(args.request) ? { ...args, request: await signer.sign(args.request) } : args);
+  /** Milliseconds by which DynamoDB's clock is ahead of this one. */
+  let clockOffset = 0;
+  const correctClock = (response: unknown): void => {
+    const date = HttpResponse.isInstance(response) ? Date.parse(response.headers['date'] ?? '') : Number.NaN;
+    if (!Number.isNaN(date)) clockOffset = date - Date.now();
+  };
+
+  return (next) => async (args) => {
+    if (!HttpRequest.isInstance(args.request)) return next(args);
+    const usedOffset = clockOffset;
+    const signingDate = new Date(Date.now() + usedOffset);
+    try {
+      const result = await next({ ...args, request: await signer.sign(args.request, { signingDate }) });
+      correctClock(result.response);
+      return result;
+    } catch (error) {
+      if (isServiceError(error)) {
+        correctClock(error.$response);
+        const corrected = Math.abs(clockOffset - usedOffset) >= skewThreshold;
+        // What the retry middleware looks for.
+        if (corrected && isClockSkewError(error)) error.$metadata.clockSkewCorrected = true;
+      }
+      throw error;
+    }
+  };
+}
+
+/** A correction by less than this, in milliseconds, cannot be why a signature was rejected. The SDK's own value. */
+const skewThreshold = 240_000;
+
+type ServiceError = Parameters<typeof isClockSkewError>[0] & {
+  readonly $metadata: { clockSkewCorrected?: boolean };
+  readonly $response?: unknown;
+};
+
+function isServiceError(error: unknown): error is ServiceError {
+  return error instanceof Error && '$metadata' in error;
 }
 
 /**
- * SHA-256, or HMAC-SHA-256 where there is a secret, in the shape that the signer wants. Bytes as the secret are first
- * asked whether they are a key, which takes four times as long as all the rest.
+ * SHA-256, or HMAC-SHA-256 if there is a secret, as the signer expects it. The secret is made a key object because
+ * Node.js takes four times as long for bytes.
  */
 class Sha256 implements Checksum {
   readonly #start: () => Hash | Hmac;
@@ -128,13 +178,28 @@ class Sha256 implements Checksum {
   }
 }
 
-/** The SDK's HTTP handler, made at the first call: making it loads TLS, a sixth of an empty cold start. */
+/** The SDK's HTTP handler, created at the first call: creating it loads TLS, a sixth of an empty cold start. */
 class LazyHttpHandler {
   readonly metadata = { handlerProtocol: 'http/1.1' };
+  readonly #timeouts: Pick<ClientSettings, 'connectionTimeout' | 'requestTimeout'>;
   #handler: NodeHttpHandler | undefined;
 
+  constructor(timeouts: Pick<ClientSettings, 'connectionTimeout' | 'requestTimeout'>) {
+    this.#timeouts = timeouts;
+  }
+
   handle(...call: Parameters<NodeHttpHandler['handle']>): ReturnType<NodeHttpHandler['handle']> {
-    this.#handler ??= new NodeHttpHandler();
+    const { connectionTimeout, requestTimeout } = this.#timeouts;
+    this.#handler ??= new NodeHttpHandler({
+      ...(connectionTimeout !== undefined && { connectionTimeout }),
+      ...(requestTimeout !== undefined && {
+        requestTimeout,
+        // Without it the request time-out only logs a warning.
+        throwOnRequestTimeout: true,
+        // Ends an answer that stops after its headers.
+        socketTimeout: requestTimeout,
+      }),
+    });
     return this.#handler.handle(...call);
   }
 

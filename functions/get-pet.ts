@@ -22,10 +22,10 @@ export const handler = pipeline(
     limit: 'alongside',
     deprecationOf: ({ url }) => ({ since, removal, successor: collectionUrl(url) }),
   },
-  async ({ request }) => {
-    // What is no int64 is no id of any animal: the interface knows no 400 here.
+  async ({ request, signal }) => {
+    // The interface has no 400 here: no animal has an id that is not an int64.
     const id = parseInt64(request.pathParameters['petId'] ?? '');
-    const pet = id === undefined ? undefined : await getPet(table, id);
+    const pet = id === undefined ? undefined : await getPet(table, id, signal);
     if (pet === undefined) throw new ServiceError('pet_not_found');
     return { status: 200, body: pet };
   },

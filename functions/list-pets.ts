@@ -15,11 +15,11 @@ const table = { client, tableName: env.PETS_TABLE };
 /** `GET /pets`: one page of animals, newest first (interface, section 4.1). */
 export const handler = pipeline(
   { name: 'listPets', client, limit: 'alongside' },
-  async ({ request, recorder }) => {
+  async ({ request, recorder, signal }) => {
     const { limit, status, before } = parseInput(listing, Object.fromEntries(request.query), 'query');
-    const { pets, next, damaged } = await listPets(table, { limit, status, before });
+    const { pets, next, damaged } = await listPets(table, { limit, status, before }, signal);
     for (const error of damaged) {
-      recorder.fault(error);
+      recorder.error(error);
       recorder.count(metrics.damaged);
     }
     if (next === undefined) return { status: 200, body: pets };

@@ -57,8 +57,6 @@ export const stageSettings = z
       'must be "DEBUG" or "INFO": Lambda drops lines below the level, and metrics are lines of level INFO',
     ),
     functions: z.record(z.enum(functionEntries), functionSettings),
-    /** Milliseconds that the RateLimits table may take before a request is admitted without being counted. */
-    limiterTimeout: z.int().min(1),
     /** How requests move to a new version of a function: a tenth of them for five minutes first, or all at once. */
     deployment: z.enum(['canary', 'all-at-once']),
     alarms: z.boolean(),

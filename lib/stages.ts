@@ -23,7 +23,6 @@ const staging: StageSettings = {
   logRetentionDays: RetentionDays.TWO_WEEKS,
   logLevel: 'INFO',
   functions: everyFunction({ memory: 1024 }),
-  limiterTimeout: 200,
   deployment: 'all-at-once',
   alarms: true,
   dashboards: true,
@@ -47,11 +46,10 @@ export const presets: Readonly<Record<StageName, StageSettings>> = {
     // The account's own throttle applies. One above it, in a Region with a lower quota, would fail the deployment.
     throttle: undefined,
   },
-  // Served on a laptop: nobody to alarm, and DynamoDB Local is slow to answer at first.
+  // Served on a laptop, where nobody subscribes to alarms.
   local: {
     ...staging,
     logRetentionDays: RetentionDays.ONE_DAY,
-    limiterTimeout: 5_000,
     alarms: false,
     dashboards: false,
     throttle: undefined,

@@ -36,9 +36,14 @@ export type KeyRecord = z.infer<typeof keyRecord>;
  *
  * @throws ZodError when the stored record is damaged
  */
-export async function findKey(table: KeyTable, keyHash: string): Promise<KeyRecord | undefined> {
+export async function findKey(
+  table: KeyTable,
+  keyHash: string,
+  signal?: AbortSignal,
+): Promise<KeyRecord | undefined> {
   const { Item: item } = await table.client.send(
     new GetCommand({ TableName: table.tableName, Key: { keyHash }, ConsistentRead: true }),
+    signal && { abortSignal: signal },
   );
   return item === undefined ? undefined : z.parse(keyRecord, item);
 }
@@ -54,7 +59,7 @@ export interface Grant {
 
 export type Denial = 'unknown' | 'pending' | 'revoked' | 'expired';
 
-export type Decision =
+export type KeyDecision =
   { readonly kind: 'granted'; readonly grant: Grant } | { readonly kind: 'denied'; readonly reason: Denial };
 
 /**
@@ -63,7 +68,7 @@ export type Decision =
  * @param now Unix seconds
  * @throws Error for a key on the custom plan whose record bears no limits: that is our fault, not the client's
  */
-export function decideKey(record: KeyRecord | undefined, now: number): Decision {
+export function decideKey(record: KeyRecord | undefined, now: number): KeyDecision {
   if (record === undefined) return { kind: 'denied', reason: 'unknown' };
   const { keyHash, keyId, plan, status, expiresAt = 0 } = record;
   if (status !== 'active') return { kind: 'denied', reason: status };

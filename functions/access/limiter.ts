@@ -4,14 +4,14 @@ import { unmarshall } from '@aws-sdk/util-dynamodb';
 import * as z from 'zod/mini';
 import {
   decide,
+  type Decision,
+  decisionAfter,
   isRejection,
-  type Step,
   suspensionDue,
   suspensionSeconds,
+  type Transition,
   unused,
   type Usage,
-  type Verdict,
-  verdictOf,
   windowsAt,
 } from './limits.ts';
 import type { Limits } from './plans.ts';
@@ -23,10 +23,10 @@ export interface LimitTable {
   readonly tableName: string;
 }
 
-/** How long the item of a key that is no longer used is kept, counted from its last day of use. */
+/** Days that the item of an unused key is kept, counted from its last day of use. */
 export const usageRetentionDays = 90;
 
-export interface Admission {
+export interface RateLimitRequest {
   readonly keyHash: string;
   readonly limits: Limits;
   /** Unix seconds, whole. */
@@ -35,189 +35,162 @@ export interface Admission {
   readonly deprecated?: boolean;
 }
 
-/**
- * Asks for one request of a key to be admitted, and counts it. Exact however many functions ask at once:
- * every write is conditional on the state it was decided on. One write in the common case; one more when a
- * window has moved on since the request before, when a request is rejected, or when a write lost a race.
+/*
+ * The item of a key, and the write for each transition. Every write repeats in its condition what it was decided on,
+ * so that of two functions that decide on the same item at the same time only one succeeds.
  *
- * @throws whatever DynamoDB throws when it cannot be reached, or the signal's reason when it is aborted, unless a
- * full window has been seen by then
+ *   day D                                                          day D+1
+ *   ├─ minute M ──────────────────┬─ minute M+1 ───────────────────┼─ ...
+ *   │ startDay    minuteCount = 1 │ startMinute    minuteCount = 1 │ startDay  minuteCount = 1
+ *   │               dayCount = 1  │                  dayCount + 1  │             dayCount = 1
+ *   │ count       minuteCount + 1 │ count                          │
+ *   │               dayCount + 1  │                                │
+ *   │ reject       rejections + 1 │ startMinuteRejecting           │
+ *   │  a window is full           │  the day is full               │
+ *   │                             │    minuteCount = 0             │
+ *   │                             │     rejections = 1             │
+ *   │
+ *   └─ suspend: at 100 rejections in one minute   suspendedUntil = now + 600 s, no other write until then
  */
-export async function admit(table: LimitTable, admission: Admission, signal?: AbortSignal): Promise<Verdict> {
-  const { limits, now } = admission;
-  // Nearly always right, and so the stored usage need not be read first.
-  let step: Step = { kind: 'count', windows: windowsAt(now) };
-  let usage: Usage | undefined;
-  for (;;) {
-    let written: Written;
+
+const notSuspended = '(attribute_not_exists(suspendedUntil) OR suspendedUntil <= :now)';
+
+interface Write {
+  readonly update: string;
+  readonly condition: string;
+}
+
+const writes = {
+  count: {
+    update: 'ADD minuteCount :one, dayCount :one, deprecatedCalls :deprecatedCalls',
+    condition: `#minute = :minute AND #day = :day AND minuteCount < :perMinute AND dayCount < :perDay AND ${notSuspended}`,
+  },
+  startMinute: {
+    update:
+      'SET #minute = :minute, minuteCount = :one, rejections = :zero ADD dayCount :one, deprecatedCalls :deprecatedCalls',
+    condition: `#minute < :minute AND #day = :day AND dayCount < :perDay AND ${notSuspended}`,
+  },
+  startDay: {
+    update:
+      'SET #minute = :minute, minuteCount = :one, rejections = :zero, #day = :day, dayCount = :one, expiresAt = :expiresAt ' +
+      'ADD deprecatedCalls :deprecatedCalls',
+    condition: `(attribute_not_exists(#day) OR #day < :day) AND ${notSuspended}`,
+  },
+  reject: {
+    update: 'ADD rejections :one',
+    condition: `#minute = :minute AND #day = :day AND (minuteCount >= :perMinute OR dayCount >= :perDay) AND ${notSuspended}`,
+  },
+  startMinuteRejecting: {
+    update: 'SET #minute = :minute, minuteCount = :zero, rejections = :one',
+    condition: `#minute < :minute AND #day = :day AND dayCount >= :perDay AND ${notSuspended}`,
+  },
+  suspend: {
+    update: 'SET suspendedUntil = :suspendedUntil',
+    condition: notSuspended,
+  },
+} as const satisfies Record<Exclude<Transition['kind'], 'suspended'> | 'suspend', Write>;
+
+/**
+ * Decides whether a request of a key is admitted, and counts it. Exact however many functions decide at once. One write
+ * in the common case; one more for the first request of a window, for a rejection, and after a lost race.
+ *
+ * @throws whatever DynamoDB throws when it cannot be reached, or AbortError after the signal, unless a full window has
+ * been seen by then
+ */
+export async function admit(
+  table: LimitTable,
+  request: RateLimitRequest,
+  signal?: AbortSignal,
+): Promise<Decision> {
+  const { limits, now } = request;
+  // Correct for nearly every request, so the stored usage need not be read first.
+  let transition: Transition = { kind: 'count', windows: windowsAt(now) };
+  let usage = unused;
+  while (transition.kind !== 'suspended') {
+    const values = valuesOf(request, transition);
     try {
-      written = await unlessAborted(write(table, admission, step, usage, signal), signal);
+      const written: Written = await write(table, request.keyHash, writes[transition.kind], values, signal);
+      usage = written.usage;
+      if (written.done) {
+        if (isRejection(transition) && suspensionDue(usage, now)) {
+          // Several functions can find the suspension due. The first one sets its end.
+          usage = (await write(table, request.keyHash, writes.suspend, values, signal)).usage;
+        }
+        break;
+      }
     } catch (error) {
-      // What is stored has shown a full window: a rejection that cannot be counted is one all the same.
-      if (isRejection(step)) return verdictOf(step, usage ?? unused, limits, now);
+      // A full window has been seen: the request is rejected even if the rejection cannot be counted.
+      if (isRejection(transition)) break;
       throw error;
     }
-    if (written.done) return verdictOf(step, written.usage, limits, now);
-    usage = written.usage;
-    step = decide(usage ?? unused, limits, now);
-    if (step.kind === 'suspended') return verdictOf(step, usage ?? unused, limits, now);
+    transition = decide(usage, limits, now);
   }
+  return decisionAfter(transition, usage, limits, now);
 }
 
-/** The SDK heeds a signal while a call is under way, but not while it waits for the next attempt. */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener('abort', onAbort);
-  if (signal.aborted) onAbort();
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
+type Values = Readonly<Record<`:${string}`, number>>;
+
+function valuesOf({ limits, now, deprecated = false }: RateLimitRequest, { windows }: Transition): Values {
+  return {
+    ':zero': 0,
+    ':one': 1,
+    ':now': now,
+    ':minute': windows.minute,
+    ':day': windows.day,
+    ':perMinute': limits.perMinute,
+    ':perDay': limits.perDay,
+    ':deprecatedCalls': deprecated ? 1 : 0,
+    ':expiresAt': windows.day + (usageRetentionDays + 1) * secondsPerDay,
+    ':suspendedUntil': now + suspensionSeconds,
+  };
 }
 
-type Written =
-  | { readonly done: true; readonly usage: Usage }
-  /** The condition did not hold; this is what is stored instead, `undefined` where nothing is. */
-  | { readonly done: false; readonly usage: Usage | undefined };
+/** The usage that is stored now: after the write if it is done, otherwise the usage that its condition failed on. */
+interface Written {
+  readonly done: boolean;
+  readonly usage: Usage;
+}
 
 async function write(
   table: LimitTable,
-  { keyHash, limits, now, deprecated = false }: Admission,
-  step: Exclude<Step, { kind: 'suspended' }>,
-  guard: Usage | undefined,
-  signal: AbortSignal | undefined,
-): Promise<Written> {
-  const update = new Update(keyHash);
-  const { minute, day } = step.windows;
-  switch (step.kind) {
-    case 'count':
-      update.require(`#minute = ${update.value(minute)} AND #day = ${update.value(day)}`);
-      update.require(
-        `minuteCount < ${update.value(limits.perMinute)} AND dayCount < ${update.value(limits.perDay)}`,
-      );
-      update.add('minuteCount', 1);
-      update.add('dayCount', 1);
-      break;
-    case 'restart':
-      update.requireWindowsOf(guard);
-      update.set('minute', minute);
-      update.set('minuteCount', 1);
-      update.set('rejections', 0);
-      if (step.newDay) {
-        update.set('day', day);
-        update.set('dayCount', 1);
-        update.set('expiresAt', day + (usageRetentionDays + 1) * secondsPerDay);
-      } else {
-        update.require(`dayCount < ${update.value(limits.perDay)}`);
-        update.add('dayCount', 1);
-      }
-      break;
-    case 'reject':
-      update.requireWindowsOf(guard);
-      update.add('rejections', 1);
-      break;
-    case 'restart-rejecting':
-      update.requireWindowsOf(guard);
-      update.set('minute', minute);
-      update.set('minuteCount', 0);
-      update.set('rejections', 1);
-      break;
-  }
-  update.require(`(attribute_not_exists(suspendedUntil) OR suspendedUntil <= ${update.value(now)})`);
-  const rejection = isRejection(step);
-  if (deprecated && !rejection) update.add('deprecatedCalls', 1);
-
-  const written = await update.send(table, signal);
-  const due = written.done && rejection && suspensionDue(written.usage, now);
-  return due ? suspend(table, keyHash, written.usage, now, signal) : written;
-}
-
-/** Suspends a key whose rejections have reached the threshold. Of several who find so at once, one is first. */
-async function suspend(
-  table: LimitTable,
   keyHash: string,
-  usage: Usage,
-  now: number,
+  { update, condition }: Write,
+  values: Values,
   signal: AbortSignal | undefined,
 ): Promise<Written> {
-  const update = new Update(keyHash);
-  update.require(`(attribute_not_exists(suspendedUntil) OR suspendedUntil <= ${update.value(now)})`);
-  update.set('suspendedUntil', now + suspensionSeconds);
-  const written = await update.send(table, signal);
-  return { done: true, usage: written.usage ?? usage };
+  const expressions = `${update} ${condition}`;
+  try {
+    const { Attributes: attributes } = await table.client.send(
+      new UpdateCommand({
+        TableName: table.tableName,
+        Key: { keyHash },
+        UpdateExpression: update,
+        ConditionExpression: condition,
+        ...usedIn(expressions, { '#minute': 'minute', '#day': 'day' }, values),
+        ReturnValues: 'ALL_NEW',
+        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+      }),
+      signal && { abortSignal: signal },
+    );
+    return { done: true, usage: z.parse(storedUsage, attributes) };
+  } catch (error) {
+    if (!(error instanceof ConditionalCheckFailedException)) throw error;
+    // The document client does not unmarshall the items of errors.
+    const item = error.Item && unmarshall(error.Item, { wrapNumbers: true });
+    return { done: false, usage: item ? z.parse(storedUsage, item) : unused };
+  }
 }
 
-/** A conditional update of a key's item, put together part by part. */
-class Update {
-  readonly #keyHash: string;
-  readonly #values: Record<string, number> = {};
-  readonly #conditions: string[] = [];
-  readonly #sets: string[] = [];
-  readonly #adds: string[] = [];
-
-  constructor(keyHash: string) {
-    this.#keyHash = keyHash;
-  }
-
-  value(value: number): string {
-    const name = `:v${Object.keys(this.#values).length}`;
-    this.#values[name] = value;
-    return name;
-  }
-
-  require(condition: string): void {
-    this.#conditions.push(condition);
-  }
-
-  /** Requires that both windows are those of `usage`: nobody has moved them on meanwhile. */
-  requireWindowsOf(usage: Usage | undefined): void {
-    for (const window of ['minute', 'day'] as const) {
-      const start = usage?.[window] ?? 0;
-      this.require(start === 0 ? `attribute_not_exists(#${window})` : `#${window} = ${this.value(start)}`);
-    }
-  }
-
-  set(attribute: string, value: number): void {
-    this.#sets.push(`#${attribute} = ${this.value(value)}`);
-  }
-
-  add(attribute: string, value: number): void {
-    this.#adds.push(`#${attribute} ${this.value(value)}`);
-  }
-
-  async send(table: LimitTable, signal: AbortSignal | undefined): Promise<Written> {
-    const clauses = [
-      ...(this.#sets.length > 0 ? [`SET ${this.#sets.join(', ')}`] : []),
-      ...(this.#adds.length > 0 ? [`ADD ${this.#adds.join(', ')}`] : []),
-    ];
-    const update = clauses.join(' ');
-    const condition = this.#conditions.join(' AND ');
-    const names = new Set(`${update} ${condition}`.match(/#\w+/g));
-    try {
-      const { Attributes: attributes } = await table.client.send(
-        new UpdateCommand({
-          TableName: table.tableName,
-          Key: { keyHash: this.#keyHash },
-          UpdateExpression: update,
-          ConditionExpression: condition,
-          ExpressionAttributeNames: Object.fromEntries([...names].map((name) => [name, name.slice(1)])),
-          ExpressionAttributeValues: this.#values,
-          ReturnValues: 'ALL_NEW',
-          ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-        }),
-        signal && { abortSignal: signal },
-      );
-      return { done: true, usage: z.parse(storedUsage, attributes) };
-    } catch (error) {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      // The document client leaves the items of errors as they came.
-      const item = error.Item && unmarshall(error.Item, { wrapNumbers: true });
-      return { done: false, usage: item && z.parse(storedUsage, item) };
-    }
-  }
+/** DynamoDB rejects names and values that no expression uses. `minute` and `day` are reserved words. */
+function usedIn(expressions: string, names: Readonly<Record<`#${string}`, string>>, values: Values) {
+  const used = new Set(expressions.match(/[#:]\w+/g));
+  const pick = <T>(all: Readonly<Record<string, T>>): Record<string, T> =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => used.has(name)));
+  const usedNames = pick(names);
+  return {
+    ...(Object.keys(usedNames).length > 0 && { ExpressionAttributeNames: usedNames }),
+    ExpressionAttributeValues: pick(values),
+  };
 }
 
 // Numbers arrive with their exact digits, see functions/dynamodb.ts.

@@ -1,6 +1,6 @@
 /**
- * The error catalogue: every `code` a client can meet, with its HTTP status and, where the cause needs no
- * detail, its message (interface, sections 2 and 7). Functions and gateway responses both read it.
+ * The error catalogue: every `code` with its HTTP status and its default message (interface, sections 2 and 7).
+ * Functions and gateway responses both read it.
  */
 export const errorCatalogue = {
   invalid_request: { status: 400, message: 'The request is not valid.' },
@@ -46,14 +46,14 @@ export interface ErrorBody {
   readonly status: number;
 }
 
-/** The body for a code, with the catalogue's message unless a better one is known. */
+/** The body for a code, with the catalogue's message unless another one is given. */
 export function errorBody(code: ErrorCode, message: string = errorCatalogue[code].message): ErrorBody {
   return { code, message, status: errorCatalogue[code].status };
 }
 
 /**
- * An answer other than success, thrown anywhere below the pipeline and turned into a response by it.
- * Its message is shown to the client; `options.cause` is only logged.
+ * An answer other than success, thrown by an operation and answered by the pipeline. Its message is shown to the client;
+ * `options.cause` is only logged.
  */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';

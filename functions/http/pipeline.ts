@@ -2,21 +2,34 @@ import middy from '@middy/core';
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import type { APIGatewayProxyResult, Context } from 'aws-lambda';
 import * as z from 'zod/mini';
+import { timeToAnswer, withDeadline } from '../deadline.ts';
 import type { Deprecation } from './deprecation.ts';
-import { ServiceError } from './errors.ts';
-import type { Exchange, ExchangeState } from './exchange.ts';
-import { rateLimit, type RateLimitOptions } from './rate-limit.ts';
-import { record } from './record.ts';
-import type { ApiRequest } from './request.ts';
-import { type Answer, respond, toResult } from './respond.ts';
+import { noAllowance } from './rate-headers.ts';
+import { rateLimiter } from './rate-limit.ts';
+import { type ApiRequest, parseRequest } from './request.ts';
+import { type Answer, commonHeaders, errorAnswer, toResult, toServiceError } from './respond.ts';
+import { type Recorded, type Recorder, recordRequests } from './telemetry.ts';
+
+/** What an operation gets to know of the request that it serves. */
+export interface RequestContext {
+  readonly request: ApiRequest;
+  readonly recorder: Recorder;
+  /** Aborted when there is no time left to wait for DynamoDB. */
+  readonly signal: AbortSignal;
+}
 
 export interface OperationSettings {
   /** The operation's name in the interface, section 4. */
   readonly name: string;
   readonly client: DynamoDBDocumentClient;
-  /** When the rate limit is decided, see RateLimitOptions. */
-  readonly limit: RateLimitOptions['order'];
+  /**
+   * When the rate limit is checked. `before`: first, so that a rejected request writes nothing. `alongside`: while the
+   * operation reads, so that the check adds no round trip.
+   */
+  readonly limit: 'before' | 'alongside';
   readonly deprecationOf?: (request: ApiRequest) => Deprecation;
+  /** The message of a 503, if the catalogue's is not enough. */
+  readonly unavailableMessage?: string;
 }
 
 const environment = z.object({
@@ -28,43 +41,74 @@ const environment = z.object({
   METRICS_NAMESPACE: z.string(),
 });
 
-/** Milliseconds before Lambda ends the function that suffice to write an answer and a log line. */
-const timeToAnswer = 300;
-
 /**
- * The way every operation is served: record ▸ respond ▸ limit ▸ operate.
+ * How every operation is served: record ▸ parse ▸ limit ▸ operate ▸ answer.
  *
- * @throws ZodError while the module loads, when the environment lacks a variable
+ * @throws ZodError while the module loads, if the environment lacks a variable
  */
 export function pipeline(
-  { name, client, limit, deprecationOf }: OperationSettings,
-  operate: (exchange: Exchange) => Promise<Answer>,
+  { name, client, limit, deprecationOf, unavailableMessage }: OperationSettings,
+  operate: (context: RequestContext) => Promise<Answer>,
 ) {
   const env = z.parse(environment, process.env);
-  return middy<Exchange, APIGatewayProxyResult, unknown, Context, ExchangeState>({
-    timeoutEarlyInMillis: timeToAnswer,
-    timeoutEarlyResponse: () => {
-      throw new ServiceError('service_unavailable', undefined, {
-        cause: new Error('The function ran out of time'),
-      });
-    },
-  })
-    .use(
-      record({
-        operation: name,
-        namespace: env.METRICS_NAMESPACE,
-        // Past the console, which Lambda wraps: an embedded metric has to be the whole line.
-        write: (line) => process.stdout.write(`${line}\n`),
-      }),
-    )
-    .use(respond(deprecationOf))
-    .use(
-      rateLimit({
-        table: { client, tableName: env.RATE_LIMITS_TABLE },
-        order: limit,
-        deprecated: deprecationOf !== undefined,
-        timeout: env.LIMITER_TIMEOUT_MS,
-      }),
-    )
-    .handler(async (exchange: Exchange) => toResult(await operate(exchange)));
+  const checkRateLimit = rateLimiter({
+    table: { client, tableName: env.RATE_LIMITS_TABLE },
+    deprecated: deprecationOf !== undefined,
+    timeout: env.LIMITER_TIMEOUT_MS,
+  });
+
+  async function serve({ event, recorder }: Recorded, lambda: Context): Promise<APIGatewayProxyResult> {
+    // 2. Parse.
+    const request = parseRequest(event);
+    recorder.identify(request.requestId, request.caller);
+
+    // 3. Limit. The check never rejects its promise, so it can be awaited more than once.
+    const rateLimit = checkRateLimit(request.caller, recorder);
+    const throwIfRejected = async (): Promise<void> => {
+      const { rejection } = await rateLimit;
+      if (rejection !== undefined) throw rejection;
+    };
+
+    // 4. Operate.
+    let answer: Answer;
+    try {
+      if (limit === 'before') await throwIfRejected();
+      answer = await withDeadline(
+        'The operation',
+        lambda.getRemainingTimeInMillis() - timeToAnswer,
+        (signal) => operate({ request, recorder, signal }),
+      );
+      await throwIfRejected();
+    } catch (error) {
+      // A rejection goes before any other error.
+      const { rejection } = await rateLimit;
+      answer = errorAnswer(rejection ?? toServiceError(error, unavailableMessage), recorder);
+    }
+
+    // 5. Answer.
+    const { headers } = await rateLimit;
+    return toResult(answer, commonHeaders(request.requestId, headers, deprecationOf?.(request)));
+  }
+
+  return (
+    middy<Recorded, APIGatewayProxyResult, unknown>({ timeoutEarlyInMillis: 0 })
+      // 1. Record: one log line per request, whatever happens below.
+      .use(
+        recordRequests({
+          operation: name,
+          namespace: env.METRICS_NAMESPACE,
+          // Not through the console, which Lambda wraps: an embedded metric has to be the whole line.
+          write: (line) => process.stdout.write(`${line}\n`),
+        }),
+      )
+      // Only for events that are not API Gateway's: they have no caller.
+      .onError((step) => {
+        const { recorder } = step.event;
+        step.response = toResult(
+          errorAnswer(toServiceError(step.error), recorder),
+          commonHeaders(undefined, noAllowance),
+        );
+      })
+      .handler(serve)
+  );
 }

@@ -1,6 +1,6 @@
-import { type Standing, tightest, type WindowStanding } from '../access/limits.ts';
+import type { RateLimitStatus, WindowStatus } from '../access/limits.ts';
 
-/** The names of the three headers that every answer bears (interface, section 8). */
+/** The names of the three headers that every answer carries (interface, section 8). */
 export const rateLimitHeaders = {
   limit: 'X-RateLimit-Limit',
   remaining: 'X-RateLimit-Remaining',
@@ -15,14 +15,14 @@ export const noAllowance: Readonly<Record<string, string>> = {
 };
 
 /**
- * The headers that tell a client where it stands: the three of the interface show the window that will stop
- * it first, `RateLimit-Policy` and `RateLimit` both windows (draft-ietf-httpapi-ratelimit-headers-10).
+ * The rate limit headers of an answer: the three of the interface show the window in force, `RateLimit-Policy` and
+ * `RateLimit` show both windows (draft-ietf-httpapi-ratelimit-headers-10).
  *
  * @param now Unix seconds
  */
-export function rateHeaders(standing: Standing, now: number): Readonly<Record<string, string>> {
-  const { limit, remaining, reset } = tightest(standing);
-  const windows = [standing.minute, standing.day];
+export function rateHeaders(status: RateLimitStatus, now: number): Readonly<Record<string, string>> {
+  const { limit, remaining, reset } = status[status.inForce];
+  const windows = [status.minute, status.day];
   return {
     [rateLimitHeaders.limit]: String(limit),
     [rateLimitHeaders.remaining]: String(remaining),
@@ -32,11 +32,11 @@ export function rateHeaders(standing: Standing, now: number): Readonly<Record<st
   };
 }
 
-function policy({ name, limit, length }: WindowStanding): string {
+function policy({ name, limit, length }: WindowStatus): string {
   return `"${name}";q=${limit};w=${length}`;
 }
 
 /** `t` is seconds from now, unlike X-RateLimit-Reset. */
-function state({ name, remaining, reset }: WindowStanding, now: number): string {
+function state({ name, remaining, reset }: WindowStatus, now: number): string {
   return `"${name}";r=${remaining};t=${Math.max(0, reset - now)}`;
 }

@@ -1,60 +1,51 @@
-import { freshStanding, type Verdict } from '../access/limits.ts';
-import { admit, type Admission, type LimitTable } from '../access/limiter.ts';
+import type { Caller } from '../access/caller.ts';
+import { admit, type LimitTable } from '../access/limiter.ts';
+import { type Decision, unusedStatus } from '../access/limits.ts';
+import { withDeadline } from '../deadline.ts';
 import { ServiceError } from './errors.ts';
 import { type Metric, metrics } from './metrics.ts';
-import type { Middleware } from './exchange.ts';
-import { rateHeaders } from './rate-headers.ts';
+import { noAllowance, rateHeaders } from './rate-headers.ts';
+import type { Recorder } from './telemetry.ts';
 
-export interface RateLimitOptions {
+export interface RateLimiterOptions {
   readonly table: LimitTable;
-  /**
-   * `before`: decide first, so that a rejected request changes nothing. `alongside`: decide while the operation
-   * reads, so that the limit costs a read no round trip.
-   */
-  readonly order: 'before' | 'alongside';
+  /** Whether the operation is deprecated: its admitted calls are counted per key. */
   readonly deprecated: boolean;
-  /** How long the limiter may take before requests go through uncounted, in milliseconds. */
+  /** Milliseconds after which a request is admitted uncounted. */
   readonly timeout: number;
 }
 
-/**
- * What the first call of an execution environment gets at least, in milliseconds: it opens the connection, which alone
- * can take longer than the time-out. A burst meets many new environments at once, and must be counted all the same.
- */
-const firstCallTimeout = 1_000;
+export interface RateLimitOutcome {
+  /** The rate limit headers of the answer. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The error to answer with if the request is not admitted. */
+  readonly rejection: ServiceError | undefined;
+}
 
-/** What the limiter says, or that it could not say anything. */
-type Outcome = Verdict | { readonly kind: 'uncounted'; readonly cause: unknown };
+/** Checks and counts a request against the limits of its caller's plan (interface, section 8). Never rejects its promise. */
+export function rateLimiter({ table, deprecated, timeout }: RateLimiterOptions) {
+  return async (caller: Caller, recorder: Recorder): Promise<RateLimitOutcome> => {
+    const { keyHash, limits, expiresAt } = caller;
+    const now = Math.floor(Date.now() / 1000);
+    // The authorizer's answer is cached, so it can outlive the key. This 401 carries no challenge: API Gateway renames a
+    // WWW-Authenticate header that a function sends.
+    if (expiresAt !== 0 && expiresAt <= now) {
+      return { headers: noAllowance, rejection: new ServiceError('unauthorized') };
+    }
 
-/** Enforces the limits of the caller's plan (interface, section 8) and tells every answer where the key stands. */
-export function rateLimit({ table, order, deprecated, timeout }: RateLimitOptions): Middleware {
-  let firstCall = true;
-
-  return {
-    before: async ({ event: { request }, internal }) => {
-      const { keyHash, limits, expiresAt } = request.caller;
-      const now = Math.floor(Date.now() / 1000);
-      // The authorizer's answer is cached, so it can outlive a key that is about to expire. This 401 bears no challenge:
-      // API Gateway renames a WWW-Authenticate that comes from a function.
-      if (expiresAt !== 0 && expiresAt <= now) throw new ServiceError('unauthorized');
-
-      const deadline = firstCall ? Math.max(timeout, firstCallTimeout) : timeout;
-      firstCall = false;
-      internal.refusal = ask(table, { keyHash, limits, now, deprecated }, deadline).then((outcome) => {
-        const standing = outcome.kind === 'uncounted' ? freshStanding(limits, now) : outcome.standing;
-        internal.rateHeaders = rateHeaders(standing, now);
-        internal.recorder.count(countedAs[outcome.kind]);
-        if (deprecated) internal.recorder.count(metrics.deprecated);
-        if (outcome.kind === 'uncounted') internal.recorder.fault(outcome.cause);
-        return refusalOf(outcome);
-      });
-      if (order === 'before') throwIfAny(await internal.refusal);
-    },
-    after: async ({ internal }) => throwIfAny(await internal.refusal),
-    onError: async (request) => {
-      // A rejected request is told so, whatever else was wrong with it.
-      request.error = (await request.internal.refusal) ?? request.error;
-    },
+    if (deprecated) recorder.count(metrics.deprecated);
+    try {
+      const decision = await withDeadline('The rate limiter', timeout, (signal) =>
+        admit(table, { keyHash, limits, now, deprecated }, signal),
+      );
+      recorder.count(countedAs[decision.kind]);
+      return { headers: rateHeaders(decision.status, now), rejection: rejectionOf(decision) };
+    } catch (error) {
+      // Fail open: the usage plan of API Gateway still limits the key.
+      recorder.count(metrics.failOpen);
+      recorder.error(error);
+      return { headers: rateHeaders(unusedStatus(limits, now), now), rejection: undefined };
+    }
   };
 }
 
@@ -62,30 +53,10 @@ const countedAs = {
   admitted: metrics.admitted,
   rejected: metrics.rejected,
   suspended: metrics.suspended,
-  uncounted: metrics.failOpen,
-} as const satisfies Record<Outcome['kind'], Metric>;
+} as const satisfies Record<Decision['kind'], Metric>;
 
-function refusalOf(outcome: Outcome): ServiceError | undefined {
-  if (outcome.kind === 'admitted' || outcome.kind === 'uncounted') return undefined;
-  const code = outcome.kind === 'suspended' ? 'key_suspended' : 'rate_limit_exceeded';
-  return new ServiceError(code, undefined, { headers: { 'Retry-After': String(outcome.retryAfter) } });
-}
-
-function throwIfAny(error: ServiceError | undefined): void {
-  if (error !== undefined) throw error;
-}
-
-/** Never rejects: when the table cannot be reached in time, the gateway's usage plan is limit enough. */
-async function ask(table: LimitTable, admission: Admission, timeout: number): Promise<Outcome> {
-  const abort = new AbortController();
-  const timer = setTimeout(() => {
-    abort.abort(new Error(`The rate limiter did not answer within ${timeout} ms`));
-  }, timeout);
-  try {
-    return await admit(table, admission, abort.signal);
-  } catch (cause) {
-    return { kind: 'uncounted', cause };
-  } finally {
-    clearTimeout(timer);
-  }
+function rejectionOf(decision: Decision): ServiceError | undefined {
+  if (decision.kind === 'admitted') return undefined;
+  const code = decision.kind === 'suspended' ? 'key_suspended' : 'rate_limit_exceeded';
+  return new ServiceError(code, undefined, { headers: { 'Retry-After': String(decision.retryAfter) } });
 }

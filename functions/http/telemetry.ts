@@ -1,34 +1,127 @@
+import type { MiddlewareObj } from '@middy/core';
+import type { APIGatewayProxyResult } from 'aws-lambda';
 import { type Metric, planDimension } from './metrics.ts';
 
+/** An event together with the recorder of its request: what the handler below `recordRequests` is called with. */
+export interface Recorded {
+  readonly event: unknown;
+  readonly recorder: Recorder;
+}
+
+export interface RecordOptions {
+  readonly operation: string;
+  /** Namespace of the metrics. */
+  readonly namespace: string;
+  readonly write: (line: string) => void;
+}
+
+/** Writes one log line for each request when its answer is known. The outermost middleware, so it sees what the client sees. */
+export function recordRequests({
+  operation,
+  namespace,
+  write,
+}: RecordOptions): MiddlewareObj<Recorded, APIGatewayProxyResult, unknown> {
+  let coldStart = true;
+  const finish = ({
+    event,
+    response,
+  }: {
+    event: Recorded;
+    response?: APIGatewayProxyResult | null | undefined;
+  }): void => {
+    const { recorder } = event;
+    const record: RequestRecord = {
+      ...recorder.identity,
+      operation,
+      status: response?.statusCode ?? 500,
+      durationMs: performance.now() - recorder.startedAt,
+      coldStart,
+      errors: recorder.errors,
+      counts: recorder.counts,
+    };
+    coldStart = false;
+    write(toLogLine(record, namespace, Date.now()));
+  };
+  return {
+    before: (step) => {
+      step.event = { event: step.event, recorder: new Recorder(performance.now()) };
+    },
+    after: finish,
+    onError: finish,
+  };
+}
+
+/** Who sent a request, as the log names it. */
+export interface Identity {
+  readonly requestId: string | undefined;
+  readonly keyId: string | undefined;
+  readonly plan: string | undefined;
+}
+
+/** Collects what the log line of a request reports. */
+export class Recorder {
+  readonly startedAt: number;
+  readonly #errors: unknown[] = [];
+  readonly #counts = new Map<Metric, number>();
+  #identity: Identity = { requestId: undefined, keyId: undefined, plan: undefined };
+
+  /** @param startedAt milliseconds, as `performance.now` gives them */
+  constructor(startedAt: number) {
+    this.startedAt = startedAt;
+  }
+
+  identify(requestId: string, { keyId, plan }: { readonly keyId: string; readonly plan: string }): void {
+    this.#identity = { requestId, keyId, plan };
+  }
+
+  count(metric: Metric): void {
+    this.#counts.set(metric, (this.#counts.get(metric) ?? 0) + 1);
+  }
+
+  /** Notes an internal error. The request may still be answered with success. */
+  error(error: unknown): void {
+    this.#errors.push(error);
+  }
+
+  get identity(): Identity {
+    return this.#identity;
+  }
+
+  get errors(): readonly unknown[] {
+    return this.#errors;
+  }
+
+  get counts(): ReadonlyMap<Metric, number> {
+    return this.#counts;
+  }
+}
+
 /**
- * One line of JSON for each request, which is log and metrics at once: CloudWatch reads the counts from the
- * `_aws` part and Logs Insights the rest. Embedded metric format:
+ * One line of JSON for each request, log and metrics at once: CloudWatch reads the counts from its `_aws` part, Logs
+ * Insights the rest. Embedded metric format:
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */
-export interface RequestRecord {
-  readonly requestId: string | undefined;
+export interface RequestRecord extends Identity {
   readonly operation: string;
   readonly status: number;
   readonly durationMs: number;
   readonly coldStart: boolean;
-  readonly keyId: string | undefined;
-  readonly plan: string | undefined;
-  /** Faults of ours, with their causes. Never shown to the client. */
-  readonly faults: readonly unknown[];
+  /** Internal errors with their causes. Never shown to the client. */
+  readonly errors: readonly unknown[];
   readonly counts: ReadonlyMap<Metric, number>;
 }
 
 /** @param now milliseconds since the Unix epoch */
 export function toLogLine(record: RequestRecord, namespace: string, now: number): string {
-  const { faults, counts, durationMs, ...fields } = record;
+  const { errors, counts, durationMs, ...fields } = record;
   const dimensions = record.plan === undefined ? [[]] : [[planDimension], []];
   return JSON.stringify({
     timestamp: new Date(now).toISOString(),
-    level: faults.length > 0 ? 'ERROR' : 'INFO',
+    level: errors.length > 0 ? 'ERROR' : 'INFO',
     message: `${record.operation} ${record.status}`,
     ...fields,
     durationMs: Math.round(durationMs * 1000) / 1000,
-    ...(faults.length > 0 && { errors: faults.map((fault) => describe(fault)) }),
+    ...(errors.length > 0 && { errors: errors.map((error) => describe(error)) }),
     ...(counts.size > 0 && {
       _aws: {
         Timestamp: now,
@@ -48,36 +141,13 @@ export function toLogLine(record: RequestRecord, namespace: string, now: number)
 
 const deepestCause = 4;
 
-/** Only what is known to be safe to log: other properties of an error may hold a request with its headers. */
-function describe(fault: unknown, depth = 0): unknown {
-  if (!(fault instanceof Error)) return { message: String(fault) };
+/** Only fields that are safe to log: other properties of an error may hold a request with its headers. */
+function describe(error: unknown, depth = 0): unknown {
+  if (!(error instanceof Error)) return { message: String(error) };
   return {
-    name: fault.name,
-    message: fault.message,
-    stack: fault.stack,
-    ...(fault.cause !== undefined && depth < deepestCause && { cause: describe(fault.cause, depth + 1) }),
+    name: error.name,
+    message: error.message,
+    stack: error.stack,
+    ...(error.cause !== undefined && depth < deepestCause && { cause: describe(error.cause, depth + 1) }),
   };
-}
-
-/** Gathers what happens while a request is served. */
-export class Recorder {
-  readonly #faults: unknown[] = [];
-  readonly #counts = new Map<Metric, number>();
-
-  count(metric: Metric): void {
-    this.#counts.set(metric, (this.#counts.get(metric) ?? 0) + 1);
-  }
-
-  /** Notes a fault of ours. The request may have been answered all the same. */
-  fault(error: unknown): void {
-    this.#faults.push(error);
-  }
-
-  get faults(): readonly unknown[] {
-    return this.#faults;
-  }
-
-  get counts(): ReadonlyMap<Metric, number> {
-    return this.#counts;
-  }
 }

@@ -40,25 +40,39 @@ export interface Listing {
  * One page of animals, newest first. Without a filter the status partitions are read side by side and
  * merged, so both kinds of listing share one order and cost what the page costs, never what the store holds.
  */
-export async function listPets(table: PetTable, { limit, status, before }: Listing): Promise<Page> {
+export async function listPets(
+  table: PetTable,
+  { limit, status, before }: Listing,
+  signal?: AbortSignal,
+): Promise<Page> {
   const statuses = status === undefined ? petStatuses : [status];
   // One more than asked for tells whether a page follows, without ever sending the client to an empty one.
-  const partitions = await Promise.all(statuses.map((each) => readPartition(table, each, before, limit + 1)));
+  const partitions = await Promise.all(
+    statuses.map((each) => readPartition(table, { status: each, before, count: limit + 1 }, signal)),
+  );
   const found = partitions.length === 1 ? partitions[0]! : partitions.flat().toSorted(newestFirst);
   return toPage(found.slice(0, limit), found.length > limit);
+}
+
+export interface Creation {
+  /** Gives a new id at every call. */
+  readonly drawId: () => bigint;
+  /** Called for every id that is already taken. */
+  readonly onCollision: () => void;
+  readonly signal?: AbortSignal;
+  /** How many ids are tried. */
+  readonly attempts?: number;
 }
 
 /**
  * Stores a new animal under an id that is not taken yet.
  *
- * @param drawId a new id at every call
- * @param onCollision told of every id that was taken
- * @throws the last conditional failure, after `attempts` taken ids in a row
+ * @throws ConditionalCheckFailedException if `attempts` ids in a row are taken
  */
 export async function createPet(
   table: PetTable,
   pet: NewPet,
-  { drawId, onCollision, attempts = 5 }: { drawId: () => bigint; onCollision: () => void; attempts?: number },
+  { drawId, onCollision, signal, attempts = 5 }: Creation,
 ): Promise<Pet> {
   for (let attempt = 1; ; attempt += 1) {
     const created = { id: drawId(), ...pet };
@@ -70,6 +84,7 @@ export async function createPet(
           ConditionExpression: 'attribute_not_exists(id)',
           ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
         }),
+        signal && { abortSignal: signal },
       );
       return created;
     } catch (error) {
@@ -82,19 +97,22 @@ export async function createPet(
 }
 
 /**
- * Whether the item in the way is the very one that was to be stored: when an answer is lost the SDK sends the call
- * again, and the first one may have reached the table.
+ * Whether the item with the taken id is the very animal that was to be stored: when an answer is lost the SDK sends the
+ * call again, and the first call may have reached the table.
  */
 function wasStored(pet: Pet, { $metadata, Item: item }: ConditionalCheckFailedException): boolean {
   if (item === undefined || ($metadata.attempts ?? 1) === 1) return false;
-  // The document client leaves the items of errors as they came.
+  // The document client does not unmarshall the items of errors.
   const stored = toPet(unmarshall(item, { wrapNumbers: true }));
   return isDeepStrictEqual(stored, pet);
 }
 
 /** The animal with this id, or `undefined`. @throws DamagedItemError when what is stored is no animal */
-export async function getPet(table: PetTable, id: bigint): Promise<Pet | undefined> {
-  const { Item: item } = await table.client.send(new GetCommand({ TableName: table.tableName, Key: { id } }));
+export async function getPet(table: PetTable, id: bigint, signal?: AbortSignal): Promise<Pet | undefined> {
+  const { Item: item } = await table.client.send(
+    new GetCommand({ TableName: table.tableName, Key: { id } }),
+    signal && { abortSignal: signal },
+  );
   if (item === undefined) return undefined;
   const pet = toPet(item);
   if (pet instanceof DamagedItemError) throw pet;
@@ -105,9 +123,8 @@ type Item = Record<string, unknown>;
 
 async function readPartition(
   table: PetTable,
-  status: PetStatus,
-  before: bigint | undefined,
-  count: number,
+  { status, before, count }: { status: PetStatus; before: bigint | undefined; count: number },
+  signal: AbortSignal | undefined,
 ): Promise<Item[]> {
   const items: Item[] = [];
   let startKey: Item | undefined;
@@ -124,6 +141,7 @@ async function readPartition(
         Limit: count - items.length,
         ...(startKey && { ExclusiveStartKey: startKey }),
       }),
+      signal && { abortSignal: signal },
     );
     items.push(...(answer.Items ?? []));
     startKey = answer.LastEvaluatedKey;

@@ -17,10 +17,26 @@ export interface FunctionsProps {
   readonly tables: Tables;
 }
 
-/** Far below the 29 s of API Gateway: a client that waits longer than this has gone. */
-const operationTimeout = Duration.seconds(10);
-/** One read of one item. */
-const authorizerTimeout = Duration.seconds(5);
+/**
+ * The time budget of a request, in milliseconds: if DynamoDB hangs, a client gets 503 within 3 seconds. `answer` is
+ * `timeToAnswer` in functions/deadline.ts, and the operation and the look-up get what is left of the time-out.
+ *
+ *   an operation     3,000 = limiter 1,000 + operation 1,700 + answer 300
+ *   the authorizer   2,000 =                   look-up 1,700 + answer 300
+ *
+ * One attempt of a call gets `request`, so 1,700 is time for two attempts without an answer. Retries of calls that fail
+ * sooner, four attempts at most, end with the same budget.
+ */
+const budget = {
+  operation: 3_000,
+  authorizer: 2_000,
+  limiter: 1_000,
+  connection: 500,
+  request: 750,
+} as const;
+
+/** DynamoDB Local on a busy laptop answers within seconds, not milliseconds: every time-out of the stage is longer. */
+const localFactor = 5;
 
 /** The functions of the service, each with what it needs and not a permission more. */
 export class Functions extends Construct {
@@ -28,11 +44,18 @@ export class Functions extends Construct {
 
   constructor(scope: Construct, id: string, { stage, settings, tables }: FunctionsProps) {
     super(scope, id);
+    const factor = stage === 'local' ? localFactor : 1;
+    const timeoutOf = (milliseconds: number): Duration => Duration.millis(milliseconds * factor);
+    const dynamoDbTimeouts = {
+      DYNAMODB_CONNECTION_TIMEOUT_MS: String(budget.connection * factor),
+      DYNAMODB_REQUEST_TIMEOUT_MS: String(budget.request * factor),
+    };
     const countRequests = allow('UpdateItem', tables.rateLimits.tableArn);
     const common = {
       STAGE: stage,
       RATE_LIMITS_TABLE: tables.rateLimits.tableName,
-      LIMITER_TIMEOUT_MS: String(settings.limiterTimeout),
+      ...dynamoDbTimeouts,
+      LIMITER_TIMEOUT_MS: String(budget.limiter * factor),
       METRICS_NAMESPACE: Stack.of(this).stackName,
     };
 
@@ -40,7 +63,7 @@ export class Functions extends Construct {
       new ServiceFunction(this, titleCase(entry), {
         entry,
         description: `${method} ${path}`,
-        timeout: operationTimeout,
+        timeout: timeoutOf(budget.operation),
         environment: { ...common, PETS_TABLE: tables.pets.tableName },
         statements: [allow(pets.action, arnOf(tables.pets, pets.index)), countRequests],
         settings,
@@ -48,7 +71,7 @@ export class Functions extends Construct {
     const ofUnmatchedRoute = new ServiceFunction(this, titleCase(unmatchedRoute), {
       entry: unmatchedRoute,
       description: 'Every path and method that no operation serves',
-      timeout: operationTimeout,
+      timeout: timeoutOf(budget.operation),
       environment: { ...common, ALLOWED_METHODS: JSON.stringify(allowedMethods()) },
       statements: [countRequests],
       settings,
@@ -56,9 +79,10 @@ export class Functions extends Construct {
     const ofAuthorizer = new ServiceFunction(this, titleCase('authorizer'), {
       entry: 'authorizer',
       description: 'Who calls, and what their plan allows',
-      timeout: authorizerTimeout,
+      timeout: timeoutOf(budget.authorizer),
       environment: {
         STAGE: stage,
+        ...dynamoDbTimeouts,
         API_KEYS_TABLE: tables.apiKeys.tableName,
         AUTHORIZER_CACHE_SECONDS: String(authorizerCache.toSeconds()),
       },

@@ -33,7 +33,7 @@ const environment = {
   PETS_TABLE: 'pets',
   API_KEYS_TABLE: 'keys',
   RATE_LIMITS_TABLE: 'limits',
-  LIMITER_TIMEOUT_MS: '200',
+  LIMITER_TIMEOUT_MS: '1000',
   METRICS_NAMESPACE: 'namespace',
   ALLOWED_METHODS: '{}',
   AUTHORIZER_CACHE_SECONDS: '60',

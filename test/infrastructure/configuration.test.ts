@@ -249,8 +249,6 @@ describe('the configuration', () => {
       { functions: { authorizer: { memorySize: 512 } } },
       'stages.prod.functions.authorizer: Unrecognized key: "memorySize"',
     ],
-    ['a limiter that waits for nothing', { limiterTimeout: 0 }, 'stages.prod.limiterTimeout: Too small'],
-    ['half a millisecond', { limiterTimeout: 0.5 }, 'stages.prod.limiterTimeout: Invalid input'],
     [
       'fewer requests than WAF can count',
       { waf: { requestsPerAddress: 9 } },

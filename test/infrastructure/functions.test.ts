@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { metrics } from '../../functions/http/metrics.ts';
 import { toLogLine } from '../../functions/http/telemetry.ts';
 import { stageSettings } from '../../lib/settings.ts';
+import { timeToAnswer } from '../../functions/deadline.ts';
 import { idOf, ref, resourcesOf, synthesize, type Template, theResource } from './synthesis.ts';
 
 const prod = synthesize().stack('AnimalStore-prod');
@@ -47,10 +48,16 @@ const aliasUpdate = z.object({
 });
 
 describe.each(stages)('the functions of %s', (stage, stack) => {
+  const factor = stage === 'local' ? 5 : 1;
+  const timeouts = {
+    DYNAMODB_CONNECTION_TIMEOUT_MS: String(500 * factor),
+    DYNAMODB_REQUEST_TIMEOUT_MS: String(750 * factor),
+  };
   const common = {
     STAGE: stage,
     RATE_LIMITS_TABLE: stack.Outputs['RateLimitsTableName']?.Value,
-    LIMITER_TIMEOUT_MS: stage === 'local' ? '5000' : '200',
+    ...timeouts,
+    LIMITER_TIMEOUT_MS: String(1_000 * factor),
     METRICS_NAMESPACE: `AnimalStore-${stage}`,
   };
   const pets = { PETS_TABLE: stack.Outputs['PetsTableName']?.Value };
@@ -64,6 +71,7 @@ describe.each(stages)('the functions of %s', (stage, stack) => {
       'authorizer',
       {
         STAGE: stage,
+        ...timeouts,
         API_KEYS_TABLE: stack.Outputs['ApiKeysTableName']?.Value,
         AUTHORIZER_CACHE_SECONDS: '60',
       },
@@ -88,8 +96,23 @@ describe.each(stages)('the functions of %s', (stage, stack) => {
     expect(stack.Resources[idOf(LoggingConfig.LogGroup)]?.Type).toBe('AWS::Logs::LogGroup');
   });
 
-  it.each(entries)('give up long before API Gateway does, which waits 29 s: %s', (entry) => {
-    expect(functionOf(stack, entry).Timeout).toBe(entry === 'authorizer' ? 5 : 10);
+  it.each(entries)('answer within 3 seconds on AWS if DynamoDB hangs: %s', (entry) => {
+    const { Timeout, Environment } = functionOf(stack, entry);
+    const milliseconds = (name: string): number => Number(Environment.Variables[name] ?? 0);
+    const [limiter, request] = [
+      milliseconds('LIMITER_TIMEOUT_MS'),
+      milliseconds('DYNAMODB_REQUEST_TIMEOUT_MS'),
+    ];
+    const operation = Timeout * 1_000 - limiter - timeToAnswer;
+    expect({ Timeout, limiter, request }).toEqual(
+      entry === 'authorizer'
+        ? { Timeout: 2 * factor, limiter: 0, request: 750 * factor }
+        : { Timeout: 3 * factor, limiter: 1_000 * factor, request: 750 * factor },
+    );
+    // Two attempts without an answer, the longest delay between them, and some of a third.
+    expect(operation).toBeGreaterThan(2 * request + 25);
+    expect(milliseconds('DYNAMODB_CONNECTION_TIMEOUT_MS')).toBeLessThan(request);
+    expect(request).toBeLessThan(Timeout * 1_000);
   });
 
   it.each(entries)('have the memory that docs/performance.md recommends: %s', (entry) => {
@@ -204,7 +227,7 @@ describe('a log level', () => {
       coldStart: false,
       keyId: undefined,
       plan: undefined,
-      faults: [],
+      errors: [],
       counts: new Map([[metrics.admitted, 1]]),
     },
     'AnimalStore-prod',

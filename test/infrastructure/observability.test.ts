@@ -531,7 +531,7 @@ function functionLogLine(): string {
       coldStart: true,
       keyId: 'k',
       plan: 'free',
-      faults: [new Error('fault', { cause: new Error('cause') })],
+      errors: [new Error('error', { cause: new Error('cause') })],
       counts: new Map(Object.values(metrics).map((name) => [name, 1])),
     },
     'namespace',

@@ -159,7 +159,7 @@ async function builtinsLoadedBy(module: string): Promise<string[]> {
       API_KEYS_TABLE: 'ApiKeys',
       RATE_LIMITS_TABLE: 'RateLimits',
       AUTHORIZER_CACHE_SECONDS: '60',
-      LIMITER_TIMEOUT_MS: '200',
+      LIMITER_TIMEOUT_MS: '1000',
       METRICS_NAMESPACE: 'AnimalStore',
       ALLOWED_METHODS: '{}',
     },

@@ -1,12 +1,12 @@
 /**
  * A process of its own that asks the limiter for admission, as one more execution environment of a function
- * would. It is forked with the endpoint of DynamoDB as its argument, and answers each order with its verdicts.
+ * would. It is forked with the endpoint of DynamoDB as its argument, and answers each order with its decisions.
  */
 import { once } from 'node:events';
 import { argv } from 'node:process';
 import * as z from 'zod/mini';
 import { admit } from '../../functions/access/limiter.ts';
-import type { Verdict } from '../../functions/access/limits.ts';
+import type { Decision } from '../../functions/access/limits.ts';
 import { dynamoDb } from '../../functions/dynamodb.ts';
 import { awsVariables } from './aws-variables.ts';
 
@@ -18,15 +18,15 @@ const order = z.object({
   clocks: z.array(z.int()),
 });
 export type Order = z.infer<typeof order>;
-export type Reply = readonly Verdict[];
+export type Reply = readonly Decision[];
 
 const client = dynamoDb(awsVariables(z.parse(z.string(), argv[2])));
 process.send?.('ready');
 for (;;) {
   const [message] = (await once(process, 'message')) as unknown[];
   const { tableName, keyHash, limits, clocks } = z.parse(order, message);
-  const verdicts = await Promise.all(
+  const decisions = await Promise.all(
     clocks.map((now) => admit({ client, tableName }, { keyHash, limits, now })),
   );
-  process.send?.(verdicts);
+  process.send?.(decisions);
 }

@@ -2,10 +2,10 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { inject } from 'vitest';
 import * as z from 'zod/mini';
-import type { Verdict } from '../../functions/access/limits.ts';
+import type { Decision } from '../../functions/access/limits.ts';
 import type { Order } from './limiter-process.ts';
 
-const verdicts = z.array(z.custom<Verdict>((value) => typeof value === 'object'));
+const decisions = z.array(z.custom<Decision>((value) => typeof value === 'object'));
 
 /** Several processes that share nothing but the table. */
 export class Processes {
@@ -22,8 +22,8 @@ export class Processes {
     return new Processes(children);
   }
 
-  /** Sends every process its share of the requests at the same time, and gives all verdicts. */
-  async admit({ clocks, ...order }: Order): Promise<Verdict[]> {
+  /** Sends every process its share of the requests at the same time, and gives all decisions. */
+  async admit({ clocks, ...order }: Order): Promise<Decision[]> {
     const answers = this.#children.map(async (child, index) => {
       const answer = once(child, 'message');
       child.send({
@@ -31,7 +31,7 @@ export class Processes {
         clocks: clocks.filter((_, request) => request % this.#children.length === index),
       });
       const [message] = (await answer) as unknown[];
-      return z.parse(verdicts, message);
+      return z.parse(decisions, message);
     });
     return (await Promise.all(answers)).flat();
   }

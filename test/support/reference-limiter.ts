@@ -38,7 +38,7 @@ export class ReferenceLimiter {
   request({ perMinute, perDay }: Limits, now: number): Expectation {
     const minute = Math.max(this.#minute, Math.floor(now / 60));
     const day = Math.max(this.#day, Math.floor(now / 86_400));
-    const standing = () => ({
+    const status = () => ({
       minute: {
         limit: perMinute,
         remaining: Math.max(0, perMinute - countOf(this.#admittedInMinute, minute)),
@@ -56,7 +56,7 @@ export class ReferenceLimiter {
       return {
         kind: 'suspended',
         minute: { limit: perMinute, remaining: 0, reset },
-        day: standing().day,
+        day: status().day,
         retryAfter: reset - now,
       };
     };
@@ -64,11 +64,11 @@ export class ReferenceLimiter {
     if (now < this.#suspendedUntil) return suspended();
     this.#minute = minute;
     this.#day = day;
-    const before = standing();
+    const before = status();
     if (before.minute.remaining > 0 && before.day.remaining > 0) {
       increment(this.#admittedInMinute, minute);
       increment(this.#admittedOnDay, day);
-      return { kind: 'admitted', ...standing(), retryAfter: undefined };
+      return { kind: 'admitted', ...status(), retryAfter: undefined };
     }
     increment(this.#rejectedInMinute, minute);
     if (countOf(this.#rejectedInMinute, minute) >= rejectionsThatSuspend) {
@@ -81,9 +81,14 @@ export class ReferenceLimiter {
   }
 }
 
-/** The three headers of the interface: of the window with the fewest requests remaining, the minute on a tie. */
-export function headersOf({ minute, day }: Expectation): Readonly<Record<string, string>> {
-  const { limit, remaining, reset } = minute.remaining <= day.remaining ? minute : day;
+/**
+ * The three headers of the interface: of the window with the fewest requests remaining, the minute on a tie. If both are
+ * full, of the one that resets last. During a suspension the minute shows its end.
+ */
+export function headersOf({ kind, minute, day }: Expectation): Readonly<Record<string, string>> {
+  const bothFull = minute.remaining === 0 && day.remaining === 0;
+  const minuteInForce = bothFull ? minute.reset >= day.reset : minute.remaining <= day.remaining;
+  const { limit, remaining, reset } = kind === 'suspended' || minuteInForce ? minute : day;
   return {
     'X-RateLimit-Limit': String(limit),
     'X-RateLimit-Remaining': String(remaining),

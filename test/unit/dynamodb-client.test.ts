@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
@@ -10,7 +10,7 @@ import {
   QueryCommand,
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { leanDynamoDbClient } from '../../functions/dynamodb-client.ts';
 import { signatureFault } from '../support/signature.ts';
 
@@ -25,6 +25,11 @@ interface Received {
   readonly body: string;
 }
 
+interface Reply {
+  readonly status: number;
+  readonly body: string;
+}
+
 const region = 'eu-central-1';
 const credentials = {
   accessKeyId: 'AKIDEXAMPLE',
@@ -36,15 +41,25 @@ let server: Server;
 let endpoint: string;
 const received: Received[] = [];
 /** What the server answers, one after the other; the last for ever. */
-let answers: { readonly status: number; readonly body: string }[];
+let answers: Reply[];
+
+/** The time by the server's clock, which no test changes. */
+const serverTime = () => performance.timeOrigin + performance.now();
+
+/** What DynamoDB answers instead to a request that was signed at a wrong time. */
+let rejectsSkewedClocks = false;
 
 beforeAll(async () => {
   server = createServer((request, response) => {
     void text(request).then((body) => {
       const { method, url, headers } = request;
       received.push({ method, url, headers, body });
-      const answer = answers.length > 1 ? answers.shift()! : answers[0]!;
-      response.writeHead(answer.status, { 'Content-Type': 'application/x-amz-json-1.0' });
+      const skewed = rejectsSkewedClocks ? rejectionOfSkew(String(headers['x-amz-date'])) : undefined;
+      const answer = skewed ?? (answers.length > 1 ? answers.shift()! : answers[0]!);
+      response.writeHead(answer.status, {
+        'Content-Type': 'application/x-amz-json-1.0',
+        Date: new Date(serverTime()).toUTCString(),
+      });
       response.end(answer.body);
     });
   });
@@ -56,6 +71,11 @@ beforeAll(async () => {
 beforeEach(() => {
   received.length = 0;
   answers = [{ status: 200, body: '{}' }];
+  rejectsSkewedClocks = false;
+});
+
+afterEach(() => {
+  vi.useRealTimers();
 });
 
 afterAll(() => {
@@ -149,6 +169,144 @@ test.each([
   const destinations = await Promise.all([own, original].map((client) => destinationOf(client)));
   expect(destinations).toEqual([`https://${host}/`, `https://${host}/`]);
 });
+
+describe('a clock that is wrong', () => {
+  /** Runs work while this process believes it is another time. */
+  async function withClockOffBy(minutes: number, work: () => Promise<void>): Promise<void> {
+    vi.useFakeTimers({ toFake: ['Date'], now: serverTime() + minutes * 60_000 });
+    rejectsSkewedClocks = true;
+    await work();
+  }
+
+  test.each([5.1, -5.1, 60, -1_440])(
+    'by %d minutes is corrected by the first answer, and not again after it',
+    async (minutes) => {
+      await withClockOffBy(minutes, async () => {
+        const client = ours();
+        await client.send(commands.get);
+        expect(received).toHaveLength(2);
+        await client.send(commands.put);
+        expect(received).toHaveLength(3);
+      });
+    },
+  );
+
+  test('is corrected by the SDK’s own client with the same number of attempts', async () => {
+    await withClockOffBy(10, async () => {
+      const client = theirs();
+      await client.send(commands.get);
+      await client.send(commands.put);
+      expect(received).toHaveLength(3);
+    });
+  });
+
+  test.each(['RequestTimeTooSkewed', 'RequestExpired', 'RequestInTheFuture', 'SignatureDoesNotMatch'])(
+    'is corrected if the error is called %s',
+    async (type) => {
+      vi.useFakeTimers({ toFake: ['Date'], now: serverTime() - 600_000 });
+      answers = [{ status: 400, body: JSON.stringify({ __type: type }) }, answers[0]!];
+      await ours().send(commands.get);
+      expect(received).toHaveLength(2);
+      expect(timeOfDate(String(received[1]?.headers['x-amz-date']))).toBeGreaterThan(serverTime() - 60_000);
+    },
+  );
+
+  test('is corrected by an answer without error as well', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: serverTime() + 600_000 });
+    const client = ours();
+    await client.send(commands.get);
+    rejectsSkewedClocks = true;
+    await client.send(commands.get);
+    expect(received).toHaveLength(2);
+  });
+
+  test('does not repeat a call that failed for another reason', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: serverTime() + 600_000 });
+    answers = [{ status: 400, body: '{"__type":"ConditionalCheckFailedException"}' }];
+    await expect(ours().send(commands.put)).rejects.toMatchObject({
+      name: 'ConditionalCheckFailedException',
+    });
+    expect(received).toHaveLength(1);
+  });
+
+  test('is not the reason for a signature that is rejected at the right time', async () => {
+    answers = [{ status: 400, body: '{"__type":"SignatureDoesNotMatch"}' }];
+    await expect(ours().send(commands.get)).rejects.toMatchObject({ name: 'SignatureDoesNotMatch' });
+    expect(received).toHaveLength(1);
+  });
+});
+
+describe('a server that never answers', () => {
+  let silent: Server;
+  let calls: IncomingMessage[];
+
+  beforeEach(async () => {
+    calls = [];
+    silent = createServer((request) => calls.push(request));
+    silent.listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    return () => {
+      silent.close();
+      silent.closeAllConnections();
+    };
+  });
+
+  const clientOf = (timeouts: { connectionTimeout?: number; requestTimeout?: number }) =>
+    DynamoDBDocumentClient.from(
+      leanDynamoDbClient({
+        region,
+        credentials,
+        endpoint: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`,
+        ...timeouts,
+      }),
+    );
+
+  test('is given up after the request time-out, four times', async () => {
+    const client = clientOf({ requestTimeout: 30 });
+    await expect(client.send(commands.get)).rejects.toMatchObject({ name: 'TimeoutError' });
+    expect(calls.map(({ headers }) => headers['amz-sdk-request'])).toEqual(
+      [1, 2, 3, 4].map((attempt) => `attempt=${attempt}; max=4`),
+    );
+  });
+
+  test('in the middle of an answer is given up as well', async () => {
+    silent.removeAllListeners('request');
+    silent.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      calls.push(request);
+      response.writeHead(200, { 'Content-Length': '100' }).write('{');
+    });
+    await expect(clientOf({ requestTimeout: 30 }).send(commands.get)).rejects.toThrow();
+    expect(calls).toHaveLength(4);
+  });
+
+  test('is waited for until the caller’s deadline', async () => {
+    const client = clientOf({});
+    const abort = new AbortController();
+    const call = client.send(commands.get, { abortSignal: abort.signal });
+    await vi.waitFor(() => expect(calls).toHaveLength(1));
+    abort.abort();
+    await expect(call).rejects.toMatchObject({ name: 'AbortError' });
+  });
+});
+
+/** DynamoDB's answer to a signature that is more than five minutes off, if this one is. */
+function rejectionOfSkew(date: string): Reply | undefined {
+  const late = serverTime() - timeOfDate(date);
+  if (Math.abs(late) < 300_000) return undefined;
+  const message =
+    late > 0
+      ? `Signature expired: ${date} is now earlier than the server's time minus 5 min.`
+      : `Signature not yet current: ${date} is still later than the server's time plus 5 min.`;
+  return {
+    status: 400,
+    body: JSON.stringify({ __type: 'com.amazon.coral.service#InvalidSignatureException', message }),
+  };
+}
+
+/** Of `20260701T120000Z`, in milliseconds. */
+function timeOfDate(date: string): number {
+  return Date.parse(date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'));
+}
 
 /** Where a client would send a request, which is stopped before it leaves. */
 async function destinationOf(client: DynamoDBClient): Promise<string> {

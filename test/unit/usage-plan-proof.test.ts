@@ -1,11 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fullBucket, quotaRemaining, takeToken, type Throttle, utcDay } from 'cdk-offline/metering';
-import { apply, decide, suspensionThreshold, unused } from '../../functions/access/limits.ts';
+import { decide, suspensionThreshold, unused } from '../../functions/access/limits.ts';
 import { customPlanCeiling, fixedPlans, type Limits } from '../../functions/access/plans.ts';
 import { floodMargin, usagePlanSettings } from '../../lib/api/usage-plans.ts';
 import { presets } from '../../lib/stages.ts';
 import { ReferenceLimiter } from '../support/reference-limiter.ts';
+import { usageAfter } from '../support/usage-model.ts';
 
 /**
  * What the usage plans promise: they never reject a client that stays within its plan's windows, and they let through
@@ -158,7 +159,7 @@ function suspendedAfter({ rate, burst }: Throttle, flood: Flood): number | undef
     bucket = taken.bucket;
     if (!taken.admitted) continue;
     const now = Math.floor((midnight + start + elapsed) / 1000);
-    usage = apply(usage, decide(usage, limits, now), now);
+    usage = usageAfter(usage, decide(usage, limits, now), now);
     if (usage.suspendedUntil > now) return elapsed;
   }
   return undefined;

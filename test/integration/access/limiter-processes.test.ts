@@ -25,29 +25,29 @@ afterAll(() => {
 test.each(Array.from({ length: rounds }, (_, round) => round + 1))(
   'of 500 requests with one Free key, spread over four processes, exactly 60 are admitted (round %i)',
   async () => {
-    const verdicts = await processes.admit({
+    const decisions = await processes.admit({
       tableName: table.tableName,
       keyHash: randomBytes(32).toString('hex'),
       limits: free,
       clocks: Array.from({ length: 500 }, () => noon + 7),
     });
-    expect(verdicts).toHaveLength(500);
-    const admitted = verdicts.filter(({ kind }) => kind === 'admitted');
-    const remaining = admitted.map(({ standing }) => standing.minute.remaining).toSorted((a, b) => b - a);
+    expect(decisions).toHaveLength(500);
+    const admitted = decisions.filter(({ kind }) => kind === 'admitted');
+    const remaining = admitted.map(({ status }) => status.minute.remaining).toSorted((a, b) => b - a);
     // What the answers report adds up: every number that can remain is told once.
     expect(remaining).toEqual(Array.from({ length: 60 }, (_, index) => 59 - index));
-    const day = admitted.map(({ standing }) => standing.day.remaining).toSorted((a, b) => b - a);
+    const day = admitted.map(({ status }) => status.day.remaining).toSorted((a, b) => b - a);
     expect(day).toEqual(Array.from({ length: 60 }, (_, index) => 999 - index));
-    const others = Map.groupBy(verdicts, ({ kind }) => kind);
+    const others = Map.groupBy(decisions, ({ kind }) => kind);
     expect(others.get('rejected')).toHaveLength(99);
     expect(others.get('suspended')).toHaveLength(341);
-    expect(new Set(verdicts.map(({ standing }) => standing.minute.limit))).toEqual(new Set([60]));
+    expect(new Set(decisions.map(({ status }) => status.minute.limit))).toEqual(new Set([60]));
   },
 );
 
 test('processes whose clocks disagree about the minute admit no window in excess', async () => {
   const limits = { perMinute: 40, perDay: 1_000 };
-  const verdicts = await processes.admit({
+  const decisions = await processes.admit({
     tableName: table.tableName,
     keyHash: randomBytes(32).toString('hex'),
     limits,
@@ -55,11 +55,11 @@ test('processes whose clocks disagree about the minute admit no window in excess
     clocks: Array.from({ length: 160 }, (_, index) => noon - 1 + (index % 2)),
   });
   const windows = Map.groupBy(
-    verdicts.filter(({ kind }) => kind === 'admitted'),
-    ({ standing }) => standing.minute.reset,
+    decisions.filter(({ kind }) => kind === 'admitted'),
+    ({ status }) => status.minute.reset,
   );
   expect(windows.get(noon + 60)).toHaveLength(40);
   const before = windows.get(noon) ?? [];
   expect(before.length).toBeLessThanOrEqual(40);
-  expect(new Set(before.map(({ standing }) => standing.minute.remaining)).size).toBe(before.length);
+  expect(new Set(before.map(({ status }) => status.minute.remaining)).size).toBe(before.length);
 });

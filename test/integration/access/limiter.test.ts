@@ -3,10 +3,11 @@ import { GetCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
-import { apply, decide, unused, type Verdict } from '../../../functions/access/limits.ts';
+import { decide, type Decision, unused } from '../../../functions/access/limits.ts';
 import { fixedPlans, type Limits } from '../../../functions/access/plans.ts';
 import { DynamoDbProxy, type Fate } from '../../support/dynamodb-proxy.ts';
 import { headersOf, ReferenceLimiter } from '../../support/reference-limiter.ts';
+import { usageAfter } from '../../support/usage-model.ts';
 import { rateHeaders } from '../../../functions/http/rate-headers.ts';
 import { createTable, newClient } from '../../support/tables.ts';
 import { unitsOf, watch } from '../../support/traffic.ts';
@@ -28,9 +29,9 @@ const newKeyHash = () => randomBytes(32).toString('hex');
 function keyOf(limits: Limits, keyHash = newKeyHash()) {
   return {
     keyHash,
-    at: (now: number, own = limits): Promise<Verdict> => admit(table, { keyHash, limits: own, now }),
+    at: (now: number, own = limits): Promise<Decision> => admit(table, { keyHash, limits: own, now }),
     /** So many at once, all answers. */
-    burst: (count: number, now: number): Promise<Verdict[]> =>
+    burst: (count: number, now: number): Promise<Decision[]> =>
       Promise.all(Array.from({ length: count }, () => admit(table, { keyHash, limits, now }))),
     item: async (): Promise<Record<string, unknown> | undefined> => {
       const { Item: item } = await table.client.send(
@@ -53,14 +54,14 @@ async function suspend(keyHash: string, until: number): Promise<void> {
   );
 }
 
-const admitted = (verdicts: readonly Verdict[]) => verdicts.filter(({ kind }) => kind === 'admitted');
-const countOf = (verdicts: readonly Verdict[], kind: Verdict['kind']) =>
-  verdicts.filter((verdict) => verdict.kind === kind).length;
+const admitted = (decisions: readonly Decision[]) => decisions.filter(({ kind }) => kind === 'admitted');
+const countOf = (decisions: readonly Decision[], kind: Decision['kind']) =>
+  decisions.filter((decision) => decision.kind === kind).length;
 
 /** `length - 1` down to 0, each once. */
 const countdown = (length: number) => Array.from({ length }, (_, index) => length - 1 - index);
-const remainingOf = (verdicts: readonly Verdict[]) =>
-  verdicts.map(({ standing }) => standing.minute.remaining).toSorted((a, b) => b - a);
+const remainingOf = (decisions: readonly Decision[]) =>
+  decisions.map(({ status }) => status.minute.remaining).toSorted((a, b) => b - a);
 
 describe('requests of one key, one after the other', () => {
   const limits = fc.record({
@@ -87,11 +88,11 @@ describe('requests of one key, one after the other', () => {
             time += wait;
             inForce = newLimits ?? inForce;
             const now = time - lag;
-            const verdict = await key.at(now, inForce);
+            const decision = await key.at(now, inForce);
             const expected = reference.request(inForce, now);
-            expect(verdict.kind).toBe(expected.kind);
-            expect(rateHeaders(verdict.standing, now)).toMatchObject(headersOf(expected));
-            expect('retryAfter' in verdict ? verdict.retryAfter : undefined).toBe(expected.retryAfter);
+            expect(decision.kind).toBe(expected.kind);
+            expect(rateHeaders(decision.status, now)).toMatchObject(headersOf(expected));
+            expect('retryAfter' in decision ? decision.retryAfter : undefined).toBe(expected.retryAfter);
           }
         },
       ),
@@ -110,7 +111,7 @@ describe('requests of one key, one after the other', () => {
           let time = midnight - 60;
           for (const { wait, lag } of requests) {
             time += wait;
-            usage = apply(usage, decide(usage, inForce, time - lag), time - lag);
+            usage = usageAfter(usage, decide(usage, inForce, time - lag), time - lag);
             await key.at(time - lag);
           }
           const item = await key.item();
@@ -147,25 +148,25 @@ describe('requests of one key, one after the other', () => {
 
 describe('requests of one key, all at once', () => {
   test('are admitted up to the limit and not one more, each told another number that remains', async () => {
-    const verdicts = await keyOf(free).burst(159, noon);
-    expect(remainingOf(admitted(verdicts))).toEqual(countdown(60));
-    expect(countOf(verdicts, 'rejected')).toBe(99);
+    const decisions = await keyOf(free).burst(159, noon);
+    expect(remainingOf(admitted(decisions))).toEqual(countdown(60));
+    expect(countOf(decisions, 'rejected')).toBe(99);
   });
 
   test('at the turn of the minute are admitted up to the limit of the new one', async () => {
     const key = keyOf({ perMinute: 20, perDay: 1_000 });
     expect(admitted(await key.burst(40, noon - 1))).toHaveLength(20);
-    const verdicts = await key.burst(50, noon);
-    expect(remainingOf(admitted(verdicts))).toEqual(countdown(20));
-    expect(verdicts[0]?.standing.minute.reset).toBe(noon + 60);
+    const decisions = await key.burst(50, noon);
+    expect(remainingOf(admitted(decisions))).toEqual(countdown(20));
+    expect(decisions[0]?.status.minute.reset).toBe(noon + 60);
   });
 
   test('at the turn of the day are admitted up to the limit of the new one', async () => {
     const key = keyOf({ perMinute: 1_000, perDay: 20 });
     expect(admitted(await key.burst(40, midnight - 1))).toHaveLength(20);
-    const verdicts = await key.burst(50, midnight);
-    expect(countOf(verdicts, 'admitted')).toBe(20);
-    const days = admitted(verdicts).map(({ standing }) => standing.day);
+    const decisions = await key.burst(50, midnight);
+    expect(countOf(decisions, 'admitted')).toBe(20);
+    const days = admitted(decisions).map(({ status }) => status.day);
     expect(days.map(({ remaining }) => remaining).toSorted((a, b) => b - a)).toEqual(countdown(20));
     expect(new Set(days.map(({ reset }) => reset))).toEqual(new Set([midnight + 86_400]));
   });
@@ -174,8 +175,8 @@ describe('requests of one key, all at once', () => {
     for (const limit of [1, 30]) {
       const key = keyOf({ perMinute: limit, perDay: 1_000 });
       const clocks = Array.from({ length: 90 }, (_, index) => noon - (index % 3 === 0 ? 0 : 1));
-      const verdicts = admitted(await Promise.all(clocks.map((now) => key.at(now))));
-      const windows = Map.groupBy(verdicts, ({ standing }) => standing.minute.reset);
+      const decisions = admitted(await Promise.all(clocks.map((now) => key.at(now))));
+      const windows = Map.groupBy(decisions, ({ status }) => status.minute.reset);
       expect([...windows.keys()].filter((reset) => reset !== noon && reset !== noon + 60)).toEqual([]);
       for (const counted of windows.values()) {
         expect(remainingOf(counted)).toEqual(countdown(limit).slice(0, counted.length));
@@ -201,27 +202,27 @@ describe('a request that is overtaken between its two writes', () => {
       if (proxy.calls.length === 2) await others();
       return 'pass';
     };
-    const verdict = await admit({ ...table, client: newClient(proxy.endpoint) }, { keyHash, limits, now });
+    const decision = await admit({ ...table, client: newClient(proxy.endpoint) }, { keyHash, limits, now });
     expect(proxy.calls.length).toBeGreaterThanOrEqual(2);
-    return verdict;
+    return decision;
   }
 
   test('by the last request of the day is rejected', async () => {
     const limits = { perMinute: 10, perDay: 2 };
     const key = keyOf(limits);
     await key.at(noon - 1);
-    const verdict = await overtaken(key.keyHash, limits, noon, () => key.at(noon - 1));
-    expect(verdict).toMatchObject({ kind: 'rejected', standing: { day: { remaining: 0 } } });
+    const decision = await overtaken(key.keyHash, limits, noon, () => key.at(noon - 1));
+    expect(decision).toMatchObject({ kind: 'rejected', status: { day: { remaining: 0 } } });
   });
 
   test('by the turn of the minute is not rejected for the minute before', async () => {
     const limits = { perMinute: 2, perDay: 100 };
     const key = keyOf(limits);
     await key.burst(2, noon - 1);
-    const verdict = await overtaken(key.keyHash, limits, noon - 1, () => key.at(noon));
-    expect(verdict).toMatchObject({
+    const decision = await overtaken(key.keyHash, limits, noon - 1, () => key.at(noon));
+    expect(decision).toMatchObject({
       kind: 'admitted',
-      standing: { minute: { remaining: 0, reset: noon + 60 } },
+      status: { minute: { remaining: 0, reset: noon + 60 } },
     });
     expect(Number((await key.item())?.['rejections'])).toBe(0);
   });
@@ -230,21 +231,21 @@ describe('a request that is overtaken between its two writes', () => {
     const limits = { perMinute: 3, perDay: 100 };
     const key = keyOf(limits);
     await key.at(noon - 1);
-    const verdict = await overtaken(key.keyHash, limits, noon, () => key.burst(2, noon));
-    expect(verdict).toMatchObject({
+    const decision = await overtaken(key.keyHash, limits, noon, () => key.burst(2, noon));
+    expect(decision).toMatchObject({
       kind: 'admitted',
-      standing: { minute: { remaining: 0 }, day: { remaining: 96 } },
+      status: { minute: { remaining: 0 }, day: { remaining: 96 } },
     });
   });
 
   test('by a suspension is suspended, and not counted', async () => {
     const key = keyOf(free);
     await key.at(noon - 1);
-    const verdict = await overtaken(key.keyHash, free, noon, () => suspend(key.keyHash, noon + 10));
-    expect(verdict).toMatchObject({
+    const decision = await overtaken(key.keyHash, free, noon, () => suspend(key.keyHash, noon + 10));
+    expect(decision).toMatchObject({
       kind: 'suspended',
       retryAfter: 10,
-      standing: { day: { remaining: 999 } },
+      status: { day: { remaining: 999 } },
     });
   });
 });
@@ -258,9 +259,9 @@ describe('a day of the Free plan', () => {
     const last = await key.burst(45, noon + 16 * 60);
     expect(countOf(last, 'admitted')).toBe(40);
     for (const now of [noon + 16 * 60, noon + 17 * 60, midnight - 1]) {
-      const verdict = await key.at(now);
-      expect(verdict).toMatchObject({ kind: 'rejected', retryAfter: midnight - now });
-      expect(rateHeaders(verdict.standing, now)).toMatchObject({
+      const decision = await key.at(now);
+      expect(decision).toMatchObject({ kind: 'rejected', retryAfter: midnight - now });
+      expect(rateHeaders(decision.status, now)).toMatchObject({
         'X-RateLimit-Limit': '1000',
         'X-RateLimit-Remaining': '0',
         'X-RateLimit-Reset': String(midnight),
@@ -268,7 +269,7 @@ describe('a day of the Free plan', () => {
     }
     expect(await key.at(midnight)).toMatchObject({
       kind: 'admitted',
-      standing: { minute: { remaining: 59 }, day: { remaining: 999 } },
+      status: { minute: { remaining: 59 }, day: { remaining: 999 } },
     });
   });
 });
@@ -277,14 +278,14 @@ describe('a clock that lags behind another function’s', () => {
   test('never reopens a window, and counts in the one that is open', async () => {
     const key = keyOf({ perMinute: 3, perDay: 100 });
     await key.burst(3, noon - 1);
-    expect(await key.at(noon)).toMatchObject({ kind: 'admitted', standing: { minute: { remaining: 2 } } });
+    expect(await key.at(noon)).toMatchObject({ kind: 'admitted', status: { minute: { remaining: 2 } } });
     expect(await key.at(noon - 1)).toMatchObject({
       kind: 'admitted',
-      standing: { minute: { remaining: 1, reset: noon + 60 } },
+      status: { minute: { remaining: 1, reset: noon + 60 } },
     });
     expect(await key.at(noon - 1)).toMatchObject({
       kind: 'admitted',
-      standing: { minute: { remaining: 0 } },
+      status: { minute: { remaining: 0 } },
     });
     expect(await key.at(noon - 1)).toMatchObject({ kind: 'rejected', retryAfter: 61 });
     expect(await key.at(noon)).toMatchObject({ kind: 'rejected', retryAfter: 60 });
@@ -305,26 +306,26 @@ describe('a suspension', () => {
     expect(await key.at(noon + 5)).toMatchObject({
       kind: 'suspended',
       retryAfter: 600,
-      standing: { minute: { remaining: 0, reset: noon + 605 } },
+      status: { minute: { remaining: 0, reset: noon + 605 } },
     });
     const during = await key.burst(110, noon + 300);
     expect(countOf(during, 'suspended')).toBe(110);
     expect(await key.at(noon + 604)).toMatchObject({ kind: 'suspended', retryAfter: 1 });
     expect(await key.at(noon + 605)).toMatchObject({
       kind: 'admitted',
-      standing: { minute: { remaining: 59 }, day: { remaining: 939 } },
+      status: { minute: { remaining: 59 }, day: { remaining: 939 } },
     });
   });
 
   test('begins once however many rejections come at the same time', async () => {
     const key = keyOf({ perMinute: 1, perDay: 1_000 });
-    const verdicts = await key.burst(180, noon);
-    expect(countOf(verdicts, 'admitted')).toBe(1);
-    expect(countOf(verdicts, 'rejected')).toBe(99);
-    expect(countOf(verdicts, 'suspended')).toBe(80);
-    const ends = verdicts
+    const decisions = await key.burst(180, noon);
+    expect(countOf(decisions, 'admitted')).toBe(1);
+    expect(countOf(decisions, 'rejected')).toBe(99);
+    expect(countOf(decisions, 'suspended')).toBe(80);
+    const ends = decisions
       .filter(({ kind }) => kind === 'suspended')
-      .map(({ standing }) => standing.minute.reset);
+      .map(({ status }) => status.minute.reset);
     expect(new Set(ends)).toEqual(new Set([noon + 600]));
   });
 
@@ -340,9 +341,9 @@ describe('a suspension', () => {
         return 'pass';
       };
       const client = newClient(proxy.endpoint);
-      const verdict = await admit({ ...table, client }, { keyHash: key.keyHash, limits, now: noon + 20 });
+      const decision = await admit({ ...table, client }, { keyHash: key.keyHash, limits, now: noon + 20 });
       expect(proxy.calls).toHaveLength(3);
-      expect(verdict).toMatchObject({ kind: 'suspended', retryAfter: 581 });
+      expect(decision).toMatchObject({ kind: 'suspended', retryAfter: 581 });
     } finally {
       proxy.stop();
     }
@@ -366,9 +367,9 @@ describe('a suspension', () => {
   test('by an operator’s hand stops a key that was never used', async () => {
     const key = keyOf(free);
     await suspend(key.keyHash, noon + 3600);
-    const verdict = await key.at(noon);
-    expect(verdict).toMatchObject({ kind: 'suspended', retryAfter: 3600 });
-    expect(rateHeaders(verdict.standing, noon)).toMatchObject({
+    const decision = await key.at(noon);
+    expect(decision).toMatchObject({ kind: 'suspended', retryAfter: 3600 });
+    expect(rateHeaders(decision.status, noon)).toMatchObject({
       'X-RateLimit-Remaining': '0',
       'X-RateLimit-Reset': String(noon + 3600),
       RateLimit: '"minute";r=0;t=3600, "day";r=1000;t=43200',
@@ -384,7 +385,7 @@ describe('a suspension', () => {
       expect(await key.at(now)).toMatchObject({ kind: 'suspended' });
     expect(await key.at(noon + 30)).toMatchObject({
       kind: 'admitted',
-      standing: { minute: { remaining: 58 }, day: { remaining: 998 } },
+      status: { minute: { remaining: 58 }, day: { remaining: 998 } },
     });
   });
 });
@@ -468,4 +469,35 @@ describe('trouble', () => {
     const given = admit(table, { keyHash: newKeyHash(), limits: free, now: noon }, abort.signal);
     await expect(given).rejects.toMatchObject({ name: 'AbortError' });
   });
+
+  test.each<[string, Fate]>([
+    ['never answers', 'hang'],
+    ['throttles', { status: 400, type: 'ProvisionedThroughputExceededException' }],
+    ['fails', { status: 500, type: 'InternalServerError' }],
+  ])(
+    'with the write that counts a rejection, because DynamoDB %s, leaves it a rejection',
+    async (_what, fate) => {
+      const key = keyOf({ perMinute: 1, perDay: 100 });
+      await key.at(noon);
+      const proxy = await DynamoDbProxy.start();
+      const abort = new AbortController();
+      try {
+        // The first write shows that the minute is full, the second one is to count the rejection.
+        proxy.fate = () => {
+          if (proxy.calls.length === 1) return 'pass';
+          setImmediate(() => abort.abort());
+          return fate;
+        };
+        const client = newClient(proxy.endpoint);
+        const request = { keyHash: key.keyHash, limits: { perMinute: 1, perDay: 100 }, now: noon };
+        expect(await admit({ ...table, client }, request, abort.signal)).toMatchObject({
+          kind: 'rejected',
+          retryAfter: 60,
+          status: { minute: { remaining: 0 } },
+        });
+      } finally {
+        proxy.stop();
+      }
+    },
+  );
 });

@@ -50,9 +50,12 @@ afterAll(() => {
   proxy.stop();
 });
 
-async function authorize(authorizationToken: string, methodArn = `${api}/v1/GET/pets`) {
+async function authorize(authorizationToken: string, methodArn = `${api}/v1/GET/pets`, remainingMs?: number) {
   const event = { type: 'TOKEN', authorizationToken, methodArn };
-  const result = z.parse(authorizerResult, await service.authorizer(event as never, lambdaContext()));
+  const result = z.parse(
+    authorizerResult,
+    await service.authorizer(event as never, lambdaContext(remainingMs)),
+  );
   const [statement] = result.policyDocument.Statement;
   return { ...result, effect: statement?.Effect, resource: statement?.Resource };
 }
@@ -190,6 +193,15 @@ describe('a fault of ours', () => {
   ])('such as %s is an error, neither a grant nor a denial', async (_what, damage) => {
     const key = await issue(damage);
     await expect(authorize(`Bearer ${key}`)).rejects.toThrow(/plan/);
+  });
+
+  test('such as a look-up that gets no answer is an error within the time of the function', async () => {
+    const key = await issue();
+    proxy.fate = () => 'hang';
+    await expect(authorize(`Bearer ${key}`, undefined, 500)).rejects.toMatchObject({
+      name: 'TimeoutError',
+      message: expect.stringMatching(/^The look-up of the API key did not finish within \d+ ms$/) as unknown,
+    });
   });
 
   test('such as a table that is missing is an error as well', async () => {

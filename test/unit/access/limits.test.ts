@@ -1,17 +1,18 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
-  apply,
   decide,
-  freshStanding,
+  type Decision,
+  decisionAfter,
   unused,
+  unusedStatus,
   type Usage,
-  type Verdict,
-  verdictOf,
+  windowsAt,
 } from '../../../functions/access/limits.ts';
 import { fixedPlans, type Limits } from '../../../functions/access/plans.ts';
 import { rateHeaders } from '../../../functions/http/rate-headers.ts';
 import { type Expectation, headersOf, ReferenceLimiter } from '../../support/reference-limiter.ts';
+import { usageAfter } from '../../support/usage-model.ts';
 
 /** 12 seconds before a midnight, so that both windows turn early in every simulation. */
 const evening = Date.parse('2026-03-31T23:59:48Z') / 1000;
@@ -22,20 +23,20 @@ const noon = Date.parse('2026-04-01T12:00:00Z') / 1000;
 class Limiter {
   #usage: Usage = unused;
 
-  request(limits: Limits, now: number): Verdict {
-    const step = decide(this.#usage, limits, now);
-    this.#usage = apply(this.#usage, step, now);
-    return verdictOf(step, this.#usage, limits, now);
+  request(limits: Limits, now: number): Decision {
+    const transition = decide(this.#usage, limits, now);
+    this.#usage = usageAfter(this.#usage, transition, now);
+    return decisionAfter(transition, this.#usage, limits, now);
   }
 }
 
 /** Sends `count` requests in the same second and gives the last answer. */
-function burst(limiter: Limiter, count: number, limits: Limits, now: number): Verdict {
+function burst(limiter: Limiter, count: number, limits: Limits, now: number): Decision {
   return Array.from({ length: count }, () => limiter.request(limits, now)).at(-1)!;
 }
 
-/** A verdict in the words of the reference. */
-function inWords({ kind, standing: { minute, day }, ...rest }: Verdict): Expectation {
+/** A decision in the words of the reference. */
+function inWords({ kind, status: { minute, day }, ...rest }: Decision): Expectation {
   return {
     kind,
     minute: { limit: minute.limit, remaining: minute.remaining, reset: minute.reset },
@@ -45,8 +46,8 @@ function inWords({ kind, standing: { minute, day }, ...rest }: Verdict): Expecta
 }
 
 /** The three headers of the interface. */
-function threeHeaders({ standing }: Verdict, now: number): Readonly<Record<string, string>> {
-  const ofInterface = Object.entries(rateHeaders(standing, now)).filter(([name]) =>
+function threeHeaders({ status }: Decision, now: number): Readonly<Record<string, string>> {
+  const ofInterface = Object.entries(rateHeaders(status, now)).filter(([name]) =>
     name.startsWith('X-RateLimit-'),
   );
   return Object.fromEntries(ofInterface);
@@ -85,10 +86,10 @@ describe('random traffic over simulated time', () => {
           inForce = newLimits ?? inForce;
           for (let request = 0; request < requests; request += 1) {
             const now = time - lag;
-            const verdict = limiter.request(inForce, now);
+            const decision = limiter.request(inForce, now);
             const expected = reference.request(inForce, now);
-            seen.add(verdict.kind);
-            told.push({ ...threeHeaders(verdict, now), ...inWords(verdict) });
+            seen.add(decision.kind);
+            told.push({ ...threeHeaders(decision, now), ...inWords(decision) });
             wanted.push({ ...headersOf(expected), ...expected });
           }
         }
@@ -99,6 +100,41 @@ describe('random traffic over simulated time', () => {
     );
     // The traffic must have been rough enough to prove anything.
     expect(seen).toEqual(new Set(['admitted', 'rejected', 'suspended']));
+  });
+
+  test('is told to wait until X-RateLimit-Reset whenever it is rejected', () => {
+    const seen = new Set<string>();
+    fc.assert(
+      fc.property(limits, fc.array(volley, { minLength: 1, maxLength: 12 }), (inForce, volleys) => {
+        const limiter = new Limiter();
+        let time = evening;
+        const told: number[] = [];
+        const wanted: number[] = [];
+        for (const { wait, lag, requests } of volleys) {
+          time += wait;
+          for (let request = 0; request < requests; request += 1) {
+            const decision = limiter.request(inForce, time - lag);
+            if (decision.kind === 'admitted') continue;
+            const { minute, day, inForce: window } = decision.status;
+            const bothFull = minute.remaining === 0 && day.remaining === 0;
+            seen.add(`${decision.kind}, ${bothFull ? 'both full' : window}`);
+            told.push(Number(threeHeaders(decision, time - lag)['X-RateLimit-Reset']) - (time - lag));
+            wanted.push(decision.retryAfter);
+          }
+        }
+        expect(told).toEqual(wanted);
+      }),
+      { numRuns: 100 },
+    );
+    expect(seen).toEqual(
+      new Set([
+        'rejected, minute',
+        'rejected, day',
+        'rejected, both full',
+        'suspended, minute',
+        'suspended, both full',
+      ]),
+    );
   });
 
   test('never admits more than the limit in any minute or day', () => {
@@ -131,14 +167,14 @@ describe('a key of the Free plan', () => {
   test('may send 60 requests in a minute, and the next waits for the minute to end', () => {
     const limiter = new Limiter();
     for (let sent = 1; sent <= 60; sent += 1) {
-      const verdict = limiter.request(free, evening);
-      expect(verdict).toMatchObject({ kind: 'admitted', standing: { minute: { remaining: 60 - sent } } });
+      const decision = limiter.request(free, evening);
+      expect(decision).toMatchObject({ kind: 'admitted', status: { minute: { remaining: 60 - sent } } });
     }
     expect(limiter.request(free, evening)).toMatchObject({ kind: 'rejected', retryAfter: 12 });
     expect(limiter.request(free, evening + 11)).toMatchObject({ kind: 'rejected', retryAfter: 1 });
     expect(limiter.request(free, evening + 12)).toMatchObject({
       kind: 'admitted',
-      standing: { minute: { remaining: 59 } },
+      status: { minute: { remaining: 59 } },
     });
   });
 
@@ -149,12 +185,12 @@ describe('a key of the Free plan', () => {
     for (let minute = 0; minute < 16; minute += 1) burst(limiter, 60, free, morning + minute * 60);
     expect(burst(limiter, 40, free, morning + 16 * 60)).toMatchObject({
       kind: 'admitted',
-      standing: { day: { limit: 1_000, remaining: 0, reset: midnight } },
+      status: { day: { limit: 1_000, remaining: 0, reset: midnight } },
     });
     for (const now of [morning + 16 * 60, morning + 17 * 60, midnight - 1]) {
-      const verdict = limiter.request(free, now);
-      expect(verdict).toMatchObject({ kind: 'rejected', retryAfter: midnight - now });
-      expect(rateHeaders(verdict.standing, now)).toMatchObject({
+      const decision = limiter.request(free, now);
+      expect(decision).toMatchObject({ kind: 'rejected', retryAfter: midnight - now });
+      expect(rateHeaders(decision.status, now)).toMatchObject({
         'X-RateLimit-Limit': '1000',
         'X-RateLimit-Remaining': '0',
         'X-RateLimit-Reset': String(midnight),
@@ -162,7 +198,7 @@ describe('a key of the Free plan', () => {
     }
     expect(limiter.request(free, midnight)).toMatchObject({
       kind: 'admitted',
-      standing: { minute: { remaining: 59 }, day: { remaining: 999 } },
+      status: { minute: { remaining: 59 }, day: { remaining: 999 } },
     });
   });
 
@@ -181,22 +217,22 @@ describe('a key of the Free plan', () => {
     expect(limiter.request(free, start + 5)).toMatchObject({
       kind: 'suspended',
       retryAfter: 600,
-      standing: { minute: { remaining: 0, reset: start + 605 } },
+      status: { minute: { remaining: 0, reset: start + 605 } },
     });
     expect(burst(limiter, 500, free, start + 300)).toMatchObject({ kind: 'suspended', retryAfter: 305 });
     expect(limiter.request(free, start + 604)).toMatchObject({ kind: 'suspended', retryAfter: 1 });
     expect(limiter.request(free, start + 605)).toMatchObject({
       kind: 'admitted',
-      standing: { minute: { remaining: 59 }, day: { remaining: 939 } },
+      status: { minute: { remaining: 59 }, day: { remaining: 939 } },
     });
   });
 
   test('suspended by an operator for longer than a day is told to come back in a day', () => {
     const usage = { ...unused, suspendedUntil: noon + 1_000_000_000 };
-    expect(verdictOf(decide(usage, free, noon), usage, free, noon)).toMatchObject({
+    expect(decisionAfter(decide(usage, free, noon), usage, free, noon)).toMatchObject({
       kind: 'suspended',
       retryAfter: 86_400,
-      standing: { minute: { remaining: 0, reset: noon + 86_400 } },
+      status: { minute: { remaining: 0, reset: noon + 86_400 } },
     });
   });
 
@@ -224,7 +260,7 @@ describe('a key of the Free plan', () => {
     expect(limiter.request(free, evening + 100)).toMatchObject({
       kind: 'suspended',
       retryAfter: 500,
-      standing: { day: { remaining: 1_000, reset: evening + 12 + 86_400 } },
+      status: { day: { remaining: 1_000, reset: evening + 12 + 86_400 } },
     });
   });
 });
@@ -242,10 +278,10 @@ describe('a client that backs off exponentially from its first 429', () => {
           let delay = firstDelay;
           let time = evening * 1000;
           for (let request = 0; request < 600; request += 1) {
-            const verdict = limiter.request(limits, Math.floor(time / 1000));
-            kinds.add(verdict.kind);
-            time += verdict.kind === 'admitted' ? pace : delay;
-            delay = verdict.kind === 'admitted' ? firstDelay : delay * 2;
+            const decision = limiter.request(limits, Math.floor(time / 1000));
+            kinds.add(decision.kind);
+            time += decision.kind === 'admitted' ? pace : delay;
+            delay = decision.kind === 'admitted' ? firstDelay : delay * 2;
           }
           expect(kinds).not.toContain('suspended');
         },
@@ -290,19 +326,19 @@ describe('a plan that is changed within a window', () => {
     burst(limiter, 50, { perMinute: 60, perDay: 1_000 }, start);
     expect(limiter.request({ perMinute: 10, perDay: 1_000 }, start)).toMatchObject({
       kind: 'rejected',
-      standing: { minute: { limit: 10, remaining: 0 } },
+      status: { minute: { limit: 10, remaining: 0 } },
     });
     expect(limiter.request({ perMinute: 300, perDay: 10_000 }, start)).toMatchObject({
       kind: 'admitted',
-      standing: { minute: { limit: 300, remaining: 249 }, day: { remaining: 9_949 } },
+      status: { minute: { limit: 300, remaining: 249 }, day: { remaining: 9_949 } },
     });
   });
 });
 
-test('a key that nothing is known of stands at its full allowance', () => {
+test('the status of an unused key is its full allowance', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 2 ** 40 }), (now) => {
-      const { minute, day } = freshStanding({ perMinute: 60, perDay: 1_000 }, now);
+      const { minute, day } = unusedStatus({ perMinute: 60, perDay: 1_000 }, now);
       expect([minute.remaining, day.remaining]).toEqual([60, 1_000]);
       expect([minute.reset, day.reset]).toEqual([
         (Math.floor(now / 60) + 1) * 60,
@@ -310,4 +346,31 @@ test('a key that nothing is known of stands at its full allowance', () => {
       ]);
     }),
   );
+});
+
+describe('the window in force', () => {
+  const statusWith = (minuteLeft: number, dayLeft: number) => {
+    const limits = { perMinute: 60, perDay: 1_000 };
+    const { minute, day } = windowsAt(noon);
+    const usage = { ...unused, minute, minuteCount: 60 - minuteLeft, day, dayCount: 1_000 - dayLeft };
+    return decisionAfter(decide(usage, limits, noon), usage, limits, noon).status;
+  };
+
+  test.each([
+    ['the minute while it has the fewest requests remaining', 59, 999, 'minute'],
+    ['the day once it has fewer', 59, 58, 'day'],
+    ['the minute on a tie', 10, 10, 'minute'],
+    ['the day if both are full, since a retry in the next minute would be rejected again', 0, 0, 'day'],
+  ] as const)('is %s', (_when, minuteLeft, dayLeft, inForce) => {
+    expect(statusWith(minuteLeft, dayLeft).inForce).toBe(inForce);
+  });
+
+  test('has the fewest requests remaining', () => {
+    fc.assert(
+      fc.property(fc.nat({ max: 60 }), fc.nat({ max: 1_000 }), (minuteLeft, dayLeft) => {
+        const status = statusWith(minuteLeft, dayLeft);
+        expect(status[status.inForce].remaining).toBe(Math.min(minuteLeft, dayLeft));
+      }),
+    );
+  });
 });

@@ -12,7 +12,7 @@ const record: RequestRecord = {
   coldStart: false,
   keyId: 'key_1',
   plan: 'free',
-  faults: [],
+  errors: [],
   counts: new Map([[metrics.admitted, 1]]),
 };
 
@@ -86,15 +86,15 @@ describe('the log line of a request', () => {
     expect(line({ counts: new Map() })).not.toHaveProperty('_aws');
   });
 
-  test('of a fault says what failed, and why that failed', () => {
+  test('of an internal error has its message and its causes', () => {
     const root = new TypeError('the root');
     const middle = new Error('the middle', { cause: root });
-    const { level, errors } = line({ faults: [new Error('the fault', { cause: middle }), 'thrown text'] });
+    const { level, errors } = line({ errors: [new Error('the error', { cause: middle }), 'thrown text'] });
     expect(level).toBe('ERROR');
     expect(errors).toMatchObject([
       {
         name: 'Error',
-        message: 'the fault',
+        message: 'the error',
         cause: { message: 'the middle', cause: { name: 'TypeError', message: 'the root' } },
       },
       { message: 'thrown text' },
@@ -102,32 +102,32 @@ describe('the log line of a request', () => {
     expect(JSON.stringify(errors)).toContain('telemetry.test.ts');
   });
 
-  test('of a fault that is its own cause comes to an end', () => {
-    const fault = new Error('round and round');
-    fault.cause = fault;
-    expect(JSON.stringify(line({ faults: [fault] }).errors).match(/round and round/g)?.length).toBeLessThan(
+  test('of an error that is its own cause ends', () => {
+    const error = new Error('round and round');
+    error.cause = error;
+    expect(JSON.stringify(line({ errors: [error] }).errors).match(/round and round/g)?.length).toBeLessThan(
       20,
     );
   });
 
-  test('holds nothing of a fault but its name, message, stack and cause, since the rest may bear a key', () => {
+  test('has only the name, message, stack and cause of an error, since the rest may contain a key', () => {
     const secret = 'as_prod_secret';
     const cause = Object.assign(new Error('refused'), { $response: { headers: { authorization: secret } } });
-    const fault = Object.assign(new Error('failed', { cause }), { request: { key: secret }, [secret]: 1 });
-    expect(JSON.stringify(line({ faults: [fault, { secret }] }))).not.toContain(secret);
+    const error = Object.assign(new Error('failed', { cause }), { request: { key: secret }, [secret]: 1 });
+    expect(JSON.stringify(line({ errors: [error, { secret }] }))).not.toContain(secret);
   });
 });
 
 describe('a recorder', () => {
-  test('adds up what is counted and keeps faults in their order', () => {
-    const recorder = new Recorder();
+  test('adds up counts and keeps errors in their order', () => {
+    const recorder = new Recorder(0);
     recorder.count(metrics.damaged);
     recorder.count(metrics.damaged);
     recorder.count(metrics.admitted);
-    recorder.fault(1);
-    recorder.fault(2);
+    recorder.error(1);
+    recorder.error(2);
     expect(Object.fromEntries(recorder.counts)).toEqual({ [metrics.damaged]: 2, [metrics.admitted]: 1 });
-    expect(recorder.faults).toEqual([1, 2]);
+    expect(recorder.errors).toEqual([1, 2]);
   });
 });
 

@@ -1,11 +1,9 @@
-import middy from '@middy/core';
 import { ConditionalCheckFailedException, ResourceNotFoundException } from '@aws-sdk/client-dynamodb';
-import type { APIGatewayProxyResult, Context } from 'aws-lambda';
-import { describe, expect, test } from 'vitest';
+import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { errorCatalogue, type ErrorCode, ServiceError } from '../../../functions/http/errors.ts';
-import type { Exchange, ExchangeState } from '../../../functions/http/exchange.ts';
-import { record } from '../../../functions/http/record.ts';
-import { type Answer, respond, toResult } from '../../../functions/http/respond.ts';
+import { pipeline } from '../../../functions/http/pipeline.ts';
+import type { Answer } from '../../../functions/http/respond.ts';
 import { proxyEvent } from '../../support/events.ts';
 import { lambdaContext, reply } from '../../support/lambda.ts';
 
@@ -20,17 +18,39 @@ const caller = {
 const event = proxyEvent({ resource: '/pets', caller });
 const successor = { since: new Date(0), removal: new Date(0), successor: 'https://api.example.com/v1/pets' };
 
-/** Serves one request with an operation, and gives the reply and the lines that were logged. */
+/** A table of limits that admits everything: an item without counts. */
+const client = { send: async () => ({ Attributes: {} }) } as unknown as DynamoDBDocumentClient;
+
+let lines: string[];
+
+beforeEach(() => {
+  lines = [];
+  vi.spyOn(process.stdout, 'write').mockImplementation((chunk) => lines.push(String(chunk)) > 0);
+  vi.stubEnv('RATE_LIMITS_TABLE', 'RateLimits');
+  vi.stubEnv('LIMITER_TIMEOUT_MS', '1000');
+  vi.stubEnv('METRICS_NAMESPACE', 'Test');
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+});
+
+function serving(operate: () => Answer, deprecated = false) {
+  const handler = pipeline(
+    { name: 'listPets', client, limit: 'alongside', ...(deprecated && { deprecationOf: () => successor }) },
+    async () => operate(),
+  );
+  return async (from: unknown = event) => reply(await handler(from as never, lambdaContext()));
+}
+
+/** Serves one request with an operation. Returns the reply and what was logged. */
 async function serve(
   operate: () => Answer,
   { deprecated = false, from = event }: { deprecated?: boolean; from?: unknown } = {},
 ) {
-  const lines: string[] = [];
-  const handler = middy<Exchange, APIGatewayProxyResult, unknown, Context, ExchangeState>()
-    .use(record({ operation: 'listPets', namespace: 'Test', write: (line) => lines.push(line) }))
-    .use(respond(deprecated ? () => successor : undefined))
-    .handler(async () => toResult(operate()));
-  return { ...reply(await handler(from as Exchange, lambdaContext())), log: lines.join('\n'), lines };
+  const served = await serving(operate, deprecated)(from);
+  return { ...served, log: lines.join('\n') };
 }
 
 const serveFailure = (error: unknown) =>
@@ -59,7 +79,7 @@ describe('an answer', () => {
     });
   });
 
-  test('bears the headers of its own beside those of every answer', async () => {
+  test('carries its own headers beside those of every answer', async () => {
     const { headers } = await serve(() => ({ status: 201, body: {}, headers: { Location: '/x' } }));
     expect(headers).toMatchObject({ Location: '/x', 'Content-Type': 'application/json' });
   });
@@ -90,12 +110,12 @@ describe('an error of the catalogue', () => {
     expect(headers).toMatchObject({ 'Content-Type': 'application/json' });
   });
 
-  test('bears its headers', async () => {
+  test('carries its headers', async () => {
     const error = new ServiceError('method_not_allowed', undefined, { headers: { Allow: 'GET, POST' } });
     expect((await serveFailure(error)).headers).toMatchObject({ Allow: 'GET, POST' });
   });
 
-  test('below 500 is no fault of ours', async () => {
+  test('below 500 is not logged as an error', async () => {
     expect((await serveFailure(new ServiceError('invalid_request'))).log).toContain('"level":"INFO"');
   });
 });
@@ -104,7 +124,7 @@ describe('a failing service of AWS', () => {
   test.each([
     ['throttling', sdkError('ProvisionedThroughputExceededException', 400)],
     ['throttling of another name', sdkError('ThrottlingException', 400)],
-    ['a fault of its own', sdkError('InternalServerError', 500, { $fault: 'server' })],
+    ['an internal error', sdkError('InternalServerError', 500, { $fault: 'server' })],
     ['being out of service', sdkError('ServiceUnavailable', 503, { $fault: 'server' })],
     ['a status that nobody has a name for', sdkError('SomethingNew', 507)],
     ['a time-out', sdkError('TimeoutError', undefined)],
@@ -128,7 +148,7 @@ describe('anything else that is thrown', () => {
       'a missing table',
       new ResourceNotFoundException({ message: 'as_prod_secret', $metadata: { httpStatusCode: 400 } }),
     ],
-    ['a refusal of AWS', sdkError('AccessDeniedException', 400)],
+    ['missing rights', sdkError('AccessDeniedException', 400)],
     [
       'a condition nobody minded',
       new ConditionalCheckFailedException({ message: 'as_prod_secret', $metadata: { httpStatusCode: 400 } }),
@@ -138,7 +158,7 @@ describe('anything else that is thrown', () => {
     ['null', null],
     ['nothing', undefined],
   ])('such as %s is 500 and tells the client nothing', async (_what, error) => {
-    const { status, body, text, headers, log, lines } = await serveFailure(error);
+    const { status, body, text, headers, log } = await serveFailure(error);
     expect(status).toBe(500);
     expect(body).toEqual({
       code: 'internal_error',
@@ -154,7 +174,7 @@ describe('anything else that is thrown', () => {
   test('is written to the log with its stack', async () => {
     const { log } = await serveFailure(new TypeError('x is undefined'));
     expect(log).toContain('x is undefined');
-    expect(log).toContain('respond.test.ts');
+    expect(log).toContain('pipeline.test.ts');
   });
 });
 
@@ -162,7 +182,7 @@ describe('an event that is no request', () => {
   test.each(['text', null, {}, { requestContext: {} }])(
     '%j is 500 all the same, without an allowance',
     async (from) => {
-      const { status, headers, lines } = await serve(() => ({ status: 200, body: {} }), { from });
+      const { status, headers } = await serve(() => ({ status: 200, body: {} }), { from });
       expect(status).toBe(500);
       expect(headers).toMatchObject({
         'X-RateLimit-Limit': '0',
@@ -176,13 +196,8 @@ describe('an event that is no request', () => {
 
 describe('the log', () => {
   test('has one line for each request, and calls only the first of them a cold start', async () => {
-    const lines: string[] = [];
-    const handler = middy<Exchange, APIGatewayProxyResult, unknown, Context, ExchangeState>()
-      .use(record({ operation: 'listPets', namespace: 'Test', write: (line) => lines.push(line) }))
-      .use(respond())
-      .handler(async () => toResult({ status: 200, body: [] }));
-    for (let request = 0; request < 3; request += 1)
-      await handler(event as unknown as Exchange, lambdaContext());
+    const send = serving(() => ({ status: 200, body: [] }));
+    for (let request = 0; request < 3; request += 1) await send();
     expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
       { coldStart: true, status: 200 },
       { coldStart: false, status: 200 },

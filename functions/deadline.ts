@@ -1,0 +1,32 @@
+/** Milliseconds of a function's time-out that are kept for the answer and the log. */
+export const timeToAnswer = 300;
+
+/**
+ * Runs work with a signal that is aborted after `milliseconds`. The work has to reject when the signal is aborted, as
+ * calls of the SDK do.
+ *
+ * @param what names the work in the error
+ * @throws TimeoutError if the work fails after the deadline; otherwise whatever it throws
+ */
+export async function withDeadline<T>(
+  what: string,
+  milliseconds: number,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = Math.max(0, Math.round(milliseconds));
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(), limit);
+  try {
+    return await work(controller.signal);
+  } catch (error) {
+    if (!controller.signal.aborted) throw error;
+    throw new TimeoutError(`${what} did not finish within ${limit} ms`, { cause: error });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Has the name of the SDK's own time-outs, so that it is treated as worth a retry. */
+class TimeoutError extends Error {
+  override readonly name = 'TimeoutError';
+}

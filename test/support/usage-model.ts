@@ -1,0 +1,33 @@
+import {
+  isRejection,
+  suspensionDue,
+  suspensionSeconds,
+  type Transition,
+  type Usage,
+} from '../../functions/access/limits.ts';
+
+/** The usage after a transition, as the limiter's writes have to leave it in the table. */
+export function usageAfter(usage: Usage, transition: Transition, now: number): Usage {
+  const changed = { ...usage, ...change(usage, transition) };
+  return isRejection(transition) && suspensionDue(changed, now)
+    ? { ...changed, suspendedUntil: now + suspensionSeconds }
+    : changed;
+}
+
+function change({ minuteCount, dayCount, rejections }: Usage, transition: Transition): Partial<Usage> {
+  const { minute, day } = transition.windows;
+  switch (transition.kind) {
+    case 'count':
+      return { minuteCount: minuteCount + 1, dayCount: dayCount + 1 };
+    case 'startMinute':
+      return { minute, minuteCount: 1, rejections: 0, dayCount: dayCount + 1 };
+    case 'startDay':
+      return { minute, minuteCount: 1, rejections: 0, day, dayCount: 1 };
+    case 'reject':
+      return { rejections: rejections + 1 };
+    case 'startMinuteRejecting':
+      return { minute, minuteCount: 0, rejections: 1 };
+    case 'suspended':
+      return {};
+  }
+}
