@@ -1,13 +1,19 @@
+import { readFile } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';
+import type { Keys } from '../../tools/local/banner.ts';
+import { parseKeys } from '../../tools/local/keys.ts';
 import { openKeyService, createKey } from '../../tools/keys/operations.ts';
 import { localStage, startLocalStack } from '../../tools/local-stack.ts';
 import { localDynamoDb, seedAnimals } from '../../tools/seed.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The service under test: any base URL, and a key that may send some hundred requests a minute. */
-    e2e: { readonly url: string; readonly key: string };
-    /** What only the service on this machine offers; `undefined` when the suite aims elsewhere. */
+    /**
+     * The service under test: its base URL, a key that may send some hundred requests a minute, and a key of each plan
+     * where the service is not on this machine.
+     */
+    e2e: { readonly url: string; readonly key: string; readonly keys: Keys | undefined };
+    /** What only the service on this machine offers; `undefined` when the suite tests another. */
     local: { readonly endpoint: string; readonly outputs: Readonly<Record<string, string>> } | undefined;
   }
 }
@@ -16,13 +22,15 @@ declare module 'vitest' {
 const animals = 25;
 
 /**
- * The whole service on this machine, or, with E2E_URL and E2E_KEY, one that runs anywhere: then only the tests
- * that need nothing but HTTP run.
+ * The whole service on this machine, or the one at E2E_URL with the keys in the file E2E_KEYS, which has the format of
+ * `npm start -- --keys-file`. Then only the tests that need nothing but HTTP run.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const { E2E_URL: url, E2E_KEY: key } = process.env;
-  if (url !== undefined && key !== undefined) {
-    project.provide('e2e', { url, key });
+  const { E2E_URL: url, E2E_KEYS: keysFile } = process.env;
+  if (url !== undefined) {
+    if (keysFile === undefined) throw new Error('E2E_KEYS must name a file with a key of each plan.');
+    const keys = parseKeys(keysFile, await readFile(keysFile, 'utf8'));
+    project.provide('e2e', { url: url.replace(/\/+$/, ''), key: keys.business, keys });
     project.provide('local', undefined);
     return async () => {};
   }
@@ -33,7 +41,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await seedAnimals(table, animals, Date.now());
     const keys = await openKeyService({ stage: localStage, endpoint });
     const business = await createKey(keys, { owner: 'e2e', plan: 'business' });
-    project.provide('e2e', { url: service.url, key: business.key });
+    project.provide('e2e', { url: service.url, key: business.key, keys: undefined });
     project.provide('local', { endpoint, outputs });
     return () => service.stop();
   } catch (error) {

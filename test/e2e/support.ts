@@ -1,20 +1,55 @@
 import { inject } from 'vitest';
 import type { Plan } from '../../functions/access/plans.ts';
-import { Client } from '../../tools/smoke/client.ts';
+import { Client, type Reply } from '../../tools/smoke/client.ts';
 import { createKey, openKeyService } from '../../tools/keys/operations.ts';
 import { localStage } from '../../tools/local-stack.ts';
 
-/** Whether the suite aims at the service on this machine, whose keys and tables are at hand. */
+/** Whether the suite tests the service on this machine, whose keys and tables are at hand. */
 export const isLocal = inject('local') !== undefined;
 
 /** A client with a new key of its own, so that tests do not use up each other's allowance. Local only. */
 export async function newClient(plan: Plan): Promise<Client> {
   const local = inject('local');
-  if (local === undefined) throw new Error('Keys can only be made for the service on this machine');
+  if (local === undefined) throw new Error('Keys can only be created for the service on this machine');
   const service = await openKeyService({ stage: localStage, endpoint: local.endpoint });
   const limits = plan === 'enterprise' ? { limits: { perMinute: 60_000, perDay: 10_000_000 } } : {};
   const { key } = await createKey(service, { owner: 'e2e', plan, ...limits });
   return new Client(inject('e2e').url, key);
+}
+
+/** A client with a key of the plan: a new one on this machine, and elsewhere the one in the file of keys. */
+export function clientOf(plan: Plan): Promise<Client> {
+  const { url, keys } = inject('e2e');
+  return keys === undefined ? newClient(plan) : Promise.resolve(new Client(url, keys[plan]));
+}
+
+/** What the `RateLimit` header says of the current minute. */
+export function minuteOf(reply: Reply): { readonly remaining: number; readonly seconds: number } {
+  const header = reply.headers.get('ratelimit') ?? '';
+  const [, remaining, seconds] = /"minute";r=(\d+);t=(\d+)/.exec(header) ?? [];
+  if (remaining === undefined) throw new Error(`${reply.request}: no minute in RateLimit: ${header}`);
+  return { remaining: Number(remaining), seconds: Number(seconds) };
+}
+
+/**
+ * Waits, by the clock of the service, until its minute has enough seconds left and the client has used nothing of its
+ * allowance but the request that asks for it.
+ *
+ * @returns requests that remain in the minute
+ */
+export async function freshMinute(client: Client, limit: number, secondsNeeded: number): Promise<number> {
+  for (;;) {
+    const reply = await client.send({ path: '/pets?limit=1' });
+    const retryAfter = Number(reply.headers.get('retry-after') ?? Number.NaN);
+    if (reply.status !== 200 && !(reply.status === 429 && retryAfter <= 60))
+      throw new Error(
+        `${reply.request} answered ${reply.status} (Retry-After: ${retryAfter}): ${reply.text}`,
+      );
+    const { remaining, seconds } =
+      reply.status === 200 ? minuteOf(reply) : { remaining: 0, seconds: retryAfter };
+    if (remaining === limit - 1 && seconds >= secondsNeeded) return remaining;
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000 + 50));
+  }
 }
 
 /** Runs `work` for every item, `width` at a time, as that many clients would. */

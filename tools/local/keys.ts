@@ -43,11 +43,14 @@ export async function seedKeys(service: KeyService, dataDirectory: string | unde
   return complete;
 }
 
-function parseKeys(file: string, text: string): Keys {
+/** @throws Error when the file does not hold a key of each plan */
+export function parseKeys(file: string, text: string): Keys {
   try {
     return keysSchema.parse(JSON.parse(text));
-  } catch {
-    throw new Error(`${file} must hold the keys of an earlier run. Choose another folder with --data.`);
+  } catch (error) {
+    throw new Error(`${file} must be a JSON object with a key for each of ${planNames.join(', ')}.`, {
+      cause: error,
+    });
   }
 }
 
