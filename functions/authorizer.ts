@@ -51,7 +51,7 @@ export const handler = middy<APIGatewayTokenAuthorizerEvent, APIGatewayAuthorize
   return {
     principalId: grant.keyId,
     policyDocument: policy('Allow', methodArn),
-    usageIdentifierKey: keyHash,
+    usageIdentifierKey: record?.gatewayKeyValue ?? keyHash,
     context: toCallerContext(grant, now, env.AUTHORIZER_CACHE_SECONDS),
   };
 });

@@ -20,8 +20,9 @@ export const keyRecord = z.object({
   /** Names the key in logs, dashboards and the key tool. Not secret. */
   keyId: z.string().check(z.minLength(1)),
   plan: z.enum(planNames),
-  /** `pending` until everything that a new key needs is in place. */
-  status: z.enum(['pending', 'active', 'revoked']),
+  status: z.enum(['active', 'revoked']),
+  /** Value of the key's API Gateway key, if it is not `keyHash`. Each change of plan sets a new one. */
+  gatewayKeyValue: z.optional(z.string().check(z.regex(/^[0-9a-f]{64}$/))),
   /** Unix seconds from which the key is no longer valid. */
   expiresAt: z.optional(storedCount),
   /** Limits of the key's own, on the custom plan only. */
@@ -57,7 +58,7 @@ export interface Grant {
   readonly expiresAt: number;
 }
 
-export type Denial = 'unknown' | 'pending' | 'revoked' | 'expired';
+export type Denial = 'unknown' | 'revoked' | 'expired';
 
 export type KeyDecision =
   { readonly kind: 'granted'; readonly grant: Grant } | { readonly kind: 'denied'; readonly reason: Denial };

@@ -1,24 +1,24 @@
-/** What is wrong, and with it the tool's exit code. */
+/** Kinds of errors, and the tool's exit code for each. */
 export const exitCodes = {
   /** AWS, the network or the local service failed. */
   failed: 1,
-  /** The call is not right: an unknown option, a missing limit. */
+  /** Invalid arguments: an unknown option, a missing limit. */
   usage: 2,
-  /** There is no such key, stack or service. */
+  /** No such key or stack. */
   not_found: 3,
-  /** The key's state does not allow it, or nobody confirmed it. */
+  /** Not allowed in the key's state, or not confirmed. */
   refused: 4,
 } as const;
 
-export type Fault = keyof typeof exitCodes;
+export type ErrorKind = keyof typeof exitCodes;
 
-/** An error for the operator: one line that says what to do. */
+/** An error for the operator: one line that says what is wrong and what to do. */
 export class KeyToolError extends Error {
   override readonly name = 'KeyToolError';
-  readonly fault: Fault;
+  readonly kind: ErrorKind;
 
-  constructor(fault: Fault, message: string, options?: ErrorOptions) {
+  constructor(kind: ErrorKind, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.fault = fault;
+    this.kind = kind;
   }
 }

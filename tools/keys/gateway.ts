@@ -1,211 +1,190 @@
+import { randomBytes } from 'node:crypto';
 import {
-  type APIGatewayClient,
+  type ApiKey,
   ConflictException,
   CreateApiKeyCommand,
   CreateUsagePlanKeyCommand,
   DeleteApiKeyCommand,
   DeleteUsagePlanKeyCommand,
   FlushStageAuthorizersCacheCommand,
-  GetApiKeyCommand,
-  GetUsageCommand,
+  GetUsagePlanKeyCommand,
   NotFoundException,
   paginateGetApiKeys,
   paginateGetUsagePlanKeys,
-  paginateGetUsagePlans,
 } from '@aws-sdk/client-api-gateway';
 import type { Plan } from '../../functions/access/plans.ts';
-import type { KeyService } from './service.ts';
+import { KeyToolError } from './errors.ts';
+import { readKey } from './records.ts';
+import { type KeyService, nowOf } from './service.ts';
 
 /**
- * The keys of API Gateway and their usage plans. Such a key is named by the id of ours, and its value is the hash.
- * Every function here may be done again after a crash: it finds what the first time left.
+ * API Gateway keys and their usage plans. An API Gateway key is named by our key ID. Its value is the key's hash, or
+ * a random one after a change of plan. It lets nobody in by itself: the authorizer has to return its value.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-api-usage-plans.html
  */
 
-export interface GatewayKey {
-  readonly keyId: string;
+/** Seconds after which an API Gateway key without a record is a leftover, not one that is being made. */
+export const leftoverAge = 900;
+/** Seconds that making a key may take, well below `leftoverAge`. */
+const longestMaking = 600;
+
+export interface NewGatewayKey {
   readonly keyHash: string;
+  readonly keyId: string;
   readonly owner: string;
+  readonly plan: Plan;
+  readonly value: string;
 }
 
-/** Makes the key, or finds the one that was made before. Returns API Gateway's id of it. */
-export async function ensureGatewayKey(
+/** A value for an API Gateway key in place of the hash. */
+export function newGatewayValue(): string {
+  return randomBytes(32).toString('hex');
+}
+
+/**
+ * Creates an API Gateway key in the usage plan of its plan, then runs `commit`, which writes the record that names
+ * it. When a step fails, removes it again.
+ *
+ * @throws what the step threw, such as StaleRecordError
+ */
+export async function withGatewayKey(
   service: KeyService,
-  { keyId, keyHash, owner }: GatewayKey,
-): Promise<string> {
-  try {
-    const { id } = await service.apiGateway.send(
-      new CreateApiKeyCommand({
-        name: keyId,
-        value: keyHash,
-        description: `${service.stackName}, owner ${owner}`,
-        enabled: true,
-        // The id appears in logs, so it must not be the value.
-        generateDistinctId: true,
-      }),
-    );
-    if (id === undefined) throw new Error('API Gateway made a key without an id');
-    return id;
-  } catch (error) {
-    if (!(error instanceof ConflictException)) throw error;
-    const id = await findGatewayKey(service.apiGateway, keyId);
-    if (id === undefined) throw error;
-    return id;
-  }
-}
-
-/** API Gateway's id of a key, or `undefined`. */
-export async function findGatewayKey(client: APIGatewayClient, keyId: string): Promise<string | undefined> {
-  // The query also finds names that begin with it.
-  for await (const { items = [] } of paginateGetApiKeys({ client }, { nameQuery: keyId })) {
-    const found = items.find(({ name }) => name === keyId);
-    if (found !== undefined) return found.id;
-  }
-  return undefined;
-}
-
-/** Deletes a key, and its usage plan's hold on it with it. */
-export async function deleteGatewayKey({ apiGateway }: KeyService, gatewayKeyId: string): Promise<void> {
-  await unlessGone(apiGateway.send(new DeleteApiKeyCommand({ apiKey: gatewayKeyId })));
-}
-
-/** Binds a key to its plan's usage plan. It must be bound to no other. */
-export async function bindToPlan(service: KeyService, gatewayKeyId: string, plan: Plan): Promise<void> {
-  const usagePlanId = service.usagePlanIds[plan];
-  await service.apiGateway.send(
-    new CreateUsagePlanKeyCommand({ usagePlanId, keyId: gatewayKeyId, keyType: 'API_KEY' }),
-  );
-}
-
-/** Frees a key from a usage plan. */
-export async function unbind(
-  { apiGateway }: KeyService,
-  gatewayKeyId: string,
-  usagePlanId: string,
+  key: NewGatewayKey,
+  commit: (gatewayKeyId: string) => Promise<void>,
 ): Promise<void> {
-  await unlessGone(apiGateway.send(new DeleteUsagePlanKeyCommand({ usagePlanId, keyId: gatewayKeyId })));
-}
-
-/** What API Gateway holds of a key. */
-export interface GatewayState {
-  /** Its key with our key's hash as the value, if there is one. */
-  readonly gatewayKeyId: string | undefined;
-  /** The service's usage plans that it is bound to. */
-  readonly usagePlanIds: readonly string[];
-  /** Whether it is switched off. This tool never does that. */
-  readonly isDisabled: boolean;
-}
-
-export const nothingHeld: GatewayState = { gatewayKeyId: undefined, usagePlanIds: [], isDisabled: false };
-
-/** What API Gateway holds of one key, by the id that the record gives it. */
-export async function gatewayStateOf(
-  service: KeyService,
-  { gatewayKeyId }: { readonly gatewayKeyId?: string | undefined },
-): Promise<GatewayState> {
-  if (gatewayKeyId === undefined) return nothingHeld;
+  const startedAt = nowOf(service);
+  const { id, isNew } = await ensureGatewayKey(service, key);
   try {
-    const { enabled } = await service.apiGateway.send(new GetApiKeyCommand({ apiKey: gatewayKeyId }));
-    const usagePlanIds = await usagePlansOf(service, gatewayKeyId);
-    return { gatewayKeyId, usagePlanIds, isDisabled: enabled === false };
+    await service.afterStep('gateway key');
+    await addToPlan(service, id, key.plan);
+    await service.afterStep('usage plan');
+    if (nowOf(service) - startedAt > longestMaking)
+      throw new KeyToolError('failed', 'API Gateway took over 10 minutes. Run the command again.');
+    await commit(id);
+    await service.afterStep('record');
   } catch (error) {
-    if (error instanceof NotFoundException) return nothingHeld;
+    const isCommitted = await undo(service, key, id, isNew).catch((cause: unknown) => {
+      throw new KeyToolError(
+        'failed',
+        `${messageOf(error)} Removing the new API Gateway key of ${key.keyId} failed as well (${messageOf(cause)}). It lets nobody in; "cleanup" removes it.`,
+        { cause: error },
+      );
+    });
+    // The write succeeded, and only its answer was lost.
+    if (isCommitted) return;
     throw error;
   }
 }
 
-/** The most that one call lists: https://docs.aws.amazon.com/apigateway/latest/api/API_GetApiKeys.html */
-const largestPage = 500;
-
-/**
- * What API Gateway holds of many keys. It lists the keys of the account's Region and of the service's usage plans,
- * whole pages at a time: some 45 calls for all of the 10,000 that there can be.
- *
- * @param wanted hashes of keys
- * @returns by hash, where there is anything
- */
-export async function gatewayStates(
-  { apiGateway: client, usagePlanIds: plans }: KeyService,
-  wanted: ReadonlySet<string>,
-): Promise<ReadonlyMap<string, GatewayState>> {
-  const bound = new Map<string, string[]>();
-  for (const usagePlanId of Object.values(plans)) {
-    const query = { usagePlanId };
-    for await (const { items = [] } of paginateGetUsagePlanKeys({ client, pageSize: largestPage }, query)) {
-      for (const { id = '' } of items) bound.set(id, [...(bound.get(id) ?? []), usagePlanId]);
-    }
-  }
-  const states = new Map<string, GatewayState>();
-  const query = { includeValues: true };
-  for await (const { items = [] } of paginateGetApiKeys({ client, pageSize: largestPage }, query)) {
-    for (const { id, value, enabled } of items) {
-      if (id === undefined || value === undefined || !wanted.has(value)) continue;
-      const usagePlanIds = bound.get(id) ?? [];
-      states.set(value, { gatewayKeyId: id, usagePlanIds, isDisabled: enabled === false });
-    }
-  }
-  return states;
+/** Returns whether a record names the API Gateway key. Otherwise deletes it if this run created it. */
+async function undo(
+  service: KeyService,
+  { keyHash }: NewGatewayKey,
+  gatewayKeyId: string,
+  isNew: boolean,
+): Promise<boolean> {
+  const record = await readKey(service.keyTable, keyHash);
+  if (record?.gatewayKeyId === gatewayKeyId) return true;
+  if (isNew) await deleteGatewayKey(service, gatewayKeyId);
+  return false;
 }
 
-/** The service's usage plans that a key is bound to. */
-async function usagePlansOf(service: KeyService, gatewayKeyId: string): Promise<string[]> {
-  const ours = new Set(Object.values(service.usagePlanIds));
-  const bound: string[] = [];
-  for await (const { items = [] } of paginateGetUsagePlans(
-    { client: service.apiGateway },
-    { keyId: gatewayKeyId },
-  )) {
-    bound.push(...items.map(({ id = '' }) => id).filter((id) => ours.has(id)));
+async function ensureGatewayKey(
+  { apiGateway: client, stackName }: KeyService,
+  { keyId, owner, value }: NewGatewayKey,
+): Promise<{ readonly id: string; readonly isNew: boolean }> {
+  try {
+    const description = `${descriptionPrefix(stackName)}${owner}`;
+    const { id } = await client.send(
+      // The ID appears in logs, so it must not be the value.
+      new CreateApiKeyCommand({ name: keyId, value, description, enabled: true, generateDistinctId: true }),
+    );
+    if (id === undefined) throw new Error('API Gateway created a key without an ID.');
+    return { id, isNew: true };
+  } catch (error) {
+    if (!(error instanceof ConflictException)) throw error;
+    // Created by a call whose answer was lost, or by another run.
+    const query = { nameQuery: keyId, includeValues: true };
+    for await (const { items = [] } of paginateGetApiKeys({ client }, query)) {
+      const found = items.find((each) => each.value === value);
+      if (found?.id !== undefined) return { id: found.id, isNew: false };
+    }
+    throw error;
   }
-  return bound;
 }
 
-/**
- * Makes API Gateway ask the authorizer anew about every key of the stage. What it remembers would otherwise
- * outlive a change of a key by up to the authorizer's cache time.
- */
-export async function forgetAuthorizations({ apiGateway, restApiId, apiStage }: KeyService): Promise<void> {
+function descriptionPrefix(stackName: string): string {
+  return `${stackName}, owner `;
+}
+
+/** Adds a key to its usage plan. It must be in no other one of the same stage. */
+export async function addToPlan(service: KeyService, gatewayKeyId: string, plan: Plan): Promise<void> {
+  const place = { usagePlanId: service.usagePlanIds[plan], keyId: gatewayKeyId };
+  try {
+    await service.apiGateway.send(new CreateUsagePlanKeyCommand({ ...place, keyType: 'API_KEY' }));
+  } catch (error) {
+    if (!(error instanceof ConflictException)) throw error;
+    // It is in the plan, added by a call whose answer was lost or by another run; or it is in another plan.
+    await service.apiGateway.send(new GetUsagePlanKeyCommand(place)).catch(() => Promise.reject(error));
+  }
+}
+
+export async function removeFromPlan(
+  { apiGateway }: KeyService,
+  gatewayKeyId: string,
+  usagePlanId: string,
+): Promise<void> {
+  await ignoreNotFound(apiGateway.send(new DeleteUsagePlanKeyCommand({ usagePlanId, keyId: gatewayKeyId })));
+}
+
+/** Deletes a key, which also removes it from its usage plan. */
+export async function deleteGatewayKey({ apiGateway }: KeyService, gatewayKeyId: string): Promise<void> {
+  await ignoreNotFound(apiGateway.send(new DeleteApiKeyCommand({ apiKey: gatewayKeyId })));
+}
+
+/** Empties the cache of the authorizer's answers, so that a change applies before their 60 s are over. */
+export async function flushAuthorizer({ apiGateway, restApiId, apiStage }: KeyService): Promise<void> {
   await apiGateway.send(new FlushStageAuthorizersCacheCommand({ restApiId, stageName: apiStage }));
 }
 
-/**
- * Requests of a key that its usage plan counted on each of some days, the first day first.
- *
- * @param from the first day, `2026-07-01`
- * @param to the last day
- */
-export async function dailyUse(
-  { apiGateway }: KeyService,
-  {
-    usagePlanId,
-    gatewayKeyId,
-    from,
-    to,
-  }: Readonly<Record<'usagePlanId' | 'gatewayKeyId' | 'from' | 'to', string>>,
-): Promise<number[]> {
-  const used: number[] = [];
-  let position: string | undefined;
-  do {
-    const page = await apiGateway.send(
-      new GetUsageCommand({
-        usagePlanId,
-        keyId: gatewayKeyId,
-        startDate: from,
-        endDate: to,
-        ...(position !== undefined && { position }),
-      }),
-    );
-    used.push(...(page.items?.[gatewayKeyId] ?? []).map(([count = 0]) => count));
-    position = page.position;
-  } while (position !== undefined);
-  return used;
+/** The most that one call lists: https://docs.aws.amazon.com/apigateway/latest/api/API_GetApiKeys.html */
+const pageSize = 500;
+
+/** Every API Gateway key of the account's Region, with its value: 20 calls for 10,000. */
+export async function* gatewayKeys({ apiGateway: client }: KeyService): AsyncGenerator<ApiKey> {
+  for await (const { items = [] } of paginateGetApiKeys({ client, pageSize }, { includeValues: true }))
+    yield* items;
 }
 
-async function unlessGone(deletion: Promise<unknown>): Promise<void> {
+/** Whether this tool created an API Gateway key for this stage, and for this owner if one is given. */
+export function isOwn({ stackName }: KeyService, { description = '' }: ApiKey, owner?: string): boolean {
+  const prefix = descriptionPrefix(stackName);
+  return owner === undefined ? description.startsWith(prefix) : description === `${prefix}${owner}`;
+}
+
+/** The service's usage plans that each API Gateway key is in, by its ID. */
+export async function usagePlanMembers({
+  apiGateway: client,
+  usagePlanIds,
+}: KeyService): Promise<ReadonlyMap<string, readonly string[]>> {
+  const members = new Map<string, string[]>();
+  for (const usagePlanId of Object.values(usagePlanIds)) {
+    for await (const { items = [] } of paginateGetUsagePlanKeys({ client, pageSize }, { usagePlanId })) {
+      for (const { id = '' } of items) members.set(id, [...(members.get(id) ?? []), usagePlanId]);
+    }
+  }
+  return members;
+}
+
+async function ignoreNotFound(deletion: Promise<unknown>): Promise<void> {
   try {
     await deletion;
   } catch (error) {
     if (!(error instanceof NotFoundException)) throw error;
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

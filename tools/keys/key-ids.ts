@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 
 /**
- * The id of a key: `key_`, 9 characters of the time in milliseconds, 7 random ones, all in Crockford's base 32
- * (https://www.crockford.com/base32.html), whose characters sort as their values do. So ids sort by age, hold
+ * A key ID: `key_`, 9 characters of the time in milliseconds, 7 random ones, all in Crockford's base 32
+ * (https://www.crockford.com/base32.html), whose characters sort as their values do. IDs sort by age, contain
  * nothing secret, and have no letters that look like digits.
  */
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';

@@ -1,15 +1,16 @@
+import type { Plan } from '../../functions/access/plans.ts';
 import {
   type AdministeredKey,
-  type DamagedRecordError,
+  type MalformedRecordError,
   type Partition,
+  partitionsOf,
   queryKeys,
-} from './key-administration.ts';
-import { type KeyUse, readUse } from './key-administration-use.ts';
-import { type Plan, planNames } from '../../functions/access/plans.ts';
+} from './records.ts';
 import { type KeyService, nowOf } from './service.ts';
+import { type KeyUse, readUses } from './use.ts';
 
-/** What a key is worth now. It follows from the record, the use and the time, so there is no index of it. */
-export const keyStatuses = ['active', 'suspended', 'expired', 'revoked', 'unfinished'] as const;
+/** The state of a key now. It follows from the record, the use and the time, so there is no index of it. */
+export const keyStatuses = ['active', 'suspended', 'expired', 'revoked'] as const;
 export type KeyStatus = (typeof keyStatuses)[number];
 
 /** @param now Unix seconds */
@@ -18,7 +19,6 @@ export function statusOf(
   use: KeyUse | undefined,
   now: number,
 ): KeyStatus {
-  if (status === 'pending') return 'unfinished';
   if (status === 'revoked') return 'revoked';
   if (expiresAt !== 0 && expiresAt <= now) return 'expired';
   return (use?.suspendedUntil ?? 0) > now ? 'suspended' : 'active';
@@ -39,7 +39,7 @@ export interface KeyFilter {
 export interface KeyListing extends KeyFilter {
   /** Keys at most, 1 to 100. */
   readonly limit: number;
-  /** Where the page before ended: only older keys. */
+  /** Cursor of the previous page: only older keys. */
   readonly cursor?: string | undefined;
 }
 
@@ -48,12 +48,12 @@ export interface KeyPage {
   readonly keys: readonly ListedKey[];
   /** Where the next page begins, if there may be one. */
   readonly cursor: string | undefined;
-  /** Records looked at. Where that is why the page ends, it may hold fewer keys than asked for. */
+  /** Records read. A page that ends at `examineAtMost` may have fewer keys than requested. */
   readonly examined: number;
-  readonly damaged: readonly DamagedRecordError[];
+  readonly malformed: readonly MalformedRecordError[];
 }
 
-/** Records that one page looks at, at most, however few of them the filter lets through. */
+/** Records that one page reads at most, however few match the filter. */
 export const examineAtMost = 1_000;
 const batchSize = 100;
 
@@ -68,25 +68,26 @@ export async function listKeys(service: KeyService, listing: KeyListing): Promis
   // One more than asked for tells whether a page follows.
   const size = isFiltered ? batchSize : Math.min(limit + 1, batchSize);
   const found: ListedKey[] = [];
-  const damaged: DamagedRecordError[] = [];
+  const malformed: MalformedRecordError[] = [];
   let examined = 0;
   let last: string | undefined;
-  for await (const batch of batches(service, listing, size, damaged)) {
+  for await (const batch of batches(service, listing, size, malformed)) {
     const hashes = batch.map(({ keyHash }) => keyHash);
-    const use = await readUse(service.limitTable, hashes);
+    const use = await readUses(service.limitTable, hashes);
     const now = nowOf(service);
     for (const key of batch) {
-      if (examined === examineAtMost) return { keys: found, cursor: last, examined, damaged };
+      if (examined === examineAtMost) return { keys: found, cursor: last, examined, malformed };
       examined += 1;
       last = key.keyId;
       const status = statusOf(key, use.get(key.keyHash), now);
       if (plan !== undefined && key.plan !== plan) continue;
       if (wanted !== undefined && status !== wanted) continue;
-      if (found.length === limit) return { keys: found, cursor: found.at(-1)?.key.keyId, examined, damaged };
+      if (found.length === limit)
+        return { keys: found, cursor: found.at(-1)?.key.keyId, examined, malformed };
       found.push({ key, use: use.get(key.keyHash), status });
     }
   }
-  return { keys: found, cursor: undefined, examined, damaged };
+  return { keys: found, cursor: undefined, examined, malformed };
 }
 
 /** The keys from the cursor on, newest first, so many at a time. Reads on only when asked for more. */
@@ -94,29 +95,23 @@ async function* batches(
   service: KeyService,
   listing: KeyListing,
   size: number,
-  damaged: DamagedRecordError[],
+  malformed: MalformedRecordError[],
 ): AsyncGenerator<readonly AdministeredKey[]> {
   const partitions = partitionsOf(listing);
   let before = listing.cursor;
   do {
     const round = await readRound(service, partitions, before, size);
-    damaged.push(...round.damaged);
+    malformed.push(...round.malformed);
     for (let start = 0; start < round.keys.length; start += size) yield round.keys.slice(start, start + size);
     before = round.next;
   } while (before !== undefined);
-}
-
-/** The partitions of the indexes that hold the keys of an owner, of a plan, or all keys. */
-export function partitionsOf({ owner, plan }: KeyFilter): readonly Partition[] {
-  if (owner !== undefined) return [{ owner }];
-  return (plan === undefined ? planNames : [plan]).map((each) => ({ plan: each }));
 }
 
 interface Round {
   readonly keys: readonly AdministeredKey[];
   /** Where the next round begins, unless this was the last. */
   readonly next: string | undefined;
-  readonly damaged: readonly DamagedRecordError[];
+  readonly malformed: readonly MalformedRecordError[];
 }
 
 /** The next keys of all partitions together, newest first: `limit` of each are read. */
@@ -138,6 +133,6 @@ async function readRound(
       .filter(({ keyId }) => keyId >= horizon)
       .toSorted((a, b) => (a.keyId < b.keyId ? 1 : -1)),
     next: horizon || undefined,
-    damaged: pages.flatMap((page) => page.damaged),
+    malformed: pages.flatMap((page) => page.malformed),
   };
 }

@@ -1,23 +1,26 @@
 import type { Readable, Writable } from 'node:stream';
+import { styleText } from 'node:util';
 
 /** Where the tool reads from and writes to. */
 export interface Io {
   readonly stdin: Readable;
   readonly stdout: Writable;
   readonly stderr: Writable;
-  /** Whether someone is there to answer a question. */
+  /** Whether a person can answer a question. */
   readonly interactive: boolean;
 }
 
-/** A key, or the hash of one. */
+/** An API key, or the hash of one. */
 const secrets = /as_[a-z][a-z0-9]*_[0-9A-Za-z]{36}|[0-9A-Fa-f]{64}/g;
 
-/** Text with every key and hash taken out, wherever it came from. */
+/** Text with every key and hash removed, wherever it came from. */
 export function redact(text: string): string {
   return text.replace(secrets, '[redacted]');
 }
 
-/** Everything the tool prints goes through here, and no key but through `reveal`. */
+type Style = 'red' | 'yellow' | 'green' | 'dim' | 'bold';
+
+/** Everything the tool prints goes through here. Only `reveal` prints a key. */
 export class Output {
   readonly json: boolean;
   readonly #io: Io;
@@ -27,20 +30,30 @@ export class Output {
     this.json = json;
   }
 
-  /** A result: `value` as JSON when that is asked for, `text` otherwise. */
+  /** A result: `value` with --json, otherwise `text`. */
   result(value: unknown, text: string): void {
     const printed = this.json ? JSON.stringify(value, undefined, 2) : text;
     this.#io.stdout.write(`${redact(printed)}\n`);
   }
 
-  /** Something to know besides the result. */
-  note(text: string): void {
-    this.#io.stderr.write(`${redact(text)}\n`);
+  /** Information besides the result, on standard error: `{"note": "…"}` with --json. */
+  note(text: string, style?: Style): void {
+    this.report({ note: text }, style === undefined ? text : this.paint(style, text, this.#io.stderr));
   }
 
-  /** The one line that shows a key. Resolves when it is written; rejects when nobody can have read it. */
+  /** One line on standard error: `value` with --json, otherwise `text`. */
+  report(value: unknown, text: string): void {
+    this.#io.stderr.write(`${redact(this.json ? JSON.stringify(value) : text)}\n`);
+  }
+
+  /** Colours text on a terminal. Follows NO_COLOR and FORCE_COLOR. */
+  paint(style: Style, text: string, stream: Writable = this.#io.stdout): string {
+    return styleText(style, text, { stream });
+  }
+
+  /** The line that shows a key. Resolves when it is written, rejects when nobody can have read it. */
   reveal(value: unknown, text: string): Promise<void> {
-    const printed = this.json ? JSON.stringify(value) : text;
+    const printed = this.json ? JSON.stringify(value, undefined, 2) : text;
     return new Promise((resolve, reject) => {
       this.#io.stdout.write(`${printed}\n`, (error) => (error ? reject(error) : resolve()));
     });

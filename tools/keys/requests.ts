@@ -10,15 +10,15 @@ import { KeyToolError } from './errors.ts';
 import { grouped } from './format.ts';
 import { redact } from './output.ts';
 
-/** The limits of a key's own as they are asked for: perhaps only one of them, or none. */
+/** Limits as requested: both, one or none. */
 export type GivenLimits = { readonly [K in keyof Limits]?: number | undefined };
 
-/** What a new key is to be. */
+/** A request for a new key. */
 export interface KeyRequest {
-  /** Who holds it: 1 to 100 characters. */
+  /** Who uses it: 1 to 100 characters. */
   readonly owner: string;
   readonly plan: Plan;
-  /** On the custom plan, and only there. */
+  /** On the custom plan only. */
   readonly limits?: GivenLimits | undefined;
   /** Up to 200 characters. */
   readonly note?: string | undefined;
@@ -28,10 +28,10 @@ const text = (max: number) =>
   z
     .string()
     .max(max, `must not be longer than ${max} characters`)
-    // Whatever is stored is printed on terminals later.
-    .regex(/^[^\p{C}\p{Zl}\p{Zp}]*$/u, 'must be printable characters on one line')
-    .regex(/\S/, 'must not be empty, nor only white space')
-    .refine((given) => redact(given) === given, 'must not hold a key');
+    // It is printed on terminals later.
+    .regex(/^[^\p{C}\p{Zl}\p{Zp}]*$/u, 'must be one line of printable characters')
+    .regex(/\S/, 'must not be empty')
+    .refine((given) => redact(given) === given, 'must not contain an API key');
 
 const requestSchema = z.object({
   owner: text(100),
@@ -39,28 +39,28 @@ const requestSchema = z.object({
   note: text(200).optional(),
 });
 
-/** A request whose every rule has been checked. */
+/** A request that follows every rule. */
 export interface CheckedRequest extends z.infer<typeof requestSchema> {
   readonly limits: Limits | undefined;
 }
 
-/** @throws KeyToolError naming every fault */
+/** @throws KeyToolError that names every error */
 export function checkRequest({ limits, ...request }: KeyRequest): CheckedRequest {
   const parsed = requestSchema.safeParse(request);
   if (!parsed.success) {
-    const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
-    throw new KeyToolError('usage', `${faults.join('; ')}.`);
+    const errors = parsed.error.issues.map(({ path, message }) => `--${path.join('.')} ${message}`);
+    throw new KeyToolError('usage', `${errors.join('; ')}.`);
   }
   return { ...parsed.data, limits: checkLimits(parsed.data.plan, limits) };
 }
 
-/** The limits of a key's own, or `undefined` on a plan that has its own. @throws KeyToolError */
+/** The key's own limits, `undefined` on a plan with fixed limits. @throws KeyToolError */
 export function checkLimits(plan: Plan, { perMinute, perDay }: GivenLimits = {}): Limits | undefined {
   if (plan !== customPlan) {
     if (perMinute === undefined && perDay === undefined) return undefined;
     throw new KeyToolError(
       'usage',
-      `The limits of the ${plan} plan are fixed: only ${customPlan} keys have their own.`,
+      `The limits of the ${plan} plan are fixed. --per-minute and --per-day need --plan ${customPlan}.`,
     );
   }
   if (perMinute === undefined || perDay === undefined) {
@@ -68,24 +68,24 @@ export function checkLimits(plan: Plan, { perMinute, perDay }: GivenLimits = {})
   }
   for (const [name, value] of Object.entries({ '--per-minute': perMinute, '--per-day': perDay })) {
     if (!Number.isSafeInteger(value) || value < 1)
-      throw new KeyToolError('usage', `${name} must be a whole number, 1 or more.`);
+      throw new KeyToolError('usage', `${name} must be a whole number of at least 1.`);
   }
   if (perMinute > customPlanCeiling.perMinute) {
     throw new KeyToolError(
       'usage',
-      `--per-minute ${perMinute} is more than one key can have. Each request is one write to the key's own item, and DynamoDB takes 1,000 a second for one item: ${grouped(customPlanCeiling.perMinute)} a minute. Issue several keys instead.`,
+      `--per-minute must be at most ${grouped(customPlanCeiling.perMinute)} (got ${perMinute}): each request is one write to the key's item, and DynamoDB takes 1,000 a second for one item. Issue several keys instead.`,
     );
   }
   if (perDay < perMinute) {
     throw new KeyToolError(
       'usage',
-      `--per-day ${perDay} is less than --per-minute ${perMinute}: a single minute would use up more than the day.`,
+      `--per-day must be at least --per-minute (got ${perDay} and ${perMinute}).`,
     );
   }
   if (perDay > customPlanCeiling.perDay) {
     throw new KeyToolError(
       'usage',
-      `--per-day ${perDay} is more than one key can ever use: ${grouped(customPlanCeiling.perMinute)} a minute all day are ${grouped(customPlanCeiling.perDay)}.`,
+      `--per-day must be at most ${grouped(customPlanCeiling.perDay)} (got ${perDay}): that is ${grouped(customPlanCeiling.perMinute)} a minute all day.`,
     );
   }
   return { perMinute, perDay };

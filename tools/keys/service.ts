@@ -4,40 +4,42 @@ import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-clo
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { z } from 'zod';
-import type { AuditLine } from './key-administration.ts';
 import type { KeyTable } from '../../functions/access/key-records.ts';
 import type { LimitTable } from '../../functions/access/limiter.ts';
 import type { Plan } from '../../functions/access/plans.ts';
-import { type Runner, thisRunner } from './attempts.ts';
 import { KeyToolError } from './errors.ts';
+import { type AdministeredKey, type AuditLine, findKeyById, isValid } from './records.ts';
+import { realWaiting, retryCalls, type Waiting } from './retry.ts';
 
-/** The first part of a stack's name, where the CDK app is not given another. */
+/** First part of the stack's name, unless the CDK app is given another. */
 export const defaultStackPrefix = 'AnimalStore';
 
 export interface KeyServiceOptions {
   /** The stage whose keys these are; it is part of every key. */
   readonly stage: string;
-  /** Base address of a service on this machine, such as `http://127.0.0.1:3000`. Left out: AWS. */
+  /** Base address of a service on this machine, such as `http://127.0.0.1:3000`. Default: AWS. */
   readonly endpoint?: string | undefined;
-  /** Left out: AWS_REGION or the profile's. */
+  /** Default: AWS_REGION or the profile's. */
   readonly region?: string | undefined;
-  /** A profile of the AWS configuration files. Left out: AWS_PROFILE or whatever credentials there are. */
+  /** A profile of the AWS configuration files. Default: AWS_PROFILE, or the credentials the SDK finds. */
   readonly profile?: string | undefined;
-  /** Left out: `AnimalStore-<stage>`. */
+  /** Default: `AnimalStore-<stage>`. */
   readonly stackName?: string | undefined;
-  /** Told of every change. */
+  /** Called for every change. */
   readonly onAudit?: ((line: ChangeLine) => void) | undefined;
-  /** Told of every step that is done, before the next begins. Tests stop here as a crash would. */
+  /** Called when something takes longer. */
+  readonly onProgress?: ((message: string) => void) | undefined;
+  /** Called after each step of a change, before the next begins. Tests stop here as a crash would. */
   readonly afterStep?: ((step: string) => void | Promise<void>) | undefined;
   /** Milliseconds since the Unix epoch. */
   readonly clock?: (() => number) | undefined;
-  readonly runner?: Runner | undefined;
+  readonly waiting?: Waiting | undefined;
 }
 
 /** A line of the audit trail, with the key that it is about. */
 export type ChangeLine = AuditLine & { readonly stage: string; readonly keyId: string };
 
-/** Where the keys of one stage are kept, and how they are reached. */
+/** Where the keys of one stage are stored, and how to reach them. */
 export interface KeyService {
   readonly stage: string;
   readonly stackName: string;
@@ -48,13 +50,17 @@ export interface KeyService {
   readonly restApiId: string;
   /** The stage in API Gateway, which is the version segment of the base address (interface, section 1). */
   readonly apiStage: string;
-  /** Who makes changes: an ARN on AWS, a user of this machine for a service on it. */
+  /** Who makes changes: an ARN on AWS, a user of this machine for the local service. */
   readonly identify: () => Promise<string>;
   readonly onAudit: (line: ChangeLine) => void;
   readonly afterStep: (step: string) => void | Promise<void>;
   readonly clock: () => number;
-  readonly runner: Runner;
+  /** Waits until API Gateway uses a new API Gateway key everywhere. Returns at once for the local service. */
+  readonly propagate: () => Promise<void>;
 }
+
+/** AWS states no time. Seconds are reported: https://stackoverflow.com/questions/42194561 */
+const propagationSeconds = 30;
 
 const outputs = z.object({
   ApiUrl: z.url(),
@@ -82,7 +88,7 @@ export async function openKeyService(options: KeyServiceOptions): Promise<KeySer
     const missing = parsed.error.issues.map(({ path }) => path.join('.')).join(', ');
     throw new KeyToolError(
       'failed',
-      `The stack ${stackName} lacks the outputs ${missing}: it is not deployed whole, or by another version. Deploy it again.`,
+      `Stack ${stackName} lacks the outputs ${missing}: its deployment is incomplete, or of another version. Deploy it again.`,
     );
   }
   const client = DynamoDBDocumentClient.from(new DynamoDBClient(configuration), {
@@ -90,12 +96,15 @@ export async function openKeyService(options: KeyServiceOptions): Promise<KeySer
     unmarshallOptions: { wrapNumbers: true },
   });
   const { data } = parsed;
+  const { onProgress = () => {}, waiting = realWaiting } = options;
+  const apiGateway = new APIGatewayClient({ ...configuration, maxAttempts: 1 });
+  retryCalls(apiGateway, waiting, onProgress);
   return {
     stage,
     stackName,
     keyTable: { client, tableName: data.ApiKeysTableName },
     limitTable: { client, tableName: data.RateLimitsTableName },
-    apiGateway: new APIGatewayClient(configuration),
+    apiGateway,
     usagePlanIds: {
       free: data.UsagePlanIdFree,
       pro: data.UsagePlanIdPro,
@@ -108,13 +117,48 @@ export async function openKeyService(options: KeyServiceOptions): Promise<KeySer
     onAudit: options.onAudit ?? (() => {}),
     afterStep: options.afterStep ?? (() => {}),
     clock: options.clock ?? Date.now,
-    runner: options.runner ?? thisRunner,
+    propagate: async () => {
+      if (endpoint !== undefined) return;
+      onProgress(`Waiting ${propagationSeconds} s for API Gateway to apply the change.`);
+      await waiting.sleep(propagationSeconds * 1000);
+    },
   };
 }
 
 /** The clock in whole Unix seconds. */
 export function nowOf({ clock }: KeyService): number {
   return Math.floor(clock() / 1000);
+}
+
+/** The record of a key. @throws KeyToolError when there is none with this ID */
+export async function requireKey(service: KeyService, keyId: string): Promise<AdministeredKey> {
+  const key = await findKeyById(service.keyTable, keyId);
+  if (key !== undefined) return key;
+  throw new KeyToolError(
+    'not_found',
+    `There is no key ${keyId} in stage ${service.stage}. "list" shows all keys.`,
+  );
+}
+
+/** @param participle what is to be done with the key, such as `rotated` @throws KeyToolError */
+export function requireValid(service: KeyService, key: AdministeredKey, participle: string): void {
+  if (isValid(key, nowOf(service))) return;
+  const state = key.status === 'revoked' ? 'revoked' : 'expired';
+  throw new KeyToolError('refused', `${key.keyId} is ${state}, so it cannot be ${participle}.`);
+}
+
+/** A line of the audit trail: done now, by the user of the tool. */
+export async function newLine(service: KeyService, did: string, detail?: string): Promise<AuditLine> {
+  return { at: nowOf(service), by: await service.identify(), did, ...(detail !== undefined && { detail }) };
+}
+
+/** Reports a change that has been written. */
+export function reportLine(
+  { onAudit, stage }: KeyService,
+  { keyId }: { keyId: string },
+  line: AuditLine,
+): void {
+  onAudit({ ...line, keyId, stage });
 }
 
 type Configuration = ConstructorParameters<typeof DynamoDBClient>[0];
@@ -131,9 +175,6 @@ function clientConfiguration({ endpoint, region, profile }: KeyServiceOptions) {
   return {
     ...(region !== undefined && { region }),
     ...(profile !== undefined && { profile }),
-    // Above the SDK's three, since API Gateway takes just five new keys a second from an account:
-    // https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
-    ...(process.env['AWS_MAX_ATTEMPTS'] === undefined && { maxAttempts: 8 }),
   } satisfies Configuration;
 }
 
@@ -156,7 +197,7 @@ async function describeOutputs(
       const where = endpoint ?? `Region ${await client.config.region()}`;
       throw new KeyToolError(
         'not_found',
-        `There is no stack ${stackName} at ${where}: deploy it, or name its Region with --region, its account with --profile, a copy with --name.`,
+        `There is no stack ${stackName} at ${where}. Deploy it, or give its Region with --region, its account with --profile, or the name of a copy with --name.`,
         { cause: error },
       );
     }
@@ -166,11 +207,12 @@ async function describeOutputs(
   }
 }
 
-/** Loaded when a change is made: nothing else needs to know. */
+/** Loaded for changes only. */
 async function callerArn(configuration: ReturnType<typeof clientConfiguration>): Promise<string> {
   const { GetCallerIdentityCommand, STSClient } = await import('@aws-sdk/client-sts');
   const { Arn: arn } = await new STSClient(configuration).send(new GetCallerIdentityCommand());
-  if (arn === undefined) throw new KeyToolError('failed', 'AWS does not say whose credentials these are.');
+  if (arn === undefined)
+    throw new KeyToolError('failed', 'AWS did not return the owner of these credentials.');
   return arn;
 }
 
@@ -178,7 +220,7 @@ function localUser(): string {
   try {
     return `${userInfo().username}@${hostname()}`;
   } catch {
-    return `user ${process.getuid?.() ?? 'unknown'}@${hostname()}`; // one that the machine has no name for
+    return `user ${process.getuid?.() ?? 'unknown'}@${hostname()}`; // a user without a name
   }
 }
 

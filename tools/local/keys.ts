@@ -8,7 +8,8 @@ import {
   type Plan,
   planNames,
 } from '../../functions/access/plans.ts';
-import { createKey, type KeyService } from '../keys/operations.ts';
+import { createKey } from '../keys/commands/create.ts';
+import type { KeyService } from '../keys/service.ts';
 import type { Keys } from './banner.ts';
 
 const keysSchema = z.record(z.enum(planNames), z.string());

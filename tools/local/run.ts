@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { openKeyService } from '../keys/operations.ts';
+import { openKeyService } from '../keys/service.ts';
 import { localStage, startLocalStack } from '../local-stack.ts';
 import { localDynamoDb, seedAnimals } from '../seed.ts';
 import { announceAddress } from './address-file.ts';

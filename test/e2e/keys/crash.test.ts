@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, inject, test } from 'vitest';
-import { changePlan } from '../../../tools/keys/operations.ts';
 import { isLocal } from '../support.ts';
 import {
   call,
+  cleanUpLater,
   crash,
   create,
   expectConsistent,
@@ -18,34 +18,41 @@ import {
   stepsOf,
 } from './support.ts';
 
-/**
- * A crash after each single step of a command, then the same command again. The crash is a run that never gets
- * beyond the step, made by a process that has ended; the last tests kill a real one.
- */
+/** A crash after each single step of a command, the same command again, and `cleanup`. The last test kills a process. */
+
+const numbered = (steps: readonly string[]) => steps.map((step, index) => [step, index + 1] as const);
+const issuing = ['gateway key', 'usage plan', 'reveal', 'record'];
 
 describe.runIf(isLocal)('create', () => {
   const command = (owner: string) => ['create', '--owner', owner, '--plan', 'pro'];
-  const steps = ['record', 'gateway key', 'usage plan', 'reveal', 'activate'];
 
   test('has these steps', async () => {
-    expect(await stepsOf(command(newOwner()))).toEqual(steps);
+    expect(await stepsOf(command(newOwner()))).toEqual(issuing);
   });
 
-  test.each(steps.map((step, index) => [step, index + 1] as const))(
-    'that crashes after “%s” is healed by the next',
+  test.each(numbered(issuing))(
+    'that crashes after “%s” leaves a key that lets nobody in, which cleanup removes',
     async (_step, count) => {
       const owner = newOwner();
       const revealed = await crash(command(owner), count);
+      const isDone = count === issuing.length;
+      for (const key of revealed) expect(await call(key)).toBe(isDone ? 200 : 401);
+      const service = await openLocal();
+      expect(await recordsOf(service, owner)).toHaveLength(isDone ? 1 : 0);
+
       const { stdout, exitCode } = await keysLocal(command(owner));
       expect(exitCode).toBe(0);
-      const valid = await expectConsistent(await openLocal(), owner, [...revealed, ...keysIn(stdout)]);
-      // A crash after the last step was none: that key was shown, and is valid beside the new one.
-      expect(valid).toHaveLength(count === steps.length ? 2 : 1);
-      expect(await recordsOf(await openLocal(), owner)).toHaveLength(valid.length);
+      // Not yet: another run might be making it.
+      expect(await keysJson(['cleanup', '--owner', owner])).toEqual({ removed: [] });
+      expect((await cleanUpLater(owner)).map(({ reason }) => reason)).toEqual(
+        isDone ? [] : ['half-made key'],
+      );
+      const valid = await expectConsistent(service, owner, [...revealed, ...keysIn(stdout)]);
+      expect(valid).toHaveLength(isDone ? 2 : 1);
     },
   );
 
-  test.each(steps.slice(0, -1))('that fails after “%s” leaves nothing behind', async (failing) => {
+  test.each(issuing.slice(0, -1))('that fails after “%s” leaves nothing behind', async (failing) => {
     const owner = newOwner();
     const run = await keysLocal(command(owner), {
       afterStep: (step) => {
@@ -57,37 +64,23 @@ describe.runIf(isLocal)('create', () => {
     expect(await recordsOf(await openLocal(), owner)).toEqual([]);
   });
 
-  test('that nobody repeats is cleaned up by tidy', async () => {
+  test('that takes longer than cleanup waits never becomes valid', async () => {
     const owner = newOwner();
-    const revealed = await crash(command(owner), 4);
-    const { tidied } = await keysJson<{ tidied: { did: string }[] }>(['tidy']);
-    expect(tidied.map(({ did }) => did)).toContain('removed a half-made key');
-    expect(await expectConsistent(await openLocal(), owner, revealed)).toEqual([]);
-  });
-
-  test('that someone else took for crashed gives its key up, and leaves nothing behind', async () => {
-    const owner = newOwner();
-    // For one an hour ahead it has been made for too long.
-    const later = { clock: () => Date.now() + 3_600_000 };
-    const byOther: string[] = [];
+    let minutes = 0;
     const run = await keysLocal(command(owner), {
-      afterStep: async (step) => {
-        if (step === 'usage plan') byOther.push(...keysIn((await keysLocal(command(owner), later)).stdout));
-      },
+      clock: () => Date.now() + minutes * 60_000,
+      afterStep: () => void (minutes = 11),
     });
-    expect(run).toMatchObject({ exitCode: 4 });
-    expect(run.stderr).toContain('changed by someone else meanwhile');
-    const revealed = [...keysIn(run.stdout), ...byOther];
-    expect(revealed).toHaveLength(2);
-    expect(await expectConsistent(await openLocal(), owner, revealed)).toHaveLength(1);
+    expect(run).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(run.stderr).toContain('Run the command again');
+    expect(await expectConsistent(await openLocal(), owner, [])).toEqual([]);
   });
 });
 
 describe.runIf(isLocal)('rotate', () => {
-  const issuing = ['record', 'gateway key', 'usage plan', 'reveal', 'activate'];
   const variants = {
-    '1h': [...issuing, 'authorizer cache', 'settle'],
-    '0s': [...issuing, 'gateway key', 'authorizer cache', 'settle'],
+    '1h': [...issuing, 'authorizer cache'],
+    '0s': [...issuing, 'authorizer cache', 'old gateway key'],
   };
 
   describe.each(Object.entries(variants))('with an overlap of %s', (overlap, steps) => {
@@ -97,17 +90,20 @@ describe.runIf(isLocal)('rotate', () => {
       expect(await stepsOf(command((await create(newOwner())).keyId))).toEqual(steps);
     });
 
-    test.each(steps.map((step, index) => [step, index + 1] as const))(
-      'that crashes after “%s” (step %d) is healed by the next',
+    test.each(numbered(steps))(
+      'that crashes after “%s” (step %d) leaves both keys as they were, or both changed',
       async (_step, count) => {
         const owner = newOwner();
         const old = await create(owner, 'business');
         const revealed = await crash(command(old.keyId), count);
-        const again = await keysLocal(command(old.keyId));
-        // Once the new key is valid it was shown: what is left to do is done, and a second one is refused.
         const isDone = count >= issuing.length;
-        expect(again.exitCode).toBe(isDone ? 4 : 0);
         const service = await openLocal();
+        expect(await recordsOf(service, owner)).toHaveLength(isDone ? 2 : 1);
+        if (!isDone) expect(await call(old.key)).toBe(200);
+
+        const again = await keysLocal(command(old.keyId));
+        expect(again.exitCode).toBe(isDone ? 4 : 0);
+        await cleanUpLater(owner);
         const valid = await expectConsistent(service, owner, [old.key, ...revealed, ...keysIn(again.stdout)]);
         const [newest, oldest, ...more] = await recordsOf(service, owner);
         expect(more).toEqual([]);
@@ -147,6 +143,7 @@ describe.runIf(isLocal)('rotate', () => {
       },
     });
     expect(run).toMatchObject({ exitCode: 4 });
+    expect(run.stderr).toContain('changed by someone else');
     const service = await openLocal();
     expect(await expectConsistent(service, owner, [old.key, ...keysIn(run.stdout)])).toEqual([]);
     expect(await recordsOf(service, owner)).toHaveLength(1);
@@ -155,98 +152,99 @@ describe.runIf(isLocal)('rotate', () => {
 
 describe.runIf(isLocal)('revoke', () => {
   const command = (keyId: string) => ['revoke', keyId];
-  const steps = ['record', 'gateway key', 'authorizer cache', 'settle'];
+  const steps = ['record', 'authorizer cache', 'old gateway key'];
 
   test('has these steps', async () => {
     expect(await stepsOf(command((await create(newOwner())).keyId))).toEqual(steps);
   });
 
-  test.each(steps.map((step, index) => [step, index + 1] as const))(
-    'that crashes after “%s” is healed by the next',
-    async (_step, count) => {
-      const owner = newOwner();
-      const { key, keyId } = await create(owner);
-      expect(await call(key)).toBe(200);
-      await crash(command(keyId), count);
-      expect(await keysJson(command(keyId))).toEqual({ keyId, changed: false });
-      expect(await expectConsistent(await openLocal(), owner, [key])).toEqual([]);
-      expect(await recordsOf(await openLocal(), owner)).toMatchObject([{ keyId, status: 'revoked' }]);
-    },
-  );
+  test.each(numbered(steps))('that crashes after “%s” is completed by the next', async (_step, count) => {
+    const owner = newOwner();
+    const { key, keyId } = await create(owner);
+    expect(await call(key)).toBe(200);
+    await crash(command(keyId), count);
+    expect(await keysJson(command(keyId))).toEqual({ keyId, changed: false });
+    expect(await expectConsistent(await openLocal(), owner, [key])).toEqual([]);
+    expect(await recordsOf(await openLocal(), owner)).toMatchObject([{ keyId, status: 'revoked' }]);
+  });
+
+  test('that crashes and is not repeated is completed by cleanup, without a wait', async () => {
+    const owner = newOwner();
+    const { key, keyId } = await create(owner);
+    await crash(command(keyId), 1);
+    expect(await keysJson(['cleanup', '--owner', owner])).toEqual({
+      removed: [{ keyId, reason: 'revoked key' }],
+    });
+    expect(await expectConsistent(await openLocal(), owner, [key])).toEqual([]);
+  });
+
+  test('wins against a change of the same key at the same time', async () => {
+    const owner = newOwner();
+    const { key, keyId } = await create(owner);
+    const others = ['suspend', 'revoke', 'rotate', 'suspend'].map((other) => keysLocal([other, keyId]));
+    const [revoked, ...runs] = await Promise.all([keysLocal(command(keyId)), ...others]);
+    expect(revoked?.exitCode).toBe(0);
+    const service = await openLocal();
+    const records = await recordsOf(service, owner);
+    expect(records.find((record) => record.keyId === keyId)).toMatchObject({ status: 'revoked' });
+    expect(await call(key)).toBe(401);
+    const rotated = runs.flatMap(({ stdout }) => keysIn(stdout));
+    expect((await expectConsistent(service, owner, [key, ...rotated])).length).toBeLessThanOrEqual(1);
+  });
 });
 
 describe.runIf(isLocal)('change-plan', () => {
   const command = (keyId: string) => ['change-plan', keyId, '--plan', 'business'];
-  const steps = ['record', 'unbind', 'bind', 'authorizer cache', 'settle'];
+  const steps = ['gateway key', 'usage plan', 'record', 'authorizer cache', 'old gateway key'];
+  const recordAt = 3;
 
-  test('has these steps', async () => {
-    expect(await stepsOf(command((await create(newOwner())).keyId))).toEqual(steps);
+  test('answers the key’s requests between all of its steps', async () => {
+    const { key, keyId } = await create(newOwner());
+    expect(await call(key)).toBe(200);
+    const answers: [string, number][] = [];
+    const run = await keysLocal(command(keyId), {
+      afterStep: async (step) => void answers.push([step, await call(key)]),
+    });
+    expect(run.exitCode).toBe(0);
+    expect(answers).toEqual(steps.map((step) => [step, 200]));
   });
 
-  const crashes = steps.map((step, index) => [step, index + 1] as const);
-
-  test.each(crashes)('that crashes after “%s” is healed by the next', async (_step, count) => {
+  test.each(numbered(steps))('that crashes after “%s” leaves the key usable', async (_step, count) => {
     const owner = newOwner();
     const { key, keyId } = await create(owner);
     await crash(command(keyId), count);
-    expect(await keysJson(command(keyId))).toMatchObject({ keyId, changed: false });
+    expect(await call(key)).toBe(200);
+    expect(await keysJson(command(keyId))).toMatchObject({ keyId, changed: count < recordAt });
+    expect((await cleanUpLater(owner)).map(({ reason }) => reason)).toEqual(
+      count === steps.length ? [] : ['earlier plan'],
+    );
     const service = await openLocal();
     expect(await expectConsistent(service, owner, [key])).toEqual([keyId]);
     expect(await recordsOf(service, owner)).toMatchObject([{ keyId, plan: 'business' }]);
   });
 
-  test.each(crashes)(
-    'to one plan that crashes after “%s”, then to another, ends on that',
-    async (_step, count) => {
+  test.each(['gateway key', 'usage plan'])(
+    'that another change overtakes after “%s” leaves the other change',
+    async (overtakenAfter) => {
       const owner = newOwner();
       const { key, keyId } = await create(owner);
-      await crash(command(keyId), count);
-      expect(await keysJson(['change-plan', keyId, '--plan', 'pro'])).toMatchObject({ changed: true });
+      const run = await keysLocal(command(keyId), {
+        afterStep: async (step) => {
+          if (step === overtakenAfter) await keysJson(['change-plan', keyId, '--plan', 'pro']);
+        },
+      });
+      expect(run.exitCode).toBe(4);
       const service = await openLocal();
       expect(await expectConsistent(service, owner, [key])).toEqual([keyId]);
-      expect(await recordsOf(service, owner)).toMatchObject([{ keyId, plan: 'pro' }]);
+      expect(await recordsOf(service, owner)).toMatchObject([{ plan: 'pro' }]);
     },
   );
-
-  test.each(['GetUsagePlansCommand', 'DeleteUsagePlanKeyCommand', 'CreateUsagePlanKeyCommand'])(
-    'that another change overtakes just before its %s ends on the plan of the later one',
-    async (overtakenBefore) => {
-      const owner = newOwner();
-      const { key, keyId } = await create(owner);
-      const service = await openLocal();
-      let overtaken = 0;
-      service.apiGateway.middlewareStack.add(
-        (next, { commandName }) =>
-          async (args) => {
-            if (commandName === overtakenBefore && (overtaken += 1) === 1)
-              await keysJson(['change-plan', keyId, '--plan', 'pro']);
-            return next(args);
-          },
-        { step: 'initialize' },
-      );
-      await changePlan(service, keyId, { plan: 'business' });
-      expect(overtaken).toBeGreaterThan(0);
-      expect(await expectConsistent(service, owner, [key])).toEqual([keyId]);
-      expect(await recordsOf(service, owner)).toMatchObject([{ keyId, plan: 'pro' }]);
-    },
-  );
-
-  test('shows as unfinished until it is healed', async () => {
-    const { keyId } = await create(newOwner());
-    await crash(command(keyId), 2);
-    expect(await keysJson(['show', keyId])).toMatchObject({ unfinished: true, status: 'active' });
-    expect((await keysLocal(['show', keyId])).stdout).toContain(
-      'a change is unfinished: run it again, or "tidy"',
-    );
-    await keysJson(['tidy']);
-    expect(await keysJson(['show', keyId])).toMatchObject({ unfinished: false, plan: 'business' });
-  });
 });
 
 describe.runIf(isLocal)('a process that is killed', () => {
   const projectDirectory = join(import.meta.dirname, '..', '..', '..');
 
-  test('while it makes a key leaves nothing that the next one does not clean up', async () => {
+  test('while it makes a key leaves no record', async () => {
     const owner = newOwner();
     const args = ['create', '--owner', owner, '--plan', 'free', '--stage', 'local'];
     const options = ['--port', new URL(inject('local')?.endpoint ?? '').port];
@@ -261,11 +259,12 @@ describe.runIf(isLocal)('a process that is killed', () => {
       run(process.execPath, ['--input-type=module', '--eval', program], { cwd: projectDirectory }),
     ).rejects.toMatchObject({ signal: 'SIGKILL' });
     const service = await openLocal();
-    expect(await recordsOf(service, owner)).toMatchObject([{ status: 'pending' }]);
+    expect(await recordsOf(service, owner)).toEqual([]);
 
     const { stdout } = await run(process.execPath, ['tools/keys.ts', ...args, ...options], {
       cwd: projectDirectory,
     });
+    expect(await cleanUpLater(owner)).toMatchObject([{ reason: 'half-made key' }]);
     expect(await expectConsistent(service, owner, keysIn(stdout))).toHaveLength(1);
     expect(await recordsOf(service, owner)).toHaveLength(1);
   });

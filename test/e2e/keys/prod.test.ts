@@ -5,8 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { DeleteUsagePlanKeyCommand } from '@aws-sdk/client-api-gateway';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest';
 import { stageOfKey } from '../../../functions/access/keys.ts';
-import { requireKey } from '../../../tools/keys/records.ts';
-import { openKeyService } from '../../../tools/keys/service.ts';
+import { openKeyService, requireKey } from '../../../tools/keys/service.ts';
 import { keys, type RunOptions } from '../../unit/keys/support.ts';
 import { isLocal } from '../support.ts';
 import type { Issued } from './support.ts';
@@ -75,7 +74,7 @@ const destructive: readonly (readonly [command: string, ...options: string[]])[]
 ];
 
 describe.runIf(isLocal)('in prod', () => {
-  test('a key is made without a question, bears the stage, and its audit trail names the ARN of who made it', async () => {
+  test('create asks nothing, the key names the stage, and its audit trail the ARN of who made it', async () => {
     const { key, keyId } = await create();
     expect(stageOfKey(key)).toBe('prod');
     expect((await show(keyId)).audit).toEqual([
@@ -83,22 +82,17 @@ describe.runIf(isLocal)('in prod', () => {
     ]);
   });
 
-  test.each(destructive)(
-    '%s changes nothing when nobody is there to confirm it',
-    async (command, ...options) => {
-      const { keyId } = await create();
-      const run = await inProd([command, keyId, ...options]);
-      expect(run).toMatchObject({ exitCode: 4, stdout: '' });
-      expect(run.stderr).toBe(
-        'This needs a confirmation, and nobody is there to give it: run it in a terminal, or with --yes.\n',
-      );
-      expect(await show(keyId)).toMatchObject({
-        status: 'active',
-        plan: 'free',
-        audit: [{ did: 'created' }],
-      });
-    },
-  );
+  test.each(destructive)('%s changes nothing when nobody can confirm it', async (command, ...options) => {
+    const { keyId } = await create();
+    const run = await inProd([command, keyId, ...options]);
+    expect(run).toMatchObject({ exitCode: 4, stdout: '' });
+    expect(run.stderr).toBe('This needs a confirmation. Run it in a terminal, or with --yes.\n');
+    expect(await show(keyId)).toMatchObject({
+      status: 'active',
+      plan: 'free',
+      audit: [{ did: 'created' }],
+    });
+  });
 
   test.each(destructive)(
     '%s asks, and changes nothing unless the answer is yes',
@@ -124,7 +118,7 @@ describe.runIf(isLocal)('in prod', () => {
   });
 });
 
-describe.runIf(isLocal)('rebind in prod', () => {
+describe.runIf(isLocal)('repair in prod', () => {
   const unbound = async () => {
     const { keyId } = await create();
     const { owner } = JSON.parse((await inProd(['show', keyId, '--json'])).stdout) as { owner: string };
@@ -132,30 +126,30 @@ describe.runIf(isLocal)('rebind in prod', () => {
     const key = await requireKey(service, keyId);
     const place = { usagePlanId: service.usagePlanIds.free, keyId: key.gatewayKeyId };
     await service.apiGateway.send(new DeleteUsagePlanKeyCommand(place));
-    return { keyId, rebind: ['rebind', '--owner', owner] };
+    return { keyId, repair: ['repair', '--owner', owner] };
   };
 
-  test('tells how many keys it is about, and changes nothing unless the answer is yes', async () => {
-    const { keyId, rebind } = await unbound();
-    expect(await inProd(rebind)).toMatchObject({ exitCode: 4, stdout: '' });
-    const refused = await inProd(rebind, { interactive: true, input: 'n\n' });
+  test('says how many keys it repairs, and changes nothing unless the answer is yes', async () => {
+    const { keyId, repair } = await unbound();
+    expect(await inProd(repair)).toMatchObject({ exitCode: 4, stdout: '' });
+    const refused = await inProd(repair, { interactive: true, input: 'n\n' });
     expect(refused).toMatchObject({ exitCode: 4, stdout: '' });
-    expect(refused.stderr).toContain('Rebind 1 of 1 valid keys in prod? [y/N] Nothing was changed.');
+    expect(refused.stderr).toContain('Repair 1 of 1 valid keys in prod? [y/N] Nothing was changed.');
     expect((await show(keyId)).audit).toHaveLength(1);
-    const done = await inProd(rebind, { interactive: true, input: 'y\n' });
-    expect(done).toMatchObject({ exitCode: 0, stdout: '1 of 1 valid key rebound.\n' });
+    const done = await inProd(repair, { interactive: true, input: 'y\n' });
+    expect(done).toMatchObject({ exitCode: 0, stdout: '1 of 1 valid key repaired.\n' });
     // Nothing is left to ask about.
-    expect(await inProd(rebind)).toMatchObject({
+    expect(await inProd(repair)).toMatchObject({
       exitCode: 0,
-      stdout: 'Nothing is amiss with 1 valid key.\n',
+      stdout: 'API Gateway has everything that 1 valid key needs.\n',
     });
   });
 
   test('asks nothing with --yes, and nothing for a dry run', async () => {
-    const { keyId, rebind } = await unbound();
-    expect((await inProd([...rebind, '--dry-run'])).stdout).toContain('1 of 1 valid key would be rebound.');
+    const { keyId, repair } = await unbound();
+    expect((await inProd([...repair, '--dry-run'])).stdout).toContain('1 of 1 valid key would be repaired.');
     expect((await show(keyId)).audit).toHaveLength(1);
-    expect(await inProd([...rebind, '--yes'])).toMatchObject({ exitCode: 0 });
+    expect(await inProd([...repair, '--yes'])).toMatchObject({ exitCode: 0 });
     expect((await show(keyId)).audit).toHaveLength(2);
   });
 });

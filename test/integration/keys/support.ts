@@ -3,7 +3,6 @@ import { APIGatewayClient } from '@aws-sdk/client-api-gateway';
 import { BatchWriteCommand } from '@aws-sdk/lib-dynamodb';
 import type { KeyTable } from '../../../functions/access/key-records.ts';
 import { type Plan, planNames } from '../../../functions/access/plans.ts';
-import { thisRunner } from '../../../tools/keys/attempts.ts';
 import { newKeyId } from '../../../tools/keys/key-ids.ts';
 import type { KeyService } from '../../../tools/keys/service.ts';
 import { createTable, newClient } from '../../support/tables.ts';
@@ -14,7 +13,7 @@ import { createTable, newClient } from '../../support/tables.ts';
  */
 export const now = Math.floor(Date.now() / 60_000) * 60 + 30;
 
-/** A key service whose tables are real and empty. There is no API Gateway: what reads alone needs none. */
+/** A key service whose tables are real and empty. There is no API Gateway, which reading does not need. */
 export async function newKeyService(): Promise<KeyService> {
   const client = newClient();
   const [keyTable, limitTable] = await Promise.all([
@@ -34,7 +33,7 @@ export async function newKeyService(): Promise<KeyService> {
     onAudit: () => {},
     afterStep: () => {},
     clock: () => now * 1000,
-    runner: thisRunner,
+    propagate: () => Promise.resolve(),
   };
 }
 
@@ -43,7 +42,7 @@ export interface StoredKey {
   readonly keyId: string;
   readonly owner: string;
   readonly plan: Plan;
-  readonly status: 'active' | 'revoked' | 'pending';
+  readonly status: 'active' | 'revoked';
   readonly expiresAt?: number;
 }
 
@@ -54,12 +53,12 @@ export function sampleKeys(count: number): StoredKey[] {
     keyId: newKeyId((now - count + index) * 1000),
     owner: `owner-${index % 7}`,
     plan: planNames[(index * 5 + Math.floor(index / 11)) % planNames.length]!,
-    status: index % 13 === 5 ? 'revoked' : index % 29 === 3 ? 'pending' : 'active',
+    status: index % 13 === 5 ? 'revoked' : 'active',
     ...(index % 17 === 2 && { expiresAt: now - 10 }),
     ...(index % 17 === 4 && { expiresAt: now + 10 }),
     ...(index % 4 === 0 && { perMinute: 600, perDay: 60_000 }),
     createdAt: now - count + index,
-    attempt: 'x',
+    gatewayKeyId: 'g',
     audit: [{ at: now - count + index, by: 'someone', did: 'created', detail: 'free' }],
   }));
 }

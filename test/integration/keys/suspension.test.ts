@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { GetCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, expect, test } from 'vitest';
-import { indefinitely, readUse, resumeUse, suspendUse } from '../../../tools/keys/key-administration-use.ts';
+import { indefinitely, readUse, readUses, resumeUse, suspendUse } from '../../../tools/keys/use.ts';
 import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
 import { suspensionThreshold } from '../../../functions/access/limits.ts';
 import { createTable } from '../../support/tables.ts';
@@ -54,7 +54,7 @@ test('a key resumed in the minute in which its rejections suspended it is not su
   expect(await ask(keyHash, now)).toMatchObject({ kind: 'suspended' });
   await resumeUse(table, keyHash, now);
   expect(await ask(keyHash, now)).toMatchObject({ kind: 'rejected' });
-  expect((await readUse(table, [keyHash])).get(keyHash)).toMatchObject({ rejections: 1, suspendedUntil: 0 });
+  expect(await readUse(table, keyHash)).toMatchObject({ rejections: 1, suspendedUntil: 0 });
 });
 
 test('resuming keeps what was used of the windows, and lets the item go some time after', async () => {
@@ -70,10 +70,10 @@ test('the use of a hundred keys is read at once, and that of a key that was neve
   const hashes = Array.from({ length: 100 }, newHash);
   await ask(hashes[0]!, now);
   await admit(table, { keyHash: hashes[99]!, limits, now, deprecated: true });
-  const use = await readUse(table, hashes);
+  const use = await readUses(table, hashes);
   expect(use.size).toBe(100);
   expect(use.get(hashes[0]!)).toMatchObject({ minuteCount: 1, dayCount: 1, deprecatedCalls: 0 });
   expect(use.get(hashes[50]!)).toMatchObject({ minute: 0, minuteCount: 0, dayCount: 0, suspendedUntil: 0 });
   expect(use.get(hashes[99]!)).toMatchObject({ deprecatedCalls: 1 });
-  await expect(readUse(table, [...hashes, newHash()])).rejects.toThrow(RangeError);
+  await expect(readUses(table, [...hashes, newHash()])).rejects.toThrow(RangeError);
 });

@@ -19,10 +19,6 @@ describe('a key', () => {
     expect(decideKey({ ...revoked, expiresAt: now - 1 }, now)).toEqual({ kind: 'denied', reason: 'revoked' });
   });
 
-  test('that is only half made is denied', () => {
-    expect(decideKey({ ...free, status: 'pending' }, now)).toEqual({ kind: 'denied', reason: 'pending' });
-  });
-
   test('is granted until the second it expires, and denied from then on', () => {
     fc.assert(
       fc.property(

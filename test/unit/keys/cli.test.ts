@@ -1,6 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { newKey } from '../../../functions/access/keys.ts';
 import { stages } from '../../../tools/keys/cli.ts';
@@ -18,11 +21,13 @@ const commands = [
   'resume',
   'change-plan',
   'identify',
-  'tidy',
-  'rebind',
+  'cleanup',
+  'repair',
 ];
 
-/** Answers CloudFormation's calls as it is told to. */
+const projectDirectory = join(import.meta.dirname, '..', '..', '..');
+
+/** Answers CloudFormation's calls as configured. */
 let answer: { readonly status: number; readonly body: string };
 let server: Server;
 let endpoint: string;
@@ -65,7 +70,7 @@ function onAws(): void {
 
 const list = ['list', '--stage', 'prod'];
 
-describe('a call that is not right', () => {
+describe('invalid arguments', () => {
   test.each([
     ['no command', []],
     ['an unknown command', ['destroy', '--stage', 'local']],
@@ -86,9 +91,11 @@ describe('a call that is not right', () => {
     ],
     ['a suspension for no time', ['suspend', 'key_06fz1m4tqabcdefg', '--stage', 'local', '--for', '0s']],
     ['an owner without a name', ['list', '--stage', 'local', '--owner', '']],
-    ['an owner without a name to rebind', ['rebind', '--stage', 'local', '--owner', '']],
+    ['an owner without a name to repair', ['repair', '--stage', 'local', '--owner', '']],
+    ['--yes where nothing is asked', ['list', '--stage', 'local', '--yes']],
+    ['a shell without completion', ['completion', 'fish']],
     ['a port of AWS', ['list', '--stage', 'prod', '--port', '3000']],
-  ])('ends with 2 and says why: %s', async (_what, args) => {
+  ])('end with 2 and say why: %s', async (_what, args) => {
     const { exitCode, stdout, stderr } = await keys(args);
     expect(exitCode).toBe(2);
     expect(stdout).toBe('');
@@ -97,7 +104,7 @@ describe('a call that is not right', () => {
     for (const asJson of [await keys([...args, '--json']), await keys(['--json', ...args])]) {
       expect(asJson).toMatchObject({ exitCode: 2, stdout: '' });
       expect(JSON.parse(asJson.stderr)).toEqual({
-        error: { code: 'usage', message: expect.stringMatching(/^[^\n]{10,}[.?]$/) },
+        error: { code: 'usage', message: expect.stringMatching(/^[^\n]{10,}[.?…)]$/) },
       });
     }
   });
@@ -105,29 +112,28 @@ describe('a call that is not right', () => {
   test.each([
     [['lsit', '--stage', 'local'], "Unknown command 'lsit' (Did you mean list?)"],
     [['list', '--stage', 'local', '--all'], "Unknown option '--all'."],
-    [['show', '--stage', 'local'], "Missing required argument 'key-id'."],
-    [
-      ['list', 'local'],
-      "Required option '--stage <stage>' not specified (options go behind a double dash: npm run keys -- …).",
-    ],
-    [['create', '--stage', 'local', '--owner', 'A'], "Required option '--plan <plan>' not specified."],
+    [['show', '--stage', 'local'], 'Missing <key-id>.'],
+    [['list', 'local'], 'Missing --stage. Options follow a double dash: npm run keys -- …'],
+    [['create', '--stage', 'local', '--owner', 'A'], 'Missing --plan.'],
+    [['create'], 'Missing --owner, --plan, --stage. Options follow a double dash: npm run keys -- …'],
+    [['change-plan', '--stage', 'local'], 'Missing <key-id>, --plan.'],
     [
       ['list', '--stage', 'local', '--limit', '0'],
       "Option '--limit <n>' argument '0' is invalid. It must be a whole number from 1 to 100.",
     ],
-  ])('is told in one line like any other fault: %j', async (args, message) => {
+  ])('are reported in one line: %j', async (args, message) => {
     expect(await keys(args)).toMatchObject({ exitCode: 2, stderr: `${message}\n` });
     const { stderr } = await keys([...args, '--json']);
     expect(JSON.parse(stderr)).toEqual({ error: { code: 'usage', message } });
   });
 
-  test('without a command shows the help besides', async () => {
+  test('without a command show the help as well', async () => {
     const { stderr } = await keys([]);
     expect(stderr).toContain('Commands:');
-    expect(stderr).toMatch(/\nWhich command\? "--help" names them\.\n$/);
+    expect(stderr).toMatch(/\nMissing command\. Run with --help to list commands\.\n$/);
   });
 
-  test('does not repeat a key that stands where its id belongs', async () => {
+  test('do not repeat an API key given in place of its ID', async () => {
     const key = newKey('prod');
     for (const args of [
       ['show', key, '--stage', 'prod'],
@@ -179,7 +185,7 @@ describe('one line says what to do', () => {
   test('when no local service runs', async () => {
     const port = String((server.address() as AddressInfo).port + 1);
     expect(await failure(['list', '--stage', 'local', '--port', port], 1)).toMatch(
-      /No service answers at http:\/\/127\.0\.0\.1:\d+: start it with "npm start", or name its port with --port/,
+      /No service answers at http:\/\/127\.0\.0\.1:\d+\. Start it with "npm start", or give its port with --port/,
     );
   });
 
@@ -187,14 +193,14 @@ describe('one line says what to do', () => {
     onAws();
     vi.stubEnv('AWS_ACCESS_KEY_ID', '');
     vi.stubEnv('AWS_SECRET_ACCESS_KEY', '');
-    expect(await failure(list, 1)).toContain('There are no AWS credentials: sign in');
+    expect(await failure(list, 1)).toContain('There are no AWS credentials. Sign in');
     expect(await failure([...list, '--profile', 'ops'], 1)).toContain('"aws sso login --profile ops"');
   });
 
   test('when no Region is named', async () => {
     onAws();
     vi.stubEnv('AWS_REGION', undefined);
-    expect(await failure(list, 1)).toContain('No Region is set: name it with --region, or set AWS_REGION');
+    expect(await failure(list, 1)).toContain('No Region is set. Give it with --region, or set AWS_REGION');
   });
 
   test('when the stack is absent, or in another Region or account, or named otherwise', async () => {
@@ -204,7 +210,7 @@ describe('one line says what to do', () => {
       body: refusal('ValidationError', 'Stack with id AnimalStore-prod does not exist'),
     };
     expect(await failure(list, 3)).toMatch(
-      /There is no stack AnimalStore-prod at Region eu-central-1: deploy it, or name its Region with --region/,
+      /There is no stack AnimalStore-prod at Region eu-central-1\. Deploy it, or give its Region with --region/,
     );
     expect(await failure([...list, '--region', 'us-west-2', '--name', 'Shelter'], 3)).toContain(
       'no stack Shelter-prod at Region us-west-2',
@@ -224,7 +230,7 @@ describe('one line says what to do', () => {
       'ExpiredToken',
       403,
       'The security token included in the request is expired',
-      'have expired: sign in again',
+      'have expired. Sign in again',
     ],
     [
       'InvalidClientTokenId',
@@ -236,9 +242,9 @@ describe('one line says what to do', () => {
       'AccessDenied',
       403,
       'User: arn:aws:iam::1:user/x is not authorized to perform: cloudformation:DescribeStacks',
-      'may not do that: User',
+      'do not allow that: User',
     ],
-    ['Throttling', 400, 'Rate exceeded', 'wait a minute, then run the same command again'],
+    ['Throttling', 400, 'Rate exceeded', 'Wait a minute, then run the same command again'],
   ])('when AWS answers %s', async (code, status, message, advice) => {
     onAws();
     answer = { status, body: refusal(code, message) };
@@ -252,5 +258,64 @@ describe('one line says what to do', () => {
     const { stderr } = await keys(list);
     expect(stderr).toContain('[redacted] [redacted]');
     expect(stderr).not.toContain(key);
+  });
+});
+
+test('every command marks its required options, and only those that ask have --yes', async () => {
+  const asking = ['rotate', 'revoke', 'suspend', 'change-plan', 'repair'];
+  for (const command of commands) {
+    const { stdout } = await keys(['help', command]);
+    expect(stdout).toContain('--stage <stage>');
+    expect(stdout).toMatch(/--stage <stage> [^-]*\(required\)/);
+    expect(stdout.includes('--yes')).toBe(asking.includes(command));
+  }
+  expect((await keys(['create', '--help'])).stdout).toMatch(/--owner <name> +who uses the key \(required\)/);
+});
+
+test('--version prints the version of the project', async () => {
+  const { version } = JSON.parse(readFileSync(join(projectDirectory, 'package.json'), 'utf8')) as {
+    version: string;
+  };
+  expect(await keys(['--version'])).toMatchObject({ exitCode: 0, stdout: `${version}\n` });
+});
+
+describe('completion', () => {
+  /** What bash offers for the last word. */
+  async function offered(words: readonly string[]): Promise<string[]> {
+    const { stdout: script } = await keys(['completion', 'bash']);
+    const quoted = words.map((word) => `'${word}'`).join(' ');
+    const program = `${script}\nCOMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _animal_store_keys; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    return execFileSync('bash', ['--norc', '-c', program]).toString().trim().split('\n');
+  }
+  const program = 'animal-store-keys';
+
+  test.each([
+    [
+      [program, 'c'],
+      ['create', 'change-plan', 'cleanup', 'completion'],
+    ],
+    [
+      [program, 'help', 're'],
+      ['rotate', 'revoke', 'resume', 'repair'].filter((name) => name.startsWith('re')),
+    ],
+    [[program, 'create', '--pl'], ['--plan']],
+    [
+      [program, 'create', '--plan', ''],
+      ['free', 'pro', 'business', 'enterprise'],
+    ],
+    [[program, 'list', '--stage', 'p'], ['prod']],
+    [[program, 'list', '--status', 'sus'], ['suspended']],
+    [
+      [program, 'completion', ''],
+      ['bash', 'zsh', '--help'],
+    ],
+  ])('of %j offers %j', async (words, expected) => {
+    expect(await offered(words)).toEqual(expected);
+  });
+
+  test('for zsh runs the script for bash', async () => {
+    const [bash, zsh] = [await keys(['completion', 'bash']), await keys(['completion', 'zsh'])];
+    expect(zsh.stdout).toMatch(/^autoload/);
+    expect(zsh.stdout.endsWith(bash.stdout)).toBe(true);
   });
 });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { indefinitely } from '../../../tools/keys/key-administration-use.ts';
+import { indefinitely } from '../../../tools/keys/use.ts';
 import { bar, isoTime, parseDuration, table, time, untilTime } from '../../../tools/keys/format.ts';
 
 describe('a bar', () => {

@@ -23,7 +23,9 @@ export async function keys(args: readonly string[], options: RunOptions = {}): P
 
 /** Starts a run of the key tool. Its output can be looked at before it ends. */
 export function startKeys(args: readonly string[], options: RunOptions = {}) {
-  const { input = '', interactive = false, ...seams } = options;
+  const { input = '', interactive = false, ...given } = options;
+  // Nothing waits in tests.
+  const seams = { waiting: { sleep: async () => {}, random: () => 0.5 }, ...given };
   const out = collector();
   const err = collector();
   const io = { stdin: Readable.from([input]), stdout: out.stream, stderr: err.stream, interactive };

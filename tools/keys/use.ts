@@ -9,9 +9,9 @@ import {
 import { unused, type Usage } from '../../functions/access/limits.ts';
 import { secondsPerDay } from '../../functions/access/windows.ts';
 
-/** The use and the suspension of keys as operators see and change them: the limiter's own items. */
+/** The use and the suspension of API keys as operators read and change them: the limiter's own items. */
 
-/** What is stored of a key's use. `minute` is also the minute it was last used in. */
+/** What is stored of a key's use. `minute` is also the minute of its last use. */
 export interface KeyUse extends Usage {
   /** Calls to deprecated operations, since the key was first used. */
   readonly deprecatedCalls: number;
@@ -19,17 +19,27 @@ export interface KeyUse extends Usage {
 
 const storedUse = z.extend(storedUsage, { keyHash: z.string(), deprecatedCalls: storedNumber });
 
-/** How many items one read of DynamoDB takes at most. */
+/** Items that one BatchGetItem reads at most. */
 const batchSize = 100;
 const batchAttempts = 8;
+const neverUsed: KeyUse = { ...unused, deprecatedCalls: 0 };
 
-/** The use of up to 100 keys, by hash. Keys that were never used, or not for long, are all zeros. */
-export async function readUse(table: LimitTable, keyHashes: readonly string[]): Promise<Map<string, KeyUse>> {
-  if (keyHashes.length > batchSize) throw new RangeError(`At most ${batchSize} keys at once`);
-  const use = new Map(keyHashes.map((keyHash) => [keyHash, { ...unused, deprecatedCalls: 0 }]));
+/** The use of one key. */
+export async function readUse(table: LimitTable, keyHash: string): Promise<KeyUse> {
+  return (await readUses(table, [keyHash])).get(keyHash) ?? neverUsed;
+}
+
+/** The use of up to 100 keys, by hash. All zeros for keys that were not used in the last 90 days. */
+export async function readUses(
+  table: LimitTable,
+  keyHashes: readonly string[],
+): Promise<Map<string, KeyUse>> {
+  if (keyHashes.length > batchSize) throw new RangeError(`At most ${batchSize} keys in one call`);
+  const use = new Map(keyHashes.map((keyHash) => [keyHash, neverUsed]));
   let waiting: readonly Record<string, unknown>[] = keyHashes.map((keyHash) => ({ keyHash }));
   for (let attempt = 0; waiting.length > 0; attempt += 1) {
-    if (attempt === batchAttempts) throw new Error('DynamoDB left items unread, try again later');
+    if (attempt === batchAttempts)
+      throw new Error('DynamoDB returned only some of the items. Try again later.');
     const { Responses: read, UnprocessedKeys: left } = await table.client.send(
       new BatchGetCommand({
         RequestItems: { [table.tableName]: { Keys: [...waiting], ConsistentRead: true } },
@@ -44,11 +54,11 @@ export async function readUse(table: LimitTable, keyHashes: readonly string[]): 
   return use;
 }
 
-/** A suspension that lasts until it is lifted: to the end of the year 9999. */
+/** A suspension that lasts until it is lifted: the end of the year 9999. */
 export const indefinitely = 253_402_300_799;
 
 /**
- * Has the limiter turn a key's requests away (429 `key_suspended`), from the next one on.
+ * Makes the limiter answer a key's requests with 429 `key_suspended`, from the next one on.
  *
  * @param until Unix seconds
  */
@@ -67,7 +77,7 @@ export async function suspendUse(table: LimitTable, keyHash: string, until: numb
   );
 }
 
-/** Lifts a suspension, an automatic one too. @param now Unix seconds */
+/** Lifts a suspension, automatic ones included. @param now Unix seconds */
 export async function resumeUse(table: LimitTable, keyHash: string, now: number): Promise<void> {
   await table.client.send(
     new UpdateCommand({
