@@ -4,7 +4,10 @@ import { readAddress } from '../local/address-file.ts';
 const defaultPort = 3000;
 
 /** The address of the last local service if it still runs, otherwise of the default port. */
-export async function localEndpoint(port?: number, last: string | undefined = readAddress()): Promise<string> {
+export async function localEndpoint(
+  port?: number,
+  last: string | undefined = readAddress(),
+): Promise<string> {
   if (port === undefined && last !== undefined && (await isListening(new URL(last)))) return last;
   return `http://127.0.0.1:${port ?? defaultPort}`;
 }

@@ -27,7 +27,7 @@ export const revoke = keyCommand({
  * Record first, so that the authorizer denies the key whatever happens next. Repeats the other steps for a revoked
  * key, in case an earlier run stopped before them. Returns false when the record was revoked before.
  */
-export async function revokeKey(service: KeyService, key: AdministeredKey): Promise<boolean> {
+async function revokeKey(service: KeyService, key: AdministeredKey): Promise<boolean> {
   const changed = key.status !== 'revoked';
   const revoked = changed ? await revokeRecord(service, key) : key;
   await service.afterStep('record');

@@ -46,7 +46,7 @@ export const rotate = keyCommand({
 });
 
 /** @param overlap seconds for which the old key stays valid; 0 ends it at once */
-export async function rotateKey(
+async function rotateKey(
   service: KeyService,
   old: AdministeredKey,
   overlap: number,
