@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isPortFree, type OfflineService, serve } from 'cdk-offline';
+import { isPortFree, type OfflineService, serve, type ServeOptions } from 'cdk-offline';
 import { requireJava, startDynamoDb } from 'cdk-offline/dynamodb';
 import { synthesize } from './local/synthesize.ts';
 
@@ -22,6 +22,8 @@ export interface LocalStackOptions {
   readonly dataDirectory?: string | undefined;
   readonly onProgress?: (message: string) => void;
   readonly onLog?: (functionId: string, line: string) => void;
+  /** Served outside the stage, see `serve`. */
+  readonly pages?: ServeOptions['pages'];
   /** Gives up starting. */
   readonly signal?: AbortSignal;
 }
@@ -33,7 +35,7 @@ export interface LocalStackOptions {
  * @throws Error that says what to do: the port is taken, Java is missing or too old, the app does not synthesize
  */
 export async function startLocalStack(options: LocalStackOptions = {}): Promise<LocalStack> {
-  const { onProgress = () => {}, onLog, port = 0, dataDirectory, signal } = options;
+  const { onProgress = () => {}, onLog, port = 0, dataDirectory, signal, pages } = options;
   if (port !== 0 && !(await isPortFree(port))) {
     throw new Error(`Port ${port} is in use. Stop what listens there, or choose another one with --port.`);
   }
@@ -61,6 +63,7 @@ export async function startLocalStack(options: LocalStackOptions = {}): Promise<
       dynamodbEndpoint: dynamodb.endpoint,
       onProgress,
       onLog,
+      pages,
       dataDirectory,
     });
     cleanUp.push(() => service.stop());

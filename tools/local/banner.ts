@@ -14,9 +14,11 @@ export function banner(url: string, keys: Keys, enterprise: Limits, reload: bool
       keys[plan],
     ]),
   ];
-  const { port } = new URL(url);
+  const { port, origin } = new URL(url);
   return `
 ready ${url}
+
+API reference: ${origin}/
 
 ${table(rows)}
 

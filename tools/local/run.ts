@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openKeyService } from '../keys/service.ts';
+import { type ReferencePage, referencePages } from '../reference/pages.ts';
 import { localStage, startLocalStack } from '../local-stack.ts';
 import { localDynamoDb, seedAnimals } from '../seed.ts';
 import { announceAddress } from './address-file.ts';
@@ -40,8 +41,10 @@ async function start(options: LocalOptions, signal: AbortSignal) {
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
     if (!quiet) console.log(`${seconds.padStart(5)} s  ${message}`);
   };
+  const pages = new Map<string, ReferencePage>();
   const service = await startLocalStack({
     port,
+    pages,
     dataDirectory: data,
     signal,
     onProgress: progress,
@@ -62,6 +65,8 @@ async function start(options: LocalOptions, signal: AbortSignal) {
       data,
     );
     if (keysFile !== undefined) await forOption('--keys-file', keysFile, writePrivateJson(keysFile, keys));
+    const { pathname: basePath } = new URL(service.url);
+    for (const [path, page] of await referencePages({ basePath, key: keys.pro })) pages.set(path, page);
     announceAddress(service.endpoint);
     progress('Ready');
     console.log(banner(service.url, keys, enterpriseLimits, false));

@@ -15,7 +15,7 @@ import { FaultInjector, type ManagementFaults } from './management/faults.ts';
 import { answerLogs } from './management/logs.ts';
 import { jsonError } from './management/responses.ts';
 import { answerSts } from './management/sts.ts';
-import { startHttpServer } from './server.ts';
+import { type Pages, startHttpServer } from './server.ts';
 import { KeyFile, readKeyFile } from './usage-plans/key-file.ts';
 import { ApiKeyStore } from './usage-plans/store.ts';
 import { createTemplateKeys } from './usage-plans/template.ts';
@@ -44,6 +44,11 @@ export interface ServeOptions {
   readonly onProgress?: ((message: string) => void) | undefined;
   /** Called with each line that a function prints, and with what is written to CloudWatch Logs. */
   readonly onLog?: ((functionId: string, line: string) => void) | undefined;
+  /**
+   * Extra pages by their path, such as `/`, served for GET and HEAD outside the stage. Read for every request, so pages
+   * can be added while the service runs.
+   */
+  readonly pages?: Pages | undefined;
   /** Called once for every request to the API, when it is answered. */
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
   /**
@@ -217,6 +222,7 @@ async function start(
       sts: (request) => answerSts(request),
     },
     faults,
+    pages: options.pages ?? new Map(),
     onRequest,
     onError: (error) => onProgress(`Error in cdk-offline: ${String(error)}`),
   });

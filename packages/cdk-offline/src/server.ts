@@ -29,11 +29,15 @@ const faultsPath = '/_cdk-offline/management-faults';
 /** Host headers that a browser sends for this server only when its address bar names this machine. */
 const localHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i;
 
+/** Static content by its path. */
+export type Pages = ReadonlyMap<string, { readonly type: string; readonly body: string | Buffer }>;
+
 export interface HttpHandlers {
   /** Read for every request: an update replaces it. */
   readonly gateway: () => Gateway;
   readonly services: Services;
   readonly faults: FaultInjector;
+  readonly pages: Pages;
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
   /** Called with errors of cdk-offline itself. */
   readonly onError: (error: unknown) => void;
@@ -139,6 +143,8 @@ class Responder {
     if (body === 'shed') return refuse(503, 'ServiceUnavailableException', 'Too many requests are under way');
     if (path === faultsPath) return this.#answerFaults(request, body);
     const service = signedService(headers.authorization);
+    const page = service === undefined ? this.#handlers.pages.get(path) : undefined;
+    if (page !== undefined && (method === 'GET' || method === 'HEAD')) return pageAnswer(page);
     // There is no such stage.
     if (service === undefined) return refuse(403, 'ForbiddenException', 'Forbidden');
     return answerManagement(this.#handlers.services, service, {
@@ -189,6 +195,14 @@ class Responder {
     this.#bodyBytes -= size;
     return outcome;
   }
+}
+
+function pageAnswer({ type, body }: { readonly type: string; readonly body: string | Buffer }): HttpResponse {
+  const headers = [
+    ['Content-Type', type],
+    ['Cache-Control', 'no-store'],
+  ] as const;
+  return { status: 200, headers, body: Buffer.from(body) };
 }
 
 function write(response: ServerResponse, { status, headers, body }: HttpResponse): void {

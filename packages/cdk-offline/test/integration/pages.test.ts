@@ -1,0 +1,27 @@
+import { serve } from 'cdk-offline';
+import { expect, inject, it, onTestFinished } from 'vitest';
+import { template, writeAssembly } from './fixture.ts';
+
+it('Extra pages are served for GET outside the stage, also those added later', async () => {
+  const assembly = await writeAssembly('Pages', template(`pages-${process.pid}`));
+  onTestFinished(() => assembly.remove());
+  const pages = new Map([['/', { type: 'text/html', body: '<h1>Hello</h1>' }]]);
+  const service = await serve({
+    assembly: assembly.directory,
+    stack: 'Pages',
+    dynamodbEndpoint: inject('dynamodbEndpoint'),
+    pages,
+  });
+  onTestFinished(() => service.stop());
+  const { endpoint, url } = service;
+  pages.set('/later.txt', { type: 'text/plain', body: 'later' });
+  pages.set(new URL(url).pathname, { type: 'text/plain', body: 'hides the stage' });
+
+  const page = await fetch(`${endpoint}/?x=1`);
+  expect([page.status, page.headers.get('Content-Type')]).toEqual([200, 'text/html']);
+  expect(await page.text()).toBe('<h1>Hello</h1>');
+  expect(await (await fetch(`${endpoint}/later.txt`)).text()).toBe('later');
+  expect((await fetch(endpoint, { method: 'POST' })).status).toBe(403);
+  expect((await fetch(`${endpoint}/absent`)).status).toBe(403);
+  expect(await (await fetch(url)).text()).not.toBe('hides the stage');
+});

@@ -1,0 +1,96 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { openApiDocument } from '../openapi/document.ts';
+
+export interface ReferencePage {
+  /** Media type. */
+  readonly type: string;
+  readonly body: string | Buffer;
+}
+
+export interface LocalReference {
+  /** The path of the stage on the same origin, such as `/v1`. */
+  readonly basePath: string;
+  /** Sent with the requests that the page makes. */
+  readonly key: string;
+}
+
+/**
+ * The files of the API reference by their path: Swagger UI with the OpenAPI document. Nothing is loaded from elsewhere.
+ *
+ * @param local where and with which key the page can send requests; without it the page only describes them
+ */
+export async function referencePages(local?: LocalReference): Promise<ReadonlyMap<string, ReferencePage>> {
+  const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+  const files = await Promise.all(
+    Object.entries(swaggerUiFiles).map(
+      async ([name, type]) => [`/${name}`, { type, body: await readFile(join(swaggerUi, name)) }] as const,
+    ),
+  );
+  const document = openApiDocument();
+  const spec = local === undefined ? document : { ...document, servers: [{ url: local.basePath }] };
+  return new Map<string, ReferencePage>([
+    ['/', { type: 'text/html; charset=utf-8', body: page(document.info.title) }],
+    ['/reference.js', { type: 'text/javascript; charset=utf-8', body: script(spec, local?.key) }],
+    ['/openapi.json', { type: 'application/json', body: JSON.stringify(document, undefined, 2) }],
+    ...files,
+  ]);
+}
+
+const swaggerUiFiles = {
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+};
+
+/** The policy makes the browser itself refuse anything from another origin. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+].join('; ');
+
+function page(title: string): string {
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <meta http-equiv="Content-Security-Policy" content="${contentSecurityPolicy}" />
+    <title>${title}: API reference</title>
+    <link rel="icon" href="favicon-32x32.png" />
+    <link rel="stylesheet" href="swagger-ui.css" />
+  </head>
+  <body>
+    <div id="swagger-ui"></div>
+    <script src="swagger-ui-bundle.js"></script>
+    <script src="reference.js"></script>
+  </body>
+</html>
+`;
+}
+
+/** The document is part of the script: a page opened from a folder cannot fetch it. */
+function script(spec: object, key: string | undefined): string {
+  const options = {
+    spec,
+    dom_id: '#swagger-ui',
+    deepLinking: true,
+    docExpansion: 'full',
+    displayRequestDuration: true,
+    // It would send the document to an online validator.
+    validatorUrl: null,
+    tryItOutEnabled: key !== undefined,
+    ...(key === undefined && { supportedSubmitMethods: [] }),
+  };
+  return `const ui = SwaggerUIBundle({
+  ...${JSON.stringify(options)},
+  onComplete: () => ${key === undefined ? 'undefined' : `ui.preauthorizeApiKey('apiKey', ${JSON.stringify(key)})`},
+});
+`;
+}
