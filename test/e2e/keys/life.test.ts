@@ -98,6 +98,17 @@ describe.runIf(isLocal)('the life of a key', () => {
     expect(await expectConsistent(await openLocal(), owner, [old.key, key])).toHaveLength(1);
   });
 
+  test('a rotation warns of an overlap below 60 seconds, and of API Gateway’s delay', async () => {
+    const { keyId } = await create(newOwner());
+    const { stderr } = await keysLocal(['rotate', keyId, '--overlap', '59s']);
+    expect(stderr).toContain('use --overlap 60s or more unless the old key leaked');
+    expect(stderr).toContain('API Gateway can need some seconds');
+    const other = await create(newOwner());
+    expect((await keysLocal(['rotate', other.keyId, '--overlap', '60s'])).stderr).not.toContain(
+      '60s or more',
+    );
+  });
+
   test('a suspension bites at once and lasts until it is lifted', async () => {
     const { key, keyId } = await create(newOwner());
     expect(await call(key)).toBe(200);

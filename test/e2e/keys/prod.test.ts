@@ -1,6 +1,3 @@
-import { once } from 'node:events';
-import { createServer, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { randomUUID } from 'node:crypto';
 import { DeleteUsagePlanKeyCommand } from '@aws-sdk/client-api-gateway';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest';
@@ -8,6 +5,7 @@ import { stageOfKey } from '../../../functions/access/keys.ts';
 import { openKeyService, requireKey } from '../../../tools/keys/service.ts';
 import { keys, type RunOptions } from '../../unit/keys/support.ts';
 import { isLocal } from '../support.ts';
+import { type Forwarder, forwardTo } from './forwarder.ts';
 import type { Issued } from './support.ts';
 
 /**
@@ -15,36 +13,19 @@ import type { Issued } from './support.ts';
  * them is the service on this machine, under the name that the stack has in production.
  */
 
-let account: Server;
+let account: Forwarder | undefined;
 
 beforeAll(async () => {
-  if (!isLocal) return;
-  account = createServer((incoming, outgoing) => {
-    const chunks: Buffer[] = [];
-    incoming.on('data', (chunk: Buffer) => void chunks.push(chunk));
-    incoming.on('end', () => {
-      const body = Buffer.from(
-        Buffer.concat(chunks).toString().replace('AnimalStore-prod', 'AnimalStore-local'),
-      );
-      const { method, headers, url = '/' } = incoming;
-      const forwarded = request(new URL(url, inject('local')?.endpoint), {
-        method,
-        headers: { ...headers, 'content-length': body.length },
-      });
-      forwarded.on('response', (response) => {
-        outgoing.writeHead(response.statusCode ?? 502, response.headers);
-        response.pipe(outgoing);
-      });
-      forwarded.end(body);
-    });
-  }).listen(0, '127.0.0.1');
-  await once(account, 'listening');
+  const local = inject('local');
+  if (local === undefined) return;
+  const rewrite = (body: string) => body.replace('AnimalStore-prod', 'AnimalStore-local');
+  account = await forwardTo(local.endpoint, { rewrite });
 });
-afterAll(() => void account?.close());
+afterAll(() => account?.close());
 
 beforeEach(() => {
-  if (!isLocal) return;
-  vi.stubEnv('AWS_ENDPOINT_URL', `http://127.0.0.1:${(account.address() as AddressInfo).port}`);
+  if (account === undefined) return;
+  vi.stubEnv('AWS_ENDPOINT_URL', account.endpoint);
   vi.stubEnv('AWS_REGION', 'eu-central-1');
   vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIDEXAMPLE');
   vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret');
@@ -117,6 +98,28 @@ describe.runIf(isLocal)('in prod', () => {
     expect((await show(keyId)).audit).toHaveLength(2);
   });
 });
+
+test.runIf(isLocal)(
+  'change-plan on AWS waits before it switches to the new usage plan, and before it deletes the old key',
+  async () => {
+    const { keyId } = await create();
+    const events: string[] = [];
+    const run = await inProd(['change-plan', keyId, '--plan', 'pro', '--yes'], {
+      afterStep: (step) => void events.push(step),
+      waiting: { sleep: async (milliseconds) => void events.push(`${milliseconds} ms`), random: () => 0 },
+    });
+    expect(run.stderr).toContain('Waiting 30 s for API Gateway to apply the change.');
+    expect(events).toEqual([
+      'gateway key',
+      'usage plan',
+      '30000 ms',
+      'record',
+      'authorizer cache',
+      '30000 ms',
+      'old gateway key',
+    ]);
+  },
+);
 
 describe.runIf(isLocal)('repair in prod', () => {
   const unbound = async () => {

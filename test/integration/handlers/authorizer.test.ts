@@ -93,6 +93,12 @@ describe('a key that was issued', () => {
     });
   });
 
+  test('is metered under the API Gateway key that its record names after a change of plan', async () => {
+    const gatewayKeyValue = '0a'.repeat(32);
+    const { usageIdentifierKey } = await authorize(`Bearer ${await issue({ gatewayKeyValue })}`);
+    expect(usageIdentifierKey).toBe(gatewayKeyValue);
+  });
+
   test.each(['GET/pets', 'POST/pets', 'GET/pets/1', 'GET/', 'DELETE/a/b/c'])(
     'may call every method whichever it calls first (%s), since the answer is cached',
     async (method) => {

@@ -1,0 +1,43 @@
+import { once } from 'node:events';
+import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Forwarder {
+  readonly endpoint: string;
+  close(): void;
+}
+
+export interface Interception {
+  /** Changes the body of a request. */
+  readonly rewrite?: (body: string) => string;
+  /** Answers a request instead of the service. Returns whether it did. */
+  readonly answer?: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+}
+
+/** A server on this machine that passes requests on to another one. */
+export async function forwardTo(
+  target: string,
+  { rewrite = (body) => body, answer = () => false }: Interception,
+): Promise<Forwarder> {
+  const server = createServer((incoming, outgoing) => {
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => void chunks.push(chunk));
+    incoming.on('end', () => {
+      if (answer(incoming, outgoing)) return;
+      const body = Buffer.from(rewrite(Buffer.concat(chunks).toString()));
+      const { method, headers, url = '/' } = incoming;
+      const forwarded = request(new URL(url, target), {
+        method,
+        headers: { ...headers, 'content-length': body.length },
+      });
+      forwarded.on('response', (response) => {
+        outgoing.writeHead(response.statusCode ?? 502, response.headers);
+        response.pipe(outgoing);
+      });
+      forwarded.end(body);
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { endpoint: `http://127.0.0.1:${port}`, close: () => void server.close() };
+}
