@@ -57,6 +57,8 @@ export const stageSettings = z
       'must be "DEBUG" or "INFO": Lambda drops lines below the level, and metrics are lines of level INFO',
     ),
     functions: z.record(z.enum(functionEntries), functionSettings),
+    /** Whether the code of functions is minified. Off: for a debugger. */
+    minify: z.boolean(),
     /** How requests move to a new version of a function: a tenth of them for five minutes first, or all at once. */
     deployment: z.enum(['canary', 'all-at-once']),
     alarms: z.boolean(),

@@ -1,8 +1,13 @@
+import { parseArgs } from 'node:util';
 import { bundle } from './bundle.ts';
 
-/** `node bundle-command.ts FILE FOLDER`: esbuild's plugins are asynchronous and CDK is not, so bundling.ts runs this. */
-const [file, outputDirectory] = process.argv.slice(2);
+/** `node bundle-command.ts FILE FOLDER [--development]`. bundling.ts runs it, since CDK waits for no promise. */
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { development: { type: 'boolean', default: false } },
+});
+const [file, outputDirectory] = positionals;
 if (file === undefined || outputDirectory === undefined) {
-  throw new Error('Usage: bundle-command.ts FILE FOLDER');
+  throw new Error('Usage: bundle-command.ts FILE FOLDER [--development]');
 }
-await bundle(file, outputDirectory);
+await bundle(file, outputDirectory, values);

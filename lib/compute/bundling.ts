@@ -7,17 +7,22 @@ import type { FunctionEntry } from './entries.ts';
 const functionsDirectory = join(import.meta.dirname, '..', '..', 'functions');
 const bundler = join(import.meta.dirname, 'bundle-command.ts');
 
-/** The bundled code of a function, as an asset. Its hash is that of the bundle: what did not change is not deployed again. */
-export function bundledCode(entry: FunctionEntry): Code {
+/**
+ * The bundled code of a function, as an asset. Its hash is that of the bundle, so an unchanged function is not deployed again.
+ *
+ * @param minify without it, the bundle is made for a debugger
+ */
+export function bundledCode(entry: FunctionEntry, { minify }: { readonly minify: boolean }): Code {
+  const mode = minify ? [] : ['--development'];
   const bundling: BundlingOptions = {
-    // Never run: the bundle is made right here. CDK wants an image all the same.
+    // Required by CDK, but never run.
     image: DockerImage.fromRegistry('esbuild'),
-    // Not run either, but it is what tells the bundles apart in CDK's cache.
-    command: [entry],
+    // Not run either, but part of the key of CDK's cache.
+    command: [entry, ...mode],
     local: {
       tryBundle: (outputDirectory) => {
-        // In a process of its own, since esbuild's plugins are asynchronous and CDK is not.
-        execFileSync(process.execPath, [bundler, `functions/${entry}.ts`, outputDirectory], {
+        // A separate process, because esbuild's plugins are asynchronous and CDK is not.
+        execFileSync(process.execPath, [bundler, `functions/${entry}.ts`, outputDirectory, ...mode], {
           stdio: ['ignore', 'ignore', 'inherit'],
         });
         return true;

@@ -63,7 +63,7 @@ export class ServiceFunction extends Construct {
       description,
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,
-      code: bundledCode(entry),
+      code: bundledCode(entry, settings),
       handler: `${entry}.handler`,
       role,
       timeout,

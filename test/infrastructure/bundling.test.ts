@@ -1,13 +1,15 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { App, FileSystem, Stack } from 'aws-cdk-lib';
 import { Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { bundle, bundleOptions } from '../../lib/compute/bundle.ts';
+import { bundle, bundleContext, bundleOptions } from '../../lib/compute/bundle.ts';
+import { leftOutModules } from '../../lib/compute/bundle-left-out.ts';
 import { bundledCode } from '../../lib/compute/bundling.ts';
 import { functionEntries } from '../../lib/compute/entries.ts';
 import { resourcesOf, synthesize, theResource } from './synthesis.ts';
@@ -54,10 +56,8 @@ describe.each(bundles)('the bundle of %s', (entry, { directory, inputs }) => {
     expect({ stdout, stderr }).toEqual({ stdout: 'function\n', stderr: '' });
   });
 
-  it('consists of ES modules alone', async () => {
-    const files = await readdir(directory);
-    expect(files.length).toBeGreaterThan(0);
-    expect(files.filter((file) => !file.endsWith('.mjs'))).toEqual([]);
+  it('consists of one ES module and its source map', async () => {
+    expect(await readdir(directory)).toEqual([`${entry}.mjs`, `${entry}.mjs.map`]);
   });
 
   it('holds nothing of the project but functions/', () => {
@@ -80,7 +80,7 @@ describe('what is deployed', () => {
       new LambdaFunction(stack, entry, {
         runtime: Runtime.NODEJS_24_X,
         handler: `${entry}.handler`,
-        code: bundledCode(entry),
+        code: bundledCode(entry, { minify: true }),
       });
     }
     template = app.synth().getStackByName('Stack').template;
@@ -107,7 +107,7 @@ describe('what is deployed', () => {
       );
       const hash = found?.Properties.Code?.S3Key.replace(/\.zip$/, '');
       const directory = join(outdir, `asset.${hash}`);
-      expect(await readdir(directory)).toEqual([`${entry}.mjs`]);
+      expect(await readdir(directory)).toEqual([`${entry}.mjs`, `${entry}.mjs.map`]);
       expect(FileSystem.fingerprint(directory)).toBe(hash);
     },
   );
@@ -116,7 +116,9 @@ describe('what is deployed', () => {
     const runtimes = resourcesOf(synthesize().stack('AnimalStore-prod'), 'AWS::Lambda::Function').map(
       ([, { Properties }]) => Properties['Runtime'],
     );
-    expect(new Set(runtimes)).toEqual(new Set([`${bundleOptions.target.replace('node', 'nodejs')}.x`]));
+    expect(new Set(runtimes)).toEqual(
+      new Set([`${bundleOptions('', '').target.replace('node', 'nodejs')}.x`]),
+    );
   });
 });
 
@@ -125,10 +127,67 @@ describe('bundling', () => {
     const [[entry, { directory }]] = bundles as [(typeof bundles)[number]];
     const again = join(root, 'elsewhere', 'again');
     await bundle(`functions/${entry}.ts`, again);
-    const files = await readdir(directory);
-    expect(await readdir(again)).toEqual(files);
-    for (const file of files) {
-      expect(await readFile(join(again, file), 'utf8')).toBe(await readFile(join(directory, file), 'utf8'));
+    expect(await contentsOf(again)).toEqual(await contentsOf(directory));
+  });
+
+  it('makes the same of the same sources in a folder with special characters', async () => {
+    const [[entry, { directory, inputs }]] = bundles as [(typeof bundles)[number]];
+    const project = join(root, "Zoë's $project & (Müller) [1]+");
+    const sources = inputs.filter((path) => !path.includes(':'));
+    const packages = sources.flatMap((path) => /.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
+    const descriptions = [...new Set(packages)].map((path) => `${path}/package.json`);
+    // Modules that are left out of other functions are looked for, too.
+    const leftOut = Object.keys(leftOutModules).map((path) => `node_modules/${path}`);
+    const settings = ['package.json', 'tsconfig.json'];
+    for (const path of [...sources, ...descriptions, ...leftOut, ...settings])
+      await cp(path, join(project, path));
+    const output = join(root, 'special');
+    await bundle(`functions/${entry}.ts`, output, { projectDirectory: project });
+    expect(await contentsOf(output)).toEqual(await contentsOf(directory));
+  });
+
+  it.each([
+    { development: false, source: 'functions/get-pet.ts' },
+    { development: true, source: pathToFileURL('functions/get-pet.ts').href },
+  ])('lets stack traces name TypeScript files and lines: $source', async ({ development, source }) => {
+    const output = join(root, development ? 'development' : 'deployed');
+    await bundle('functions/get-pet.ts', output, { development });
+    const lines = (await readFile('functions/get-pet.ts', 'utf8')).split('\n');
+    const throwing = lines.findIndex((line) => line.includes('dynamoDb();')) + 1;
+    const script = "await import('./get-pet.mjs').catch((error) => console.log(error.stack))";
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ['--input-type=module', '--eval', script],
+      { cwd: output, env: { ...environment, AWS_ENDPOINT_URL_DYNAMODB: 'no URL' } },
+    );
+    expect(stdout).toContain(`${source}:${throwing}:`);
+  });
+
+  it('bundles again what has changed since', async () => {
+    const project = join(root, 'changing');
+    await cp('functions/stack-traces.ts', join(project, 'functions', 'stack-traces.ts'));
+    for (const module of Object.keys(leftOutModules)) {
+      await cp(`node_modules/${module}`, join(project, 'node_modules', module));
+    }
+    const file = join(project, 'functions', 'changing.ts');
+    await writeFile(file, "export const handler = () => 'before';");
+    const output = join(root, 'rebuilt');
+    const context = await bundleContext('functions/changing.ts', output, project);
+    try {
+      await context.rebuild();
+      expect(await readFile(join(output, 'changing.mjs'), 'utf8')).toContain('before');
+      await writeFile(file, "export const handler = () => 'after';");
+      await context.rebuild();
+      expect(await readFile(join(output, 'changing.mjs'), 'utf8')).toContain('after');
+    } finally {
+      await context.dispose();
     }
   });
 });
+
+async function contentsOf(directory: string): Promise<Record<string, string>> {
+  const files = await readdir(directory);
+  return Object.fromEntries(
+    await Promise.all(files.map(async (file) => [file, await readFile(join(directory, file), 'utf8')])),
+  );
+}

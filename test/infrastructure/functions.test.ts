@@ -115,7 +115,7 @@ describe.each(stages)('the functions of %s', (stage, stack) => {
     expect(request).toBeLessThan(Timeout * 1_000);
   });
 
-  it.each(entries)('have the memory that docs/performance.md recommends: %s', (entry) => {
+  it.each(entries)('have the memory that docs/performance.md chooses: %s', (entry) => {
     const recommended = /^All functions have ([\d,]+) MB/m.exec(readFileSync('docs/performance.md', 'utf8'));
     expect(functionOf(stack, entry).MemorySize).toBe(Number(recommended?.[1]?.replace(',', '')));
   });

@@ -92,7 +92,7 @@ afterAll(() => rmSync(root, { recursive: true }));
 describe.each(functionEntries)('the start path of %s', (entry) => {
   test('is one module within its budget', () => {
     const { directory, files } = of(entry);
-    expect(files).toEqual([`${entry}.mjs`]);
+    expect(files).toEqual([`${entry}.mjs`, `${entry}.mjs.map`]);
     expect(statSync(join(directory, `${entry}.mjs`)).size).toBeLessThanOrEqual(budget);
   });
 

@@ -209,6 +209,7 @@ describe('when DynamoDB fails', () => {
     expect(answer).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } });
     expect(attemptsOf('Query')).toHaveLength(4);
     expect(log.join('\n')).toContain('"name":"InternalServerError"');
+    expect(log.join('\n')).toMatch(/\bat async \S+ \(functions\/pets\/store\.ts:\d+:\d+\)/);
   });
 
   test.each([
