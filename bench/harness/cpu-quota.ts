@@ -1,18 +1,15 @@
 import { access, mkdir, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** At this memory a function has one whole processor: https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html */
+/** A function with this memory has one whole processor: https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html */
 const memoryOfOneProcessor = 1_769;
 
-/** Lambda meters processor time in slices of 20 ms: that much of each is `cpu.max` in its environments. */
+/** The period in which processor time is limited: Lambda's environments have 20 ms in `cpu.max`. */
 const periodMicroseconds = 20_000;
 
-/**
- * A control group of Linux, which gives the processes in it as much of the processors as a function of some memory
- * has, by the very means that Lambda does.
- */
+/** A Linux control group that limits its processes to the processor share of a function with a given memory. */
 export class CpuQuota {
-  /** Processes enter by writing their id here. */
+  /** A process enters when its ID is written to this file. */
   readonly entrance: string;
   readonly #group: string;
 
@@ -21,11 +18,14 @@ export class CpuQuota {
     this.entrance = join(group, 'cgroup.procs');
   }
 
-  /** @returns undefined where this process may not make control groups: it has to be root, on Linux */
-  static async ofMemory(megabytes: number): Promise<CpuQuota | undefined> {
+  /**
+   * @param megabytes memory as Lambda counts it
+   * @throws Error where this process may not create control groups: it must be root, on Linux
+   */
+  static async ofMemory(megabytes: number): Promise<CpuQuota> {
     const quota = Math.round((periodMicroseconds * megabytes) / memoryOfOneProcessor);
     const name = `animal-store-bench-${process.pid}-${megabytes}`;
-    // Version 2 of control groups, and version 1.
+    // Version 2 of control groups, then version 1.
     const layouts = [
       { parent: '/sys/fs/cgroup', settings: { 'cpu.max': `${quota} ${periodMicroseconds}` } },
       {
@@ -42,7 +42,7 @@ export class CpuQuota {
       }
       try {
         for (const [file, value] of Object.entries(settings)) {
-          // A file that is not there yet would be made where the file system is an ordinary one.
+          // On an ordinary file system, writing would create the file.
           await access(join(group, file));
           await writeFile(join(group, file), String(value));
         }
@@ -51,10 +51,15 @@ export class CpuQuota {
         await rmdir(group);
       }
     }
-    return undefined;
+    throw new Error('Cannot create a control group. Run this part of the benchmark on Linux as root.');
   }
 
-  /** @throws Error while a process is in it */
+  /** Moves a process with all of its threads into the group. */
+  async add(pid: number): Promise<void> {
+    await writeFile(this.entrance, String(pid));
+  }
+
+  /** @throws Error while a process is in the group */
   async remove(): Promise<void> {
     await rmdir(this.#group);
   }

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
@@ -9,38 +9,48 @@ import type { CpuQuota } from './cpu-quota.ts';
 /** Amazon's own runtime client, the one that Lambda runs functions with. */
 const runtimeClient = createRequire(import.meta.url).resolve('aws-lambda-ric');
 
-/** A function as Lambda would be told of it. */
+/** A function and its first event. */
 export interface Target {
   readonly name: string;
-  /** The unpacked asset: outside the project, whose package.json would change how it loads. */
+  /** The unpacked asset, outside the project: a package.json above it changes how modules load. */
   readonly directory: string;
   /** `<file>.<export>` */
   readonly handler: string;
   readonly environment?: Readonly<Record<string, string>>;
   /** The event of the first invocation. */
   readonly event: unknown;
-  /** Whether the function did what it should: an error is answered fast, too. */
+  /** Whether the response is the expected one, since an error can be faster. */
   readonly accepts: (answer: unknown) => boolean;
 }
 
 export interface ColdStart {
   /** From the start of the process to its first request for an event, in milliseconds. */
   readonly init: number;
-  /** From the start of the process to the answer of its first invocation, in milliseconds. */
-  readonly answer: number;
-  /** Processor time until that answer, all threads, in milliseconds. Linux only. */
+  /** From the start of the process to its first response, in milliseconds. */
+  readonly response: number;
+  /** Processor time until that response, all threads, in milliseconds. Linux only. */
   readonly cpu: number | undefined;
-  /** Highest resident memory until that answer, in MiB. Linux only. */
+  /** Highest resident memory until that response, in MiB. Linux only. */
   readonly memory: number | undefined;
-  /** From the event to the answer of each invocation after the first, in milliseconds. */
+  /** From the event to the response of each invocation after the first, in milliseconds. */
   readonly warm: readonly number[];
 }
 
+/**
+ * How much processor time a new execution environment gets.
+ *
+ * - `burst`: all processors until it asks for its first event, then its share. Public experiments show this on Lambda; AWS
+ *   does not promise it.
+ * - `share`: its share from the start.
+ */
+export const processorModels = ['burst', 'share'] as const;
+export type ProcessorModel = (typeof processorModels)[number];
+
 export interface StartOptions {
+  readonly model: ProcessorModel;
+  readonly quota: CpuQuota;
   /** Invocations after the first. */
   readonly warm?: number;
-  /** What the function may have of the processors. Left out: all there is. */
-  readonly quota?: CpuQuota;
 }
 
 /**
@@ -91,18 +101,23 @@ export class Lambda {
     return new Lambda(server);
   }
 
-  /** Starts a process, lets it serve its events, and ends it. One at a time. @throws Error when any of this fails */
-  async coldStart(target: Target, { warm: wanted = 0, quota }: StartOptions = {}): Promise<ColdStart> {
+  /** Starts a process, sends it its events, and ends it. One at a time. @throws Error when any of this fails */
+  async coldStart(target: Target, { model, quota, warm: wanted = 0 }: StartOptions): Promise<ColdStart> {
     const { port } = this.#server.address() as AddressInfo;
-    const answered = Promise.withResolvers<Omit<ColdStart, 'cpu' | 'memory'>>();
+    const done = Promise.withResolvers<ColdStart>();
     const warm: number[] = [];
-    let [start, init, answer, sent] = [0, 0, 0, 0];
+    let first: Omit<ColdStart, 'warm'> | undefined;
+    let [start, init, sent] = [0, 0, 0];
     const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       const now = performance.now();
       if (request.url === `${runtimePath}/invocation/next`) {
-        // The last request for an event stays unanswered, as while Lambda has none.
-        if (answer !== 0 && warm.length === wanted) return;
-        if (init === 0) init = now - start;
+        // The last request for an event stays open, as on Lambda while there is no event.
+        if (first !== undefined && warm.length === wanted) return;
+        if (init === 0) {
+          init = now - start;
+          // The kernel takes some milliseconds for this. They are not counted.
+          if (model === 'burst') await quota.add(child.pid!);
+        }
         response.setHeader('Lambda-Runtime-Aws-Request-Id', requestId);
         response.setHeader('Lambda-Runtime-Deadline-Ms', String(Date.now() + invocationMs));
         response.setHeader(
@@ -116,23 +131,23 @@ export class Lambda {
       }
       const body = (await buffer(request)).toString();
       if (request.url === `${runtimePath}/invocation/${requestId}/response`) {
-        if (answer === 0) answer = now - start;
+        if (first === undefined) first = { init, response: init + now - sent, ...(await usage(child.pid)) };
         else warm.push(now - sent);
         if (!target.accepts(JSON.parse(body)))
-          answered.reject(new Error(`${target.name} answered ${body.slice(0, 2_000)}`));
-        else if (warm.length === wanted) answered.resolve({ init, answer, warm });
+          done.reject(new Error(`${target.name} answered ${body.slice(0, 2_000)}`));
+        else if (warm.length === wanted) done.resolve({ ...first, warm });
       } else {
-        answered.reject(new Error(`${target.name} failed: ${request.url} ${body.slice(0, 2_000)}`));
+        done.reject(new Error(`${target.name} failed: ${request.url} ${body.slice(0, 2_000)}`));
       }
       response.writeHead(202).end('{}');
     };
-    this.#onRequest = (request, response) => void serve(request, response).catch(answered.reject);
+    this.#onRequest = (request, response) => void serve(request, response).catch(done.reject);
 
     start = performance.now();
-    const command = [process.execPath, runtimeClient] as const;
-    const [file, ...args] =
-      quota === undefined ? command : ['sh', '-c', 'echo $$ > "$0" && exec "$@"', quota.entrance, ...command];
-    const child = spawn(file, args, {
+    // The shell takes about a millisecond, in both models.
+    const enter = model === 'share' ? 'echo $$ > "$0" && exec "$@"' : 'exec "$@"';
+    const command = [process.execPath, runtimeClient];
+    const child = spawn('sh', ['-c', enter, quota.entrance, ...command], {
       cwd: target.directory,
       env: {
         ...lambdaVariables,
@@ -143,12 +158,11 @@ export class Lambda {
       },
       stdio: ['ignore', 'ignore', 'inherit'],
     });
-    const ended = new Promise<void>((done) => void child.once('exit', () => done()));
-    child.once('error', answered.reject);
-    child.once('exit', (code) => answered.reject(new Error(`${target.name} ended with exit code ${code}`)));
+    const ended = new Promise<void>((end) => void child.once('exit', () => end()));
+    child.once('error', done.reject);
+    child.once('exit', (code) => done.reject(new Error(`${target.name} ended with exit code ${code}`)));
     try {
-      const times = await answered.promise;
-      return { ...times, ...(await usage(child.pid)) };
+      return await done.promise;
     } finally {
       child.kill('SIGKILL');
       await ended;
@@ -161,19 +175,17 @@ export class Lambda {
   }
 }
 
-/** https://man7.org/linux/man-pages/man5/proc.5.html */
+/** https://docs.kernel.org/scheduler/sched-stats.html: the first figure of `schedstat` is nanoseconds on a processor. */
 async function usage(pid: number | undefined): Promise<Pick<ColdStart, 'cpu' | 'memory'>> {
   try {
-    const [status, stat] = await Promise.all([
-      readFile(`/proc/${pid}/status`, 'utf8'),
-      readFile(`/proc/${pid}/stat`, 'utf8'),
-    ]);
+    const status = await readFile(`/proc/${pid}/status`, 'utf8');
+    const threads = await readdir(`/proc/${pid}/task`);
+    const times = await Promise.all(
+      threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8')),
+    );
+    const nanoseconds = times.reduce((sum, time) => sum + Number(time.split(' ')[0]), 0);
     const peakKiB = Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]);
-    // The command's name, in brackets, may hold spaces; utime and stime are the 12th and 13th field after it.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    const ticks = Number(fields[11]) + Number(fields[12]);
-    const ticksPerSecond = 100;
-    return { memory: peakKiB / 1024, cpu: (ticks / ticksPerSecond) * 1_000 };
+    return { memory: peakKiB / 1024, cpu: nanoseconds / 1_000_000 };
   } catch {
     return { memory: undefined, cpu: undefined };
   }

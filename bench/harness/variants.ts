@@ -1,57 +1,47 @@
-import { execFile } from 'node:child_process';
-import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 import { builtins } from '../../lib/compute/bundle-builtins.ts';
 import { leftOut } from '../../lib/compute/bundle-left-out.ts';
 import { bundleOptions } from '../../lib/compute/bundle.ts';
-import { lambdaVariables } from './lambda.ts';
 
 const variantsDirectory = join(import.meta.dirname, '..', 'variants');
 
 export interface Built {
   readonly directory: string;
-  /** Bytes of code that load at start. */
-  readonly startBytes: number;
-  /** Bytes of code altogether. */
-  readonly allBytes: number;
+  /** Bytes of code. */
+  readonly bytes: number;
 }
 
-/** A function of the project, bundled in another way than it is deployed. */
-export interface OtherWay {
-  /** In the place of functions/dynamodb-client.ts: a file of variants/. */
+/** How a function is bundled other than it is deployed. */
+export interface Variant {
+  /** Replaces functions/dynamodb-client.ts: a file of variants/. */
   readonly client?: string;
   readonly fullZod?: boolean;
-  readonly leaveOut?: boolean;
-  readonly lateBuiltins?: boolean;
+  readonly keepAllModules?: boolean;
+  readonly earlyBuiltins?: boolean;
   readonly options?: BuildOptions;
 }
 
-/** The function as it is deployed, as a way like the others. */
-export const deployed: OtherWay = { leaveOut: true, lateBuiltins: true };
-
-/** Builds `functions/<entry>.ts` in another way. */
-export async function buildOtherWay(entry: string, directory: string, way: OtherWay): Promise<Built> {
-  const { client, fullZod = false, leaveOut = false, lateBuiltins = false, options } = way;
+/** Builds a module of the project, such as `functions/list-pets.ts`, as it is deployed or as a variant of that. */
+export async function buildVariant(file: string, directory: string, variant: Variant = {}): Promise<Built> {
+  const { client, fullZod = false, keepAllModules = false, earlyBuiltins = false, options } = variant;
   const plugins: Plugin[] = [
     ...(client === undefined ? [] : [replace(/\/dynamodb-client\.ts$/, join(variantsDirectory, client))]),
-    ...(leaveOut ? [leftOut()] : []),
-    ...(lateBuiltins ? [builtins()] : []),
+    ...(keepAllModules ? [] : [leftOut()]),
+    ...(earlyBuiltins ? [] : [builtins()]),
   ];
-  return run({
-    ...bundleOptions,
+  const { metafile } = await build({
+    ...bundleOptions(file, directory),
     ...options,
-    entryPoints: [`functions/${entry}.ts`],
-    outdir: directory,
     plugins,
     ...(fullZod && { alias: { 'zod/mini': 'zod' } }),
   });
+  return { directory, bytes: codeBytes(metafile) };
 }
 
-/** Builds a peer the way most functions are: one file of CommonJS. */
-export async function buildPeer(file: string, directory: string): Promise<Built> {
-  return run({
+/** Builds a peer the way most functions are built: one CommonJS file. */
+export async function buildPeer(file: string, directory: string, client?: string): Promise<Built> {
+  const { metafile } = await build({
     bundle: true,
     platform: 'node',
     target: 'node24',
@@ -62,41 +52,15 @@ export async function buildPeer(file: string, directory: string): Promise<Built>
     metafile: true,
     entryPoints: [join(variantsDirectory, file)],
     outdir: directory,
+    plugins: client === undefined ? [] : [replace(/\/dynamodb-client\.ts$/, join(variantsDirectory, client))],
   });
+  return { directory, bytes: codeBytes(metafile) };
 }
 
-async function run(options: BuildOptions & { outdir: string }): Promise<Built> {
-  const { metafile } = await build({ ...options, metafile: true });
-  return { directory: options.outdir, ...sizes(metafile) };
-}
-
-export function sizes({ outputs }: Metafile): Pick<Built, 'startBytes' | 'allBytes'> {
-  const start = new Set<string>();
-  const visit = (path: string): void => {
-    if (start.has(path)) return;
-    start.add(path);
-    for (const { path: imported, kind, external } of outputs[path]!.imports) {
-      if (kind === 'import-statement' && external !== true) visit(imported);
-    }
-  };
-  for (const [path, { entryPoint }] of Object.entries(outputs)) if (entryPoint !== undefined) visit(path);
-  const sum = (paths: Iterable<string>) =>
-    [...paths].reduce((bytes, path) => bytes + outputs[path]!.bytes, 0);
-  return { startBytes: sum(start), allBytes: sum(Object.keys(outputs)) };
-}
-
-/** Loads the function once and keeps what V8 compiled: https://nodejs.org/api/module.html#module-compile-cache */
-export async function fillCompileCache(
-  { directory }: Built,
-  cache: string,
-  environment: Readonly<Record<string, string>>,
-): Promise<void> {
-  const file = (await readdir(directory)).find((name) => name.endsWith('js'));
-  const program = `const { flushCompileCache } = await import('node:module');
-    await import(${JSON.stringify(join(directory, file!))}); flushCompileCache(); process.exit();`;
-  const env = { ...lambdaVariables, ...environment, NODE_COMPILE_CACHE: cache };
-  await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program], { env });
-  if ((await stat(cache)).size === 0) throw new Error('Nothing was cached');
+function codeBytes(metafile: Metafile | undefined): number {
+  return Object.entries(metafile?.outputs ?? {})
+    .filter(([path]) => !path.endsWith('.map'))
+    .reduce((sum, [, { bytes }]) => sum + bytes, 0);
 }
 
 function replace(filter: RegExp, path: string): Plugin {
