@@ -53,9 +53,9 @@ function runWith(node) {
 
 /** Node.js 24.0 to 24.2 warn that type stripping is experimental, which 24.3 no longer does. */
 function withoutTypeStrippingWarning() {
-  const { emitWarning } = process;
+  const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = (warning, ...rest) => {
-    if (!String(warning).startsWith('Type Stripping')) emitWarning.call(process, warning, ...rest);
+    if (!String(warning).startsWith('Type Stripping')) emitWarning(warning, ...rest);
   };
 }
 
