@@ -1,11 +1,5 @@
 import type { Plan } from '../../functions/access/plans.ts';
-import {
-  type AdministeredKey,
-  type MalformedRecordError,
-  type Partition,
-  partitionsOf,
-  queryKeys,
-} from './records.ts';
+import { type AdministeredKey, type MalformedRecordError, partitionsOf, recordsOf } from './records.ts';
 import { type KeyService, nowOf } from './service.ts';
 import { type KeyUse, readUses } from './use.ts';
 
@@ -55,84 +49,75 @@ export interface KeyPage {
 
 /** Records that one page reads at most, however few match the filter. */
 export const examineAtMost = 1_000;
+/** Keys whose use is read at once. */
 const batchSize = 100;
 
 /**
- * A page of keys, newest first. One owner's or one plan's keys are a partition of an index; all keys are the plans'
- * partitions merged. A filter on the status, or on owner and plan together, is applied to what was read, and
+ * A page of keys, newest first. The keys of an owner or a plan are a partition of an index; all keys are the
+ * partitions of the plans, merged. A filter on the status, or on owner and plan together, applies to what was read;
  * reading stops after `examineAtMost` records.
  */
 export async function listKeys(service: KeyService, listing: KeyListing): Promise<KeyPage> {
-  const { owner, plan, status: wanted, limit } = listing;
+  const { owner, plan, status: wanted, limit, cursor } = listing;
   const isFiltered = wanted !== undefined || (owner !== undefined && plan !== undefined);
-  // One more than asked for tells whether a page follows.
+  // One more than requested shows whether a page follows.
   const size = isFiltered ? batchSize : Math.min(limit + 1, batchSize);
-  const found: ListedKey[] = [];
   const malformed: MalformedRecordError[] = [];
+  const partitions = partitionsOf(listing).map((partition) =>
+    recordsOf(service.keyTable, [partition], (error) => void malformed.push(error), { before: cursor, size }),
+  );
+  const found: ListedKey[] = [];
   let examined = 0;
   let last: string | undefined;
-  for await (const batch of batches(service, listing, size, malformed)) {
-    const hashes = batch.map(({ keyHash }) => keyHash);
-    const use = await readUses(service.limitTable, hashes);
+  for await (const batch of batches(newestFirst(partitions), size)) {
+    const uses = await readUses(
+      service.limitTable,
+      batch.map(({ keyHash }) => keyHash),
+    );
     const now = nowOf(service);
     for (const key of batch) {
       if (examined === examineAtMost) return { keys: found, cursor: last, examined, malformed };
       examined += 1;
       last = key.keyId;
-      const status = statusOf(key, use.get(key.keyHash), now);
+      const use = uses.get(key.keyHash);
+      const status = statusOf(key, use, now);
       if (plan !== undefined && key.plan !== plan) continue;
       if (wanted !== undefined && status !== wanted) continue;
       if (found.length === limit)
         return { keys: found, cursor: found.at(-1)?.key.keyId, examined, malformed };
-      found.push({ key, use: use.get(key.keyHash), status });
+      found.push({ key, use, status });
     }
   }
   return { keys: found, cursor: undefined, examined, malformed };
 }
 
-/** The keys from the cursor on, newest first, so many at a time. Reads on only when asked for more. */
-async function* batches(
-  service: KeyService,
-  listing: KeyListing,
-  size: number,
-  malformed: MalformedRecordError[],
-): AsyncGenerator<readonly AdministeredKey[]> {
-  const partitions = partitionsOf(listing);
-  let before = listing.cursor;
-  do {
-    const round = await readRound(service, partitions, before, size);
-    malformed.push(...round.malformed);
-    for (let start = 0; start < round.keys.length; start += size) yield round.keys.slice(start, start + size);
-    before = round.next;
-  } while (before !== undefined);
-}
-
-interface Round {
-  readonly keys: readonly AdministeredKey[];
-  /** Where the next round begins, unless this was the last. */
-  readonly next: string | undefined;
-  readonly malformed: readonly MalformedRecordError[];
-}
-
-/** The next keys of all partitions together, newest first: `limit` of each are read. */
-async function readRound(
-  { keyTable }: KeyService,
-  partitions: readonly Partition[],
-  before: string | undefined,
-  limit: number,
-): Promise<Round> {
-  const pages = await Promise.all(
-    partitions.map((partition) => queryKeys(keyTable, partition, { before, limit })),
+/** Merges partitions, each newest first. Reads a partition on only when its next key is needed. */
+async function* newestFirst(
+  partitions: readonly AsyncGenerator<AdministeredKey>[],
+): AsyncGenerator<AdministeredKey> {
+  const heads = await Promise.all(
+    partitions.map(async (partition) => ({ partition, head: await partition.next() })),
   );
-  // A partition that was not read to its end may hold more keys from where reading stopped: what is older than the
-  // newest of these points waits for the next round.
-  const horizon = pages.reduce((newest, { next = '' }) => (next > newest ? next : newest), '');
-  return {
-    keys: pages
-      .flatMap(({ keys }) => keys)
-      .filter(({ keyId }) => keyId >= horizon)
-      .toSorted((a, b) => (a.keyId < b.keyId ? 1 : -1)),
-    next: horizon || undefined,
-    malformed: pages.flatMap((page) => page.malformed),
-  };
+  for (;;) {
+    const open = heads.filter(({ head }) => !head.done);
+    const [first, ...others] = open;
+    if (first === undefined) return;
+    const newest = others.reduce((a, b) => (a.head.value.keyId > b.head.value.keyId ? a : b), first);
+    yield newest.head.value;
+    newest.head = await newest.partition.next();
+  }
+}
+
+async function* batches(
+  keys: AsyncGenerator<AdministeredKey>,
+  size: number,
+): AsyncGenerator<readonly AdministeredKey[]> {
+  let batch: AdministeredKey[] = [];
+  for await (const key of keys) {
+    batch.push(key);
+    if (batch.length < size) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
 }

@@ -148,16 +148,21 @@ export async function queryKeys(
   };
 }
 
-/** Every record of some partitions, 100 at a time. @param onMalformed called for each record that is left out */
+/**
+ * Every record of some partitions, newest first in each, a page at a time.
+ *
+ * @param onMalformed called for each record that is left out
+ */
 export async function* recordsOf(
   table: KeyTable,
   partitions: readonly Partition[],
   onMalformed: (error: MalformedRecordError) => void,
+  { before: first, size = 100 }: { readonly before?: string | undefined; readonly size?: number } = {},
 ): AsyncGenerator<AdministeredKey> {
   for (const partition of partitions) {
-    let before: string | undefined;
+    let before = first;
     do {
-      const page = await queryKeys(table, partition, { before, limit: 100 });
+      const page = await queryKeys(table, partition, { before, limit: size });
       page.malformed.forEach(onMalformed);
       yield* page.keys;
       before = page.next;
