@@ -3,6 +3,7 @@ import { mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Deployment, readDeployment, requireUpdatable } from './deployment.ts';
+import { lockDirectory } from './directory-lock.ts';
 import { startDynamoDb } from './dynamodb/local.ts';
 import { createTables } from './dynamodb/tables.ts';
 import { Gateway, type RequestRecord } from './gateway/gateway.ts';
@@ -140,7 +141,11 @@ async function start(
   stop: () => Promise<void>,
 ): Promise<OfflineService> {
   const { port = 0, dataDirectory, inspect, onRequest, onProgress = () => {}, onLog = () => {} } = options;
-  if (dataDirectory !== undefined) await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  const { onFailure = (error) => onProgress(error.message) } = options;
+  if (dataDirectory !== undefined) {
+    await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+    onStop(await lockDirectory(dataDirectory));
+  }
   const codeDirectory = await temporaryDirectory(onStop);
   const read = (assembly: string): Promise<Deployment> => {
     reads += 1;
@@ -162,9 +167,11 @@ async function start(
   };
   const startDatabase = async (): Promise<string> => {
     onProgress('Starting DynamoDB Local');
-    const dynamodb = await startDynamoDb(
-      dataDirectory === undefined ? {} : { dataDirectory: join(dataDirectory, 'dynamodb') },
-    );
+    const dynamodb = await startDynamoDb({
+      dataDirectory: dataDirectory && join(dataDirectory, 'dynamodb'),
+      onProgress,
+      onLost: (error) => void stop().finally(() => onFailure(error)),
+    });
     onStop(() => dynamodb.stop());
     return dynamodb.endpoint;
   };

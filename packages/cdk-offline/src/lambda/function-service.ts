@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { copyCode, type FunctionDefinition } from './definition.ts';
+import { copyCode } from './code.ts';
+import type { FunctionDefinition } from './definition.ts';
 import type { EnvironmentOptions, InvocationResult } from './environment.ts';
 import { FunctionPool, stopped, throttled } from './pool.ts';
 

@@ -13,7 +13,10 @@ const mostEnvironments = Math.min(8, 2 * availableParallelism());
 export class FunctionLoadError extends Error {
   override readonly name = 'FunctionLoadError';
   constructor(logicalId: string, { errorType, errorMessage, trace }: Failure) {
-    super([`${logicalId} cannot be loaded: ${errorType}: ${errorMessage}`, ...trace.slice(1)].join('\n'));
+    // The trace of a syntax error begins with the file and line.
+    const head = `${errorType}: ${errorMessage}`;
+    const rest = trace.filter((line) => line !== head);
+    super([`${logicalId} cannot be loaded: ${head}`, ...rest].join('\n'));
   }
 }
 

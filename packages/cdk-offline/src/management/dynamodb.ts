@@ -1,6 +1,6 @@
 import { Agent, request as httpRequest } from 'node:http';
 import type { HttpResponse } from '../http-message.ts';
-import type { ManagementRequest } from './responses.ts';
+import { jsonError, type ManagementRequest } from './responses.ts';
 
 /** Hands calls on to DynamoDB Local, so that one endpoint is enough for a tool. */
 export class DynamoDbForwarder {
@@ -26,7 +26,9 @@ export class DynamoDbForwarder {
         });
       });
     });
-    forwarded.on('error', reject);
+    forwarded.on('error', (error) =>
+      resolve(jsonError(503, 'ServiceUnavailable', `DynamoDB does not answer: ${error.message}`)),
+    );
     forwarded.end(body);
     return promise;
   }

@@ -293,7 +293,7 @@ describe('a function', () => {
       z.object({ served: z.number() }).parse(await (await post('/lonely', {})).json()).served;
     const before = await served();
     const busy = post('/lonely', { log: 'now it is busy', sleepMs: 1000 });
-    await expect.poll(() => logged('Lonely').join('\n')).toContain('now it is busy');
+    await expect.poll(() => logged('Lonely').join('\n'), { timeout: 60_000 }).toContain('now it is busy');
     const response = await post('/lonely', {});
     expect(response.status).toBe(500);
     expect(records.at(-1)).toMatchObject({
@@ -308,7 +308,7 @@ describe('a function', () => {
     const marker = 'a line to be found again';
     await post('/do', { log: marker });
     const found = () => logged('Puppet').filter((line) => line.includes(marker));
-    await expect.poll(() => found().length).toBeGreaterThanOrEqual(4);
+    await expect.poll(() => found().length, { timeout: 60_000 }).toBeGreaterThanOrEqual(4);
     const lines = found().map((line) => z.record(z.string(), z.unknown()).parse(JSON.parse(line)));
     const common = {
       timestamp: expect.stringMatching(/^\d{4}-.*Z$/),

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { javaVersion } from '../../src/dynamodb/local.ts';
+import { javaVersion } from '../../src/dynamodb/java.ts';
 
 it.each([
   ['openjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime Environment', 17],

@@ -1,0 +1,33 @@
+import { execFile } from 'node:child_process';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const oldestJava = 17;
+
+/** The environment in which `java` is the one of `JAVA_HOME`, when that is set. */
+export function javaEnvironment(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
+  const home = env['JAVA_HOME'];
+  if (home === undefined || home === '') return env;
+  const name = Object.keys(env).find((key) => key.toUpperCase() === 'PATH') ?? 'PATH';
+  return { ...env, [name]: [join(home, 'bin'), env[name] ?? ''].join(delimiter) };
+}
+
+/** @throws Error that says what to do, when Java is missing or too old */
+export async function requireJava(env: NodeJS.ProcessEnv = process.env): Promise<void> {
+  const advice = `DynamoDB Local needs Java ${oldestJava} or later: install it (for instance from https://adoptium.net) or set JAVA_HOME, and try again.`;
+  let output: string;
+  try {
+    const { stdout, stderr } = await promisify(execFile)('java', ['-version'], { env: javaEnvironment(env) });
+    output = stdout + stderr;
+  } catch (error) {
+    throw new Error(`Java was not found. ${advice}`, { cause: error });
+  }
+  const version = javaVersion(output);
+  if (version !== undefined && version < oldestJava) throw new Error(`Java ${version} is too old. ${advice}`);
+}
+
+/** The feature release in what `java -version` prints: 17 of `"17.0.15"`, 8 of `"1.8.0_412"`. */
+export function javaVersion(output: string): number | undefined {
+  const match = /version "(?:1\.)?(\d+)/.exec(output);
+  return match?.[1] === undefined ? undefined : Number(match[1]);
+}

@@ -1,0 +1,187 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FunctionLoadError, type RequestRecord, RestartNeeded, serve, type ServeOptions } from 'cdk-offline';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import {
+  greetingStack,
+  greetingTemplate,
+  method,
+  removeDirectory,
+  resource,
+  writeGreeting,
+} from './greeting.ts';
+
+const answers = (text: string, before = '') =>
+  `export const handler = async () => { ${before} return { statusCode: 200, body: '${text}' }; };`;
+
+async function assemblyOf(template?: object, code?: string): Promise<string> {
+  const assembly = await writeGreeting(template, code);
+  onTestFinished(() => removeDirectory(assembly));
+  return assembly;
+}
+
+async function start(options: Partial<ServeOptions> = {}, code = answers('one')) {
+  const service = await serve({
+    assembly: await assemblyOf(greetingTemplate(), code),
+    stack: greetingStack,
+    dynamodbEndpoint: inject('dynamodbEndpoint'),
+    ...options,
+  });
+  onTestFinished(() => service.stop());
+  const get = async (path = '/greet') => (await fetch(service.url + path)).text();
+  return { service, get };
+}
+
+async function codeDirectory(code: string): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'code-'));
+  onTestFinished(() => removeDirectory(directory));
+  await writeFile(join(directory, 'index.mjs'), code);
+  return directory;
+}
+
+describe('onRequest', () => {
+  it('is called once for each answered request, with the gateway’s own answers and other stages', async () => {
+    const records: RequestRecord[] = [];
+    const { service } = await start({ onRequest: (record) => void records.push(record) });
+    const before = Date.now();
+    const { headers } = await fetch(`${service.url}/greet?a=1`);
+    await fetch(`${service.url}/nowhere`, { method: 'POST' });
+    await fetch(`${service.endpoint}/favicon.ico`);
+    expect(records).toEqual([
+      {
+        time: expect.any(Number),
+        method: 'GET',
+        path: '/dev/greet',
+        query: 'a=1',
+        status: 200,
+        durationMs: expect.any(Number),
+        requestId: headers.get('x-amzn-requestid'),
+        functionId: 'Greet',
+      },
+      expect.objectContaining({
+        method: 'POST',
+        path: '/dev/nowhere',
+        status: 403,
+        errorType: 'MISSING_AUTHENTICATION_TOKEN',
+      }),
+      expect.objectContaining({ path: '/favicon.ico', status: 403 }),
+    ]);
+    expect(records[0]?.time).toBeGreaterThanOrEqual(before);
+    expect(records[0]?.durationMs).toBeGreaterThan(0);
+  });
+});
+
+describe('replaceCode', () => {
+  it.each(['Greet', 'Greeting-Greet', 'Greeting/Greet/Resource', 'index.handler'])(
+    'runs the new code of %s from the next request on',
+    async (name) => {
+      const { service, get } = await start();
+      expect(service.functions).toEqual([
+        {
+          logicalId: 'Greet',
+          name: 'Greeting-Greet',
+          constructPath: 'Greeting/Greet/Resource',
+          handler: 'index.handler',
+        },
+      ]);
+      expect(await get()).toBe('one');
+      await service.replaceCode(name, await codeDirectory(answers('two')));
+      expect(await get()).toBe('two');
+      await service.replaceCode(name, await codeDirectory(answers('three')));
+      expect(await get()).toBe('three');
+    },
+  );
+
+  it('lets requests under way finish on the old code', async () => {
+    const lines: string[] = [];
+    const slow = answers('old', `console.log('begun'); await new Promise((done) => setTimeout(done, 500));`);
+    const { service, get } = await start({ onLog: (_, line) => void lines.push(line) }, slow);
+    const old = get();
+    await expect.poll(() => lines.join(), { timeout: 60_000 }).toContain('begun');
+    await service.replaceCode('Greet', await codeDirectory(answers('new')));
+    expect(await get()).toBe('new');
+    expect(await old).toBe('old');
+  });
+
+  it.each([
+    ['does not parse', 'export const handler = (;', /Greet cannot be loaded: SyntaxError[\s\S]*index\.mjs:1/],
+    ['throws', 'throw new Error("no way");', /Greet cannot be loaded: Error: no way[\s\S]*index\.mjs:1/],
+    ['has no handler', 'export const other = 1;', /Runtime\.HandlerNotFound/],
+  ])('code that %s is reported, and the old code goes on serving', async (_, code, message) => {
+    const { service, get } = await start();
+    const error: unknown = await service
+      .replaceCode('Greet', await codeDirectory(code))
+      .catch((e: unknown) => e);
+    expect(error).toBeInstanceOf(FunctionLoadError);
+    expect(String(error)).toMatch(message);
+    expect(await get()).toBe('one');
+    await service.replaceCode('Greet', await codeDirectory(answers('two')));
+    expect(await get()).toBe('two');
+  });
+
+  it('a function that does not exist is refused', async () => {
+    const { service } = await start();
+    await expect(service.replaceCode('Other', tmpdir())).rejects.toThrow('0 functions are called Other');
+  });
+});
+
+const uri = 'arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/${Greet.Arn}/invocations';
+const table = (TableName: string, key = 'id') => ({
+  Type: 'AWS::DynamoDB::Table',
+  Properties: {
+    TableName,
+    BillingMode: 'PAY_PER_REQUEST',
+    AttributeDefinitions: [{ AttributeName: key, AttributeType: 'S' }],
+    KeySchema: [{ AttributeName: key, KeyType: 'HASH' }],
+  },
+});
+
+describe('update', () => {
+  it('applies routes, code, settings and new tables, and keeps the port', async () => {
+    const { service, get } = await start();
+    expect(service.dynamodbEndpoint).toBeUndefined();
+    expect(await get('/welcome')).toContain('Missing Authentication Token');
+    const changed = greetingTemplate('other', {
+      Welcome: resource('welcome'),
+      GetWelcome: method('Welcome', uri),
+      Things: table(`changes-${process.pid}`),
+    });
+    await service.update({ assembly: await assemblyOf(changed, answers('two')) });
+    expect(await get('/welcome')).toBe('two');
+    expect(await get('/greet')).toBe('two');
+    expect(service.dynamodbEndpoint).toBe(inject('dynamodbEndpoint'));
+    await service.update({ assembly: await assemblyOf(greetingTemplate(), answers('one')) });
+    expect(await get('/welcome')).toContain('Missing Authentication Token');
+    expect(await get('/greet')).toBe('one');
+  });
+
+  it('another stage or another key of a table needs a restart, and nothing is changed', async () => {
+    const { service, get } = await start();
+    const stage = {
+      Type: 'AWS::ApiGateway::Stage',
+      Properties: { RestApiId: { Ref: 'Api' }, StageName: 'v2' },
+    };
+    const renamed = await assemblyOf(greetingTemplate('greet', { Stage: stage }), answers('two'));
+    await expect(service.update({ assembly: renamed })).rejects.toThrow(RestartNeeded);
+    const name = `keyed-${process.pid}`;
+    await service.update({ assembly: await assemblyOf(greetingTemplate('greet', { Keyed: table(name) })) });
+    const other = await assemblyOf(greetingTemplate('greet', { Keyed: table(name, 'other') }));
+    await expect(service.update({ assembly: other })).rejects.toThrow(
+      `The table ${name} is defined differently: restart without its data to apply it.`,
+    );
+    expect(await get()).toBe('one');
+  });
+
+  it('code that cannot be loaded leaves the old routes and code', async () => {
+    const { service, get } = await start();
+    const changed = greetingTemplate('broken', {
+      Welcome: resource('welcome'),
+      GetWelcome: method('Welcome', uri),
+    });
+    const assembly = await assemblyOf(changed, 'throw new Error("no way")');
+    await expect(service.update({ assembly })).rejects.toThrow(FunctionLoadError);
+    expect(await get('/greet')).toBe('one');
+    expect(await get('/welcome')).toContain('Missing Authentication Token');
+  });
+});

@@ -1,0 +1,119 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { greetingStack, removeDirectory, writeGreeting } from './greeting.ts';
+
+const command = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
+
+async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'command-'));
+  onTestFinished(() => removeDirectory(folder));
+  return folder;
+}
+
+/** Runs the command where no Java can be found. */
+function run(args: readonly string[], program: readonly string[] = [command], temporary = tmpdir()) {
+  const child = spawn(process.execPath, [...program, ...args], {
+    env: { PATH: '/nonexistent', TMPDIR: temporary },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let output = '';
+  const gather = (chunk: Buffer): void => void (output += chunk.toString());
+  child.stdout.on('data', gather);
+  child.stderr.on('data', gather);
+  const ended = once(child, 'close').then(([code]: unknown[]) => code);
+  const ready = async (): Promise<string> => {
+    for (;;) {
+      const url = /^ready (\S+)$/m.exec(output)?.[1];
+      if (url !== undefined) return url;
+      if (child.exitCode !== null) throw new Error(`It ended: ${output}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  return { child, ended, ready, output: () => output };
+}
+
+async function greeting(): Promise<string[]> {
+  const assembly = await writeGreeting();
+  onTestFinished(() => removeDirectory(assembly));
+  return ['--assembly', assembly, '--stack', greetingStack, '--port', '0'];
+}
+
+describe('the command cdk-offline', () => {
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+    'serves a stack without tables where there is no Java, and ends cleanly on %s',
+    async (signal) => {
+      const temporary = await temporaryFolder();
+      const service = run(await greeting(), [command], temporary);
+      const url = await service.ready();
+      expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/dev$/);
+      expect(await (await fetch(`${url}/greet`)).json()).toBe('hello');
+      await expect
+        .poll(() => service.output(), { timeout: 20_000 })
+        .toMatch(/^\S+ GET \/dev\/greet 200 \d+ ms$/m);
+      service.child.kill(signal);
+      expect(await service.ended).toBe(0);
+      expect(await readdir(temporary)).toEqual([]);
+    },
+  );
+
+  it('ends when the process that started it is gone', async () => {
+    const args = await greeting();
+    const parent = `
+      const child = require('node:child_process').spawn(process.execPath, process.argv.slice(1), { stdio: 'inherit' });
+      console.log('child', child.pid);`;
+    const started = run([command, ...args], ['--eval', parent, '--']);
+    const url = await started.ready();
+    started.child.kill('SIGKILL');
+    await expect
+      .poll(
+        () =>
+          fetch(url).then(
+            () => 'serves',
+            () => 'gone',
+          ),
+        { timeout: 20_000 },
+      )
+      .toBe('gone');
+    await started.ended;
+  });
+
+  it.each([
+    [['--port', '0'], /^--stack NAME is required\. Run with --help/],
+    [['--stack', 'A', '--port', 'http'], /^--port must be a whole number from 0 to 65535 \(got "http"\)\./],
+    [['--stack', 'A', '--port', '70000'], /^--port must be/],
+    [['--stack', 'A', '--colour'], /^Unknown option '--colour'/],
+    [['--stack', 'A', 'serve'], /^Unexpected argument 'serve'/],
+  ])('%j is refused with what is wrong: exit code 2', async (args, message) => {
+    const refused = run(args);
+    expect(await refused.ended).toBe(2);
+    expect(refused.output()).toMatch(message);
+  });
+
+  it('a stack that is not synthesized and a taken port are one line each: exit code 1', async () => {
+    const absent = run(['--assembly', '/nonexistent', '--stack', 'A']);
+    expect(await absent.ended).toBe(1);
+    expect(absent.output()).toMatch(/^\S+A\.assets\.json cannot be read: synthesize the stack first\n$/);
+
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const address = server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const taken = run([...(await greeting()), '--port', String(port)]);
+    expect(await taken.ended).toBe(1);
+    expect(taken.output()).toBe(`Port ${port} is taken: choose another one with --port.\n`);
+  });
+
+  it.each(['--help', '-h', '--version'])('%s prints and ends', async (option) => {
+    const printed = run([option]);
+    expect(await printed.ended).toBe(0);
+    expect(printed.output()).toMatch(option === '--version' ? /^\d+\.\d+\.\d+\n$/ : /^Usage: cdk-offline/);
+  });
+});

@@ -1,0 +1,214 @@
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { SourceMap } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { serve } from 'cdk-offline';
+import { build } from 'esbuild';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { greetingStack, greetingTemplate, removeDirectory, writeGreeting } from './greeting.ts';
+
+const source = (text: string) => `interface Answer { readonly statusCode: number; readonly body: string }
+export const handler = async (_: unknown, context: { getRemainingTimeInMillis(): number }): Promise<Answer> => {
+  const body = JSON.stringify(['${text}', process.env['GREETING'], context.getRemainingTimeInMillis()]);
+  return { statusCode: 200, body };
+};
+`;
+const breakpoint = { line: 3, column: 2 };
+
+const event = z.object({ method: z.string(), params: z.record(z.string(), z.unknown()).default({}) });
+
+/** A debugger: speaks the inspector's protocol. https://chromedevtools.github.io/devtools-protocol/v8/ */
+class Debugger {
+  readonly #socket: WebSocket;
+  readonly #results = new Map<number, (result: unknown) => void>();
+  readonly events: z.infer<typeof event>[] = [];
+  #lastId = 0;
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.addEventListener('message', ({ data }) => {
+      const message = z.looseObject({ id: z.number().optional() }).parse(JSON.parse(String(data)));
+      if (message.id === undefined) this.events.push(event.parse(message));
+      else this.#results.get(message.id)?.(message['result']);
+    });
+  }
+
+  static async attach(url: string): Promise<Debugger> {
+    const socket = new WebSocket(url);
+    await new Promise((resolve) => socket.addEventListener('open', resolve, { once: true }));
+    onTestFinished(() => socket.close());
+    const attached = new Debugger(socket);
+    await attached.send('Debugger.enable');
+    return attached;
+  }
+
+  send(method: string, params: object = {}): Promise<unknown> {
+    this.#lastId += 1;
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    this.#results.set(this.#lastId, resolve);
+    this.#socket.send(JSON.stringify({ id: this.#lastId, method, params }));
+    return promise;
+  }
+
+  /** Sets a breakpoint by file and line of a source, as debuggers do: by way of the script's source map. */
+  async breakAt(path: string): Promise<void> {
+    const wanted = pathToFileURL(path).href;
+    const found = await expect
+      .poll(() => this.#generatedPosition(wanted), { timeout: 60_000 })
+      .toBeDefined()
+      .then(() => this.#generatedPosition(wanted));
+    await this.send('Debugger.setBreakpointByUrl', found);
+  }
+
+  async #generatedPosition(wanted: string): Promise<{ url: string; lineNumber: number } | undefined> {
+    const scripts = this.events.filter(({ method }) => method === 'Debugger.scriptParsed');
+    for (const { params } of scripts.toReversed()) {
+      const { url, sourceMapURL } = z.object({ url: z.string(), sourceMapURL: z.string() }).parse(params);
+      if (!url.endsWith('index.mjs') || sourceMapURL === '') continue;
+      const map = new SourceMap(
+        JSON.parse(await readFile(fileURLToPath(new URL(sourceMapURL, url)), 'utf8')),
+      );
+      const text = await readFile(fileURLToPath(url), 'utf8');
+      for (const lineNumber of text.split('\n').keys()) {
+        const entry = map.findEntry(lineNumber, 2);
+        if (
+          'originalSource' in entry &&
+          entry.originalSource === wanted &&
+          entry.originalLine === breakpoint.line
+        ) {
+          return { url, lineNumber };
+        }
+      }
+    }
+    return undefined;
+  }
+
+  async untilPaused(times: number): Promise<void> {
+    const paused = () => this.events.filter(({ method }) => method === 'Debugger.paused').length;
+    await expect.poll(paused, { timeout: 60_000 }).toBe(times);
+  }
+}
+
+/** TypeScript in a project folder, bundled into another one with a source map. */
+async function bundle(text: string): Promise<{ readonly source: string; readonly directory: string }> {
+  const project = await mkdtemp(join(tmpdir(), 'project-'));
+  onTestFinished(() => removeDirectory(project));
+  const path = join(project, 'greet.ts');
+  await writeFile(path, source(text));
+  const directory = join(project, 'out');
+  await build({
+    entryPoints: [path],
+    outfile: join(directory, 'index.mjs'),
+    bundle: true,
+    format: 'esm',
+    sourcemap: true,
+    logLevel: 'error',
+  });
+  return { source: path, directory };
+}
+
+const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+describe('under the inspector', () => {
+  it('a breakpoint in TypeScript is hit, no time-out runs meanwhile, and a debugger stays attached to replaced code', async () => {
+    const assembly = await writeGreeting(greetingTemplate());
+    onTestFinished(() => removeDirectory(assembly));
+    const lines: string[] = [];
+    const service = await serve({
+      assembly,
+      stack: greetingStack,
+      inspect: { port: 0 },
+      onLog: (_, line) => void lines.push(line),
+    });
+    onTestFinished(() => service.stop());
+    const get = async () => (await fetch(`${service.url}/greet`)).text();
+    expect(await get()).toBe('"hello"');
+    expect(service.inspectorUrl).toMatch(/^ws:\/\/127\.0\.0\.1:\d+\/[\w-]+$/);
+    const attached = await Debugger.attach(service.inspectorUrl ?? '');
+
+    for (const [round, text] of ['one', 'two'].entries()) {
+      const code = await bundle(text);
+      await service.replaceCode('Greet', code.directory);
+      await attached.breakAt(code.source);
+      const answer = get();
+      await attached.untilPaused(round + 1);
+      // The function's time-out is one second.
+      await sleep(1500);
+      await attached.send('Debugger.resume');
+      expect(JSON.parse(await answer)).toEqual([text, null, 1000]);
+    }
+  });
+
+  it('functions see their own variables, log their own lines, and one that ends the process is started again', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'code-'));
+    onTestFinished(() => removeDirectory(directory));
+    const code = `
+      const loaded = process.env.AWS_LAMBDA_FUNCTION_NAME;
+      export const handler = async ({ queryStringParameters }) => {
+        if (queryStringParameters?.exit) process.exit(3);
+        console.log('a line');
+        process.stdout.write('a raw line\\n');
+        const variables = Object.keys(process.env).includes('AWS_REGION') && 'AWS_REGION' in process.env;
+        return { statusCode: 200, body: JSON.stringify([loaded, process.env._HANDLER, variables, process.env.HOME]) };
+      };`;
+    const assembly = await writeGreeting(greetingTemplate(), code);
+    onTestFinished(() => removeDirectory(assembly));
+    const logs: [string, string][] = [];
+    const service = await serve({
+      assembly,
+      stack: greetingStack,
+      inspect: { port: 0 },
+      onLog: (...entry) => void logs.push(entry),
+    });
+    onTestFinished(() => service.stop());
+    const get = async (query = '') => fetch(`${service.url}/greet${query}`);
+    const expected = ['Greeting-Greet', 'index.handler', true, null];
+    expect(await (await get()).json()).toEqual(expected);
+    await expect
+      .poll(() => logs, { timeout: 60_000 })
+      .toEqual([
+        ['Greet', expect.stringMatching(/INFO\ta line$/)],
+        ['Greet', 'a raw line'],
+      ]);
+    expect((await get('?exit=1')).status).toBe(502);
+    expect(await (await get()).json()).toEqual(expected);
+  });
+});
+
+describe('source maps', () => {
+  it.each([true, 'inline'] as const)(
+    'of the kind %s: a stack trace names the TypeScript file and line',
+    async (sourcemap) => {
+      const project = await mkdtemp(join(tmpdir(), 'project-'));
+      onTestFinished(() => removeDirectory(project));
+      await writeFile(
+        join(project, 'greet.ts'),
+        `interface Unused { readonly a: string }\n\nexport const handler = async () => {\n  throw new Error('no way');\n};\n`,
+      );
+      await build({
+        entryPoints: [join(project, 'greet.ts')],
+        outfile: join(project, 'out', 'index.mjs'),
+        minify: true,
+        format: 'esm',
+        sourcemap,
+        logLevel: 'error',
+      });
+      const assembly = await writeGreeting();
+      onTestFinished(() => removeDirectory(assembly));
+      const lines: string[] = [];
+      const service = await serve({
+        assembly,
+        stack: greetingStack,
+        onLog: (_, line) => void lines.push(line),
+      });
+      onTestFinished(() => service.stop());
+      await service.replaceCode('Greet', join(project, 'out'));
+      expect((await fetch(`${service.url}/greet`)).status).toBe(502);
+      await expect
+        .poll(() => lines.join('\n'), { timeout: 60_000 })
+        .toContain(`${join(project, 'greet.ts')}:4:9`);
+    },
+  );
+});
