@@ -24,8 +24,15 @@ export interface LocalStackOptions {
   readonly onLog?: (functionId: string, line: string) => void;
   /** Served outside the stage, see `serve`. */
   readonly pages?: ServeOptions['pages'];
+  /** Called after everything has stopped because the database and its data are lost. Ends the process when absent. */
+  readonly onFailure?: (error: Error) => void;
   /** Gives up starting. */
   readonly signal?: AbortSignal;
+}
+
+function endProcess(error: Error): void {
+  console.error(error.message);
+  process.exit(1);
 }
 
 /**
@@ -36,6 +43,7 @@ export interface LocalStackOptions {
  */
 export async function startLocalStack(options: LocalStackOptions = {}): Promise<LocalStack> {
   const { onProgress = () => {}, onLog, port = 0, dataDirectory, signal, pages } = options;
+  const { onFailure = endProcess } = options;
   if (port !== 0 && !(await isPortFree(port))) {
     throw new Error(`Port ${port} is in use. Stop what listens there, or choose another one with --port.`);
   }
@@ -47,9 +55,14 @@ export async function startLocalStack(options: LocalStackOptions = {}): Promise<
   };
   try {
     onProgress('Starting DynamoDB Local, synthesizing the stack and bundling the functions');
-    const starting = startDynamoDb(
-      dataDirectory === undefined ? {} : { dataDirectory: join(dataDirectory, 'dynamodb') },
-    );
+    const starting = startDynamoDb({
+      dataDirectory: dataDirectory && join(dataDirectory, 'dynamodb'),
+      onProgress,
+      onLost: async (error) => {
+        await stop().catch(() => {});
+        onFailure(error);
+      },
+    });
     // Wait for both, whichever fails: what is still starting cannot be cleaned up.
     const synthesizing = synthesize(assemblyDirectory, signal);
     await Promise.allSettled([starting, synthesizing]);

@@ -170,7 +170,10 @@ async function start(
     const dynamodb = await startDynamoDb({
       dataDirectory: dataDirectory && join(dataDirectory, 'dynamodb'),
       onProgress,
-      onLost: (error) => void stop().finally(() => onFailure(error)),
+      onLost: async (error) => {
+        await stop().catch(() => {});
+        onFailure(error);
+      },
     });
     onStop(() => dynamodb.stop());
     return dynamodb.endpoint;

@@ -23,7 +23,7 @@ export interface DynamoDbLocalOptions {
   /** Called with one line when the database ended by itself and is restarted. */
   readonly onProgress?: ((message: string) => void) | undefined;
   /** Called at most once, when the database ended by itself and its data is lost or it does not start again. */
-  readonly onLost?: ((error: Error) => void) | undefined;
+  readonly onLost?: ((error: Error) => void | Promise<void>) | undefined;
 }
 
 const startAttempts = 3;
@@ -64,7 +64,7 @@ export async function startDynamoDb(options: DynamoDbLocalOptions = {}): Promise
     if (stopped) return;
     if (dataDirectory === undefined) {
       stopped = true;
-      onLost(new Error(`DynamoDB Local ended (${why}). Its data was kept in memory and is lost.`));
+      void onLost(new Error(`DynamoDB Local ended (${why}). Its data was kept in memory and is lost.`));
       return;
     }
     onProgress(`DynamoDB Local ended (${why}). Restarting it with the same data.`);
@@ -76,7 +76,7 @@ export async function startDynamoDb(options: DynamoDbLocalOptions = {}): Promise
       void watch();
     } catch (error) {
       stopped = true;
-      onLost(new Error(`DynamoDB Local ended and does not start again: ${String(error)}`, { cause: error }));
+      void onLost(new Error(`DynamoDB Local ended and does not start again: ${String(error)}`, { cause: error }));
     }
   };
   void watch();
@@ -148,7 +148,7 @@ async function startOnPort(
     if (keeper.connected) keeper.disconnect();
     keeper.ref();
     await ended;
-    while (java !== undefined && isRunning(java)) await sleep(pollMs);
+    for (const pid = java; pid !== undefined && isRunning(pid); ) await sleep(pollMs);
     if (dataDirectory !== undefined) await rm(processFile(dataDirectory), { force: true });
   };
   const endpoint = `http://127.0.0.1:${port}`;
@@ -202,15 +202,7 @@ async function takeDirectory(dataDirectory: string): Promise<() => Promise<void>
   try {
     const text = await readFile(processFile(dataDirectory), 'utf8').catch(() => undefined);
     const leftover = text === undefined ? undefined : processRecord.safeParse(JSON.parse(text)).data;
-    const deadline = Date.now() + leftoverTimeoutMs;
-    while (leftover !== undefined && isRunning(leftover.pid) && (await isDynamoDb(leftover.endpoint))) {
-      if (Date.now() > deadline) {
-        throw new Error(
-          `${dataDirectory} is in use by a DynamoDB Local that an earlier run left (process ${leftover.pid}). End it with "kill ${leftover.pid}" and start again.`,
-        );
-      }
-      await sleep(pollMs);
-    }
+    if (leftover !== undefined) await untilEnded(dataDirectory, leftover);
     return unlock;
   } catch (error) {
     await unlock();
@@ -218,15 +210,30 @@ async function takeDirectory(dataDirectory: string): Promise<() => Promise<void>
   }
 }
 
+async function untilEnded(
+  dataDirectory: string,
+  { pid, endpoint }: z.infer<typeof processRecord>,
+): Promise<void> {
+  const deadline = Date.now() + leftoverTimeoutMs;
+  while (isRunning(pid) && (await isDynamoDb(endpoint))) {
+    if (Date.now() > deadline) {
+      throw new Error(
+        `${dataDirectory} is in use by a DynamoDB Local that an earlier run left (process ${pid}). End it with "kill ${pid}" and start again.`,
+      );
+    }
+    await sleep(pollMs);
+  }
+}
+
 function isRunning(pid: number): boolean {
-  return signal(pid, 0);
+  return sendSignal(pid, 0);
 }
 
 function kill(pid: number): void {
-  signal(pid, 'SIGKILL');
+  sendSignal(pid, 'SIGKILL');
 }
 
-function signal(pid: number, name: NodeJS.Signals | 0): boolean {
+function sendSignal(pid: number, name: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, name);
   } catch {

@@ -25,7 +25,7 @@ import {
 } from '@aws-sdk/client-cloudformation';
 import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type OfflineService, serve } from 'cdk-offline';
 import { template, writeAssembly } from './fixture.ts';
 
@@ -275,6 +275,70 @@ describe('usage plans, by the SDK', () => {
   });
 });
 
+describe('injected errors', () => {
+  const once = { maxAttempts: 1 };
+  const impatient = () => new APIGatewayClient({ ...configuration(), ...once });
+  const concurrent = {
+    name: 'ConflictException',
+    message: 'Unable to complete operation due to concurrent modification. Please try again later.',
+  };
+  afterEach(() => service.injectManagementFaults({}));
+
+  it('are answered by the operations they are for, in their order, and then no more', async () => {
+    service.injectManagementFaults({
+      failures: [
+        { operation: 'CreateApiKey', error: 'ConcurrentModification' },
+        { operation: 'CreateApiKey', error: 'TooManyRequests' },
+        { operation: 'CreateUsagePlanKey', error: 'NotFound', times: 2 },
+      ],
+    });
+    const client = impatient();
+    const create = () => client.send(new CreateApiKeyCommand({ enabled: true }));
+    await expect(create()).rejects.toMatchObject(concurrent);
+    await expect(create()).rejects.toMatchObject({ name: 'TooManyRequestsException' });
+    const { id: keyId } = await create();
+    const attempt = () =>
+      client.send(new CreateUsagePlanKeyCommand({ usagePlanId: plans.free, keyId, keyType: 'API_KEY' }));
+    await expect(attempt()).rejects.toMatchObject({ name: 'NotFoundException' });
+    await expect(attempt()).rejects.toMatchObject({ name: 'NotFoundException' });
+    await attempt();
+  });
+
+  it('refuse overlapping changes of keys, as AWS does, and no other call', async () => {
+    service.injectManagementFaults({ exclusiveMs: 60_000 });
+    const client = impatient();
+    const { id: keyId } = await client.send(new CreateApiKeyCommand({}));
+    const bindKey = new CreateUsagePlanKeyCommand({ usagePlanId: plans.free, keyId, keyType: 'API_KEY' });
+    await expect(client.send(bindKey)).rejects.toMatchObject(concurrent);
+    await expect(client.send(new CreateApiKeyCommand({}))).rejects.toMatchObject(concurrent);
+    await expect(
+      client.send(new DeleteUsagePlanKeyCommand({ usagePlanId: plans.free, keyId })),
+    ).rejects.toMatchObject(concurrent);
+    await client.send(new GetApiKeyCommand({ apiKey: keyId }));
+    service.injectManagementFaults({});
+    await client.send(bindKey);
+  });
+
+  it('are set and read over HTTP, by JSON alone', async () => {
+    const url = `${service.endpoint}/_cdk-offline/management-faults`;
+    const faults = {
+      failures: [{ operation: 'GetApiKeys', error: 'TooManyRequests', times: 1 }],
+      exclusiveMs: 0,
+    };
+    const put = (body: unknown, type = 'application/json') =>
+      fetch(url, { method: 'PUT', headers: { 'Content-Type': type }, body: JSON.stringify(body) });
+    expect((await put(faults)).status).toBe(200);
+    expect(await (await fetch(url)).json()).toEqual(faults);
+    await expect(impatient().send(new GetApiKeysCommand({}))).rejects.toMatchObject({
+      name: 'TooManyRequestsException',
+    });
+    expect(await (await fetch(url)).json()).toEqual({ failures: [], exclusiveMs: 0 });
+    expect((await put(faults, 'text/plain')).status).toBe(400);
+    expect((await put({ failures: [{ operation: 'GetApiKeys', error: 'Other' }] })).status).toBe(400);
+    expect((await fetch(url, { method: 'POST' })).status).toBe(400);
+  });
+});
+
 describe('the rest of AWS', () => {
   it('the authorizer’s answers are forgotten when the stage’s cache is flushed', async () => {
     const asked = async () => {
@@ -361,6 +425,12 @@ describe('the rest of AWS', () => {
     expect(await response.json()).toMatchObject({
       message: 'The service s3 is not supported by cdk-offline',
     });
+  });
+
+  it('a path that is not valid percent-encoding is answered 400', async () => {
+    const response = await fetch(`${service.endpoint}/apikeys/%ZZ`, { headers: signedFor('apigateway') });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ __type: 'BadRequestException' });
   });
 
   it('a path of the API is never taken for a call to AWS', async () => {

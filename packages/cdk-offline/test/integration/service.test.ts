@@ -174,6 +174,36 @@ describe('the proxy event', () => {
     expect((await echoOf(get(path))).event).toMatchObject({ resource, pathParameters, body: null });
   });
 
+  it.each([
+    ['/v7//echo', '/echo', '/v7//echo'],
+    ['/v7///echo//', '/echo//', '/v7///echo//'],
+    ['//v7/echo', '/echo', '//v7/echo'],
+  ])(
+    'slashes at the beginning of %s collapse in path, not in requestContext.path (recorded on AWS by LocalStack)',
+    async (sent, path, contextPath) => {
+      const { event } = await echoOf(raw('GET', sent, {}, ''));
+      expect(event).toMatchObject({ path, resource: '/echo' });
+      expect(event['requestContext']).toMatchObject({ path: contextPath });
+    },
+  );
+
+  it('Authorization arrives in this spelling, however it was sent (recorded on AWS by LocalStack)', async () => {
+    const { event } = await echoOf(raw('GET', '/v7/echo', { authorization: 'Basic a', 'x-other': 'b' }, ''));
+    expect(event).toMatchObject({
+      headers: { Authorization: 'Basic a', 'x-other': 'b' },
+      multiValueHeaders: { Authorization: ['Basic a'] },
+    });
+    expect(event['headers']).not.toHaveProperty('authorization');
+  });
+
+  it('a method missing on a resource falls through to its sibling {proxy+} (recorded on AWS by LocalStack)', async () => {
+    const response = raw('PUT', '/v7/files/known', {}, '');
+    expect((await echoOf(response)).event).toMatchObject({
+      resource: '/files/{path+}',
+      pathParameters: { path: 'known' },
+    });
+  });
+
   it('a method of its own goes before ANY, and a resource without the method gives way', async () => {
     expect((await echoOf(get('/do'))).event).toMatchObject({ resource: '/do', httpMethod: 'GET' });
     expect((await fetch(`${service.url}/echo/7`, { method: 'DELETE' })).status).toBe(403);
@@ -327,6 +357,64 @@ describe('a function', () => {
       },
       { raw: marker },
     ]);
+  });
+});
+
+describe('the Host header', () => {
+  it.each(['127.0.0.1:1', 'localhost', 'LOCALHOST:3000', '[::1]:80'])('%s is accepted', async (host) => {
+    expect((await raw('GET', '/v7/echo', { host }, '')).status).toBe(200);
+  });
+
+  it.each(['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example:80', '10.0.0.1'])(
+    '%j is refused for the API, for AWS and for the faults: a page of another site cannot rebind its name to it',
+    async (host) => {
+      const authorization =
+        'AWS4-HMAC-SHA256 Credential=any/20260101/us-east-1/apigateway/aws4_request, SignedHeaders=host, Signature=00';
+      const paths = ['/v7/echo', '/apikeys', '/_cdk-offline/management-faults'];
+      for (const path of paths) {
+        const response = await raw('GET', path, { host, authorization }, '');
+        expect([path, response.status]).toEqual([path, 403]);
+      }
+    },
+  );
+});
+
+describe('overload', () => {
+  it('more requests than the account’s concurrency are throttled at once, as INTEGRATION_FAILURE of the template', async () => {
+    const stack = template(`overload-${suffix}`);
+    stack.Resources['Overloaded'] = {
+      Type: 'AWS::ApiGateway::GatewayResponse',
+      Properties: {
+        RestApiId: { Ref: 'Api' },
+        ResponseType: 'INTEGRATION_FAILURE',
+        StatusCode: '503',
+        ResponseParameters: { 'gatewayresponse.header.Retry-After': "'1'" },
+      },
+    };
+    const assembly = await writeAssembly('Overload', stack);
+    const printed: string[] = [];
+    const small = await serve({
+      assembly: assembly.directory,
+      stack: 'Overload',
+      dynamodbEndpoint: inject('dynamodbEndpoint'),
+      concurrency: 3,
+      onLog: (_, line) => void printed.push(line),
+    });
+    try {
+      const send = (body: object) => fetch(`${small.url}/do`, { method: 'POST', body: JSON.stringify(body) });
+      const begun = () => printed.filter((line) => line.includes('"message":"begun"')).length;
+      const busy = Array.from({ length: 3 }, () => send({ log: 'begun', sleepMs: 1500 }));
+      await expect.poll(begun, { timeout: 60_000 }).toBeGreaterThan(0);
+      const shed = await Promise.all(Array.from({ length: 50 }, () => send({})));
+      expect(shed.map(({ status }) => status)).toContain(503);
+      const rejected = shed.filter(({ status }) => status === 503);
+      expect(rejected.every(({ headers }) => headers.get('retry-after') === '1')).toBe(true);
+      expect((await Promise.all(busy)).map(({ status }) => status)).toEqual([200, 200, 200]);
+      expect((await send({})).status).toBe(200);
+    } finally {
+      await small.stop();
+      await assembly.remove();
+    }
   });
 });
 

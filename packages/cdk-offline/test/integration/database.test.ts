@@ -1,0 +1,190 @@
+import { mkdir, mkdtemp, readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  CreateTableCommand,
+  type CreateTableCommandInput,
+  DynamoDBClient,
+  ListTablesCommand,
+} from '@aws-sdk/client-dynamodb';
+import { serve } from 'cdk-offline';
+import { type DynamoDbLocalOptions, startDynamoDb } from 'cdk-offline/dynamodb';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { javaEnvironment, requireJava } from '../../src/dynamodb/java.ts';
+import { greetingStack, greetingTemplate, removeDirectory, writeGreeting } from './greeting.ts';
+
+async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'database-'));
+  onTestFinished(() => removeDirectory(folder));
+  return folder;
+}
+
+async function start(options: DynamoDbLocalOptions) {
+  const database = await startDynamoDb(options);
+  onTestFinished(() => database.stop());
+  return database;
+}
+
+function clientOf(endpoint: string): DynamoDBClient {
+  const client = new DynamoDBClient({
+    region: 'us-east-1',
+    endpoint,
+    credentials: { accessKeyId: 'any', secretAccessKey: 'any' },
+    maxAttempts: 1,
+  });
+  onTestFinished(() => client.destroy());
+  return client;
+}
+
+const tablesAt = async (endpoint: string) =>
+  (await clientOf(endpoint).send(new ListTablesCommand({}))).TableNames;
+
+const things: CreateTableCommandInput = {
+  TableName: 'things',
+  BillingMode: 'PAY_PER_REQUEST',
+  AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
+  KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+};
+
+const processOf = async (directory: string) =>
+  z.object({ pid: z.number() }).parse(JSON.parse(await readFile(join(directory, 'process.json'), 'utf8')))
+    .pid;
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+describe('a database with a data directory', () => {
+  it('that is killed is restarted on its port with the same data, and one line says so', async () => {
+    const dataDirectory = join(await temporaryFolder(), 'new');
+    const progress: string[] = [];
+    const { endpoint } = await start({ dataDirectory, onProgress: (line) => void progress.push(line) });
+    await clientOf(endpoint).send(new CreateTableCommand(things));
+    const before = await processOf(dataDirectory);
+    process.kill(before, 'SIGKILL');
+    await expect.poll(() => processOf(dataDirectory), { timeout: 60_000 }).not.toBe(before);
+    expect(await tablesAt(endpoint)).toEqual(['things']);
+    expect(progress).toEqual(['DynamoDB Local ended (SIGKILL). Restarting it with the same data.']);
+  });
+
+  it('has files for their owner only, and locks the directory until it is stopped', async () => {
+    const dataDirectory = await temporaryFolder();
+    const first = await start({ dataDirectory });
+    await clientOf(first.endpoint).send(new CreateTableCommand(things));
+    for (const name of ['.', ...(await readdir(dataDirectory))]) {
+      expect((await stat(join(dataDirectory, name))).mode & 0o077, name).toBe(0);
+    }
+    const alias = join(await temporaryFolder(), 'alias');
+    await symlink(dataDirectory, alias);
+    for (const same of [dataDirectory, alias]) {
+      await expect(startDynamoDb({ dataDirectory: same })).rejects.toThrow(
+        `${same} is in use by another service (process ${process.pid}). Stop it, or choose another directory.`,
+      );
+    }
+    const java = await processOf(dataDirectory);
+    await first.stop();
+    expect(isRunning(java)).toBe(false);
+    const second = await start({ dataDirectory });
+    expect(await tablesAt(second.endpoint)).toEqual(['things']);
+  });
+
+  it('is not opened while a database that an earlier run left still uses it', async () => {
+    const dataDirectory = await temporaryFolder();
+    const left = await start({}); // stands in for the one that was left: its address is all that is looked at
+    await writeFile(
+      join(dataDirectory, 'process.json'),
+      JSON.stringify({ pid: process.pid, endpoint: left.endpoint }),
+    );
+    await expect(startDynamoDb({ dataDirectory })).rejects.toThrow(
+      `${dataDirectory} is in use by a DynamoDB Local that an earlier run left (process ${process.pid}). End it with "kill ${process.pid}" and start again.`,
+    );
+    await left.stop();
+    await start({ dataDirectory });
+  });
+
+  it('ends with the process that started it, however that ends, and the next one takes its directory', async () => {
+    const dataDirectory = await temporaryFolder();
+    const program = join(await temporaryFolder(), 'program.mjs');
+    const module = new URL('../../src/dynamodb/index.ts', import.meta.url).href;
+    await writeFile(
+      program,
+      `import { startDynamoDb } from ${JSON.stringify(module)};
+       await startDynamoDb({ dataDirectory: process.argv[2] });
+       process.send('started');`,
+    );
+    const child = fork(program, [dataDirectory], { execArgv: [] });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    await once(child, 'message');
+    const java = await processOf(dataDirectory);
+    expect(isRunning(java)).toBe(true);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    await start({ dataDirectory });
+    expect(isRunning(java)).toBe(false);
+  });
+});
+
+describe('a database in memory', () => {
+  it('that is killed ends the service, which says that the data is lost', async () => {
+    const template = greetingTemplate('greet', {
+      Things: { Type: 'AWS::DynamoDB::Table', Properties: things },
+    });
+    const assembly = await writeGreeting(template);
+    onTestFinished(() => removeDirectory(assembly));
+    const { promise: failure, resolve } = Promise.withResolvers<Error>();
+    const service = await serve({ assembly, stack: greetingStack, onFailure: resolve });
+    onTestFinished(() => service.stop());
+    expect(await tablesAt(service.endpoint)).toEqual(['things']);
+    await killListener(service.dynamodbEndpoint ?? '');
+    expect((await failure).message).toBe(
+      'DynamoDB Local ended (SIGKILL). Its data was kept in memory and is lost.',
+    );
+    await expect(fetch(service.url)).rejects.toThrow('fetch failed');
+  });
+});
+
+/** Kills the Java process that was started with a port. */
+async function killListener(endpoint: string): Promise<void> {
+  const { port } = new URL(endpoint);
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (commandLine.includes(`-port\0${port}\0`)) process.kill(Number(pid), 'SIGKILL');
+  }
+}
+
+describe('a data directory of the service', () => {
+  it('is used by one service at a time', async () => {
+    const dataDirectory = await temporaryFolder();
+    const assembly = await writeGreeting();
+    onTestFinished(() => removeDirectory(assembly));
+    const options = { assembly, stack: greetingStack, dataDirectory };
+    const first = await serve(options);
+    onTestFinished(() => first.stop());
+    await expect(serve(options)).rejects.toThrow(
+      `${dataDirectory} is in use by another service (process ${process.pid}).`,
+    );
+    await first.stop();
+    const second = await serve(options);
+    await second.stop();
+  });
+});
+
+describe('Java', () => {
+  it('is that of JAVA_HOME, before that of the path', async () => {
+    const home = await temporaryFolder();
+    await mkdir(join(home, 'bin'));
+    const old = `#!/bin/sh\necho 'openjdk version "11.0.2"' >&2\n`;
+    await writeFile(join(home, 'bin', 'java'), old, { mode: 0o755 });
+    const env = { ...process.env, JAVA_HOME: home };
+    expect(javaEnvironment(env)['PATH']).toBe(`${join(home, 'bin')}${delimiter}${process.env['PATH']}`);
+    await expect(requireJava(env)).rejects.toThrow(/^Java 11 is too old\. .*JAVA_HOME/);
+    await expect(requireJava({ PATH: '/nonexistent' })).rejects.toThrow(/^Java was not found\./);
+  });
+});
