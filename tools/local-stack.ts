@@ -58,9 +58,9 @@ export async function startLocalStack(options: LocalStackOptions = {}): Promise<
     const starting = startDynamoDb({
       dataDirectory: dataDirectory && join(dataDirectory, 'dynamodb'),
       onProgress,
-      onLost: async (error) => {
+      onLost: async (loss) => {
         await stop().catch(() => {});
-        onFailure(error);
+        onFailure(loss);
       },
     });
     // Wait for both, whichever fails: what is still starting cannot be cleaned up.

@@ -170,9 +170,9 @@ async function start(
     const dynamodb = await startDynamoDb({
       dataDirectory: dataDirectory && join(dataDirectory, 'dynamodb'),
       onProgress,
-      onLost: async (error) => {
+      onLost: async (loss) => {
         await stop().catch(() => {});
-        onFailure(error);
+        onFailure(loss);
       },
     });
     onStop(() => dynamodb.stop());

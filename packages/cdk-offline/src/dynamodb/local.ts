@@ -76,7 +76,9 @@ export async function startDynamoDb(options: DynamoDbLocalOptions = {}): Promise
       void watch();
     } catch (error) {
       stopped = true;
-      void onLost(new Error(`DynamoDB Local ended and does not start again: ${String(error)}`, { cause: error }));
+      void onLost(
+        new Error(`DynamoDB Local ended and does not start again: ${String(error)}`, { cause: error }),
+      );
     }
   };
   void watch();
@@ -148,7 +150,7 @@ async function startOnPort(
     if (keeper.connected) keeper.disconnect();
     keeper.ref();
     await ended;
-    for (const pid = java; pid !== undefined && isRunning(pid); ) await sleep(pollMs);
+    if (java !== undefined) await untilGone(java);
     if (dataDirectory !== undefined) await rm(processFile(dataDirectory), { force: true });
   };
   const endpoint = `http://127.0.0.1:${port}`;
@@ -208,6 +210,10 @@ async function takeDirectory(dataDirectory: string): Promise<() => Promise<void>
     await unlock();
     throw error;
   }
+}
+
+async function untilGone(pid: number): Promise<void> {
+  while (isRunning(pid)) await sleep(pollMs);
 }
 
 async function untilEnded(

@@ -79,7 +79,8 @@ describe('a database with a data directory', () => {
     const first = await start({ dataDirectory });
     await clientOf(first.endpoint).send(new CreateTableCommand(things));
     for (const name of ['.', ...(await readdir(dataDirectory))]) {
-      expect((await stat(join(dataDirectory, name))).mode & 0o077, name).toBe(0);
+      const { mode } = await stat(join(dataDirectory, name));
+      expect({ name, mode: mode & 0o077 }).toEqual({ name, mode: 0 });
     }
     const alias = join(await temporaryFolder(), 'alias');
     await symlink(dataDirectory, alias);

@@ -55,10 +55,7 @@ class Debugger {
   /** Sets a breakpoint by file and line of a source, as debuggers do: by way of the script's source map. */
   async breakAt(path: string): Promise<void> {
     const wanted = pathToFileURL(path).href;
-    const found = await expect
-      .poll(() => this.#generatedPosition(wanted), { timeout: 60_000 })
-      .toBeDefined()
-      .then(() => this.#generatedPosition(wanted));
+    const found = await until(() => this.#generatedPosition(wanted));
     await this.send('Debugger.setBreakpointByUrl', found);
   }
 
@@ -86,8 +83,19 @@ class Debugger {
   }
 
   async untilPaused(times: number): Promise<void> {
-    const paused = () => this.events.filter(({ method }) => method === 'Debugger.paused').length;
-    await expect.poll(paused, { timeout: 60_000 }).toBe(times);
+    await until(
+      async () =>
+        this.events.filter(({ method }) => method === 'Debugger.paused').length >= times || undefined,
+    );
+  }
+}
+
+/** Waits until there is a value; the test's own time-out is the limit. */
+async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const value = await look();
+    if (value !== undefined) return value;
+    await sleep(20);
   }
 }
 
