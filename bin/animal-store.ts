@@ -6,7 +6,7 @@ try {
   addStacks(new App());
 } catch (error) {
   if (!(error instanceof ConfigurationError)) throw error;
-  // Whoever made the mistake needs to know which, not where in our code it was noticed.
+  // The message names the mistake; a stack trace would not help.
   console.error(error.message);
   process.exit(1);
 }

@@ -5,11 +5,11 @@ import type { Construct } from 'constructs';
 import { acknowledge } from './security-checks.ts';
 
 /**
- * What there is once in an account and Region, whatever number of stages and copies live in it: the role with which API
- * Gateway writes logs. A stage that set it would take the logs of all others with it when it goes. Stages depend on
- * this stack, so deploying one deploys it as well.
+ * What an account and Region has once, however many stages it holds: the role with which API Gateway writes logs. If a
+ * stage set it, deleting that stage would stop the logs of all others. Stages depend on this stack, so deploying one
+ * deploys it as well.
  *
- * It stays when the stack is deleted, because other APIs of the account may have come to rely on it.
+ * The role is retained when the stack is deleted, because other APIs of the account may use it.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-logging.html
  */
@@ -26,12 +26,12 @@ export class AccountStack extends Stack {
     role.applyRemovalPolicy(RemovalPolicy.RETAIN);
     acknowledge(role, {
       'AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]':
-        'API Gateway takes one role for all APIs of the account and checks that it may write to any log group; AWS names this policy for it.',
+        'API Gateway uses one role for all APIs of the account and checks that it may write to any log group; AWS documents this policy for it.',
     });
 
     const account = new CfnAccount(this, 'ApiGatewayAccount', { cloudWatchRoleArn: role.roleArn });
     account.applyRemovalPolicy(RemovalPolicy.RETAIN);
-    // API Gateway checks the role's permissions when it is told of it.
+    // API Gateway checks the role's permissions when the account setting is updated.
     account.node.addDependency(role);
   }
 }

@@ -28,7 +28,7 @@ interface Observed {
   readonly settings: StageSettings;
 }
 
-/** One stage of the service, whole. */
+/** One stage of the service. */
 export class AnimalStoreStack extends Stack {
   constructor(scope: Construct, id: string, { stage, settings }: AnimalStoreStackProps) {
     super(scope, id, {
@@ -46,7 +46,7 @@ export class AnimalStoreStack extends Stack {
     const url = this.#frontDoor(api, settings);
     this.#observe({ functions: functions.byEntry, tables, api, settings });
 
-    // What the key tool, the smoke test and people look up.
+    // Used by the key tool, the smoke test and operators.
     this.#output('ApiUrl', url);
     this.#output('RestApiId', api.restApi.restApiId);
     this.#output('PetsTableName', tables.pets.tableName);

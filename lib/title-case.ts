@@ -1,4 +1,4 @@
-/** `free` as `Free`, `list-pets` as `ListPets`: how CloudFormation's own names are written. */
+/** `free` becomes `Free`, `list-pets` becomes `ListPets`: the case of logical IDs. */
 export function titleCase(name: string): string {
   return name
     .split('-')

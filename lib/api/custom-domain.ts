@@ -22,7 +22,7 @@ export interface CustomDomainProps {
 /** The stage's own address, `https://<name>/v1`. */
 export class CustomDomain extends Construct {
   readonly url: string;
-  /** What a record for the name has to point to, where the zone is not in Route 53. */
+  /** The target of the name's DNS record, if the zone is not in Route 53. */
   readonly target: string;
 
   constructor(scope: Construct, id: string, { api, domain, endpoint }: CustomDomainProps) {

@@ -17,7 +17,7 @@ export const operations: readonly Operation[] = [
   { method: 'GET', path: '/pets/{petId}', entry: 'get-pet', pets: { action: 'GetItem' } },
 ];
 
-/** Serves every path and method that no operation does. */
+/** Serves every other path and method. */
 export const unmatchedRoute: FunctionEntry = 'unmatched-route';
 
 /** The methods of each known path. */
@@ -28,7 +28,7 @@ export function allowedMethods(): Readonly<Record<string, readonly string[]>> {
 }
 
 /**
- * Where `ANY` leads to the function for unmatched routes: the known paths (for methods that they do not have), the
- * root and everything else. Without them API Gateway answers by itself, before the authorizer has run.
+ * Paths whose `ANY` method invokes the function for unmatched routes: the known paths (for their other methods), the
+ * root, and everything else. Without them API Gateway would answer before the authorizer has run.
  */
 export const unmatchedPaths: readonly string[] = ['/', ...Object.keys(allowedMethods()), '/{proxy+}'];

@@ -12,8 +12,8 @@ export interface WebAclProps {
 const fiveMinutes = 300;
 
 /**
- * Stops an address that floods the API, with or without a key, before the authorizer runs. A second kind of rule would
- * make WAF_FILTERED in gateway-responses.ts untrue, which says that a rate was exceeded.
+ * Blocks an address that floods the API, with or without a key, before the authorizer runs. WAF_FILTERED in
+ * gateway-responses.ts says that a rate was exceeded, so this must stay the only kind of rule.
  *
  * https://docs.aws.amazon.com/waf/latest/developerguide/waf-rule-statement-type-rate-based.html
  */
@@ -29,7 +29,7 @@ export class WebAcl extends Construct {
         {
           name: 'requests-per-address',
           priority: 0,
-          // No answer of its own: the API's gateway response has the shape that clients expect.
+          // No custom response: the API's gateway response has the shape that clients expect.
           action: { block: {} },
           statement: {
             rateBasedStatement: {
@@ -52,7 +52,7 @@ export class WebAcl extends Construct {
 function visibility(metricName: string): CfnWebACL.VisibilityConfigProperty {
   return {
     cloudWatchMetricsEnabled: true,
-    // Samples show requests with their headers, and so with their keys.
+    // Samples contain the requests' headers, and so API keys.
     sampledRequestsEnabled: false,
     metricName,
   };

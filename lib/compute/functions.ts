@@ -70,7 +70,7 @@ export class Functions extends Construct {
       });
     const ofUnmatchedRoute = new ServiceFunction(this, titleCase(unmatchedRoute), {
       entry: unmatchedRoute,
-      description: 'Every path and method that no operation serves',
+      description: 'Answers 404 and 405 for every other path and method',
       timeout: timeoutOf(budget.operation),
       environment: { ...common, ALLOWED_METHODS: JSON.stringify(allowedMethods()) },
       statements: [countRequests],
@@ -78,7 +78,7 @@ export class Functions extends Construct {
     });
     const ofAuthorizer = new ServiceFunction(this, titleCase('authorizer'), {
       entry: 'authorizer',
-      description: 'Who calls, and what their plan allows',
+      description: 'Returns the caller and the limits of its plan',
       timeout: timeoutOf(budget.authorizer),
       environment: {
         STAGE: stage,

@@ -23,16 +23,16 @@ export interface ServiceFunctionProps {
   readonly description: string;
   readonly timeout: Duration;
   readonly environment: Readonly<Record<string, string>>;
-  /** All that the function may do, besides writing its own logs and traces. */
+  /** The function's permissions, besides writing its own logs and traces. */
   readonly statements: readonly PolicyStatement[];
   readonly settings: StageSettings;
 }
 
-/** A function of the service: its bundle, its role, its logs, and the alias that requests reach it by. */
+/** A function of the service: bundle, role, log group, and the alias that API Gateway invokes. */
 export class ServiceFunction extends Construct {
   readonly entry: FunctionEntry;
   readonly function: LambdaFunction;
-  /** The version that serves requests. Nothing but tests calls the function past it. */
+  /** The version that serves requests. */
   readonly live: Alias;
   readonly logGroup: LogGroup;
 
@@ -47,7 +47,7 @@ export class ServiceFunction extends Construct {
       removalPolicy: settings.removalPolicy,
     });
 
-    // A role of its own rather than AWS's managed policy, which may write to every log group of the account.
+    // Not AWS's managed policy, which permits writing to every log group of the account.
     const role = new Role(this, 'Role', {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
       description,
@@ -56,7 +56,7 @@ export class ServiceFunction extends Construct {
     for (const statement of statements) role.addToPolicy(statement);
     acknowledge(role, {
       'AwsSolutions-IAM5[Resource::*]':
-        'Traces belong to no resource: the X-Ray actions that send them take no other resource than all.',
+        'The X-Ray actions that send traces support no resource other than "*".',
     });
 
     this.function = new LambdaFunction(this, 'Function', {
@@ -79,7 +79,7 @@ export class ServiceFunction extends Construct {
 
     acknowledge(this.function, {
       'Serverless-LambdaDLQ':
-        'Only API Gateway calls the function, and waits for its answer: nothing is queued that could be lost.',
+        'Only API Gateway invokes the function, synchronously: there are no queued events to lose.',
     });
 
     this.live = new Alias(this, 'Live', {

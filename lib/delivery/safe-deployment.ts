@@ -11,8 +11,8 @@ export interface SafeDeploymentProps {
 }
 
 /**
- * New versions of the functions first serve a tenth of the requests for five minutes. An alarm in that time sends all
- * requests back to the old versions and fails the deployment, which rolls the stack back.
+ * New versions of the functions serve a tenth of the requests for five minutes. An alarm in that time returns all
+ * requests to the old versions and fails the deployment, which rolls the stack back.
  */
 export class SafeDeployment extends Construct {
   constructor(scope: Construct, id: string, { functions, alarms }: SafeDeploymentProps) {
@@ -25,7 +25,7 @@ export class SafeDeployment extends Construct {
     role.addToPolicy(new PolicyStatement({ actions: ['cloudwatch:DescribeAlarms'], resources: ['*'] }));
     acknowledge(role, {
       'AwsSolutions-IAM5[Resource::*]':
-        'CodeDeploy reads the state of the alarms that roll a deployment back, and AWS documents no narrower scope for it.',
+        'CodeDeploy reads the state of the alarms that roll a deployment back; AWS documents no narrower scope for it.',
     });
 
     for (const { entry, function: lambda, live } of functions) {
@@ -41,7 +41,7 @@ export class SafeDeployment extends Construct {
         deploymentConfig: LambdaDeploymentConfig.CANARY_10PERCENT_5MINUTES,
         alarms: [...alarms.forDeploymentOf(entry)],
         autoRollback: { failedDeployment: true, stoppedDeployment: true, deploymentInAlarm: true },
-        // CDK would add AWS's managed policy, which may move the aliases of every function of the account.
+        // CDK would add AWS's managed policy, which permits moving the aliases of every function of the account.
         role: role.withoutPolicyUpdates(),
       });
       group.node.addDependency(role);

@@ -19,17 +19,17 @@ import type { ServiceFunction } from '../compute/service-function.ts';
 import type { FunctionEntry } from '../compute/entries.ts';
 import type { Tables } from '../storage/tables.ts';
 
-/** What is worth waking somebody for. */
+/** A condition that an operator must react to. */
 interface AlarmDefinition {
   /** The last part of the alarm's name. */
   readonly id: string;
-  /** The section of docs/runbook.md that tells what to do, where that is not the alarm's own. */
+  /** The section of docs/runbook.md. Default: the one with the alarm's ID. */
   readonly runbook?: string;
   readonly summary: string;
   readonly metric: IMetric;
-  /** The alarm's datapoints are those above it. */
+  /** The threshold: a datapoint above it is breaching. */
   readonly above: number;
-  /** How many of the last periods must be above: `[2, 5]` is two of five. */
+  /** How many of the last periods must breach: `[2, 5]` is two of five. */
   readonly datapoints: readonly [above: number, of: number];
 }
 
@@ -39,7 +39,7 @@ export interface AlarmsProps {
   readonly notificationAddress?: string | undefined;
 }
 
-/** The alarms of a stage, and the topic that they are sent to. */
+/** The alarms of a stage, and the topic that they notify. */
 export class Alarms extends Construct {
   readonly topic: Topic;
   readonly all: readonly Alarm[];
@@ -58,7 +58,7 @@ export class Alarms extends Construct {
     this.all = [...this.#byId.values()];
   }
 
-  /** The alarms that tell a bad version of a function from a good one, within minutes. */
+  /** The alarms that roll a deployment of the function back. */
   forDeploymentOf(entry: FunctionEntry): readonly IAlarm[] {
     return ['api-5xx', `${entry}-errors`, 'limiter-fail-open', 'damaged-items'].map((id) => {
       const alarm = this.#byId.get(id);
@@ -69,27 +69,27 @@ export class Alarms extends Construct {
 
   #apiAlarms(): AlarmDefinition[] {
     const faultRate = new MathExpression({
-      // A single fault in a quiet minute is in the logs; it is no rate. API Gateway writes both metrics for every
-      // request, zeros too, so neither is missing where the other is not, and nothing is divided by zero.
+      // Fewer than three errors a minute are not a rate. API Gateway writes both metrics for every request, including
+      // zeros, so neither is missing alone and nothing is divided by zero.
       expression: 'IF(faults >= 3, 100 * faults / requests, 0)',
       usingMetrics: {
         faults: apiMetric(this, '5XXError', 'Sum'),
         requests: apiMetric(this, 'Count', 'Sum'),
       },
       period: Duration.minutes(1),
-      label: '5xx answers, percent',
+      label: '5xx responses, percent',
     });
     return [
       {
         id: 'api-5xx',
-        summary: 'More than 1 % of the requests are answered with a 5xx status.',
+        summary: 'More than 1 % of requests return a 5xx status.',
         metric: faultRate,
         above: 1,
         datapoints: [2, 5],
       },
       {
         id: 'api-latency',
-        summary: 'One request in a hundred takes longer than a second.',
+        summary: 'The p99 latency is above one second.',
         metric: apiMetric(this, 'Latency', 'p99', Duration.minutes(5)),
         above: 1_000,
         datapoints: [3, 3],
@@ -101,14 +101,15 @@ export class Alarms extends Construct {
     return [
       {
         id: 'limiter-fail-open',
-        summary: 'Requests go through uncounted, because the RateLimits table does not answer in time.',
+        summary:
+          'Requests are admitted without being counted, because the RateLimits table does not answer in time.',
         metric: serviceMetric(this, metrics.failOpen),
         above: 4,
         datapoints: [2, 5],
       },
       {
         id: 'damaged-items',
-        summary: 'Stored animals cannot be read and are left out of listings.',
+        summary: 'Stored pets fail validation and are left out of listings.',
         metric: serviceMetric(this, metrics.damaged),
         above: 0,
         datapoints: [1, 1],
@@ -134,11 +135,11 @@ export class Alarms extends Construct {
     return alarm;
   }
 
-  /** Always there, so that whatever pages people can subscribe to it; an address is subscribed here. */
+  /** Exists in every stage with alarms, so that operators can subscribe other services to it. */
   #topic(notificationAddress: string | undefined): Topic {
     const { account, partition, region, stackName } = Stack.of(this);
     const topic = new Topic(this, 'Topic', { displayName: `${stackName} alarms`, enforceSSL: true });
-    // A topic with a policy of its own loses the default one, which let the account's alarms publish.
+    // A topic policy replaces the default one, which permits the account's alarms to publish.
     topic.addToResourcePolicy(
       new PolicyStatement({
         sid: 'AlarmsOfThisStack',
@@ -157,21 +158,21 @@ export class Alarms extends Construct {
       topic.addSubscription(new EmailSubscription(notificationAddress));
       acknowledge(topic, {
         'Serverless-SNSRedrivePolicy':
-          'A mail that cannot be delivered is no lost data: the alarm itself keeps its state and its history.',
+          'An e-mail that cannot be delivered loses no data: the alarm keeps its state and its history.',
       });
     }
     return topic;
   }
 }
 
-/** What a function answers by itself is no error to Lambda: these are crashes, time-outs and failed starts. */
+/** Lambda counts crashes, time-outs and failed starts as errors, but no response of the function itself. */
 function functionAlarms({ entry, function: lambda }: ServiceFunction): AlarmDefinition[] {
   const period = Duration.minutes(1);
   return [
     {
       id: `${entry}-errors`,
       runbook: 'function-errors',
-      summary: `Executions of ${entry} crash or run out of time.`,
+      summary: `Invocations of ${entry} crash or time out.`,
       metric: lambda.metricErrors({ period }),
       above: 0,
       datapoints: [2, 5],
@@ -179,7 +180,7 @@ function functionAlarms({ entry, function: lambda }: ServiceFunction): AlarmDefi
     {
       id: `${entry}-throttles`,
       runbook: 'function-throttles',
-      summary: `Lambda refuses to run ${entry}: the account, or the function, is at its concurrency limit.`,
+      summary: `Lambda throttles ${entry}: the account or the function has reached its concurrency limit.`,
       metric: lambda.metricThrottles({ period }),
       above: 0,
       datapoints: [2, 5],
@@ -204,7 +205,7 @@ function tableAlarms(tables: Tables): AlarmDefinition[] {
     {
       id: `${name}-system-errors`,
       runbook: 'table-system-errors',
-      summary: `DynamoDB itself fails requests to the ${name} table.`,
+      summary: `Requests to the ${name} table fail with system errors of DynamoDB.`,
       metric: tableMetric(tables, table, 'SystemErrors', 'System errors'),
       above: 5,
       datapoints: [2, 5],

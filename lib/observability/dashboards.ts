@@ -40,7 +40,7 @@ export interface DashboardsProps {
   readonly alarms: readonly IAlarm[];
 }
 
-/** Two dashboards: what the service is used for, and how it is. */
+/** Two dashboards: Business shows usage, Engineering shows health. */
 export class Dashboards extends Construct {
   constructor(scope: Construct, id: string, props: DashboardsProps) {
     super(scope, id);
@@ -48,7 +48,7 @@ export class Dashboards extends Construct {
     this.#engineering(props);
   }
 
-  /** Use by plan, rejections, new animals, and who still calls what is deprecated. */
+  /** Usage by plan, rejections, new animals, and keys that call deprecated operations. */
   #business({ functions }: DashboardsProps): void {
     const monitoring = this.#dashboard('Business', Duration.days(7));
     const byPlan = (metric: MetricName, title: string): CustomMetricGroup => ({
@@ -65,7 +65,7 @@ export class Dashboards extends Construct {
 
     monitoring.addLargeHeader('Business');
     monitoring.monitorCustom({
-      humanReadableName: 'In all, over the time shown',
+      humanReadableName: 'Total for the period',
       alarmFriendlyName: 'totals',
       metricGroups: [
         total(metrics.admitted, 'Requests served'),
@@ -75,22 +75,22 @@ export class Dashboards extends Construct {
       ],
     });
     monitoring.monitorCustom({
-      humanReadableName: 'By plan, each hour',
+      humanReadableName: 'By plan, per hour',
       alarmFriendlyName: 'plans',
       metricGroups: [
         byPlan(metrics.admitted, 'Requests served'),
         byPlan(metrics.created, 'New animals'),
-        byPlan(metrics.rejected, 'Requests rejected: a plan too small'),
+        byPlan(metrics.rejected, 'Requests rejected'),
         byPlan(metrics.suspended, 'Requests of suspended keys'),
         byPlan(metrics.deprecated, 'Calls of deprecated operations'),
       ],
     });
     const operations = [...functions.values()].filter(({ entry }) => entry !== 'authorizer');
-    monitoring.addWidget(table('Keys that are rejected most', operations, rejectionsByKey));
+    monitoring.addWidget(table('Keys with the most rejections', operations, rejectionsByKey));
     monitoring.addWidget(table('Keys that call deprecated operations', operations, deprecatedCallsByKey));
   }
 
-  /** Latency, errors, cold starts, throttles and DynamoDB, from the client's side inwards. */
+  /** Latency, errors, cold starts, throttles and DynamoDB. */
   #engineering({ functions, tables, api, alarms }: DashboardsProps): void {
     const monitoring = this.#dashboard('Engineering', Duration.hours(8));
     monitoring.addLargeHeader('Engineering');
@@ -111,9 +111,12 @@ export class Dashboards extends Construct {
       humanReadableName: 'Limiter and data',
       alarmFriendlyName: 'service',
       metricGroups: [
-        { title: 'Requests let through uncounted', metrics: [serviceMetric(this, metrics.failOpen)] },
-        { title: 'Ids drawn twice', metrics: [serviceMetric(this, metrics.collision)] },
-        { title: 'Damaged items', metrics: [serviceMetric(this, metrics.damaged)] },
+        {
+          title: 'Requests admitted without being counted',
+          metrics: [serviceMetric(this, metrics.failOpen)],
+        },
+        { title: 'Pet ID collisions', metrics: [serviceMetric(this, metrics.collision)] },
+        { title: 'Malformed items', metrics: [serviceMetric(this, metrics.damaged)] },
       ],
     });
     for (const { entry, function: lambda } of functions.values()) {
@@ -148,7 +151,7 @@ export class Dashboards extends Construct {
     });
   }
 
-  /** Dashboards are seen from every Region of the account, so their names tell the stack and its Region. */
+  /** Dashboards are visible in every Region of the account, so their names contain the stack and its Region. */
   #dashboard(name: string, range: Duration): MonitoringFacade {
     const { region, stackName } = Stack.of(this);
     return new MonitoringFacade(this, name, {
@@ -162,7 +165,7 @@ export class Dashboards extends Construct {
   }
 }
 
-/** The library adds up the errors of nine operations without filling gaps, so its graph is for ever empty. */
+/** The library adds the errors of nine operations without filling missing data, so its graph is always empty. */
 class TableMonitoring extends DynamoTableMonitoring {
   readonly #errors: IMetric;
 

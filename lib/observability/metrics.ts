@@ -12,7 +12,7 @@ export function metricsNamespace(scope: Construct): string {
   return Stack.of(scope).stackName;
 }
 
-/** A metric that the functions count: of one plan, or of all requests. */
+/** A metric that the functions write: of one plan, or of all requests. */
 export function serviceMetric(scope: Construct, metricName: MetricName, plan?: Plan): Metric {
   return new Metric({
     namespace: metricsNamespace(scope),
@@ -25,8 +25,8 @@ export function serviceMetric(scope: Construct, metricName: MetricName, plan?: P
 }
 
 /**
- * A metric of API Gateway for the whole stage. Its dimensions are names, not references: the deployments of the
- * functions wait for the alarms, so the alarms cannot wait for the API.
+ * A metric of API Gateway for the whole stage. Its dimensions are names and not references, because the deployments of
+ * the functions depend on the alarms, and the API depends on the functions.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-metrics-and-dimensions.html
  */
@@ -47,7 +47,7 @@ export function apiMetric(
 
 export type TableName = 'pets' | 'apiKeys' | 'rateLimits';
 
-/** The operations that functions call on each table. One on an index counts as one on its table. */
+/** The operations that functions call on each table. DynamoDB counts a query of an index for its table. */
 const operationsOn = {
   pets: [Operation.GET_ITEM, Operation.PUT_ITEM, Operation.QUERY],
   apiKeys: [Operation.GET_ITEM],
@@ -55,11 +55,10 @@ const operationsOn = {
 } as const satisfies Record<TableName, readonly Operation[]>;
 
 /**
- * What DynamoDB counts of the functions' operations on a table, each minute.
+ * The sum of a DynamoDB metric over the functions' operations on a table, per minute.
  *
- * It counts by operation, and writes no zeros. Unfilled, the sum would have no value as soon as one operation has none,
- * which is always. And a single one could never end its alarm: alarms on DynamoDB's own metrics ignore missing data,
- * whatever they are told.
+ * DynamoDB writes it per operation, and no zeros. Without FILL the sum has no value as soon as one operation has none.
+ * And an alarm on the plain metric would never end: alarms on DynamoDB's metrics ignore missing data in every setting.
  *
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html
  */

@@ -12,8 +12,8 @@ export interface SavedQueriesProps {
 }
 
 /**
- * What operators ask the logs, ready in Logs Insights in a folder of the stack's name. The fields are those of
- * functions/http/telemetry.ts, of the authorizer's log and of the access log in api.ts.
+ * Saved queries of Logs Insights, in a folder with the stack's name. The fields are those of functions/http/telemetry.ts,
+ * of the authorizer's log and of the access log in api.ts.
  */
 export class SavedQueries extends Construct {
   constructor(scope: Construct, id: string, { functions, api }: SavedQueriesProps) {
