@@ -67,7 +67,7 @@ export type KeyDecision =
  * What a key may do now.
  *
  * @param now Unix seconds
- * @throws Error for a key on the custom plan whose record bears no limits: that is our fault, not the client's
+ * @throws Error for a key on the custom plan whose record has no limits, which is not the client's mistake
  */
 export function decideKey(record: KeyRecord | undefined, now: number): KeyDecision {
   if (record === undefined) return { kind: 'denied', reason: 'unknown' };

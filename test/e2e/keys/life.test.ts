@@ -109,12 +109,12 @@ describe.runIf(isLocal)('the life of a key', () => {
     );
   });
 
-  test('a suspension bites at once and lasts until it is lifted', async () => {
+  test('a suspension applies at once and lasts until it is lifted', async () => {
     const { key, keyId } = await create(newOwner());
     expect(await call(key)).toBe(200);
     await keysJson(['suspend', keyId]);
     const refused = await fetch(`${inject('e2e').url}/pets`, { headers: { Authorization: `Bearer ${key}` } });
-    // The client is told of both ways to be suspended: nothing says that it did anything wrong.
+    // The message names both reasons, since the operator's has nothing to do with the client.
     expect(await refused.json()).toEqual({
       code: 'key_suspended',
       message: expect.stringMatching(
@@ -289,7 +289,7 @@ describe.runIf(isLocal)('what is not possible', () => {
   });
 });
 
-describe.runIf(isLocal)('what anyone gets to see', () => {
+describe.runIf(isLocal)('output', () => {
   test('no key and no hash in any output but the line that shows a new key', async () => {
     const owner = newOwner();
     const secrets: string[] = [];
@@ -331,7 +331,7 @@ describe.runIf(isLocal)('what anyone gets to see', () => {
     expect(all).not.toMatch(/[0-9a-f]{64}/i);
   });
 
-  test('a key is identified from standard input, and one of another stage or with a typo is told as such', async () => {
+  test('identify reads a key from standard input, and reports a typo', async () => {
     const owner = newOwner();
     const { key, keyId } = await create(owner);
     const identify = (input: string) => keysLocal(['identify', '--json'], { input });

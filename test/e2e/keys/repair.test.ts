@@ -121,7 +121,7 @@ describe.runIf(isLocal)('repair', () => {
     expect((await keysLocal(command)).stdout).toBe('API Gateway has everything that 1 valid key needs.\n');
   });
 
-  test('leaves alone what is not valid, what is suspended in the limiter, and what someone switched off', async () => {
+  test('leaves revoked, expired, suspended and disabled keys as they are', async () => {
     const owner = newOwner();
     const service = await openLocal();
     const [revoked, expired, suspended, off] = [

@@ -33,7 +33,6 @@ test.each([
   async (_time, until) => {
     const keyHash = newHash();
     await suspendUse(table, keyHash, until);
-    // What the client is told to wait until then is the limiter's business.
     expect(await ask(keyHash, now)).toMatchObject({ kind: 'suspended' });
     expect(await ask(keyHash, until - 1)).toMatchObject({ kind: 'suspended', retryAfter: 1 });
     expect(await deletedAt(keyHash)).toBeGreaterThan(until);

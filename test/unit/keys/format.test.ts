@@ -38,7 +38,7 @@ describe('a duration', () => {
   });
 });
 
-test('moments are told in UTC, and one that there is not is told as such', () => {
+test('times are in UTC, and a missing one is null', () => {
   expect(time(1_793_800_230)).toBe('2026-11-04 13:50:30 UTC');
   expect(isoTime(1_793_800_230)).toBe('2026-11-04T13:50:30Z');
   expect(isoTime(0)).toBeNull();

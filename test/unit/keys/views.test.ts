@@ -26,7 +26,7 @@ const use = {
   deprecatedCalls: 1,
 };
 
-test('the last use is told to the minute, which is all that is kept: it never seems older than the key', () => {
+test('the last use is shown to the minute, so that it never seems older than the key', () => {
   const text = showText(output, key, use, minute + 30);
   expect(text).toMatch(/^Created +2026-07-01 12:00:12 UTC$/m);
   expect(text).toMatch(/^Last used +2026-07-01 12:00 UTC$/m);
