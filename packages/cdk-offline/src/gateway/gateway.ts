@@ -11,7 +11,7 @@ import type { ApiResource, Method, RestApi, TokenAuthorizer } from './rest-api.t
 import { type Match, Router } from './router.ts';
 import type { ApiKey, ApiKeyStore } from '../usage-plans/store.ts';
 
-export type Invoke = (functionId: string, event: string, signal?: AbortSignal) => Promise<InvocationResult>;
+type Invoke = (functionId: string, event: string, signal?: AbortSignal) => Promise<InvocationResult>;
 
 export interface GatewayOptions {
   readonly api: RestApi;

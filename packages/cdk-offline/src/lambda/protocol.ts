@@ -46,10 +46,3 @@ export interface RuntimeEvents {
   readonly onError: (error: unknown) => void;
   readonly onExit: (code: number) => void;
 }
-
-export type StartRuntime = (
-  settings: RuntimeSettings,
-  variables: Readonly<Record<string, string>>,
-  events: RuntimeEvents,
-  memoryMb: number,
-) => Runtime;

@@ -20,7 +20,7 @@ const managementFailure = z.object({
 });
 export type ManagementFailure = z.input<typeof managementFailure>;
 
-export const managementFaults = z.strictObject({
+const managementFaults = z.strictObject({
   /** The next calls of an operation fail. Failures of the same operation follow each other in this order. */
   failures: z.array(managementFailure).default([]),
   /**
