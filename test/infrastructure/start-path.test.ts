@@ -15,7 +15,7 @@ import { functionEntries } from '../../lib/compute/entries.ts';
  */
 
 /** Bytes of code that a function loads at start, at most. */
-const budget = 150_000;
+const budget = 170_000;
 
 /** The packages on the start path, and what each is there for. Another one has to be worth its milliseconds. */
 const packages: Readonly<Record<string, string>> = {
