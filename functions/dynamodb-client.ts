@@ -1,4 +1,3 @@
-import { createHash, createHmac, createSecretKey, type Hash, type Hmac } from 'node:crypto';
 import { getHostHeaderPlugin, partition } from '@aws-sdk/core/client';
 import { AwsJson1_0Protocol } from '@aws-sdk/core/protocols';
 import {
@@ -12,16 +11,10 @@ import { Client, NoOpLogger } from '@smithy/core/client';
 import { getContentLengthPlugin, HttpRequest, HttpResponse, parseUrl } from '@smithy/core/protocols';
 import { getRetryPlugin, isClockSkewError, StandardRetryStrategy } from '@smithy/core/retry';
 import { getSchemaSerdePlugin } from '@smithy/core/schema';
-import { fromBase64, fromUtf8, toBase64, toUint8Array, toUtf8 } from '@smithy/core/serde';
+import { fromBase64, fromUtf8, Hash, toBase64, toUtf8 } from '@smithy/core/serde';
 import { NodeHttpHandler, streamCollector } from '@smithy/node-http-handler';
 import { SignatureV4 } from '@smithy/signature-v4';
-import type {
-  AwsCredentialIdentity,
-  Checksum,
-  FinalizeRequestMiddleware,
-  HttpHandlerOptions,
-  SourceData,
-} from '@smithy/types';
+import type { AwsCredentialIdentity, FinalizeRequestMiddleware, HttpHandlerOptions } from '@smithy/types';
 
 export interface ClientSettings {
   readonly region: string;
@@ -109,7 +102,12 @@ function sign({
   ServiceInputTypes,
   ServiceOutputTypes
 > {
-  const signer = new SignatureV4({ service: 'dynamodb', region, credentials, sha256: Sha256 });
+  const signer = new SignatureV4({
+    service: 'dynamodb',
+    region,
+    credentials,
+    sha256: Hash.bind(null, 'sha256'),
+  });
   /** Milliseconds by which DynamoDB's clock is ahead of this one. */
   let clockOffset = 0;
   const correctClock = (response: unknown): void => {
@@ -147,35 +145,6 @@ type ServiceError = Parameters<typeof isClockSkewError>[0] & {
 
 function isServiceError(error: unknown): error is ServiceError {
   return error instanceof Error && '$metadata' in error;
-}
-
-/**
- * SHA-256, or HMAC-SHA-256 if there is a secret, as the signer expects it. The secret is made a key object because
- * Node.js takes four times as long for bytes.
- */
-class Sha256 implements Checksum {
-  readonly #start: () => Hash | Hmac;
-  #hash: Hash | Hmac;
-
-  constructor(secret?: SourceData) {
-    this.#start = () =>
-      secret === undefined
-        ? createHash('sha256')
-        : createHmac('sha256', createSecretKey(toUint8Array(secret)));
-    this.#hash = this.#start();
-  }
-
-  update(chunk: Uint8Array): void {
-    this.#hash.update(chunk);
-  }
-
-  async digest(): Promise<Uint8Array> {
-    return this.#hash.digest();
-  }
-
-  reset(): void {
-    this.#hash = this.#start();
-  }
 }
 
 /** The SDK's HTTP handler, created at the first call: creating it loads TLS, a sixth of an empty cold start. */
