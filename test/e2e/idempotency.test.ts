@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { AnimalStore } from '../../packages/client/src/index.ts';
+import { startLossyProxy } from '../support/lossy-proxy.ts';
+import { inParallel, isLocal, newClient } from './support.ts';
+
+/** How many sold animals of each name, of those whose name starts so. */
+async function countByName(store: AnimalStore, start: string): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for await (const { name } of store.pets.list({ status: 'sold' })) {
+    if (name.startsWith(start)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** Creates animals of these names through a proxy that loses one of five answers. */
+async function createLossily(apiKey: string, names: readonly string[], removeIdempotencyKeys: boolean) {
+  const proxy = await startLossyProxy(inject('e2e').url, { loseOneIn: 5, removeIdempotencyKeys });
+  onTestFinished(() => proxy.stop());
+  const store = new AnimalStore({ baseUrl: proxy.url, apiKey, maxRetries: 20, maxRetryDelay: 1_000 });
+  await inParallel(names, 20, (name) => store.pets.create({ name, categoryId: 7, status: 'sold' }));
+  return proxy.lost();
+}
+
+describe.runIf(isLocal)('Creations by the client', () => {
+  it('add exactly 1,000 animals while 20 % of the answers are lost; without idempotency keys they add duplicates', async () => {
+    const { key: apiKey } = await newClient('enterprise');
+    const direct = new AnimalStore({ baseUrl: inject('e2e').url, apiKey });
+    const run = apiKey.slice(-6);
+
+    const names = Array.from({ length: 1_000 }, (_, index) => `safe ${run} ${index}`);
+    const lost = await createLossily(apiKey, names, false);
+    // Every fifth of the attempts, which are the creations and the lost answers themselves.
+    expect(lost).toBeGreaterThanOrEqual(249);
+    const counts = await countByName(direct, `safe ${run} `);
+    expect(counts.size).toBe(1_000);
+    expect([...counts].filter(([, count]) => count !== 1)).toEqual([]);
+
+    const unsafeNames = Array.from({ length: 100 }, (_, index) => `unsafe ${run} ${index}`);
+    const lostWithoutKeys = await createLossily(apiKey, unsafeNames, true);
+    const total = [...(await countByName(direct, `unsafe ${run} `)).values()].reduce(
+      (sum, count) => sum + count,
+      0,
+    );
+    expect(lostWithoutKeys).toBeGreaterThanOrEqual(24);
+    expect(total).toBe(100 + lostWithoutKeys);
+  });
+
+  const rounds = process.env['CI'] === undefined ? 25 : 200;
+
+  it(`from two processes with one idempotency key add one animal, which both get (${rounds} rounds)`, async () => {
+    const { key: apiKey } = await newClient('enterprise');
+    const clients = await Promise.all([startClient(apiKey), startClient(apiKey)]);
+    const run = apiKey.slice(-6);
+    for (let round = 0; round < rounds; round += 1) {
+      const answers = clients.map((client) => client.create(`race ${run} ${round}`));
+      const [one, other] = await Promise.all(answers);
+      expect(one).toMatch(/^\d+$/);
+      expect(other).toBe(one);
+    }
+    const counts = await countByName(new AnimalStore({ baseUrl: inject('e2e').url, apiKey }), `race ${run} `);
+    expect([...counts.values()]).toEqual(Array.from({ length: rounds }, () => 1));
+  });
+});
+
+async function startClient(apiKey: string) {
+  const script = new URL('../support/creating-process.ts', import.meta.url);
+  const child = spawn(process.execPath, [script.pathname, inject('e2e').url, apiKey], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill());
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async (): Promise<string> => {
+    const { value, done } = await lines.next();
+    if (done === true) throw new Error('The client process ended.');
+    return value;
+  };
+  expect(await next()).toBe('ready');
+  return {
+    create: (idempotencyKey: string): Promise<string> => {
+      child.stdin.write(`${idempotencyKey}\n`);
+      return next();
+    },
+  };
+}
