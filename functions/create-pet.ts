@@ -1,27 +1,54 @@
 import * as z from 'zod/mini';
 import { dynamoDb } from './dynamodb.ts';
+import { ServiceError } from './http/errors.ts';
+import { parseIdempotencyKey } from './http/idempotency-key.ts';
 import { parseBody } from './http/input.ts';
 import { memberUrl } from './http/links.ts';
 import { metrics } from './http/metrics.ts';
 import { pipeline } from './http/pipeline.ts';
+import { createPetOnce, idempotencyId } from './pets/idempotent-creation.ts';
 import { newPetId } from './pets/ids.ts';
-import { newPet } from './pets/schema.ts';
+import { newPet, type Pet } from './pets/schema.ts';
 import { createPet } from './pets/store.ts';
 
-const env = z.parse(z.object({ PETS_TABLE: z.string() }), process.env);
+const env = z.parse(z.object({ PETS_TABLE: z.string(), IDEMPOTENCY_TABLE: z.string() }), process.env);
 const client = dynamoDb();
 const table = { client, tableName: env.PETS_TABLE };
+const idempotency = { client, tableName: env.IDEMPOTENCY_TABLE };
+
+const unavailableMessage =
+  'The service is temporarily unavailable. The animal may have been created already. To retry without creating a second ' +
+  'one, send the same request with the same Idempotency-Key. A request without that header cannot be repeated safely.';
 
 /** `POST /pets`: adds an animal (interface, section 4.2). The limit is decided first: a rejected request writes nothing. */
 export const handler = pipeline(
-  { name: 'createPet', client, limit: 'before' },
+  { name: 'createPet', client, limit: 'before', unavailableMessage },
   async ({ request, recorder, signal }) => {
-    const pet = await createPet(table, parseBody(request, newPet), {
+    const pet = parseBody(request, newPet);
+    const idempotencyKey = parseIdempotencyKey(request);
+    const creation = {
       drawId: () => newPetId(Date.now(), Math.random()),
       onCollision: () => recorder.count(metrics.collision),
       signal,
+    };
+    const answer = (body: Pet, headers: Readonly<Record<string, string>> = {}) => ({
+      status: 201,
+      body,
+      headers: { Location: memberUrl(request.url, body.id), ...headers },
     });
-    recorder.count(metrics.created);
-    return { status: 201, body: pet, headers: { Location: memberUrl(request.url, pet.id) } };
+
+    if (idempotencyKey === undefined) {
+      const created = await createPet(table, pet, creation);
+      recorder.count(metrics.created);
+      return answer(created);
+    }
+    const outcome = await createPetOnce(table, idempotency, pet, {
+      ...creation,
+      id: idempotencyId(request.caller.keyHash, idempotencyKey),
+      now: Math.floor(Date.now() / 1000),
+    });
+    if (outcome.kind === 'mismatch') throw new ServiceError('idempotency_key_reused');
+    recorder.count(outcome.kind === 'replayed' ? metrics.replayed : metrics.created);
+    return answer(outcome.pet, outcome.kind === 'replayed' ? { 'Idempotency-Replayed': 'true' } : {});
   },
 );

@@ -52,6 +52,7 @@ export class AnimalStoreStack extends Stack {
     this.#output('PetsTableName', tables.pets.tableName);
     this.#output('ApiKeysTableName', tables.apiKeys.tableName);
     this.#output('RateLimitsTableName', tables.rateLimits.tableName);
+    this.#output('IdempotencyTableName', tables.idempotency.tableName);
     for (const [plan, { usagePlanId }] of usagePlans.plans) {
       this.#output(`UsagePlanId${titleCase(plan)}`, usagePlanId);
     }

@@ -17,7 +17,12 @@ const caller = () =>
     60,
   );
 
-export const tableNames = { pets: 'Pets', apiKeys: 'ApiKeys', rateLimits: 'RateLimits' };
+export const tableNames = {
+  pets: 'Pets',
+  apiKeys: 'ApiKeys',
+  rateLimits: 'RateLimits',
+  idempotency: 'Idempotency',
+};
 
 /** The variables that the stack sets. */
 export function stackVariables(tables = tableNames): Readonly<Record<string, string>> {
@@ -26,6 +31,7 @@ export function stackVariables(tables = tableNames): Readonly<Record<string, str
     PETS_TABLE: tables.pets,
     API_KEYS_TABLE: tables.apiKeys,
     RATE_LIMITS_TABLE: tables.rateLimits,
+    IDEMPOTENCY_TABLE: tables.idempotency,
     LIMITER_TIMEOUT_MS: '5000',
     METRICS_NAMESPACE: 'Bench',
     AUTHORIZER_CACHE_SECONDS: '60',

@@ -18,10 +18,11 @@ export async function createPetsTable(client: Client): Promise<string> {
 
 /** Every table that a request needs, with the benchmark's key in it. */
 export async function createTables(client: Client): Promise<typeof tableNames> {
-  const [pets, apiKeys, rateLimits] = await Promise.all([
+  const [pets, apiKeys, rateLimits, idempotency] = await Promise.all([
     createPetsTable(client),
     createTable(client, 'ApiKeys'),
     createTable(client, 'RateLimits'),
+    createTable(client, 'Idempotency'),
   ]);
   const key = {
     keyHash,
@@ -32,7 +33,7 @@ export async function createTables(client: Client): Promise<typeof tableNames> {
     ...limits,
   };
   await client.send(new PutCommand({ TableName: apiKeys, Item: key }));
-  return { pets, apiKeys, rateLimits };
+  return { pets, apiKeys, rateLimits, idempotency };
 }
 
 async function createTable(client: Client, name: keyof typeof tableShapes): Promise<string> {

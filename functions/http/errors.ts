@@ -16,6 +16,10 @@ export const errorCatalogue = {
     status: 415,
     message: 'The request body must be JSON in UTF-8, sent with "Content-Type: application/json".',
   },
+  idempotency_key_reused: {
+    status: 422,
+    message: 'This Idempotency-Key was already used with another request body.',
+  },
   rate_limit_exceeded: {
     status: 429,
     message:

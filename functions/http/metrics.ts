@@ -13,10 +13,12 @@ export const metrics = {
   failOpen: 'LimiterFailOpen',
   /** Calls to a deprecated operation. */
   deprecated: 'DeprecatedCalls',
-  /** New ids that were taken already and drawn again. */
+  /** New ids that were already taken and drawn again. */
   collision: 'CreationCollisions',
   /** Animals created. */
   created: 'AnimalsCreated',
+  /** Creations answered from the record of their Idempotency-Key. */
+  replayed: 'CreationsReplayed',
   /** Stored items that could not be read and were left out of an answer. */
   damaged: 'DamagedItems',
 } as const;

@@ -8,12 +8,14 @@ export interface Operation {
   readonly entry: FunctionEntry;
   /** All that the operation may do to the Pets table. */
   readonly pets: { readonly action: 'Query' | 'PutItem' | 'GetItem'; readonly index?: 'byStatus' };
+  /** Whether clients can send an `Idempotency-Key`. */
+  readonly idempotent?: boolean;
 }
 
 /** The route table: methods, grants and the `Allow` header of a 405 all derive from it. */
 export const operations: readonly Operation[] = [
   { method: 'GET', path: '/pets', entry: 'list-pets', pets: { action: 'Query', index: 'byStatus' } },
-  { method: 'POST', path: '/pets', entry: 'create-pet', pets: { action: 'PutItem' } },
+  { method: 'POST', path: '/pets', entry: 'create-pet', pets: { action: 'PutItem' }, idempotent: true },
   { method: 'GET', path: '/pets/{petId}', entry: 'get-pet', pets: { action: 'GetItem' } },
 ];
 

@@ -59,13 +59,21 @@ export class Functions extends Construct {
       METRICS_NAMESPACE: Stack.of(this).stackName,
     };
 
-    const ofOperation = ({ method, path, entry, pets }: Operation): ServiceFunction =>
+    const ofOperation = ({ method, path, entry, pets, idempotent = false }: Operation): ServiceFunction =>
       new ServiceFunction(this, titleCase(entry), {
         entry,
         description: `${method} ${path}`,
         timeout: timeoutOf(budget.operation),
-        environment: { ...common, PETS_TABLE: tables.pets.tableName },
-        statements: [allow(pets.action, arnOf(tables.pets, pets.index)), countRequests],
+        environment: {
+          ...common,
+          PETS_TABLE: tables.pets.tableName,
+          ...(idempotent && { IDEMPOTENCY_TABLE: tables.idempotency.tableName }),
+        },
+        statements: [
+          allow(pets.action, arnOf(tables.pets, pets.index)),
+          countRequests,
+          ...(idempotent ? [allow('PutItem', tables.idempotency.tableArn)] : []),
+        ],
         settings,
       });
     const ofUnmatchedRoute = new ServiceFunction(this, titleCase(unmatchedRoute), {

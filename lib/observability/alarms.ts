@@ -193,6 +193,7 @@ function tableAlarms(tables: Tables): AlarmDefinition[] {
     pets: 'pets',
     'api-keys': 'apiKeys',
     'rate-limits': 'rateLimits',
+    idempotency: 'idempotency',
   } as const).flatMap(([name, table]): AlarmDefinition[] => [
     {
       id: `${name}-throttles`,

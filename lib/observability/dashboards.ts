@@ -116,6 +116,7 @@ export class Dashboards extends Construct {
           metrics: [serviceMetric(this, metrics.failOpen)],
         },
         { title: 'Pet ID collisions', metrics: [serviceMetric(this, metrics.collision)] },
+        { title: 'Creations replayed', metrics: [serviceMetric(this, metrics.replayed)] },
         { title: 'Malformed items', metrics: [serviceMetric(this, metrics.damaged)] },
       ],
     });
@@ -133,6 +134,7 @@ export class Dashboards extends Construct {
       Pets: 'pets',
       ApiKeys: 'apiKeys',
       RateLimits: 'rateLimits',
+      Idempotency: 'idempotency',
     } as const)) {
       const props = {
         table: tables[name] as ITable,

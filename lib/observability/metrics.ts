@@ -45,13 +45,14 @@ export function apiMetric(
   });
 }
 
-export type TableName = 'pets' | 'apiKeys' | 'rateLimits';
+export type TableName = 'pets' | 'apiKeys' | 'rateLimits' | 'idempotency';
 
 /** The operations that functions call on each table. DynamoDB counts a query of an index for its table. */
 const operationsOn = {
-  pets: [Operation.GET_ITEM, Operation.PUT_ITEM, Operation.QUERY],
+  pets: [Operation.GET_ITEM, Operation.PUT_ITEM, Operation.QUERY, Operation.TRANSACT_WRITE_ITEMS],
   apiKeys: [Operation.GET_ITEM],
   rateLimits: [Operation.UPDATE_ITEM],
+  idempotency: [Operation.TRANSACT_WRITE_ITEMS],
 } as const satisfies Record<TableName, readonly Operation[]>;
 
 /**

@@ -13,6 +13,7 @@ export class Tables extends Construct {
   readonly pets: TableV2;
   readonly apiKeys: TableV2;
   readonly rateLimits: TableV2;
+  readonly idempotency: TableV2;
 
   constructor(scope: Construct, id: string, props: TablesProps) {
     super(scope, id);
@@ -55,6 +56,13 @@ export class Tables extends Construct {
     this.rateLimits = new TableV2(this, 'RateLimits', {
       ...common,
       partitionKey: { name: 'keyHash', type: AttributeType.STRING },
+      timeToLiveAttribute: 'expiresAt',
+    });
+
+    // No recovery to a point in time: a record is only needed for a day.
+    this.idempotency = new TableV2(this, 'Idempotency', {
+      ...common,
+      partitionKey: { name: 'id', type: AttributeType.STRING },
       timeToLiveAttribute: 'expiresAt',
     });
   }

@@ -35,6 +35,7 @@ const environment = {
   PETS_TABLE: 'pets',
   API_KEYS_TABLE: 'keys',
   RATE_LIMITS_TABLE: 'limits',
+  IDEMPOTENCY_TABLE: 'idempotency',
   LIMITER_TIMEOUT_MS: '1000',
   METRICS_NAMESPACE: 'namespace',
   ALLOWED_METHODS: '{}',

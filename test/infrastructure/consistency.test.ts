@@ -64,7 +64,7 @@ describe('the tables that tests make', () => {
     deletionProtection: false,
     pointInTimeRecovery: false,
   } as const;
-  const { pets, apiKeys, rateLimits } = new Tables(stack, 'Tables', settings);
+  const { pets, apiKeys, rateLimits, idempotency } = new Tables(stack, 'Tables', settings);
   const resources = new Map(
     Object.entries(Template.fromStack(stack).findResources('AWS::DynamoDB::GlobalTable')),
   );
@@ -80,6 +80,7 @@ describe('the tables that tests make', () => {
     expect(shapeOf(pets)).toEqual({ ...tableShapes.Pets, timeToLive: undefined });
     expect(shapeOf(apiKeys)).toEqual({ ...tableShapes.ApiKeys, timeToLive: undefined });
     expect(shapeOf(rateLimits)).toEqual({ ...tableShapes.RateLimits, timeToLive: timeToLiveAttribute });
+    expect(shapeOf(idempotency)).toEqual({ ...tableShapes.Idempotency, timeToLive: timeToLiveAttribute });
   });
 
   test('are all that the stack has', () => {

@@ -60,11 +60,12 @@ describe.each(stages)('the functions of %s', (stage, stack) => {
     LIMITER_TIMEOUT_MS: String(1_000 * factor),
     METRICS_NAMESPACE: `AnimalStore-${stage}`,
   };
+  const idempotency = { IDEMPOTENCY_TABLE: stack.Outputs['IdempotencyTableName']?.Value };
   const pets = { PETS_TABLE: stack.Outputs['PetsTableName']?.Value };
 
   it.each([
     ['list-pets', { ...common, ...pets }],
-    ['create-pet', { ...common, ...pets }],
+    ['create-pet', { ...common, ...pets, ...idempotency }],
     ['get-pet', { ...common, ...pets }],
     ['unmatched-route', { ...common, ALLOWED_METHODS: expect.any(String) as unknown }],
     [

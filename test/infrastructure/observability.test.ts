@@ -99,12 +99,14 @@ const watched: Readonly<Record<string, readonly string[]>> = {
       ];
     }),
   ),
-  'pets-throttles': throttled('PetsTableName', 'GetItem', 'PutItem', 'Query'),
-  'pets-system-errors': failed('PetsTableName', 'GetItem', 'PutItem', 'Query'),
+  'pets-throttles': throttled('PetsTableName', 'GetItem', 'PutItem', 'Query', 'TransactWriteItems'),
+  'pets-system-errors': failed('PetsTableName', 'GetItem', 'PutItem', 'Query', 'TransactWriteItems'),
   'api-keys-throttles': throttled('ApiKeysTableName', 'GetItem'),
   'api-keys-system-errors': failed('ApiKeysTableName', 'GetItem'),
   'rate-limits-throttles': throttled('RateLimitsTableName', 'UpdateItem'),
   'rate-limits-system-errors': failed('RateLimitsTableName', 'UpdateItem'),
+  'idempotency-throttles': throttled('IdempotencyTableName', 'TransactWriteItems'),
+  'idempotency-system-errors': failed('IdempotencyTableName', 'TransactWriteItems'),
   'limiter-fail-open': [metricKey('AnimalStore-prod', metrics.failOpen, [])],
   'damaged-items': [metricKey('AnimalStore-prod', metrics.damaged, [])],
 };
@@ -118,7 +120,7 @@ interface Limit {
 }
 
 const eachMinute = { datapoints: [2, 5], statistic: 'Sum', seconds: 60 } as const;
-const tables = ['pets', 'api-keys', 'rate-limits'];
+const tables = ['pets', 'api-keys', 'rate-limits', 'idempotency'];
 const limits: Readonly<Record<string, Limit>> = {
   'api-5xx': { ...eachMinute, above: 1 },
   'api-latency': { above: 1_000, datapoints: [3, 3], statistic: 'p99', seconds: 300 },
@@ -201,12 +203,17 @@ describe('the alarms', () => {
   });
 
   it.each([
-    ['pets-throttles', 'FILL(getItem, 0) + FILL(putItem, 0) + FILL(query, 0)'],
-    ['pets-system-errors', 'FILL(getItem, 0) + FILL(putItem, 0) + FILL(query, 0)'],
+    ['pets-throttles', 'FILL(getItem, 0) + FILL(putItem, 0) + FILL(query, 0) + FILL(transactWriteItems, 0)'],
+    [
+      'pets-system-errors',
+      'FILL(getItem, 0) + FILL(putItem, 0) + FILL(query, 0) + FILL(transactWriteItems, 0)',
+    ],
     ['api-keys-throttles', 'FILL(getItem, 0)'],
     ['api-keys-system-errors', 'FILL(getItem, 0)'],
     ['rate-limits-throttles', 'FILL(updateItem, 0)'],
     ['rate-limits-system-errors', 'FILL(updateItem, 0)'],
+    ['idempotency-throttles', 'FILL(transactWriteItems, 0)'],
+    ['idempotency-system-errors', 'FILL(transactWriteItems, 0)'],
   ])('fill the gaps that DynamoDB leaves where it counts nothing: %s', (name, expression) => {
     const { Metrics } = alarms.get(name)!;
     expect(Metrics.flatMap(({ Expression }) => Expression ?? [])).toEqual([expression]);
@@ -363,9 +370,12 @@ describe('the dashboards', () => {
     expect(resourcesOf(local, 'AWS::Logs::QueryDefinition')).toEqual([]);
   });
 
-  it.each([metrics.failOpen, metrics.collision, metrics.damaged])('show the engineer %s', (metric) => {
-    expect(engineering).toContain(quoted(`"AnimalStore-prod","${metric}"`));
-  });
+  it.each([metrics.failOpen, metrics.collision, metrics.replayed, metrics.damaged])(
+    'show the engineer %s',
+    (metric) => {
+      expect(engineering).toContain(quoted(`"AnimalStore-prod","${metric}"`));
+    },
+  );
 
   it.each(entries)('show the engineer latency, errors and throttles of %s', (entry) => {
     for (const metric of ['Duration', 'Errors', 'Throttles']) {
@@ -379,7 +389,12 @@ describe('the dashboards', () => {
     expect(engineering).toMatch(/"Latency\\",\\"ApiName[^\]]*\\"stat\\":\\"p50\\"/);
     expect(engineering).toMatch(/"Latency\\",\\"ApiName[^\]]*\\"stat\\":\\"p99\\"/);
     expect(engineering).toContain('sum(coldStart)');
-    for (const output of ['PetsTableName', 'ApiKeysTableName', 'RateLimitsTableName']) {
+    for (const output of [
+      'PetsTableName',
+      'ApiKeysTableName',
+      'RateLimitsTableName',
+      'IdempotencyTableName',
+    ]) {
       expect(engineering).toContain(JSON.stringify(ref(tableId(output))));
     }
     for (const [id] of resourcesOf(prod, 'AWS::CloudWatch::Alarm')) {

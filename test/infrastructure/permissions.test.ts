@@ -43,6 +43,7 @@ const tableArn = (output: string): { 'Fn::GetAtt': string[] } => arnOf(idOf(prod
 const pets = tableArn('PetsTableName');
 const apiKeys = tableArn('ApiKeysTableName');
 const rateLimits = tableArn('RateLimitsTableName');
+const idempotency = tableArn('IdempotencyTableName');
 
 const allow = (actions: string[], ...resources: unknown[]) => ({
   Effect: 'Allow',
@@ -54,7 +55,7 @@ const countRequests = allow(['dynamodb:UpdateItem'], rateLimits);
 /** What a function may do, besides writing its own logs and traces: nothing but this. */
 const permissions = {
   'list-pets': [allow(['dynamodb:Query'], joined(pets, '/index/byStatus')), countRequests],
-  'create-pet': [allow(['dynamodb:PutItem'], pets), countRequests],
+  'create-pet': [allow(['dynamodb:PutItem'], idempotency, pets), countRequests],
   'get-pet': [allow(['dynamodb:GetItem'], pets), countRequests],
   'unmatched-route': [countRequests],
   authorizer: [allow(['dynamodb:GetItem'], apiKeys)],

@@ -158,6 +158,7 @@ async function builtinsLoadedBy(module: string): Promise<string[]> {
       PETS_TABLE: 'Pets',
       API_KEYS_TABLE: 'ApiKeys',
       RATE_LIMITS_TABLE: 'RateLimits',
+      IDEMPOTENCY_TABLE: 'Idempotency',
       AUTHORIZER_CACHE_SECONDS: '60',
       LIMITER_TIMEOUT_MS: '1000',
       METRICS_NAMESPACE: 'AnimalStore',

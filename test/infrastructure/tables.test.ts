@@ -39,6 +39,7 @@ const pinned = {
   pets: 'TablesPetsD2B49199',
   apiKeys: 'TablesApiKeys330F873D',
   rateLimits: 'TablesRateLimits87C09B19',
+  idempotency: 'TablesIdempotency498FF680',
 };
 
 describe('the tables', () => {
@@ -54,6 +55,7 @@ describe('the tables', () => {
     expect(prod.Outputs['PetsTableName']?.Value).toEqual(ref(pinned.pets));
     expect(prod.Outputs['ApiKeysTableName']?.Value).toEqual(ref(pinned.apiKeys));
     expect(prod.Outputs['RateLimitsTableName']?.Value).toEqual(ref(pinned.rateLimits));
+    expect(prod.Outputs['IdempotencyTableName']?.Value).toEqual(ref(pinned.idempotency));
   });
 
   it.each(Object.entries(pinned))('survive a replacement and the end of the stack in prod: %s', (_, id) => {
@@ -81,9 +83,12 @@ describe('the tables', () => {
     expect(recovery?.PointInTimeRecoveryEnabled ?? false).toBe(false);
   });
 
-  it('cost nothing for the recovery of counts, which are made anew within a day', () => {
-    expect(replicaOf(prod.Resources[pinned.rateLimits]).PointInTimeRecoverySpecification).toBeUndefined();
-  });
+  it.each([pinned.rateLimits, pinned.idempotency])(
+    'cost nothing for the recovery of data that is needed for a day only: %s',
+    (id) => {
+      expect(replicaOf(prod.Resources[id]).PointInTimeRecoverySpecification).toBeUndefined();
+    },
+  );
 
   it.each(Object.entries(pinned))('have neither a ceiling nor a stream that nobody reads: %s', (_, id) => {
     const table = JSON.stringify(prod.Resources[id]?.Properties);
@@ -117,6 +122,12 @@ describe('the tables', () => {
     expect(rateLimits.key).toEqual(['keyHash:S']);
     expect(rateLimits.timeToLive).toEqual({ AttributeName: 'expiresAt', Enabled: true });
   });
+
+  it('forget idempotency keys when they have expired', () => {
+    const idempotency = shapeOf(pinned.idempotency);
+    expect(idempotency.key).toEqual(['id:S']);
+    expect(idempotency.timeToLive).toEqual({ AttributeName: 'expiresAt', Enabled: true });
+  });
 });
 
 describe('the stack', () => {
@@ -125,7 +136,8 @@ describe('the stack', () => {
   });
 
   it('tells what the key tool, the smoke test and people look up', () => {
-    const names = ['ApiUrl', 'RestApiId', 'PetsTableName', 'ApiKeysTableName', 'RateLimitsTableName'];
+    const tables = ['Pets', 'ApiKeys', 'RateLimits', 'Idempotency'].map((name) => `${name}TableName`);
+    const names = ['ApiUrl', 'RestApiId', ...tables];
     const plans = ['Free', 'Pro', 'Business', 'Enterprise'].map((plan) => `UsagePlanId${plan}`);
     expect(Object.keys(local.Outputs).toSorted()).toEqual([...names, ...plans].toSorted());
     expect(Object.keys(prod.Outputs).toSorted()).toEqual([...names, ...plans, 'AlarmTopicArn'].toSorted());

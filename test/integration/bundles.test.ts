@@ -40,6 +40,7 @@ beforeAll(async () => {
   dynamoDb = await DynamoDbOverTls.start();
   const pets = await createTable('Pets');
   rateLimits = await createTable('RateLimits');
+  const idempotency = await createTable('Idempotency');
   apiKeys = await createTable('ApiKeys');
   const certificate = join(directory, 'certificate.pem');
   await writeFile(certificate, dynamoDb.certificate);
@@ -49,6 +50,7 @@ beforeAll(async () => {
     STAGE: 'test',
     PETS_TABLE: pets.tableName,
     RATE_LIMITS_TABLE: rateLimits.tableName,
+    IDEMPOTENCY_TABLE: idempotency.tableName,
     API_KEYS_TABLE: apiKeys.tableName,
     LIMITER_TIMEOUT_MS: '10000',
     METRICS_NAMESPACE: 'Test',

@@ -11,16 +11,17 @@ import { buffer } from 'node:stream/consumers';
 import { inject } from 'vitest';
 
 /**
- * What becomes of a call. `pass`: DynamoDB Local answers. `lose`: it does, but the connection breaks before the
- * answer arrives. `hang`: nobody ever answers. Otherwise this error.
+ * The result of a call. `pass`: DynamoDB Local answers. `lose`: it does, but the connection breaks before the answer
+ * arrives. `hang`: no answer ever comes. Otherwise this error, with `more` in its body.
  */
-export type Fate = 'pass' | 'lose' | 'hang' | { readonly status: number; readonly type: string };
+export type Fate =
+  'pass' | 'lose' | 'hang' | { readonly status: number; readonly type: string; readonly more?: object };
 
-/** Stands in front of DynamoDB Local, notes what is called, and can hold calls back or make them fail. */
+/** A proxy for DynamoDB Local that records calls, and can delay them or make them fail. */
 export class DynamoDbProxy {
   /** The operations called so far, such as `UpdateItem`, in the order in which they arrived. */
   readonly calls: string[] = [];
-  /** Decides over each call. May take its time. */
+  /** Decides each call. May wait before it does. */
   fate: (operation: string) => Fate | Promise<Fate> = () => 'pass';
   readonly #server: Server;
   readonly #agent = new Agent({ keepAlive: true });
@@ -62,7 +63,11 @@ export class DynamoDbProxy {
     if (typeof fate === 'object') {
       outgoing.writeHead(fate.status, { 'Content-Type': 'application/x-amz-json-1.0' });
       outgoing.end(
-        JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${fate.type}`, message: 'No.' }),
+        JSON.stringify({
+          __type: `com.amazonaws.dynamodb.v20120810#${fate.type}`,
+          message: 'No.',
+          ...fate.more,
+        }),
       );
       return;
     }

@@ -4,6 +4,7 @@ import { type CallerContext, toCallerContext } from '../../functions/access/call
 import type { KeyTable } from '../../functions/access/key-records.ts';
 import type { LimitTable } from '../../functions/access/limiter.ts';
 import { fixedPlans, type Limits, type Plan } from '../../functions/access/plans.ts';
+import type { IdempotencyTable } from '../../functions/pets/idempotent-creation.ts';
 import type { PetTable } from '../../functions/pets/store.ts';
 import { allowedMethods, operations } from '../../lib/api/routes.ts';
 import { awsVariables } from './aws-variables.ts';
@@ -49,6 +50,7 @@ export function captureLog(): string[] {
 export class Service {
   readonly pets: PetTable;
   readonly rateLimits: LimitTable;
+  readonly idempotency: IdempotencyTable;
   readonly apiKeys: KeyTable;
   readonly authorizer: Handler;
   readonly #handlers: ReadonlyMap<string, Handler>;
@@ -56,13 +58,14 @@ export class Service {
   readonly #caller = newCaller('enterprise', ample);
 
   private constructor(
-    tables: Pick<Service, 'pets' | 'rateLimits' | 'apiKeys'>,
+    tables: Pick<Service, 'pets' | 'rateLimits' | 'idempotency' | 'apiKeys'>,
     handlers: ReadonlyMap<string, Handler>,
     unmatched: Handler,
     authorizer: Handler,
   ) {
     this.pets = tables.pets;
     this.rateLimits = tables.rateLimits;
+    this.idempotency = tables.idempotency;
     this.apiKeys = tables.apiKeys;
     this.#handlers = handlers;
     this.#unmatched = unmatched;
@@ -73,9 +76,10 @@ export class Service {
     endpoint = inject('dynamodbEndpoint'),
     variables = {},
   }: ServiceOptions = {}): Promise<Service> {
-    const [pets, rateLimits, apiKeys] = await Promise.all([
+    const [pets, rateLimits, idempotency, apiKeys] = await Promise.all([
       createTable('Pets'),
       createTable('RateLimits'),
+      createTable('Idempotency'),
       createTable('ApiKeys'),
     ]);
     const environment = {
@@ -83,6 +87,7 @@ export class Service {
       STAGE: 'test',
       PETS_TABLE: pets.tableName,
       RATE_LIMITS_TABLE: rateLimits.tableName,
+      IDEMPOTENCY_TABLE: idempotency.tableName,
       API_KEYS_TABLE: apiKeys.tableName,
       LIMITER_TIMEOUT_MS: '10000',
       METRICS_NAMESPACE: 'Test',
@@ -95,11 +100,16 @@ export class Service {
     const handlers = new Map<string, Handler>();
     for (const { method, path, entry } of operations) handlers.set(`${method} ${path}`, await load(entry));
     return new Service(
-      { pets, rateLimits, apiKeys },
+      { pets, rateLimits, idempotency, apiKeys },
       handlers,
       await load('unmatched-route'),
       await load('authorizer'),
     );
+  }
+
+  /** A new key with limits that no test reaches, unless a call names its own. */
+  get caller(): CallerContext {
+    return this.#caller;
   }
 
   /** Sends a request through the function that API Gateway would choose. */
@@ -119,12 +129,18 @@ export class Service {
     return this.call({ path: below, query: [...new URLSearchParams(search)], ...(caller && { caller }) });
   }
 
-  /** @param body text or bytes as they are, anything else as JSON */
-  post(body: unknown, caller?: CallerContext): Promise<Reply> {
+  /**
+   * @param body text or bytes as they are, anything else as JSON
+   * @param idempotencyKeys a header `Idempotency-Key` for each
+   */
+  post(body: unknown, caller?: CallerContext, ...idempotencyKeys: readonly string[]): Promise<Reply> {
     return this.call({
       method: 'POST',
       path: '/pets',
-      headers: [['Content-Type', 'application/json']],
+      headers: [
+        ['Content-Type', 'application/json'],
+        ...idempotencyKeys.map((key) => ['Idempotency-Key', key] as const),
+      ],
       body: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
       ...(caller && { caller }),
     });

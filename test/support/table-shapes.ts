@@ -53,6 +53,10 @@ export const tableShapes = {
     KeySchema: [{ AttributeName: 'keyHash', KeyType: 'HASH' }],
     AttributeDefinitions: [{ AttributeName: 'keyHash', AttributeType: 'S' }],
   },
+  Idempotency: {
+    KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+    AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
+  },
 } as const satisfies Record<string, Shape>;
 
 export const timeToLiveAttribute = 'expiresAt';

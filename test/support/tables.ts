@@ -22,7 +22,7 @@ export async function createTable(name: keyof typeof tableShapes, client = newCl
   await client.send(
     new CreateTableCommand({ ...tableShapes[name], TableName: tableName, BillingMode: 'PAY_PER_REQUEST' }),
   );
-  if (name === 'RateLimits') {
+  if (name === 'RateLimits' || name === 'Idempotency') {
     await client.send(
       new UpdateTimeToLiveCommand({
         TableName: tableName,

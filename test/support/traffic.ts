@@ -9,10 +9,14 @@ export interface Sent {
   readonly input: Readonly<Record<string, unknown>>;
   /** What it consumed; `undefined` when it failed. */
   capacity?: ConsumedCapacity | undefined;
+  /** What a transaction consumed, for each of its tables. */
+  capacities?: readonly ConsumedCapacity[];
 }
 
 const commandInput = z.record(z.string(), z.unknown());
-const capacity = z.object({ ConsumedCapacity: z.optional(z.custom<ConsumedCapacity>()) });
+const capacity = z.object({
+  ConsumedCapacity: z.optional(z.custom<ConsumedCapacity | readonly ConsumedCapacity[]>()),
+});
 
 /** Notes every command that the client sends from now on, and has DynamoDB say what each consumes. */
 export function watch(client: DynamoDBDocumentClient): Sent[] {
@@ -26,7 +30,9 @@ export function watch(client: DynamoDBDocumentClient): Sent[] {
         ...args,
         input: Object.assign(args.input, { ReturnConsumedCapacity: 'INDEXES' }),
       });
-      sent.capacity = z.parse(capacity, answer.output).ConsumedCapacity;
+      const { ConsumedCapacity: consumed } = z.parse(capacity, answer.output);
+      if (consumed !== undefined && 'length' in consumed) sent.capacities = consumed;
+      else sent.capacity = consumed;
       return answer;
     },
     { step: 'initialize', name: 'watch' },
@@ -36,5 +42,7 @@ export function watch(client: DynamoDBDocumentClient): Sent[] {
 
 /** The capacity units that the commands consumed, table and indexes together. */
 export function unitsOf(traffic: readonly Sent[]): number {
-  return traffic.reduce((sum, { capacity: consumed }) => sum + (consumed?.CapacityUnits ?? 0), 0);
+  return traffic
+    .flatMap(({ capacity: consumed, capacities = [] }) => [...capacities, ...(consumed ? [consumed] : [])])
+    .reduce((sum, { CapacityUnits: units = 0 }) => sum + units, 0);
 }

@@ -1,13 +1,7 @@
-import { errorCatalogue } from '../../functions/http/errors.ts';
+import { type ErrorCode, errorCatalogue } from '../../functions/http/errors.ts';
 
 /** Every error code of the service, with its status and its message. */
-export const documentedErrors = {
-  idempotency_key_reused: {
-    status: 422,
-    message: 'This Idempotency-Key was already used with another request body.',
-  },
-  ...errorCatalogue,
-} as const;
+export const documentedErrors = errorCatalogue;
 
-export type DocumentedCode = keyof typeof documentedErrors;
+export type DocumentedCode = ErrorCode;
 export const documentedCodes = Object.keys(documentedErrors) as DocumentedCode[];

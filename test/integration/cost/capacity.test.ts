@@ -2,6 +2,7 @@ import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { admit } from '../../../functions/access/limiter.ts';
 import { findKey } from '../../../functions/access/key-records.ts';
+import { createPetOnce } from '../../../functions/pets/idempotent-creation.ts';
 import { createPet, getPet, listPets, type PetTable } from '../../../functions/pets/store.ts';
 import { petStatuses } from '../../../functions/pets/schema.ts';
 import { createTable } from '../../support/tables.ts';
@@ -96,5 +97,27 @@ describe('the read of the authorizer', () => {
     traffic.length = 0;
     await findKey(table, keyHash);
     expect(unitsOf(traffic)).toBe(1);
+  });
+});
+
+describe('the writes of a creation with an Idempotency-Key', () => {
+  it('cost 6 units in one transaction: twice the pet, its index and the record', async () => {
+    const [pets, idempotency] = await Promise.all([createTable('Pets'), createTable('Idempotency')]);
+    const traffic = watch(pets.client);
+    let lastId = firstId;
+    const creation = { id: keyHash, now, drawId: () => (lastId += 1n), onCollision: () => {} };
+    expect((await createPetOnce(pets, idempotency, animal, creation)).kind).toBe('created');
+    expect(traffic.map(({ name }) => name)).toEqual(['TransactWriteItemsCommand']);
+    expect(unitsOf(traffic)).toBe(6);
+  });
+
+  it('are one transaction for a replay too, which is cancelled', async () => {
+    const [pets, idempotency] = await Promise.all([createTable('Pets'), createTable('Idempotency')]);
+    let lastId = firstId;
+    const creation = { id: keyHash, now, drawId: () => (lastId += 1n), onCollision: () => {} };
+    await createPetOnce(pets, idempotency, animal, creation);
+    const traffic = watch(pets.client);
+    expect((await createPetOnce(pets, idempotency, animal, creation)).kind).toBe('replayed');
+    expect(traffic.map(({ name }) => name)).toEqual(['TransactWriteItemsCommand']);
   });
 });

@@ -1,18 +1,20 @@
+import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import type { ErrorCode } from '../../../functions/http/errors.ts';
 import { anError, commonHeaders } from '../../support/answers.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
 import { base, create, everyPage, pet } from '../../support/pets.ts';
-import { type Call, captureLog, Service } from '../../support/service.ts';
+import { type Call, captureLog, newCaller, Service } from '../../support/service.ts';
 
 const rex = { name: 'Rex', categoryId: 7, status: 'sold' };
 
 let service: Service;
+let log: string[];
 
 beforeAll(async () => {
-  captureLog();
+  log = captureLog();
   service = await Service.start();
 });
 
@@ -152,4 +154,104 @@ test('100 creations at once make animals with distinct ids, all of them listed',
   expect(new Set(made.map(({ id }) => id)).size).toBe(100);
   const listed = new Set((await everyPage(service, '/pets?limit=100')).flat().map(({ id }) => id));
   expect(made.filter(({ id }) => !listed.has(id))).toEqual([]);
+});
+
+describe('with an Idempotency-Key', () => {
+  const caller = newCaller('business');
+
+  test('the same request again gets the first answer, marked as replayed', async () => {
+    const key = randomUUID();
+    const first = await service.post(rex, caller, key);
+    expect(first.status).toBe(201);
+    expect(first.headers).not.toHaveProperty('Idempotency-Replayed');
+    const again = await service.post(rex, caller, key);
+    expect(again).toMatchObject({
+      status: 201,
+      text: first.text,
+      headers: { Location: first.headers['Location'], 'Idempotency-Replayed': 'true' },
+    });
+    const listed = (await everyPage(service, '/pets?limit=100')).flat().map(({ id }) => id);
+    expect(listed.filter((id) => id === z.parse(pet, first.body).id)).toHaveLength(1);
+  });
+
+  test.each([
+    ['in another order, with white space', '{ "status":"sold",  "categoryId": 7,"name":"Rex" }'],
+    ['with an unknown field', JSON.stringify({ ...rex, owner: 'me', id: 1 })],
+  ])('the same fields %s are the same request', async (_how, body) => {
+    const key = randomUUID();
+    const first = await service.post(rex, caller, key);
+    expect((await service.post(body, caller, key)).text).toBe(first.text);
+  });
+
+  test('a status that is left out is the same as the default', async () => {
+    const key = randomUUID();
+    const first = await service.post({ name: 'Rex', categoryId: 7 }, caller, key);
+    const again = await service.post({ name: 'Rex', categoryId: 7, status: 'available' }, caller, key);
+    expect(again.text).toBe(first.text);
+  });
+
+  test('another body is 422', async () => {
+    const key = randomUUID();
+    await service.post(rex, caller, key);
+    expect(await service.post({ ...rex, name: 'Max' }, caller, key)).toEqual(
+      anError('idempotency_key_reused'),
+    );
+  });
+
+  test('another API key creates another animal', async () => {
+    const key = randomUUID();
+    const first = await service.post(rex, caller, key);
+    const other = await service.post(rex, newCaller('business'), key);
+    expect(other.status).toBe(201);
+    expect(other.text).not.toBe(first.text);
+  });
+
+  test.each(['a', '~', 'x'.repeat(255), 'order 1', '"8e03978e-40d5-43dd-bc93-6894a57f9324"', 'a,b'])(
+    'the key %j is accepted as it is',
+    async (key) => {
+      const first = await service.post(rex, caller, key);
+      expect(first.status).toBe(201);
+      expect((await service.post(rex, caller, key)).text).toBe(first.text);
+    },
+  );
+
+  test.each([[''], ['x'.repeat(256)], ['clé'], ['a\tb'], ['\u007f']])('the key %j is 400', async (key) => {
+    expect(await service.post(rex, caller, key)).toEqual(
+      anError('invalid_request', { message: 'Idempotency-Key: must be 1 to 255 printable ASCII characters' }),
+    );
+  });
+
+  test('two keys are 400, even if they are equal', async () => {
+    expect(await service.post(rex, caller, 'a', 'a')).toEqual(
+      anError('invalid_request', { message: 'Idempotency-Key: must be sent only once' }),
+    );
+  });
+
+  test('a request that is rejected or invalid uses up no key', async () => {
+    const limited = newCaller('enterprise', { perMinute: 2, perDay: 2 });
+    const key = randomUUID();
+    expect((await service.post('{}', limited, key)).status).toBe(400);
+    expect((await service.get('/nowhere', limited)).status).toBe(404);
+    expect((await service.post(rex, limited, key)).status).toBe(429);
+    const unlimited = { ...limited, perMinute: 100, perDay: 100 };
+    const created = await service.post({ ...rex, name: 'Max' }, unlimited, key);
+    expect(created.status).toBe(201);
+    expect(created.headers).not.toHaveProperty('Idempotency-Replayed');
+  });
+
+  test('neither the key nor the body is logged, and a replay is counted', async () => {
+    log.length = 0;
+    const key = `key-${randomUUID()}`;
+    const body = { ...rex, name: 'Unmistakable' };
+    await service.post(body, caller, key);
+    await service.post(body, caller, key);
+    await service.post({ ...body, categoryId: 8 }, caller, key);
+    expect(log).toHaveLength(3);
+    expect(log.join('')).not.toMatch(new RegExp(`${key}|Unmistakable`));
+    expect(log.map((line) => /"(AnimalsCreated|CreationsReplayed)":1/.exec(line)?.[1])).toEqual([
+      'AnimalsCreated',
+      'CreationsReplayed',
+      undefined,
+    ]);
+  });
 });

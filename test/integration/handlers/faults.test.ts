@@ -90,6 +90,9 @@ describe('the calls to DynamoDB', () => {
     proxy.reset();
     await service.post(rex, caller);
     expect(proxy.calls).toEqual(['UpdateItem', 'PutItem']);
+    proxy.reset();
+    await service.post(rex, caller, 'key');
+    expect(proxy.calls).toEqual(['UpdateItem', 'TransactWriteItems']);
   });
 
   test('for a rejected creation store nothing', async () => {
@@ -163,6 +166,26 @@ describe('animals that cannot be reached', () => {
       expect(answer).toEqual(anError('service_unavailable', { headers: { 'Retry-After': '1' } }));
     },
   );
+
+  test('on creation say that the animal may exist, and how to retry', async () => {
+    const service = await Service.start({ endpoint: proxy.endpoint });
+    const caller = newCaller('free');
+    proxy.fate = faulty('lose', 'TransactWriteItems', 'PutItem');
+    for (const keys of [[], ['key']]) {
+      const answer = await service.post(rex, caller, ...keys);
+      expect(answer).toEqual(
+        anError('service_unavailable', {
+          message: expect.stringMatching(/may have been created.*same Idempotency-Key/) as unknown as string,
+          headers: { 'Retry-After': '1' },
+        }),
+      );
+    }
+    proxy.reset();
+    expect(await service.post(rex, caller, 'key')).toMatchObject({
+      status: 201,
+      headers: { 'Idempotency-Replayed': 'true' },
+    });
+  });
 
   test('because one attempt gets no answer are reached by the next', async () => {
     const service = await Service.start({

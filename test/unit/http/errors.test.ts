@@ -13,6 +13,7 @@ describe('the error catalogue', () => {
       method_not_allowed: 405,
       payload_too_large: 413,
       unsupported_media_type: 415,
+      idempotency_key_reused: 422,
       rate_limit_exceeded: 429,
       key_suspended: 429,
       internal_error: 500,

@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto';
+import { GetCommand, PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
+import { beforeAll, describe, expect, test } from 'vitest';
+import {
+  ContentionError,
+  createPetOnce,
+  idempotencyId,
+  idempotencyRetention,
+  type IdempotencyTable,
+} from '../../../functions/pets/idempotent-creation.ts';
+import { newPetId } from '../../../functions/pets/ids.ts';
+import type { NewPet } from '../../../functions/pets/schema.ts';
+import { getPet, type PetTable } from '../../../functions/pets/store.ts';
+import { DynamoDbProxy, type Fate } from '../../support/dynamodb-proxy.ts';
+import { createTable, newClient } from '../../support/tables.ts';
+
+const rex: NewPet = { name: 'Rex', categoryId: 2n ** 63n - 1n, status: 'available' };
+// In the future: DynamoDB Local deletes what has expired by its own clock.
+const noon = Date.parse('2036-07-01T12:00:00Z') / 1000;
+
+let pets: PetTable;
+let idempotency: IdempotencyTable;
+
+beforeAll(async () => {
+  [pets, idempotency] = await Promise.all([createTable('Pets'), createTable('Idempotency')]);
+});
+
+const newId = () => idempotencyId('caller', randomUUID());
+const drawId = () => newPetId(Date.now(), Math.random());
+
+async function create(id: string, pet: NewPet = rex, now = noon, more: object = {}) {
+  return createPetOnce(pets, idempotency, pet, { id, now, drawId, onCollision: () => {}, ...more });
+}
+
+/** The client of a process of its own, behind a proxy. */
+async function behindProxy<T>(work: (proxy: DynamoDbProxy, table: PetTable) => Promise<T>): Promise<T> {
+  const proxy = await DynamoDbProxy.start();
+  try {
+    return await work(proxy, { ...pets, client: newClient(proxy.endpoint) });
+  } finally {
+    proxy.stop();
+  }
+}
+
+async function storedPets(): Promise<number> {
+  const { Count: count } = await pets.client.send(
+    new ScanCommand({ TableName: pets.tableName, Select: 'COUNT', ConsistentRead: true }),
+  );
+  return count ?? 0;
+}
+
+describe('an idempotency key', () => {
+  test('used again with the same animal gives the first animal, digit for digit', async () => {
+    const id = newId();
+    const first = await create(id);
+    expect(first).toMatchObject({ kind: 'created', pet: rex });
+    const before = await storedPets();
+    expect(await create(id)).toEqual({ ...first, kind: 'replayed' });
+    expect(await storedPets()).toBe(before);
+  });
+
+  test.each<[string, NewPet]>([
+    ['name', { ...rex, name: 'Max' }],
+    ['category', { ...rex, categoryId: 1n }],
+    ['status', { ...rex, status: 'sold' }],
+  ])('used again for an animal with another %s stores nothing', async (_field, other) => {
+    const id = newId();
+    await create(id);
+    const before = await storedPets();
+    expect(await create(id, other)).toEqual({ kind: 'mismatch' });
+    expect(await storedPets()).toBe(before);
+  });
+
+  test('is remembered for 24 hours, though DynamoDB deletes its record later', async () => {
+    const id = newId();
+    const first = await create(id);
+    expect(await create(id, rex, noon + idempotencyRetention - 1)).toMatchObject({ kind: 'replayed' });
+    const second = await create(id, { ...rex, name: 'Max' }, noon + idempotencyRetention);
+    expect(second).toMatchObject({ kind: 'created', pet: { name: 'Max' } });
+    expect(second).not.toMatchObject({ pet: { id: 'pet' in first && first.pet.id } });
+    expect(await create(id, { ...rex, name: 'Max' }, noon + idempotencyRetention + 1)).toEqual({
+      ...second,
+      kind: 'replayed',
+    });
+  });
+
+  test('leaves a record without the key itself, which expires', async () => {
+    const id = newId();
+    const outcome = await create(id);
+    const { Item: record } = await idempotency.client.send(
+      new GetCommand({ TableName: idempotency.tableName, Key: { id } }),
+    );
+    expect(id).toMatch(/^[0-9a-f]{64}$/);
+    expect(Object.keys(record ?? {}).toSorted()).toEqual(['bodyHash', 'expiresAt', 'id', 'pet']);
+    expect(String(record?.['expiresAt'])).toBe(String(noon + 86_400));
+    if (outcome.kind === 'mismatch') throw new Error('Not created');
+    expect(await getPet(pets, outcome.pet.id)).toEqual(outcome.pet);
+  });
+
+  test('belongs to one caller', () => {
+    expect(idempotencyId('a', 'key')).not.toBe(idempotencyId('b', 'key'));
+    expect(idempotencyId('a', 'key')).not.toBe(idempotencyId('a', 'Key'));
+  });
+});
+
+describe('creations with one idempotency key', () => {
+  test('at the same time make one animal, and each gets it', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const id = newId();
+      const before = await storedPets();
+      const outcomes = await Promise.all(
+        Array.from({ length: 8 }, () => create(id, rex, noon, { attempts: 50 })),
+      );
+      expect(outcomes.filter(({ kind }) => kind === 'created')).toHaveLength(1);
+      expect(new Set(outcomes.map((outcome) => ('pet' in outcome ? outcome.pet.id : undefined))).size).toBe(
+        1,
+      );
+      expect(await storedPets()).toBe(before + 1);
+    }
+  });
+
+  test('of which the first is stored between the other’s decision and its write are one', async () => {
+    await behindProxy(async (proxy, table) => {
+      const id = newId();
+      let first: unknown;
+      proxy.fate = async (): Promise<Fate> => {
+        first ??= await create(id);
+        return 'pass';
+      };
+      const second = await createPetOnce(table, idempotency, rex, {
+        id,
+        now: noon,
+        drawId,
+        onCollision: () => {},
+      });
+      expect(second).toEqual({ ...(first as object), kind: 'replayed' });
+    });
+  });
+});
+
+describe('a creation', () => {
+  test('whose answer is lost is repeated by the SDK, and makes one animal', async () => {
+    await behindProxy(async (proxy, table) => {
+      proxy.fate = () => (proxy.calls.length === 1 ? 'lose' : 'pass');
+      const before = await storedPets();
+      const outcome = await createPetOnce(table, idempotency, rex, {
+        id: newId(),
+        now: noon,
+        drawId,
+        onCollision: () => {},
+      });
+      expect(outcome.kind).toBe('created');
+      expect(proxy.calls).toEqual(['TransactWriteItems', 'TransactWriteItems']);
+      expect(await storedPets()).toBe(before + 1);
+    });
+  });
+
+  test('under an id that is taken is tried with another', async () => {
+    const taken = drawId();
+    await pets.client.send(new PutCommand({ TableName: pets.tableName, Item: { ...rex, id: taken } }));
+    const ids = [taken, drawId()];
+    let collisions = 0;
+    const outcome = await create(newId(), { ...rex, name: 'Max' }, noon, {
+      drawId: () => ids.shift(),
+      onCollision: () => (collisions += 1),
+    });
+    expect(outcome).toMatchObject({ kind: 'created', pet: { name: 'Max' } });
+    expect(collisions).toBe(1);
+  });
+
+  test.each(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'])(
+    'that is cancelled by %s is tried again, and given up after its attempts',
+    async (code) => {
+      await behindProxy(async (proxy, table) => {
+        const cancelled: Fate = {
+          status: 400,
+          type: 'TransactionCanceledException',
+          more: { CancellationReasons: [{ Code: 'None' }, { Code: code, Message: 'No.' }] },
+        };
+        const request = { now: noon, drawId, onCollision: () => {}, attempts: 3 };
+        proxy.fate = () => (proxy.calls.length === 1 ? cancelled : 'pass');
+        expect(await createPetOnce(table, idempotency, rex, { id: newId(), ...request })).toMatchObject({
+          kind: 'created',
+        });
+        proxy.reset();
+        proxy.fate = () => cancelled;
+        await expect(createPetOnce(table, idempotency, rex, { id: newId(), ...request })).rejects.toThrow(
+          ContentionError,
+        );
+        expect(proxy.calls).toHaveLength(3);
+      });
+    },
+  );
+
+  test('that is cancelled for a reason of its own is an error at once', async () => {
+    await behindProxy(async (proxy, table) => {
+      proxy.fate = () => ({
+        status: 400,
+        type: 'TransactionCanceledException',
+        more: { CancellationReasons: [{ Code: 'ValidationError' }, { Code: 'None' }] },
+      });
+      await expect(
+        createPetOnce(table, idempotency, rex, { id: newId(), now: noon, drawId, onCollision: () => {} }),
+      ).rejects.toMatchObject({ name: 'TransactionCanceledException' });
+      expect(proxy.calls).toHaveLength(1);
+    });
+  });
+});
