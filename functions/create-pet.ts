@@ -17,8 +17,8 @@ const table = { client, tableName: env.PETS_TABLE };
 const idempotency = { client, tableName: env.IDEMPOTENCY_TABLE };
 
 const unavailableMessage =
-  'The service is temporarily unavailable. The animal may have been created already. To retry without creating a second ' +
-  'one, send the same request with the same Idempotency-Key. A request without that header cannot be repeated safely.';
+  'The service is temporarily unavailable. The animal may have been created: to avoid a second one, retry with the same ' +
+  'Idempotency-Key and body.';
 
 /** `POST /pets`: adds an animal (interface, section 4.2). The limit is decided first: a rejected request writes nothing. */
 export const handler = pipeline(

@@ -1,10 +1,8 @@
 import { ServiceError } from './errors.ts';
 import type { ApiRequest } from './request.ts';
 
-export const idempotencyKeyHeader = 'Idempotency-Key';
-
 /** 1 to 255 printable ASCII characters. A quoted string of the IETF draft is taken as it is, with its quotes. */
-export const idempotencyKeyPattern = /^[\x20-\x7e]{1,255}$/;
+const idempotencyKeyPattern = /^[\x20-\x7e]{1,255}$/;
 
 /**
  * The `Idempotency-Key` of a request, or `undefined` (draft-ietf-httpapi-idempotency-key-header).
@@ -12,17 +10,14 @@ export const idempotencyKeyPattern = /^[\x20-\x7e]{1,255}$/;
  * @throws ServiceError invalid_request if it is malformed or sent more than once
  */
 export function parseIdempotencyKey({ headers }: ApiRequest): string | undefined {
-  const values = headers.get(idempotencyKeyHeader.toLowerCase());
+  const values = headers.get('idempotency-key');
   if (values === undefined) return undefined;
   const [value = ''] = values;
   if (values.length > 1) {
-    throw new ServiceError('invalid_request', `${idempotencyKeyHeader}: must be sent only once`);
+    throw new ServiceError('invalid_request', 'Idempotency-Key: must be sent only once');
   }
   if (!idempotencyKeyPattern.test(value)) {
-    throw new ServiceError(
-      'invalid_request',
-      `${idempotencyKeyHeader}: must be 1 to 255 printable ASCII characters`,
-    );
+    throw new ServiceError('invalid_request', 'Idempotency-Key: must be 1 to 255 printable ASCII characters');
   }
   return value;
 }

@@ -50,7 +50,7 @@ const idNotTaken = 'attribute_not_exists(id)';
  * Stores a new animal unless the idempotency key was used before. Costs nothing beside the transaction: the record of an
  * earlier creation comes with the failed condition.
  *
- * @throws ContentionError if other transactions are in the way for too long
+ * @throws TransactionCanceledException, marked as worth a retry if other transactions are in the way for too long
  */
 export async function createPetOnce(
   pets: PetTable,
@@ -93,7 +93,8 @@ export async function createPetOnce(
       const codes = new Set([ofPet?.Code, ofRecord?.Code]);
       if (codes.has(conditionFailed)) onCollision();
       else if (!worthRetrying.some((code) => codes.has(code))) throw error;
-      if (attempt >= attempts) throw new ContentionError(error);
+      // Marked as the SDK marks errors that are worth a retry.
+      if (attempt >= attempts) throw Object.assign(error, { $retryable: {} });
       // Random delays, so that requests that met once do not meet again.
       await sleep(Math.random() * longestDelay, undefined, signal && { signal });
     }
@@ -107,16 +108,6 @@ const conditionFailed = 'ConditionalCheckFailed';
 
 /** https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html */
 const worthRetrying = ['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'];
-
-/** Other transactions were in the way. Marked as the SDK marks what is worth a retry. */
-export class ContentionError extends Error {
-  override readonly name = 'ContentionError';
-  readonly $retryable = {};
-
-  constructor(cause: unknown) {
-    super('The transaction was cancelled too often', { cause });
-  }
-}
 
 const storedRecord = z.object({ bodyHash: z.string(), pet: storedPet });
 

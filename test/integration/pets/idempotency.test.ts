@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { GetCommand, PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, describe, expect, test } from 'vitest';
 import {
-  ContentionError,
   createPetOnce,
   idempotencyId,
   idempotencyRetention,
@@ -184,9 +183,9 @@ describe('a creation', () => {
         });
         proxy.reset();
         proxy.fate = () => cancelled;
-        await expect(createPetOnce(table, idempotency, rex, { id: newId(), ...request })).rejects.toThrow(
-          ContentionError,
-        );
+        await expect(
+          createPetOnce(table, idempotency, rex, { id: newId(), ...request }),
+        ).rejects.toMatchObject({ name: 'TransactionCanceledException', $retryable: {} });
         expect(proxy.calls).toHaveLength(3);
       });
     },
