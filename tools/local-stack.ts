@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isPortFree, type OfflineService, serve, type ServeOptions } from 'cdk-offline';
+import { isPortFree, type OfflineService, type RequestRecord, serve, type ServeOptions } from 'cdk-offline';
 import { requireJava, startDynamoDb } from 'cdk-offline/dynamodb';
 import { synthesize } from './local/synthesize.ts';
 
@@ -26,6 +26,9 @@ export interface LocalStackOptions {
   readonly pages?: ServeOptions['pages'];
   /** Called after everything has stopped because the database and its data are lost. Ends the process when absent. */
   readonly onFailure?: (error: Error) => void;
+  readonly onRequest?: (record: RequestRecord) => void;
+  /** Runs the functions under the Node.js inspector. */
+  readonly inspect?: { readonly port: number } | undefined;
   /** Gives up starting. */
   readonly signal?: AbortSignal;
 }
@@ -42,8 +45,8 @@ function endProcess(error: Error): void {
  * @throws Error that says what to do: the port is taken, Java is missing or too old, the app does not synthesize
  */
 export async function startLocalStack(options: LocalStackOptions = {}): Promise<LocalStack> {
-  const { onProgress = () => {}, onLog, port = 0, dataDirectory, signal, pages } = options;
-  const { onFailure = endProcess } = options;
+  const { onProgress = () => {}, onLog, onRequest, onFailure = endProcess } = options;
+  const { port = 0, dataDirectory, pages, inspect, signal } = options;
   if (port !== 0 && !(await isPortFree(port))) {
     throw new Error(`Port ${port} is in use. Stop what listens there, or choose another one with --port.`);
   }
@@ -77,6 +80,8 @@ export async function startLocalStack(options: LocalStackOptions = {}): Promise<
       onProgress,
       onLog,
       pages,
+      onRequest,
+      inspect,
       dataDirectory,
     });
     cleanUp.push(() => service.stop());

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { z } from 'zod';
 
 /** Where the key tool finds the local service that was started last. */
-export const addressFile = join(import.meta.dirname, '..', '..', '.local', 'service.json');
+const addressFile = join(import.meta.dirname, '..', '..', '.local', 'service.json');
 
 const schema = z.object({ endpoint: z.url() });
 

@@ -2,9 +2,19 @@ import { fixedPlans, type Limits, type Plan, planNames } from '../../functions/a
 
 export type Keys = Readonly<Record<Plan, string>>;
 
+export interface BannerOptions {
+  readonly url: string;
+  readonly keys: Keys;
+  /** Limits of the Enterprise key. */
+  readonly enterpriseLimits: Limits;
+  readonly reload: boolean;
+  /** `ws://HOST:PORT/ID` */
+  readonly inspectorUrl: string | undefined;
+}
+
 /** What `npm start` prints when the service answers: the address, the keys with their limits, and what to try. */
-export function banner(url: string, keys: Keys, enterprise: Limits, reload: boolean): string {
-  const limits: Readonly<Record<Plan, Limits>> = { ...fixedPlans, enterprise };
+export function banner({ url, keys, enterpriseLimits, reload, inspectorUrl }: BannerOptions): string {
+  const limits: Readonly<Record<Plan, Limits>> = { ...fixedPlans, enterprise: enterpriseLimits };
   const rows = [
     ['plan', 'per minute', 'per day', 'API key'],
     ...planNames.map((plan) => [
@@ -15,6 +25,15 @@ export function banner(url: string, keys: Keys, enterprise: Limits, reload: bool
     ]),
   ];
   const { port, origin } = new URL(url);
+  const notes = [
+    ...(reload ? ['Changes of functions/ and lib/ are applied when you save a file.'] : []),
+    ...(inspectorUrl === undefined
+      ? []
+      : [
+          `Attach a debugger to ${new URL(inspectorUrl).host}: VS Code's launch configuration, or chrome://inspect.`,
+        ]),
+    'Ctrl-C stops the service.',
+  ];
   return `
 ready ${url}
 
@@ -32,8 +51,8 @@ Then try:
   curl -i -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"name":"Rex","categoryId":7}' "$API/pets"
   npm run smoke -- --url "$API" --key ${keys.business}
   npm run keys -- list --stage local --port ${port}
-${reload ? '\nChanges of functions/ and lib/ are applied when you save a file.\n' : ''}
-Ctrl-C stops the service.
+
+${notes.join('\n')}
 `;
 }
 

@@ -1,31 +1,25 @@
 import { styleText } from 'node:util';
+import type { RequestRecord } from 'cdk-offline';
 import { z } from 'zod';
 
-/** A request that the local gateway has answered. */
-export interface AnsweredRequest {
-  /** Milliseconds since the Unix epoch. */
-  readonly time: number;
-  readonly method: string;
-  /** With its query. */
-  readonly path: string;
-  readonly status: number;
-  readonly milliseconds: number;
-  /** `undefined` when the request was not authorized. */
-  readonly plan?: string | undefined;
-  readonly keyId?: string | undefined;
-}
+type Request = Pick<
+  RequestRecord,
+  'time' | 'method' | 'path' | 'query' | 'status' | 'durationMs' | 'authorizer'
+>;
 
-/** `22:21:03 GET /v1/pets?limit=2 200 12 ms pro key_…` */
-export function requestLine(request: AnsweredRequest, inColour: boolean): string {
-  const { time, method, path, status, milliseconds, plan, keyId } = request;
+const caller = z.object({ plan: z.string().optional(), principalId: z.string().optional() });
+
+/** `22:21:03 GET  /v1/pets?limit=2 200 12 ms pro key_…`, without plan and key ID when the request has no valid key. */
+export function requestLine(request: Request, inColour: boolean): string {
+  const { time, method, path, query, status, durationMs, authorizer } = request;
+  const { plan, principalId: keyId = '' } = caller.safeParse(authorizer ?? {}).data ?? {};
   return [
     clock(time),
     method.padEnd(4),
-    printable(path),
+    printable(query === '' ? path : `${path}?${query}`),
     inColour ? styleText(colourOf(status), String(status), { validateStream: false }) : String(status),
-    `${Math.round(milliseconds)} ms`,
-    ...(plan === undefined ? [] : [plan]),
-    ...(keyId === undefined ? [] : [keyId]),
+    `${Math.round(durationMs)} ms`,
+    ...(plan === undefined ? [] : [plan, keyId]),
   ].join(' ');
 }
 
@@ -35,7 +29,7 @@ function colourOf(status: number): 'green' | 'cyan' | 'yellow' | 'red' {
   return status >= 300 ? 'cyan' : 'green';
 }
 
-export function clock(time: number): string {
+function clock(time: number): string {
   return new Date(time).toTimeString().slice(0, 8);
 }
 
@@ -70,11 +64,13 @@ const entry = z.object({
  * request's own line covers.
  *
  * @param functionName printed with it
+ * @param errorsOnly leaves out everything below the level ERROR
  */
-export function functionLine(functionName: string, line: string): string | undefined {
+export function functionLine(functionName: string, line: string, errorsOnly = false): string | undefined {
   const parsed = parseEntry(line);
-  if (parsed === undefined) return line.trim() === '' ? undefined : `${functionName}: ${line}`;
+  if (parsed === undefined) return errorsOnly || line.trim() === '' ? undefined : `${functionName}: ${line}`;
   const { level = 'INFO', message, operation, errors = [] } = parsed;
+  if (errorsOnly && level !== 'ERROR' && level !== 'FATAL') return undefined;
   const isRecord = operation !== undefined || (isObject(message) && 'operation' in message);
   if (isRecord && errors.length === 0 && (level === 'INFO' || level === 'DEBUG')) return undefined;
   const own = loggedError.safeParse(parsed).data;

@@ -11,13 +11,8 @@ export interface LocalOptions {
   readonly data?: string | undefined;
   readonly quiet: boolean;
   readonly jsonLogs: boolean;
-  /** Address for a debugger; `undefined` without --inspect. */
-  readonly inspect?: Inspect | undefined;
-}
-
-export interface Inspect {
-  readonly host: string;
-  readonly port: number;
+  /** Runs the functions under the Node.js inspector. */
+  readonly inspect?: { readonly port: number } | undefined;
 }
 
 const schema = z.object({
@@ -27,10 +22,10 @@ const schema = z.object({
   data: z.string().optional(),
   quiet: z.boolean().default(false),
   jsonLogs: z.boolean().default(false),
-  inspect: z.object({ host: z.string(), port: z.number() }).optional(),
+  inspect: z.object({ port: z.number() }).optional(),
 });
 
-const defaultInspect: Inspect = { host: '127.0.0.1', port: 9229 };
+const inspectorPort = 9229;
 
 /** Ends the process with a message when the arguments are invalid, and after `--help`. */
 export function parseOptions(script: 'start' | 'dev', args: readonly string[]): LocalOptions {
@@ -52,8 +47,8 @@ export function parseOptions(script: 'start' | 'dev', args: readonly string[]): 
   if (script === 'dev') {
     command.option(
       '--inspect [port]',
-      `let a debugger attach to the functions at ${defaultInspect.host} (default port ${defaultInspect.port})`,
-      (text) => ({ ...defaultInspect, port: wholeNumber(0, 65_535)(text) }),
+      `let a debugger attach to the functions on 127.0.0.1 (default port ${inspectorPort})`,
+      wholeNumber(0, 65_535),
     );
   }
   command.parse(args, { from: 'user' });
@@ -63,8 +58,9 @@ export function parseOptions(script: 'start' | 'dev', args: readonly string[]): 
       `error: unexpected argument ${command.args.join(' ')}. Options go behind a double dash, as in "${call} --port 8080"`,
     );
   }
-  const { inspect, ...options } = command.opts<{ inspect?: true | Inspect }>();
-  return schema.parse({ ...options, inspect: inspect === true ? defaultInspect : inspect });
+  const { inspect, ...options } = command.opts<{ inspect?: true | number }>();
+  if (inspect === undefined) return schema.parse(options);
+  return schema.parse({ ...options, inspect: { port: inspect === true ? inspectorPort : inspect } });
 }
 
 function wholeNumber(min: number, max: number): (text: string) => number {

@@ -9,14 +9,22 @@ import { announceAddress } from './address-file.ts';
 import { banner } from './banner.ts';
 import { enterpriseLimits, seedKeys, writePrivateJson } from './keys.ts';
 import { endWith } from './lifetime.ts';
-import { functionLine } from './log.ts';
+import { functionLine, requestLine } from './log.ts';
 import { checkPaths, forOption, type LocalOptions } from './options.ts';
+import { Reloader } from './reload.ts';
 
-/** Runs the service until the process is told to end. Exits with 1 and a message when it cannot start. */
-export async function runLocal(options: LocalOptions): Promise<void> {
+/**
+ * Runs the service until the process is told to end. Exits with 1 and a message when it cannot start.
+ *
+ * @param reload applies changes of the project when a file is saved
+ */
+export async function runLocal(
+  options: LocalOptions,
+  { reload }: { readonly reload: boolean },
+): Promise<void> {
   keepTemporaryFilesTogether();
   const starting = new AbortController();
-  const started = start(options, starting.signal);
+  const started = start(options, reload, starting.signal);
   endWith(async () => {
     console.log('\nStopping');
     starting.abort();
@@ -32,8 +40,13 @@ export async function runLocal(options: LocalOptions): Promise<void> {
   }
 }
 
-async function start(options: LocalOptions, signal: AbortSignal) {
-  const { port, animals, keysFile, quiet, jsonLogs } = options;
+interface Stoppable {
+  stop(): Promise<void>;
+}
+
+async function start(options: LocalOptions, reload: boolean, signal: AbortSignal): Promise<Stoppable> {
+  const { port, animals, keysFile, quiet, jsonLogs, inspect } = options;
+  const inColour = process.stderr.hasColors?.() ?? false;
   await checkPaths(options);
   const data = options.data === undefined ? undefined : resolve(options.data);
   const startedAt = performance.now();
@@ -47,10 +60,15 @@ async function start(options: LocalOptions, signal: AbortSignal) {
     pages,
     dataDirectory: data,
     signal,
+    inspect,
     onProgress: progress,
     onLog: (functionId, line) => {
-      const text = jsonLogs ? line : functionLine(functionId, line);
+      const text = jsonLogs ? line : functionLine(functionId, line, quiet);
       if (text !== undefined) console.error(text);
+    },
+    onRequest: (record) => {
+      if (jsonLogs) console.error(JSON.stringify(record));
+      else if (!quiet) console.error(requestLine(record, inColour));
     },
   });
   try {
@@ -67,10 +85,20 @@ async function start(options: LocalOptions, signal: AbortSignal) {
     if (keysFile !== undefined) await forOption('--keys-file', keysFile, writePrivateJson(keysFile, keys));
     const { pathname: basePath } = new URL(service.url);
     for (const [path, page] of await referencePages({ basePath, key: keys.pro })) pages.set(path, page);
+    if (reload) progress('Watching functions/ and lib/');
+    const reloader = reload
+      ? await Reloader.start(service.service, { onMessage: (message) => console.error(message), inColour })
+      : undefined;
     announceAddress(service.endpoint);
     progress('Ready');
-    console.log(banner(service.url, keys, enterpriseLimits, false));
-    return service;
+    const { inspectorUrl } = service.service;
+    console.log(banner({ url: service.url, keys, enterpriseLimits, reload, inspectorUrl }));
+    return {
+      stop: async () => {
+        await reloader?.stop();
+        await service.stop();
+      },
+    };
   } catch (error) {
     await service.stop();
     throw error;

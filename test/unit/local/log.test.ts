@@ -4,20 +4,21 @@ import { functionLine, requestLine } from '../../../tools/local/log.ts';
 const answered = {
   time: new Date(2026, 0, 2, 3, 4, 5).getTime(),
   method: 'GET',
-  path: '/v1/pets?limit=2',
+  path: '/v1/pets',
+  query: 'limit=2',
   status: 200,
-  milliseconds: 12.4,
+  durationMs: 12.4,
 };
 
 describe('the line of a request', () => {
   it('holds time, method, path, status, milliseconds, plan and key ID', () => {
-    expect(requestLine({ ...answered, plan: 'pro', keyId: 'key_1' }, false)).toBe(
+    expect(requestLine({ ...answered, authorizer: { plan: 'pro', principalId: 'key_1' } }, false)).toBe(
       '03:04:05 GET  /v1/pets?limit=2 200 12 ms pro key_1',
     );
   });
 
   it('ends after the milliseconds when the request was not authorized', () => {
-    expect(requestLine({ ...answered, method: 'POST', path: '/v1/pets', status: 401 }, false)).toBe(
+    expect(requestLine({ ...answered, method: 'POST', query: '', status: 401 }, false)).toBe(
       '03:04:05 POST /v1/pets 401 12 ms',
     );
   });
@@ -32,7 +33,9 @@ describe('the line of a request', () => {
   });
 
   it('passes no control character on to the terminal', () => {
-    expect(requestLine({ ...answered, path: '/v1/\u001b[2J\u009b' }, false)).toContain(' /v1/%1B[2J%C2%9B ');
+    expect(requestLine({ ...answered, path: '/v1/\u001b[2J\u009b', query: '' }, false)).toContain(
+      ' /v1/%1B[2J%C2%9B ',
+    );
   });
 });
 
@@ -91,5 +94,11 @@ describe('the line of a function', () => {
     expect(functionLine('A', JSON.stringify({ level: 'INFO', message: 'here' }))).toBe('A: INFO here');
     expect(functionLine('A', JSON.stringify({ level: 'DEBUG', message: { x: 1 } }))).toBe('A: DEBUG {"x":1}');
     expect(functionLine('A', 'plain text')).toBe('A: plain text');
+  });
+
+  it('is left out below the level ERROR where only errors are wanted', () => {
+    expect(functionLine('A', JSON.stringify({ level: 'WARN', message: 'here' }), true)).toBeUndefined();
+    expect(functionLine('A', 'plain text', true)).toBeUndefined();
+    expect(functionLine('A', JSON.stringify({ level: 'ERROR', message: 'bad' }), true)).toBe('A: ERROR bad');
   });
 });
