@@ -21,7 +21,7 @@ for stack in "$@"; do
     echo
     continue
   fi
-  diff=$(CI=true npx cdk diff --app "${assembly}" --exclusively --no-color --template "${deployed}/${stack}.json" "${stack}")
+  diff=$(CI=true node_modules/.bin/cdk diff --app "${assembly}" --exclusively --no-color --template "${deployed}/${stack}.json" "${stack}")
   if grep -q 'There were no differences' <<<"${diff}"; then
     echo 'No differences.'
     echo

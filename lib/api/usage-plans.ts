@@ -52,7 +52,7 @@ export function usagePlanSettings(plan: Plan, account: Throttle): UsagePlanSetti
 }
 
 /** For operators who see the usage plan in the console. */
-export function usagePlanDescription(plan: Plan): string {
+function usagePlanDescription(plan: Plan): string {
   const limits = limitsOf(plan);
   const numbers =
     limits === undefined

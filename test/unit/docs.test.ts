@@ -7,7 +7,11 @@ import { suspensionSeconds, suspensionThreshold } from '../../functions/access/l
 
 const project = join(import.meta.dirname, '..', '..');
 const read = (path: string): string => readFileSync(join(project, path), 'utf8');
-const documents = globSync(['*.md', 'docs/*.md', 'packages/*/README.md', '.github/*.md'], { cwd: project });
+// The changelog also names what was removed.
+const documents = globSync(['*.md', 'docs/*.md', 'packages/*/README.md', '.github/*.md'], {
+  cwd: project,
+  exclude: ['CHANGELOG.md'],
+});
 
 const { scripts } = z
   .object({ scripts: z.record(z.string(), z.string()) })

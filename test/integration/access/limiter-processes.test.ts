@@ -3,10 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { LimitTable } from '../../../functions/access/limiter.ts';
 import { fixedPlans } from '../../../functions/access/plans.ts';
 import { Processes } from '../../support/processes.ts';
+import { rounds } from '../../support/rounds.ts';
 import { createTable } from '../../support/tables.ts';
 
-/** How often the race is run. Set REPEAT for more. */
-const rounds = Number(process.env['REPEAT'] ?? 3);
 // Simulated time lies ahead: DynamoDB Local deletes what has expired by its own clock.
 const noon = Date.parse('2036-07-01T12:00:00Z') / 1000;
 const { free } = fixedPlans;
@@ -22,7 +21,7 @@ afterAll(() => {
   processes.stop();
 });
 
-test.each(Array.from({ length: rounds }, (_, round) => round + 1))(
+test.each(Array.from({ length: rounds({ full: 10, sample: 2 }) }, (_, round) => round + 1))(
   'of 500 requests with one Free key, spread over four processes, exactly 60 are admitted (round %i)',
   async () => {
     const decisions = await processes.admit({
