@@ -167,6 +167,19 @@ describe('animals that cannot be reached', () => {
     },
   );
 
+  test('with the budgets of the stack are a 503 as well, and none takes long', async () => {
+    const service = await Service.start({
+      endpoint: proxy.endpoint,
+      variables: { LIMITER_TIMEOUT_MS: '1000', DYNAMODB_REQUEST_TIMEOUT_MS: '750' },
+    });
+    proxy.fate = () => 'hang';
+    const start = performance.now();
+    const answers = await Promise.all(hung.map(([, call]) => service.call({ ...call, remainingMs: 3_000 })));
+    expect(answers.map(({ status }) => status)).toEqual(hung.map(() => 503));
+    // The sum is 2,700 ms. A busy machine may take longer.
+    expect(performance.now() - start).toBeLessThan(10_000);
+  });
+
   test('on creation say that the animal may exist, and how to retry', async () => {
     const service = await Service.start({ endpoint: proxy.endpoint });
     const caller = newCaller('free');
