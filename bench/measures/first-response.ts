@@ -282,7 +282,7 @@ export async function measureLevers(rounds: number, onProgress: OnProgress): Pro
   });
 }
 
-const memorySizes = [512, 1_024, 1_769, 3_008];
+const memorySizes = [512, 1_024, 1_769];
 
 /** US dollars on arm64: https://aws.amazon.com/lambda/pricing/ */
 const pricePerGbSecond = 0.0000133334;

@@ -45,16 +45,16 @@ export function tables(results: Results): GeneratedParts {
 }
 
 function machineLine({ processor, cores, memoryGiB, system, node, load, date }: Machine): string {
-  return `${processor}, ${cores} cores, ${memoryGiB} GiB, ${system}, Node.js ${node}, load ${load}, ${date}.`;
+  const line = `${processor}, ${cores} cores, ${memoryGiB} GiB, ${system}, Node.js ${node}, load ${load}, ${date}.`;
+  return load > cores ? `${line} **The machine was busy: repeat before relying on a figure.**` : line;
 }
 
 function firstResponseTable(results: readonly FirstResponse[]): string {
   return table(
-    ['ms', 'MB', 'init', '× empty', 'burst', 'share'],
-    results.map(({ name, memory, init, timesEmpty, response }) => [
+    ['ms', 'MB', 'init × empty', 'burst', 'share'],
+    results.map(({ name, memory, timesEmpty, response }) => [
       name,
       memory,
-      init,
       timesEmpty,
       response.burst,
       response.share,
