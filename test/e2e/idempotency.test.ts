@@ -23,7 +23,10 @@ async function createLossily(apiKey: string, names: readonly string[], removeIde
   return proxy.lost();
 }
 
-describe.runIf(isLocal)('Creations by the client', () => {
+/** Milliseconds: thousands of requests on a busy machine. */
+const timeout = 600_000;
+
+describe.runIf(isLocal)('Creations by the client', { timeout }, () => {
   it('add exactly 1,000 animals while 20 % of the answers are lost; without idempotency keys they add duplicates', async () => {
     const { key: apiKey } = await newClient('enterprise');
     const direct = new AnimalStore({ baseUrl: inject('e2e').url, apiKey });

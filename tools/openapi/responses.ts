@@ -1,6 +1,5 @@
-import { errorBody } from '../../functions/http/errors.ts';
+import { type ErrorCode, errorBody, errorCatalogue } from '../../functions/http/errors.ts';
 import { rateLimitHeaders } from '../../functions/http/rate-headers.ts';
-import { type DocumentedCode, documentedErrors } from './errors.ts';
 import { headerRefs, type ListedHeaders } from './headers.ts';
 
 const everyAnswer: ListedHeaders['always'] = [...Object.values(rateLimitHeaders), 'X-Request-Id'];
@@ -16,9 +15,9 @@ export interface ResponseOptions {
 }
 
 /** Answers that only a function gives. API Gateway makes all others too, with fewer headers. */
-const functionsOnly: ReadonlySet<DocumentedCode> = new Set(['pet_not_found', 'idempotency_key_reused']);
+const functionsOnly: ReadonlySet<ErrorCode> = new Set(['pet_not_found', 'idempotency_key_reused']);
 
-const ownHeaders: Partial<Record<DocumentedCode, ListedHeaders>> = {
+const ownHeaders: Partial<Record<ErrorCode, ListedHeaders>> = {
   unauthorized: { always: [], sometimes: ['WWW-Authenticate'] },
   rate_limit_exceeded: { always: ['Retry-After'] },
   key_suspended: { always: ['Retry-After'] },
@@ -44,16 +43,13 @@ export function success(
 }
 
 /** An error answer, by its status. All codes must have the same status. */
-export function errorResponse(
-  codes: readonly [DocumentedCode, ...DocumentedCode[]],
-  options: ResponseOptions = {},
-) {
+export function errorResponse(codes: readonly [ErrorCode, ...ErrorCode[]], options: ResponseOptions = {}) {
   const { deprecated = false, description } = options;
   const byFunction = codes.every((code) => functionsOnly.has(code));
   const windows = codes.includes('unauthorized') ? [] : bothWindows;
   const dependsOnSource = [...windows, ...(deprecated ? deprecation : [])];
   return {
-    description: description ?? codes.map((code) => documentedErrors[code].message).join(' Or: '),
+    description: description ?? codes.map((code) => errorCatalogue[code].message).join(' Or: '),
     headers: headerRefs({
       always: [
         ...everyAnswer,
@@ -71,7 +67,6 @@ export function errorResponse(
   };
 }
 
-function exampleOf(code: DocumentedCode) {
-  const { status, message } = documentedErrors[code];
-  return code === 'invalid_request' ? errorBody(code, 'name: is required') : { code, message, status };
+function exampleOf(code: ErrorCode) {
+  return code === 'invalid_request' ? errorBody(code, 'name: is required') : errorBody(code);
 }

@@ -1,5 +1,5 @@
 import { defaultPetStatus, maxNameLength, petStatuses } from '../../functions/pets/schema.ts';
-import { type DocumentedCode, documentedCodes } from './errors.ts';
+import { type ErrorCode, errorCatalogue } from '../../functions/http/errors.ts';
 
 const int64 = { type: 'integer', format: 'int64' } as const;
 
@@ -66,8 +66,8 @@ export const schemas = {
       code: {
         type: 'string',
         description: 'Machine-readable error code. The list can grow: treat an unknown code by its status.',
-        'x-extensible-enum': documentedCodes,
-        examples: ['invalid_request'] satisfies DocumentedCode[],
+        'x-extensible-enum': Object.keys(errorCatalogue),
+        examples: ['invalid_request'] satisfies ErrorCode[],
       },
       message: {
         type: 'string',
