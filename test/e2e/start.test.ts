@@ -113,7 +113,7 @@ describe.runIf(isLocal)('npm start', () => {
     server.close();
     expect(taken.output().trim()).toMatch(new RegExp(`Port ${port} is in use\\..*--port`));
 
-    const javaless = start(['--port', '0'], { ...process.env, PATH: '/nonexistent' });
+    const javaless = start(['--port', '0'], { ...process.env, PATH: '/nonexistent', JAVA_HOME: '' });
     expect(await javaless.ended).toBe(1);
     expect(javaless.output()).toContain('Java was not found.');
     expect(javaless.output()).not.toMatch(/\n\s+at /);

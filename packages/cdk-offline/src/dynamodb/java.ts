@@ -4,12 +4,19 @@ import { promisify } from 'node:util';
 
 const oldestJava = 17;
 
-/** The environment in which `java` is the one of `JAVA_HOME`, when that is set. */
-export function javaEnvironment(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
+/**
+ * The environment in which `java` is the one of `JAVA_HOME`, when that is set. On Linux the locale is UTF-8: in any other
+ * Java cannot open files whose path is not ASCII.
+ */
+export function javaEnvironment(
+  env: NodeJS.ProcessEnv = process.env,
+  platform: NodeJS.Platform = process.platform,
+): NodeJS.ProcessEnv {
+  const localized = platform === 'linux' ? { ...env, LC_ALL: 'C.UTF-8' } : env;
   const home = env['JAVA_HOME'];
-  if (home === undefined || home === '') return env;
+  if (home === undefined || home === '') return localized;
   const name = Object.keys(env).find((key) => key.toUpperCase() === 'PATH') ?? 'PATH';
-  return { ...env, [name]: [join(home, 'bin'), env[name] ?? ''].join(delimiter) };
+  return { ...localized, [name]: [join(home, 'bin'), env[name] ?? ''].join(delimiter) };
 }
 
 /** @throws Error that says what to do, when Java is missing or too old */

@@ -1,5 +1,6 @@
+import { delimiter, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { javaVersion } from '../../src/dynamodb/java.ts';
+import { javaEnvironment, javaVersion } from '../../src/dynamodb/java.ts';
 
 it.each([
   ['openjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime Environment', 17],
@@ -9,4 +10,19 @@ it.each([
   ['something else', undefined],
 ])('%j is Java %s', (output, version) => {
   expect(javaVersion(output)).toBe(version);
+});
+
+it('the Java of JAVA_HOME comes first', () => {
+  const env = { JAVA_HOME: '/opt/java', Path: '/usr/bin' };
+  expect(javaEnvironment(env, 'win32')).toEqual({
+    JAVA_HOME: '/opt/java',
+    Path: [join('/opt/java', 'bin'), '/usr/bin'].join(delimiter),
+  });
+});
+
+it('Java runs in a UTF-8 locale on Linux, whatever the locale of the terminal', () => {
+  expect(javaEnvironment({ PATH: '/usr/bin', LC_ALL: 'C' }, 'linux')).toEqual({
+    PATH: '/usr/bin',
+    LC_ALL: 'C.UTF-8',
+  });
 });
