@@ -20,6 +20,18 @@ const largestHead = 10_240;
 /** Longer than clients keep an idle connection, so that it is the client that closes it. */
 const keepAliveMs = 75_000;
 
+/** Open connections. Further ones are closed at once, so that memory stays bounded. */
+const mostConnections = 4_096;
+
+/** Connections that wait to be accepted. Linux drops what exceeds it, and the client tries again after seconds. */
+const backlog = mostConnections;
+
+/** Requests under way. Further ones are shed. */
+const mostRequests = 4_096;
+
+/** Requests that begin in one turn of the event loop. */
+const requestsPerTurn = 4;
+
 /** Bodies of requests under way, in bytes. Keeps memory bounded when many large requests arrive at once. */
 const largestBodies = 256 * 1024 * 1024;
 
@@ -59,8 +71,9 @@ export async function startHttpServer(port: number, handlers: HttpHandlers): Pro
       });
     },
   );
+  server.maxConnections = mostConnections;
   const listening = once(server, 'listening');
-  server.listen(port, '127.0.0.1');
+  server.listen({ port, host: '127.0.0.1', backlog });
   try {
     await listening;
   } catch (error) {
@@ -82,6 +95,8 @@ export async function startHttpServer(port: number, handlers: HttpHandlers): Pro
 
 class Responder {
   readonly #handlers: HttpHandlers;
+  readonly #turns = new Turns();
+  #underWay = 0;
   #bodyBytes = 0;
 
   constructor(handlers: HttpHandlers) {
@@ -90,7 +105,23 @@ class Responder {
 
   async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const startedAt = performance.now();
-    const body = await this.#readBody(request);
+    const fits = this.#underWay < mostRequests;
+    this.#underWay += 1;
+    try {
+      if (fits) await this.#turns.next();
+      await this.#respond(request, response, startedAt, fits);
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+
+  async #respond(
+    request: IncomingMessage,
+    response: ServerResponse,
+    startedAt: number,
+    fits: boolean,
+  ): Promise<void> {
+    const body = fits ? await this.#readBody(request) : 'shed';
     if (body === 'aborted') return;
     try {
       // The rest of the body still arrives: nothing else can follow on this connection.
@@ -194,6 +225,24 @@ class Responder {
     if (outcome === undefined) return Buffer.concat(chunks);
     this.#bodyBytes -= size;
     return outcome;
+  }
+}
+
+/**
+ * Spreads requests over turns of the event loop. A turn accepts one connection, however many requests it serves, and
+ * hands over the results of functions: both would wait for seconds behind a thousand requests.
+ */
+class Turns {
+  readonly #waiting: (() => void)[] = [];
+
+  next(): Promise<void> {
+    if (this.#waiting.length === 0) setImmediate(() => this.#begin());
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #begin(): void {
+    for (const start of this.#waiting.splice(0, requestsPerTurn)) start();
+    if (this.#waiting.length > 0) setImmediate(() => this.#begin());
   }
 }
 

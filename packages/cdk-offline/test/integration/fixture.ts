@@ -18,7 +18,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 let served = 0;
 let running = 0;
 exports.handler = async (event) => {
-  const { answer, fail, exit, crash, sleepMs = 0, repeat, log } = JSON.parse(event.body ?? '{}');
+  const { answer, fail, exit, crash, sleepMs = 0, repeat, log, waitFor } = JSON.parse(event.body ?? '{}');
   served += 1;
   running += 1;
   const together = running;
@@ -31,6 +31,7 @@ exports.handler = async (event) => {
   }
   if (crash) setTimeout(() => { throw new Error('uncaught'); });
   await sleep(sleepMs);
+  if (waitFor) await fetch(waitFor);
   running -= 1;
   if (exit !== undefined) process.exit(exit);
   if (fail) throw new Error(fail);
@@ -225,7 +226,7 @@ export function template(suffix: string): { Resources: Record<string, object>; O
         Timeout: 2,
         LoggingConfig: { LogFormat: 'JSON', ApplicationLogLevel: 'INFO' },
       }),
-      Lonely: functionResource('puppet', { Timeout: 10, ReservedConcurrentExecutions: 1 }),
+      Lonely: functionResource('puppet', { Timeout: 60, ReservedConcurrentExecutions: 1 }),
       Closed: functionResource('puppet', { ReservedConcurrentExecutions: 0 }),
       Broken: functionResource('broken'),
       Unused: {

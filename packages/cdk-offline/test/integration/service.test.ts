@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { z } from 'zod';
 import { type OfflineService, type RequestRecord, serve } from 'cdk-offline';
 import { template, writeAssembly } from './fixture.ts';
+import { Gate } from './gate.ts';
 
 const stackName = 'Gateway';
 const suffix = `gateway-${process.pid}`;
@@ -322,14 +323,16 @@ describe('a function', () => {
     const served = async () =>
       z.object({ served: z.number() }).parse(await (await post('/lonely', {})).json()).served;
     const before = await served();
-    const busy = post('/lonely', { log: 'now it is busy', sleepMs: 1000 });
-    await expect.poll(() => logged('Lonely').join('\n'), { timeout: 60_000 }).toContain('now it is busy');
+    const gate = await Gate.start();
+    const busy = post('/lonely', { waitFor: gate.url });
+    await expect.poll(() => gate.waiting, { timeout: 60_000 }).toBe(1);
     const response = await post('/lonely', {});
     expect(response.status).toBe(500);
     expect(records.at(-1)).toMatchObject({
       errorType: 'INTEGRATION_FAILURE',
       functionError: 'TooManyRequestsException: Rate Exceeded.',
     });
+    gate.open();
     expect((await busy).status).toBe(200);
     expect(await served()).toBe(before + 2);
   });
@@ -380,7 +383,7 @@ describe('the Host header', () => {
 });
 
 describe('overload', () => {
-  it('more requests than the account’s concurrency are throttled at once, as INTEGRATION_FAILURE of the template', async () => {
+  it('throttles requests beyond the concurrency as INTEGRATION_FAILURE of the template and runs no function', async () => {
     const stack = template(`overload-${suffix}`);
     stack.Resources['Overloaded'] = {
       Type: 'AWS::ApiGateway::GatewayResponse',
@@ -397,20 +400,23 @@ describe('overload', () => {
       assembly: assembly.directory,
       stack: 'Overload',
       dynamodbEndpoint: inject('dynamodbEndpoint'),
-      concurrency: 3,
-      onLog: (_, line) => void printed.push(line),
+      concurrency: 1,
+      onLog: (from) => void printed.push(from),
     });
     try {
-      const send = (body: object) => fetch(`${small.url}/do`, { method: 'POST', body: JSON.stringify(body) });
-      const begun = () => printed.filter((line) => line.includes('"message":"begun"')).length;
-      const busy = Array.from({ length: 3 }, () => send({ log: 'begun', sleepMs: 1500 }));
-      await expect.poll(begun, { timeout: 60_000 }).toBeGreaterThan(0);
-      const shed = await Promise.all(Array.from({ length: 50 }, () => send({})));
-      expect(shed.map(({ status }) => status)).toContain(503);
-      const rejected = shed.filter(({ status }) => status === 503);
-      expect(rejected.every(({ headers }) => headers.get('retry-after') === '1')).toBe(true);
-      expect((await Promise.all(busy)).map(({ status }) => status)).toEqual([200, 200, 200]);
-      expect((await send({})).status).toBe(200);
+      const send = (path: string, body: object) =>
+        fetch(small.url + path, { method: 'POST', body: JSON.stringify(body) });
+      const gate = await Gate.start();
+      const busy = send('/lonely', { waitFor: gate.url });
+      await expect.poll(() => gate.waiting, { timeout: 60_000 }).toBe(1);
+      const shed = await Promise.all(Array.from({ length: 50 }, () => send('/do', { log: 'it runs' })));
+      expect(new Set(shed.map(({ status, headers }) => `${status} ${headers.get('retry-after')}`))).toEqual(
+        new Set(['503 1']),
+      );
+      gate.open();
+      expect((await busy).status).toBe(200);
+      expect((await send('/do', { log: 'it runs' })).status).toBe(200);
+      await expect.poll(() => printed.length, { timeout: 60_000 }).toBe(4); // of one invocation
     } finally {
       await small.stop();
       await assembly.remove();
