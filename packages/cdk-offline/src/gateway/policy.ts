@@ -31,19 +31,19 @@ export const policyDocument = z.object({
 });
 export type PolicyDocument = z.infer<typeof policyDocument>;
 
-export type Verdict = 'allowed' | 'denied' | 'notAllowed';
+export type Decision = 'allowed' | 'denied' | 'notAllowed';
 
 const action = 'execute-api:Invoke';
 
 /** A denial outweighs any allowance; what no statement allows is not allowed. */
-export function evaluate({ Statement }: PolicyDocument, methodArn: string): Verdict {
+export function evaluate({ Statement }: PolicyDocument, methodArn: string): Decision {
   const effects = new Set(
     Statement.filter(({ Action, NotAction, Resource, NotResource }) => {
       const actsOn = Action?.some((one) => matches(one.toLowerCase(), action.toLowerCase()));
-      const spares = NotAction?.some((one) => matches(one.toLowerCase(), action.toLowerCase()));
+      const isExcepted = NotAction?.some((one) => matches(one.toLowerCase(), action.toLowerCase()));
       const isThis = Resource?.some((one) => matches(one, methodArn));
       const isOther = NotResource?.some((one) => matches(one, methodArn));
-      return (actsOn ?? spares === false) && (isThis ?? isOther === false);
+      return (actsOn ?? isExcepted === false) && (isThis ?? isOther === false);
     }).map(({ Effect }) => Effect),
   );
   if (effects.has('Deny')) return 'denied';

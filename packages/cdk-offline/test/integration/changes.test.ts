@@ -41,7 +41,7 @@ async function codeDirectory(code: string): Promise<string> {
 }
 
 describe('onRequest', () => {
-  it('is called once for each answered request, with the gateway’s own answers and other stages', async () => {
+  it('is called once for each answered request, gateway responses and other stages included', async () => {
     const records: RequestRecord[] = [];
     const { service } = await start({ onRequest: (record) => void records.push(record) });
     const before = Date.now();
@@ -93,7 +93,7 @@ describe('replaceCode', () => {
     },
   );
 
-  it('lets requests under way finish on the old code', async () => {
+  it('lets requests in progress finish on the old code', async () => {
     const lines: string[] = [];
     const slow = answers('old', `console.log('begun'); await new Promise((done) => setTimeout(done, 500));`);
     const { service, get } = await start({ onLog: (_, line) => void lines.push(line) }, slow);
@@ -108,7 +108,7 @@ describe('replaceCode', () => {
     ['does not parse', 'export const handler = (;', /Greet cannot be loaded: SyntaxError[\s\S]*index\.mjs:1/],
     ['throws', 'throw new Error("no way");', /Greet cannot be loaded: Error: no way[\s\S]*index\.mjs:1/],
     ['has no handler', 'export const other = 1;', /Runtime\.HandlerNotFound/],
-  ])('code that %s is reported, and the old code goes on serving', async (_, code, message) => {
+  ])('reports code that %s, and keeps serving the old code', async (_, code, message) => {
     const { service, get } = await start();
     const error: unknown = await service
       .replaceCode('Greet', await codeDirectory(code))
@@ -120,7 +120,7 @@ describe('replaceCode', () => {
     expect(await get()).toBe('two');
   });
 
-  it('a function that does not exist is refused', async () => {
+  it('rejects a function that does not exist', async () => {
     const { service } = await start();
     await expect(service.replaceCode('Other', tmpdir())).rejects.toThrow('0 functions are called Other');
   });
@@ -138,7 +138,7 @@ const table = (TableName: string, key = 'id') => ({
 });
 
 describe('update', () => {
-  it('applies routes, code, settings and new tables, and keeps the port', async () => {
+  it('applies routes, code, settings and new tables on the same port', async () => {
     const { service, get } = await start();
     expect(service.dynamodbEndpoint).toBeUndefined();
     expect(await get('/welcome')).toContain('Missing Authentication Token');
@@ -156,7 +156,7 @@ describe('update', () => {
     expect(await get('/greet')).toBe('one');
   });
 
-  it('another stage or another key of a table needs a restart, and nothing is changed', async () => {
+  it('rejects another stage or table key with RestartNeeded, and changes nothing', async () => {
     const { service, get } = await start();
     const stage = {
       Type: 'AWS::ApiGateway::Stage',
@@ -173,7 +173,7 @@ describe('update', () => {
     expect(await get()).toBe('one');
   });
 
-  it('code that cannot be loaded leaves the old routes and code', async () => {
+  it('keeps the old routes and code when the new code cannot be loaded', async () => {
     const { service, get } = await start();
     const changed = greetingTemplate('broken', {
       Welcome: resource('welcome'),

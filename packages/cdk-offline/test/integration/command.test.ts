@@ -47,7 +47,7 @@ async function greeting(): Promise<string[]> {
 
 describe('the command cdk-offline', () => {
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-    'serves a stack without tables where there is no Java, and ends cleanly on %s',
+    'serves a stack without tables when Java is missing, and ends cleanly on %s',
     async (signal) => {
       const temporary = await temporaryFolder();
       const service = run(await greeting(), [command], temporary);
@@ -63,7 +63,7 @@ describe('the command cdk-offline', () => {
     },
   );
 
-  it('ends when the process that started it is gone', async () => {
+  it('ends when its parent process ends', async () => {
     const args = await greeting();
     const parent = `
       const child = require('node:child_process').spawn(process.execPath, process.argv.slice(1), { stdio: 'inherit' });
@@ -90,13 +90,13 @@ describe('the command cdk-offline', () => {
     [['--stack', 'A', '--port', '70000'], /^--port must be/],
     [['--stack', 'A', '--colour'], /^Unknown option '--colour'/],
     [['--stack', 'A', 'serve'], /^Unexpected argument 'serve'/],
-  ])('%j is refused with what is wrong: exit code 2', async (args, message) => {
+  ])('%j is rejected with a message: exit code 2', async (args, message) => {
     const refused = run(args);
     expect(await refused.ended).toBe(2);
     expect(refused.output()).toMatch(message);
   });
 
-  it('a stack that is not synthesized and a taken port are one line each: exit code 1', async () => {
+  it('a stack that is not synthesized and a port in use print one line each: exit code 1', async () => {
     const absent = run(['--assembly', '/nonexistent', '--stack', 'A']);
     expect(await absent.ended).toBe(1);
     expect(absent.output()).toMatch(/^\S+A\.assets\.json cannot be read: synthesize the stack first\n$/);
@@ -111,7 +111,7 @@ describe('the command cdk-offline', () => {
     expect(taken.output()).toBe(`Port ${port} is taken: choose another one with --port.\n`);
   });
 
-  it.each(['--help', '-h', '--version'])('%s prints and ends', async (option) => {
+  it.each(['--help', '-h', '--version'])('%s prints and exits', async (option) => {
     const printed = run([option]);
     expect(await printed.ended).toBe(0);
     expect(printed.output()).toMatch(option === '--version' ? /^\d+\.\d+\.\d+\n$/ : /^Usage: cdk-offline/);

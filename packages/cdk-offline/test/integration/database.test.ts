@@ -62,7 +62,7 @@ function isRunning(pid: number): boolean {
 }
 
 describe('a database with a data directory', () => {
-  it('that is killed is restarted on its port with the same data, and one line says so', async () => {
+  it('is restarted on its port with the same data when it is killed, and reports it in one line', async () => {
     const dataDirectory = join(await temporaryFolder(), 'new');
     const progress: string[] = [];
     const { endpoint } = await start({ dataDirectory, onProgress: (line) => void progress.push(line) });
@@ -74,7 +74,7 @@ describe('a database with a data directory', () => {
     expect(progress).toEqual(['DynamoDB Local ended (SIGKILL). Restarting it with the same data.']);
   });
 
-  it('has files for their owner only, and locks the directory until it is stopped', async () => {
+  it('has files that only their owner can read, and locks the directory until it is stopped', async () => {
     const dataDirectory = await temporaryFolder();
     const first = await start({ dataDirectory });
     await clientOf(first.endpoint).send(new CreateTableCommand(things));
@@ -96,7 +96,7 @@ describe('a database with a data directory', () => {
     expect(await tablesAt(second.endpoint)).toEqual(['things']);
   });
 
-  it('is not opened while a database that an earlier run left still uses it', async () => {
+  it('is not opened while a database of an earlier run still uses the directory', async () => {
     const dataDirectory = await temporaryFolder();
     const left = await start({}); // stands in for the one that was left: its address is all that is looked at
     await writeFile(
@@ -110,7 +110,7 @@ describe('a database with a data directory', () => {
     await start({ dataDirectory });
   });
 
-  it('ends with the process that started it, however that ends, and the next one takes its directory', async () => {
+  it('ends when its parent process ends or is killed, and the next one opens its directory', async () => {
     const dataDirectory = await temporaryFolder();
     const program = join(await temporaryFolder(), 'program.mjs');
     const module = new URL('../../src/dynamodb/index.ts', import.meta.url).href;
@@ -133,7 +133,7 @@ describe('a database with a data directory', () => {
 });
 
 describe('a database in memory', () => {
-  it('that is killed ends the service, which says that the data is lost', async () => {
+  it('stops the service when it is killed, and reports that the data is lost', async () => {
     const template = greetingTemplate('greet', {
       Things: { Type: 'AWS::DynamoDB::Table', Properties: things },
     });
@@ -178,7 +178,7 @@ describe('a data directory of the service', () => {
 });
 
 describe('Java', () => {
-  it('is that of JAVA_HOME, before that of the path', async () => {
+  it('is taken from JAVA_HOME before PATH', async () => {
     const home = await temporaryFolder();
     await mkdir(join(home, 'bin'));
     const old = `#!/bin/sh\necho 'openjdk version "11.0.2"' >&2\n`;

@@ -120,7 +120,7 @@ async function bundle(text: string): Promise<{ readonly source: string; readonly
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 describe('under the inspector', () => {
-  it('a breakpoint in TypeScript is hit, no time-out runs meanwhile, and a debugger stays attached to replaced code', async () => {
+  it('stops at a breakpoint in TypeScript without time-outs, and stays attached when code is replaced', async () => {
     const assembly = await writeGreeting(greetingTemplate());
     onTestFinished(() => removeDirectory(assembly));
     const lines: string[] = [];
@@ -149,7 +149,7 @@ describe('under the inspector', () => {
     }
   });
 
-  it('functions see their own variables, log their own lines, and one that ends the process is started again', async () => {
+  it('functions have separate variables and log lines, and one that ends the process is restarted', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'code-'));
     onTestFinished(() => removeDirectory(directory));
     const code = `
@@ -187,7 +187,7 @@ describe('under the inspector', () => {
 
 describe('source maps', () => {
   it.each([true, 'inline'] as const)(
-    'of the kind %s: a stack trace names the TypeScript file and line',
+    '%s: a stack trace names the TypeScript file and line',
     async (sourcemap) => {
       const project = await mkdtemp(join(tmpdir(), 'project-'));
       onTestFinished(() => removeDirectory(project));

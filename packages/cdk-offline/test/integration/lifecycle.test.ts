@@ -52,7 +52,7 @@ async function start(
 const copiesOfCode = async () => (await readdir(temporary)).filter((name) => name.startsWith('cdk-offline-'));
 
 describe('starting and stopping', () => {
-  it('nothing is left when it stops, twice if need be, even while it serves', async () => {
+  it('stop can be called twice and during requests, and leaves nothing behind', async () => {
     const service = await start();
     expect(await copiesOfCode()).toHaveLength(1);
     const cut = fetch(`${service.url}/do`, { method: 'POST', body: '{"sleepMs":1500}' }).catch(() => 'cut');
@@ -64,14 +64,14 @@ describe('starting and stopping', () => {
     expect(await copiesOfCode()).toEqual([]);
   });
 
-  it('serves the same stack twice at once', async () => {
+  it('serves the same stack twice at the same time', async () => {
     const [one, other] = await Promise.all([start(), start()]);
     expect(one.url).not.toBe(other.url);
     expect((await fetch(`${one.url}/echo`)).status).toBe(200);
     expect((await fetch(`${other.url}/echo`)).status).toBe(200);
   });
 
-  it('a taken port is named, with what to do', async () => {
+  it('names a port in use and what to do', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await new Promise((done) => void server.once('listening', done));
     const address = server.address();
@@ -80,7 +80,7 @@ describe('starting and stopping', () => {
     server.close();
   });
 
-  it('listens on the loopback interface at the port that is asked for', async () => {
+  it('listens on the loopback interface at the given port', async () => {
     const free = createServer().listen(0, '127.0.0.1');
     await new Promise((done) => void free.once('listening', done));
     const address = free.address();
@@ -91,7 +91,7 @@ describe('starting and stopping', () => {
 });
 
 describe('a data directory', () => {
-  it('keeps API keys, their plans and what they used, in a file for its owner alone', async () => {
+  it('keeps API keys, their plans and their usage in a file that only its owner can read', async () => {
     const dataDirectory = await mkdtemp(join(tmpdir(), 'data-'));
     cleanUps.push(() => rm(dataDirectory, { recursive: true }));
     const first = await start({ dataDirectory });
@@ -124,7 +124,7 @@ describe('a data directory', () => {
   });
 });
 
-describe('what cannot be served is refused by name', () => {
+describe('a stack that cannot be served is rejected with the reason', () => {
   const set = (stack: Stack, logicalId: string, properties: object): void => {
     const resource = stack.Resources[logicalId] as { Properties: object };
     resource.Properties = { ...resource.Properties, ...properties };

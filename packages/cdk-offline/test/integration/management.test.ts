@@ -127,14 +127,14 @@ describe('API keys, by the SDK', () => {
     [{ value: 'short' }, 'BadRequestException', 'at least 20 characters'],
     [{ value: 'x'.repeat(129) }, 'BadRequestException', '128 characters'],
     [{ value: 'templatekey0123456789' }, 'ConflictException', 'already exists'],
-  ])('%j is refused: %s', async (input, name, message) => {
+  ])('%j is rejected: %s', async (input, name, message) => {
     await expect(gateway.send(new CreateApiKeyCommand(input))).rejects.toMatchObject({
       name,
       message: expect.stringContaining(message),
     });
   });
 
-  it('a patch of anything else is refused', async () => {
+  it('a patch of another property is rejected', async () => {
     const { id } = await createKey();
     const patchOperations = [{ op: 'add', path: '/labels', value: 'x' } as const];
     await expect(
@@ -144,7 +144,7 @@ describe('API keys, by the SDK', () => {
     });
   });
 
-  it('are listed by the beginning of their name, page by page', async () => {
+  it('are listed by name prefix, page by page', async () => {
     const made = await Promise.all(Array.from({ length: 7 }, (_, index) => createKey(`listed-${index}`)));
     await createKey('unlisted');
     const found: string[] = [];
@@ -185,7 +185,7 @@ describe('usage plans, by the SDK', () => {
     );
   });
 
-  it('take a key in and let it go; a key is in one plan for each stage', async () => {
+  it('a key can be added and removed, and is in one plan for each stage', async () => {
     const { id: keyId, value } = await createKey('bound');
     await bind(plans.tiny, keyId);
     await expect(bind(plans.tiny, keyId)).rejects.toThrow(ConflictException);
@@ -229,7 +229,7 @@ describe('usage plans, by the SDK', () => {
     expect(await call(other.value)).toBe(200);
   });
 
-  it('hold each key to its quota, and tell what it used', async () => {
+  it('limit each key by its quota, and report its usage', async () => {
     const { id: keyId, value } = await createKey();
     await bind(plans.daily, keyId);
     const day = new Date().toISOString().slice(0, 10);
@@ -254,7 +254,7 @@ describe('usage plans, by the SDK', () => {
     expect(today.items).toEqual({ [keyId]: [[2, 0]] });
   });
 
-  it('a key that is disabled, freed or deleted opens nothing any more, at once', async () => {
+  it('a key that is disabled, removed from its plan or deleted is rejected at once', async () => {
     const { id, value } = await createKey();
     expect(await call(value)).toBe(403);
     await bind(plans.free, id);
@@ -284,7 +284,7 @@ describe('injected errors', () => {
   };
   afterEach(() => service.injectManagementFaults({}));
 
-  it('are answered by the operations they are for, in their order, and then no more', async () => {
+  it('are returned by their operations in order, each as often as requested', async () => {
     service.injectManagementFaults({
       failures: [
         { operation: 'CreateApiKey', error: 'ConcurrentModification' },
@@ -304,7 +304,7 @@ describe('injected errors', () => {
     await attempt();
   });
 
-  it('refuse overlapping changes of keys, as AWS does, and no other call', async () => {
+  it('reject overlapping key changes, as AWS does, and no other call', async () => {
     service.injectManagementFaults({ exclusiveMs: 60_000 });
     const client = impatient();
     const { id: keyId } = await client.send(new CreateApiKeyCommand({}));
@@ -319,7 +319,7 @@ describe('injected errors', () => {
     await client.send(bindKey);
   });
 
-  it('are set and read over HTTP, by JSON alone', async () => {
+  it('are set and read over HTTP, as application/json only', async () => {
     const url = `${service.endpoint}/_cdk-offline/management-faults`;
     const faults = {
       failures: [{ operation: 'GetApiKeys', error: 'TooManyRequests', times: 1 }],
@@ -339,8 +339,8 @@ describe('injected errors', () => {
   });
 });
 
-describe('the rest of AWS', () => {
-  it('the authorizer’s answers are forgotten when the stage’s cache is flushed', async () => {
+describe('other AWS services', () => {
+  it('FlushStageAuthorizersCache empties the authorizer cache', async () => {
     const asked = async () => {
       const response = await fetch(`${service.url}/guarded`, { headers: { Authorization: 'Bearer allow' } });
       const { event } = (await response.json()) as {
@@ -359,7 +359,7 @@ describe('the rest of AWS', () => {
     ).rejects.toThrow(NotFoundException);
   });
 
-  it('CloudFormation describes the stack and no other', async () => {
+  it('CloudFormation describes the stack, and no other one', async () => {
     const client = new CloudFormationClient(configuration());
     const { Stacks } = await client.send(new DescribeStacksCommand({ StackName: stackName }));
     expect(Stacks).toHaveLength(1);
@@ -377,7 +377,7 @@ describe('the rest of AWS', () => {
     await expect(client.send(new ListStacksCommand({}))).rejects.toMatchObject({ name: 'InvalidAction' });
   });
 
-  it('DynamoDB is reached through the same address', async () => {
+  it('DynamoDB is available at the same endpoint', async () => {
     const client = new DynamoDBClient(configuration());
     const TableName = output('Goods');
     await client.send(new PutItemCommand({ TableName, Item: { id: { N: '1' }, colour: { S: 'grün' } } }));
@@ -388,7 +388,7 @@ describe('the rest of AWS', () => {
     ).rejects.toMatchObject({ name: 'ResourceNotFoundException' });
   });
 
-  it('STS says who calls', async () => {
+  it('STS answers GetCallerIdentity', async () => {
     const client = new STSClient(configuration());
     expect(await client.send(new GetCallerIdentityCommand({}))).toMatchObject({
       Account: '123456789012',
@@ -396,7 +396,7 @@ describe('the rest of AWS', () => {
     });
   });
 
-  it('what is written to CloudWatch Logs comes out with what functions print', async () => {
+  it('lines written to CloudWatch Logs are passed to onLog', async () => {
     const write = (operation: string, body: object) =>
       fetch(service.endpoint, {
         method: 'POST',
@@ -414,7 +414,7 @@ describe('the rest of AWS', () => {
     expect((await write('StartQuery', {})).status).toBe(400);
   });
 
-  it('an operation or a service that is not there is refused by name', async () => {
+  it('an operation or service that is not supported is rejected with its name', async () => {
     await expect(
       gateway.send(new GetAuthorizersCommand({ restApiId: output('ApiId') })),
     ).rejects.toMatchObject({
@@ -427,13 +427,13 @@ describe('the rest of AWS', () => {
     });
   });
 
-  it('a path that is not valid percent-encoding is answered 400', async () => {
+  it('a path that is not valid percent-encoding gets 400', async () => {
     const response = await fetch(`${service.endpoint}/apikeys/%ZZ`, { headers: signedFor('apigateway') });
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ __type: 'BadRequestException' });
   });
 
-  it('a path of the API is never taken for a call to AWS', async () => {
+  it('a signed request to a path of the API goes to the API', async () => {
     const response = await fetch(`${service.url}/echo`, { headers: signedFor('apigateway') });
     expect(response.headers.get('x-made-by')).toBe('echo');
   });

@@ -2,7 +2,7 @@ import { serve } from 'cdk-offline';
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { template, writeAssembly } from './fixture.ts';
 
-it('Extra pages are served for GET outside the stage, also those added later', async () => {
+it('Extra pages are served for GET outside the stage, including pages added later', async () => {
   const assembly = await writeAssembly('Pages', template(`pages-${process.pid}`));
   onTestFinished(() => assembly.remove());
   const pages = new Map([['/', { type: 'text/html', body: '<h1>Hello</h1>' }]]);

@@ -47,7 +47,7 @@ async function echoOf(response: Response | Promise<Response>): Promise<z.infer<t
 const logged = (from: string) => logs.filter((entry) => entry.from === from).map(({ line }) => line);
 
 describe('a started stack', () => {
-  it('says what of the template it does not do', () => {
+  it('reports what it does not support in the template', () => {
     expect(progress).toEqual([
       'Creating the tables',
       'MockGet: an integration of type MOCK is not supported by cdk-offline and answers 500',
@@ -57,7 +57,7 @@ describe('a started stack', () => {
     ]);
   });
 
-  it('has its outputs, with the address that the API has here', () => {
+  it('has its outputs, with the local address of the API', () => {
     expect(service.url).toBe(`${service.endpoint}/v7`);
     expect(service.outputs).toMatchObject({ Goods: `goods-${suffix}`, Url: `${service.url}/` });
   });
@@ -92,7 +92,7 @@ describe('a started stack', () => {
 });
 
 describe('the proxy event', () => {
-  it('is that of API Gateway, whole', async () => {
+  it('is complete, as API Gateway sends it', async () => {
     const { host } = new URL(service.url);
     const { event } = await echoOf(
       raw(
@@ -171,7 +171,7 @@ describe('the proxy event', () => {
     ['', '/', null],
     ['/echo/a%2Fb', '/echo/{id}', { id: 'a%2Fb' }],
     ['/files/a/b%20c/', '/files/{path+}', { path: 'a/b%20c' }],
-  ])('%j comes with the parameters of %s', async (path, resource, pathParameters) => {
+  ])('%j has the parameters of %s', async (path, resource, pathParameters) => {
     expect((await echoOf(get(path))).event).toMatchObject({ resource, pathParameters, body: null });
   });
 
@@ -180,7 +180,7 @@ describe('the proxy event', () => {
     ['/v7///echo//', '/echo//', '/v7///echo//'],
     ['//v7/echo', '/echo', '//v7/echo'],
   ])(
-    'slashes at the beginning of %s collapse in path, not in requestContext.path (recorded on AWS by LocalStack)',
+    'leading slashes of %s collapse in path, not in requestContext.path (recorded on AWS by LocalStack)',
     async (sent, path, contextPath) => {
       const { event } = await echoOf(raw('GET', sent, {}, ''));
       expect(event).toMatchObject({ path, resource: '/echo' });
@@ -188,7 +188,7 @@ describe('the proxy event', () => {
     },
   );
 
-  it('Authorization arrives in this spelling, however it was sent (recorded on AWS by LocalStack)', async () => {
+  it('Authorization arrives in this spelling for every spelling sent (recorded on AWS by LocalStack)', async () => {
     const { event } = await echoOf(raw('GET', '/v7/echo', { authorization: 'Basic a', 'x-other': 'b' }, ''));
     expect(event).toMatchObject({
       headers: { Authorization: 'Basic a', 'x-other': 'b' },
@@ -205,12 +205,12 @@ describe('the proxy event', () => {
     });
   });
 
-  it('a method of its own goes before ANY, and a resource without the method gives way', async () => {
+  it('a specific method takes precedence over ANY, and a resource without the method is skipped', async () => {
     expect((await echoOf(get('/do'))).event).toMatchObject({ resource: '/do', httpMethod: 'GET' });
     expect((await fetch(`${service.url}/echo/7`, { method: 'DELETE' })).status).toBe(403);
   });
 
-  it('a binary body comes and goes as base64', async () => {
+  it('a binary body is base64 in the event and in the result', async () => {
     const bytes = Buffer.from([0, 255, 128]);
     const body = { answer: { statusCode: 200, isBase64Encoded: true, body: bytes.toString('base64') } };
     const headers = { 'Content-Type': 'application/octet-stream', Accept: 'application/octet-stream' };
@@ -226,7 +226,7 @@ describe('the proxy event', () => {
 });
 
 describe('a function', () => {
-  it('has the variables and the context that Lambda gives it', async () => {
+  it('has the environment variables and the context of Lambda', async () => {
     const { context, variables } = await echoOf(get('/echo'));
     expect(variables).toMatchObject({
       GOODS_TABLE: `goods-${suffix}`,
@@ -250,7 +250,7 @@ describe('a function', () => {
     expect(context['remaining']).toBeGreaterThan(0);
   });
 
-  it('answers through the gateway, which adds its own ids', async () => {
+  it('gets its response headers, and the request IDs that API Gateway adds', async () => {
     const response = await get('/echo');
     expect(response.headers.get('x-made-by')).toBe('echo');
     expect(response.headers.get('content-type')).toBe('application/json');
@@ -261,7 +261,7 @@ describe('a function', () => {
     });
   });
 
-  it('HEAD has the headers of an answer without its body', async () => {
+  it('HEAD returns the headers without the body', async () => {
     const response = await fetch(`${service.url}/echo`, { method: 'HEAD' });
     expect(response.status).toBe(200);
     expect(Number(response.headers.get('content-length'))).toBeGreaterThan(100);
@@ -274,7 +274,7 @@ describe('a function', () => {
     [{ fail: 'no way' }, 502],
     [{ repeat: 6_291_600 }, 502],
     [{ repeat: 6_000_000 }, 200],
-  ])('that does %j is answered %i', async (what, status) => {
+  ])('that does %j gets %i', async (what, status) => {
     const response = await post('/do', what);
     expect(response.status).toBe(status);
     const body = await response.text();
@@ -285,28 +285,28 @@ describe('a function', () => {
     ['exits', { exit: 1 }],
     ['throws where nobody catches', { crash: true, sleepMs: 1500 }],
     ['runs out of its own time', { sleepMs: 30_000 }],
-  ])('that %s takes its environment with it: 502, and the next one starts anew', async (_, what) => {
+  ])('that %s ends its environment: 502, and the next request starts a new one', async (_, what) => {
     expect((await post('/do', what)).status).toBe(502);
     expect((await post('/do', {})).status).toBe(200);
   });
 
-  it('whose environment ended says so in the log', () => {
+  it('whose environment ended is reported in the log', () => {
     expect(logged('Puppet').join('\n')).toMatch(/Error: uncaught/);
     expect(logged('Puppet')).toContainEqual(expect.stringMatching(/Task timed out after 2\.00 seconds$/));
   });
 
-  it('that is slower than its integration waits is answered 504', async () => {
+  it('that is slower than the integration time-out gets 504', async () => {
     const response = await post('/slow', { sleepMs: 1000 });
     expect(response.status).toBe(504);
     expect(await response.text()).toBe('{"message":"Endpoint request timed out"}');
   });
 
-  it('that does not load is answered 502, and the log says why', async () => {
+  it('that cannot be loaded gets 502, and the log has the reason', async () => {
     expect((await get('/broken')).status).toBe(502);
     expect(logged('Broken').join('\n')).toMatch(/no-such-module/);
   });
 
-  it('without any concurrency is answered 500', async () => {
+  it('with a reserved concurrency of 0 gets 500', async () => {
     expect((await post('/closed', {})).status).toBe(500);
   });
 
@@ -337,7 +337,7 @@ describe('a function', () => {
     expect(await served()).toBe(before + 2);
   });
 
-  it('logs as Lambda does: its console as JSON from its level on, its standard output as it is', async () => {
+  it('logs as Lambda does: console calls as JSON from its level, standard output unchanged', async () => {
     const marker = 'a line to be found again';
     await post('/do', { log: marker });
     const found = () => logged('Puppet').filter((line) => line.includes(marker));
@@ -369,7 +369,7 @@ describe('the Host header', () => {
   });
 
   it.each(['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example:80', '10.0.0.1'])(
-    '%j is refused for the API, for AWS and for the faults: a page of another site cannot rebind its name to it',
+    '%j is rejected by every endpoint, so that DNS rebinding does not work',
     async (host) => {
       const authorization =
         'AWS4-HMAC-SHA256 Credential=any/20260101/us-east-1/apigateway/aws4_request, SignedHeaders=host, Signature=00';
@@ -424,41 +424,41 @@ describe('overload', () => {
   });
 });
 
-describe('the gateway by itself', () => {
-  it('answers an unknown route as API Gateway does', async () => {
+describe('gateway errors', () => {
+  it("an unknown route gets API Gateway's response", async () => {
     const response = await get('/nowhere');
     expect(response.status).toBe(403);
     expect(response.headers.get('x-amzn-errortype')).toBe('MissingAuthenticationTokenException');
     expect(await response.json()).toEqual({ type: 'MISSING_AUTHENTICATION_TOKEN' });
   });
 
-  it('takes a bearer header on an unknown route for a broken signature, and does not repeat it', async () => {
+  it('a bearer token on an unknown route gets the signature error, which does not repeat the token', async () => {
     const response = await get('/nowhere', { Authorization: 'Bearer very-secret' });
     expect(response.status).toBe(403);
     expect(response.headers.get('x-amzn-errortype')).toBe('IncompleteSignatureException');
     expect(await response.text()).not.toContain('very-secret');
   });
 
-  it('knows its own stage alone', async () => {
+  it('another stage gets 403', async () => {
     const response = await fetch(`${service.endpoint}/v8/echo`);
     expect(response.status).toBe(403);
     expect(await response.json()).toMatchObject({ message: 'Forbidden' });
   });
 
-  it('answers 500 where the integration is of a kind that cannot be run', async () => {
+  it('an integration of an unsupported type gets 500', async () => {
     expect((await get('/mock')).status).toBe(500);
   });
 
   it.each([
     ['a body of more than 10 MB', 10_485_761, 'HTTP content length exceeded 10485760 bytes.'],
     ['an event of more than 6 MB', 6_291_457, 'Request Too Long'],
-  ])('turns %s away: 413', async (_, size, message) => {
+  ])('%s gets 413', async (_, size, message) => {
     const response = await fetch(`${service.url}/echo`, { method: 'POST', body: 'x'.repeat(size) });
     expect(response.status).toBe(413);
     expect(await response.json()).toEqual({ message });
   });
 
-  it('goes on serving a client whose body was too large', async () => {
+  it('serves further requests of a client whose body was too large', async () => {
     await fetch(`${service.url}/echo`, { method: 'POST', body: 'x'.repeat(12_000_000) });
     expect((await get('/echo')).status).toBe(200);
   });
@@ -467,7 +467,7 @@ describe('the gateway by itself', () => {
 describe('the authorizer', () => {
   const ask = (token: string, path = '/guarded') => get(path, { Authorization: token });
 
-  it('tells the function who calls, its context as text', async () => {
+  it('passes its context to the function as strings', async () => {
     const { event } = await echoOf(ask('Bearer allow a'));
     expect(event['requestContext']).toMatchObject({
       authorizer: {
@@ -479,7 +479,7 @@ describe('the authorizer', () => {
     });
   });
 
-  it('is asked once about a token, and what it said holds for other routes as well', async () => {
+  it('is invoked once for a token, and its answer is cached for all routes', async () => {
     const asked = async (path: string) => {
       const { event } = await echoOf(ask('Bearer allow b', path));
       return z.object({ authorizer: z.object({ asked: z.string() }) }).parse(event['requestContext'])
@@ -497,13 +497,13 @@ describe('the authorizer', () => {
     ['Bearer fail', 500, 'AuthorizerConfigurationException'],
     ['Bearer nonsense', 500, 'AuthorizerConfigurationException'],
     ['Bearer deny', 401, 'AccessDeniedException'],
-  ])('the token %s is answered %i by %s', async (token, status, errorType) => {
+  ])('the token %s gets %i from %s', async (token, status, errorType) => {
     const response = await get('/guarded', token === undefined ? {} : { Authorization: token });
     expect(response.status).toBe(status);
     expect(response.headers.get('x-amzn-errortype')).toBe(errorType);
   });
 
-  it('a refusal has the headers and the body that the template gives it', async () => {
+  it('a rejection has the headers and the body of the template', async () => {
     const response = await ask('Bearer deny');
     expect(response.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
     expect(response.headers.get('x-caller')).toBe('caller');
@@ -513,20 +513,20 @@ describe('the authorizer', () => {
     });
   });
 
-  it('a method whose ARN is too long is not put before it: 414', async () => {
+  it('a method ARN that is too long gets 414 without an invocation', async () => {
     expect((await ask('Bearer allow c', `/guarded/${'x'.repeat(1600)}`)).status).toBe(414);
   });
 });
 
 describe('an API key of the template', () => {
-  it('opens what is metered, and its id and value are in the event', async () => {
+  it('is accepted, and its ID and value are in the event', async () => {
     const { event } = await echoOf(get('/metered', { Authorization: 'Bearer key templatekey0123456789' }));
     expect(event['requestContext']).toMatchObject({
       identity: { apiKey: 'templatekey0123456789', apiKeyId: expect.stringMatching(/^[0-9a-z]{10}$/) },
     });
   });
 
-  it.each(['Bearer key', 'Bearer key unknownkey0123456789'])('%s opens nothing: 403', async (token) => {
+  it.each(['Bearer key', 'Bearer key unknownkey0123456789'])('%s gets 403', async (token) => {
     const response = await get('/metered', { Authorization: token });
     expect(response.status).toBe(403);
     expect(await response.json()).toEqual({ type: 'INVALID_API_KEY' });

@@ -62,21 +62,21 @@ function gate(cacheSeconds = 60): Authorizer {
   );
 }
 
-const refusal = async (one: Authorizer, token: string | undefined, arn = arnOf('GET', 'things')) => {
+const rejection = async (one: Authorizer, token: string | undefined, arn = arnOf('GET', 'things')) => {
   const authorization = await one.authorize(token, arn);
   return authorization.granted ? undefined : authorization.error.type;
 };
 
 describe('a TOKEN authorizer', () => {
   it.each([undefined, '', 'Bearer', 'Bearer ABC', 'xBearer abc', 'Bearer abc '])(
-    'the token %j is turned away without any code being run',
+    'rejects the token %j without invoking the function',
     async (token) => {
-      expect(await refusal(gate(), token)).toBe('UNAUTHORIZED');
+      expect(await rejection(gate(), token)).toBe('UNAUTHORIZED');
       expect(asked).toEqual([]);
     },
   );
 
-  it('is told the token and the method, and what it says comes as text', async () => {
+  it('passes the token and the method ARN, and returns the context as strings', async () => {
     result = { ...allow('*'), context: { text: 'a', number: 7, truth: false }, usageIdentifierKey: 'key-1' };
     expect(await gate().authorize('Bearer abc', arnOf('GET', 'things'))).toMatchObject({
       granted: true,
@@ -91,11 +91,11 @@ describe('a TOKEN authorizer', () => {
     ]);
   });
 
-  it('is not asked again about the same token until its answer expires', async () => {
+  it('is not invoked again for the same token until the cached answer expires', async () => {
     const one = gate(60);
     await one.authorize('Bearer abc', arnOf('GET', 'things'));
     now += 59_999;
-    expect(await refusal(one, 'Bearer abc')).toBeUndefined();
+    expect(await rejection(one, 'Bearer abc')).toBeUndefined();
     expect(asked).toHaveLength(1);
     await one.authorize('Bearer xyz', arnOf('GET', 'things'));
     expect(asked).toHaveLength(2);
@@ -104,16 +104,16 @@ describe('a TOKEN authorizer', () => {
     expect(asked).toHaveLength(3);
   });
 
-  it('a remembered answer is held against the route at hand, not the one it was made for', async () => {
+  it('evaluates a cached policy against the current route, not the route it was cached for', async () => {
     result = allow(arnOf('GET', 'things'));
     const one = gate();
-    expect(await refusal(one, 'Bearer abc', arnOf('GET', 'things'))).toBeUndefined();
-    expect(await refusal(one, 'Bearer abc', arnOf('POST', 'things'))).toBe('ACCESS_DENIED');
-    expect(await refusal(one, 'Bearer abc', arnOf('GET', 'things'))).toBeUndefined();
+    expect(await rejection(one, 'Bearer abc', arnOf('GET', 'things'))).toBeUndefined();
+    expect(await rejection(one, 'Bearer abc', arnOf('POST', 'things'))).toBe('ACCESS_DENIED');
+    expect(await rejection(one, 'Bearer abc', arnOf('GET', 'things'))).toBeUndefined();
     expect(asked).toHaveLength(1);
   });
 
-  it('a denial is remembered too, and says who was denied', async () => {
+  it('caches a denial too, and reports the principal', async () => {
     result = { ...allow('*'), policyDocument: { Statement: { Effect: 'Deny', Action: '*', Resource: '*' } } };
     const one = gate();
     expect(await one.authorize('Bearer abc', arnOf('GET', 'things'))).toMatchObject({
@@ -128,7 +128,7 @@ describe('a TOKEN authorizer', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('without a cache time it is asked every time, and after a flush once more', async () => {
+  it('is invoked for every request without a cache time, and once more after a flush', async () => {
     const uncached = gate(0);
     await uncached.authorize('Bearer abc', arnOf('GET', 'things'));
     await uncached.authorize('Bearer abc', arnOf('GET', 'things'));
@@ -146,12 +146,12 @@ describe('a TOKEN authorizer', () => {
     ['boom', 'AUTHORIZER_CONFIGURATION_ERROR'],
     ['Task timed out after 3.00 seconds', 'AUTHORIZER_CONFIGURATION_ERROR'],
     ['Rate Exceeded.', 'AUTHORIZER_CONFIGURATION_ERROR'],
-  ])('when it throws %s: %s, and nothing is remembered', async (message, type) => {
+  ])('when it throws %s: %s, and nothing is cached', async (message, type) => {
     failure = failed(message);
     const one = gate();
-    expect(await refusal(one, 'Bearer abc')).toBe(type);
+    expect(await rejection(one, 'Bearer abc')).toBe(type);
     failure = undefined;
-    expect(await refusal(one, 'Bearer abc')).toBeUndefined();
+    expect(await rejection(one, 'Bearer abc')).toBeUndefined();
   });
 
   it.each([
@@ -164,8 +164,8 @@ describe('a TOKEN authorizer', () => {
     { ...allow('*'), context: { list: [1] } },
     { ...allow('*'), context: { object: {} } },
     { ...allow('*'), policyDocument: { Statement: [{ Effect: 'Allow' }] } },
-  ])('when it answers %j: AUTHORIZER_CONFIGURATION_ERROR', async (answer) => {
+  ])('when it returns %j: AUTHORIZER_CONFIGURATION_ERROR', async (answer) => {
     result = answer;
-    expect(await refusal(gate(), 'Bearer abc')).toBe('AUTHORIZER_CONFIGURATION_ERROR');
+    expect(await rejection(gate(), 'Bearer abc')).toBe('AUTHORIZER_CONFIGURATION_ERROR');
   });
 });

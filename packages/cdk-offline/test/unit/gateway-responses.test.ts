@@ -53,7 +53,7 @@ describe('gateway responses', () => {
     ['quotaExceeded', 429, '{"message":"Limit Exceeded"}', 'LimitExceededException'],
     ['integrationTimeout', 504, '{"message":"Endpoint request timed out"}', 'InternalServerErrorException'],
     ['integrationFailed', 502, '{"message":"Internal server error"}', 'InternalServerErrorException'],
-  ] as const)('%s is %i %s where the template says nothing', (error, status, body, errorType) => {
+  ] as const)('%s is %i %s by default', (error, status, body, errorType) => {
     expect(answer(error)).toEqual({
       status,
       body,
@@ -74,7 +74,7 @@ describe('gateway responses', () => {
     });
   });
 
-  it('a type of which the template says nothing follows DEFAULT_4XX or DEFAULT_5XX', () => {
+  it('a type that the template does not define uses DEFAULT_4XX or DEFAULT_5XX', () => {
     const fallback = (text: string) => ({ templates: { 'application/json': text } });
     const responses = { DEFAULT_4XX: fallback('four'), DEFAULT_5XX: fallback('five') };
     expect(answer('unauthorized', responses)).toMatchObject({ status: 401, body: 'four' });
@@ -82,14 +82,14 @@ describe('gateway responses', () => {
     expect(answer('integrationFailed', responses)).toMatchObject({ status: 502, body: 'five' });
   });
 
-  it('a status of DEFAULT_4XX is that of every type without one of its own', () => {
+  it('a status of DEFAULT_4XX applies to every type that sets no status', () => {
     const responses = { DEFAULT_4XX: { status: 400 }, THROTTLED: {}, UNAUTHORIZED: { status: 401 } };
     expect(answer('throttled', responses).status).toBe(400);
     expect(answer('quotaExceeded', responses).status).toBe(400);
     expect(answer('unauthorized', responses).status).toBe(401);
   });
 
-  it('a body that is too large is answered alike, whatever the template says', () => {
+  it('the template cannot change the response to a body that is too large', () => {
     const own = { status: 400, templates: { 'application/json': 'own' } };
     expect(answer('requestTooLarge', { REQUEST_TOO_LARGE: own, DEFAULT_4XX: own })).toMatchObject({
       status: 413,
@@ -97,7 +97,7 @@ describe('gateway responses', () => {
     });
   });
 
-  it('the template for the first media type that is accepted is used, and a header can replace its name', () => {
+  it('uses the template of the first accepted media type, and a header can replace Content-Type', () => {
     const templates = { 'application/json': 'json', 'text/plain': 'text' };
     expect(answer('throttled', { THROTTLED: { templates } })).toMatchObject({
       body: 'text',
@@ -110,7 +110,7 @@ describe('gateway responses', () => {
     });
   });
 
-  it('a header without a value is left out', () => {
+  it('omits a header without a value', () => {
     const parameters = { 'gatewayresponse.header.X-None': 'context.authorizer.unknown' };
     expect(answer('unauthorized', { UNAUTHORIZED: { parameters } }).headers).not.toHaveProperty('X-None');
   });
@@ -132,7 +132,7 @@ describe('gateway responses', () => {
     expect(mappedValue(source, input)).toBe(value);
   });
 
-  it('templates replace variables and nothing else', () => {
+  it('replaces only variables in a template', () => {
     const template =
       '#set($a=1) $context.requestId. $stageVariables.colour $method.request.header.x-trace $context.none $5';
     expect(renderTemplate(template, input)).toBe('#set($a=1) r-1. red abc  $5');

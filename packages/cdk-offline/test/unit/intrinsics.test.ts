@@ -28,18 +28,18 @@ describe('intrinsic functions', () => {
     [{ 'Fn::Equals': [{ Ref: 'A' }, 'ref-A'] }, true],
     [{ 'Fn::And': [{ Condition: 'Yes' }, { 'Fn::Not': [{ Condition: 'No' }] }] }, true],
     [{ 'Fn::Or': [{ Condition: 'No' }, { 'Fn::Equals': ['a', 'b'] }] }, false],
-  ])('%j stands for %j', (value, expected) => {
+  ])('%j resolves to %j', (value, expected) => {
     expect(resolved(value)).toEqual(expected);
   });
 
-  it('are found wherever they stand', () => {
+  it('are resolved at any depth', () => {
     expect(resolved({ a: [{ b: { Ref: 'X' } }], c: { d: 1, e: null } })).toEqual({
       a: [{ b: 'ref-X' }],
       c: { d: 1, e: null },
     });
   });
 
-  it('a property or item that is AWS::NoValue is left out', () => {
+  it('omit a property or item that is AWS::NoValue', () => {
     const none = { Ref: 'AWS::NoValue' };
     expect(resolved({ a: none, b: [none, 1], c: { 'Fn::If': ['No', 1, none] } })).toStrictEqual({ b: [1] });
   });
@@ -51,11 +51,11 @@ describe('intrinsic functions', () => {
     [{ 'Fn::Select': [2, ['a']] }, /Fn::Select selects beyond the list/],
     [{ 'Fn::If': ['Yes'] }, /Fn::If lacks a branch/],
     ['{{resolve:ssm:/name}}', /Dynamic references are not supported/],
-  ])('%j is refused by name', (value, message) => {
+  ])('%j is rejected with a message that names it', (value, message) => {
     expect(() => resolved(value)).toThrow(message);
   });
 
-  it('what holds none of them comes back as it is', () => {
+  it('leave a value without intrinsic functions unchanged', () => {
     const keys = fc.string().filter((key) => !/^(?:Ref|Condition|Fn::.*|__proto__)$/.test(key));
     const { tree } = fc.letrec<{ tree: Json }>((tie) => ({
       tree: fc.oneof(
@@ -73,7 +73,7 @@ describe('intrinsic functions', () => {
     );
   });
 
-  it('Fn::Split undoes Fn::Join', () => {
+  it('Fn::Split reverses Fn::Join', () => {
     fc.assert(
       fc.property(fc.array(fc.stringMatching(/^[a-z]*$/), { minLength: 1 }), (parts) => {
         expect(resolved({ 'Fn::Split': [',', { 'Fn::Join': [',', parts] }] })).toEqual(parts);

@@ -12,7 +12,7 @@ it.each([
   expect(javaVersion(output)).toBe(version);
 });
 
-it('the Java of JAVA_HOME comes first', () => {
+it('JAVA_HOME takes precedence over PATH', () => {
   const env = { JAVA_HOME: '/opt/java', Path: '/usr/bin' };
   expect(javaEnvironment(env, 'win32')).toEqual({
     JAVA_HOME: '/opt/java',
@@ -20,7 +20,7 @@ it('the Java of JAVA_HOME comes first', () => {
   });
 });
 
-it('Java runs in a UTF-8 locale on Linux, whatever the locale of the terminal', () => {
+it('Java runs in a UTF-8 locale on Linux in any terminal locale', () => {
   expect(javaEnvironment({ PATH: '/usr/bin', LC_ALL: 'C' }, 'linux')).toEqual({
     PATH: '/usr/bin',
     LC_ALL: 'C.UTF-8',

@@ -21,13 +21,13 @@ function snapshot(name: string): ApiKeySnapshot {
   };
 }
 
-it('what was saved is read, and nothing before there is anything', async () => {
+it('reads what was saved, and nothing before the first save', async () => {
   expect(await readKeyFile(directory)).toBeUndefined();
   await new KeyFile(directory, () => snapshot('a')).save();
   expect(await readKeyFile(directory)).toEqual(snapshot('a'));
 });
 
-it('whoever saves finds at least what there was when it asked, in few writes, with no half file beside it', async () => {
+it('concurrent saves are combined into few writes, and each save is in the file when it resolves', async () => {
   let version = 0;
   let taken = 0;
   const file = new KeyFile(directory, () => {
@@ -46,7 +46,7 @@ it('whoever saves finds at least what there was when it asked, in few writes, wi
   expect(await readdir(directory)).toHaveLength(1);
 });
 
-it('a save that fails says so, and the next one is tried again', async () => {
+it('a failed save rejects, and the next save is attempted', async () => {
   const elsewhere = join(directory, 'not-there');
   const file = new KeyFile(elsewhere, () => snapshot('a'));
   await expect(file.save()).rejects.toThrow(/ENOENT/);

@@ -18,7 +18,7 @@ function admissions(throttle: Throttle, times: readonly number[]): boolean[] {
 }
 
 describe('the token bucket', () => {
-  it('admits its burst at once, then one for each token that time adds', () => {
+  it('admits its burst at once, then one request for each token added', () => {
     const throttle = { rate: 2, burst: 3 };
     expect(admissions(throttle, [0, 0, 0, 0, 499, 500, 500, 1000])).toEqual([
       true,
@@ -32,7 +32,7 @@ describe('the token bucket', () => {
     ]);
   });
 
-  it('never holds more than its burst, however long it rests', () => {
+  it('never holds more than its burst', () => {
     expect(admissions({ rate: 10, burst: 2 }, [0, 86_400_000, 86_400_000, 86_400_000])).toEqual([
       true,
       true,
@@ -41,7 +41,7 @@ describe('the token bucket', () => {
     ]);
   });
 
-  it('gains nothing from a clock that runs backwards, and loses nothing', () => {
+  it('neither gains nor loses tokens when the clock runs backwards', () => {
     expect(admissions({ rate: 1, burst: 1 }, [10_000, 5000, 10_000, 11_000])).toEqual([
       true,
       false,
@@ -50,11 +50,11 @@ describe('the token bucket', () => {
     ]);
   });
 
-  it('a burst of nothing admits nothing', () => {
+  it('a burst of 0 admits nothing', () => {
     expect(admissions({ rate: 100, burst: 0 }, [0, 60_000])).toEqual([false, false]);
   });
 
-  it('within any stretch of time admits no more than burst + rate × time, and no request needlessly waits', () => {
+  it('admits at most burst + rate × time in any interval, and rejects no request that fits', () => {
     const throttles = fc.record({
       rate: fc.integer({ min: 1, max: 20 }),
       burst: fc.integer({ min: 1, max: 20 }),
@@ -86,7 +86,7 @@ describe('the token bucket', () => {
 describe('the quota', () => {
   const at = (text: string) => Date.parse(text);
 
-  it('counts the requests of the day in UTC, and never falls below 0', () => {
+  it('counts the requests of the UTC day, and never falls below 0', () => {
     const use = new Map([
       ['2026-02-28', 5],
       ['2026-03-03', 2],

@@ -4,7 +4,7 @@ import { evaluate, matches, policyDocument } from '../../src/gateway/policy.ts';
 const arn = 'arn:aws:execute-api:us-east-1:123456789012:api/v1/GET/things/7';
 const invoke = 'execute-api:Invoke';
 
-function verdict(...statements: readonly object[]) {
+function decision(...statements: readonly object[]) {
   return evaluate(policyDocument.parse({ Version: '2012-10-17', Statement: statements }), arn);
 }
 
@@ -38,18 +38,18 @@ describe('an authorizer’s policy', () => {
     [{ Effect: 'Allow', NotAction: invoke, Resource: '*' }, 'notAllowed'],
     [{ Effect: 'Allow', Action: invoke, NotResource: '*/GET/*' }, 'notAllowed'],
   ])('%j: %s', (statement, expected) => {
-    expect(verdict(statement)).toBe(expected);
+    expect(decision(statement)).toBe(expected);
   });
 
-  it('a denial outweighs any allowance, in either order', () => {
+  it('Deny overrides Allow, in either order', () => {
     const allow = { Effect: 'Allow', Action: '*', Resource: '*' };
     const deny = { Effect: 'Deny', Action: invoke, Resource: '*/things/*' };
-    expect(verdict(allow, deny)).toBe('denied');
-    expect(verdict(deny, allow)).toBe('denied');
+    expect(decision(allow, deny)).toBe('denied');
+    expect(decision(deny, allow)).toBe('denied');
   });
 
-  it('no statement allows nothing', () => {
-    expect(verdict()).toBe('notAllowed');
+  it('a policy without statements allows nothing', () => {
+    expect(decision()).toBe('notAllowed');
   });
 
   it.each([
@@ -57,11 +57,11 @@ describe('an authorizer’s policy', () => {
     [{ Effect: 'Allow', Resource: '*' }],
     [{ Effect: 'Allow', Action: invoke }],
     [{ Effect: 'Allow', Action: invoke, Resource: '*', Condition: { Bool: {} } }],
-  ])('%j is refused, not passed over', (statement) => {
+  ])('rejects %j instead of ignoring it', (statement) => {
     expect(policyDocument.safeParse({ Statement: [statement] }).success).toBe(false);
   });
 
-  it('only * and ? are special in a pattern', () => {
+  it('only * and ? are wildcards', () => {
     expect(matches('a.c+(d)', 'a.c+(d)')).toBe(true);
     expect(matches('a.c', 'abc')).toBe(false);
     expect(matches('a**c', 'a/b/c')).toBe(true);

@@ -6,7 +6,7 @@ const read = (answer: unknown, accept?: string, binary: readonly string[] = []) 
 const headersOf = (answer: unknown) => read(answer)?.headers;
 
 describe('a function’s answer', () => {
-  it('gives status, headers and body, and is JSON unless it says otherwise', () => {
+  it('has status, headers and body, and is JSON by default', () => {
     expect(read({ statusCode: 201, headers: { 'X-A': 'b' }, body: 'text' })).toEqual({
       status: 201,
       headers: [
@@ -25,7 +25,7 @@ describe('a function’s answer', () => {
     [{ headers: { a: 'b' } }, 200],
     [{ statusCode: 200, body: null, headers: null, multiValueHeaders: null }, 200],
     [{ statusCode: 200, headers: { truth: true, number: 7 } }, 200],
-  ])('%j is understood', (answer, status) => {
+  ])('%j is valid', (answer, status) => {
     expect(read(answer)?.status).toBe(status);
   });
 
@@ -68,7 +68,7 @@ describe('a function’s answer', () => {
     ]);
   });
 
-  it('headers that the gateway keeps to itself are renamed or dropped', () => {
+  it('renames or drops the headers that API Gateway reserves', () => {
     const headers = {
       'content-type': 'a/b',
       'WWW-Authenticate': 'Bearer',
@@ -99,12 +99,9 @@ describe('a function’s answer', () => {
     [undefined, ['*/*'], 'decoded'],
     ['text/plain', ['*~1*'], 'decoded'],
     ['image/png', [], 'as it is'],
-  ])(
-    'base64 for a client that accepts %s, of an API with the binary media types %j: %s',
-    (accept, binary, how) => {
-      const body = Buffer.from([0, 255, 1]);
-      const answer = { statusCode: 200, isBase64Encoded: true, body: body.toString('base64') };
-      expect(read(answer, accept, binary)?.body).toEqual(how === 'decoded' ? body : Buffer.from('AP8B'));
-    },
-  );
+  ])('a base64 body for Accept %s and the binary media types %j: %s', (accept, binary, how) => {
+    const body = Buffer.from([0, 255, 1]);
+    const answer = { statusCode: 200, isBase64Encoded: true, body: body.toString('base64') };
+    expect(read(answer, accept, binary)?.body).toEqual(how === 'decoded' ? body : Buffer.from('AP8B'));
+  });
 });

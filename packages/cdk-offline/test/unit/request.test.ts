@@ -54,11 +54,11 @@ describe('a request', () => {
     ['%C3%A4=%C3%B6', [['ä', 'ö']]],
     ['&&', []],
     ['=v', [['', 'v']]],
-  ])('the query %s reads %j', (query, expected) => {
+  ])('the query %s is parsed as %j', (query, expected) => {
     expect(parseQuery(query)).toEqual(expected);
   });
 
-  it('keeps the case of header names, drops those of the connection, and says where it came from', () => {
+  it('keeps the case of header names, drops connection headers and adds X-Forwarded headers', () => {
     const { headers } = received({
       rawHeaders: [
         'X-cUsTom',
@@ -82,7 +82,7 @@ describe('a request', () => {
     });
   });
 
-  it('believes no client about the way it came', () => {
+  it('overwrites X-Forwarded headers sent by the client', () => {
     const { headers } = received({
       rawHeaders: ['x-forwarded-for', '10.0.0.1', 'x-forwarded-proto', 'https', 'X-Forwarded-Port', '443'],
     });
@@ -91,7 +91,7 @@ describe('a request', () => {
     expect(values(headers, 'X-Forwarded-Port')).toEqual(['3000']);
   });
 
-  it('of several headers of a name the last one counts where there can be only one', () => {
+  it('uses the last of several headers with the same name', () => {
     const { headers } = received({ rawHeaders: ['Authorization', 'first', 'authorization', 'second'] });
     expect(values(headers, 'AUTHORIZATION')).toEqual(['first', 'second']);
     expect(lastValue(headers, 'authorization')).toBe('second');

@@ -35,22 +35,22 @@ describe('routing', () => {
     expect(router.find(path)).toEqual({ target, pathParameters });
   });
 
-  it('parameters stay percent-encoded, and an encoded slash does not divide', () => {
+  it('parameters stay percent-encoded, and an encoded slash does not separate segments', () => {
     expect(router.find('/things/a%2Fb%20c')?.pathParameters).toEqual({ id: 'a%2Fb%20c' });
     expect(router.find('/x%20y/z')?.pathParameters).toEqual({ rest: 'x%20y/z' });
   });
 
-  it('a greedy parameter wants at least one segment', () => {
+  it('a greedy parameter needs at least one segment', () => {
     expect(routerOf('/{rest+}').find('/')).toBeUndefined();
   });
 
-  it('what does not accept the request is passed over for what is less specific', () => {
+  it('a resource that does not accept the request is skipped for a less specific one', () => {
     const accepts = (target: string) => target !== '/things';
     expect(router.find('/things', accepts)?.target).toBe('/{rest+}');
     expect(router.find('/things', () => false)).toBeUndefined();
   });
 
-  it('a fixed segment, then a parameter, then a greedy one: the first that leads to the end', () => {
+  it('prefers a fixed segment to a parameter and a parameter to a greedy one', () => {
     const segment = fc.constantFrom('a', 'b', '{x}');
     const resource = fc
       .tuple(fc.array(segment, { maxLength: 3 }), fc.boolean())

@@ -47,7 +47,7 @@ describe('a stack', () => {
     expect(valueOf({ Resources }, value)).toBe(expected);
   });
 
-  it('gives an API an id of ten letters and digits, the same in every run, and another one for its root', () => {
+  it('an API has a stable ID of ten letters and digits, and its root has another one', () => {
     const id = valueOf({ Resources }, { Ref: 'Api' });
     const root = valueOf({ Resources }, { 'Fn::GetAtt': ['Api', 'RootResourceId'] });
     expect(id).toMatch(/^[0-9a-z]{10}$/);
@@ -56,7 +56,7 @@ describe('a stack', () => {
     expect(valueOf({ Resources }, { Ref: 'Api' })).toBe(id);
   });
 
-  it('has the resources and outputs that its conditions let be', () => {
+  it('has only the resources and outputs whose conditions hold', () => {
     const stack = stackOf({
       Parameters: { Mode: { Type: 'String', Default: 'small' } },
       Conditions: {
@@ -73,7 +73,7 @@ describe('a stack', () => {
     expect(stack.outputs().values).toEqual({ Here: 'a' });
   });
 
-  it('resolves only the properties that are asked for, and names the resource when one is wrong', () => {
+  it('resolves only the requested properties, and an error names the resource', () => {
     const [table] = stackOf({
       Resources: {
         Goods: {
@@ -89,7 +89,7 @@ describe('a stack', () => {
     expect(() => table?.read(z.object({ Size: z.string() }))).toThrow(/^Goods .*expected string/s);
   });
 
-  it('names the outputs that it cannot know', () => {
+  it('lists the outputs that cannot be resolved', () => {
     const { values, unresolved } = stackOf({
       Parameters: { Bootstrap: { Type: 'AWS::SSM::Parameter::Value<String>', Default: '/cdk/version' } },
       Outputs: { Known: { Value: 1 }, Unknown: { Value: { Ref: 'Bootstrap' } } },
@@ -104,7 +104,7 @@ describe('a stack', () => {
     [{ Ref: 'Nothing' }, /There is no resource or parameter Nothing/],
     [{ 'Fn::GetAtt': ['Named', 'Colour'] }, /Named .* has no attribute Colour/],
     [{ Ref: 'Loop' }, /Loop refers to itself/],
-  ])('refuses %j', (value, message) => {
+  ])('rejects %j', (value, message) => {
     const looped = {
       ...Resources,
       Loop: { Type: 'AWS::DynamoDB::Table', Properties: { TableName: { Ref: 'Loop' } } },

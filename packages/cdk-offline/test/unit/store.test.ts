@@ -36,11 +36,11 @@ describe('API keys', () => {
     ['x'.repeat(19), 'BadRequestException'],
     ['x'.repeat(129), 'BadRequestException'],
     [`${'x'.repeat(30)} `, 'BadRequestException'],
-  ])('the value %s is refused: %s', (text, name) => {
+  ])('rejects the value %s: %s', (text, name) => {
     expect(() => keys.create({ value: text }, noon)).toThrow(expect.objectContaining({ name }));
   });
 
-  it('values are from 20 to 128 characters long and unique; without one the gateway makes one', () => {
+  it('values have 20 to 128 characters and are unique, and are generated when absent', () => {
     keys.create({ value: 'x'.repeat(20) }, noon);
     keys.create({ value: 'x'.repeat(128) }, noon);
     expect(() => keys.create({ value: 'x'.repeat(20) }, noon)).toThrow(
@@ -51,7 +51,7 @@ describe('API keys', () => {
     expect(made.id).toMatch(/^[0-9a-z]{10}$/);
   });
 
-  it('a value is free again once its key is deleted', () => {
+  it('a value can be used again after its key is deleted', () => {
     const { id } = keys.create({ value: value('a') }, noon);
     keys.delete(id);
     expect(() => keys.key(id)).toThrow(expect.objectContaining({ name: 'NotFoundException' }));
@@ -90,7 +90,7 @@ describe('metering', () => {
     expect(outcome(value('a'))).toBe('invalid');
   });
 
-  it('the bucket is asked before the quota, and what it turns away does not count towards the quota', () => {
+  it('checks the bucket before the quota, and a throttled request does not count towards the quota', () => {
     boundKey('small', 'a');
     const seconds = [0, 0, 0, 1, 1, 2];
     expect(seconds.map((second) => outcome(value('a'), noon + second * 1000))).toEqual([
@@ -104,14 +104,14 @@ describe('metering', () => {
     expect(outcome(value('a'), Date.parse('2026-03-02T00:00:00Z'))).toBe('admitted');
   });
 
-  it('no key uses up what another one has', () => {
+  it('counts each key separately', () => {
     boundKey('small', 'a');
     boundKey('small', 'b');
     expect([0, 1, 2].map(() => outcome(value('a')))).toEqual(['admitted', 'admitted', 'throttled']);
     expect(outcome(value('b'))).toBe('admitted');
   });
 
-  it('use is counted by day and survives a restart; a plan that is gone is forgotten', () => {
+  it('counts usage by day and keeps it over a restart, except for plans that were removed', () => {
     const id = boundKey('small', 'a');
     const other = boundKey('large', 'b');
     outcome(value('a'));

@@ -29,7 +29,7 @@ describe('Exact JSON', () => {
     );
   });
 
-  it('otherwise reads what JSON.parse reads', () => {
+  it('otherwise returns what JSON.parse returns', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         expect(rounded(parseJson(text))).toEqual(rounded(JSON.parse(text)));
@@ -37,7 +37,7 @@ describe('Exact JSON', () => {
     );
   });
 
-  it('leaves digits in strings and keys alone', () => {
+  it('does not change digits in strings and keys', () => {
     const text = String.raw`{"i9007199254740993": ["9007199254740993", "a\"9007199254740993", "i1", "s", "\u0069 1", "\\"]}`;
     expect(parseJson(text)).toEqual(JSON.parse(text));
   });

@@ -5,7 +5,7 @@ import { inMode, toDigits, toExact } from '../../src/integers.ts';
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 
 describe('An int64', () => {
-  it('has the same digits as a bigint, as digits and, where exact, as a number', () => {
+  it('has the same digits as a bigint, a string and, where exact, a number', () => {
     fc.assert(
       fc.property(int64, (value) => {
         expect(toDigits(value, 'id')).toBe(String(value));

@@ -13,7 +13,7 @@ const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const attempts = fc.integer({ min: 1, max: 5 });
 
 describe('The wait before another attempt', () => {
-  it('is never shorter than the service asks for, and at most 8 seconds longer', () => {
+  it('is at least what the service asks for, and at most 8 seconds longer', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(429, 503),
@@ -29,7 +29,7 @@ describe('The wait before another attempt', () => {
     );
   });
 
-  it('doubles, with jitter over all of it', () => {
+  it('doubles with each attempt, with full jitter', () => {
     for (const failure of [new ConnectionError(undefined), new TimeoutError(1)]) {
       expect([1, 2, 3, 4].map((attempt) => retryDelay(failure, attempt, settings, 0.5))).toEqual([
         125, 250, 500, 1_000,
@@ -38,13 +38,13 @@ describe('The wait before another attempt', () => {
     }
   });
 
-  it('is not taken when the service asks for more than the cap, or after the last attempt', () => {
+  it('does not happen when the service asks for more than maxRetryDelay, or after the last attempt', () => {
     expect(retryDelay(apiError(429, 60_001), 1, settings, 0)).toBeUndefined();
     expect(retryDelay(apiError(503, 1_000), 6, settings, 0)).toBeUndefined();
     expect(retryDelay(apiError(503, 1_000), 1, { ...settings, maxRetries: 0 }, 0)).toBeUndefined();
   });
 
-  it.each([400, 401, 404, 413, 415, 422, 500])('is not taken on %d', (status) => {
+  it.each([400, 401, 404, 413, 415, 422, 500])('does not happen on %d', (status) => {
     expect(retryDelay(apiError(status, 1_000), 1, settings, 0)).toBeUndefined();
     expect(retryDelay(new InvalidAnswerError('x'), 1, settings, 0)).toBeUndefined();
   });

@@ -80,7 +80,7 @@ describe('A creation', () => {
     expect(new Set(sent.slice(0, 3).map(({ body }) => body)).size).toBe(1);
   });
 
-  it('takes an idempotency key of the caller, if it can be one', async () => {
+  it('uses the idempotency key of the caller, if it is valid', async () => {
     const { store, sent } = scripted([respond(201, rex)]);
     await store.pets.create({ name: 'Rex', categoryId: 7, status: 'sold' }, { idempotencyKey: 'order 1' });
     expect(sent[0]?.headers.get('Idempotency-Key')).toBe('order 1');
@@ -93,7 +93,7 @@ describe('A creation', () => {
 });
 
 describe('A listing', () => {
-  it('goes on across pages, newest first, and never leaves the base URL', async () => {
+  it('continues across pages, newest first, and sends requests only to the base URL', async () => {
     const pets = (...ids: number[]) => JSON.stringify(ids.map((id) => ({ id, name: 'Rex', categoryId: 7 })));
     const { store, sent } = scripted([
       respond(200, pets(3, 2), {
@@ -110,7 +110,7 @@ describe('A listing', () => {
     ]);
   });
 
-  it('requests no page that is not needed', async () => {
+  it('requests only the pages that are needed', async () => {
     const { store, sent } = scripted([
       respond(200, `[${rex}]`, { Link: `<${baseUrl}/pets?cursor=c1>; rel="next"` }),
     ]);
@@ -124,7 +124,7 @@ describe('A listing', () => {
 });
 
 describe('Integers', () => {
-  it('come back in the mode that the store was made with, also in the types', async () => {
+  it('are returned in the mode of the store, also in the types', async () => {
     const auto = await scripted([respond(200, rex)]).store.pets.get(1);
     expectTypeOf(auto.id).toEqualTypeOf<number | bigint>();
     expect([auto.id, auto.categoryId]).toEqual([9007199254740993n, 7]);
@@ -159,31 +159,31 @@ describe('A failure', () => {
     expect(sent).toHaveLength(2);
   });
 
-  it('is reported at once when the wait is longer than the cap', async () => {
+  it('is thrown at once when the wait is longer than maxRetryDelay', async () => {
     const { store } = scripted([error(429, 'key_suspended', { 'Retry-After': '600' })]);
     await expect(store.pets.get(1)).rejects.toMatchObject({ code: 'key_suspended', retryAfter: 600_000 });
   });
 
-  it('is reported with the last cause when the attempts are used up', async () => {
+  it('is thrown with the last cause after the last attempt', async () => {
     const { store, sent } = scripted([lost, lost, lost], { maxRetries: 2, maxRetryDelay: 1 });
     await expect(store.pets.get(1)).rejects.toBeInstanceOf(ConnectionError);
     expect(sent).toHaveLength(3);
   });
 
-  it('without a readable body keeps its status', async () => {
+  it('has its status also without a readable body', async () => {
     const { store } = scripted([respond(502, '<html>')]);
     await expect(store.pets.get(1)).rejects.toMatchObject({ code: 'unknown_error', status: 502 });
   });
 
   it.each(['{', '[]', '{"id":1}', '{"id":1.5,"name":"Rex","categoryId":7}'])(
-    'is an answer of %s to a success',
+    'is thrown for a successful response with %s',
     async (text) => {
       const { store } = scripted([respond(200, text)]);
       await expect(store.pets.get(1)).rejects.toBeInstanceOf(InvalidAnswerError);
     },
   );
 
-  it('knows every code of the document', async () => {
+  it('has every error code of the OpenAPI document', async () => {
     const document: unknown = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
     expect(document).toHaveProperty(
       'components.schemas.Error.properties.code.x-extensible-enum',
@@ -228,7 +228,7 @@ describe('A call', () => {
 });
 
 describe('The API key', () => {
-  it('is in no error, and not in a printed store', async () => {
+  it('does not appear in errors or in a printed store', async () => {
     const { store } = scripted([lost, error(401, 'unauthorized')], { maxRetries: 0 });
     const failed = async () =>
       inspect(await store.pets.get(1).catch((thrown: unknown) => thrown), { showHidden: true });
@@ -237,7 +237,7 @@ describe('The API key', () => {
     expect(`${printed} ${JSON.stringify(store)}`).not.toContain(apiKey);
   });
 
-  it('that no header can carry is rejected without being repeated', () => {
+  it('is rejected when it is not valid in a header, and the message does not contain it', () => {
     for (const bad of ['', `${apiKey}\n`, `${apiKey} x`]) {
       expect(() => new AnimalStore({ baseUrl, apiKey: bad })).toThrow(
         'apiKey must be printable ASCII without spaces.',
