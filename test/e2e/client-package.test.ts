@@ -32,7 +32,15 @@ describe.runIf(isLocal)('The packed client in a project of its own', () => {
 
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'client-package-'));
-    await run('npm', ['pack', '--workspace', 'animal-store-client', '--pack-destination', directory]);
+    // The script "prepack" builds the package; .npmrc turns scripts off.
+    await run('npm', [
+      'pack',
+      '--ignore-scripts=false',
+      '--workspace',
+      'animal-store-client',
+      '--pack-destination',
+      directory,
+    ]);
     await writeFile(join(directory, 'package.json'), '{ "type": "module" }');
     const install = ['install', '--offline', '--no-audit', '--no-fund', './animal-store-client-1.0.0.tgz'];
     await run('npm', install, { cwd: directory });

@@ -105,7 +105,7 @@ describe('replaceCode', () => {
   });
 
   it.each([
-    ['does not parse', 'export const handler = (;', /Greet cannot be loaded: SyntaxError[\s\S]*index\.mjs:1/],
+    ['does not parse', 'export const handler = (;', /Greet cannot be loaded: SyntaxError: Unexpected token/],
     ['throws', 'throw new Error("no way");', /Greet cannot be loaded: Error: no way[\s\S]*index\.mjs:1/],
     ['has no handler', 'export const other = 1;', /Runtime\.HandlerNotFound/],
   ])('reports code that %s, and keeps serving the old code', async (_, code, message) => {

@@ -19,7 +19,8 @@ async function temporaryFolder(): Promise<string> {
 /** Runs the command where no Java can be found. */
 function run(args: readonly string[], program: readonly string[] = [command], temporary = tmpdir()) {
   const child = spawn(process.execPath, [...program, ...args], {
-    env: { PATH: '/nonexistent', TMPDIR: temporary },
+    // Options of Node.js, such as those that turn off its warnings, apply here, too.
+    env: { PATH: '/nonexistent', TMPDIR: temporary, NODE_OPTIONS: process.env['NODE_OPTIONS'] },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
