@@ -10,12 +10,11 @@ import { Gateway, type RequestRecord } from './gateway/gateway.ts';
 import { FunctionService } from './lambda/function-service.ts';
 import { InspectedProcess } from './lambda/inspected-process.ts';
 import { answerApiGateway } from './management/api-gateway.ts';
-import { answerCloudFormation } from './management/cloud-formation.ts';
-import { DynamoDbForwarder } from './management/dynamodb.ts';
+import { forwardToDynamoDb } from './management/dynamodb.ts';
 import { FaultInjector, type ManagementFaults } from './management/faults.ts';
 import { answerLogs } from './management/logs.ts';
+import { answerCloudFormation, answerSts } from './management/query-services.ts';
 import { jsonError } from './management/responses.ts';
-import { answerSts } from './management/sts.ts';
 import { type Pages, startHttpServer } from './server.ts';
 import { KeyFile, readKeyFile } from './usage-plans/key-file.ts';
 import { ApiKeyStore } from './usage-plans/store.ts';
@@ -156,13 +155,9 @@ async function start(
   let deployment = await read(options.assembly);
 
   let dynamodbEndpoint: string | undefined;
-  let forwarder: DynamoDbForwarder | undefined;
   const openTables = async ({ tables }: Deployment): Promise<void> => {
     if (tables.length === 0) return;
-    if (dynamodbEndpoint === undefined) {
-      dynamodbEndpoint = options.dynamodbEndpoint ?? (await startDatabase());
-      forwarder = new DynamoDbForwarder(dynamodbEndpoint);
-    }
+    dynamodbEndpoint ??= options.dynamodbEndpoint ?? (await startDatabase());
     onProgress('Creating the tables');
     await createTables(tables, dynamodbEndpoint);
   };
@@ -180,7 +175,6 @@ async function start(
     return dynamodb.endpoint;
   };
   await openTables(deployment);
-  onStop(async () => forwarder?.close());
 
   const keys = new ApiKeyStore(
     deployment.plans,
@@ -228,9 +222,11 @@ async function start(
       cloudformation: (request) =>
         answerCloudFormation({ name: options.stack, id: stackId, createdAt, outputs }, request),
       dynamodb: (request) =>
-        forwarder?.answer(request) ?? jsonError(400, 'ResourceNotFoundException', 'The stack has no table'),
+        dynamodbEndpoint === undefined
+          ? jsonError(400, 'ResourceNotFoundException', 'The stack has no table')
+          : forwardToDynamoDb(dynamodbEndpoint, request),
       logs: (request) => answerLogs(onLog, request),
-      sts: (request) => answerSts(request),
+      sts: answerSts,
     },
     faults,
     pages: options.pages ?? new Map(),

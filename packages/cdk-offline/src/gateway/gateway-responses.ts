@@ -1,46 +1,16 @@
-/**
- * What API Gateway answers by itself, and how a template may change it.
- *
- * https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html
- */
-
-export const gatewayResponseTypes = [
-  'ACCESS_DENIED',
-  'API_CONFIGURATION_ERROR',
-  'AUTHORIZER_CONFIGURATION_ERROR',
-  'AUTHORIZER_FAILURE',
-  'BAD_REQUEST_BODY',
-  'BAD_REQUEST_PARAMETERS',
-  'DEFAULT_4XX',
-  'DEFAULT_5XX',
-  'EXPIRED_TOKEN',
-  'INTEGRATION_FAILURE',
-  'INTEGRATION_TIMEOUT',
-  'INVALID_API_KEY',
-  'INVALID_SIGNATURE',
-  'MISSING_AUTHENTICATION_TOKEN',
-  'QUOTA_EXCEEDED',
-  'REQUEST_TOO_LARGE',
-  'RESOURCE_NOT_FOUND',
-  'THROTTLED',
-  'UNAUTHORIZED',
-  'UNSUPPORTED_MEDIA_TYPE',
-  'WAF_FILTERED',
-] as const;
-type GatewayResponseType = (typeof gatewayResponseTypes)[number];
-
-/** A gateway response of the template: how the answers of one type differ from API Gateway's own. */
+/** A gateway response of the template: what it changes for one type of error. */
 export interface GatewayResponse {
   readonly status: number | undefined;
-  /** `gatewayresponse.header.NAME` to what its value is taken from. */
+  /** `gatewayresponse.header.NAME` to the source of its value. */
   readonly parameters: Readonly<Record<string, string>>;
   /** By media type. */
   readonly templates: Readonly<Record<string, string>> | undefined;
 }
 
-/** An answer of the gateway's own, before the template's changes. */
+/** An error of the gateway itself, before the template's changes. */
 export interface GatewayError {
-  readonly type: GatewayResponseType;
+  /** https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html */
+  readonly type: string;
   readonly status: number;
   /** For `$context.error.message`; API Gateway has none when an authorizer fails. */
   readonly message: string | null;
@@ -48,75 +18,35 @@ export interface GatewayError {
   readonly errorType: string;
 }
 
-function error(
-  type: GatewayResponseType,
-  status: number,
-  message: string | null,
-  errorType: string,
-): GatewayError {
-  return { type, status, message, errorType };
+function error(status: number, type: string, errorType: string, message: string | null): GatewayError {
+  return { type, status, message, errorType: `${errorType}Exception` };
 }
 
-export const gatewayErrors = {
-  accessDenied: error(
-    'ACCESS_DENIED',
-    403,
-    'User is not authorized to access this resource',
-    'AccessDeniedException',
-  ),
-  explicitlyDenied: error(
-    'ACCESS_DENIED',
-    403,
-    'User is not authorized to access this resource with an explicit deny',
-    'AccessDeniedException',
-  ),
-  authorizerConfiguration: error(
-    'AUTHORIZER_CONFIGURATION_ERROR',
-    500,
-    null,
-    'AuthorizerConfigurationException',
-  ),
-  configuration: error(
-    'API_CONFIGURATION_ERROR',
-    500,
-    'Internal server error',
-    'InternalServerErrorException',
-  ),
-  /** A function that Lambda throttles. https://repost.aws/knowledge-center/api-gateway-lambda-429 */
-  integrationThrottled: error(
-    'INTEGRATION_FAILURE',
-    500,
-    'Internal server error',
-    'InternalServerErrorException',
-  ),
-  integrationFailed: error('DEFAULT_5XX', 502, 'Internal server error', 'InternalServerErrorException'),
-  integrationTimeout: error(
-    'INTEGRATION_TIMEOUT',
-    504,
-    'Endpoint request timed out',
-    'InternalServerErrorException',
-  ),
-  invalidApiKey: error('INVALID_API_KEY', 403, 'Forbidden', 'ForbiddenException'),
-  missingRoute: error(
-    'MISSING_AUTHENTICATION_TOKEN',
-    403,
-    'Missing Authentication Token',
-    'MissingAuthenticationTokenException',
-  ),
-  quotaExceeded: error('QUOTA_EXCEEDED', 429, 'Limit Exceeded', 'LimitExceededException'),
-  eventTooLarge: error('REQUEST_TOO_LARGE', 413, 'Request Too Long', 'RequestTooLargeException'),
-  requestTooLarge: error(
-    'REQUEST_TOO_LARGE',
-    413,
-    'HTTP content length exceeded 10485760 bytes.',
-    'RequestTooLargeException',
-  ),
-  throttled: error('THROTTLED', 429, 'Too Many Requests', 'TooManyRequestsException'),
-  unauthorized: error('UNAUTHORIZED', 401, 'Unauthorized', 'UnauthorizedException'),
-  uriTooLong: error('DEFAULT_4XX', 414, 'Request URI too long', 'RequestURITooLongException'),
-} satisfies Record<string, GatewayError>;
+const denied = 'User is not authorized to access this resource';
+const failed = ['InternalServerError', 'Internal server error'] as const;
+const longBody = 'HTTP content length exceeded 10485760 bytes.';
+const noToken = 'Missing Authentication Token';
 
-/** What templates and header mappings may refer to. */
+export const gatewayErrors = {
+  accessDenied: error(403, 'ACCESS_DENIED', 'AccessDenied', denied),
+  explicitlyDenied: error(403, 'ACCESS_DENIED', 'AccessDenied', `${denied} with an explicit deny`),
+  authorizerConfiguration: error(500, 'AUTHORIZER_CONFIGURATION_ERROR', 'AuthorizerConfiguration', null),
+  configuration: error(500, 'API_CONFIGURATION_ERROR', ...failed),
+  /** A function that Lambda throttles. https://repost.aws/knowledge-center/api-gateway-lambda-429 */
+  integrationThrottled: error(500, 'INTEGRATION_FAILURE', ...failed),
+  integrationFailed: error(502, 'DEFAULT_5XX', ...failed),
+  integrationTimeout: error(504, 'INTEGRATION_TIMEOUT', 'InternalServerError', 'Endpoint request timed out'),
+  invalidApiKey: error(403, 'INVALID_API_KEY', 'Forbidden', 'Forbidden'),
+  missingRoute: error(403, 'MISSING_AUTHENTICATION_TOKEN', 'MissingAuthenticationToken', noToken),
+  quotaExceeded: error(429, 'QUOTA_EXCEEDED', 'LimitExceeded', 'Limit Exceeded'),
+  eventTooLarge: error(413, 'REQUEST_TOO_LARGE', 'RequestTooLarge', 'Request Too Long'),
+  requestTooLarge: error(413, 'REQUEST_TOO_LARGE', 'RequestTooLarge', longBody),
+  throttled: error(429, 'THROTTLED', 'TooManyRequests', 'Too Many Requests'),
+  unauthorized: error(401, 'UNAUTHORIZED', 'Unauthorized', 'Unauthorized'),
+  uriTooLong: error(414, 'DEFAULT_4XX', 'RequestURITooLong', 'Request URI too long'),
+};
+
+/** The values that templates and header mappings can use. */
 export interface GatewayResponseInput {
   readonly context: Readonly<Record<string, unknown>>;
   readonly stageVariables: Readonly<Record<string, string>> | null;
@@ -191,7 +121,7 @@ function chooseTemplate(
 /**
  * The value of a header mapping: `'static text'`, `context.…`, `stageVariables.…` or `method.request.….NAME`.
  *
- * @returns `undefined` when there is no such value: the header is left out
+ * @returns `undefined` when the value does not exist: the header is omitted
  */
 export function mappedValue(source: string, input: GatewayResponseInput): string | undefined {
   const literal = /^'(.*)'$/s.exec(source)?.[1];
@@ -213,14 +143,14 @@ export function renderTemplate(template: string, input: GatewayResponseInput): s
 }
 
 function textAt(context: Readonly<Record<string, unknown>>, path: string): string | undefined {
-  let value: unknown = context;
-  for (const part of path.split('.')) {
-    value =
-      typeof value === 'object' && value !== null && Object.hasOwn(value, part)
-        ? Reflect.get(value, part)
-        : undefined;
-  }
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
-    ? String(value)
-    : undefined;
+  const value = path
+    .split('.')
+    .reduce<unknown>(
+      (parent, part) =>
+        typeof parent === 'object' && parent !== null && Object.hasOwn(parent, part)
+          ? Reflect.get(parent, part)
+          : undefined,
+      context,
+    );
+  return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined;
 }

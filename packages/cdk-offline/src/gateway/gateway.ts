@@ -64,13 +64,13 @@ const longestMethodArn = 1600;
 export class Gateway {
   readonly #options: GatewayOptions;
   readonly #api: RestApi;
-  readonly #router = new Router<ApiResource>();
+  readonly #router: Router<ApiResource>;
   readonly #authorizers = new Map<TokenAuthorizer, Authorizer>();
 
   constructor(options: GatewayOptions) {
     this.#options = options;
     this.#api = options.api;
-    for (const resource of this.#api.resources) this.#router.add(resource.path, resource);
+    this.#router = new Router(this.#api.resources.map((resource) => [resource.path, resource]));
   }
 
   get stage(): string {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { FunctionDefinition, Functions } from '../lambda/definition.ts';
 import { TemplateError } from '../template/intrinsics.ts';
 import type { Stack, StackResource } from '../template/stack.ts';
-import { type GatewayResponse, gatewayResponseTypes } from './gateway-responses.ts';
+import type { GatewayResponse } from './gateway-responses.ts';
 
 /** A REST API of the template with its one stage. */
 export interface RestApi {
@@ -98,7 +98,7 @@ const authorizer = z.object({
 });
 const gatewayResponse = z.object({
   RestApiId: z.string(),
-  ResponseType: z.enum(gatewayResponseTypes),
+  ResponseType: z.string(),
   StatusCode: z.union([z.string(), z.number()]).transform(Number).optional(),
   ResponseParameters: z.record(z.string(), z.string()).default({}),
   ResponseTemplates: z.record(z.string(), z.string()).optional(),

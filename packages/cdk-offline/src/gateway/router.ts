@@ -1,85 +1,65 @@
-/** Where a path leads, and with which parameters. */
+/** The resource for a path, and the path's parameters. */
 export interface Match<T> {
   readonly target: T;
   /** As sent, percent-encoding included: API Gateway leaves decoding to the function. */
   readonly pathParameters: Readonly<Record<string, string>>;
 }
 
-interface Node<T> {
-  target: T | undefined;
-  readonly fixed: Map<string, Node<T>>;
-  parameter: { readonly name: string; readonly node: Node<T> } | undefined;
-  greedy: { readonly name: string; readonly target: T } | undefined;
+interface Resource<T> {
+  readonly segments: readonly string[];
+  readonly target: T;
 }
 
+const parameter = /^\{([^+}]+)(\+)?\}$/;
+
 /**
- * Finds the most specific resource for a path, segment by segment: a fixed one before a parameter before a greedy
- * parameter. A resource that does not accept the request, because it lacks the method, is passed over in favour of
- * a less specific one that does.
+ * Finds the most specific resource for a path, segment by segment: a fixed segment before a parameter before a greedy
+ * parameter. A resource that does not accept the request, because it lacks the method, is skipped.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-set-up-simple-proxy.html
  */
 export class Router<T> {
-  readonly #root: Node<T> = newNode();
+  readonly #resources: readonly Resource<T>[];
 
-  /** @param path such as `/`, `/things/{id}` or `/things/{rest+}` */
-  add(path: string, target: T): void {
-    let node = this.#root;
-    for (const segment of segmentsOf(path)) {
-      const [, name, isGreedy] = /^\{([^+}]+)(\+)?\}$/.exec(segment) ?? [];
-      if (name !== undefined && isGreedy !== undefined) {
-        node.greedy = { name, target };
-        return;
-      }
-      if (name !== undefined) {
-        node.parameter ??= { name, node: newNode() };
-        node = node.parameter.node;
-      } else {
-        const next = node.fixed.get(segment) ?? newNode<T>();
-        node.fixed.set(segment, next);
-        node = next;
-      }
-    }
-    node.target = target;
+  /** @param resources paths such as `/`, `/things/{id}` or `/things/{rest+}` with their targets */
+  constructor(resources: Iterable<readonly [path: string, target: T]>) {
+    this.#resources = [...resources]
+      .map(([path, target]) => ({ segments: segmentsOf(path), target }))
+      .toSorted((one, other) => (rankOf(one) < rankOf(other) ? -1 : 1));
   }
 
-  /** @param path as sent; slashes at its end do not matter */
+  /** @param path as sent; trailing slashes are ignored */
   find(path: string, accepts: (target: T) => boolean = () => true): Match<T> | undefined {
-    return search(this.#root, segmentsOf(path), accepts);
+    const sent = segmentsOf(path);
+    for (const { segments, target } of this.#resources) {
+      const pathParameters = match(segments, sent);
+      if (pathParameters !== undefined && accepts(target)) return { target, pathParameters };
+    }
+    return undefined;
   }
 }
 
-function search<T>(
-  node: Node<T>,
-  segments: readonly string[],
-  accepts: (target: T) => boolean,
-): Match<T> | undefined {
-  const [segment, ...rest] = segments;
-  if (segment === undefined) {
-    return node.target !== undefined && accepts(node.target)
-      ? { target: node.target, pathParameters: {} }
-      : undefined;
-  }
-  const fixed = node.fixed.get(segment);
-  const exact = fixed && search(fixed, rest, accepts);
-  if (exact !== undefined) return exact;
-  if (node.parameter !== undefined && segment !== '') {
-    const found = search(node.parameter.node, rest, accepts);
-    if (found !== undefined) {
-      return { ...found, pathParameters: { [node.parameter.name]: segment, ...found.pathParameters } };
+/** Sorts in the order of precedence. */
+function rankOf({ segments }: Resource<unknown>): string {
+  return segments.map((segment) => (segment.endsWith('+}') ? 2 : parameter.test(segment) ? 1 : 0)).join('');
+}
+
+function match(segments: readonly string[], sent: readonly string[]): Record<string, string> | undefined {
+  const parameters: Record<string, string> = {};
+  for (const [index, segment] of segments.entries()) {
+    const value = sent[index];
+    if (value === undefined) return undefined;
+    const [, name, isGreedy] = parameter.exec(segment) ?? [];
+    if (name !== undefined && isGreedy !== undefined) {
+      return { ...parameters, [name]: sent.slice(index).join('/') };
     }
+    if (name === undefined ? value !== segment : value === '') return undefined;
+    if (name !== undefined) parameters[name] = value;
   }
-  if (node.greedy !== undefined && accepts(node.greedy.target)) {
-    return { target: node.greedy.target, pathParameters: { [node.greedy.name]: segments.join('/') } };
-  }
-  return undefined;
+  return sent.length === segments.length ? parameters : undefined;
 }
 
 function segmentsOf(path: string): string[] {
   const trimmed = path.replace(/^\/+/, '').replace(/\/+$/, '');
   return trimmed === '' ? [] : trimmed.split('/');
-}
-
-function newNode<T>(): Node<T> {
-  return { target: undefined, fixed: new Map(), parameter: undefined, greedy: undefined };
 }

@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import { type ApiKey, ApiKeyError, type ApiKeyStore, type UsagePlan } from '../usage-plans/store.ts';
+import { Router } from '../gateway/router.ts';
 import type { HttpResponse } from '../http-message.ts';
+import { type ApiKey, ApiKeyError, type ApiKeyStore, type UsagePlan } from '../usage-plans/store.ts';
 import type { FaultInjector } from './faults.ts';
 import { jsonAnswer, jsonError, type ManagementRequest } from './responses.ts';
 
 /**
- * The part of API Gateway's management API that keys and usage plans need.
+ * The part of API Gateway's management API for keys and usage plans.
  *
  * https://docs.aws.amazon.com/apigateway/latest/api/API_Operations.html
  */
@@ -21,31 +22,43 @@ export interface ApiGatewayState {
   readonly now: () => number;
 }
 
-type Operation = (
-  state: ApiGatewayState,
-  request: ManagementRequest,
-  ids: readonly string[],
-) => HttpResponse | Promise<HttpResponse>;
+interface Call extends ApiGatewayState, ManagementRequest {
+  /** Path parameters, decoded. */
+  readonly keyId: string;
+  readonly planId: string;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+type Operation = (call: Call) => HttpResponse;
 
-const operations: Readonly<Record<string, readonly [method: string, path: RegExp, operation: Operation]>> = {
-  CreateApiKey: ['POST', /^\/apikeys$/, createApiKey],
-  GetApiKeys: ['GET', /^\/apikeys$/, getApiKeys],
-  GetApiKey: ['GET', /^\/apikeys\/([^/]+)$/, getApiKey],
-  UpdateApiKey: ['PATCH', /^\/apikeys\/([^/]+)$/, updateApiKey],
-  DeleteApiKey: ['DELETE', /^\/apikeys\/([^/]+)$/, deleteApiKey],
-  GetUsagePlans: ['GET', /^\/usageplans$/, getUsagePlans],
-  GetUsagePlan: ['GET', /^\/usageplans\/([^/]+)$/, getUsagePlan],
-  GetUsage: ['GET', /^\/usageplans\/([^/]+)\/usage$/, getUsage],
-  CreateUsagePlanKey: ['POST', /^\/usageplans\/([^/]+)\/keys$/, createUsagePlanKey],
-  GetUsagePlanKeys: ['GET', /^\/usageplans\/([^/]+)\/keys$/, getUsagePlanKeys],
-  GetUsagePlanKey: ['GET', /^\/usageplans\/([^/]+)\/keys\/([^/]+)$/, getUsagePlanKey],
-  DeleteUsagePlanKey: ['DELETE', /^\/usageplans\/([^/]+)\/keys\/([^/]+)$/, deleteUsagePlanKey],
-  FlushStageAuthorizersCache: [
-    'DELETE',
-    /^\/restapis\/([^/]+)\/stages\/([^/]+)\/cache\/authorizers$/,
-    flushStageAuthorizersCache,
+const operations = new Router<Readonly<Record<string, readonly [name: string, operation: Operation]>>>([
+  ['/apikeys', { POST: ['CreateApiKey', createApiKey], GET: ['GetApiKeys', getApiKeys] }],
+  [
+    '/apikeys/{keyId}',
+    {
+      GET: ['GetApiKey', getApiKey],
+      PATCH: ['UpdateApiKey', updateApiKey],
+      DELETE: ['DeleteApiKey', deleteApiKey],
+    },
   ],
-};
+  ['/usageplans', { GET: ['GetUsagePlans', getUsagePlans] }],
+  [
+    '/usageplans/{planId}',
+    { GET: ['GetUsagePlan', ({ keys, planId }) => jsonAnswer(200, toPlan(keys.plan(planId)))] },
+  ],
+  ['/usageplans/{planId}/usage', { GET: ['GetUsage', getUsage] }],
+  [
+    '/usageplans/{planId}/keys',
+    { POST: ['CreateUsagePlanKey', createUsagePlanKey], GET: ['GetUsagePlanKeys', getUsagePlanKeys] },
+  ],
+  [
+    '/usageplans/{planId}/keys/{keyId}',
+    { GET: ['GetUsagePlanKey', getUsagePlanKey], DELETE: ['DeleteUsagePlanKey', deleteUsagePlanKey] },
+  ],
+  [
+    '/restapis/{apiId}/stages/{stageName}/cache/authorizers',
+    { DELETE: ['FlushStageAuthorizersCache', flushStageAuthorizersCache] },
+  ],
+]);
 
 const statusOf = { BadRequestException: 400, NotFoundException: 404, ConflictException: 409 } as const;
 
@@ -53,22 +66,23 @@ export async function answerApiGateway(
   state: ApiGatewayState,
   request: ManagementRequest,
 ): Promise<HttpResponse> {
-  const found = Object.entries(operations).find(
-    ([, [method, path]]) => method === request.method && path.test(request.path),
-  );
-  if (found === undefined) {
-    return jsonError(
-      404,
-      'UnknownOperationException',
-      `${request.method} ${request.path} is not supported by cdk-offline`,
-    );
+  const { method, path } = request;
+  const match = operations.find(path);
+  const [name, operation] = match?.target[method] ?? [];
+  if (match === undefined || name === undefined || operation === undefined) {
+    const message = `${method} ${path} is not supported by cdk-offline`;
+    return jsonError(404, 'UnknownOperationException', message);
   }
-  const [name, [, path, operation]] = found;
   const failure = state.faults.failureOf(name, state.now());
   if (failure !== undefined) return failure;
   try {
-    const ids = (path.exec(request.path) ?? []).slice(1).map((id) => decodeId(id));
-    return await operation(state, request, ids);
+    const parameters = Object.fromEntries(
+      Object.entries(match.pathParameters).map(([key, text]) => [key, decode(text)]),
+    );
+    const { keyId = '', planId = '' } = parameters;
+    const response = operation({ ...state, ...request, keyId, planId, parameters });
+    if (method !== 'GET') await state.save();
+    return response;
   } catch (error) {
     if (error instanceof ApiKeyError) return jsonError(statusOf[error.name], error.name, error.message);
     if (error instanceof z.ZodError) return jsonError(400, 'BadRequestException', z.prettifyError(error));
@@ -76,7 +90,7 @@ export async function answerApiGateway(
   }
 }
 
-function decodeId(text: string): string {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -85,37 +99,24 @@ function decodeId(text: string): string {
 }
 
 const keyInput = z.object({
-  name: z.string().optional(),
-  description: z.string().optional(),
-  enabled: z.boolean().optional(),
-  value: z.string().optional(),
-  tags: z.record(z.string(), z.string()).optional(),
+  name: z.string().exactOptional(),
+  description: z.string().exactOptional(),
+  enabled: z.boolean().exactOptional(),
+  value: z.string().exactOptional(),
+  tags: z.record(z.string(), z.string()).exactOptional(),
 });
 
-async function createApiKey(
-  { keys, save, now }: ApiGatewayState,
-  { body }: ManagementRequest,
-): Promise<HttpResponse> {
-  const key = keys.create(defined(parseBody(body, keyInput)), now());
-  await save();
-  return jsonAnswer(201, { ...toKey(key, keys), value: key.value });
+function createApiKey({ keys, now, body }: Call): HttpResponse {
+  return jsonAnswer(201, toKey(keys.create(parseBody(body, keyInput), now()), keys, true));
 }
 
-function getApiKeys({ keys }: ApiGatewayState, { query }: ManagementRequest): HttpResponse {
-  const name = query.get('name') ?? '';
-  const matching = keys.keys().filter((key) => (key.name ?? '').startsWith(name));
+function getApiKeys({ keys, query }: Call): HttpResponse {
   const withValues = query.get('includeValues') === 'true';
-  return page(matching, query, (key) => ({ ...toKey(key, keys), ...(withValues && { value: key.value }) }));
+  return page(named(keys.keys(), query), query, (key) => toKey(key, keys, withValues));
 }
 
-function getApiKey(
-  { keys }: ApiGatewayState,
-  { query }: ManagementRequest,
-  [id = '']: readonly string[],
-): HttpResponse {
-  const key = keys.key(id);
-  const withValue = query.get('includeValue') === 'true';
-  return jsonAnswer(200, { ...toKey(key, keys), ...(withValue && { value: key.value }) });
+function getApiKey({ keys, query, keyId }: Call): HttpResponse {
+  return jsonAnswer(200, toKey(keys.key(keyId), keys, query.get('includeValue') === 'true'));
 }
 
 const patch = z.object({
@@ -130,144 +131,78 @@ const patch = z.object({
     .default([]),
 });
 
-async function updateApiKey(
-  { keys, save, now }: ApiGatewayState,
-  { body }: ManagementRequest,
-  [id = '']: readonly string[],
-): Promise<HttpResponse> {
+function updateApiKey({ keys, now, body, keyId }: Call): HttpResponse {
   const { patchOperations } = parseBody(body, patch);
   const changes = Object.fromEntries(patchOperations.map(({ path, value }) => [path.slice(1), value]));
-  const key = keys.update(id, changes, now());
-  await save();
-  return jsonAnswer(200, toKey(key, keys));
+  return jsonAnswer(200, toKey(keys.update(keyId, changes, now()), keys, false));
 }
 
-async function deleteApiKey(
-  { keys, save }: ApiGatewayState,
-  _: ManagementRequest,
-  [id = '']: readonly string[],
-): Promise<HttpResponse> {
-  keys.delete(id);
-  await save();
+function deleteApiKey({ keys, keyId }: Call): HttpResponse {
+  keys.delete(keyId);
   return jsonAnswer(202, undefined);
 }
 
-function getUsagePlans({ keys }: ApiGatewayState, { query }: ManagementRequest): HttpResponse {
+function getUsagePlans({ keys, query }: Call): HttpResponse {
   const keyId = query.get('keyId');
   return page(keyId === null ? keys.plans() : keys.plansOfKey(keyId), query, toPlan);
 }
 
-function getUsagePlan(
-  { keys }: ApiGatewayState,
-  _: ManagementRequest,
-  [id = '']: readonly string[],
-): HttpResponse {
-  return jsonAnswer(200, toPlan(keys.plan(id)));
-}
-
 const day = z.iso.date();
+const period = z.object({ startDate: day, endDate: day });
 
-function getUsage(
-  { keys }: ApiGatewayState,
-  { query }: ManagementRequest,
-  [id = '']: readonly string[],
-): HttpResponse {
-  const { startDate, endDate } = z
-    .object({ startDate: day, endDate: day })
-    .parse({ startDate: query.get('startDate'), endDate: query.get('endDate') });
+function getUsage({ keys, query, planId }: Call): HttpResponse {
+  const { startDate, endDate } = period.parse(Object.fromEntries(query));
   const days: number[] = [];
   for (let at = Date.parse(startDate); at <= Date.parse(endDate); at += 86_400_000) days.push(at);
   const keyId = query.get('keyId');
-  const wanted = keys.keysOfPlan(id).filter((key) => keyId === null || key.id === keyId);
+  const wanted = keys.keysOfPlan(planId).filter((key) => keyId === null || key.id === keyId);
   const { items, position } = slice(wanted, query);
-  return jsonAnswer(200, {
-    usagePlanId: id,
-    startDate,
-    endDate,
-    position,
-    values: Object.fromEntries(
-      items.map((key) => [
-        key.id,
-        days.map((at) => {
-          const { used, remaining } = keys.usage(id, key.id, at);
-          return [used, remaining];
-        }),
-      ]),
-    ),
-  });
+  const usageOf = ({ id }: ApiKey) =>
+    days.map((at) => {
+      const { used, remaining } = keys.usage(planId, id, at);
+      return [used, remaining];
+    });
+  const values = Object.fromEntries(items.map((key) => [key.id, usageOf(key)]));
+  return jsonAnswer(200, { usagePlanId: planId, startDate, endDate, position, values });
 }
 
 const usagePlanKeyInput = z.object({ keyId: z.string(), keyType: z.literal('API_KEY') });
 
-async function createUsagePlanKey(
-  { keys, save }: ApiGatewayState,
-  { body }: ManagementRequest,
-  [planId = '']: readonly string[],
-): Promise<HttpResponse> {
-  const key = keys.bind(planId, parseBody(body, usagePlanKeyInput).keyId);
-  await save();
-  return jsonAnswer(201, toPlanKey(key));
+function createUsagePlanKey({ keys, body, planId }: Call): HttpResponse {
+  return jsonAnswer(201, toPlanKey(keys.bind(planId, parseBody(body, usagePlanKeyInput).keyId)));
 }
 
-function getUsagePlanKeys(
-  { keys }: ApiGatewayState,
-  { query }: ManagementRequest,
-  [planId = '']: readonly string[],
-): HttpResponse {
-  const name = query.get('name') ?? '';
-  return page(
-    keys.keysOfPlan(planId).filter((key) => (key.name ?? '').startsWith(name)),
-    query,
-    toPlanKey,
-  );
+function getUsagePlanKeys({ keys, query, planId }: Call): HttpResponse {
+  return page(named(keys.keysOfPlan(planId), query), query, toPlanKey);
 }
 
-function getUsagePlanKey(
-  { keys }: ApiGatewayState,
-  _: ManagementRequest,
-  [planId = '', keyId = '']: readonly string[],
-): HttpResponse {
+function getUsagePlanKey({ keys, planId, keyId }: Call): HttpResponse {
   const key = keys.keysOfPlan(planId).find(({ id }) => id === keyId);
-  if (key === undefined)
-    throw new ApiKeyError('NotFoundException', 'Invalid Usage Plan Key identifier specified');
+  if (key === undefined) return notFound('Usage Plan Key');
   return jsonAnswer(200, toPlanKey(key));
 }
 
-async function deleteUsagePlanKey(
-  { keys, save }: ApiGatewayState,
-  _: ManagementRequest,
-  [planId = '', keyId = '']: readonly string[],
-): Promise<HttpResponse> {
+function deleteUsagePlanKey({ keys, planId, keyId }: Call): HttpResponse {
   keys.unbind(planId, keyId);
-  await save();
   return jsonAnswer(202, undefined);
 }
 
-function flushStageAuthorizersCache(
-  state: ApiGatewayState,
-  _: ManagementRequest,
-  [restApiId, stage]: readonly string[],
-): HttpResponse {
-  if (restApiId !== state.restApiId) {
-    throw new ApiKeyError('NotFoundException', 'Invalid API identifier specified');
-  }
-  if (stage !== state.stage) throw new ApiKeyError('NotFoundException', 'Invalid stage identifier specified');
+function flushStageAuthorizersCache({ parameters, restApiId, stage, ...state }: Call): HttpResponse {
+  if (parameters['apiId'] !== restApiId) return notFound('API');
+  if (parameters['stageName'] !== stage) return notFound('stage');
   state.flushAuthorizerCache();
   return jsonAnswer(202, undefined);
 }
 
-function toKey(key: ApiKey, keys: ApiKeyStore): Record<string, unknown> {
-  const { id, name, description, enabled, tags, createdAt, updatedAt } = key;
+function toKey(key: ApiKey, keys: ApiKeyStore, withValue: boolean): Record<string, unknown> {
+  const { createdAt, updatedAt, value, ...rest } = key;
   return {
-    id,
-    name,
-    description,
-    enabled,
-    tags,
+    ...rest,
+    ...(withValue && { value }),
     createdDate: Math.floor(createdAt / 1000),
     lastUpdatedDate: Math.floor(updatedAt / 1000),
     stageKeys: keys
-      .plansOfKey(id)
+      .plansOfKey(key.id)
       .flatMap(({ apiStages }) => apiStages.map(({ apiId, stage }) => `${apiId}/${stage}`)),
   };
 }
@@ -276,19 +211,20 @@ function toPlanKey({ id, value, name }: ApiKey): Record<string, unknown> {
   return { id, type: 'API_KEY', value, name };
 }
 
-function toPlan({ id, name, description, throttle, quota, apiStages }: UsagePlan): Record<string, unknown> {
+function toPlan({ throttle, quota, ...plan }: UsagePlan): Record<string, unknown> {
   return {
-    id,
-    name,
-    description,
-    apiStages,
+    ...plan,
     ...(throttle && { throttle: { rateLimit: throttle.rate, burstLimit: throttle.burst } }),
     ...(quota && { quota: { limit: quota.limit, period: 'DAY', offset: 0 } }),
   };
 }
 
+function named(keys: readonly ApiKey[], query: URLSearchParams): ApiKey[] {
+  return keys.filter(({ name = '' }) => name.startsWith(query.get('name') ?? ''));
+}
+
 /** https://docs.aws.amazon.com/apigateway/latest/api/API_GetApiKeys.html */
-const pageSize = { usual: 25, largest: 500 };
+const limit = z.coerce.number().int().min(1).max(500).default(25);
 
 function page<T extends { readonly id: string }>(
   all: readonly T[],
@@ -299,9 +235,8 @@ function page<T extends { readonly id: string }>(
   return jsonAnswer(200, { item: items.map((item) => toItem(item)), position });
 }
 
-/** The items after a position, which is the id of the last one seen: it holds when others come and go. */
+/** The items after a position, which is the ID of the last item returned: it stays valid when items are added or removed. */
 function slice<T extends { readonly id: string }>(all: readonly T[], query: URLSearchParams) {
-  const limit = z.coerce.number().int().min(1).max(pageSize.largest).default(pageSize.usual);
   const size = limit.parse(query.get('limit') ?? undefined);
   const seen = Buffer.from(query.get('position') ?? '', 'base64url').toString();
   const rest = all.filter(({ id }) => id > seen).toSorted((one, other) => (one.id < other.id ? -1 : 1));
@@ -320,9 +255,6 @@ function parseBody<T>(body: Buffer, schema: z.ZodType<T>): T {
   return schema.parse(value);
 }
 
-/** Without the properties whose value is undefined. */
-function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, own]) => own !== undefined)) as ReturnType<
-    typeof defined<T>
-  >;
+function notFound(what: string): never {
+  throw new ApiKeyError('NotFoundException', `Invalid ${what} identifier specified`);
 }

@@ -1,42 +1,28 @@
-import { Agent, request as httpRequest } from 'node:http';
 import type { HttpResponse } from '../http-message.ts';
 import { jsonError, type ManagementRequest } from './responses.ts';
 
-/** Hands calls on to DynamoDB Local, so that one endpoint is enough for a tool. */
-export class DynamoDbForwarder {
-  readonly #endpoint: string;
-  readonly #agent = new Agent({ keepAlive: true });
+/** RFC 9110, section 7.6.1, and headers that are set again for each connection. */
+const hopByHop = new Set(['connection', 'content-length', 'date', 'host', 'keep-alive', 'transfer-encoding']);
 
-  constructor(endpoint: string) {
-    this.#endpoint = endpoint;
-  }
-
-  answer({ method, headers, body }: ManagementRequest): Promise<HttpResponse> {
-    const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
-    const forwarded = httpRequest(this.#endpoint, { method, headers, agent: this.#agent }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => void chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () => {
-        const copied = Object.entries(response.headers).filter(([name]) => !hopByHop.has(name));
-        resolve({
-          status: response.statusCode ?? 502,
-          headers: copied.map(([name, value]) => [name, String(value)]),
-          body: Buffer.concat(chunks),
-        });
-      });
+/** Forwards a call to DynamoDB Local, so that tools need only one endpoint. */
+export async function forwardToDynamoDb(
+  endpoint: string,
+  { method, headers, body }: ManagementRequest,
+): Promise<HttpResponse> {
+  const sent = Object.entries(headers).filter(([name]) => !hopByHop.has(name) && name !== 'expect');
+  try {
+    const response = await fetch(endpoint, {
+      method,
+      // The client's checksum is that of the bytes as DynamoDB Local sends them.
+      headers: { ...Object.fromEntries(sent), 'accept-encoding': 'identity' },
+      ...(body.length > 0 && { body }),
     });
-    forwarded.on('error', (error) =>
-      resolve(jsonError(503, 'ServiceUnavailable', `DynamoDB does not answer: ${error.message}`)),
-    );
-    forwarded.end(body);
-    return promise;
-  }
-
-  close(): void {
-    this.#agent.destroy();
+    return {
+      status: response.status,
+      headers: [...response.headers].filter(([name]) => !hopByHop.has(name)),
+      body: Buffer.from(await response.arrayBuffer()),
+    };
+  } catch (error) {
+    return jsonError(503, 'ServiceUnavailable', `DynamoDB does not answer: ${String(error)}`);
   }
 }
-
-/** RFC 9110, section 7.6.1; the length is set anew. */
-const hopByHop = new Set(['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding']);

@@ -22,24 +22,3 @@ export function jsonError(status: number, name: string, message: string): HttpRe
   const { headers, ...answer } = jsonAnswer(status, { __type: name, message });
   return { ...answer, headers: [...headers, ['x-amzn-ErrorType', name]] };
 }
-
-export function xmlAnswer(status: number, body: string): HttpResponse {
-  return { status, headers: [['Content-Type', 'text/xml']], body: Buffer.from(body) };
-}
-
-/** An error as the SDK's query protocol reads it. */
-export function xmlError(status: number, code: string, message: string, namespace: string): HttpResponse {
-  const error = `<Error><Type>Sender</Type><Code>${code}</Code><Message>${escapeXml(message)}</Message></Error>`;
-  return xmlAnswer(
-    status,
-    `<ErrorResponse xmlns="${namespace}">${error}<RequestId>${crypto.randomUUID()}</RequestId></ErrorResponse>`,
-  );
-}
-
-export function escapeXml(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
-}

@@ -1,11 +1,9 @@
 import type { HttpResponse } from '../http-message.ts';
 import { jsonError, type ManagementRequest } from './responses.ts';
 
-/** A service of AWS, by the name that its requests are signed for. */
-type ServiceName = 'apigateway' | 'cloudformation' | 'dynamodb' | 'logs' | 'sts';
-
+/** Services of AWS by the name that requests are signed for. */
 export type Services = Readonly<
-  Record<ServiceName, (request: ManagementRequest) => HttpResponse | Promise<HttpResponse>>
+  Record<string, (request: ManagementRequest) => HttpResponse | Promise<HttpResponse>>
 >;
 
 /**
@@ -27,11 +25,7 @@ export function answerManagement(
   service: string,
   request: ManagementRequest,
 ): HttpResponse | Promise<HttpResponse> {
-  return isService(service)
-    ? services[service](request)
-    : jsonError(400, 'UnknownOperationException', `The service ${service} is not supported by cdk-offline`);
-
-  function isService(name: string): name is ServiceName {
-    return Object.hasOwn(services, name);
-  }
+  const answer = Object.hasOwn(services, service) ? services[service] : undefined;
+  const message = `The service ${service} is not supported by cdk-offline`;
+  return answer?.(request) ?? jsonError(400, 'UnknownOperationException', message);
 }

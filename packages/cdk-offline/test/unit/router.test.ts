@@ -3,9 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Router } from '../../src/gateway/router.ts';
 
 function routerOf(...paths: readonly string[]): Router<string> {
-  const router = new Router<string>();
-  for (const path of paths) router.add(path, path);
-  return router;
+  return new Router(paths.map((path) => [path, path]));
 }
 
 describe('routing', () => {
