@@ -2,7 +2,7 @@ import middy from '@middy/core';
 import type { APIGatewayAuthorizerResult, APIGatewayTokenAuthorizerEvent } from 'aws-lambda';
 import * as z from 'zod/mini';
 import { toCallerContext } from './access/caller.ts';
-import { decideKey, type Denial, findKey } from './access/key-records.ts';
+import { decideKey, findKey } from './access/key-records.ts';
 import { hashOfKey, keyOfHeader, stageOfKey } from './access/keys.ts';
 import { timeToAnswer, withDeadline } from './deadline.ts';
 import { dynamoDb } from './dynamodb.ts';
@@ -57,7 +57,7 @@ export const handler = middy<APIGatewayTokenAuthorizerEvent, APIGatewayAuthorize
 });
 
 /** A denial is cached like a grant, so repeated attempts with one key run no code. */
-function deny(methodArn: string, reason: Denial | 'mistyped' | 'other_stage', keyId?: string) {
+function deny(methodArn: string, reason: string, keyId?: string) {
   log({ outcome: 'denied', reason, keyId });
   return { principalId: keyId ?? 'unknown', policyDocument: policy('Deny', methodArn) };
 }

@@ -20,7 +20,8 @@ export const keyRecord = z.object({
   /** Names the key in logs, dashboards and the key tool. Not secret. */
   keyId: z.string().check(z.minLength(1)),
   plan: z.enum(planNames),
-  status: z.enum(['active', 'revoked']),
+  /** `active` or `revoked`. Version 1.0.0 also stored `pending`. Only an active key is valid. */
+  status: z.string(),
   /** Value of the key's API Gateway key, if it is not `keyHash`. Each change of plan sets a new one. */
   gatewayKeyValue: z.optional(z.string().check(z.regex(/^[0-9a-f]{64}$/))),
   /** Unix seconds from which the key is no longer valid. */
@@ -58,10 +59,10 @@ export interface Grant {
   readonly expiresAt: number;
 }
 
-export type Denial = 'unknown' | 'revoked' | 'expired';
-
 export type KeyDecision =
-  { readonly kind: 'granted'; readonly grant: Grant } | { readonly kind: 'denied'; readonly reason: Denial };
+  | { readonly kind: 'granted'; readonly grant: Grant }
+  /** `unknown`, `expired`, or the status of a record that is not active. */
+  | { readonly kind: 'denied'; readonly reason: string };
 
 /**
  * What a key may do now.

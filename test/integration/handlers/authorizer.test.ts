@@ -145,6 +145,11 @@ describe('a key that is denied', () => {
     expect(log.join('')).toContain('"keyId":"key_1"');
   });
 
+  test('is one that version 1.0.0 had not finished creating', async () => {
+    expect(await authorize(`Bearer ${await issue({ status: 'pending' })}`)).toMatchObject(denied);
+    expect(log.join('')).toContain('"reason":"pending"');
+  });
+
   test('is one that has expired', async () => {
     expect(await authorize(`Bearer ${await issue({ expiresAt: 1_790_000_000 })}`)).toMatchObject(denied);
     expect(log.join('')).toContain('"reason":"expired"');
