@@ -1,20 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import {
   type ApiKey,
-  ConflictException,
   CreateApiKeyCommand,
   CreateUsagePlanKeyCommand,
   DeleteApiKeyCommand,
   DeleteUsagePlanKeyCommand,
   FlushStageAuthorizersCacheCommand,
-  GetUsagePlanKeyCommand,
   NotFoundException,
   paginateGetApiKeys,
   paginateGetUsagePlanKeys,
 } from '@aws-sdk/client-api-gateway';
 import type { Plan } from '../../functions/access/plans.ts';
 import { KeyToolError } from './errors.ts';
-import { readKey } from './records.ts';
+import { type AdministeredKey, readKey } from './records.ts';
 import { type KeyService, nowOf } from './service.ts';
 
 /**
@@ -24,18 +22,12 @@ import { type KeyService, nowOf } from './service.ts';
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-api-usage-plans.html
  */
 
+/** The stage in API Gateway: the version segment of the base address (interface, section 1). */
+const apiStage = 'v1';
 /** Seconds after which an API Gateway key without a record is a leftover, not one that is being made. */
 export const leftoverAge = 900;
 /** Seconds that making a key may take, well below `leftoverAge`. */
 const longestMaking = 600;
-
-export interface NewGatewayKey {
-  readonly keyHash: string;
-  readonly keyId: string;
-  readonly owner: string;
-  readonly plan: Plan;
-  readonly value: string;
-}
 
 /** A value for an API Gateway key in place of the hash. */
 export function newGatewayValue(): string {
@@ -50,102 +42,62 @@ export function newGatewayValue(): string {
  */
 export async function withGatewayKey(
   service: KeyService,
-  key: NewGatewayKey,
+  { keyHash, keyId, owner, plan }: Pick<AdministeredKey, 'keyHash' | 'keyId' | 'owner' | 'plan'>,
+  value: string,
   commit: (gatewayKeyId: string) => Promise<void>,
 ): Promise<void> {
   const startedAt = nowOf(service);
-  const { id, isNew } = await ensureGatewayKey(service, key);
+  const description = `${descriptionPrefix(service)}${owner}`;
+  const { id = '' } = await service.apiGateway.send(
+    // The ID appears in logs, so it must not be the value.
+    new CreateApiKeyCommand({ name: keyId, value, description, enabled: true, generateDistinctId: true }),
+  );
   try {
     await service.afterStep('gateway key');
-    await addToPlan(service, id, key.plan);
-    await service.afterStep('usage plan');
+    await addToPlan(service, id, plan);
     if (nowOf(service) - startedAt > longestMaking)
       throw new KeyToolError('failed', 'API Gateway took over 10 minutes. Run the command again.');
     await commit(id);
-    await service.afterStep('record');
   } catch (error) {
-    const isCommitted = await undo(service, key, id, isNew).catch((cause: unknown) => {
+    try {
+      // The write succeeded, and only its answer was lost.
+      if ((await readKey(service, keyHash))?.gatewayKeyId === id) return;
+      await deleteGatewayKey(service, id);
+    } catch {
       throw new KeyToolError(
         'failed',
-        `${messageOf(error)} Removing the new API Gateway key of ${key.keyId} failed as well (${messageOf(cause)}). It lets nobody in; "cleanup" removes it.`,
+        `${(error as Error).message} Removing the new API Gateway key of ${keyId} failed as well. It lets nobody in; "cleanup" removes it.`,
         { cause: error },
       );
-    });
-    // The write succeeded, and only its answer was lost.
-    if (isCommitted) return;
-    throw error;
-  }
-}
-
-/** Returns whether a record names the API Gateway key. Otherwise deletes it if this run created it. */
-async function undo(
-  service: KeyService,
-  { keyHash }: NewGatewayKey,
-  gatewayKeyId: string,
-  isNew: boolean,
-): Promise<boolean> {
-  const record = await readKey(service.keyTable, keyHash);
-  if (record?.gatewayKeyId === gatewayKeyId) return true;
-  if (isNew) await deleteGatewayKey(service, gatewayKeyId);
-  return false;
-}
-
-async function ensureGatewayKey(
-  { apiGateway: client, stackName }: KeyService,
-  { keyId, owner, value }: NewGatewayKey,
-): Promise<{ readonly id: string; readonly isNew: boolean }> {
-  try {
-    const description = `${descriptionPrefix(stackName)}${owner}`;
-    const { id } = await client.send(
-      // The ID appears in logs, so it must not be the value.
-      new CreateApiKeyCommand({ name: keyId, value, description, enabled: true, generateDistinctId: true }),
-    );
-    if (id === undefined) throw new Error('API Gateway created a key without an ID.');
-    return { id, isNew: true };
-  } catch (error) {
-    if (!(error instanceof ConflictException)) throw error;
-    // Created by a call whose answer was lost, or by another run.
-    const query = { nameQuery: keyId, includeValues: true };
-    for await (const { items = [] } of paginateGetApiKeys({ client }, query)) {
-      const found = items.find((each) => each.value === value);
-      if (found?.id !== undefined) return { id: found.id, isNew: false };
     }
     throw error;
   }
 }
 
-function descriptionPrefix(stackName: string): string {
-  return `${stackName}, owner `;
-}
-
 /** Adds a key to its usage plan. It must be in no other one of the same stage. */
-export async function addToPlan(service: KeyService, gatewayKeyId: string, plan: Plan): Promise<void> {
-  const place = { usagePlanId: service.usagePlanIds[plan], keyId: gatewayKeyId };
-  try {
-    await service.apiGateway.send(new CreateUsagePlanKeyCommand({ ...place, keyType: 'API_KEY' }));
-  } catch (error) {
-    if (!(error instanceof ConflictException)) throw error;
-    // It is in the plan, added by a call whose answer was lost or by another run; or it is in another plan.
-    await service.apiGateway.send(new GetUsagePlanKeyCommand(place)).catch(() => Promise.reject(error));
-  }
+export async function addToPlan(service: KeyService, keyId: string, plan: Plan): Promise<void> {
+  const usagePlanId = service.usagePlanIds[plan];
+  await service.apiGateway.send(new CreateUsagePlanKeyCommand({ usagePlanId, keyId, keyType: 'API_KEY' }));
+  await service.afterStep('usage plan');
 }
 
-export async function removeFromPlan(
-  { apiGateway }: KeyService,
-  gatewayKeyId: string,
-  usagePlanId: string,
-): Promise<void> {
-  await ignoreNotFound(apiGateway.send(new DeleteUsagePlanKeyCommand({ usagePlanId, keyId: gatewayKeyId })));
+export async function removeFromPlan(service: KeyService, keyId: string, usagePlanId: string): Promise<void> {
+  await ignoreNotFound(service.apiGateway.send(new DeleteUsagePlanKeyCommand({ usagePlanId, keyId })));
+  await service.afterStep('old usage plan');
 }
 
-/** Deletes a key, which also removes it from its usage plan. */
-export async function deleteGatewayKey({ apiGateway }: KeyService, gatewayKeyId: string): Promise<void> {
-  await ignoreNotFound(apiGateway.send(new DeleteApiKeyCommand({ apiKey: gatewayKeyId })));
+/** Deletes a key if there is one, which also removes it from its usage plan. */
+export async function deleteGatewayKey(service: KeyService, apiKey: string | undefined): Promise<void> {
+  if (apiKey !== undefined)
+    await ignoreNotFound(service.apiGateway.send(new DeleteApiKeyCommand({ apiKey })));
+  await service.afterStep('old gateway key');
 }
 
 /** Empties the cache of the authorizer's answers, so that a change applies before their 60 s are over. */
-export async function flushAuthorizer({ apiGateway, restApiId, apiStage }: KeyService): Promise<void> {
+export async function flushAuthorizer(service: KeyService): Promise<void> {
+  const { apiGateway, restApiId } = service;
   await apiGateway.send(new FlushStageAuthorizersCacheCommand({ restApiId, stageName: apiStage }));
+  await service.afterStep('authorizer cache');
 }
 
 /** The most that one call lists: https://docs.aws.amazon.com/apigateway/latest/api/API_GetApiKeys.html */
@@ -158,9 +110,13 @@ export async function* gatewayKeys({ apiGateway: client }: KeyService): AsyncGen
 }
 
 /** Whether this tool created an API Gateway key for this stage, and for this owner if one is given. */
-export function isOwn({ stackName }: KeyService, { description = '' }: ApiKey, owner?: string): boolean {
-  const prefix = descriptionPrefix(stackName);
+export function isOwn(service: KeyService, { description = '' }: ApiKey, owner?: string): boolean {
+  const prefix = descriptionPrefix(service);
   return owner === undefined ? description.startsWith(prefix) : description === `${prefix}${owner}`;
+}
+
+function descriptionPrefix({ stackName }: KeyService): string {
+  return `${stackName}, owner `;
 }
 
 /** The service's usage plans that each API Gateway key is in, by its ID. */
@@ -178,13 +134,7 @@ export async function usagePlanMembers({
 }
 
 async function ignoreNotFound(deletion: Promise<unknown>): Promise<void> {
-  try {
-    await deletion;
-  } catch (error) {
+  await deletion.catch((error: unknown) => {
     if (!(error instanceof NotFoundException)) throw error;
-  }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  });
 }

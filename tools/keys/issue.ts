@@ -1,71 +1,62 @@
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { type Limits, limitsOf, type Plan } from '../../functions/access/plans.ts';
-import { KeyToolError } from './errors.ts';
 import { withGatewayKey } from './gateway.ts';
 import { newKeyId } from './key-ids.ts';
-import type { AdministeredKey, Change } from './records.ts';
-import { storeNewKey } from './records.ts';
-import type { CheckedRequest } from './requests.ts';
-import { type KeyService, newLine, nowOf, reportLine } from './service.ts';
+import { type AdministeredKey, type Change, storeNewKey } from './records.ts';
+import { type KeyService, nowOf } from './service.ts';
 
-export interface IssuedKey {
-  /** The API key itself. Only its hash is stored. */
-  readonly key: string;
-  readonly keyId: string;
+/** A request for a new key. */
+export interface KeyRequest {
+  readonly owner: string;
+  readonly plan: Plan;
+  /** On the custom plan only. */
+  readonly limits?: Limits | undefined;
+  readonly note?: string | undefined;
 }
 
 /** A new key with everything that its owner needs to know. */
-export interface NewKey extends IssuedKey {
+export interface NewKey extends Limits {
+  readonly keyId: string;
+  /** The API key itself. Only its hash is stored. */
+  readonly key: string;
+  readonly stage: string;
   readonly owner: string;
   readonly plan: Plan;
-  readonly limits: Limits;
 }
-
-/** Shows a new key. It is not valid yet: an error here withdraws it. */
-export type Reveal = (issued: NewKey) => void | Promise<void>;
 
 /**
  * Issues a key: API Gateway key, usage plan, reveal, then the one write that makes it valid. The key is shown before
  * that write, so that no valid key exists that nobody has seen, and a rotation never ends a key whose replacement
  * got lost.
  *
+ * @param reveal shows the new key, which is not valid yet: an error here withdraws it
  * @param replaces the key that it replaces, and the change of that key's record in the same transaction
  */
 export async function issue(
   service: KeyService,
-  { owner, plan, limits, note }: CheckedRequest,
-  reveal: Reveal,
-  replaces?: { readonly key: AdministeredKey; readonly change: (keyId: string) => Promise<Change> },
-): Promise<IssuedKey> {
-  const limitsInForce = limitsOf(plan) ?? limits;
-  if (limitsInForce === undefined) {
-    throw new KeyToolError(
-      'refused',
-      `A key on the ${plan} plan needs its own limits. Set them with "change-plan --plan ${plan}" first.`,
-    );
-  }
-  const key = newKey(service.stage);
+  { owner, plan, limits, note }: KeyRequest,
+  reveal: (issued: NewKey) => void | Promise<void>,
+  replaces?: { readonly key: AdministeredKey; readonly change: (keyId: string) => Change },
+): Promise<NewKey> {
+  const { stage } = service;
+  const key = newKey(stage);
   const keyHash = hashOfKey(key);
   const keyId = newKeyId(service.clock());
-  const planText = describePlan(plan, limits);
-  await withGatewayKey(service, { keyHash, keyId, owner, plan, value: keyHash }, async (gatewayKeyId) => {
-    await reveal({ key, keyId, owner, plan, limits: limitsInForce });
+  const limitsInForce = limitsOf(plan) ?? limits ?? { perMinute: 0, perDay: 0 };
+  const issued = { keyId, key, stage, owner, plan, ...limitsInForce };
+  await withGatewayKey(service, { keyHash, keyId, owner, plan }, keyHash, async (gatewayKeyId) => {
+    await reveal(issued);
     await service.afterStep('reveal');
-    const replaced = replaces && { key: replaces.key, change: await replaces.change(keyId) };
-    const detail = replaced ? `${planText}, in place of ${replaced.key.keyId}` : planText;
-    const line = await newLine(service, 'created', detail);
-    const status = 'active';
-    const createdAt = nowOf(service);
-    const record = { keyHash, keyId, owner, plan, ...limits, note, status, createdAt, gatewayKeyId } as const;
+    const old = replaces && { key: replaces.key, change: replaces.change(keyId) };
+    const record = { keyHash, keyId, owner, plan, ...limits, note, createdAt: nowOf(service), gatewayKeyId };
     await storeNewKey(
-      service.keyTable,
-      { ...record, replaces: replaced?.key.keyId, audit: [line] },
-      replaced,
+      service,
+      { ...record, status: 'active', replaces: old?.key.keyId },
+      `${describePlan(plan, limits)}${old ? `, in place of ${old.key.keyId}` : ''}`,
+      old,
     );
-    reportLine(service, { keyId }, line);
-    if (replaced) reportLine(service, replaced.key, replaced.change.line);
   });
-  return { key, keyId };
+  return issued;
 }
 
 export function describePlan(plan: Plan, limits: Limits | undefined): string {

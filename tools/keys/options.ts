@@ -1,49 +1,68 @@
-import { InvalidArgumentError, Option } from 'commander';
-import { customPlan, planNames } from '../../functions/access/plans.ts';
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import {
+  customPlan,
+  customPlanCeiling,
+  type Limits,
+  type Plan,
+  planNames,
+} from '../../functions/access/plans.ts';
 import { KeyToolError } from './errors.ts';
-import { parseDuration } from './format.ts';
+import { grouped } from './format.ts';
 import { isKeyId } from './key-ids.ts';
+import { redact } from './output.ts';
 
 /** Options that several commands share, and their parsers. */
 
-export function planOption(description: string): Option {
+export function planOption(description: string) {
   return new Option('--plan <plan>', description).choices(planNames);
 }
 
-export function limitsOptions(): Option[] {
-  return [
-    new Option('--per-minute <n>', `requests a minute, required on the ${customPlan} plan`).argParser(
-      wholeNumber(1),
-    ),
-    new Option('--per-day <n>', `requests a day, required on the ${customPlan} plan`).argParser(
-      wholeNumber(1),
-    ),
-  ];
+export function perMinuteOption() {
+  return new Option(
+    '--per-minute <n>',
+    `requests a minute, required on the ${customPlan} plan (DynamoDB takes 1,000 writes a second for one key)`,
+  ).argParser(wholeNumber(1, customPlanCeiling.perMinute));
 }
 
-export function ownerFilter(): Option {
-  return new Option('--owner <name>', 'only keys of this owner').argParser((text) => {
-    if (text !== '') return text;
-    throw new InvalidArgumentError('It must not be empty.');
-  });
+export function perDayOption() {
+  return new Option('--per-day <n>', `requests a day, required on the ${customPlan} plan`).argParser(
+    wholeNumber(1, customPlanCeiling.perDay),
+  );
 }
 
-export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): (text: string) => number {
+export function ownerFilter() {
+  return new Option('--owner <name>', 'only keys of this owner').argParser(line(100));
+}
+
+export function yesOption() {
+  return new Option('-y, --yes', 'do not ask for confirmation in prod');
+}
+
+/** Text that is stored, and printed on terminals later. */
+export function line(longest: number): (text: string) => string {
   return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
-    const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
-    throw new InvalidArgumentError(`It must be a whole number ${range}.`);
+    if (redact(text) !== text) throw new InvalidArgumentError('It must not contain an API key.');
+    if (/^[^\p{C}\p{Zl}\p{Zp}]*$/u.test(text) && /\S/.test(text) && text.length <= longest) return text;
+    throw new InvalidArgumentError(`It must be one line of 1 to ${longest} printable characters.`);
   };
 }
 
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    if (/^\d+$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text);
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${grouped(max)}.`);
+  };
+}
+
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 const longestDuration = 366 * 86_400;
 
-/** @param min seconds */
+/** Whole seconds of a duration such as `90s`, `15m`, `24h` or `7d`. @param min seconds */
 export function duration(min: number): (text: string) => number {
   return (text) => {
-    const seconds = parseDuration(text);
-    if (seconds !== undefined && seconds >= min && seconds <= longestDuration) return seconds;
+    const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+    const seconds = Number(count) * (unitSeconds[unit] ?? Number.NaN);
+    if (seconds >= min && seconds <= longestDuration) return seconds;
     throw new InvalidArgumentError(
       'It must be a whole number and a unit, such as 90s, 15m, 24h or 7d, at most 366d.',
     );
@@ -55,16 +74,32 @@ export function cursor(text: string): string {
   throw new InvalidArgumentError('It is not a cursor printed by "list".');
 }
 
-export function checkKeyId(text: string): string {
+export function keyId(text: string): string {
   if (isKeyId(text)) return text;
-  if (text.startsWith('as_')) {
+  throw new InvalidArgumentError(
+    text.startsWith('as_')
+      ? 'That is an API key, not a key ID. Keys do not belong in a command line. "identify" reads one from standard input and prints its ID.'
+      : 'A key ID looks like key_06fz1m4tqabcdefg. "list" shows all IDs.',
+  );
+}
+
+/** The key's own limits, `undefined` on a plan with fixed limits. @throws KeyToolError */
+export function checkLimits(
+  plan: Plan,
+  { perMinute, perDay }: { readonly [K in keyof Limits]?: number | undefined } = {},
+): Limits | undefined {
+  if (plan !== customPlan) {
+    if (perMinute === undefined && perDay === undefined) return undefined;
     throw new KeyToolError(
       'usage',
-      'That is an API key, not a key ID. Keys do not belong in a command line. "identify" reads one from standard input and prints its ID.',
+      `The limits of the ${plan} plan are fixed. --per-minute and --per-day need --plan ${customPlan}.`,
     );
   }
+  if (perMinute === undefined || perDay === undefined)
+    throw new KeyToolError('usage', `A key on the ${customPlan} plan needs both --per-minute and --per-day.`);
+  if (perDay >= perMinute) return { perMinute, perDay };
   throw new KeyToolError(
     'usage',
-    `The key ID must look like key_06fz1m4tqabcdefg (got "${text}"). "list" shows all IDs.`,
+    `--per-day must be at least --per-minute (got ${perDay} and ${perMinute}).`,
   );
 }

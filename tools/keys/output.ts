@@ -32,18 +32,22 @@ export class Output {
 
   /** A result: `value` with --json, otherwise `text`. */
   result(value: unknown, text: string): void {
-    const printed = this.json ? JSON.stringify(value, undefined, 2) : text;
-    this.#io.stdout.write(`${redact(printed)}\n`);
-  }
-
-  /** Information besides the result, on standard error: `{"note": "…"}` with --json. */
-  note(text: string, style?: Style): void {
-    this.report({ note: text }, style === undefined ? text : this.paint(style, text, this.#io.stderr));
+    this.#io.stdout.write(`${redact(this.#printed(value, text))}\n`);
   }
 
   /** One line on standard error: `value` with --json, otherwise `text`. */
-  report(value: unknown, text: string): void {
-    this.#io.stderr.write(`${redact(this.json ? JSON.stringify(value) : text)}\n`);
+  report(value: unknown, text: string, style?: Style): void {
+    const printed = this.json
+      ? JSON.stringify(value)
+      : style
+        ? this.paint(style, text, this.#io.stderr)
+        : text;
+    this.#io.stderr.write(`${redact(printed)}\n`);
+  }
+
+  /** Information besides the result. */
+  note(text: string, style?: Style): void {
+    this.report({ note: text }, text, style);
   }
 
   /** Colours text on a terminal. Follows NO_COLOR and FORCE_COLOR. */
@@ -53,9 +57,13 @@ export class Output {
 
   /** The line that shows a key. Resolves when it is written, rejects when nobody can have read it. */
   reveal(value: unknown, text: string): Promise<void> {
-    const printed = this.json ? JSON.stringify(value, undefined, 2) : text;
     return new Promise((resolve, reject) => {
-      this.#io.stdout.write(`${printed}\n`, (error) => (error ? reject(error) : resolve()));
+      const done = (error?: Error | null) => (error ? reject(error) : resolve());
+      this.#io.stdout.write(`${this.#printed(value, text)}\n`, done);
     });
+  }
+
+  #printed(value: unknown, text: string): string {
+    return this.json ? JSON.stringify(value, undefined, 2) : text;
   }
 }

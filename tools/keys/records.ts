@@ -3,11 +3,19 @@ import {
   TransactionCanceledException,
   TransactionConflictException,
 } from '@aws-sdk/client-dynamodb';
-import { GetCommand, QueryCommand, TransactWriteCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import {
+  GetCommand,
+  paginateQuery,
+  QueryCommand,
+  type QueryCommandInput,
+  TransactWriteCommand,
+  UpdateCommand,
+} from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod/mini';
-import { keyRecord, type KeyTable, storedCount } from '../../functions/access/key-records.ts';
-import { type Limits, limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
+import { keyRecord, storedCount } from '../../functions/access/key-records.ts';
+import { customPlan, type Limits, type Plan, planNames } from '../../functions/access/plans.ts';
 import { KeyToolError } from './errors.ts';
+import { type KeyService, nowOf } from './service.ts';
 
 /**
  * The records of API keys as operators read and change them. The functions read fewer fields, see key-records.ts.
@@ -26,6 +34,8 @@ const auditLine = z.object({
   detail: z.optional(z.string()),
 });
 export type AuditLine = z.infer<typeof auditLine>;
+/** A line of the audit trail, with the key that it is about. */
+export type ChangeLine = AuditLine & { readonly stage: string; readonly keyId: string };
 
 const administeredKey = z.extend(keyRecord, {
   owner: z.string(),
@@ -42,12 +52,12 @@ const administeredKey = z.extend(keyRecord, {
 export type AdministeredKey = z.infer<typeof administeredKey>;
 
 /** A stored record that fails validation. Its message names the key by its ID only. */
-export class MalformedRecordError extends Error {
+export class MalformedRecordError extends KeyToolError {
   override readonly name = 'MalformedRecordError';
 }
 
 /** The record was changed after it was read, or does not exist any more. */
-export class StaleRecordError extends Error {
+export class StaleRecordError extends KeyToolError {
   override readonly name = 'StaleRecordError';
 }
 
@@ -65,17 +75,16 @@ export function gatewayValueOf({ keyHash, gatewayKeyValue }: AdministeredKey): s
 }
 
 /** The limits on the key's own record, `undefined` on a plan with fixed limits. */
-export function ownLimits({ plan, perMinute, perDay }: AdministeredKey): Limits | undefined {
-  return limitsOf(plan) === undefined && perMinute !== undefined && perDay !== undefined
-    ? { perMinute, perDay }
-    : undefined;
+export function ownLimits({ plan, perMinute = 0, perDay = 0 }: AdministeredKey): Limits | undefined {
+  return plan === customPlan ? { perMinute, perDay } : undefined;
 }
 
 /** The record of the key with this ID. The index is eventually consistent, the record is not. */
-export async function findKeyById(table: KeyTable, keyId: string): Promise<AdministeredKey | undefined> {
-  const { Items: found } = await table.client.send(
+export async function findKeyById(service: KeyService, keyId: string): Promise<AdministeredKey | undefined> {
+  const { client, tableName } = service.keyTable;
+  const { Items: found } = await client.send(
     new QueryCommand({
-      TableName: table.tableName,
+      TableName: tableName,
       IndexName: 'byKeyId',
       KeyConditionExpression: 'keyId = :keyId',
       ExpressionAttributeValues: { ':keyId': keyId },
@@ -83,104 +92,86 @@ export async function findKeyById(table: KeyTable, keyId: string): Promise<Admin
     }),
   );
   const keyHash: unknown = found?.[0]?.['keyHash'];
-  return typeof keyHash === 'string' ? readKey(table, keyHash) : undefined;
+  return typeof keyHash === 'string' ? readKey(service, keyHash) : undefined;
 }
 
 /** @throws MalformedRecordError */
-export async function readKey(table: KeyTable, keyHash: string): Promise<AdministeredKey | undefined> {
-  const { Item: item } = await table.client.send(
-    new GetCommand({ TableName: table.tableName, Key: { keyHash }, ConsistentRead: true }),
+export async function readKey(
+  { keyTable: { client, tableName } }: KeyService,
+  keyHash: string,
+): Promise<AdministeredKey | undefined> {
+  const { Item: item } = await client.send(
+    new GetCommand({ TableName: tableName, Key: { keyHash }, ConsistentRead: true }),
   );
-  if (item === undefined) return undefined;
-  const record = parseRecord(item);
-  if (record instanceof MalformedRecordError) throw record;
-  return record;
+  return item === undefined ? undefined : parseRecord(item);
 }
 
-/** The keys of one owner or of one plan. */
-export type Partition = { readonly owner: string } | { readonly plan: Plan };
-
-/** The partitions of the indexes that hold the keys of an owner, of a plan, or all keys. */
-export function partitionsOf({
-  owner,
-  plan,
-}: {
+export interface KeyFilter {
   readonly owner?: string | undefined;
   readonly plan?: Plan | undefined;
-}): readonly Partition[] {
-  if (owner !== undefined) return [{ owner }];
-  return (plan === undefined ? planNames : [plan]).map((each) => ({ plan: each }));
 }
 
-export interface PartitionPage {
-  /** Newest first. */
-  readonly keys: readonly AdministeredKey[];
-  /** Records that fail validation, left out of `keys`. */
-  readonly malformed: readonly MalformedRecordError[];
-  /** ID of the last record read, if there may be older ones. */
-  readonly next: string | undefined;
+/** The queries for the keys of an owner, of a plan, or of every plan, newest first. @param before only older keys */
+function queriesOf({ keyTable }: KeyService, { owner, plan }: KeyFilter, before = '~'): QueryCommandInput[] {
+  const plans = plan === undefined ? planNames : [plan];
+  return (owner === undefined ? plans : [owner]).map((value) => ({
+    TableName: keyTable.tableName,
+    IndexName: owner === undefined ? 'byPlan' : 'byOwner',
+    KeyConditionExpression: '#partition = :partition AND keyId < :before',
+    ExpressionAttributeNames: { '#partition': owner === undefined ? 'plan' : 'owner' },
+    ExpressionAttributeValues: { ':partition': value, ':before': before },
+    ScanIndexForward: false,
+  }));
 }
 
-/** The newest keys of a partition: one Query of at most `limit` records or 1 MB. @param before only older keys */
-export async function queryKeys(
-  table: KeyTable,
-  partition: Partition,
-  { before, limit }: { readonly before?: string | undefined; readonly limit: number },
-): Promise<PartitionPage> {
-  const [attribute, value] = 'owner' in partition ? ['owner', partition.owner] : ['plan', partition.plan];
-  const { Items: items = [], LastEvaluatedKey: last } = await table.client.send(
-    new QueryCommand({
-      TableName: table.tableName,
-      IndexName: attribute === 'owner' ? 'byOwner' : 'byPlan',
-      KeyConditionExpression: before === undefined ? '#p = :p' : '#p = :p AND keyId < :before',
-      ExpressionAttributeNames: { '#p': attribute },
-      ExpressionAttributeValues: { ':p': value, ...(before !== undefined && { ':before': before }) },
-      ScanIndexForward: false,
-      Limit: limit,
-    }),
-  );
-  const records = items.map(parseRecord);
-  const next: unknown = last?.['keyId'];
-  return {
-    keys: records.filter((record): record is AdministeredKey => !(record instanceof MalformedRecordError)),
-    malformed: records.filter((record) => record instanceof MalformedRecordError),
-    next: typeof next === 'string' ? next : undefined,
-  };
+/** Every key that the filter lets through, a page at a time. Malformed records are reported and left out. */
+export async function* allKeys(service: KeyService, filter: KeyFilter): AsyncGenerator<AdministeredKey> {
+  const { client } = service.keyTable;
+  for (const query of queriesOf(service, filter))
+    for await (const { Items: items } of paginateQuery({ client }, query))
+      yield* keysAmong(service, items, filter);
 }
 
 /**
- * Every record of some partitions, newest first in each, a page at a time.
+ * The newest keys that the filter lets through: one Query for each partition, of at most `limit` records or 1 MB.
  *
- * @param onMalformed called for each record that is left out
+ * @returns keys, newest first, and the ID of the last record read if there may be older ones
  */
-export async function* recordsOf(
-  table: KeyTable,
-  partitions: readonly Partition[],
-  onMalformed: (error: MalformedRecordError) => void,
-  { before: first, size = 100 }: { readonly before?: string | undefined; readonly size?: number } = {},
-): AsyncGenerator<AdministeredKey> {
-  for (const partition of partitions) {
-    let before = first;
-    do {
-      const page = await queryKeys(table, partition, { before, limit: size });
-      page.malformed.forEach(onMalformed);
-      yield* page.keys;
-      before = page.next;
-    } while (before !== undefined);
-  }
+export async function newestKeys(
+  service: KeyService,
+  filter: KeyFilter,
+  limit: number,
+  before: string | undefined,
+): Promise<{ readonly keys: readonly AdministeredKey[]; readonly end: string | undefined }> {
+  const queries = queriesOf(service, filter, before).map(
+    (query) => new QueryCommand({ ...query, Limit: limit }),
+  );
+  const pages = await Promise.all(queries.map((query) => service.keyTable.client.send(query)));
+  // A partition was not read beyond this ID, so older keys of the others have to wait for the next page.
+  const ends = pages.map(({ LastEvaluatedKey: last }) => String(last?.['keyId'] ?? ''));
+  const end = ends.toSorted().at(-1) ?? '';
+  const keys = pages
+    .flatMap(({ Items: items }) => keysAmong(service, items, filter))
+    .filter(({ keyId }) => keyId >= end)
+    .toSorted((a, b) => (a.keyId > b.keyId ? -1 : 1));
+  return { keys, end: end || undefined };
 }
 
 export interface Change {
+  /** What was done, see `AuditLine`. */
+  readonly did: string;
+  readonly detail?: string;
   readonly set?: Readonly<Record<string, string | number>>;
   readonly remove?: readonly string[];
-  readonly line: AuditLine;
   /** Whether a full audit trail may grow further. */
   readonly anyLength?: boolean;
 }
 
 /** Changes a record, unless someone else did since it was read. @throws StaleRecordError, KeyToolError */
-export async function changeKey(table: KeyTable, key: AdministeredKey, change: Change): Promise<void> {
-  await rejectIfStale(table.client.send(new UpdateCommand(updateOf(table, key, change))));
+export async function changeKey(service: KeyService, key: AdministeredKey, change: Change): Promise<void> {
+  const { line, update } = await updateOf(service, key, change);
+  await rejectIfStale(service.keyTable.client.send(new UpdateCommand(update)));
+  await report(service, key, line);
 }
 
 /**
@@ -189,77 +180,105 @@ export async function changeKey(table: KeyTable, key: AdministeredKey, change: C
  * @throws StaleRecordError when the replaced key was changed since it was read
  */
 export async function storeNewKey(
-  table: KeyTable,
-  record: AdministeredKey,
+  service: KeyService,
+  record: Omit<AdministeredKey, 'audit'>,
+  detail: string,
   replaced?: { readonly key: AdministeredKey; readonly change: Change },
 ): Promise<void> {
+  const { client, tableName } = service.keyTable;
+  const line = await newLine(service, { did: 'created', detail });
+  const other = replaced && (await updateOf(service, replaced.key, replaced.change));
   const Put = {
-    TableName: table.tableName,
-    Item: withoutUndefined({ ...record, audit: record.audit.map(withoutUndefined) }),
+    TableName: tableName,
+    Item: { ...record, audit: [line] },
     ConditionExpression: 'attribute_not_exists(keyHash)',
   };
-  const TransactItems = [
-    { Put },
-    ...(replaced ? [{ Update: updateOf(table, replaced.key, replaced.change) }] : []),
-  ];
-  await rejectIfStale(table.client.send(new TransactWriteCommand({ TransactItems })));
+  const TransactItems = [{ Put }, ...(other ? [{ Update: other.update }] : [])];
+  await rejectIfStale(client.send(new TransactWriteCommand({ TransactItems })));
+  if (replaced && other) service.onChange({ ...other.line, keyId: replaced.key.keyId, stage: service.stage });
+  await report(service, record, line);
+}
+
+/** Reports a change that has been written. */
+async function report(service: KeyService, { keyId }: { keyId: string }, line: AuditLine): Promise<void> {
+  service.onChange({ ...line, keyId, stage: service.stage });
+  await service.afterStep('record');
+}
+
+/** A line of the audit trail: done now, by the user of the tool. */
+export async function newLine(
+  service: KeyService,
+  { did, detail }: Pick<Change, 'did' | 'detail'>,
+): Promise<AuditLine> {
+  return { at: nowOf(service), by: await service.identify(), did, ...(detail !== undefined && { detail }) };
 }
 
 /** Every change adds an audit line, so the trail's length is the record's version. */
-function updateOf(table: KeyTable, { keyHash, keyId, audit }: AdministeredKey, change: Change) {
-  const { set = {}, remove = [], line, anyLength = false } = change;
+async function updateOf(service: KeyService, { keyHash, keyId, audit }: AdministeredKey, change: Change) {
+  const { set = {}, remove = [], anyLength = false } = change;
   if (!anyLength && audit.length >= auditTrailLength) {
     throw new KeyToolError(
       'refused',
       `The audit trail of ${keyId} is full (${auditTrailLength} lines). Rotate or revoke the key.`,
     );
   }
+  const line = await newLine(service, change);
   const sets = Object.keys(set).map((name) => `#${name} = :${name}`);
-  const names = ['audit', ...Object.keys(set), ...remove];
-  return {
-    TableName: table.tableName,
+  const removes = remove.length > 0 ? ` REMOVE ${remove.map((name) => `#${name}`).join(', ')}` : '';
+  const update = {
+    TableName: service.keyTable.tableName,
     Key: { keyHash },
-    UpdateExpression: [
-      `SET ${[...sets, '#audit = list_append(#audit, :line)'].join(', ')}`,
-      ...(remove.length > 0 ? [`REMOVE ${remove.map((name) => `#${name}`).join(', ')}`] : []),
-    ].join(' '),
+    UpdateExpression: `SET ${[...sets, '#audit = list_append(#audit, :line)'].join(', ')}${removes}`,
     ConditionExpression: 'size(#audit) = :version',
-    ExpressionAttributeNames: Object.fromEntries(names.map((name) => [`#${name}`, name])),
+    ExpressionAttributeNames: Object.fromEntries(
+      ['audit', ...Object.keys(set), ...remove].map((name) => [`#${name}`, name]),
+    ),
     ExpressionAttributeValues: {
-      ':line': [withoutUndefined(line)],
+      ':line': [line],
       ':version': audit.length,
       ...Object.fromEntries(Object.entries(set).map(([name, value]) => [`:${name}`, value])),
     },
   };
+  return { line, update };
 }
 
 async function rejectIfStale(writing: Promise<unknown>): Promise<void> {
   try {
     await writing;
   } catch (error) {
-    if (!isOvertaken(error)) throw error;
-    throw new StaleRecordError('The key was changed by someone else. Look at it and try again.', {
-      cause: error,
-    });
+    const reasons = error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
+    const isStale =
+      error instanceof ConditionalCheckFailedException ||
+      error instanceof TransactionConflictException ||
+      reasons.some(({ Code: code = '' }) => /^(ConditionalCheckFailed|TransactionConflict)$/.test(code));
+    if (!isStale) throw error;
+    const message = 'The key was changed by someone else. Look at it and try again.';
+    throw new StaleRecordError('refused', message, { cause: error });
   }
 }
 
-function isOvertaken(error: unknown): boolean {
-  if (error instanceof ConditionalCheckFailedException || error instanceof TransactionConflictException)
-    return true;
-  const reasons = error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
-  return reasons.some(
-    ({ Code: code }) => code === 'ConditionalCheckFailed' || code === 'TransactionConflict',
-  );
-}
-
-function parseRecord(item: Readonly<Record<string, unknown>>): AdministeredKey | MalformedRecordError {
+function parseRecord(item: Readonly<Record<string, unknown>>): AdministeredKey {
   const record = z.safeParse(administeredKey, item);
   if (record.success) return record.data;
   const errors = record.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
-  return new MalformedRecordError(`The record of key ${String(item['keyId'])} is malformed: ${errors}`);
+  throw new MalformedRecordError(
+    'failed',
+    `The record of key ${String(item['keyId'])} is malformed: ${errors}`,
+  );
 }
 
-function withoutUndefined(item: object): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(item).filter(([, value]) => value !== undefined));
+function keysAmong(
+  { notify }: KeyService,
+  items: readonly Record<string, unknown>[] = [],
+  { plan }: KeyFilter,
+): AdministeredKey[] {
+  const keys = items.flatMap((item) => {
+    try {
+      return [parseRecord(item)];
+    } catch (error) {
+      notify((error as MalformedRecordError).message);
+      return [];
+    }
+  });
+  return keys.filter((key) => plan === undefined || key.plan === plan);
 }

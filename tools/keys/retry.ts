@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import type { APIGatewayClient } from '@aws-sdk/client-api-gateway';
 
 /**
@@ -8,19 +8,24 @@ import type { APIGatewayClient } from '@aws-sdk/client-api-gateway';
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
  */
 
-/** Calls in total, per kind of error. */
-const attempts = { busy: 10, notFound: 5, transient: 3 } as const;
 const longestDelay = 20_000;
 
 /** What differs when tests run the tool. */
 export interface Waiting {
-  /** Resolves after so many milliseconds. */
   readonly sleep: (milliseconds: number) => Promise<unknown>;
   /** A number in [0, 1). */
   readonly random: () => number;
 }
 
-export const realWaiting: Waiting = { sleep: (milliseconds) => sleep(milliseconds), random: Math.random };
+export const realWaiting: Waiting = {
+  sleep: (milliseconds) => setTimeout(milliseconds),
+  random: Math.random,
+};
+
+/** "API Key already exists" is a ConflictException as well, and final. */
+export function isBusy(error: Error): boolean {
+  return error.name === 'TooManyRequestsException' || /concurrent modification/i.test(error.message);
+}
 
 /**
  * Milliseconds to wait before the next call, `undefined` for an error that is final: 1 s after the first call, then
@@ -35,29 +40,25 @@ export function retryDelay(
   attempt: number,
   random: number,
 ): number | undefined {
-  const kind = kindOf(error, command);
-  if (kind === undefined || attempt >= attempts[kind]) return undefined;
+  if (!(error instanceof Error) || attempt >= callsFor(error, command)) return undefined;
   return Math.round(Math.min(1_000 * 2 ** (attempt - 1), longestDelay) * (0.5 + random));
 }
 
-function kindOf(error: unknown, command: string): keyof typeof attempts | undefined {
-  if (!(error instanceof Error)) return undefined;
-  // "API Key already exists" is a ConflictException as well, and final.
-  if (error.name === 'TooManyRequestsException' || /concurrent modification/i.test(error.message))
-    return 'busy';
+/** Calls in total. */
+function callsFor(error: Error, command: string): number {
+  if (isBusy(error)) return 10;
   // A key that was just created is not visible to every call yet.
-  if (error.name === 'NotFoundException' && command === 'CreateUsagePlanKeyCommand') return 'notFound';
-  const { $metadata: { httpStatusCode = 0 } = {} } = error as { $metadata?: { httpStatusCode?: number } };
-  const code = 'code' in error ? error.code : undefined;
-  const isTransient = httpStatusCode >= 500 || code === 'ECONNRESET' || error.name === 'TimeoutError';
-  return isTransient ? 'transient' : undefined;
+  if (error.name === 'NotFoundException' && command === 'CreateUsagePlanKeyCommand') return 5;
+  const { $metadata, code } = error as { $metadata?: { httpStatusCode?: number }; code?: unknown };
+  const isServerError = ($metadata?.httpStatusCode ?? 0) >= 500;
+  return isServerError || code === 'ECONNRESET' || error.name === 'TimeoutError' ? 3 : 1;
 }
 
 /** Makes a client retry its calls. It should be set to `maxAttempts: 1`, so that the SDK does not retry as well. */
 export function retryCalls(
   client: APIGatewayClient,
-  { sleep: wait, random }: Waiting,
-  onProgress: (message: string) => void,
+  { sleep, random }: Waiting,
+  notify: (message: string) => void,
 ): void {
   client.middlewareStack.add(
     (next, { commandName = '' }) =>
@@ -68,15 +69,13 @@ export function retryCalls(
           } catch (error) {
             const delay = retryDelay(error, commandName, attempt, random());
             if (delay === undefined) throw error;
-            const { name } = error as Error;
-            const call = commandName.replace(/Command$/, '');
-            onProgress(
-              `API Gateway answered ${call} with ${name}. Trying again in ${(delay / 1000).toFixed(1)} s (call ${attempt + 1}).`,
+            notify(
+              `API Gateway answered ${commandName.replace(/Command$/, '')} with ${(error as Error).name}. Trying again in ${(delay / 1000).toFixed(1)} s (call ${attempt + 1}).`,
             );
-            await wait(delay);
+            await sleep(delay);
           }
         }
       },
-    { step: 'initialize', name: 'retryCalls', override: true },
+    { step: 'initialize', name: 'retryCalls' },
   );
 }

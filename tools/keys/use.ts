@@ -6,51 +6,43 @@ import {
   storedUsage,
   usageRetentionDays,
 } from '../../functions/access/limiter.ts';
-import { unused, type Usage } from '../../functions/access/limits.ts';
+import { unused } from '../../functions/access/limits.ts';
 import { secondsPerDay } from '../../functions/access/windows.ts';
 
 /** The use and the suspension of API keys as operators read and change them: the limiter's own items. */
 
-/** What is stored of a key's use. `minute` is also the minute of its last use. */
-export interface KeyUse extends Usage {
+const storedUse = z.extend(storedUsage, {
   /** Calls to deprecated operations, since the key was first used. */
-  readonly deprecatedCalls: number;
-}
+  deprecatedCalls: storedNumber,
+});
 
-const storedUse = z.extend(storedUsage, { keyHash: z.string(), deprecatedCalls: storedNumber });
+/** What is stored of a key's use. `minute` is also the minute of its last use. */
+export type KeyUse = z.infer<typeof storedUse>;
 
-/** Items that one BatchGetItem reads at most. */
-const batchSize = 100;
-const batchAttempts = 8;
+const retention = usageRetentionDays * secondsPerDay;
 const neverUsed: KeyUse = { ...unused, deprecatedCalls: 0 };
 
-/** The use of one key. */
-export async function readUse(table: LimitTable, keyHash: string): Promise<KeyUse> {
-  return (await readUses(table, [keyHash])).get(keyHash) ?? neverUsed;
+/** The use of keys in the order of their hashes. All zeros for a key that was not used in the last 90 days. */
+export async function readUses(
+  { client, tableName }: LimitTable,
+  keyHashes: readonly string[],
+): Promise<KeyUse[]> {
+  const uses = new Map<unknown, KeyUse>();
+  let left: Record<string, unknown>[] = keyHashes.map((keyHash) => ({ keyHash }));
+  while (left.length > 0) {
+    // One call reads at most 100 items, and fewer when DynamoDB throttles.
+    const keys = left.slice(0, 100);
+    const { Responses: read, UnprocessedKeys: unread } = await client.send(
+      new BatchGetCommand({ RequestItems: { [tableName]: { Keys: keys, ConsistentRead: true } } }),
+    );
+    for (const item of read?.[tableName] ?? []) uses.set(item['keyHash'], z.parse(storedUse, item));
+    left = [...(unread?.[tableName]?.Keys ?? []), ...left.slice(100)];
+  }
+  return keyHashes.map((keyHash) => uses.get(keyHash) ?? neverUsed);
 }
 
-/** The use of up to 100 keys, by hash. All zeros for keys that were not used in the last 90 days. */
-export async function readUses(
-  table: LimitTable,
-  keyHashes: readonly string[],
-): Promise<Map<string, KeyUse>> {
-  if (keyHashes.length > batchSize) throw new RangeError(`At most ${batchSize} keys in one call`);
-  const use = new Map(keyHashes.map((keyHash) => [keyHash, neverUsed]));
-  let waiting: readonly Record<string, unknown>[] = keyHashes.map((keyHash) => ({ keyHash }));
-  for (let attempt = 0; waiting.length > 0; attempt += 1) {
-    if (attempt === batchAttempts)
-      throw new Error('DynamoDB returned only some of the items. Try again later.');
-    const { Responses: read, UnprocessedKeys: left } = await table.client.send(
-      new BatchGetCommand({
-        RequestItems: { [table.tableName]: { Keys: [...waiting], ConsistentRead: true } },
-      }),
-    );
-    for (const item of read?.[table.tableName] ?? []) {
-      const { keyHash, ...rest } = z.parse(storedUse, item);
-      use.set(keyHash, rest);
-    }
-    waiting = left?.[table.tableName]?.Keys ?? [];
-  }
+export async function readUse(table: LimitTable, keyHash: string): Promise<KeyUse> {
+  const [use = neverUsed] = await readUses(table, [keyHash]);
   return use;
 }
 
@@ -69,10 +61,7 @@ export async function suspendUse(table: LimitTable, keyHash: string, until: numb
       Key: { keyHash },
       // Time to live must not end the suspension early.
       UpdateExpression: 'SET suspendedUntil = :until, expiresAt = :expiresAt',
-      ExpressionAttributeValues: {
-        ':until': until,
-        ':expiresAt': until + usageRetentionDays * secondsPerDay,
-      },
+      ExpressionAttributeValues: { ':until': until, ':expiresAt': until + retention },
     }),
   );
 }
@@ -85,7 +74,7 @@ export async function resumeUse(table: LimitTable, keyHash: string, now: number)
       Key: { keyHash },
       // With the rejections that suspended it still counted, the next one would suspend it again.
       UpdateExpression: 'SET rejections = :none, expiresAt = :expiresAt REMOVE suspendedUntil',
-      ExpressionAttributeValues: { ':none': 0, ':expiresAt': now + usageRetentionDays * secondsPerDay },
+      ExpressionAttributeValues: { ':none': 0, ':expiresAt': now + retention },
     }),
   );
 }

@@ -1,39 +1,41 @@
 import { windowsAt } from '../../functions/access/limits.ts';
-import { type Limits, limitsOf, type Plan } from '../../functions/access/plans.ts';
-import { bar, grouped, isoTime, table, time, untilTime } from './format.ts';
+import { type Limits, limitsOf } from '../../functions/access/plans.ts';
+import { grouped, isoTime, table, time, untilTime } from './format.ts';
 import type { NewKey } from './issue.ts';
-import { type ListedKey, statusOf } from './listing.ts';
 import type { Output } from './output.ts';
-import type { AdministeredKey, AuditLine } from './records.ts';
-import type { ChangeLine } from './service.ts';
+import { type AdministeredKey, type AuditLine, type ChangeLine, ownLimits } from './records.ts';
 import type { KeyUse } from './use.ts';
 
 /** Keys as JSON and as text. Neither includes a key's hash. */
 
-export function limitsOfKey({ plan, perMinute = 0, perDay = 0 }: AdministeredKey): Limits {
-  return limitsOf(plan) ?? { perMinute, perDay };
+/** The states of a key. They follow from the record, the use and the time, so there is no index of them. */
+export const keyStatuses = ['active', 'suspended', 'expired', 'revoked'] as const;
+
+/** One of `keyStatuses`, or the stored status of a record that is not active. @param now Unix seconds */
+export function statusOf({ status, expiresAt = 0 }: AdministeredKey, use: KeyUse, now: number): string {
+  if (status !== 'active') return status;
+  if (expiresAt !== 0 && expiresAt <= now) return 'expired';
+  return use.suspendedUntil > now ? 'suspended' : 'active';
+}
+
+function limitsOfKey(key: AdministeredKey): Limits {
+  return limitsOf(key.plan) ?? ownLimits(key) ?? { perMinute: 0, perDay: 0 };
 }
 
 /** A new key: the only output that contains one. */
-export function issuedJson({ keyId, key, owner, plan, limits }: NewKey, stage: string) {
-  return { keyId, key, stage, owner, plan, ...limits };
-}
-
-export function issuedText({ keyId, key, plan, limits }: NewKey): string {
+export function issuedText({ keyId, key, plan, ...limits }: NewKey): string {
   return `Key ID  ${keyId}\nPlan    ${planText(plan, limits)}\nKey     ${key}\nThe key is not shown again.`;
 }
 
-function planText(plan: Plan, { perMinute, perDay }: Limits): string {
+function planText(plan: string, { perMinute, perDay }: Limits): string {
   return `${plan}: ${grouped(perMinute)} a minute, ${grouped(perDay)} a day`;
 }
 
-/** Colours a status, which may be padded. */
 export function paintStatus(output: Output, status: string): string {
-  const isActive = status.trim() === 'active';
-  return output.paint(isActive ? 'green' : status.trim() === 'suspended' ? 'yellow' : 'red', status);
+  return output.paint(status === 'active' ? 'green' : status === 'suspended' ? 'yellow' : 'red', status);
 }
 
-export function summary({ key, use, status }: ListedKey) {
+export function summary(key: AdministeredKey, use: KeyUse, status: string) {
   return {
     keyId: key.keyId,
     status,
@@ -43,86 +45,67 @@ export function summary({ key, use, status }: ListedKey) {
     note: key.note ?? null,
     createdAt: isoTime(key.createdAt),
     expiresAt: isoTime(key.expiresAt),
-    lastUsedAt: isoTime(use?.minute),
+    lastUsedAt: isoTime(use.minute),
   };
 }
 
-/** The stored use that belongs to the current windows. @param now Unix seconds */
-function currentUse(use: KeyUse, now: number) {
+/** Everything about a key. The use is that of the current windows. @param now Unix seconds */
+export function details(key: AdministeredKey, use: KeyUse, now: number) {
   const { minute, day } = windowsAt(now);
   return {
+    ...summary(key, use, statusOf(key, use, now)),
+    replaces: key.replaces ?? null,
+    replacedBy: key.replacedBy ?? null,
     usedThisMinute: use.minute === minute ? use.minuteCount : 0,
     usedToday: use.day === day ? use.dayCount : 0,
     rejectedThisMinute: use.minute === minute ? use.rejections : 0,
-    suspendedUntil: use.suspendedUntil > now ? use.suspendedUntil : undefined,
-  };
-}
-
-export function showJson(key: AdministeredKey, use: KeyUse, now: number) {
-  const { suspendedUntil, ...current } = currentUse(use, now);
-  return {
-    ...summary({ key, use, status: statusOf(key, use, now) }),
-    replaces: key.replaces ?? null,
-    replacedBy: key.replacedBy ?? null,
-    ...current,
-    suspendedUntil: isoTime(suspendedUntil),
+    suspendedUntil: use.suspendedUntil > now ? isoTime(use.suspendedUntil) : null,
     deprecatedCalls: use.deprecatedCalls,
     audit: key.audit.map(auditJson),
   };
 }
 
-export function showText(output: Output, key: AdministeredKey, use: KeyUse, now: number): string {
-  const limits = limitsOfKey(key);
-  const { suspendedUntil, usedThisMinute, usedToday, rejectedThisMinute } = currentUse(use, now);
-  const fields: [string, string | undefined][] = [
-    ['Status', paintStatus(output, statusOf(key, use, now))],
+export function detailsText(output: Output, key: AdministeredKey, use: KeyUse, now: number): string {
+  const shown = details(key, use, now);
+  const fields: [name: string, value: string | null | undefined][] = [
+    ['Status', paintStatus(output, shown.status)],
     ['Owner', key.owner],
-    ['Plan', planText(key.plan, limits)],
+    ['Plan', planText(key.plan, shown)],
     ['Note', key.note],
     ['Created', time(key.createdAt)],
-    ['Expires', key.expiresAt ? time(key.expiresAt) : undefined],
+    ['Expires', key.expiresAt ? time(key.expiresAt) : null],
     ['Replaces', key.replaces],
     ['Replaced by', key.replacedBy],
-    ['Suspended', suspendedUntil === undefined ? undefined : untilTime(suspendedUntil)],
+    ['Suspended', shown.suspendedUntil && untilTime(use.suspendedUntil)],
     // The limiter stores the minute only. With seconds it could seem older than the key.
     ['Last used', use.minute === 0 ? 'not in the last 90 days' : `${time(use.minute).slice(0, 16)} UTC`],
-    ['This minute', useText(usedThisMinute, limits.perMinute)],
-    ['Today', useText(usedToday, limits.perDay)],
-    ['Rejected', `${grouped(rejectedThisMinute)} this minute`],
-    [
-      'Deprecated',
-      `${grouped(use.deprecatedCalls)} ${use.deprecatedCalls === 1 ? 'call' : 'calls'} to a deprecated operation`,
-    ],
+    ['This minute', `${grouped(shown.usedThisMinute)} of ${grouped(shown.perMinute)}`],
+    ['Today', `${grouped(shown.usedToday)} of ${grouped(shown.perDay)}`],
+    ['Rejected', `${grouped(shown.rejectedThisMinute)} this minute`],
+    ['Deprecated', `${grouped(use.deprecatedCalls)} calls to a deprecated operation`],
   ];
-  const width = Math.max(...fields.map(([name]) => name.length));
-  return [
-    output.paint('bold', key.keyId),
-    '',
-    ...fields.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(width)}  ${value}`])),
-    '',
-    table(
-      ['WHEN', 'WHO', 'WHAT'],
-      key.audit.map((line) => [time(line.at), line.by, whatOf(line)]),
-    ),
-  ].join('\n');
+  const rows = fields.flatMap(([name, value]) => (value ? [[name, value]] : []));
+  const trail = key.audit.map((line) => [time(line.at), line.by, whatOf(line)]);
+  return `${output.paint('bold', key.keyId)}\n\n${table(rows)}\n\n${table([['WHEN', 'WHO', 'WHAT'], ...trail])}`;
 }
 
-function useText(used: number, limit: number): string {
-  return `${bar(used, limit)} ${grouped(used)} of ${grouped(limit)}`;
+function auditJson({
+  at,
+  by,
+  did,
+  detail = null,
+}: Omit<AuditLine, 'detail'> & { detail?: string | null | undefined }) {
+  return { at: isoTime(at), by, did, detail };
 }
 
-function auditJson({ at, by, did, detail }: AuditLine) {
-  return { at: isoTime(at), by, did, detail: detail ?? null };
+export function changeJson({ keyId, stage, ...line }: ChangeLine) {
+  return { audit: { ...auditJson(line), keyId, stage } };
 }
 
-export function changeJson(line: ChangeLine) {
-  return { audit: { ...auditJson(line), keyId: line.keyId, stage: line.stage } };
+export function changeText({ at, by, keyId, stage, ...line }: ChangeLine): string {
+  return `${time(at)}  ${by}  ${keyId} in ${stage}: ${whatOf(line)}`;
 }
 
-export function changeText(line: ChangeLine): string {
-  return `${time(line.at)}  ${line.by}  ${line.keyId} in ${line.stage}: ${whatOf(line)}`;
-}
-
-function whatOf({ did, detail }: AuditLine): string {
+function whatOf({ did, detail }: Pick<AuditLine, 'did' | 'detail'>): string {
   return detail === undefined ? did : `${did} ${detail}`;
 }

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { DeleteUsagePlanKeyCommand } from '@aws-sdk/client-api-gateway';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest';
 import { stageOfKey } from '../../../functions/access/keys.ts';
-import { openKeyService, requireKey } from '../../../tools/keys/service.ts';
+import { findKeyById } from '../../../tools/keys/records.ts';
+import { openKeyService } from '../../../tools/keys/service.ts';
 import { keys, type RunOptions } from '../../unit/keys/support.ts';
 import { isLocal } from '../support.ts';
 import { type Forwarder, forwardTo } from './forwarder.ts';
@@ -126,8 +127,8 @@ describe.runIf(isLocal)('repair in prod', () => {
     const { keyId } = await create();
     const { owner } = JSON.parse((await inProd(['show', keyId, '--json'])).stdout) as { owner: string };
     const service = await openKeyService({ stage: 'prod' });
-    const key = await requireKey(service, keyId);
-    const place = { usagePlanId: service.usagePlanIds.free, keyId: key.gatewayKeyId };
+    const key = await findKeyById(service, keyId);
+    const place = { usagePlanId: service.usagePlanIds.free, keyId: key?.gatewayKeyId };
     await service.apiGateway.send(new DeleteUsagePlanKeyCommand(place));
     return { keyId, repair: ['repair', '--owner', owner] };
   };
@@ -140,17 +141,17 @@ describe.runIf(isLocal)('repair in prod', () => {
     expect(refused.stderr).toContain('Repair 1 of 1 valid keys in prod? [y/N] Nothing was changed.');
     expect((await show(keyId)).audit).toHaveLength(1);
     const done = await inProd(repair, { interactive: true, input: 'y\n' });
-    expect(done).toMatchObject({ exitCode: 0, stdout: '1 of 1 valid key repaired.\n' });
+    expect(done).toMatchObject({ exitCode: 0, stdout: 'Valid keys: 1. Repaired: 1.\n' });
     // Nothing is left to ask about.
     expect(await inProd(repair)).toMatchObject({
       exitCode: 0,
-      stdout: 'API Gateway has everything that 1 valid key needs.\n',
+      stdout: 'Valid keys: 1. Repaired: 0.\n',
     });
   });
 
   test('asks nothing with --yes, and nothing for a dry run', async () => {
     const { keyId, repair } = await unbound();
-    expect((await inProd([...repair, '--dry-run'])).stdout).toContain('1 of 1 valid key would be repaired.');
+    expect((await inProd([...repair, '--dry-run'])).stdout).toContain('Valid keys: 1. To repair: 1.');
     expect((await show(keyId)).audit).toHaveLength(1);
     expect(await inProd([...repair, '--yes'])).toMatchObject({ exitCode: 0 });
     expect((await show(keyId)).audit).toHaveLength(2);

@@ -37,7 +37,7 @@ const repair = (owner: string, ...options: string[]) =>
   keysJson<Repaired>(['repair', '--owner', owner, ...options]);
 
 async function recordOf(service: KeyService, { key }: Issued): Promise<AdministeredKey> {
-  const record = await readKey(service.keyTable, hashOfKey(key));
+  const record = await readKey(service, hashOfKey(key));
   if (record === undefined) throw new Error('That key was never made');
   return record;
 }
@@ -108,17 +108,17 @@ describe.runIf(isLocal)('repair', () => {
     const command = ['repair', '--owner', owner];
     expect(await keysLocal([...command, '--dry-run'])).toEqual({
       exitCode: 0,
-      stdout: `${keyId}: it is not in its usage plan, or in another one\n1 of 1 valid key would be repaired.\n`,
+      stdout: `${keyId}: it is not in its usage plan, or in another one\nValid keys: 1. To repair: 1.\n`,
       stderr: '',
     });
     expect(await keysLocal(command)).toEqual({
       exitCode: 0,
-      stdout: '1 of 1 valid key repaired.\n',
+      stdout: 'Valid keys: 1. Repaired: 1.\n',
       stderr: expect.stringMatching(
         new RegExp(`^2.* UTC  .+@.+  ${keyId} in local: repaired .*usage plan.*\\n$`),
       ),
     });
-    expect((await keysLocal(command)).stdout).toBe('API Gateway has everything that 1 valid key needs.\n');
+    expect((await keysLocal(command)).stdout).toBe('Valid keys: 1. Repaired: 0.\n');
   });
 
   test('leaves revoked, expired, suspended and disabled keys as they are', async () => {

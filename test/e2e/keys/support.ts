@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { GetUsagePlansCommand, paginateGetApiKeys } from '@aws-sdk/client-api-gateway';
 import { expect, inject } from 'vitest';
-import { type AdministeredKey, gatewayValueOf, queryKeys } from '../../../tools/keys/records.ts';
+import { type AdministeredKey, allKeys, gatewayValueOf } from '../../../tools/keys/records.ts';
 import { hashOfKey } from '../../../functions/access/keys.ts';
 import { type KeyService, openKeyService } from '../../../tools/keys/service.ts';
 import { localStage } from '../../../tools/local-stack.ts';
@@ -93,7 +93,9 @@ export function openLocal(): Promise<KeyService> {
 }
 
 export async function recordsOf(service: KeyService, owner: string): Promise<readonly AdministeredKey[]> {
-  return (await queryKeys(service.keyTable, { owner }, { limit: 100 })).keys;
+  const records: AdministeredKey[] = [];
+  for await (const record of allKeys(service, { owner })) records.push(record);
+  return records;
 }
 
 /**

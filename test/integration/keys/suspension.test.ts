@@ -65,14 +65,13 @@ test('resuming keeps what was used of the windows, and lets the item go some tim
   expect(await deletedAt(keyHash)).toBeLessThan(now + 366 * 86_400);
 });
 
-test('the use of a hundred keys is read at once, and that of a key that was never used is nothing', async () => {
-  const hashes = Array.from({ length: 100 }, newHash);
+test('the use of many keys is read in their order, and that of a key that was never used is nothing', async () => {
+  const hashes = Array.from({ length: 101 }, newHash);
   await ask(hashes[0]!, now);
-  await admit(table, { keyHash: hashes[99]!, limits, now, deprecated: true });
-  const use = await readUses(table, hashes);
-  expect(use.size).toBe(100);
-  expect(use.get(hashes[0]!)).toMatchObject({ minuteCount: 1, dayCount: 1, deprecatedCalls: 0 });
-  expect(use.get(hashes[50]!)).toMatchObject({ minute: 0, minuteCount: 0, dayCount: 0, suspendedUntil: 0 });
-  expect(use.get(hashes[99]!)).toMatchObject({ deprecatedCalls: 1 });
-  await expect(readUses(table, [...hashes, newHash()])).rejects.toThrow(RangeError);
+  await admit(table, { keyHash: hashes[100]!, limits, now, deprecated: true });
+  const uses = await readUses(table, hashes);
+  expect(uses).toHaveLength(101);
+  expect(uses[0]).toMatchObject({ minuteCount: 1, dayCount: 1, deprecatedCalls: 0 });
+  expect(uses[50]).toMatchObject({ minute: 0, minuteCount: 0, dayCount: 0, suspendedUntil: 0 });
+  expect(uses[100]).toMatchObject({ deprecatedCalls: 1 });
 });

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { newKey } from '../../../functions/access/keys.ts';
-import { stages } from '../../../tools/keys/cli.ts';
+import { stages } from '../../../tools/keys/command.ts';
 import { stageNames } from '../../../lib/stages.ts';
 import { keys } from './support.ts';
 
@@ -109,11 +109,12 @@ describe('invalid arguments', () => {
   test.each([
     [['lsit', '--stage', 'local'], "Unknown command 'lsit' (Did you mean list?)"],
     [['list', '--stage', 'local', '--all'], "Unknown option '--all'."],
-    [['show', '--stage', 'local'], 'Missing <key-id>.'],
-    [['list', 'local'], 'Missing --stage. Options follow a double dash: npm run keys -- …'],
-    [['create', '--stage', 'local', '--owner', 'A'], 'Missing --plan.'],
-    [['create'], 'Missing --owner, --plan, --stage. Options follow a double dash: npm run keys -- …'],
-    [['change-plan', '--stage', 'local'], 'Missing <key-id>, --plan.'],
+    [['show', '--stage', 'local'], "Missing required argument 'key-id'."],
+    [
+      ['list', 'local'],
+      "Required option '--stage <stage>' not specified. Options follow a double dash: npm run keys -- …",
+    ],
+    [['create', '--stage', 'local', '--owner', 'A'], "Required option '--plan <plan>' not specified."],
     [
       ['list', '--stage', 'local', '--limit', '0'],
       "Option '--limit <n>' argument '0' is invalid. It must be a whole number from 1 to 100.",

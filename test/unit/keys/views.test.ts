@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { Output } from '../../../tools/keys/output.ts';
 import type { AdministeredKey } from '../../../tools/keys/records.ts';
-import { showText } from '../../../tools/keys/views.ts';
+import { detailsText } from '../../../tools/keys/views.ts';
 
 const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
 const output = new Output({ ...streams, interactive: false }, false);
@@ -27,14 +27,7 @@ const use = {
 };
 
 test('the last use is shown to the minute, so that it never seems older than the key', () => {
-  const text = showText(output, key, use, minute + 30);
+  const text = detailsText(output, key, use, minute + 30);
   expect(text).toMatch(/^Created +2026-07-01 12:00:12 UTC$/m);
   expect(text).toMatch(/^Last used +2026-07-01 12:00 UTC$/m);
-});
-
-test('one call is one call', () => {
-  expect(showText(output, key, use, minute)).toMatch(/^Deprecated +1 call to a deprecated operation$/m);
-  expect(showText(output, key, { ...use, deprecatedCalls: 2 }, minute)).toContain(
-    '2 calls to a deprecated operation',
-  );
 });

@@ -1,85 +1,62 @@
 import type { ApiKey } from '@aws-sdk/client-api-gateway';
-import { z } from 'zod';
-import { stageCommand } from '../command.ts';
+import { type Open, stageCommand } from '../command.ts';
 import { deleteGatewayKey, gatewayKeys, isOwn, leftoverAge } from '../gateway.ts';
-import {
-  findKeyById,
-  gatewayValueOf,
-  isValid,
-  MalformedRecordError,
-  partitionsOf,
-  recordsOf,
-} from '../records.ts';
 import { ownerFilter } from '../options.ts';
-import { type KeyService, newLine, nowOf, reportLine } from '../service.ts';
+import { allKeys, findKeyById, gatewayValueOf, isValid, MalformedRecordError, newLine } from '../records.ts';
+import { type KeyService, nowOf } from '../service.ts';
 
-type Reason = 'half-made key' | 'revoked key' | 'expired key' | 'earlier plan';
-interface Removed {
-  readonly keyId: string;
-  readonly reason: Reason;
-}
-
-export const cleanup = stageCommand({
-  name: 'cleanup',
-  summary:
+export const cleanup = (open: Open) =>
+  stageCommand(
+    'cleanup',
     'delete the API Gateway keys that no valid key uses: of expired keys, and of commands that stopped half way',
-  details:
+    '--stage prod',
     'It leaves alone what is younger than 15 minutes, in case another run is making it. Run it once a month, and after a command that failed half way.',
-  example: '--stage prod',
-  options: [ownerFilter()],
-  schema: z.object({ owner: z.string().optional() }),
-  run: async ({ service, output }, { owner }) => {
-    const removed: Removed[] = [];
-    for await (const each of removeUnused(service, owner, (message) => output.note(message, 'yellow')))
-      removed.push(each);
-    const lines = removed.map(({ keyId, reason }) => `${keyId}: deleted the API Gateway key (${reason})`);
-    output.result({ removed }, lines.length > 0 ? lines.join('\n') : 'There is nothing to clean up.');
-  },
-});
+  )
+    .addOption(ownerFilter())
+    .action((options) =>
+      open(options, async ({ service, output }) => {
+        const removed = await removeUnused(service, options.owner);
+        const lines = removed.map(({ keyId, reason }) => `${keyId}: deleted the API Gateway key (${reason})`);
+        output.result({ removed }, lines.join('\n') || 'There is nothing to clean up.');
+      }),
+    );
 
-async function* removeUnused(
-  service: KeyService,
-  owner: string | undefined,
-  onMalformed: (message: string) => void,
-): AsyncGenerator<Removed> {
+async function removeUnused(service: KeyService, owner: string | undefined) {
   // API Gateway first: every key that is valid by then is in the records that are read afterwards.
   const found: ApiKey[] = [];
-  for await (const gatewayKey of gatewayKeys(service))
-    if (isOwn(service, gatewayKey, owner)) found.push(gatewayKey);
+  for await (const each of gatewayKeys(service)) if (isOwn(service, each, owner)) found.push(each);
   const inUse = new Set<string>();
-  // Malformed records are looked up again below.
-  for await (const key of recordsOf(service.keyTable, partitionsOf({ owner }), () => {}))
+  for await (const key of allKeys(service, { owner }))
     if (isValid(key, nowOf(service))) inUse.add(gatewayValueOf(key));
-  for (const gatewayKey of found) {
-    const { id = '', name: keyId = '', value = '' } = gatewayKey;
-    if (inUse.has(value)) continue;
-    let reason: Reason | undefined;
-    try {
-      reason = await reasonToRemove(service, gatewayKey);
-    } catch (error) {
-      if (!(error instanceof MalformedRecordError)) throw error;
-      onMalformed(`${error.message}. Its API Gateway key was left alone.`);
-    }
+  const removed: { readonly keyId: string; readonly reason: string }[] = [];
+  for (const gatewayKey of found.filter(({ value = '' }) => !inUse.has(value))) {
+    const reason = await reasonToRemove(service, gatewayKey);
     if (reason === undefined) continue;
+    const { id, name: keyId = '' } = gatewayKey;
     await deleteGatewayKey(service, id);
-    reportLine(service, { keyId }, await newLine(service, 'cleaned up', reason));
-    await service.afterStep('old gateway key');
-    yield { keyId, reason };
+    const line = await newLine(service, { did: 'cleaned up', detail: reason });
+    service.onChange({ ...line, keyId, stage: service.stage });
+    removed.push({ keyId, reason });
   }
+  return removed;
 }
 
 /** Looks at the record itself: the indexes lag behind. */
-async function reasonToRemove(
-  service: KeyService,
-  { name = '', value, createdDate }: ApiKey,
-): Promise<Reason | undefined> {
+async function reasonToRemove(service: KeyService, gatewayKey: ApiKey): Promise<string | undefined> {
+  const { name = '', value, createdDate } = gatewayKey;
   const now = nowOf(service);
-  const key = await findKeyById(service.keyTable, name);
-  const createdAt = Math.floor((createdDate?.getTime() ?? service.clock()) / 1000);
-  const isOld = (since: number) => now - since > leftoverAge;
-  if (key === undefined) return isOld(createdAt) ? 'half-made key' : undefined;
-  if (key.status === 'revoked') return 'revoked key';
-  if (!isValid(key, now)) return 'expired key';
-  const lastChange = Math.max(createdAt, ...key.audit.map(({ at }) => at));
-  return gatewayValueOf(key) !== value && isOld(lastChange) ? 'earlier plan' : undefined;
+  const createdAt = (createdDate?.getTime() ?? service.clock()) / 1000;
+  try {
+    const key = await findKeyById(service, name);
+    if (key !== undefined && key.status !== 'active') return 'revoked key';
+    if (key !== undefined && !isValid(key, now)) return 'expired key';
+    const lastChange = Math.max(createdAt, ...(key?.audit ?? []).map(({ at }) => at));
+    if (now - lastChange <= leftoverAge) return undefined;
+    if (key === undefined) return 'half-made key';
+    return gatewayValueOf(key) === value ? undefined : 'earlier plan';
+  } catch (error) {
+    if (!(error instanceof MalformedRecordError)) throw error;
+    service.notify(`${error.message}. Its API Gateway key was left alone.`);
+    return undefined;
+  }
 }

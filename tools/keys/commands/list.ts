@@ -1,57 +1,82 @@
-import { Option } from 'commander';
-import { z } from 'zod';
-import { planNames } from '../../../functions/access/plans.ts';
-import { stageCommand } from '../command.ts';
-import { grouped, table, time } from '../format.ts';
-import { keyStatuses, listKeys } from '../listing.ts';
+import { Option } from '@commander-js/extra-typings';
+import { type Open, stageCommand } from '../command.ts';
+import { table, time } from '../format.ts';
 import { cursor, ownerFilter, planOption, wholeNumber } from '../options.ts';
-import { paintStatus, summary } from '../views.ts';
+import { type AdministeredKey, type KeyFilter, newestKeys } from '../records.ts';
+import { type KeyService, nowOf } from '../service.ts';
+import { type KeyUse, readUses } from '../use.ts';
+import { keyStatuses, paintStatus, statusOf, summary } from '../views.ts';
 
-const pageSize = { min: 1, max: 100, default: 20 } as const;
-const statusColumn = 1;
-
-export const list = stageCommand({
-  name: 'list',
-  summary: 'list keys, newest first',
-  example: '--stage prod --plan free --status active --limit 50',
-  options: [
-    ownerFilter(),
-    planOption('only keys on this plan'),
-    new Option('--status <status>', 'only keys with this status').choices(keyStatuses),
-    new Option('--limit <n>', 'keys at most')
-      .default(pageSize.default)
-      .argParser(wholeNumber(pageSize.min, pageSize.max)),
-    new Option('--cursor <cursor>', 'continue after the previous page').argParser(cursor),
-  ],
-  schema: z.object({
-    owner: z.string().optional(),
-    plan: z.enum(planNames).optional(),
-    status: z.enum(keyStatuses).optional(),
-    limit: z.number(),
-    cursor: z.string().optional(),
-  }),
-  run: async ({ service, output }, options) => {
-    const page = await listKeys(service, options);
-    const rows = page.keys.map(({ key, use, status }) => [
-      key.keyId,
-      status,
-      key.plan,
-      time(key.createdAt).slice(0, 10),
-      use?.minute ? time(use.minute).slice(0, 16) : 'never',
-      key.owner,
-      key.note ?? '',
-    ]);
-    const heads = ['KEY ID', 'STATUS', 'PLAN', 'CREATED', 'LAST USED', 'OWNER', 'NOTE'];
-    output.result(
-      { keys: page.keys.map(summary), cursor: page.cursor ?? null },
-      rows.length === 0
-        ? 'No keys.'
-        : table(heads, rows, (cell, column) => (column === statusColumn ? paintStatus(output, cell) : cell)),
+export const list = (open: Open) =>
+  stageCommand('list', 'list keys, newest first', '--stage prod --plan free --status active --limit 50')
+    .addOption(ownerFilter())
+    .addOption(planOption('only keys on this plan'))
+    .addOption(new Option('--status <status>', 'only keys with this status').choices(keyStatuses))
+    .option('--limit <n>', 'keys at most', wholeNumber(1, 100), 20)
+    .option('--cursor <cursor>', 'continue after the previous page', cursor)
+    .action((options) =>
+      open(options, async ({ service, output }) => {
+        const { keys, cursor: next } = await listKeys(service, options);
+        const rows = keys.map(({ key, use, status }) => [
+          key.keyId,
+          paintStatus(output, status),
+          key.plan,
+          time(key.createdAt).slice(0, 10),
+          use.minute === 0 ? 'never' : time(use.minute).slice(0, 16),
+          key.owner,
+          key.note ?? '',
+        ]);
+        const heads = ['KEY ID', 'STATUS', 'PLAN', 'CREATED', 'LAST USED', 'OWNER', 'NOTE'];
+        output.result(
+          { keys: keys.map(({ key, use, status }) => summary(key, use, status)), cursor: next ?? null },
+          rows.length === 0 ? 'No keys.' : table([heads, ...rows]),
+        );
+        if (next !== undefined && !output.json) output.note(`There may be more: --cursor ${next}`);
+      }),
     );
-    for (const message of new Set(page.malformed.map((error) => error.message)))
-      output.note(message, 'yellow');
-    if (page.cursor === undefined || output.json) return;
-    const looked = page.keys.length < options.limit ? ` after ${grouped(page.examined)} records` : '';
-    output.note(`There may be more${looked}: --cursor ${page.cursor}`);
-  },
-});
+
+export interface KeyListing extends KeyFilter {
+  readonly status?: string | undefined;
+  /** Keys at most, 1 to 100. */
+  readonly limit: number;
+  /** Cursor of the previous page: only older keys. */
+  readonly cursor?: string | undefined;
+}
+
+export interface KeyPage {
+  /** Newest first. */
+  readonly keys: readonly {
+    readonly key: AdministeredKey;
+    readonly use: KeyUse;
+    readonly status: string;
+  }[];
+  /** Where the next page begins, if there may be one. */
+  readonly cursor: string | undefined;
+}
+
+/** Records that one page reads at most from a partition, however few match the filter. */
+export const examineAtMost = 1_000;
+
+/**
+ * A page of keys. A filter on the status, or on owner and plan together, applies to what was read, so its page can
+ * have fewer keys than requested although there are more.
+ */
+export async function listKeys(
+  service: KeyService,
+  { status: wanted, limit, cursor: before, ...filter }: KeyListing,
+): Promise<KeyPage> {
+  const isFiltered = wanted !== undefined || (filter.owner !== undefined && filter.plan !== undefined);
+  // One more than requested shows whether a page follows.
+  const size = isFiltered ? examineAtMost : limit + 1;
+  const { keys: found, end } = await newestKeys(service, filter, size, before);
+  const read = found.slice(0, size);
+  const hashes = read.map(({ keyHash }) => keyHash);
+  const uses = await readUses(service.limitTable, hashes);
+  const now = nowOf(service);
+  const matching = read
+    .map((key, index) => ({ key, use: uses[index]!, status: statusOf(key, uses[index]!, now) }))
+    .filter(({ status }) => wanted === undefined || status === wanted);
+  const keys = matching.slice(0, limit);
+  const last = keys.length < matching.length ? keys.at(-1)?.key : found[size] && read.at(-1);
+  return { keys, cursor: last?.keyId ?? end };
+}

@@ -1,17 +1,13 @@
-import { z } from 'zod';
-import { keyCommand } from '../command.ts';
+import { keyCommand, onKey, type Open } from '../command.ts';
 import { nowOf } from '../service.ts';
 import { readUse } from '../use.ts';
-import { showJson, showText } from '../views.ts';
+import { details, detailsText } from '../views.ts';
 
-export const show = keyCommand({
-  name: 'show',
-  summary: 'show a key: plan, use, suspension and audit trail',
-  example: 'key_06fz1m4tqabcdefg --stage prod',
-  schema: z.object({}),
-  run: async ({ service, output }, key) => {
-    const use = await readUse(service.limitTable, key.keyHash);
-    const now = nowOf(service);
-    output.result(showJson(key, use, now), showText(output, key, use, now));
-  },
-});
+export const show = (open: Open) =>
+  keyCommand('show', 'show a key: plan, use, suspension and audit trail').action(
+    onKey(open, async ({ service, output }, key) => {
+      const use = await readUse(service.limitTable, key.keyHash);
+      const now = nowOf(service);
+      output.result(details(key, use, now), detailsText(output, key, use, now));
+    }),
+  );

@@ -2,7 +2,14 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { customPlanCeiling, fixedPlans, type FixedPlan } from '../../../functions/access/plans.ts';
 import { newKey } from '../../../functions/access/keys.ts';
-import { checkLimits, checkRequest } from '../../../tools/keys/requests.ts';
+import {
+  checkLimits,
+  duration,
+  line,
+  perDayOption,
+  perMinuteOption,
+  wholeNumber,
+} from '../../../tools/keys/options.ts';
 
 describe('the limits of a key', () => {
   test.each(Object.keys(fixedPlans))('on the %s plan are the plan’s: none of its own are taken', (plan) => {
@@ -34,20 +41,19 @@ describe('the limits of a key', () => {
       ),
     );
   });
+});
 
-  test('more than 60,000 a minute are refused, with the reason', () => {
-    expect(checkLimits('enterprise', { perMinute: 60_000, perDay: 60_000 })).toBeDefined();
-    expect(() => checkLimits('enterprise', { perMinute: 60_001, perDay: 1_000_000 })).toThrow(
-      /--per-minute must be at most 60,000 \(got 60001\).*DynamoDB takes 1,000 a second/,
-    );
-    expect(() => checkLimits('enterprise', { perMinute: 1, perDay: customPlanCeiling.perDay + 1 })).toThrow(
-      '--per-day must be at most',
-    );
+describe('the limits that --per-minute and --per-day take', () => {
+  test('are at most what one item of DynamoDB can count', () => {
+    expect(perMinuteOption().parseArg?.('60000', undefined)).toBe(60_000);
+    expect(() => perMinuteOption().parseArg?.('60001', undefined)).toThrow('from 1 to 60,000');
+    const most = customPlanCeiling.perDay;
+    expect(perDayOption().parseArg?.(String(most), undefined)).toBe(most);
+    expect(() => perDayOption().parseArg?.(String(most + 1), undefined)).toThrow('from 1 to 86,400,000');
   });
 
-  test.each([0, -1, 1.5, Number.NaN, Infinity])('are whole numbers from 1, not %d', (value) => {
-    expect(() => checkLimits('enterprise', { perMinute: value, perDay: 100 })).toThrow();
-    expect(() => checkLimits('enterprise', { perMinute: 1, perDay: value })).toThrow();
+  test.each(['0', '-1', '1.5', 'NaN', 'Infinity', '', '1e3'])('are whole numbers from 1, not %j', (text) => {
+    expect(() => wholeNumber(1, 100)(text)).toThrow('whole number');
   });
 });
 
@@ -63,15 +69,29 @@ describe('the owner and the note of a key', () => {
     ['a key', `Ada ${newKey('prod')}`],
     ['a hash', 'a1'.repeat(32)],
   ])('cannot be %s', (_what, owner) => {
-    expect(() => checkRequest({ owner, plan: 'free' })).toThrow(expect.objectContaining({ kind: 'usage' }));
+    expect(() => line(100)(owner)).toThrow(expect.objectContaining({ code: 'commander.invalidArgument' }));
   });
 
-  test('can be in any script', () => {
-    const request = {
-      owner: 'Zoë Müller-東京 & Söhne',
-      plan: 'pro',
-      note: 'for the “spring” campaign',
-    } as const;
-    expect(checkRequest(request)).toEqual({ ...request, limits: undefined });
+  test.each(['Zoë Müller-東京 & Söhne', 'for the “spring” campaign', 'x'.repeat(100)])(
+    'can be %j',
+    (text) => {
+      expect(line(100)(text)).toBe(text);
+    },
+  );
+});
+
+describe('a duration', () => {
+  test.each([
+    ['0s', 0],
+    ['90s', 90],
+    ['15m', 900],
+    ['24h', 86_400],
+    ['7d', 604_800],
+  ])('of %s is %d seconds', (text, seconds) => {
+    expect(duration(0)(text)).toBe(seconds);
+  });
+
+  test.each(['', '5', 'h', '1.5h', '-1h', '1 h', '1w', '1H', '1h30m', '9999999999s'])('is not %o', (text) => {
+    expect(() => duration(0)(text)).toThrow('a whole number and a unit');
   });
 });
