@@ -19,17 +19,19 @@ const { scripts } = z
 
 const number = new Intl.NumberFormat('en-US');
 
-describe('docs/limits.md', () => {
+describe('docs/interface.md', () => {
   it.each(Object.entries(fixedPlans))('shows the limits of the %s plan', (plan, { perMinute, perDay }) => {
-    const rows = read('docs/limits.md')
+    const rows = read('docs/interface.md')
       .split('\n')
-      .map((row) => row.replaceAll(/\s+/g, ' '));
+      .map((row) => row.trim().replaceAll(/\s+/g, ' '));
     const name = plan[0]!.toUpperCase() + plan.slice(1);
     expect(rows).toContain(`| ${name} | ${number.format(perMinute)} | ${number.format(perDay)} |`);
   });
+});
 
+describe('docs/api.md', () => {
   it('shows when a key is suspended, and for how long', () => {
-    const text = read('docs/limits.md').replaceAll(/\s+/g, ' ');
+    const text = read('docs/api.md').replaceAll(/\s+/g, ' ');
     expect(text).toContain(
       `rejected ${suspensionThreshold} times within one minute is suspended for ${suspensionSeconds / 60} minutes`,
     );
