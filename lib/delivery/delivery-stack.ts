@@ -69,7 +69,7 @@ export interface DeliveryStackProps {
 
 /**
  * The roles of the delivery workflows. An operator who may create roles deploys it, once for each account: a pipeline
- * must not be able to extend its own permissions. See docs/deploy.md.
+ * must not be able to extend its own permissions. See docs/delivery.md.
  */
 export class DeliveryStack extends Stack {
   constructor(
