@@ -24,9 +24,7 @@ export function newKey(stage: string, drawIndex: (below: number) => number = ran
 /** The stage of a well-formed key with the right checksum, or `undefined`. */
 export function stageOfKey(key: string): string | undefined {
   const stage = keyPattern.exec(key)?.[1];
-  return stage !== undefined && key.slice(-checksumLength) === checksum(key.slice(0, -checksumLength))
-    ? stage
-    : undefined;
+  return key.slice(-checksumLength) === checksum(key.slice(0, -checksumLength)) ? stage : undefined;
 }
 
 /** The key in an `Authorization: Bearer <API_KEY>` header (RFC 6750, section 2.1), or `undefined`. */

@@ -69,7 +69,7 @@ export class ServiceError extends Error {
     message?: string,
     options: { cause?: unknown; headers?: Record<string, string> } = {},
   ) {
-    super(message ?? errorCatalogue[code].message, 'cause' in options ? { cause: options.cause } : {});
+    super(message ?? errorCatalogue[code].message, options);
     this.code = code;
     this.headers = options.headers ?? {};
   }

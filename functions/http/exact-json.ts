@@ -20,7 +20,7 @@ const wholeNumber = /^-?\d+$/;
 /** @throws SyntaxError when the text is no JSON; RangeError when it is nested too deeply */
 export function parseJson(text: string): unknown {
   return JSON.parse(text, (_key, value, { source }) =>
-    typeof value === 'number' && source !== undefined && wholeNumber.test(source) ? BigInt(source) : value,
+    source !== undefined && wholeNumber.test(source) ? BigInt(source) : value,
   );
 }
 

@@ -290,6 +290,15 @@ describe('a client that backs off exponentially from its first 429', () => {
   });
 });
 
+test('a request during a suspension changes nothing, whatever its windows', () => {
+  const limits = { perMinute: 2, perDay: 100 };
+  for (const now of [noon, noon + 60, noon + 86_400]) {
+    const usage = { ...unused, minute: noon, day: noon - 43_200, suspendedUntil: now + 1 };
+    expect(decide(usage, limits, now).kind).toBe('suspended');
+    expect(decide({ ...usage, suspendedUntil: now }, limits, now).kind).not.toBe('suspended');
+  }
+});
+
 describe('a clock that lags', () => {
   const limits = { perMinute: 2, perDay: 100 };
 

@@ -27,6 +27,14 @@ describe('the error catalogue', () => {
 });
 
 describe('an error', () => {
+  test('has a name of its own, and no cause or headers unless they are given', () => {
+    const error = new ServiceError('unauthorized');
+    expect(error.name).toBe('ServiceError');
+    expect(error.message).toBe(errorCatalogue.unauthorized.message);
+    expect(error).not.toHaveProperty('cause');
+    expect(error.headers).toEqual({});
+  });
+
   test.each(codes)('%s has a body of exactly three fields', (code) => {
     const body = errorBody(code);
     expect(Object.keys(body).toSorted()).toEqual(['code', 'message', 'status']);

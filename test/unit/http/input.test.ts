@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import { ServiceError } from '../../../functions/http/errors.ts';
-import { parseBody } from '../../../functions/http/input.ts';
+import { parseBody, parseInput } from '../../../functions/http/input.ts';
 import { parseRequest } from '../../../functions/http/request.ts';
 import { proxyEvent } from '../../support/events.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
@@ -61,6 +61,7 @@ describe('a Content-Type', () => {
     'multipart/form-data; boundary=x',
     'application/jsonp',
     'application/json+xml',
+    'x-application/json',
     'application/+json',
     'application/json; charset=latin1',
     'application/json; charset=utf-16',
@@ -87,6 +88,13 @@ describe('a Content-Type', () => {
       }),
     );
   });
+});
+
+test('an error in a nested field names the path to the field', () => {
+  const nested = z.object({ owner: z.object({ names: z.array(z.string('must be a string')) }) });
+  expect(() => parseInput(nested, { owner: { names: ['a', 7] } }, 'body')).toThrow(
+    'owner.names.1: must be a string',
+  );
 });
 
 describe('a body', () => {

@@ -1,7 +1,9 @@
 import { ConditionalCheckFailedException, ResourceNotFoundException } from '@aws-sdk/client-dynamodb';
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { timeToAnswer } from '../../../functions/deadline.ts';
 import { errorCatalogue, type ErrorCode, ServiceError } from '../../../functions/http/errors.ts';
+import { metrics } from '../../../functions/http/metrics.ts';
 import { pipeline } from '../../../functions/http/pipeline.ts';
 import type { Answer } from '../../../functions/http/respond.ts';
 import { proxyEvent } from '../../support/events.ts';
@@ -194,7 +196,117 @@ describe('an event that is no request', () => {
   );
 });
 
+describe('the rate limit', () => {
+  /** A table in which the key is suspended until far in the future. */
+  const suspending = {
+    send: () =>
+      Promise.reject(
+        new ConditionalCheckFailedException({
+          message: 'The conditional request failed',
+          $metadata: {},
+          Item: { suspendedUntil: { N: '99999999999' } },
+        }),
+      ),
+  } as unknown as DynamoDBDocumentClient;
+
+  async function rejected(limit: 'before' | 'alongside', operate: () => Answer) {
+    let operated = false;
+    const handler = pipeline({ name: 'listPets', client: suspending, limit }, async () => {
+      operated = true;
+      return operate();
+    });
+    return { ...reply(await handler(event as never, lambdaContext())), operated };
+  }
+
+  const anAnswer = () => ({ status: 200, body: {} });
+
+  test('that rejects a request before its operation keeps the operation from running', async () => {
+    const { status, body, operated } = await rejected('before', anAnswer);
+    expect({ status, operated }).toEqual({ status: 429, operated: false });
+    expect(body).toMatchObject({ code: 'key_suspended' });
+  });
+
+  test('that rejects a request alongside its operation replaces the answer', async () => {
+    const { status, body, operated, headers } = await rejected('alongside', anAnswer);
+    expect({ status, operated }).toEqual({ status: 429, operated: true });
+    expect(body).toMatchObject({ code: 'key_suspended' });
+    expect(headers).toMatchObject({ 'X-RateLimit-Remaining': '0', 'Retry-After': '86400' });
+  });
+
+  test('goes before every error of the operation, which is not logged then', async () => {
+    const { status } = await rejected('alongside', () => {
+      throw new Error('failed');
+    });
+    expect(status).toBe(429);
+    expect(lines.join('')).toContain('"level":"INFO"');
+  });
+});
+
+describe('an operation that runs out of time', () => {
+  test('is aborted while there is time to answer, with 503 and the message of the operation', async () => {
+    const patient = pipeline(
+      { name: 'createPet', client, limit: 'alongside', unavailableMessage: 'It may have been created.' },
+      ({ signal }) =>
+        new Promise((_, fail) => {
+          signal.addEventListener('abort', () => fail(new Error('aborted')));
+        }),
+    );
+    const context = { ...lambdaContext(), getRemainingTimeInMillis: () => timeToAnswer + 5 };
+    const { status, body } = reply(await patient(event as never, context));
+    expect(status).toBe(503);
+    expect(body).toMatchObject({ code: 'service_unavailable', message: 'It may have been created.' });
+    expect(lines.join('')).toContain('The operation did not finish within 5 ms');
+  });
+});
+
+describe('an operation', () => {
+  test('is called with the request, the recorder of its log line and a signal that is not aborted', async () => {
+    const handler = pipeline({ name: 'listPets', client, limit: 'alongside' }, async (context) => {
+      context.recorder.count(metrics.created);
+      return { status: 200, body: [context.request.requestId, context.signal.aborted] };
+    });
+    const { body } = reply(await handler(event as never, lambdaContext()));
+    expect(body).toEqual([event.requestContext.requestId, false]);
+    expect(JSON.parse(lines[0]!)).toMatchObject({ [metrics.created]: 1, [metrics.admitted]: 1 });
+  });
+
+  test.each(['RATE_LIMITS_TABLE', 'LIMITER_TIMEOUT_MS', 'METRICS_NAMESPACE'])(
+    'cannot be set up without %s',
+    (name) => {
+      vi.stubEnv(name, undefined);
+      expect(() => serving(() => ({ status: 200, body: {} }))).toThrow(name);
+    },
+  );
+
+  test.each(['', 'x', '1x', 'x1', '-1', '1.5'])('cannot be set up with a time-out of %j', (text) => {
+    vi.stubEnv('LIMITER_TIMEOUT_MS', text);
+    expect(() => serving(() => ({ status: 200, body: {} }))).toThrow('LIMITER_TIMEOUT_MS');
+  });
+});
+
 describe('the log', () => {
+  test('names the operation, the caller, the namespace and the time a request took', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    try {
+      await serving(() => {
+        vi.advanceTimersByTime(12);
+        return { status: 200, body: [] };
+      })();
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(/^\{.*\}\n$/);
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      operation: 'listPets',
+      requestId: event.requestContext.requestId,
+      keyId: 'key_1',
+      plan: 'free',
+      durationMs: 12,
+      _aws: { CloudWatchMetrics: [{ Namespace: 'Test' }] },
+    });
+  });
+
   test('has one line for each request, and calls only the first of them a cold start', async () => {
     const send = serving(() => ({ status: 200, body: [] }));
     for (let request = 0; request < 3; request += 1) await send();

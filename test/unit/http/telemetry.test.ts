@@ -82,8 +82,10 @@ describe('the log line of a request', () => {
     expect(root).not.toHaveProperty(planDimension);
   });
 
-  test('without counts has no metrics', () => {
+  test('without counts has no metrics, and without errors no list of them', () => {
     expect(line({ counts: new Map() })).not.toHaveProperty('_aws');
+    expect(line({ counts: new Map() })).not.toHaveProperty(planDimension);
+    expect(line()).not.toHaveProperty('errors');
   });
 
   test('of an internal error has its message and its causes', () => {
@@ -110,6 +112,23 @@ describe('the log line of a request', () => {
     );
   });
 
+  test('of an error has its causes down to the fourth, and no cause where there is none', () => {
+    const chain = (length: number): Error =>
+      length === 1 ? new Error('root') : new Error('error', { cause: chain(length - 1) });
+    const written = (length: number): unknown[] => {
+      const found: unknown[] = [];
+      let each = (line({ errors: [chain(length)] }).errors as unknown[])[0];
+      for (; each !== undefined; each = (each as { cause?: unknown }).cause) found.push(each);
+      return found;
+    };
+    expect(written(1)).toEqual([
+      { name: 'Error', message: 'root', stack: expect.stringContaining('root') as string },
+    ]);
+    expect(written(3)).toHaveLength(3);
+    expect(written(5)).toHaveLength(5);
+    expect(written(9)).toHaveLength(5);
+  });
+
   test('has only the name, message, stack and cause of an error, since the rest may contain a key', () => {
     const secret = 'as_prod_secret';
     const cause = Object.assign(new Error('refused'), { $response: { headers: { authorization: secret } } });
@@ -131,7 +150,8 @@ describe('a recorder', () => {
   });
 });
 
-test('no two metrics share a name', () => {
+test('no two metrics share a name, and CloudWatch accepts each of them', () => {
   const names = Object.values(metrics);
+  for (const name of [...names, planDimension]) expect(name).toMatch(/^[A-Z][A-Za-z]+$/);
   expect(new Set(names).size).toBe(names.length);
 });

@@ -174,4 +174,11 @@ describe('a stored animal', () => {
     const item = { id: { value: '1' }, categoryId: { value: '2' }, name: 'Rex', status: 'sold', ...damage };
     expect(z.safeParse(storedPet, item).success).toBe(false);
   });
+
+  test('with a number that is not an int64 has an error that names the field and the type', () => {
+    const item = { id: { value: '1' }, categoryId: { value: '1.5' }, name: 'Rex', status: 'sold' };
+    expect(z.safeParse(storedPet, item).error?.issues).toMatchObject([
+      { path: ['categoryId'], message: expect.stringContaining('int64') as string },
+    ]);
+  });
 });

@@ -1,0 +1,154 @@
+import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
+import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Caller } from '../../../functions/access/caller.ts';
+import { metrics } from '../../../functions/http/metrics.ts';
+import { rateLimiter, type RateLimiterOptions } from '../../../functions/http/rate-limit.ts';
+import { Recorder } from '../../../functions/http/telemetry.ts';
+
+const noon = Date.parse('2026-07-01T12:00:00Z') / 1000;
+const minute = noon;
+const day = noon - 43_200;
+const caller: Caller = {
+  keyHash: 'a'.repeat(64),
+  keyId: 'key_1',
+  plan: 'free',
+  limits: { perMinute: 60, perDay: 1_000 },
+  expiresAt: 0,
+};
+const none = { 'X-RateLimit-Limit': '0', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '0' };
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'], now: noon * 1000 + 999 });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+type Send = (command: { readonly input: object }, options?: { abortSignal?: AbortSignal }) => Promise<object>;
+
+/** Checks one request. Every write to the table ends as `send` says. */
+async function check(
+  send: Send,
+  { as = caller, ...more }: Partial<RateLimiterOptions> & { as?: Caller } = {},
+) {
+  const recorder = new Recorder(0);
+  const calls: object[] = [];
+  const client = {
+    send: (command: { readonly input: object }, options?: object) => {
+      calls.push(command.input);
+      return send(command, options);
+    },
+  } as unknown as DynamoDBDocumentClient;
+  const table = { client, tableName: 'RateLimits' };
+  const { headers, rejection } = await rateLimiter({ table, deprecated: false, timeout: 60_000, ...more })(
+    as,
+    recorder,
+  );
+  return { headers, rejection, calls, errors: recorder.errors, counts: Object.fromEntries(recorder.counts) };
+}
+
+const stored = (usage: Readonly<Record<string, number>>) =>
+  Object.fromEntries(Object.entries(usage).map(([name, value]) => [name, { value: String(value) }]));
+
+const counting: Send = async () => ({ Attributes: stored({ minute, minuteCount: 5, day, dayCount: 7 }) });
+
+/** As DynamoDB answers when the condition of a write fails. The document client leaves the item as it is. */
+const refusing = (usage: Readonly<Record<string, number>>): Send => {
+  const Item = Object.fromEntries(Object.entries(usage).map(([name, value]) => [name, { N: String(value) }]));
+  return () => Promise.reject(new ConditionalCheckFailedException({ message: 'No.', Item, $metadata: {} }));
+};
+
+describe('the rate limit of a request', () => {
+  test('that is admitted is counted, and shown in the headers', async () => {
+    const { headers, rejection, counts, errors, calls } = await check(counting);
+    expect(rejection).toBeUndefined();
+    expect(headers).toMatchObject({ 'X-RateLimit-Remaining': '55', 'X-RateLimit-Reset': String(noon + 60) });
+    expect(counts).toEqual({ [metrics.admitted]: 1 });
+    expect(errors).toEqual([]);
+    expect(calls).toMatchObject([{ TableName: 'RateLimits', Key: { keyHash: caller.keyHash } }]);
+  });
+
+  test('that is suspended is a 429 that says until when', async () => {
+    const usage = { minute, minuteCount: 60, day, dayCount: 60, suspendedUntil: noon + 17 };
+    const { headers, rejection, counts } = await check(refusing(usage));
+    expect(rejection).toMatchObject({
+      code: 'key_suspended',
+      status: 429,
+      headers: { 'Retry-After': '17' },
+    });
+    expect(headers).toMatchObject({ 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': String(noon + 17) });
+    expect(counts).toEqual({ [metrics.suspended]: 1 });
+  });
+
+  test('that finds a window full is a 429 until the window resets', async () => {
+    const usage = { minute, minuteCount: 60, day, dayCount: 60 };
+    let sent = 0;
+    const { headers, rejection, counts } = await check((...call) => {
+      sent += 1;
+      return sent === 1
+        ? refusing(usage)(...call)
+        : Promise.resolve({ Attributes: stored({ ...usage, rejections: 1 }) });
+    });
+    expect(rejection).toMatchObject({
+      code: 'rate_limit_exceeded',
+      status: 429,
+      headers: { 'Retry-After': '60' },
+    });
+    expect(headers).toMatchObject({ 'X-RateLimit-Limit': '60', 'X-RateLimit-Remaining': '0' });
+    expect(counts).toEqual({ [metrics.rejected]: 1 });
+  });
+
+  test('to a deprecated operation counts as a deprecated call, in the metrics and in the table', async () => {
+    const { counts, calls } = await check(counting, { deprecated: true });
+    expect(counts).toEqual({ [metrics.admitted]: 1, [metrics.deprecated]: 1 });
+    expect(calls).toMatchObject([{ ExpressionAttributeValues: { ':deprecatedCalls': 1 } }]);
+    const other = await check(counting);
+    expect(other.calls).toMatchObject([{ ExpressionAttributeValues: { ':deprecatedCalls': 0 } }]);
+  });
+});
+
+describe('a request that cannot be counted', () => {
+  test('because the table fails is admitted with a full allowance, and the error is recorded', async () => {
+    const error = new Error('unreachable');
+    const { headers, rejection, counts, errors } = await check(() => Promise.reject(error));
+    expect(rejection).toBeUndefined();
+    expect(headers).toMatchObject({ 'X-RateLimit-Limit': '60', 'X-RateLimit-Remaining': '60' });
+    expect(counts).toEqual({ [metrics.failOpen]: 1 });
+    expect(errors).toEqual([error]);
+  });
+
+  test('because the table does not answer is admitted after the time-out', async () => {
+    const silent: Send = (_command, options) =>
+      new Promise((_, reject) => {
+        options?.abortSignal?.addEventListener('abort', () => reject(new Error('aborted')));
+      });
+    const { rejection, counts, errors } = await check(silent, { timeout: 5 });
+    expect(rejection).toBeUndefined();
+    expect(counts).toEqual({ [metrics.failOpen]: 1 });
+    expect(errors).toMatchObject([{ message: 'The rate limiter did not finish within 5 ms' }]);
+  });
+});
+
+describe('a key whose time has run out since it was authorized', () => {
+  test.each([noon, noon - 1, 1])(
+    'at %d gets 401 without an allowance, and nothing is counted',
+    async (expiresAt) => {
+      const { headers, rejection, counts, calls } = await check(counting, {
+        as: { ...caller, expiresAt },
+        deprecated: true,
+      });
+      expect(rejection).toMatchObject({ code: 'unauthorized', status: 401, headers: {} });
+      expect(headers).toEqual(none);
+      expect(counts).toEqual({});
+      expect(calls).toEqual([]);
+    },
+  );
+
+  test.each([0, noon + 1])('is served if it expires at %d', async (expiresAt) => {
+    const { rejection, counts } = await check(counting, { as: { ...caller, expiresAt } });
+    expect(rejection).toBeUndefined();
+    expect(counts).toEqual({ [metrics.admitted]: 1 });
+  });
+});
