@@ -6,15 +6,13 @@ import { decideKey, findKey } from './access/key-records.ts';
 import { hashOfKey, keyOfHeader, stageOfKey } from './access/keys.ts';
 import { timeToAnswer, withDeadline } from './deadline.ts';
 import { dynamoDb } from './dynamodb.ts';
+import { wholeNumber } from './environment.ts';
 
 const env = z.parse(
   z.object({
     STAGE: z.string(),
     API_KEYS_TABLE: z.string(),
-    AUTHORIZER_CACHE_SECONDS: z.pipe(
-      z.string().check(z.regex(/^\d+$/)),
-      z.transform((digits) => Number(digits)),
-    ),
+    AUTHORIZER_CACHE_SECONDS: wholeNumber,
   }),
   process.env,
 );
@@ -23,8 +21,8 @@ const table = { client: dynamoDb(), tableName: env.API_KEYS_TABLE };
 const tokenEvent = z.object({ authorizationToken: z.string(), methodArn: z.string() });
 
 /**
- * Identifies the caller and the limits of their plan (interface, section 5). A key that is mistyped, of another stage,
- * unknown, revoked or expired is denied, which API Gateway answers with 401. An error is answered with 503.
+ * Returns the caller and the limits of their plan (docs/interface.md#5-authentication). A key that is malformed, of
+ * another stage, unknown, revoked or expired is denied, which API Gateway answers with 401. It answers an error with 503.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-use-lambda-authorizer.html
  */
@@ -35,12 +33,12 @@ export const handler = middy<APIGatewayTokenAuthorizerEvent, APIGatewayAuthorize
   const now = Math.floor(Date.now() / 1000);
   const key = keyOfHeader(authorizationToken);
   const stage = key === undefined ? undefined : stageOfKey(key);
-  if (key === undefined || stage === undefined) return deny(methodArn, 'mistyped');
+  if (key === undefined || stage === undefined) return deny(methodArn, 'malformed');
   if (stage !== env.STAGE) return deny(methodArn, 'other_stage');
 
   const keyHash = hashOfKey(key);
   const record = await withDeadline(
-    'The look-up of the API key',
+    'The lookup of the API key',
     lambda.getRemainingTimeInMillis() - timeToAnswer,
     (signal) => findKey(table, keyHash, signal),
   );
@@ -56,7 +54,7 @@ export const handler = middy<APIGatewayTokenAuthorizerEvent, APIGatewayAuthorize
   };
 });
 
-/** A denial is cached like a grant, so repeated attempts with one key run no code. */
+/** API Gateway caches a denial like a grant, so repeated attempts with one key run no code. */
 function deny(methodArn: string, reason: string, keyId?: string) {
   log({ outcome: 'denied', reason, keyId });
   return { principalId: keyId ?? 'unknown', policyDocument: policy('Deny', methodArn) };
@@ -66,7 +64,7 @@ function log(fields: Readonly<Record<string, string | undefined>>): void {
   console.info({ operation: 'authorize', ...fields });
 }
 
-/** For the whole stage: the answer is cached and used for every route. */
+/** For the whole stage, because API Gateway caches the policy and uses it for every route. */
 function policy(effect: 'Allow' | 'Deny', methodArn: string): APIGatewayAuthorizerResult['policyDocument'] {
   const [api, stage] = methodArn.split('/');
   return {

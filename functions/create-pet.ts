@@ -3,7 +3,7 @@ import { dynamoDb } from './dynamodb.ts';
 import { ServiceError } from './http/errors.ts';
 import { parseIdempotencyKey } from './http/idempotency-key.ts';
 import { parseBody } from './http/input.ts';
-import { memberUrl } from './http/links.ts';
+import { itemUrl } from './http/links.ts';
 import { metrics } from './http/metrics.ts';
 import { pipeline } from './http/pipeline.ts';
 import { createPetOnce, idempotencyId } from './pets/idempotent-creation.ts';
@@ -17,24 +17,24 @@ const table = { client, tableName: env.PETS_TABLE };
 const idempotency = { client, tableName: env.IDEMPOTENCY_TABLE };
 
 const unavailableMessage =
-  'The service is temporarily unavailable. The animal may have been created: to avoid a second one, retry with the same ' +
+  'The service is temporarily unavailable. The animal may have been created: to avoid a duplicate, retry with the same ' +
   'Idempotency-Key and body.';
 
-/** `POST /pets`: adds an animal (interface, section 4.2). The limit is decided first: a rejected request writes nothing. */
+/** `POST /pets`: adds an animal (docs/interface.md#42-add-an-animal). The limit is checked first: a rejected request writes nothing. */
 export const handler = pipeline(
   { name: 'createPet', client, limit: 'before', unavailableMessage },
   async ({ request, recorder, signal }) => {
     const pet = parseBody(request, newPet);
     const idempotencyKey = parseIdempotencyKey(request);
     const creation = {
-      drawId: () => newPetId(Date.now(), Math.random()),
+      newId: () => newPetId(Date.now(), Math.random()),
       onCollision: () => recorder.count(metrics.collision),
       signal,
     };
     const answer = (body: Pet, headers: Readonly<Record<string, string>> = {}) => ({
       status: 201,
       body,
-      headers: { Location: memberUrl(request.url, body.id), ...headers },
+      headers: { Location: itemUrl(request.url, body.id), ...headers },
     });
 
     if (idempotencyKey === undefined) {

@@ -1,9 +1,9 @@
-/** Milliseconds of a function's time-out that are kept for the answer and the log. */
+/** Milliseconds of a function's time-out that are reserved for its response and log line. */
 export const timeToAnswer = 300;
 
 /**
- * Runs work with a signal that is aborted after `milliseconds`. The work has to reject when the signal is aborted, as
- * calls of the SDK do.
+ * Runs work with a signal that is aborted after `milliseconds`. The work must reject when the signal is aborted, as calls
+ * of the SDK do.
  *
  * @param what names the work in the error
  * @throws TimeoutError if the work fails after the deadline; otherwise whatever it throws
@@ -26,7 +26,7 @@ export async function withDeadline<T>(
   }
 }
 
-/** Has the name of the SDK's own time-outs, so that it is treated as worth a retry. */
+/** Has the name of the SDK's own time-outs, which `isTransientError` recognizes. */
 class TimeoutError extends Error {
   override readonly name = 'TimeoutError';
 }

@@ -19,22 +19,21 @@ import type { AwsCredentialIdentity, FinalizeRequestMiddleware, HttpHandlerOptio
 export interface ClientSettings {
   readonly region: string;
   readonly credentials: AwsCredentialIdentity;
-  /** Where DynamoDB is, if it is not the Region's own endpoint. */
+  /** Default: the Region's endpoint. */
   readonly endpoint?: string | undefined;
-  /** Milliseconds that one attempt of a call waits for its connection, and in total. Left out: without end. */
+  /** Milliseconds that one attempt waits for its connection, and in total. Default: no limit. */
   readonly connectionTimeout?: number | undefined;
   readonly requestTimeout?: number | undefined;
 }
 
-/** Attempts of one call, and the delay of the first retry in milliseconds: the SDK's own for DynamoDB. */
+/** Attempts of one call, and the delay of the first retry in milliseconds: the SDK's values for DynamoDB. */
 const maxAttempts = 4;
 const baseDelay = 25;
 
 /**
- * A DynamoDBClient made of the SDK's own parts: its protocol, retries, signatures and clock-skew correction, without
- * what the original finds out for itself on any machine. It reads no configuration file, has no chain of credential
- * providers and no endpoint rules, discovers nothing and sends no user agent: in a function all of this is known
- * beforehand, and loading it took longer than the rest of a cold start (docs/performance.md).
+ * A DynamoDBClient made of the SDK's own parts: its protocol, retries, signatures and clock-skew correction. It has no
+ * configuration files, credential providers, endpoint rules, endpoint discovery or user agent: a function knows all of
+ * this beforehand, and loading it took longer than the rest of a cold start (docs/performance.md).
  *
  * Compare https://github.com/aws/aws-sdk-js-v3/blob/main/clients/client-dynamodb/src/DynamoDBClient.ts
  */
@@ -84,15 +83,15 @@ export function leanDynamoDbClient({
     relation: 'after',
     toMiddleware: 'retryMiddleware',
   });
-  // The class has no members of its own, and its commands read nothing but this configuration.
+  // DynamoDBClient adds no members to Client, and commands read only this configuration.
   return client as unknown as DynamoDBClient;
 }
 
 /**
- * Signs each attempt anew: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html
+ * Signs each attempt: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html
  *
  * DynamoDB rejects signatures that are more than five minutes off. As in the SDK's own client, the clock is corrected by
- * the `Date` of each answer, and an attempt that was rejected for its date is made again:
+ * the `Date` of each answer, and an attempt that was rejected for its date is repeated:
  * https://github.com/aws/aws-sdk-js-v3/blob/main/packages-internal/core/src/submodules/httpAuthSchemes/aws_sdk/AwsSdkSigV4Signer.ts
  */
 function sign({
@@ -127,7 +126,7 @@ function sign({
       if (isServiceError(error)) {
         correctClock(error.$response);
         const corrected = Math.abs(clockOffset - usedOffset) >= skewThreshold;
-        // What the retry middleware looks for.
+        // Read by the retry middleware.
         if (corrected && isClockSkewError(error)) error.$metadata.clockSkewCorrected = true;
       }
       throw error;
@@ -135,7 +134,7 @@ function sign({
   };
 }
 
-/** A correction by less than this, in milliseconds, cannot be why a signature was rejected. The SDK's own value. */
+/** Milliseconds. A smaller clock error cannot cause a rejected signature. The SDK's value. */
 const skewThreshold = 240_000;
 
 type ServiceError = Parameters<typeof isClockSkewError>[0] & {
@@ -147,7 +146,7 @@ function isServiceError(error: unknown): error is ServiceError {
   return error instanceof Error && '$metadata' in error;
 }
 
-/** The SDK's HTTP handler, created at the first call: creating it loads TLS, a sixth of an empty cold start. */
+/** The SDK's HTTP handler, created at the first call because it loads TLS, a sixth of an empty cold start. */
 class LazyHttpHandler {
   readonly metadata = { handlerProtocol: 'http/1.1' };
   readonly #timeouts: Pick<ClientSettings, 'connectionTimeout' | 'requestTimeout'>;

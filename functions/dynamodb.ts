@@ -1,11 +1,7 @@
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod/mini';
 import { leanDynamoDbClient } from './dynamodb-client.ts';
-
-const milliseconds = z.pipe(
-  z.string().check(z.regex(/^\d+$/)),
-  z.transform((digits) => Number(digits)),
-);
+import { wholeNumber } from './environment.ts';
 
 const environment = z.object({
   AWS_REGION: z.string(),
@@ -13,16 +9,16 @@ const environment = z.object({
   AWS_SECRET_ACCESS_KEY: z.string(),
   AWS_SESSION_TOKEN: z.optional(z.string()),
   AWS_ENDPOINT_URL_DYNAMODB: z.optional(z.string()),
-  DYNAMODB_CONNECTION_TIMEOUT_MS: z.optional(milliseconds),
-  DYNAMODB_REQUEST_TIMEOUT_MS: z.optional(milliseconds),
+  DYNAMODB_CONNECTION_TIMEOUT_MS: z.optional(wholeNumber),
+  DYNAMODB_REQUEST_TIMEOUT_MS: z.optional(wholeNumber),
 });
 
 /**
- * The DynamoDB client of a function. Numbers are returned as `{ value }`, their exact digits (`wrapNumbers`),
- * because an int64 does not fit a JavaScript number and the text "7" is not the number 7.
+ * The DynamoDB client of a function. Numbers are returned as `{ value }` with their exact digits (`wrapNumbers`),
+ * because a JavaScript number cannot represent every int64.
  *
- * Credentials and Region are taken from the environment that Lambda sets, for the life of an execution
- * environment, so the SDK's chain of credential providers need not be loaded:
+ * Lambda sets credentials and Region as environment variables for the life of an execution environment, so the SDK's
+ * credential providers are not loaded:
  * https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime
  */
 export function dynamoDb(variables: NodeJS.ProcessEnv = process.env): DynamoDBDocumentClient {

@@ -10,11 +10,11 @@ const env = z.parse(z.object({ PETS_TABLE: z.string() }), process.env);
 const client = dynamoDb();
 const table = { client, tableName: env.PETS_TABLE };
 
-/** Deprecated from the start of the service on; the removal date is the interface's, section 4.3. */
+/** Deprecated since the service started. Removal: docs/interface.md#43-get-an-animal-deprecated. */
 const since = new Date('2026-01-01T00:00:00Z');
 const removal = new Date('2030-12-05T00:00:00Z');
 
-/** `GET /pets/{petId}`: one animal by its id (interface, section 4.3). Deprecated. */
+/** `GET /pets/{petId}`: one animal by its ID. Deprecated. */
 export const handler = pipeline(
   {
     name: 'getPet',
@@ -23,7 +23,7 @@ export const handler = pipeline(
     deprecationOf: ({ url }) => ({ since, removal, successor: collectionUrl(url) }),
   },
   async ({ request, signal }) => {
-    // The interface has no 400 here: no animal has an id that is not an int64.
+    // The interface has no 400 here: an ID that is not an int64 is an unknown ID.
     const id = parseInt64(request.pathParameters['petId'] ?? '');
     const pet = id === undefined ? undefined : await getPet(table, id, signal);
     if (pet === undefined) throw new ServiceError('pet_not_found');

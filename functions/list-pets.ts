@@ -12,15 +12,15 @@ const env = z.parse(z.object({ PETS_TABLE: z.string() }), process.env);
 const client = dynamoDb();
 const table = { client, tableName: env.PETS_TABLE };
 
-/** `GET /pets`: one page of animals, newest first (interface, section 4.1). */
+/** `GET /pets`: one page of animals, newest first (docs/interface.md#41-list-animals). */
 export const handler = pipeline(
   { name: 'listPets', client, limit: 'alongside' },
   async ({ request, recorder, signal }) => {
     const { limit, status, before } = parseInput(listing, Object.fromEntries(request.query), 'query');
-    const { pets, next, damaged } = await listPets(table, { limit, status, before }, signal);
-    for (const error of damaged) {
+    const { pets, next, malformed } = await listPets(table, { limit, status, before }, signal);
+    for (const error of malformed) {
       recorder.error(error);
-      recorder.count(metrics.damaged);
+      recorder.count(metrics.malformed);
     }
     if (next === undefined) return { status: 200, body: pets };
     const cursor = encodeCursor({ status, before: next });

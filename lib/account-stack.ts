@@ -5,9 +5,8 @@ import type { Construct } from 'constructs';
 import { acknowledge } from './security-checks.ts';
 
 /**
- * What an account and Region has once, however many stages it holds: the role with which API Gateway writes logs. If a
- * stage set it, deleting that stage would stop the logs of all others. Stages depend on this stack, so deploying one
- * deploys it as well.
+ * Settings that an account and Region has once for all stages: the role with which API Gateway writes logs. If a stage set
+ * it, deleting that stage would stop the logs of all others. Stages depend on this stack, so it is deployed with them.
  *
  * The role is retained when the stack is deleted, because other APIs of the account may use it.
  *

@@ -58,7 +58,7 @@ export class AnimalStoreStack extends Stack {
     }
   }
 
-  /** @returns the address that clients use */
+  /** @returns the base URL for clients */
   #frontDoor(api: Api, { domain, waf, endpoint }: StageSettings): string {
     if (waf !== undefined) {
       new WebAcl(this, 'WebAcl', { api: api.restApi, requestsPerAddress: waf.requestsPerAddress });

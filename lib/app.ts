@@ -6,17 +6,17 @@ import { addSecurityChecks } from './security-checks.ts';
 import { readConfiguration } from './context.ts';
 
 /**
- * Adds the stacks that the app's context defines, see readConfiguration. Stacks name no account and no Region: they are
- * deployed where the credentials of `cdk deploy` point, and synthesize without any.
+ * Adds the stacks that the app's context defines, see readConfiguration. The stacks have no fixed account and Region: they are
+ * deployed to those of the credentials, and can be synthesized without credentials.
  *
  * @throws ConfigurationError
  */
 export function addStacks(app: App): void {
   const { name, stages, accountSettings, github } = readConfiguration(app.node.getAllContext());
-  // The local stack is the same, and is not deployed.
+  // The local stack is never deployed.
   if (!stages.has('local')) addSecurityChecks(app);
 
-  // One for all copies: its name does not depend on `name`.
+  // All copies of the service share it, so its name does not depend on `name`.
   const account = accountSettings === 'managed' ? new AccountStack(app, 'AnimalStore-account') : undefined;
   for (const [stage, settings] of stages) {
     const stack = new AnimalStoreStack(app, `${name}-${stage}`, { stage, settings });
@@ -24,7 +24,7 @@ export function addStacks(app: App): void {
   }
   if (github !== undefined) {
     const delivery = new DeliveryStack(app, `${name}-delivery`, { name, stages: stages.keys(), ...github });
-    // The workflows deploy only the stage's stack, so what it depends on is deployed with this one.
+    // The workflows deploy only the stage's stack, so its dependency is deployed with this stack.
     if (account !== undefined) delivery.addStackDependency(account);
   }
 }

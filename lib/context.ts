@@ -2,17 +2,17 @@ import { z } from 'zod';
 import { stageSettings, type StageSettings } from './settings.ts';
 import { presets, type StageName, stageNames } from './stages.ts';
 
-/** The configuration is not valid. The message names every mistake, in one line for the operator. */
+/** Invalid configuration. The message lists every error in one line. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
 }
 
 /** What to synthesize: the stacks `<name>-<stage>`. */
 export interface Configuration {
-  /** The first part of every stack's name: copies in one account and Region need names of their own. */
+  /** The first part of every stack's name. Copies in one account and Region need different names. */
   readonly name: string;
   readonly stages: ReadonlyMap<StageName, StageSettings>;
-  /** Whether to deploy the account's settings as a stack of their own, see account-stack.ts. */
+  /** Whether to deploy account-stack.ts. */
   readonly accountSettings: 'managed' | 'existing';
   /** The repository whose workflows deploy, see delivery-stack.ts. Undefined: no roles. */
   readonly github: { readonly repository: string; readonly providerExists: boolean } | undefined;
@@ -32,7 +32,7 @@ const context = z.strictObject({
   accountSettings: z.enum(['managed', 'existing'], 'must be "managed" or "existing"').default('managed'),
   github: z
     .string()
-    // With IDs where the repository's tokens contain them: repositories created since the summer of 2026.
+    // Tokens of repositories created since the summer of 2026 also contain IDs.
     // https://github.blog/changelog/2026-04-23-immutable-subject-claims-for-github-actions-oidc-tokens
     .regex(/^[\w.-]+(@\d+)?\/[\w.-]+(@\d+)?$/, 'must be owner/repository')
     .optional(),
@@ -42,8 +42,8 @@ const context = z.strictObject({
 });
 
 /**
- * The context also holds keys of the CDK: `@aws-cdk/…`, `aws:cdk:…`, `cli-telemetry`, lookups. None of them is a plain
- * word, and all of ours are. So an unknown plain word is a mistake.
+ * The context also contains keys of the CDK: `@aws-cdk/…`, `aws:cdk:…`, `cli-telemetry`, lookups. All of them have a
+ * character that the keys of this project do not have.
  */
 const ownedByCdk = /\W/;
 
@@ -53,7 +53,7 @@ const ownedByCdk = /\W/;
  * - `-c stage=prod`: only that stage. Default: staging and prod.
  * - `-c name=Shelter`: stacks named `Shelter-<stage>`. Default: `AnimalStore`.
  * - `-c accountSettings=existing`: leave the account's role for API Gateway's logs as it is.
- * - `-c github=owner/repository`, or `owner@id/repository@id` where GitHub's tokens say so: add the roles for its
+ * - `-c github=owner/repository`, or `owner@id/repository@id` if GitHub's tokens contain IDs: add the roles for its
  *   workflows. `-c githubProvider=existing` if the account already trusts GitHub's tokens.
  * - `stages` in cdk.json: settings that differ from lib/stages.ts, such as
  *   `{"prod": {"domain": {"name": "api.example.com", "certificateArn": "arn:…"}}}`. `null` removes a setting.
@@ -69,16 +69,16 @@ export function readConfiguration(all: Readonly<Record<string, unknown>>): Confi
     'context',
     Object.fromEntries(Object.entries(all).filter(([key]) => !ownedByCdk.test(key))),
   );
-  const wanted: readonly StageName[] = stage === undefined ? ['staging', 'prod'] : [stage];
+  const names: readonly StageName[] = stage === undefined ? ['staging', 'prod'] : [stage];
   return {
     name,
     stages: new Map(
-      wanted.map((each) => [
+      names.map((each) => [
         each,
         parse(stageSettings, `stages.${each}`, merge(merge(presets[each], stages[each]), overrides[each])),
       ]),
     ),
-    // A laptop has no account.
+    // The local service has no account.
     accountSettings: stage === 'local' ? 'existing' : accountSettings,
     github:
       github === undefined
@@ -90,8 +90,8 @@ export function readConfiguration(all: Readonly<Record<string, unknown>>): Confi
 function parse<T extends z.ZodType>(schema: T, path: string, value: unknown): z.infer<T> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const mistakes = result.error.issues.map((issue) => `${[path, ...issue.path].join('.')}: ${issue.message}`);
-  throw new ConfigurationError(mistakes.join('; '));
+  const errors = result.error.issues.map((issue) => `${[path, ...issue.path].join('.')}: ${issue.message}`);
+  throw new ConfigurationError(errors.join('; '));
 }
 
 /** Values from `-c` are text. */
@@ -100,7 +100,7 @@ function parseIfText(value: unknown, check: z.RefinementCtx): unknown {
   try {
     return JSON.parse(value);
   } catch (error) {
-    // The parser quotes the text, which can have several lines.
+    // The parser's message quotes the text, which can have several lines.
     const reason = String(error instanceof Error ? error.message : error).replaceAll(/\s+/g, ' ');
     check.addIssue(`must be valid JSON: ${reason}`);
     return z.NEVER;

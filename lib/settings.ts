@@ -7,11 +7,11 @@ const functionSettings = z
   .strictObject({
     /** MiB. CPU grows in proportion. */
     memory: z.int().min(128).max(10_240),
-    /** Maximum concurrent executions, reserved from the account's pool. Optional: no limit of its own. */
+    /** Concurrent executions reserved from the account's pool, and at most. Default: no reservation, no limit. */
     reservedConcurrency: z.int().min(1).optional(),
     /**
-     * Environments kept warm on the live alias, billed by the hour. Optional: none. During a canary the old and the
-     * new version share them, and requests that find none warm need concurrency beside them.
+     * Warm execution environments on the live alias, billed by the hour. Default: none. During a canary the old and the
+     * new version share them, and requests beyond them need unreserved concurrency.
      */
     provisionedConcurrency: z.int().min(1).optional(),
   })
@@ -35,8 +35,8 @@ const throttle = z.strictObject({
 export const stageSettings = z
   .strictObject({
     /**
-     * Where the API's endpoint is: in the stack's Region, or at the edge locations of CloudFront. A deployed stage
-     * cannot be switched in place, see EndpointGuard in api.ts.
+     * In the stack's Region, or at the edge locations of CloudFront. It cannot be changed for a deployed stage, see
+     * EndpointGuard in api.ts.
      */
     endpoint: z.enum(['regional', 'edge']),
     /** What happens to tables and logs that are removed from the stack, or whose stack is deleted. */
@@ -57,7 +57,7 @@ export const stageSettings = z
       'must be "DEBUG" or "INFO": Lambda drops lines below the level, and metrics are lines of level INFO',
     ),
     functions: z.record(z.enum(functionEntries), functionSettings),
-    /** Whether the code of functions is minified. Off: for a debugger. */
+    /** Whether the code of functions is minified. Use false for a debugger. */
     minify: z.boolean(),
     /** How requests move to a new version of a function: a tenth of them for five minutes first, or all at once. */
     deployment: z.enum(['canary', 'all-at-once']),
@@ -70,10 +70,10 @@ export const stageSettings = z
      * exceed it. https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
      */
     accountThrottle: throttle,
-    /** The stage's share of the account's request rate, over all keys. Optional: all of it. */
+    /** The stage's share of the account's request rate, over all keys. Default: all of it. */
     throttle: throttle.optional(),
     /**
-     * Where API Gateway's own responses take X-RateLimit-* from: from the authorizer's context, or static zeros. See
+     * The X-RateLimit-* headers of API Gateway's own responses: from the authorizer's context, or static zeros. See
      * gateway-responses.ts.
      */
     gatewayResponseHeaders: z.enum(['caller', 'static']),
@@ -88,13 +88,13 @@ export const stageSettings = z
             /^arn:[a-z-]+:acm:[a-z0-9-]+:\d{12}:certificate\/.+$/,
             'must be the ARN of a certificate in ACM',
           ),
-        /** The Route 53 zone in which the name's records are created. Optional: they are created elsewhere. */
+        /** The Route 53 zone in which the name's records are created. Default: they are created elsewhere. */
         hostedZone: z
           .strictObject({ id: z.string(), name: z.hostname('must be a valid host name') })
           .optional(),
       })
       .optional(),
-    /** A web ACL that blocks addresses that flood the API. Optional: none, at no cost. */
+    /** A web ACL that blocks addresses that flood the API. Default: none, at no cost. */
     waf: z
       .strictObject({
         /** Requests from one address within five minutes, with or without a key. */

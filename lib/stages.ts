@@ -6,7 +6,7 @@ import type { FunctionSettings, StageSettings } from './settings.ts';
 export const stageNames = ['local', 'staging', 'prod'] as const;
 export type StageName = (typeof stageNames)[number];
 
-/** The memory is chosen in docs/performance.md. */
+/** docs/performance.md explains the memory size. */
 const everyFunction = (settings: FunctionSettings): StageSettings['functions'] => ({
   'list-pets': settings,
   'create-pet': settings,
@@ -29,7 +29,7 @@ const staging: StageSettings = {
   dashboards: true,
   // The quota of an account in a large Region; about thirteen other Regions have 2,500 and 1,250.
   accountThrottle: { requestsPerSecond: 10_000, burst: 5_000 },
-  // A flood of staging must not consume the account's request rate, which prod may share.
+  // A flood of staging must leave prod most of the account's request rate, if they share an account.
   throttle: { requestsPerSecond: 500, burst: 1_000 },
   gatewayResponseHeaders: 'caller',
 };
@@ -47,7 +47,7 @@ export const presets: Readonly<Record<StageName, StageSettings>> = {
     // The account's own throttle applies. One above it, in a Region with a lower quota, would fail the deployment.
     throttle: undefined,
   },
-  // Served on a laptop, where nobody subscribes to alarms.
+  // For npm start.
   local: {
     ...staging,
     logRetentionDays: RetentionDays.ONE_DAY,

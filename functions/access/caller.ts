@@ -3,15 +3,15 @@ import type { Grant } from './key-records.ts';
 import { planNames } from './plans.ts';
 import { secondsPerDay, secondsPerMinute, windowStart } from './windows.ts';
 
-/** What the authorizer tells the functions and the gateway responses about the caller. */
+/** What the authorizer passes to the functions and the gateway responses. */
 export type CallerContext = Readonly<Record<string, string | number>>;
 
 /**
- * The authorizer's context for a key. Two moments are for gateway responses, whose templates cannot compute:
- * `throttleReset`, a minute boundary that lies ahead for as long as the answer is cached, and `dayReset`.
+ * The authorizer's context for a key. Two times are for gateway responses, whose templates cannot compute: `dayReset`, and
+ * `throttleReset`, the start of a minute that is in the future for as long as the result is cached.
  *
  * @param now Unix seconds
- * @param cacheSeconds how long API Gateway may reuse the answer
+ * @param cacheSeconds how long API Gateway caches the result
  */
 export function toCallerContext(
   { keyHash, keyId, plan, limits, expiresAt }: Grant,
@@ -30,7 +30,7 @@ export function toCallerContext(
   };
 }
 
-// API Gateway hands every value on as a string.
+// API Gateway passes every value on as a string.
 const count = z.pipe(
   z.string().check(z.regex(/^\d{1,15}$/)),
   z.transform((digits) => Number(digits)),

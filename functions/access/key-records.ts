@@ -1,6 +1,7 @@
 import { type DynamoDBDocumentClient, GetCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod/mini';
 import { customPlan, type Limits, limitsOf, type Plan, planNames } from './plans.ts';
+import { storedCount } from './stored-count.ts';
 
 /** The ApiKeys table: partition key `keyHash`, the SHA-256 of the key. */
 export interface KeyTable {
@@ -8,35 +9,29 @@ export interface KeyTable {
   readonly tableName: string;
 }
 
-// Numbers arrive with their exact digits, see functions/dynamodb.ts.
-export const storedCount = z.pipe(
-  z.object({ value: z.string().check(z.regex(/^\d{1,15}$/)) }),
-  z.transform(({ value }) => Number(value)),
-);
-
-/** What the service needs to know of a key. The key tool stores more beside it. */
+/** The attributes of a key that the functions read. The key tool stores more. */
 export const keyRecord = z.object({
   keyHash: z.string().check(z.regex(/^[0-9a-f]{64}$/)),
-  /** Names the key in logs, dashboards and the key tool. Not secret. */
+  /** The public name of the key, in logs, dashboards and the key tool. */
   keyId: z.string().check(z.minLength(1)),
   plan: z.enum(planNames),
   /** `active` or `revoked`. Version 1.0.0 also stored `pending`. Only an active key is valid. */
   status: z.string(),
-  /** Value of the key's API Gateway key, if it is not `keyHash`. Each change of plan sets a new one. */
+  /** Value of the key's API Gateway key. Default: `keyHash`. Each change of plan sets a new one. */
   gatewayKeyValue: z.optional(z.string().check(z.regex(/^[0-9a-f]{64}$/))),
   /** Unix seconds from which the key is no longer valid. */
   expiresAt: z.optional(storedCount),
-  /** Limits of the key's own, on the custom plan only. */
+  /** On the custom plan only. */
   perMinute: z.optional(storedCount),
   perDay: z.optional(storedCount),
 });
 export type KeyRecord = z.infer<typeof keyRecord>;
 
 /**
- * The record of a key, or `undefined`. Read consistently: the answer is cached for a while, so a key used in
- * the second it was issued must not be turned away for the whole of that.
+ * The record of a key, or `undefined`. Read consistently, because API Gateway would cache the denial of a key that was
+ * issued a second ago.
  *
- * @throws ZodError when the stored record is damaged
+ * @throws ZodError if the record is malformed
  */
 export async function findKey(
   table: KeyTable,
@@ -65,10 +60,10 @@ export type KeyDecision =
   | { readonly kind: 'denied'; readonly reason: string };
 
 /**
- * What a key may do now.
+ * Whether a key is valid, and its limits.
  *
  * @param now Unix seconds
- * @throws Error for a key on the custom plan whose record has no limits, which is not the client's mistake
+ * @throws Error if the record of a key on the custom plan has no limits
  */
 export function decideKey(record: KeyRecord | undefined, now: number): KeyDecision {
   if (record === undefined) return { kind: 'denied', reason: 'unknown' };
@@ -77,12 +72,14 @@ export function decideKey(record: KeyRecord | undefined, now: number): KeyDecisi
   if (expiresAt !== 0 && expiresAt <= now) return { kind: 'denied', reason: 'expired' };
   return {
     kind: 'granted',
-    grant: { keyHash, keyId, plan, expiresAt, limits: limitsOf(plan) ?? ownLimits(record) },
+    grant: { keyHash, keyId, plan, expiresAt, limits: limitsOf(plan) ?? customLimits(record) },
   };
 }
 
-function ownLimits({ keyId, perMinute, perDay }: KeyRecord): Limits {
+function customLimits({ keyId, perMinute, perDay }: KeyRecord): Limits {
   if (!perMinute || !perDay)
-    throw new Error(`The record of key ${keyId} on the ${customPlan} plan has no limits`);
+    throw new Error(
+      `The record of key ${keyId} is malformed: the ${customPlan} plan requires perMinute and perDay`,
+    );
   return { perMinute, perDay };
 }

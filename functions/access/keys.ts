@@ -2,10 +2,10 @@ import { createHash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
- * API keys: `as_<stage>_<30 random base62 characters><CRC-32 of all that, 6 base62 characters>`.
+ * API keys: `as_<stage>_<30 random base62 characters><CRC-32 of the preceding text, 6 base62 characters>`.
  *
- * The prefix lets a leaked key be recognised, the checksum catches a typo without a look-up, and 30 random
- * characters are 178 bits. Only the SHA-256 of a key is ever stored.
+ * The prefix identifies a leaked key, the checksum detects a typo without a lookup, and 30 random characters are 178 bits.
+ * Only the SHA-256 of a key is stored.
  */
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const randomLength = 30;
@@ -14,9 +14,9 @@ const checksumLength = 6; // 62^6 > 2^32
 const keyPattern = /^as_([a-z][a-z0-9]*)_[0-9A-Za-z]{36}$/;
 const bearerPattern = /^Bearer +(\S+)$/i;
 
-/** A new key of the stage. @param drawIndex a random whole number in [0, below) */
-export function newKey(stage: string, drawIndex: (below: number) => number = randomInt): string {
-  const random = Array.from({ length: randomLength }, () => alphabet[drawIndex(alphabet.length)]).join('');
+/** A new key of the stage. @param randomIndex returns a random whole number in [0, below) */
+export function newKey(stage: string, randomIndex: (below: number) => number = randomInt): string {
+  const random = Array.from({ length: randomLength }, () => alphabet[randomIndex(alphabet.length)]).join('');
   const unchecked = `as_${stage}_${random}`;
   return unchecked + checksum(unchecked);
 }
@@ -33,8 +33,8 @@ export function keyOfHeader(authorization: string): string | undefined {
 }
 
 /**
- * SHA-256 of the whole key, 64 lower-case hexadecimal characters. It is the partition key of the key's
- * records and the value of its API Gateway key. No salt or slow hash is needed for 178 random bits.
+ * SHA-256 of the whole key, 64 lower-case hexadecimal characters: the partition key of its records. 178 random bits need
+ * no salt or slow hash.
  */
 export function hashOfKey(key: string): string {
   return createHash('sha256').update(key).digest('hex');

@@ -15,6 +15,7 @@ import {
   windowsAt,
 } from './limits.ts';
 import type { Limits } from './plans.ts';
+import { storedCount } from './stored-count.ts';
 import { secondsPerDay } from './windows.ts';
 
 /** The RateLimits table: partition key `keyHash`, time to live `expiresAt`. One item per key. */
@@ -23,7 +24,7 @@ export interface LimitTable {
   readonly tableName: string;
 }
 
-/** Days that the item of an unused key is kept, counted from its last day of use. */
+/** Days that the item of a key is kept after its last use. */
 export const usageRetentionDays = 90;
 
 export interface RateLimitRequest {
@@ -31,13 +32,13 @@ export interface RateLimitRequest {
   readonly limits: Limits;
   /** Unix seconds, whole. */
   readonly now: number;
-  /** Also counts a call to a deprecated operation, in the same write. */
+  /** Also counts a call of a deprecated operation. */
   readonly deprecated?: boolean;
 }
 
 /*
- * The item of a key, and the write for each transition. Every write repeats in its condition what it was decided on,
- * so that of two functions that decide on the same item at the same time only one succeeds.
+ * The item of a key, and the write for each transition. The condition of each write repeats the usage that it was
+ * decided on, so only one of two concurrent decisions on the same usage is written.
  *
  *   day D                                                          day D+1
  *   ├─ minute M ──────────────────┬─ minute M+1 ───────────────────┼─ ...
@@ -91,11 +92,10 @@ const writes = {
 } as const satisfies Record<Exclude<Transition['kind'], 'suspended'> | 'suspend', Write>;
 
 /**
- * Decides whether a request of a key is admitted, and counts it. Exact however many functions decide at once. One write
- * in the common case; one more for the first request of a window, for a rejection, and after a lost race.
+ * Decides whether a request of a key is admitted, and counts it. Exact for any number of concurrent functions. One write in
+ * the common case; one more for the first request of a window, for a rejection, and after a concurrent write.
  *
- * @throws whatever DynamoDB throws when it cannot be reached, or AbortError after the signal, unless a full window has
- * been seen by then
+ * @throws errors of DynamoDB, or AbortError after the signal, unless the usage read so far already rejects the request
  */
 export async function admit(
   table: LimitTable,
@@ -103,7 +103,7 @@ export async function admit(
   signal?: AbortSignal,
 ): Promise<Decision> {
   const { limits, now } = request;
-  // Correct for nearly every request, so the stored usage need not be read first.
+  // Correct for nearly every request, so the stored usage is not read first.
   let transition: Transition = { kind: 'count', windows: windowsAt(now) };
   let usage = unused;
   while (transition.kind !== 'suspended') {
@@ -113,13 +113,13 @@ export async function admit(
       usage = written.usage;
       if (written.done) {
         if (isRejection(transition) && suspensionDue(usage, now)) {
-          // Several functions can find the suspension due. The first one sets its end.
+          // Several functions can reach this. The first one sets the end of the suspension.
           usage = (await write(table, request.keyHash, writes.suspend, values, signal)).usage;
         }
         break;
       }
     } catch (error) {
-      // A full window has been seen: the request is rejected even if the rejection cannot be counted.
+      // The window is full: the request is rejected even if the rejection cannot be counted.
       if (isRejection(transition)) break;
       throw error;
     }
@@ -145,7 +145,7 @@ function valuesOf({ limits, now, deprecated = false }: RateLimitRequest, { windo
   };
 }
 
-/** The usage that is stored now: after the write if it is done, otherwise the usage that its condition failed on. */
+/** `usage`: after the write, or what the condition failed on. */
 interface Written {
   readonly done: boolean;
   readonly usage: Usage;
@@ -193,11 +193,7 @@ function usedIn(expressions: string, names: Readonly<Record<`#${string}`, string
   };
 }
 
-// Numbers arrive with their exact digits, see functions/dynamodb.ts.
-export const storedNumber = z.pipe(
-  z._default(z.object({ value: z.string().check(z.regex(/^\d{1,15}$/)) }), { value: '0' }),
-  z.transform(({ value }) => Number(value)),
-);
+export const storedNumber = z._default(storedCount, 0);
 
 export const storedUsage = z.object({
   minute: storedNumber,

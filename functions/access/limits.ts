@@ -2,16 +2,16 @@ import type { Limits } from './plans.ts';
 import { secondsPerDay, secondsPerMinute, windowStart } from './windows.ts';
 
 /**
- * The decisions of the rate limiter (interface, section 8), without I/O: two fixed windows, the UTC minute and the
+ * The decisions of the rate limiter (docs/interface.md#8-limits), without I/O: two fixed windows, the UTC minute and the
  * UTC day, and a suspension for keys that keep sending after a 429. All times are Unix seconds.
  */
 
-/** Rejections within one minute that suspend a key, and the length of the suspension in seconds. */
+/** Rejections within one minute that suspend a key, and seconds until it works again. */
 export const suspensionThreshold = 100;
 export const suspensionSeconds = 600;
 
-/** Longest `Retry-After` of a suspended key: an operator can end a suspension long before it expires. */
-const longestWait = secondsPerDay;
+/** Largest `Retry-After` of a suspended key, in seconds: an operator can end a long suspension early. */
+const maxRetryAfter = secondsPerDay;
 
 /** The stored usage of a key. All zeros for a key that was never used. */
 export interface Usage {
@@ -50,11 +50,11 @@ export interface WindowStatus {
 export interface RateLimitStatus {
   readonly minute: WindowStatus;
   readonly day: WindowStatus;
-  /** The window that `X-RateLimit-*` and `Retry-After` are about. */
+  /** The window that `X-RateLimit-*` and `Retry-After` show. */
   readonly inForce: WindowStatus['name'];
 }
 
-/** `retryAfter` is in seconds, at least 1, and ends when the window in force resets. */
+/** `retryAfter`: seconds until the window in force resets, at least 1. */
 export type Decision =
   | { readonly kind: 'admitted'; readonly status: RateLimitStatus }
   | {
@@ -69,8 +69,8 @@ export interface Windows {
 }
 
 /**
- * What a request does to the stored usage. functions/access/limiter.ts has a write for each of them but `suspended`,
- * which writes nothing: requests during a suspension do not extend it.
+ * How a request changes the stored usage. functions/access/limiter.ts has a write for each kind except `suspended`:
+ * requests during a suspension do not extend it.
  */
 export interface Transition {
   readonly kind: 'count' | 'startMinute' | 'startDay' | 'reject' | 'startMinuteRejecting' | 'suspended';
@@ -83,9 +83,8 @@ export function windowsAt(now: number): Windows {
   return { minute: windowStart(now, secondsPerMinute), day: windowStart(now, secondsPerDay) };
 }
 
-/** Decides what a request at `now` does to a key with this usage. */
 export function decide(usage: Usage, limits: Limits, now: number): Transition {
-  // Windows only move forward: a function whose clock lags counts in the later window that another one started.
+  // Windows only move forward: a function whose clock is slow counts in the later window that another one started.
   const current = windowsAt(now);
   const windows = { minute: Math.max(usage.minute, current.minute), day: Math.max(usage.day, current.day) };
   if (usage.suspendedUntil > now) return { kind: 'suspended', windows };
@@ -102,16 +101,15 @@ export function isRejection({ kind }: Transition): boolean {
   return kind === 'reject' || kind === 'startMinuteRejecting';
 }
 
-/** Whether the rejections counted so far suspend the key. */
 export function suspensionDue(usage: Usage, now: number): boolean {
   return usage.rejections >= suspensionThreshold && usage.suspendedUntil <= now;
 }
 
-/** The decision for a request whose transition left the key with this usage. */
+/** @param usage after the transition */
 export function decisionAfter(transition: Transition, usage: Usage, limits: Limits, now: number): Decision {
-  const status = statusOf(withPassedWindowsReset(usage, now), limits);
+  const status = statusOf(resetEndedWindows(usage, now), limits);
   if (usage.suspendedUntil > now) {
-    const reset = Math.min(usage.suspendedUntil, now + longestWait);
+    const reset = Math.min(usage.suspendedUntil, now + maxRetryAfter);
     const minute = { ...status.minute, remaining: 0, reset };
     return {
       kind: 'suspended',
@@ -125,11 +123,11 @@ export function decisionAfter(transition: Transition, usage: Usage, limits: Limi
 
 /** The status of a key that has used nothing of the current windows. */
 export function unusedStatus(limits: Limits, now: number): RateLimitStatus {
-  return statusOf(withPassedWindowsReset(unused, now), limits);
+  return statusOf(resetEndedWindows(unused, now), limits);
 }
 
-/** While a key is suspended, nothing stores that its windows have passed. */
-function withPassedWindowsReset(usage: Usage, now: number): Usage {
+/** While a key is suspended, its windows are not written, so they can have ended. */
+function resetEndedWindows(usage: Usage, now: number): Usage {
   const { minute, day } = windowsAt(now);
   return {
     ...usage,
@@ -142,7 +140,7 @@ function statusOf(usage: Usage, limits: Limits): RateLimitStatus {
   const minute: WindowStatus = {
     name: 'minute',
     limit: limits.perMinute,
-    // A plan can be lowered within a window: the requests counted are then more than the limit.
+    // The plan can change within a window, so the count can exceed the limit.
     remaining: Math.max(0, limits.perMinute - usage.minuteCount),
     reset: usage.minute + secondsPerMinute,
     length: secondsPerMinute,

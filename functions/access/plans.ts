@@ -1,9 +1,8 @@
 /**
- * The plan table: the only place where the numbers of the plans stand (interface, section 8).
- * Usage plans, the authorizer, the rate headers, the key tool and the docs all read it.
+ * The only definition of the plans (docs/interface.md#8-limits). Usage plans, the authorizer, the key tool and the tests of
+ * the docs read it.
  */
 
-/** What a key may send: whole requests per fixed UTC window. */
 export interface Limits {
   /** Requests per UTC minute, at least 1. */
   readonly perMinute: number;
@@ -18,7 +17,7 @@ export const fixedPlans = {
   business: { perMinute: 1_000, perDay: 100_000 },
 } as const satisfies Record<string, Limits>;
 
-/** The plan whose limits stand on each key's own record ("custom" in the interface). */
+/** The plan whose limits are defined on each key's record ("custom" in the interface). */
 export const customPlan = 'enterprise';
 
 export type FixedPlan = keyof typeof fixedPlans;
@@ -27,13 +26,13 @@ export type Plan = FixedPlan | typeof customPlan;
 export const planNames = ['free', 'pro', 'business', customPlan] as const satisfies readonly Plan[];
 
 /**
- * The most that one key can be given. Every request of a key is one write to its item in the RateLimits
- * table, and DynamoDB serves at most 1,000 write units a second for one item:
+ * The highest limits of one key. Every request is a write to the key's item in the RateLimits table, and DynamoDB permits
+ * 1,000 write units a second for one item:
  * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
  */
 export const customPlanCeiling: Limits = { perMinute: 60_000, perDay: 60_000 * 60 * 24 };
 
-/** The limits of a plan, or `undefined` where they stand on the key's own record. */
+/** The limits of a plan, or `undefined` if they are defined on each key's record. */
 export function limitsOf(plan: Plan): Limits | undefined {
   return plan === customPlan ? undefined : fixedPlans[plan];
 }

@@ -1,10 +1,8 @@
-/** The life of an operation that is on its way out. */
+/** When an operation is deprecated and removed, and what replaces it. */
 export interface Deprecation {
-  /** Since when clients should no longer use it. */
   readonly since: Date;
-  /** When it is removed. */
   readonly removal: Date;
-  /** The URL of what replaces it. */
+  /** URL of the replacement. */
   readonly successor: string;
 }
 

@@ -1,63 +1,64 @@
 /**
- * The error catalogue: every `code` with its HTTP status and its default message (interface, sections 2 and 7).
+ * The error catalogue: every `code` with its HTTP status and default message (docs/interface.md#7-errors).
  * Functions and gateway responses both read it.
  */
 export const errorCatalogue = {
-  invalid_request: { status: 400, message: 'The request is not valid.' },
+  invalid_request: { status: 400, message: 'The request is invalid.' },
   unauthorized: {
     status: 401,
     message: 'The API key is missing or invalid. Send it as "Authorization: Bearer <API_KEY>".',
   },
-  pet_not_found: { status: 404, message: 'There is no animal with this id.' },
-  route_not_found: { status: 404, message: 'There is no such path.' },
-  method_not_allowed: { status: 405, message: 'This path does not support the method of the request.' },
-  payload_too_large: { status: 413, message: 'The request body is larger than 64 KiB.' },
+  pet_not_found: { status: 404, message: 'No animal has this ID.' },
+  route_not_found: { status: 404, message: 'This path does not exist.' },
+  method_not_allowed: {
+    status: 405,
+    message: 'This path does not support this method. See the Allow header.',
+  },
+  payload_too_large: { status: 413, message: 'The request body must not be larger than 64 KiB.' },
   unsupported_media_type: {
     status: 415,
     message: 'The request body must be JSON in UTF-8, sent with "Content-Type: application/json".',
   },
   idempotency_key_reused: {
     status: 422,
-    message: 'This Idempotency-Key was already used with another request body.',
+    message:
+      'This Idempotency-Key was already used with another request body. Use a new key for a new animal.',
   },
   rate_limit_exceeded: {
     status: 429,
-    message:
-      'The rate limit of this API key is exceeded. Retry after the time given in Retry-After (seconds).',
+    message: 'The rate limit of this API key is exceeded. Retry after the number of seconds in Retry-After.',
   },
   key_suspended: {
     status: 429,
     message:
-      'This API key is suspended: it kept sending requests after its rate limit was exceeded, or the operator of the ' +
-      'service suspended it. Retry after the time given in Retry-After (seconds).',
+      'This API key is suspended, because it kept exceeding its rate limit or because an operator suspended it. ' +
+      'Retry after the number of seconds in Retry-After.',
   },
   internal_error: {
     status: 500,
-    message: 'The service failed to answer. The fault is ours and has been recorded.',
+    message: 'An internal error occurred. If it persists, report the X-Request-Id to the operator.',
   },
   service_unavailable: {
     status: 503,
-    message: 'The service is temporarily unavailable. Retry after a while.',
+    message: 'The service is temporarily unavailable. Retry after the number of seconds in Retry-After.',
   },
 } as const satisfies Record<string, { status: number; message: string }>;
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
-/** The `Error` resource of the interface, section 2. Exactly these three fields. */
+/** docs/interface.md#error: exactly these three fields. */
 export interface ErrorBody {
   readonly code: ErrorCode;
   readonly message: string;
   readonly status: number;
 }
 
-/** The body for a code, with the catalogue's message unless another one is given. */
 export function errorBody(code: ErrorCode, message: string = errorCatalogue[code].message): ErrorBody {
   return { code, message, status: errorCatalogue[code].status };
 }
 
 /**
- * An answer other than success, thrown by an operation and answered by the pipeline. Its message is shown to the client;
- * `options.cause` is only logged.
+ * An error that the pipeline returns to the client. The client sees the message; `options.cause` is only logged.
  */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';

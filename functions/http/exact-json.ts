@@ -1,9 +1,8 @@
 /**
- * JSON in which whole numbers keep every digit. A plain `JSON.parse` turns 9223372036854775807 into
- * 9223372036854775808; here a number written without fraction or exponent is read as a bigint, and a bigint
- * is written as its digits.
+ * JSON in which whole numbers keep every digit: a number without fraction or exponent is read as a bigint, and a bigint is
+ * written as its digits. A plain `JSON.parse` turns 9223372036854775807 into 9223372036854775808.
  *
- * Source text access: https://tc39.es/proposal-json-parse-with-source/
+ * https://tc39.es/proposal-json-parse-with-source/
  */
 declare global {
   interface JSON {
@@ -17,7 +16,7 @@ declare global {
 
 const wholeNumber = /^-?\d+$/;
 
-/** @throws SyntaxError when the text is no JSON; RangeError when it is nested too deeply */
+/** @throws SyntaxError if the text is not valid JSON; RangeError if it is nested too deeply */
 export function parseJson(text: string): unknown {
   return JSON.parse(text, (_key, value, { source }) =>
     source !== undefined && wholeNumber.test(source) ? BigInt(source) : value,
@@ -25,7 +24,7 @@ export function parseJson(text: string): unknown {
 }
 
 export function toJson(value: unknown): string {
-  return JSON.stringify(value, (_key, each: unknown) =>
-    typeof each === 'bigint' ? JSON.rawJSON(each.toString()) : each,
+  return JSON.stringify(value, (_key, part: unknown) =>
+    typeof part === 'bigint' ? JSON.rawJSON(part.toString()) : part,
   );
 }

@@ -1,7 +1,7 @@
 import { ServiceError } from './errors.ts';
 import type { ApiRequest } from './request.ts';
 
-/** 1 to 255 printable ASCII characters. A quoted string of the IETF draft is taken as it is, with its quotes. */
+/** 1 to 255 printable ASCII characters. The quotes of a quoted string (IETF draft) are part of the key. */
 const idempotencyKeyPattern = /^[\x20-\x7e]{1,255}$/;
 
 /**

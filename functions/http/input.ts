@@ -4,13 +4,13 @@ import { ServiceError } from './errors.ts';
 import { parseJson } from './exact-json.ts';
 import type { ApiRequest } from './request.ts';
 
-/** Largest request body, in bytes. */
+/** Bytes. */
 export const maxBodyBytes = 64 * 1024;
 
 /**
- * The JSON body of a request, as a schema reads it.
+ * Parses the JSON body of a request.
  *
- * @throws ServiceError unsupported_media_type, payload_too_large, or invalid_request naming every fault
+ * @throws ServiceError unsupported_media_type, payload_too_large, or invalid_request with every error
  */
 export function parseBody<T>(request: ApiRequest, schema: z.ZodMiniType<T>): T {
   if (!isJson(request.headers.get('content-type'))) throw new ServiceError('unsupported_media_type');
@@ -19,16 +19,16 @@ export function parseBody<T>(request: ApiRequest, schema: z.ZodMiniType<T>): T {
 }
 
 /**
- * Input from the outside, as a schema reads it.
+ * Parses input from a client.
  *
- * @param whole what a fault of the whole is called, where no field can be named
- * @throws ServiceError invalid_request naming every fault, field by field
+ * @param name names the input in errors that concern no single field
+ * @throws ServiceError invalid_request with the errors of every field
  */
-export function parseInput<T>(schema: z.ZodMiniType<T>, input: unknown, whole: string): T {
+export function parseInput<T>(schema: z.ZodMiniType<T>, input: unknown, name: string): T {
   const parsed = z.safeParse(schema, input);
   if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.') || whole}: ${message}`);
-  throw new ServiceError('invalid_request', faults.join('; '));
+  const errors = parsed.error.issues.map(({ path, message }) => `${path.join('.') || name}: ${message}`);
+  throw new ServiceError('invalid_request', errors.join('; '));
 }
 
 function readJson(body: Buffer): unknown {
@@ -36,12 +36,12 @@ function readJson(body: Buffer): unknown {
   try {
     return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
-    // The parser's own message quotes the body, which may be anything.
-    throw new ServiceError('invalid_request', 'body: is not valid JSON in UTF-8');
+    // The parser's message quotes the body, which may contain anything.
+    throw new ServiceError('invalid_request', 'body: must be valid JSON in UTF-8');
   }
 }
 
-/** No Content-Type at all is taken for JSON, as API Gateway itself does. */
+/** A missing Content-Type counts as JSON, as on API Gateway. */
 function isJson(contentTypes: readonly string[] = ['application/json']): boolean {
   if (contentTypes.length !== 1) return false;
   try {

@@ -1,4 +1,4 @@
-/** A `Link` to the following page (RFC 8288): the same URL with this query. */
+/** A `Link` to the next page (RFC 8288). */
 export function nextLink(url: string, query: Readonly<Record<string, string | number | undefined>>): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -7,12 +7,12 @@ export function nextLink(url: string, query: Readonly<Record<string, string | nu
   return `<${url}?${parameters.toString()}>; rel="next"`;
 }
 
-/** The URL of a member of the collection at `url`. */
-export function memberUrl(url: string, id: bigint): string {
+/** The URL of an item of the collection at `url`. */
+export function itemUrl(url: string, id: bigint): string {
   return `${withoutTrailingSlash(url)}/${id}`;
 }
 
-/** The URL of the collection that the member at `url` is of. */
+/** The URL of the collection that contains the item at `url`. */
 export function collectionUrl(url: string): string {
   return withoutTrailingSlash(url).replace(/\/[^/]*$/, '');
 }

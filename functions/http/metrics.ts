@@ -1,26 +1,25 @@
 /**
- * Names of the metrics that the functions count, in the namespace given by METRICS_NAMESPACE. Each is
- * published once with the dimension `Plan` and once without a dimension, so that an alarm needs no sum.
+ * Names of the metrics that the functions count, in the namespace METRICS_NAMESPACE. Each is published with the
+ * dimension `Plan` and without dimensions, so that alarms need no sum.
  */
 export const metrics = {
-  /** Requests that the limiter let through. */
+  /** Requests that the limiter admitted. */
   admitted: 'RequestsAdmitted',
   /** Requests answered 429 because a window was full. */
   rejected: 'RequestsRejected',
   /** Requests answered 429 because the key is suspended. */
   suspended: 'RequestsSuspended',
-  /** Requests let through uncounted, because the RateLimits table could not be reached in time. */
+  /** Requests admitted without being counted, because the RateLimits table did not answer in time. */
   failOpen: 'LimiterFailOpen',
   /** Calls to a deprecated operation. */
   deprecated: 'DeprecatedCalls',
-  /** New ids that were already taken and drawn again. */
-  collision: 'CreationCollisions',
-  /** Animals created. */
-  created: 'AnimalsCreated',
+  /** New IDs that another pet already had. */
+  collision: 'PetIdCollisions',
+  created: 'PetsCreated',
   /** Creations answered from the record of their Idempotency-Key. */
   replayed: 'CreationsReplayed',
-  /** Stored items that could not be read and were left out of an answer. */
-  damaged: 'DamagedItems',
+  /** Stored pets that failed validation and were left out of a listing. */
+  malformed: 'MalformedItems',
 } as const;
 
 export type Metric = (typeof metrics)[keyof typeof metrics];

@@ -3,23 +3,23 @@ import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import type { APIGatewayProxyResult, Context } from 'aws-lambda';
 import * as z from 'zod/mini';
 import { timeToAnswer, withDeadline } from '../deadline.ts';
+import { wholeNumber } from '../environment.ts';
 import type { Deprecation } from './deprecation.ts';
-import { noAllowance } from './rate-headers.ts';
+import { zeroRateHeaders } from './rate-headers.ts';
 import { rateLimiter } from './rate-limit.ts';
 import { type ApiRequest, parseRequest } from './request.ts';
 import { type Answer, commonHeaders, errorAnswer, toResult, toServiceError } from './respond.ts';
 import { type Recorded, type Recorder, recordRequests } from './telemetry.ts';
 
-/** What an operation gets to know of the request that it serves. */
 export interface RequestContext {
   readonly request: ApiRequest;
   readonly recorder: Recorder;
-  /** Aborted when there is no time left to wait for DynamoDB. */
+  /** Aborted when the operation's time is over. */
   readonly signal: AbortSignal;
 }
 
 export interface OperationSettings {
-  /** The operation's name in the interface, section 4. */
+  /** The name in docs/interface.md#4-operations. */
   readonly name: string;
   readonly client: DynamoDBDocumentClient;
   /**
@@ -28,23 +28,20 @@ export interface OperationSettings {
    */
   readonly limit: 'before' | 'alongside';
   readonly deprecationOf?: (request: ApiRequest) => Deprecation;
-  /** The message of a 503, if the catalogue's is not enough. */
+  /** The message of a 503. Default: the catalogue's. */
   readonly unavailableMessage?: string;
 }
 
 const environment = z.object({
   RATE_LIMITS_TABLE: z.string(),
-  LIMITER_TIMEOUT_MS: z.pipe(
-    z.string().check(z.regex(/^\d+$/)),
-    z.transform((digits) => Number(digits)),
-  ),
+  LIMITER_TIMEOUT_MS: wholeNumber,
   METRICS_NAMESPACE: z.string(),
 });
 
 /**
  * How every operation is served: record ▸ parse ▸ limit ▸ operate ▸ answer.
  *
- * @throws ZodError while the module loads, if the environment lacks a variable
+ * @throws ZodError while the module loads, if an environment variable is missing
  */
 export function pipeline(
   { name, client, limit, deprecationOf, unavailableMessage }: OperationSettings,
@@ -62,7 +59,7 @@ export function pipeline(
     const request = parseRequest(event);
     recorder.identify(request.requestId, request.caller);
 
-    // 3. Limit. The check never rejects its promise, so it can be awaited more than once.
+    // 3. Limit. The promise never rejects, so it can be awaited later.
     const rateLimit = checkRateLimit(request.caller, recorder);
     const throwIfRejected = async (): Promise<void> => {
       const { rejection } = await rateLimit;
@@ -80,7 +77,7 @@ export function pipeline(
       );
       await throwIfRejected();
     } catch (error) {
-      // A rejection goes before any other error.
+      // A rejection takes precedence over other errors.
       const { rejection } = await rateLimit;
       answer = errorAnswer(rejection ?? toServiceError(error, unavailableMessage), recorder);
     }
@@ -97,16 +94,16 @@ export function pipeline(
         recordRequests({
           operation: name,
           namespace: env.METRICS_NAMESPACE,
-          // Not through the console, which Lambda wraps: an embedded metric has to be the whole line.
+          // Not with console, which Lambda wraps: an embedded metric must be the whole line.
           write: (line) => process.stdout.write(`${line}\n`),
         }),
       )
-      // Only for events that are not API Gateway's: they have no caller.
+      // Only for events that are not from API Gateway: they have no caller.
       .onError((step) => {
         const { recorder } = step.event;
         step.response = toResult(
           errorAnswer(toServiceError(step.error), recorder),
-          commonHeaders(undefined, noAllowance),
+          commonHeaders(undefined, zeroRateHeaders),
         );
       })
       .handler(serve)

@@ -1,21 +1,21 @@
 import type { RateLimitStatus, WindowStatus } from '../access/limits.ts';
 
-/** The names of the three headers that every answer carries (interface, section 8). */
+/** docs/interface.md#8-limits */
 export const rateLimitHeaders = {
   limit: 'X-RateLimit-Limit',
   remaining: 'X-RateLimit-Remaining',
   reset: 'X-RateLimit-Reset',
 } as const;
 
-/** Without a key there is no allowance. */
-export const noAllowance: Readonly<Record<string, string>> = {
+/** For requests without a valid key. */
+export const zeroRateHeaders: Readonly<Record<string, string>> = {
   [rateLimitHeaders.limit]: '0',
   [rateLimitHeaders.remaining]: '0',
   [rateLimitHeaders.reset]: '0',
 };
 
 /**
- * The rate limit headers of an answer: the three of the interface show the window in force, `RateLimit-Policy` and
+ * The rate limit headers of an answer: X-RateLimit-* shows the window in force, `RateLimit-Policy` and
  * `RateLimit` show both windows (draft-ietf-httpapi-ratelimit-headers-10).
  *
  * @param now Unix seconds
@@ -36,7 +36,7 @@ function policy({ name, limit, length }: WindowStatus): string {
   return `"${name}";q=${limit};w=${length}`;
 }
 
-/** `t` is seconds from now, unlike X-RateLimit-Reset. */
+/** `t` is in seconds from now, unlike X-RateLimit-Reset. */
 function state({ name, remaining, reset }: WindowStatus, now: number): string {
   return `"${name}";r=${remaining};t=${Math.max(0, reset - now)}`;
 }

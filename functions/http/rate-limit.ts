@@ -4,33 +4,32 @@ import { type Decision, unusedStatus } from '../access/limits.ts';
 import { withDeadline } from '../deadline.ts';
 import { ServiceError } from './errors.ts';
 import { type Metric, metrics } from './metrics.ts';
-import { noAllowance, rateHeaders } from './rate-headers.ts';
+import { zeroRateHeaders, rateHeaders } from './rate-headers.ts';
 import type { Recorder } from './telemetry.ts';
 
 export interface RateLimiterOptions {
   readonly table: LimitTable;
-  /** Whether the operation is deprecated: its admitted calls are counted per key. */
+  /** Whether the operation is deprecated. Its admitted calls are counted per key. */
   readonly deprecated: boolean;
   /** Milliseconds after which a request is admitted uncounted. */
   readonly timeout: number;
 }
 
 export interface RateLimitOutcome {
-  /** The rate limit headers of the answer. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The error to answer with if the request is not admitted. */
+  /** Undefined if the request is admitted. */
   readonly rejection: ServiceError | undefined;
 }
 
-/** Checks and counts a request against the limits of its caller's plan (interface, section 8). Never rejects its promise. */
+/** Checks and counts a request against the limits of its caller's plan (docs/interface.md#8-limits). The promise never rejects. */
 export function rateLimiter({ table, deprecated, timeout }: RateLimiterOptions) {
   return async (caller: Caller, recorder: Recorder): Promise<RateLimitOutcome> => {
     const { keyHash, limits, expiresAt } = caller;
     const now = Math.floor(Date.now() / 1000);
-    // The authorizer's answer is cached, so it can outlive the key. This 401 carries no challenge: API Gateway renames a
-    // WWW-Authenticate header that a function sends.
+    // The key can expire while the authorizer's result is cached. This 401 has no challenge, because API Gateway renames
+    // a WWW-Authenticate header that a function sends.
     if (expiresAt !== 0 && expiresAt <= now) {
-      return { headers: noAllowance, rejection: new ServiceError('unauthorized') };
+      return { headers: zeroRateHeaders, rejection: new ServiceError('unauthorized') };
     }
 
     if (deprecated) recorder.count(metrics.deprecated);

@@ -32,7 +32,7 @@ export interface ApiRequest {
   readonly method: string;
   /** Every value of each query parameter, decoded. */
   readonly query: ReadonlyMap<string, readonly string[]>;
-  /** Decoded; what is no valid encoding is as it was sent. */
+  /** Decoded. A value with an invalid encoding is unchanged. */
   readonly pathParameters: Readonly<Record<string, string>>;
   /** Every value of each header, under its name in lower case. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
@@ -42,11 +42,11 @@ export interface ApiRequest {
   readonly url: string;
 }
 
-/** @throws ZodError when the event is none of API Gateway's, or did not pass the authorizer */
+/** @throws ZodError if the event is not from API Gateway, or did not pass the authorizer */
 export function parseRequest(event: unknown): ApiRequest {
   const { requestContext, ...parsed } = z.parse(proxyEvent, event);
-  const headers = byLowerCaseName(parsed.multiValueHeaders ?? {});
-  // Set by API Gateway; plain HTTP is only spoken on a laptop.
+  const headers = withLowerCaseNames(parsed.multiValueHeaders ?? {});
+  // Set by API Gateway. Only the local service uses HTTP.
   const protocol = headers.get('x-forwarded-proto')?.at(-1) === 'http' ? 'http' : 'https';
   return {
     requestId: requestContext.requestId,
@@ -61,8 +61,10 @@ export function parseRequest(event: unknown): ApiRequest {
   };
 }
 
-/** Names come in the case they were sent in, so one header can come under two. */
-function byLowerCaseName(sent: Readonly<Record<string, readonly string[]>>): Map<string, readonly string[]> {
+/** API Gateway keeps the case of header names, so one header can have two spellings. */
+function withLowerCaseNames(
+  sent: Readonly<Record<string, readonly string[]>>,
+): Map<string, readonly string[]> {
   const headers = new Map<string, readonly string[]>();
   for (const [name, values] of Object.entries(sent)) {
     const lowerCase = name.toLowerCase();
@@ -71,7 +73,7 @@ function byLowerCaseName(sent: Readonly<Record<string, readonly string[]>>): Map
   return headers;
 }
 
-/** A REST API hands path parameters on as they were sent, and `%37` is another spelling of `7` (RFC 3986, section 6.2.2.2). */
+/** A REST API does not decode path parameters, and `%37` is another spelling of `7` (RFC 3986, section 6.2.2.2). */
 function decoded(sent: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(sent).map(([name, value]) => {

@@ -2,7 +2,7 @@ import type { MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { type Metric, planDimension } from './metrics.ts';
 
-/** An event together with the recorder of its request: what the handler below `recordRequests` is called with. */
+/** An event with the recorder of its request: the input of the handlers below `recordRequests`. */
 export interface Recorded {
   readonly event: unknown;
   readonly recorder: Recorder;
@@ -15,7 +15,7 @@ export interface RecordOptions {
   readonly write: (line: string) => void;
 }
 
-/** Writes one log line for each request when its answer is known. The outermost middleware, so it sees what the client sees. */
+/** Writes one log line for each request after its answer. The outermost middleware, so it sees what the client sees. */
 export function recordRequests({
   operation,
   namespace,
@@ -51,21 +51,20 @@ export function recordRequests({
   };
 }
 
-/** Who sent a request, as the log names it. */
 export interface Identity {
   readonly requestId: string | undefined;
   readonly keyId: string | undefined;
   readonly plan: string | undefined;
 }
 
-/** Collects what the log line of a request reports. */
+/** Collects the fields of the log line of a request. */
 export class Recorder {
   readonly startedAt: number;
   readonly #errors: unknown[] = [];
   readonly #counts = new Map<Metric, number>();
   #identity: Identity = { requestId: undefined, keyId: undefined, plan: undefined };
 
-  /** @param startedAt milliseconds, as `performance.now` gives them */
+  /** @param startedAt milliseconds, from `performance.now` */
   constructor(startedAt: number) {
     this.startedAt = startedAt;
   }
@@ -78,7 +77,7 @@ export class Recorder {
     this.#counts.set(metric, (this.#counts.get(metric) ?? 0) + 1);
   }
 
-  /** Notes an internal error. The request may still be answered with success. */
+  /** Records an internal error. The request may still succeed. */
   error(error: unknown): void {
     this.#errors.push(error);
   }
@@ -97,8 +96,7 @@ export class Recorder {
 }
 
 /**
- * One line of JSON for each request, log and metrics at once: CloudWatch reads the counts from its `_aws` part, Logs
- * Insights the rest. Embedded metric format:
+ * One line of JSON for each request. It is also the source of the metrics, in the embedded metric format:
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */
 export interface RequestRecord extends Identity {
@@ -139,7 +137,7 @@ export function toLogLine(record: RequestRecord, namespace: string, now: number)
   });
 }
 
-const deepestCause = 4;
+const maxCauseDepth = 4;
 
 /** Only fields that are safe to log: other properties of an error may hold a request with its headers. */
 function describe(error: unknown, depth = 0): unknown {
@@ -148,6 +146,6 @@ function describe(error: unknown, depth = 0): unknown {
     name: error.name,
     message: error.message,
     stack: error.stack,
-    ...(error.cause !== undefined && depth < deepestCause && { cause: describe(error.cause, depth + 1) }),
+    ...(error.cause !== undefined && depth < maxCauseDepth && { cause: describe(error.cause, depth + 1) }),
   };
 }

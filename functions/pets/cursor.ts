@@ -2,15 +2,15 @@ import { crc32 } from 'node:zlib';
 import { type PetStatus, petStatuses } from './schema.ts';
 
 /**
- * The opaque `cursor` of a following page: where the page before ended, and the filter it belongs to.
+ * Where the next page starts, and its filter.
  *
- * Wire format, base64url without padding, 19 characters: version (1 byte), filter (1 byte), id of the last
- * animal seen (8 bytes, signed, big endian), CRC-32 of all that (4 bytes). The checksum is against accidents;
- * a forged cursor can only name a place in a listing that its owner may read anyway.
+ * Wire format of a `cursor`, base64url without padding, 19 characters: version (1 byte), filter (1 byte), ID of the last pet
+ * of the previous page (8 bytes, signed, big endian), CRC-32 of these (4 bytes). The checksum detects mistakes, not forgery:
+ * a forged cursor gives access to nothing but the caller's own listing.
  */
 export interface Position {
   readonly status: PetStatus | undefined;
-  /** The following page holds ids smaller than this one. */
+  /** The next page has only smaller IDs. */
   readonly before: bigint;
 }
 
@@ -19,7 +19,7 @@ const size = 14;
 const checkedSize = size - 4;
 const cursorLength = Math.ceil((size * 4) / 3);
 
-// Part of the wire format: numbers are never given another meaning.
+// Part of the wire format: never reuse a number.
 const filterCodes = { all: 0, available: 1, pending: 2, sold: 3 } as const satisfies Record<
   PetStatus | 'all',
   number
@@ -38,16 +38,16 @@ export function encodeCursor(position: Position): string {
   return bytes.toString('base64url');
 }
 
-/** The position that a cursor stands for, or `undefined` for anything that is no cursor. Never throws. */
+/** The position of a cursor, or `undefined` if it is not valid. */
 export function decodeCursor(cursor: string): Position | undefined {
   const bytes = Buffer.from(cursor, 'base64url');
-  const intact =
+  const valid =
     cursor.length === cursorLength &&
     bytes.length === size &&
-    // Decoding skips characters it does not know, so only the one canonical spelling counts.
+    // Buffer.from ignores unknown characters, so only the canonical spelling is valid.
     bytes.toString('base64url') === cursor &&
     bytes.readUInt32BE(checkedSize) === crc32(bytes.subarray(0, checkedSize)) &&
     bytes.readUInt8(0) === version &&
     filters.has(bytes.readUInt8(1));
-  return intact ? { status: filters.get(bytes.readUInt8(1)), before: bytes.readBigInt64BE(2) } : undefined;
+  return valid ? { status: filters.get(bytes.readUInt8(1)), before: bytes.readBigInt64BE(2) } : undefined;
 }

@@ -13,11 +13,11 @@ export interface IdempotencyTable {
   readonly tableName: string;
 }
 
-/** How long an idempotency key is remembered, in seconds. */
+/** Seconds that an idempotency key is kept. */
 export const idempotencyRetention = 86_400;
 
 export interface IdempotentCreation extends Creation {
-  /** Of the record, see `idempotencyId`. */
+  /** ID of the record, see `idempotencyId`. */
   readonly id: string;
   /** Unix seconds, whole. */
   readonly now: number;
@@ -25,42 +25,42 @@ export interface IdempotentCreation extends Creation {
 
 export type CreationOutcome =
   | { readonly kind: 'created' | 'replayed'; readonly pet: Pet }
-  /** The idempotency key was used for another animal. */
+  /** The idempotency key was used for another pet. */
   | { readonly kind: 'mismatch' };
 
-/** The id of a record: a SHA-256, so that neither key can be read from the table. */
+/** The ID of a record: a SHA-256, so that the table contains neither key. */
 export function idempotencyId(callerHash: string, idempotencyKey: string): string {
   return sha256(`${callerHash}:${idempotencyKey}`);
 }
 
 /*
- * One transaction writes the animal and the record, so there is either both or nothing, and no state between them.
+ * One transaction writes the pet and the record: both or neither.
  *
- *   Idempotency record                        condition of its put    result
+ *   Idempotency record                        condition of the put    result
  *   absent                                    holds                   created
- *   expired, not yet deleted by TTL           holds                   created, the record is replaced
- *   present, with the same body               fails                   replayed: the animal of the record
+ *   expired, not yet deleted by TTL           holds                   created, record replaced
+ *   present, with the same body               fails                   replayed: the pet of the record
  *   present, with another body                fails                   mismatch
- *   being written by another request          conflict                tried again: then present
+ *   being written by another request          conflict                retried
  */
 const recordAbsent = 'attribute_not_exists(id) OR expiresAt <= :now';
 const idNotTaken = 'attribute_not_exists(id)';
 
 /**
- * Stores a new animal unless the idempotency key was used before. Costs nothing beside the transaction: the record of an
- * earlier creation comes with the failed condition.
+ * Stores a new pet unless the idempotency key was used before. A replay needs no read: the failed condition returns the
+ * record.
  *
- * @throws TransactionCanceledException, marked as worth a retry if other transactions are in the way for too long
+ * @throws TransactionCanceledException, marked as retryable if all attempts conflict with other transactions
  */
 export async function createPetOnce(
   pets: PetTable,
   idempotency: IdempotencyTable,
   newPet: NewPet,
-  { id, now, drawId, onCollision, signal, attempts = 8 }: IdempotentCreation,
+  { id, now, newId, onCollision, signal, attempts = 8 }: IdempotentCreation,
 ): Promise<CreationOutcome> {
   const bodyHash = hashOfBody(newPet);
   for (let attempt = 1; ; attempt += 1) {
-    const pet: Pet = { id: drawId(), ...newPet };
+    const pet: Pet = { id: newId(), ...newPet };
     try {
       await pets.client.send(
         new TransactWriteCommand({
@@ -87,33 +87,33 @@ export async function createPetOnce(
         // The document client does not unmarshall the items of errors.
         const record = z.parse(storedRecord, unmarshall(ofRecord.Item ?? {}, { wrapNumbers: true }));
         if (record.bodyHash !== bodyHash) return { kind: 'mismatch' };
-        // The SDK repeats a call whose answer was lost: then the record is this request's own.
+        // The SDK repeats a call whose answer is lost. The record is then from this request.
         return { kind: record.pet.id === pet.id ? 'created' : 'replayed', pet: record.pet };
       }
       const codes = new Set([ofPet?.Code, ofRecord?.Code]);
       if (codes.has(conditionFailed)) onCollision();
-      else if (!worthRetrying.some((code) => codes.has(code))) throw error;
-      // Marked as the SDK marks errors that are worth a retry.
+      else if (!retryableCodes.some((code) => codes.has(code))) throw error;
+      // As the SDK marks retryable errors.
       if (attempt >= attempts) throw Object.assign(error, { $retryable: {} });
-      // Random delays, so that requests that met once do not meet again.
-      await sleep(Math.random() * longestDelay, undefined, signal && { signal });
+      // Jitter, so that two requests do not conflict again.
+      await sleep(Math.random() * maxDelay, undefined, signal && { signal });
     }
   }
 }
 
-/** Between two attempts, in milliseconds. */
-const longestDelay = 50;
+/** Milliseconds between two attempts. */
+const maxDelay = 50;
 
 const conditionFailed = 'ConditionalCheckFailed';
 
 /** https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html */
-const worthRetrying = ['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'];
+const retryableCodes = ['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'];
 
 const storedRecord = z.object({ bodyHash: z.string(), pet: storedPet });
 
 /**
- * Two bodies are the same if they describe the same animal: the order of the fields, white space and unknown fields do
- * not count, and a `status` that is left out is the default one.
+ * Equal for bodies that describe the same pet: the order of fields, whitespace, unknown fields and an omitted default
+ * `status` make no difference.
  */
 function hashOfBody({ name, categoryId, status }: NewPet): string {
   return sha256(JSON.stringify([name, String(categoryId), status]));

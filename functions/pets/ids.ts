@@ -1,12 +1,12 @@
-/** First moment an id can stand for: 2026-01-01T00:00:00Z, in milliseconds since the Unix epoch. */
+/** 2026-01-01T00:00:00Z, in milliseconds since the Unix epoch: the creation time of the smallest ID. */
 export const idEpoch = Date.UTC(2026, 0, 1);
 
 const randomBits = 12n;
 const timeLimit = 2 ** 41;
 
 /**
- * A new id: 41 bits of milliseconds since 2026, then 12 random bits. It is at most 2^53 − 1, so every JSON
- * client reads it exactly, and ids sort in order of creation (to the millisecond).
+ * A new ID: 41 bits of milliseconds since 2026, then 12 random bits. It is at most 2^53 − 1, so every JSON client reads it
+ * exactly, and IDs sort by creation time.
  *
  * @param now milliseconds since the Unix epoch, from 2026-01-01 for 69 years
  * @param random a number in [0, 1), for instance from Math.random
@@ -14,7 +14,8 @@ const timeLimit = 2 ** 41;
  */
 export function newPetId(now: number, random: number): bigint {
   const elapsed = Math.floor(now) - idEpoch;
-  if (!(elapsed >= 0 && elapsed < timeLimit)) throw new RangeError(`No id for the time ${now}`);
-  if (!(random >= 0 && random < 1)) throw new RangeError(`Not in [0, 1): ${random}`);
+  if (!(elapsed >= 0 && elapsed < timeLimit))
+    throw new RangeError(`now must be within 69 years after 2026-01-01 (got ${now})`);
+  if (!(random >= 0 && random < 1)) throw new RangeError(`random must be in [0, 1) (got ${random})`);
   return (BigInt(elapsed) << randomBits) | BigInt(Math.floor(random * Number(1n << randomBits)));
 }

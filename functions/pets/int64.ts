@@ -1,10 +1,9 @@
 import * as z from 'zod/mini';
 
-/** Smallest and largest value of an `int64` (interface, section 2; OpenAPI format registry). */
 export const int64Min = -(2n ** 63n);
 export const int64Max = 2n ** 63n - 1n;
 
-/** A whole number within the range of an int64. Kept as a bigint: above 2^53 a JavaScript number is inexact. */
+/** An int64 (docs/interface.md#2-resources). A bigint, because a JavaScript number is inexact above 2^53. */
 export const int64 = z
   .bigint({
     error: (issue) =>
@@ -22,8 +21,8 @@ export const int64 = z
 const canonicalDigits = /^(?:0|-?[1-9]\d{0,18})$/;
 
 /**
- * An int64 in its one canonical decimal spelling, as in a path or a stored number; `undefined` for anything
- * else: signs, leading zeros, fractions and values out of range are not two spellings of the same id.
+ * An int64 in its canonical decimal spelling, as in a path or a stored number. `undefined` for anything else, such as a plus
+ * sign, leading zeros or a fraction: an ID has only one spelling.
  */
 export function parseInt64(text: string): bigint | undefined {
   if (!canonicalDigits.test(text)) return undefined;

@@ -2,17 +2,15 @@ import * as z from 'zod/mini';
 import { decodeCursor } from './cursor.ts';
 import { petStatus } from './schema.ts';
 
-/** Page size (interface, section 8): whole animals a page. */
+/** Page size (docs/interface.md#8-limits). */
 export const pageSize = { min: 1, max: 100, default: 20 } as const;
 
-const once = 'must be given only once';
-
-/** A query parameter arrives as the list of its values. */
+/** API Gateway passes a query parameter as a list of its values. */
 function single<T>(schema: z.ZodMiniType<T, string>) {
   return z.optional(
     z.pipe(
       z.pipe(
-        z.array(z.string()).check(z.refine((values) => values.length === 1, once)),
+        z.array(z.string()).check(z.refine((values) => values.length === 1, 'must be given only once')),
         z.transform((values) => values[0]!),
       ),
       schema,
@@ -37,12 +35,12 @@ const position = z.pipe(
   z.transform((cursor, context) => {
     const decoded = decodeCursor(cursor);
     if (decoded !== undefined) return decoded;
-    context.issues.push({ code: 'custom', message: 'is none that this service gave out', input: cursor });
+    context.issues.push({ code: 'custom', message: 'is not a valid cursor', input: cursor });
     return z.NEVER;
   }),
 );
 
-/** The query of a listing (interface, section 4.1): what it asks for, and where it goes on. */
+/** The query of a listing (docs/interface.md#41-list-animals). */
 export const listing = z.pipe(
   z.object({ limit: single(limit), status: single(petStatus), cursor: single(position) }),
   z.transform(({ limit: size = pageSize.default, status, cursor }, context) => {
@@ -50,7 +48,7 @@ export const listing = z.pipe(
       return { limit: size, status, before: cursor?.before };
     context.issues.push({
       code: 'custom',
-      message: 'belongs to another status filter; send the same status as for the page before',
+      message: 'belongs to a listing with another status; send the status of the previous page',
       path: ['cursor'],
       input: cursor,
     });

@@ -12,33 +12,33 @@ export interface PetTable {
   readonly tableName: string;
 }
 
-/** A stored item that is no animal. It is reported, never returned. */
-export class DamagedItemError extends Error {
-  override readonly name = 'DamagedItemError';
+/** A stored item that is not a valid pet. It is logged, never returned. */
+export class MalformedItemError extends Error {
+  override readonly name = 'MalformedItemError';
 
-  constructor(id: unknown, faults: string) {
-    super(`The stored item with id ${String(id)} is no animal: ${faults}`);
+  constructor(id: unknown, details: string) {
+    super(`The stored pet with ID ${String(id)} is malformed: ${details}`);
   }
 }
 
 export interface Page {
   readonly pets: readonly Pet[];
-  /** Id of the last item of the page, where more follow. */
+  /** ID of the last item, if there is another page. */
   readonly next: bigint | undefined;
-  readonly damaged: readonly DamagedItemError[];
+  readonly malformed: readonly MalformedItemError[];
 }
 
 export interface Listing {
-  /** How many items at most, at least 1. */
+  /** Maximum number of items, at least 1. */
   readonly limit: number;
   readonly status?: PetStatus | undefined;
-  /** Only animals with smaller ids. */
+  /** Only pets with smaller IDs. */
   readonly before?: bigint | undefined;
 }
 
 /**
- * One page of animals, newest first. Without a filter the status partitions are read side by side and
- * merged, so both kinds of listing share one order and cost what the page costs, never what the store holds.
+ * One page of pets, newest first. Without a filter the partitions of all statuses are read in parallel and merged, so a
+ * listing costs the same whatever the size of the table.
  */
 export async function listPets(
   table: PetTable,
@@ -46,36 +46,35 @@ export async function listPets(
   signal?: AbortSignal,
 ): Promise<Page> {
   const statuses = status === undefined ? petStatuses : [status];
-  // One more than asked for tells whether a page follows, without ever sending the client to an empty one.
+  // One item more than the limit shows whether there is another page, so no page but the first is empty.
   const partitions = await Promise.all(
     statuses.map((each) => readPartition(table, { status: each, before, count: limit + 1 }, signal)),
   );
-  const found = partitions.length === 1 ? partitions[0]! : partitions.flat().toSorted(newestFirst);
-  return toPage(found.slice(0, limit), found.length > limit);
+  const items = partitions.length === 1 ? partitions[0]! : partitions.flat().toSorted(newestFirst);
+  return toPage(items.slice(0, limit), items.length > limit);
 }
 
 export interface Creation {
-  /** Gives a new id at every call. */
-  readonly drawId: () => bigint;
-  /** Called for every id that is already taken. */
+  readonly newId: () => bigint;
+  /** Called for each new ID that another pet already has. */
   readonly onCollision: () => void;
   readonly signal?: AbortSignal;
-  /** How many ids are tried. */
+  /** Maximum number of IDs to try. */
   readonly attempts?: number;
 }
 
 /**
- * Stores a new animal under an id that is not taken yet.
+ * Stores a new pet under an unused ID.
  *
- * @throws ConditionalCheckFailedException if `attempts` ids in a row are taken
+ * @throws ConditionalCheckFailedException if `attempts` IDs in a row are in use
  */
 export async function createPet(
   table: PetTable,
   pet: NewPet,
-  { drawId, onCollision, signal, attempts = 5 }: Creation,
+  { newId, onCollision, signal, attempts = 5 }: Creation,
 ): Promise<Pet> {
   for (let attempt = 1; ; attempt += 1) {
-    const created = { id: drawId(), ...pet };
+    const created = { id: newId(), ...pet };
     try {
       await table.client.send(
         new PutCommand({
@@ -97,8 +96,8 @@ export async function createPet(
 }
 
 /**
- * Whether the item with the taken id is the very animal that was to be stored: when an answer is lost the SDK sends the
- * call again, and the first call may have reached the table.
+ * Whether the item is the new pet itself: the SDK repeats a call whose answer is lost, and the first call may have stored the
+ * pet.
  */
 function wasStored(pet: Pet, { $metadata, Item: item }: ConditionalCheckFailedException): boolean {
   if (item === undefined || ($metadata.attempts ?? 1) === 1) return false;
@@ -107,7 +106,7 @@ function wasStored(pet: Pet, { $metadata, Item: item }: ConditionalCheckFailedEx
   return isDeepStrictEqual(stored, pet);
 }
 
-/** The animal with this id, or `undefined`. @throws DamagedItemError when what is stored is no animal */
+/** The pet with this ID, or `undefined`. @throws MalformedItemError if the stored item is not a valid pet */
 export async function getPet(table: PetTable, id: bigint, signal?: AbortSignal): Promise<Pet | undefined> {
   const { Item: item } = await table.client.send(
     new GetCommand({ TableName: table.tableName, Key: { id } }),
@@ -115,7 +114,7 @@ export async function getPet(table: PetTable, id: bigint, signal?: AbortSignal):
   );
   if (item === undefined) return undefined;
   const pet = toPet(item);
-  if (pet instanceof DamagedItemError) throw pet;
+  if (pet instanceof MalformedItemError) throw pet;
   return pet;
 }
 
@@ -151,22 +150,22 @@ async function readPartition(
 
 function toPage(items: readonly Item[], more: boolean): Page {
   const pets: Pet[] = [];
-  const damaged: DamagedItemError[] = [];
+  const malformed: MalformedItemError[] = [];
   for (const item of items) {
     const pet = toPet(item);
-    if (pet instanceof DamagedItemError) damaged.push(pet);
+    if (pet instanceof MalformedItemError) malformed.push(pet);
     else pets.push(pet);
   }
-  if (!more) return { pets, damaged, next: undefined };
-  // The place of a damaged item counts too, or a page of nothing but damage would end the walk.
+  if (!more) return { pets, malformed, next: undefined };
+  // Includes malformed items, or a page of only malformed items would end the pagination.
   const next = items.map(({ id }) => parseInt64(String(id))).findLast((id) => id !== undefined);
-  if (next === undefined) throw damaged[0]!;
-  return { pets, damaged, next };
+  if (next === undefined) throw malformed[0]!;
+  return { pets, malformed, next };
 }
 
-function toPet(item: Item): Pet | DamagedItemError {
+function toPet(item: Item): Pet | MalformedItemError {
   const parsed = storedPet.safeParse(item);
-  return parsed.success ? parsed.data : new DamagedItemError(item['id'], z.prettifyError(parsed.error));
+  return parsed.success ? parsed.data : new MalformedItemError(item['id'], z.prettifyError(parsed.error));
 }
 
 function newestFirst(a: Item, b: Item): number {
@@ -174,7 +173,7 @@ function newestFirst(a: Item, b: Item): number {
   return left < right ? 1 : left > right ? -1 : 0;
 }
 
-/** The index holds numbers only, but a damaged one may have a fraction. */
+/** An index key is a number, but that of a malformed item may have a fraction. */
 function sortKey({ id }: Item): bigint | number {
   return parseInt64(String(id)) ?? Number(id);
 }

@@ -26,16 +26,16 @@ import type { ServiceFunction } from '../compute/service-function.ts';
 import type { FunctionEntry } from '../compute/entries.ts';
 import type { StageSettings } from '../settings.ts';
 
-/** The stage of the API, which is the version segment of every address (interface, section 9). */
+/** The stage of the API: the version segment of every URL (docs/interface.md#9-versioning). */
 export const apiStageName = 'v1';
 
 /**
- * How long API Gateway may reuse the authorizer's result for a key, and so the longest time until it notices an expiry
- * or a changed plan. A revocation takes effect earlier, see INVALID_API_KEY in gateway-responses.ts.
+ * How long API Gateway caches the authorizer's result for a key: the longest time until a changed plan takes effect. A
+ * revocation takes effect earlier, see INVALID_API_KEY in gateway-responses.ts.
  */
 export const authorizerCache = Duration.seconds(60);
 
-/** A key in its header (functions/access/keys.ts). API Gateway rejects every other value before any code runs. */
+/** The header of a well-formed key (functions/access/keys.ts). API Gateway rejects other values before any code runs. */
 const keyHeaderExpression = '^[Bb][Ee][Aa][Rr][Ee][Rr] +as_[a-z][a-z0-9]*_[0-9A-Za-z]{36}$';
 
 export interface ApiProps {
@@ -60,7 +60,7 @@ export class Api extends Construct {
 
     this.restApi = new RestApi(this, 'RestApi', {
       restApiName: stackName,
-      // Reached over IPv6 too: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-ip-address-type.html
+      // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-ip-address-type.html
       endpointConfiguration: {
         types: [regional ? EndpointType.REGIONAL : EndpointType.EDGE],
         ipAddressType: IpAddressType.DUAL_STACK,
@@ -75,7 +75,7 @@ export class Api extends Construct {
         // No execution logs, see APIG6 below.
         loggingLevel: MethodLoggingLevel.OFF,
         dataTraceEnabled: false,
-        // No metrics per method, which are billed: those of the stage are free, and the functions have their own.
+        // No metrics per method, which are billed. The functions write their own.
         metricsEnabled: false,
         tracingEnabled: true,
         ...(settings.throttle && {
@@ -94,7 +94,7 @@ export class Api extends Construct {
       'AwsSolutions-APIG2':
         'The functions validate every input and name each invalid field; a validator of API Gateway would answer before the rate limit is counted, with less detail.',
       'AwsSolutions-COG4':
-        'Callers have an API key (interface, section 5) that a Lambda authorizer checks; there are no users who could sign in.',
+        'Callers have an API key that a Lambda authorizer checks; there are no users who could sign in.',
     });
     acknowledge(this.restApi.deploymentStage, {
       'AwsSolutions-APIG6':
@@ -144,8 +144,8 @@ export class Api extends Construct {
 }
 
 /**
- * Stops a deployment that would switch the endpoint type of a deployed API in place: that takes up to an hour, blocks
- * further updates, and the two types have different TLS policies. The parameter has the same name for both types but
+ * Stops a deployment that would change the endpoint type of a deployed API: that takes up to an hour, blocks further
+ * updates, and the two types have different TLS policies. The parameter has the same name for both types but
  * another logical ID, so CloudFormation fails to create the second one ("already exists") before it changes the API.
  */
 class EndpointGuard extends Construct {
@@ -164,7 +164,7 @@ class EndpointGuard extends Construct {
 
 /**
  * One line for each request, including those that reach no function. The request ID is that of the functions' log lines.
- * It contains no header, no query and no hash of a key, so that a stolen log gives access to nothing.
+ * It contains no header, no query and no hash of a key, which could contain or reveal a key.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-variables-for-access-logging.html
  */
@@ -173,7 +173,7 @@ const accessLogFormat = JSON.stringify({
   time: '$context.requestTime',
   sourceIp: '$context.identity.sourceIp',
   method: '$context.httpMethod',
-  // Not the path as sent: a client may have put its key there by mistake.
+  // Not the path: a client may have put its key there by mistake.
   resource: '$context.resourcePath',
   protocol: '$context.protocol',
   tlsVersion: '$context.tlsVersion',
@@ -212,6 +212,6 @@ function functionOf(
   entry: FunctionEntry,
 ): ServiceFunction {
   const found = functions.get(entry);
-  if (found === undefined) throw new Error(`No function ${entry} is in the stack`);
+  if (found === undefined) throw new Error(`Unknown function: ${entry}`);
   return found;
 }

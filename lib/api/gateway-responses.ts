@@ -4,13 +4,12 @@ import { type ErrorCode, errorBody } from '../../functions/http/errors.ts';
 import type { StageSettings } from '../settings.ts';
 
 /**
- * What API Gateway answers by itself, in the `Error` shape and with the headers of every response (interface, sections
- * 2, 7 and 8). Its templates substitute variables and cannot compute, so the bodies are fixed. None contains
+ * API Gateway's own responses, with the body and headers of all others (docs/interface.md#7-errors). Its templates substitute variables and cannot compute, so the bodies are fixed. None contains
  * `$context.error.message`, which for a bearer header on an unknown route echoes the key.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html
  */
-interface GatewayAnswer {
+interface GatewayResponse {
   readonly type: ResponseType;
   readonly code: ErrorCode;
   /** Which limit the headers show. `caller…` only for types that follow a successful run of the authorizer. */
@@ -21,34 +20,34 @@ interface GatewayAnswer {
   readonly challenge?: string;
 }
 
-const noKey = 'Bearer realm="animal-store"';
-const badKey = `${noKey}, error="invalid_token"`;
+const bearer = 'Bearer realm="animal-store"';
+const invalidToken = `${bearer}, error="invalid_token"`;
 
 const minute = 60;
 const hour = 3_600;
 
-const answers: readonly GatewayAnswer[] = [
+const responses: readonly GatewayResponse[] = [
   // No Authorization header, or one that does not match the authorizer's expression.
-  { type: Type.UNAUTHORIZED, code: 'unauthorized', shows: 'nothing', challenge: noKey },
+  { type: Type.UNAUTHORIZED, code: 'unauthorized', shows: 'nothing', challenge: bearer },
   // The authorizer denied: the key is unknown, expired, revoked or of another stage.
-  { type: Type.ACCESS_DENIED, code: 'unauthorized', shows: 'nothing', challenge: badKey },
+  { type: Type.ACCESS_DENIED, code: 'unauthorized', shows: 'nothing', challenge: invalidToken },
   // API Gateway does not have the key: revoked while the authorizer's result was cached, or created seconds ago.
-  { type: Type.INVALID_API_KEY, code: 'unauthorized', shows: 'nothing', challenge: badKey },
-  // Methods that `ANY` does not include, such as TRACE, have no route and are judged by AWS's own signature scheme.
-  { type: Type.MISSING_AUTHENTICATION_TOKEN, code: 'unauthorized', shows: 'nothing', challenge: noKey },
-  { type: Type.INVALID_SIGNATURE, code: 'unauthorized', shows: 'nothing', challenge: badKey },
-  { type: Type.EXPIRED_TOKEN, code: 'unauthorized', shows: 'nothing', challenge: badKey },
+  { type: Type.INVALID_API_KEY, code: 'unauthorized', shows: 'nothing', challenge: invalidToken },
+  // Methods that `ANY` does not include, such as TRACE, have no route, so API Gateway expects an AWS signature.
+  { type: Type.MISSING_AUTHENTICATION_TOKEN, code: 'unauthorized', shows: 'nothing', challenge: bearer },
+  { type: Type.INVALID_SIGNATURE, code: 'unauthorized', shows: 'nothing', challenge: invalidToken },
+  { type: Type.EXPIRED_TOKEN, code: 'unauthorized', shows: 'nothing', challenge: invalidToken },
   { type: Type.RESOURCE_NOT_FOUND, code: 'route_not_found', shows: 'nothing' },
 
   // The usage plan. Its bucket refills within a minute. Its quota ends with the day, but a template cannot compute the
-  // seconds until then, so the client is told to come back each hour; X-RateLimit-Reset has the exact moment.
+  // seconds until then, so Retry-After is an hour; X-RateLimit-Reset is exact.
   { type: Type.THROTTLED, code: 'rate_limit_exceeded', shows: 'callerMinute', retryAfter: minute },
   { type: Type.QUOTA_EXCEEDED, code: 'rate_limit_exceeded', shows: 'callerDay', retryAfter: hour },
-  // The web ACL's only rule is a rate. It is evaluated before the authorizer.
+  // The web ACL has only a rate rule. It is evaluated before the authorizer.
   { type: Type.WAF_FILTERED, code: 'rate_limit_exceeded', shows: 'nothing', retryAfter: minute },
 
   // Every other 4XX, such as a URL that is too long. A status set here replaces the status of each 4XX type without one
-  // of its own, on purpose: the body states its status, and the two must agree.
+  // of its own, on purpose: the status in the body must be the same.
   { type: Type.DEFAULT_4XX, code: 'invalid_request', shows: 'nothing' },
 
   // The authorizer failed, timed out or was throttled. AWS reports that as AUTHORIZER_CONFIGURATION_ERROR.
@@ -66,7 +65,7 @@ const answers: readonly GatewayAnswer[] = [
   // - BAD_REQUEST_BODY, BAD_REQUEST_PARAMETERS: there is no request validator.
   // - UNSUPPORTED_MEDIA_TYPE: needs strict passthrough behavior or payload compression; a proxy integration without
   //   compression has neither.
-  // - REQUEST_TOO_LARGE: AWS does not support customizing it; API Gateway rejects more than 10 MB in its own words.
+  // - REQUEST_TOO_LARGE: AWS does not support customizing it; API Gateway rejects more than 10 MB with its own body.
 ];
 
 export class GatewayResponses extends Construct {
@@ -77,7 +76,7 @@ export class GatewayResponses extends Construct {
   ) {
     super(scope, id);
     const rateLimits = rateLimitMappings(headers);
-    for (const { type, code, shows, retryAfter, challenge } of answers) {
+    for (const { type, code, shows, retryAfter, challenge } of responses) {
       const body = errorBody(code);
       api.addGatewayResponse(type.responseType, {
         type,
@@ -101,11 +100,11 @@ export class GatewayResponses extends Construct {
  * functions/access/caller.ts). Public templates map these variables to headers of gateway responses, but AWS does not
  * document them for this object. If a deployed stage does not send them, set `gatewayResponseHeaders` to `static`.
  *
- * The gateway cannot count, so remaining is always 0 and the reset is a moment by which requests surely remain.
+ * The gateway cannot count, so remaining is always 0, and requests are available again at the reset.
  */
 function rateLimitMappings(
   source: StageSettings['gatewayResponseHeaders'],
-): Readonly<Record<GatewayAnswer['shows'], Readonly<Record<string, string>>>> {
+): Readonly<Record<GatewayResponse['shows'], Readonly<Record<string, string>>>> {
   const of = (limit: string, reset: string) => ({
     'X-RateLimit-Limit': limit,
     'X-RateLimit-Remaining': fixed('0'),

@@ -1,12 +1,12 @@
 import type { FunctionEntry } from '../compute/entries.ts';
 
-/** One operation of the interface, section 4, and the function that serves it. */
+/** An operation (docs/interface.md#4-operations) and its function. */
 export interface Operation {
   readonly method: 'GET' | 'POST';
   /** The path of the API's resource, below the stage. */
   readonly path: string;
   readonly entry: FunctionEntry;
-  /** All that the operation may do to the Pets table. */
+  /** The permission of the function on the Pets table. */
   readonly pets: { readonly action: 'Query' | 'PutItem' | 'GetItem'; readonly index?: 'byStatus' };
   /** Whether clients can send an `Idempotency-Key`. */
   readonly idempotent?: boolean;
@@ -31,6 +31,6 @@ export function allowedMethods(): Readonly<Record<string, readonly string[]>> {
 
 /**
  * Paths whose `ANY` method invokes the function for unmatched routes: the known paths (for their other methods), the
- * root, and everything else. Without them API Gateway would answer before the authorizer has run.
+ * root, and everything else. Without them API Gateway would answer without running the authorizer.
  */
 export const unmatchedPaths: readonly string[] = ['/', ...Object.keys(allowedMethods()), '/{proxy+}'];

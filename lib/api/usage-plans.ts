@@ -18,14 +18,14 @@ export interface UsagePlanSettings {
 const secondsPerMinute = 60;
 
 /**
- * Requests per minute that the bucket admits beyond the plan, so that the limiter sees a flood and suspends the key:
- * the 100 rejections in a minute that suspend it (`suspensionThreshold` in functions/access/limits.ts), and 20 to spare.
+ * Requests per minute that the bucket admits beyond the plan, so that the limiter can suspend a key that floods: the 100
+ * rejections in a minute that suspend it (`suspensionThreshold` in functions/access/limits.ts), plus 20.
  */
 export const floodMargin = 120;
 
 /**
- * The usage plan behind a plan. It is a backstop that rejects abuse at low cost, and never the limit itself: API
- * Gateway throttles on a best-effort basis and sends no rate headers of its own
+ * The usage plan of a plan. It is a backstop that rejects abuse at low cost, not the limit itself: API Gateway throttles
+ * on a best-effort basis and sends no rate limit headers
  * (https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-request-throttling.html). For a plan of N
  * requests a minute:
  *
@@ -33,8 +33,8 @@ export const floodMargin = 120;
  *   in t seconds. A bucket of 2N tokens that gains at least N/60 a second admits them all.
  * - **Rate (N + 120)/60.** A flood that starts at any second fills one whole minute within two minutes. In that minute
  *   the bucket passes N requests that the limiter admits and 120 that it rejects, and 100 rejections suspend the key.
- * - **Quota 2 × the day.** API Gateway also counts the requests that the limiter rejects, and the interface promises
- *   that these use up nothing. A client meets twice the day only if it is rejected more often than admitted.
+ * - **Quota 2 × the day.** API Gateway also counts the requests that the limiter rejects, which must not
+ *   count. A client reaches twice the limit only if it is rejected more often than admitted.
  * - **Clamps.** Neither rate nor burst may exceed the account's. A burst clamped to B admits whatever windows of at most
  *   B/2 a minute admit (2,500 for B = 5,000). A key with a higher limit must be paced: any t seconds may hold
  *   B + t × rate requests.

@@ -13,7 +13,7 @@ const fiveMinutes = 300;
 
 /**
  * Blocks an address that floods the API, with or without a key, before the authorizer runs. WAF_FILTERED in
- * gateway-responses.ts says that a rate was exceeded, so this must stay the only kind of rule.
+ * gateway-responses.ts says that a rate was exceeded, so all rules must be rate rules.
  *
  * https://docs.aws.amazon.com/waf/latest/developerguide/waf-rule-statement-type-rate-based.html
  */
@@ -29,7 +29,7 @@ export class WebAcl extends Construct {
         {
           name: 'requests-per-address',
           priority: 0,
-          // No custom response: the API's gateway response has the shape that clients expect.
+          // No custom response: WAF_FILTERED in gateway-responses.ts defines it.
           action: { block: {} },
           statement: {
             rateBasedStatement: {
@@ -52,7 +52,7 @@ export class WebAcl extends Construct {
 function visibility(metricName: string): CfnWebACL.VisibilityConfigProperty {
   return {
     cloudWatchMetricsEnabled: true,
-    // Samples contain the requests' headers, and so API keys.
+    // Samples contain headers, and so API keys.
     sampledRequestsEnabled: false,
     metricName,
   };

@@ -1,11 +1,11 @@
 import type { Plugin } from 'esbuild';
 
 /**
- * Has Node.js load its own modules when something in them is first called, not when the function starts. To sign one
- * request takes 19 modules inside Node.js, to open TLS another 8, and to import a module as an ES module reads each of its
- * exports, many of which are getters that load something more.
+ * Loads Node.js modules when one of their functions is first called, not when the bundle is loaded. Signing a request loads
+ * 19 modules inside Node.js, opening TLS another 8, and importing an ES module reads each of its exports, many of which are
+ * getters that load more.
  *
- * Functions are called through; classes and constants, which cannot be, are fetched at start.
+ * Only functions can be loaded late. Classes and constants are read when the bundle is loaded.
  * https://nodejs.org/api/process.html#processgetbuiltinmoduleid
  */
 export function builtins(): Plugin {
@@ -16,32 +16,33 @@ export function builtins(): Plugin {
       build.onResolve({ filter: /^node:/ }, ({ path, kind }) =>
         kind === 'import-statement' ? { path, namespace, sideEffects: false } : undefined,
       );
-      build.onLoad({ filter: /.*/, namespace }, ({ path }) => ({ contents: lateModule(path), loader: 'js' }));
+      build.onLoad({ filter: /.*/, namespace }, ({ path }) => ({ contents: lazyModule(path), loader: 'js' }));
     },
   };
 }
 
-/** What is not used of it does not get into the bundle. */
-function lateModule(path: string): string {
+/** esbuild removes unused exports. */
+function lazyModule(path: string): string {
   const exports = Object.entries(process.getBuiltinModule(path) ?? {}).filter(([name]) => name !== 'default');
   return [
     `const $module = () => globalThis.process.getBuiltinModule('${path}');`,
     `export default /* @__PURE__ */ new Proxy({}, { get: (_, name) => $module()[name] });`,
     ...exports.map(
-      ([name, value]) => `export const ${name} = ${isCallable(name, value) ? called(name) : fetched(name)};`,
+      ([name, value]) =>
+        `export const ${name} = ${isFunction(name, value) ? lazyCall(name) : eagerRead(name)};`,
     ),
   ].join('\n');
 }
 
-/** A function, and by its name no class. */
-function isCallable(name: string, value: unknown): boolean {
+/** A function that is not a class, by its name. */
+function isFunction(name: string, value: unknown): boolean {
   return typeof value === 'function' && /^[a-z]/.test(name);
 }
 
-function called(name: string): string {
+function lazyCall(name: string): string {
   return `(...args) => $module().${name}(...args)`;
 }
 
-function fetched(name: string): string {
+function eagerRead(name: string): string {
   return `/* @__PURE__ */ (() => $module().${name})()`;
 }

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { bundle } from './bundle.ts';
 
-/** `node bundle-command.ts FILE FOLDER [--development]`. bundling.ts runs it, since CDK waits for no promise. */
+/** `node bundle-command.ts FILE FOLDER [--development]`. bundling.ts runs it, because CDK cannot wait for a promise. */
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: { development: { type: 'boolean', default: false } },

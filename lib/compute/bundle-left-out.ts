@@ -5,21 +5,21 @@ import { build as esbuild, type Plugin } from 'esbuild';
 interface LeftOutModule {
   /** Why no request needs it. */
   readonly because: string;
-  /** Exports that are reached nevertheless, as JavaScript expressions. The others throw when they are called. */
+  /** Replacements of exports, as JavaScript expressions. The other exports throw when called. */
   readonly instead?: Readonly<Record<string, string>>;
 }
 
 /**
- * Modules of the SDK that would load at start, by their path in node_modules, although no request needs them. Each takes
- * at least 2 ms of processor time off the first response; other modules were measured and take less. Tests run the bundles
- * through every operation, failures and retries included: test/integration/bundles.test.ts.
+ * Modules of the SDK that would load at start although no request needs them, by their path in node_modules. Each saves at
+ * least 2 ms of CPU time of the first response; other modules were measured and save less.
+ * test/integration/bundles.test.ts runs the bundles through every operation, failures and retries included.
  */
 export const leftOutModules: Readonly<Record<string, LeftOutModule>> = {
   '@aws-sdk/client-dynamodb/dist-es/DynamoDBClient.js': {
-    // The gain is in bench/README.md: most of what the SDK's own client loads.
+    // bench/README.md has the gain.
     because: 'functions/dynamodb-client.ts replaces it; the document client imports it for old versions',
   },
-  // This one and the next: 5 ms of processor time together, 28 KB.
+  // This one and the next: 5 ms of CPU time together, 28 KB.
   '@smithy/core/dist-es/submodules/endpoints/index.js': {
     because: 'the endpoint is the same for every call and known to functions/dynamodb-client.ts',
     instead: { getEndpointPlugin: '() => ({ applyToStack() {} })' },
@@ -28,13 +28,13 @@ export const leftOutModules: Readonly<Record<string, LeftOutModule>> = {
     because: 'DynamoDB has no operation with event streams',
   },
   '@smithy/core/dist-es/submodules/serde/uuid/v4.js': {
-    // 3 ms of processor time at start.
-    because: 'it looks for `crypto.randomUUID`, which loads WebCrypto; the one of node:crypto does not',
+    // 3 ms of CPU time.
+    because: 'it reads `crypto.randomUUID`, which loads WebCrypto; node:crypto does not',
     instead: { bindV4: "() => () => process.getBuiltinModule('node:crypto').randomUUID()" },
   },
 };
 
-/** Leaves them out. @throws Error if one of them has moved, because an update of the SDK needs a review */
+/** @throws Error if a module has moved, because an update of the SDK needs a review */
 export function leftOut(): Plugin {
   return {
     name: 'left-out',
@@ -42,10 +42,11 @@ export function leftOut(): Plugin {
       const modules = join(build.initialOptions.absWorkingDir ?? '', 'node_modules');
       for (const [module, { instead }] of Object.entries(leftOutModules)) {
         const path = join(modules, module);
-        if (!existsSync(path)) throw new Error(`${module} has moved: see lib/compute/bundle-left-out.ts`);
-        // esbuild resolves links.
+        if (!existsSync(path))
+          throw new Error(`${module} does not exist: update lib/compute/bundle-left-out.ts`);
+        // esbuild resolves symbolic links.
         const file = realpathSync(path);
-        // The filter is a Go regular expression, so the exact path, which may contain any character, is compared here.
+        // The filter is a Go regular expression, and a path may contain any character, so it is compared here.
         build.onLoad({ filter: /\.js$/ }, async (args) =>
           args.path === file ? { contents: await replacement(file, instead), loader: 'js' } : undefined,
         );

@@ -15,9 +15,9 @@ type SourceMap = z.infer<typeof sourceMap>;
 /**
  * Rewrites the source maps that esbuild has written.
  *
- * - In development, sources become `file:` URLs, which debuggers open wherever the bundle is copied to.
- * - Otherwise only the sources of this project are kept, relative to it: 24 KB instead of 240, and the same wherever the
- *   project is.
+ * - In development, sources become `file:` URLs, so that the bundle can be copied to any folder.
+ * - Otherwise only the sources of this project are kept, with relative paths: 24 KB instead of 240, and independent of the
+ *   project's folder.
  */
 export function sourceMaps(development: boolean): Plugin {
   return {
@@ -42,8 +42,8 @@ export function sourceMaps(development: boolean): Plugin {
 /** The part of a map that leads to sources of the project. */
 function ownPart({ mappings }: SourceMap, urls: readonly URL[], project: string) {
   const sources: string[] = [];
-  const places = urls.map((url) => {
-    // Plugins have modules with URLs of their own.
+  const newIndexes = urls.map((url) => {
+    // The modules of plugins are not files.
     if (url.protocol !== 'file:') return undefined;
     const source = relative(project, fileURLToPath(url)).replaceAll('\\', '/');
     return /^\.\.|node_modules/.test(source) ? undefined : sources.push(source) - 1;
@@ -51,11 +51,11 @@ function ownPart({ mappings }: SourceMap, urls: readonly URL[], project: string)
   const lines = decode(mappings).map((segments) => {
     let isOwn = true;
     return segments.flatMap((segment): SourceMapSegment[] => {
-      const place = segment.length === 1 ? undefined : places[segment[1]];
+      const source = segment.length === 1 ? undefined : newIndexes[segment[1]];
       const wasOwn = isOwn;
-      isOwn = place !== undefined;
-      if (segment.length !== 1 && place !== undefined) return [[segment[0], place, segment[2], segment[3]]];
-      // One segment says where code of others begins.
+      isOwn = source !== undefined;
+      if (segment.length !== 1 && source !== undefined) return [[segment[0], source, segment[2], segment[3]]];
+      // One segment marks the start of other code.
       return wasOwn ? [[segment[0]]] : [];
     });
   });

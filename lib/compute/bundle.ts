@@ -8,19 +8,19 @@ const thisProject = join(import.meta.dirname, '..', '..');
 
 export interface BundleSettings {
   /**
-   * Whether names and white space are kept, and the source map covers packages too: for the local stage and debuggers.
-   * What the code does is the same.
+   * Keeps names and whitespace, and includes packages in the source map: for the local stage and debuggers. The code behaves
+   * the same.
    */
   readonly development?: boolean;
-  /** The folder of package.json. Left out: this project's. */
+  /** The folder of package.json. Default: this project's. */
   readonly projectDirectory?: string;
 }
 
 /**
- * How a function becomes what Lambda loads: one ES module without anything that no request can need, and a source map.
- * The extension `.mjs` makes it an ES module without a package.json. docs/performance.md has what each choice gains.
+ * The bundle of a function: one ES module without code that no request needs, and a source map. The extension `.mjs` makes
+ * it an ES module without a package.json. docs/performance.md explains the options.
  *
- * @param file its module, relative to the project, such as `functions/list-pets.ts`
+ * @param file path of the function, relative to the project, such as `functions/list-pets.ts`
  */
 export function bundleOptions(file: string, outputDirectory: string, settings: BundleSettings = {}) {
   const { development = false, projectDirectory = thisProject } = settings;
@@ -40,7 +40,7 @@ export function bundleOptions(file: string, outputDirectory: string, settings: B
     minify: !development,
     treeShaking: true,
     legalComments: 'none',
-    // A comment that names the map would have Node.js read it at start where source maps are enabled: 8 ms.
+    // A comment with the name of the map makes Node.js read it at start if source maps are enabled: 8 ms.
     sourcemap: development ? 'linked' : 'external',
     sourcesContent: false,
     metafile: true,
@@ -52,8 +52,7 @@ export function bundleOptions(file: string, outputDirectory: string, settings: B
 /**
  * Bundles a function into a folder.
  *
- * @returns what went into it, and from where
- * @throws Error from esbuild, with its messages, when the function does not build
+ * @throws Error from esbuild if the build fails
  */
 export async function bundle(
   file: string,
@@ -65,7 +64,7 @@ export async function bundle(
 }
 
 /**
- * Bundles a function again and again, for development: `rebuild()` reads only what has changed, and `watch()` calls it.
+ * Bundles a function repeatedly, for development: `rebuild()` reads only changed files, and `watch()` calls it.
  * https://esbuild.github.io/api/#rebuild
  */
 export async function bundleContext(

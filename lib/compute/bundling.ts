@@ -8,16 +8,15 @@ const functionsDirectory = join(import.meta.dirname, '..', '..', 'functions');
 const bundler = join(import.meta.dirname, 'bundle-command.ts');
 
 /**
- * The bundled code of a function, as an asset. Its hash is that of the bundle, so an unchanged function is not deployed again.
- *
- * @param minify without it, the bundle is made for a debugger
+ * The bundled code of a function, as an asset. Its hash is the hash of the bundle, so an unchanged function is not deployed
+ * again.
  */
 export function bundledCode(entry: FunctionEntry, { minify }: { readonly minify: boolean }): Code {
   const mode = minify ? [] : ['--development'];
   const bundling: BundlingOptions = {
-    // Required by CDK, but never run.
+    // Required by CDK, but not used.
     image: DockerImage.fromRegistry('esbuild'),
-    // Not run either, but part of the key of CDK's cache.
+    // Not used either, but part of CDK's cache key.
     command: [entry, ...mode],
     local: {
       tryBundle: (outputDirectory) => {

@@ -1,4 +1,4 @@
-/** The functions of the service: `functions/<entry>.ts` each. */
+/** The functions of the service, each in `functions/<entry>.ts`. */
 export const functionEntries = [
   'list-pets',
   'create-pet',

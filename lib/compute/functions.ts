@@ -19,13 +19,13 @@ export interface FunctionsProps {
 
 /**
  * The time budget of a request, in milliseconds: if DynamoDB hangs, a client gets 503 within 3 seconds. `answer` is
- * `timeToAnswer` in functions/deadline.ts, and the operation and the look-up get what is left of the time-out.
+ * `timeToAnswer` in functions/deadline.ts, and the operation and the lookup get the rest of the time-out.
  *
  *   an operation     3,000 = limiter 1,000 + operation 1,700 + answer 300
- *   the authorizer   2,000 =                   look-up 1,700 + answer 300
+ *   the authorizer   2,000 =                   lookup    1,700 + answer 300
  *
- * One attempt of a call gets `request`, so 1,700 is time for two attempts without an answer. Retries of calls that fail
- * sooner, four attempts at most, end with the same budget.
+ * One attempt of a call gets `request`, so 1,700 is enough for two attempts without an answer. Calls that fail sooner are
+ * retried within the same budget, with at most four attempts.
  */
 const budget = {
   operation: 3_000,
@@ -35,10 +35,10 @@ const budget = {
   request: 750,
 } as const;
 
-/** DynamoDB Local on a busy laptop answers within seconds, not milliseconds: every time-out of the stage is longer. */
+/** DynamoDB Local on a busy laptop can take seconds to answer, so the time-outs of the local stage are longer. */
 const localFactor = 5;
 
-/** The functions of the service, each with what it needs and not a permission more. */
+/** The functions of the service, each with the least permissions. */
 export class Functions extends Construct {
   readonly byEntry: ReadonlyMap<FunctionEntry, ServiceFunction>;
 
@@ -59,7 +59,13 @@ export class Functions extends Construct {
       METRICS_NAMESPACE: Stack.of(this).stackName,
     };
 
-    const ofOperation = ({ method, path, entry, pets, idempotent = false }: Operation): ServiceFunction =>
+    const operationFunction = ({
+      method,
+      path,
+      entry,
+      pets,
+      idempotent = false,
+    }: Operation): ServiceFunction =>
       new ServiceFunction(this, titleCase(entry), {
         entry,
         description: `${method} ${path}`,
@@ -76,7 +82,7 @@ export class Functions extends Construct {
         ],
         settings,
       });
-    const ofUnmatchedRoute = new ServiceFunction(this, titleCase(unmatchedRoute), {
+    const unmatchedRouteFunction = new ServiceFunction(this, titleCase(unmatchedRoute), {
       entry: unmatchedRoute,
       description: 'Answers 404 and 405 for every other path and method',
       timeout: timeoutOf(budget.operation),
@@ -84,7 +90,7 @@ export class Functions extends Construct {
       statements: [countRequests],
       settings,
     });
-    const ofAuthorizer = new ServiceFunction(this, titleCase('authorizer'), {
+    const authorizerFunction = new ServiceFunction(this, titleCase('authorizer'), {
       entry: 'authorizer',
       description: 'Returns the caller and the limits of its plan',
       timeout: timeoutOf(budget.authorizer),
@@ -99,7 +105,10 @@ export class Functions extends Construct {
     });
 
     this.byEntry = new Map(
-      [...operations.map(ofOperation), ofUnmatchedRoute, ofAuthorizer].map((each) => [each.entry, each]),
+      [...operations.map(operationFunction), unmatchedRouteFunction, authorizerFunction].map((each) => [
+        each.entry,
+        each,
+      ]),
     );
   }
 }

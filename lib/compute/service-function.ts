@@ -47,7 +47,7 @@ export class ServiceFunction extends Construct {
       removalPolicy: settings.removalPolicy,
     });
 
-    // Not AWS's managed policy, which permits writing to every log group of the account.
+    // Not AWS's managed policy, which permits writing to all log groups of the account.
     const role = new Role(this, 'Role', {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
       description,

@@ -14,7 +14,7 @@ import type { StageName } from '../stages.ts';
 const issuer = 'token.actions.githubusercontent.com';
 /** The default qualifier of `cdk bootstrap`. */
 const bootstrapQualifier = 'hnb659fds';
-/** As long as the workflow asks for (role-duration-seconds in .github/actions/deploy/action.yml). */
+/** The same as role-duration-seconds in .github/actions/deploy/action.yml. */
 const deploySession = Duration.hours(2);
 
 interface DeliveryRoleProps {
@@ -30,7 +30,7 @@ interface DeliveryRoleProps {
 }
 
 /**
- * A role that one kind of workflow run of one repository can assume with a token of GitHub, without stored credentials.
+ * A role that one kind of workflow run of a repository can assume with GitHub's token, without stored credentials.
  *
  * https://docs.github.com/en/actions/how-tos/secure-your-work/security-harden-deployments/oidc-in-aws
  */
@@ -60,7 +60,7 @@ export interface DeliveryStackProps {
   readonly name: string;
   /**
    * The stages in this account. A role that deploys one of them can deploy all, because they share the roles of
-   * `cdk bootstrap`. Stages that must be kept apart need accounts of their own.
+   * `cdk bootstrap`. Stages that must be isolated need separate accounts.
    */
   readonly stages: Iterable<StageName>;
   /** Whether the account already has GitHub's OIDC provider: it can have only one. */
@@ -68,8 +68,8 @@ export interface DeliveryStackProps {
 }
 
 /**
- * The roles of the delivery workflows. An operator who may create roles deploys it, once for each account: a pipeline
- * must not be able to extend its own permissions. See docs/delivery.md.
+ * The roles of the delivery workflows. An operator deploys it once for each account, because a pipeline must not be able to
+ * extend its own permissions. See docs/delivery.md.
  */
 export class DeliveryStack extends Stack {
   constructor(
@@ -97,7 +97,7 @@ export class DeliveryStack extends Stack {
         description: `Deploys ${name}-${stage}`,
         // A change of the TLS policy can take an hour, see docs/deploy.md#slow-changes.
         maxSessionDuration: deploySession,
-        // The roles of `cdk bootstrap` have all other permissions.
+        // The roles of `cdk bootstrap` have the other permissions.
         statements: [
           new PolicyStatement({
             actions: ['sts:AssumeRole'],

@@ -11,8 +11,8 @@ export interface SafeDeploymentProps {
 }
 
 /**
- * New versions of the functions serve a tenth of the requests for five minutes. An alarm in that time returns all
- * requests to the old versions and fails the deployment, which rolls the stack back.
+ * New versions of the functions get a tenth of the requests for five minutes. An alarm in that time moves all requests back to
+ * the old versions and fails the deployment, which rolls the stack back.
  */
 export class SafeDeployment extends Construct {
   constructor(scope: Construct, id: string, { functions, alarms }: SafeDeploymentProps) {

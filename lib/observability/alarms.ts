@@ -23,6 +23,8 @@ import type { Tables } from '../storage/tables.ts';
 interface AlarmDefinition {
   /** The last part of the alarm's name. */
   readonly id: string;
+  /** Keeps the logical ID of an alarm that was renamed. Default: the alarm's ID. */
+  readonly constructId?: string;
   /** The section of docs/runbook.md. Default: the one with the alarm's ID. */
   readonly runbook?: string;
   readonly summary: string;
@@ -60,20 +62,20 @@ export class Alarms extends Construct {
 
   /** The alarms that roll a deployment of the function back. */
   forDeploymentOf(entry: FunctionEntry): readonly IAlarm[] {
-    return ['api-5xx', `${entry}-errors`, 'limiter-fail-open', 'damaged-items'].map((id) => {
+    return ['api-5xx', `${entry}-errors`, 'limiter-fail-open', 'malformed-items'].map((id) => {
       const alarm = this.#byId.get(id);
-      if (alarm === undefined) throw new Error(`There is no alarm ${id}`);
+      if (alarm === undefined) throw new Error(`Unknown alarm: ${id}`);
       return alarm;
     });
   }
 
   #apiAlarms(): AlarmDefinition[] {
-    const faultRate = new MathExpression({
-      // Fewer than three errors a minute are not a rate. API Gateway writes both metrics for every request, including
-      // zeros, so neither is missing alone and nothing is divided by zero.
-      expression: 'IF(faults >= 3, 100 * faults / requests, 0)',
+    const errorRate = new MathExpression({
+      // Fewer than three errors a minute do not count. API Gateway writes both metrics for every request, so neither is
+      // missing alone and the divisor is never zero.
+      expression: 'IF(errors >= 3, 100 * errors / requests, 0)',
       usingMetrics: {
-        faults: apiMetric(this, '5XXError', 'Sum'),
+        errors: apiMetric(this, '5XXError', 'Sum'),
         requests: apiMetric(this, 'Count', 'Sum'),
       },
       period: Duration.minutes(1),
@@ -83,7 +85,7 @@ export class Alarms extends Construct {
       {
         id: 'api-5xx',
         summary: 'More than 1 % of requests return a 5xx status.',
-        metric: faultRate,
+        metric: errorRate,
         above: 1,
         datapoints: [2, 5],
       },
@@ -108,9 +110,10 @@ export class Alarms extends Construct {
         datapoints: [2, 5],
       },
       {
-        id: 'damaged-items',
+        id: 'malformed-items',
+        constructId: 'damaged-items',
         summary: 'Stored pets fail validation and are left out of listings.',
-        metric: serviceMetric(this, metrics.damaged),
+        metric: serviceMetric(this, metrics.malformed),
         above: 0,
         datapoints: [1, 1],
       },
@@ -118,9 +121,9 @@ export class Alarms extends Construct {
   }
 
   #alarm(definition: AlarmDefinition): Alarm {
-    const { id, runbook = id, summary, metric, above, datapoints } = definition;
+    const { id, constructId = id, runbook = id, summary, metric, above, datapoints } = definition;
     const [datapointsToAlarm, evaluationPeriods] = datapoints;
-    const alarm = new Alarm(this, id, {
+    const alarm = new Alarm(this, constructId, {
       alarmName: `${Stack.of(this).stackName}-${id}`,
       alarmDescription: `${summary} What to do: docs/runbook.md#${runbook}`,
       metric,
@@ -165,7 +168,7 @@ export class Alarms extends Construct {
   }
 }
 
-/** Lambda counts crashes, time-outs and failed starts as errors, but no response of the function itself. */
+/** Lambda counts crashes, time-outs and failed starts as errors, but not the function's own 5xx responses. */
 function functionAlarms({ entry, function: lambda }: ServiceFunction): AlarmDefinition[] {
   const period = Duration.minutes(1);
   return [

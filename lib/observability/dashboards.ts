@@ -48,7 +48,7 @@ export class Dashboards extends Construct {
     this.#engineering(props);
   }
 
-  /** Usage by plan, rejections, new animals, and keys that call deprecated operations. */
+  /** Usage by plan, rejections, new pets, and keys that call deprecated operations. */
   #business({ functions }: DashboardsProps): void {
     const monitoring = this.#dashboard('Business', Duration.days(7));
     const byPlan = (metric: MetricName, title: string): CustomMetricGroup => ({
@@ -69,7 +69,7 @@ export class Dashboards extends Construct {
       alarmFriendlyName: 'totals',
       metricGroups: [
         total(metrics.admitted, 'Requests served'),
-        total(metrics.created, 'New animals'),
+        total(metrics.created, 'New pets'),
         total(metrics.rejected, 'Requests rejected'),
         total(metrics.suspended, 'Requests of suspended keys'),
       ],
@@ -79,7 +79,7 @@ export class Dashboards extends Construct {
       alarmFriendlyName: 'plans',
       metricGroups: [
         byPlan(metrics.admitted, 'Requests served'),
-        byPlan(metrics.created, 'New animals'),
+        byPlan(metrics.created, 'New pets'),
         byPlan(metrics.rejected, 'Requests rejected'),
         byPlan(metrics.suspended, 'Requests of suspended keys'),
         byPlan(metrics.deprecated, 'Calls of deprecated operations'),
@@ -117,7 +117,7 @@ export class Dashboards extends Construct {
         },
         { title: 'Pet ID collisions', metrics: [serviceMetric(this, metrics.collision)] },
         { title: 'Creations replayed', metrics: [serviceMetric(this, metrics.replayed)] },
-        { title: 'Malformed items', metrics: [serviceMetric(this, metrics.damaged)] },
+        { title: 'Malformed items', metrics: [serviceMetric(this, metrics.malformed)] },
       ],
     });
     for (const { entry, function: lambda } of functions.values()) {

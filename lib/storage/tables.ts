@@ -5,9 +5,9 @@ import type { StageSettings } from '../settings.ts';
 export type TablesProps = Pick<StageSettings, 'removalPolicy' | 'deletionProtection' | 'pointInTimeRecovery'>;
 
 /**
- * What the service remembers. Capacity is on demand, data is encrypted at rest with keys that DynamoDB owns.
+ * The tables, with on-demand capacity, encrypted at rest with keys that DynamoDB owns.
  *
- * The ids of these constructs decide the tables' logical ids: a changed id is a new, empty table.
+ * Never change the construct IDs: they determine the logical IDs, and a new logical ID is a new, empty table.
  */
 export class Tables extends Construct {
   readonly pets: TableV2;
@@ -40,7 +40,7 @@ export class Tables extends Construct {
       ],
     });
 
-    // The indexes serve operators: functions only ever look a hash up.
+    // The indexes are for the key tool. The functions read by hash only.
     this.apiKeys = new TableV2(this, 'ApiKeys', {
       ...common,
       ...recovery,
@@ -52,14 +52,14 @@ export class Tables extends Construct {
       ],
     });
 
-    // No recovery to a point in time: windows are over within a day, and operators can suspend a key again.
+    // No point-in-time recovery: windows end within a day, and operators can suspend a key again.
     this.rateLimits = new TableV2(this, 'RateLimits', {
       ...common,
       partitionKey: { name: 'keyHash', type: AttributeType.STRING },
       timeToLiveAttribute: 'expiresAt',
     });
 
-    // No recovery to a point in time: a record is only needed for a day.
+    // No point-in-time recovery: a record is needed for one day only.
     this.idempotency = new TableV2(this, 'Idempotency', {
       ...common,
       partitionKey: { name: 'id', type: AttributeType.STRING },

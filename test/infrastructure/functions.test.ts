@@ -152,7 +152,7 @@ describe('a new version', () => {
         'AnimalStore-prod-api-5xx',
         `AnimalStore-prod-${entry}-errors`,
         'AnimalStore-prod-limiter-fail-open',
-        'AnimalStore-prod-damaged-items',
+        'AnimalStore-prod-malformed-items',
       ]);
     },
   );

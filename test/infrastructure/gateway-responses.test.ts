@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { toCallerContext } from '../../functions/access/caller.ts';
 import { type ErrorCode, errorBody, errorCatalogue } from '../../functions/http/errors.ts';
-import { noAllowance, rateLimitHeaders } from '../../functions/http/rate-headers.ts';
+import { zeroRateHeaders, rateLimitHeaders } from '../../functions/http/rate-headers.ts';
 import { resourcesOf, synthesize, type Template, theResource } from './synthesis.ts';
 
 const gatewayResponse = z.object({
@@ -132,9 +132,9 @@ describe('a gateway response', () => {
 
   it.each(withoutAuthorizer)('shows no limit where the authorizer may not have run: %s', (type) => {
     const { headers } = answers.get(type)!;
-    const shown = Object.keys(noAllowance).map((name) => [name, headers.get(name)]);
+    const shown = Object.keys(zeroRateHeaders).map((name) => [name, headers.get(name)]);
     expect(Object.fromEntries(shown)).toEqual(
-      Object.fromEntries(Object.entries(noAllowance).map(([name, value]) => [name, `'${value}'`])),
+      Object.fromEntries(Object.entries(zeroRateHeaders).map(([name, value]) => [name, `'${value}'`])),
     );
   });
 

@@ -108,7 +108,7 @@ const watched: Readonly<Record<string, readonly string[]>> = {
   'idempotency-throttles': throttled('IdempotencyTableName', 'TransactWriteItems'),
   'idempotency-system-errors': failed('IdempotencyTableName', 'TransactWriteItems'),
   'limiter-fail-open': [metricKey('AnimalStore-prod', metrics.failOpen, [])],
-  'damaged-items': [metricKey('AnimalStore-prod', metrics.damaged, [])],
+  'malformed-items': [metricKey('AnimalStore-prod', metrics.malformed, [])],
 };
 
 /** Above what each alarm goes off, for how much of the time, and what its metric is over each period. */
@@ -137,8 +137,8 @@ const limits: Readonly<Record<string, Limit>> = {
     ]),
   ),
   'limiter-fail-open': { ...eachMinute, above: 4 },
-  // An item that is damaged stays so: the first is worth a look.
-  'damaged-items': { ...eachMinute, above: 0, datapoints: [1, 1] },
+  // A malformed item stays malformed, so the first one is reported.
+  'malformed-items': { ...eachMinute, above: 0, datapoints: [1, 1] },
 };
 
 describe('an alarm', () => {
@@ -195,7 +195,7 @@ describe('an alarm', () => {
 describe('the alarms', () => {
   it('go off when one answer in a hundred is a 5xx, unless that is one answer in all', () => {
     const { Metrics, Threshold, DatapointsToAlarm, EvaluationPeriods } = alarms.get('api-5xx')!;
-    expect(Metrics[0]?.Expression).toBe('IF(faults >= 3, 100 * faults / requests, 0)');
+    expect(Metrics[0]?.Expression).toBe('IF(errors >= 3, 100 * errors / requests, 0)');
     expect(Threshold).toBe(1);
     // Within the five minutes of a canary.
     expect(DatapointsToAlarm).toBeLessThanOrEqual(EvaluationPeriods);
@@ -226,7 +226,7 @@ describe('the alarms', () => {
     expect(unfilled.map(([name]) => name)).toEqual([]);
   });
 
-  it.each(['authorizer-errors', 'list-pets-errors', 'limiter-fail-open', 'damaged-items', 'api-5xx'])(
+  it.each(['authorizer-errors', 'list-pets-errors', 'limiter-fail-open', 'malformed-items', 'api-5xx'])(
     'that roll a canary back can go off within its five minutes: %s',
     (name) => {
       const { DatapointsToAlarm, Metrics, Period } = alarms.get(name)!;
@@ -370,7 +370,7 @@ describe('the dashboards', () => {
     expect(resourcesOf(local, 'AWS::Logs::QueryDefinition')).toEqual([]);
   });
 
-  it.each([metrics.failOpen, metrics.collision, metrics.replayed, metrics.damaged])(
+  it.each([metrics.failOpen, metrics.collision, metrics.replayed, metrics.malformed])(
     'show the engineer %s',
     (metric) => {
       expect(engineering).toContain(quoted(`"AnimalStore-prod","${metric}"`));

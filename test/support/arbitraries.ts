@@ -21,7 +21,7 @@ export function text(lengths: { minLength?: number; maxLength?: number } = {}): 
   return fc.string({ ...lengths, unit: character });
 }
 
-/** An animal's name by the rule: 1 to 255 code points of Unicode that can be read, not only white space. */
+/** An animal's name by the rule: 1 to 255 code points of Unicode that can be read, not only whitespace. */
 export const petName = text({ minLength: 1, maxLength: 255 }).filter(
   (name) => !name.includes('\ufffd') && /[^\p{Z}\p{Cc}\p{Cf}]/u.test(name),
 );

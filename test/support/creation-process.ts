@@ -22,7 +22,7 @@ for (;;) {
     { client, tableName: pets },
     { client, tableName: idempotency },
     { name: 'Rex', categoryId: 7n, status: 'available' },
-    { id, now, drawId: () => newPetId(Date.now(), Math.random()), onCollision: () => {}, attempts: 50 },
+    { id, now, newId: () => newPetId(Date.now(), Math.random()), onCollision: () => {}, attempts: 50 },
   );
   process.send?.({ kind: outcome.kind, petId: 'pet' in outcome ? String(outcome.pet.id) : '' });
 }

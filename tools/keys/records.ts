@@ -12,8 +12,9 @@ import {
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod/mini';
-import { keyRecord, storedCount } from '../../functions/access/key-records.ts';
+import { keyRecord } from '../../functions/access/key-records.ts';
 import { customPlan, type Limits, type Plan, planNames } from '../../functions/access/plans.ts';
+import { storedCount } from '../../functions/access/stored-count.ts';
 import { KeyToolError } from './errors.ts';
 import { type KeyService, nowOf } from './service.ts';
 

@@ -146,7 +146,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The rate limit of this API key is exceeded. Retry after the time given in Retry-After (seconds). Or: This API key is suspended: it kept sending requests after its rate limit was exceeded, or the operator of the service suspended it. Retry after the time given in Retry-After (seconds). */
+        /** @description The rate limit of this API key is exceeded. Retry after the number of seconds in Retry-After. Or: This API key is suspended, because it kept exceeding its rate limit or because an operator suspended it. Retry after the number of seconds in Retry-After. */
         TooManyRequests: {
             headers: {
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -162,7 +162,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The service failed to answer. The fault is ours and has been recorded. */
+        /** @description An internal error occurred. If it persists, report the X-Request-Id to the operator. */
         InternalError: {
             headers: {
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -260,7 +260,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
-            /** @description The service is temporarily unavailable. Retry after a while. */
+            /** @description The service is temporarily unavailable. Retry after the number of seconds in Retry-After. */
             503: {
                 headers: {
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -314,7 +314,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidRequest"];
             401: components["responses"]["Unauthorized"];
-            /** @description The request body is larger than 64 KiB. */
+            /** @description The request body must not be larger than 64 KiB. */
             413: {
                 headers: {
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -344,7 +344,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description This Idempotency-Key was already used with another request body. */
+            /** @description This Idempotency-Key was already used with another request body. Use a new key for a new animal. */
             422: {
                 headers: {
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -444,7 +444,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no animal with this id. */
+            /** @description No animal has this ID. */
             404: {
                 headers: {
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -462,7 +462,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The rate limit of this API key is exceeded. Retry after the time given in Retry-After (seconds). Or: This API key is suspended: it kept sending requests after its rate limit was exceeded, or the operator of the service suspended it. Retry after the time given in Retry-After (seconds). */
+            /** @description The rate limit of this API key is exceeded. Retry after the number of seconds in Retry-After. Or: This API key is suspended, because it kept exceeding its rate limit or because an operator suspended it. Retry after the number of seconds in Retry-After. */
             429: {
                 headers: {
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -481,7 +481,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The service failed to answer. The fault is ours and has been recorded. */
+            /** @description An internal error occurred. If it persists, report the X-Request-Id to the operator. */
             500: {
                 headers: {
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -499,7 +499,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The service is temporarily unavailable. Retry after a while. */
+            /** @description The service is temporarily unavailable. Retry after the number of seconds in Retry-After. */
             503: {
                 headers: {
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];

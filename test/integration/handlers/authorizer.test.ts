@@ -170,7 +170,7 @@ describe('a key that is denied', () => {
     proxy.reset();
     expect(await authorize(`Bearer ${key.slice(0, -1)}${last}`)).toMatchObject(denied);
     expect(proxy.calls).toEqual([]);
-    expect(log.join('')).toContain('"reason":"mistyped"');
+    expect(log.join('')).toContain('"reason":"malformed"');
   });
 
   test('is any other header, without a look-up', async () => {
@@ -211,7 +211,7 @@ describe('a fault of ours', () => {
     proxy.fate = () => 'hang';
     await expect(authorize(`Bearer ${key}`, undefined, 500)).rejects.toMatchObject({
       name: 'TimeoutError',
-      message: expect.stringMatching(/^The look-up of the API key did not finish within \d+ ms$/) as unknown,
+      message: expect.stringMatching(/^The lookup of the API key did not finish within \d+ ms$/) as unknown,
     });
   });
 

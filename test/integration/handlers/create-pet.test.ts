@@ -75,7 +75,7 @@ test('every fault of a body is named', async () => {
   expect(await service.post({ name: ' ', status: 'adopted' })).toEqual(
     anError('invalid_request', {
       message:
-        'name: must not be empty or only white space; categoryId: is required; ' +
+        'name: must not be empty or only whitespace; categoryId: is required; ' +
         'status: must be one of available, pending, sold',
     }),
   );
@@ -248,8 +248,8 @@ describe('with an Idempotency-Key', () => {
     await service.post({ ...body, categoryId: 8 }, caller, key);
     expect(log).toHaveLength(3);
     expect(log.join('')).not.toMatch(new RegExp(`${key}|Unmistakable`));
-    expect(log.map((line) => /"(AnimalsCreated|CreationsReplayed)":1/.exec(line)?.[1])).toEqual([
-      'AnimalsCreated',
+    expect(log.map((line) => /"(PetsCreated|CreationsReplayed)":1/.exec(line)?.[1])).toEqual([
+      'PetsCreated',
       'CreationsReplayed',
       undefined,
     ]);

@@ -73,16 +73,16 @@ test.each([
   ['status=adopted', 'status: must be one of available, pending, sold'],
   ['status=', 'status: must be one of available, pending, sold'],
   ['status=sold&status=pending', 'status: must be given only once'],
-  ['cursor=x', 'cursor: is none that this service gave out'],
-  ['cursor=', 'cursor: is none that this service gave out'],
+  ['cursor=x', 'cursor: is not a valid cursor'],
+  ['cursor=', 'cursor: is not a valid cursor'],
   [
     `status=sold&cursor=${encodeCursor({ status: 'pending', before: 1n })}`,
-    'cursor: belongs to another status filter; send the same status as for the page before',
+    'cursor: belongs to a listing with another status; send the status of the previous page',
   ],
   [
     'limit=0&status=&cursor=%00',
     'limit: must be a whole number from 1 to 100; status: must be one of available, pending, sold; ' +
-      'cursor: is none that this service gave out',
+      'cursor: is not a valid cursor',
   ],
 ])('?%s is refused, every fault named', async (query, message) => {
   expect(await service.get(`/pets?${query}`)).toEqual(anError('invalid_request', { message }));
@@ -120,8 +120,8 @@ test('a damaged animal is left out of the answer, and the log alone tells of it'
   expect(JSON.parse(log.at(-1)!)).toMatchObject({
     level: 'ERROR',
     status: 200,
-    DamagedItems: 1,
-    errors: [{ name: 'DamagedItemError', message: expect.stringContaining(String(item.id)) as unknown }],
+    MalformedItems: 1,
+    errors: [{ name: 'MalformedItemError', message: expect.stringContaining(String(item.id)) as unknown }],
   });
 
   const fetched = await own.get(`/pets/${item.id}`);

@@ -21,7 +21,7 @@ test('there is exactly one line for each request, with its operation, status and
   await service.get('/nowhere');
   expect(log.map((line) => JSON.parse(line) as unknown)).toMatchObject([
     { operation: 'listPets', status: 200, level: 'INFO', plan: 'enterprise', RequestsAdmitted: 1 },
-    { operation: 'createPet', status: 201, level: 'INFO', AnimalsCreated: 1, RequestsAdmitted: 1 },
+    { operation: 'createPet', status: 201, level: 'INFO', PetsCreated: 1, RequestsAdmitted: 1 },
     { operation: 'createPet', status: 400, level: 'INFO', RequestsAdmitted: 1 },
     { operation: 'getPet', status: 404, level: 'INFO', DeprecatedCalls: 1, RequestsAdmitted: 1 },
     { operation: 'unmatchedRoute', status: 404, level: 'INFO', RequestsAdmitted: 1 },

@@ -24,11 +24,11 @@ beforeAll(async () => {
   [pets, idempotency] = await Promise.all([createTable('Pets'), createTable('Idempotency')]);
 });
 
-const newId = () => idempotencyId('caller', randomUUID());
-const drawId = () => newPetId(Date.now(), Math.random());
+const newRecordId = () => idempotencyId('caller', randomUUID());
+const newId = () => newPetId(Date.now(), Math.random());
 
 async function create(id: string, pet: NewPet = rex, now = noon, more: object = {}) {
-  return createPetOnce(pets, idempotency, pet, { id, now, drawId, onCollision: () => {}, ...more });
+  return createPetOnce(pets, idempotency, pet, { id, now, newId, onCollision: () => {}, ...more });
 }
 
 /** The client of a process of its own, behind a proxy. */
@@ -50,7 +50,7 @@ async function storedPets(): Promise<number> {
 
 describe('an idempotency key', () => {
   test('used again with the same animal gives the first animal, digit for digit', async () => {
-    const id = newId();
+    const id = newRecordId();
     const first = await create(id);
     expect(first).toMatchObject({ kind: 'created', pet: rex });
     const before = await storedPets();
@@ -63,7 +63,7 @@ describe('an idempotency key', () => {
     ['category', { ...rex, categoryId: 1n }],
     ['status', { ...rex, status: 'sold' }],
   ])('used again for an animal with another %s stores nothing', async (_field, other) => {
-    const id = newId();
+    const id = newRecordId();
     await create(id);
     const before = await storedPets();
     expect(await create(id, other)).toEqual({ kind: 'mismatch' });
@@ -71,7 +71,7 @@ describe('an idempotency key', () => {
   });
 
   test('is remembered for 24 hours, though DynamoDB deletes its record later', async () => {
-    const id = newId();
+    const id = newRecordId();
     const first = await create(id);
     expect(await create(id, rex, noon + idempotencyRetention - 1)).toMatchObject({ kind: 'replayed' });
     const second = await create(id, { ...rex, name: 'Max' }, noon + idempotencyRetention);
@@ -84,7 +84,7 @@ describe('an idempotency key', () => {
   });
 
   test('leaves a record without the key itself, which expires', async () => {
-    const id = newId();
+    const id = newRecordId();
     const outcome = await create(id);
     const { Item: record } = await idempotency.client.send(
       new GetCommand({ TableName: idempotency.tableName, Key: { id } }),
@@ -105,7 +105,7 @@ describe('an idempotency key', () => {
 describe('creations with one idempotency key', () => {
   test('at the same time make one animal, and each gets it', async () => {
     for (let round = 0; round < 5; round += 1) {
-      const id = newId();
+      const id = newRecordId();
       const before = await storedPets();
       const outcomes = await Promise.all(
         Array.from({ length: 8 }, () => create(id, rex, noon, { attempts: 50 })),
@@ -120,7 +120,7 @@ describe('creations with one idempotency key', () => {
 
   test('of which the first is stored between the other’s decision and its write are one', async () => {
     await behindProxy(async (proxy, table) => {
-      const id = newId();
+      const id = newRecordId();
       let first: unknown;
       proxy.fate = async (): Promise<Fate> => {
         first ??= await create(id);
@@ -129,7 +129,7 @@ describe('creations with one idempotency key', () => {
       const second = await createPetOnce(table, idempotency, rex, {
         id,
         now: noon,
-        drawId,
+        newId,
         onCollision: () => {},
       });
       expect(second).toEqual({ ...(first as object), kind: 'replayed' });
@@ -143,9 +143,9 @@ describe('a creation', () => {
       proxy.fate = () => (proxy.calls.length === 1 ? 'lose' : 'pass');
       const before = await storedPets();
       const outcome = await createPetOnce(table, idempotency, rex, {
-        id: newId(),
+        id: newRecordId(),
         now: noon,
-        drawId,
+        newId,
         onCollision: () => {},
       });
       expect(outcome.kind).toBe('created');
@@ -155,12 +155,12 @@ describe('a creation', () => {
   });
 
   test('under an id that is taken is tried with another', async () => {
-    const taken = drawId();
+    const taken = newId();
     await pets.client.send(new PutCommand({ TableName: pets.tableName, Item: { ...rex, id: taken } }));
-    const ids = [taken, drawId()];
+    const ids = [taken, newId()];
     let collisions = 0;
-    const outcome = await create(newId(), { ...rex, name: 'Max' }, noon, {
-      drawId: () => ids.shift(),
+    const outcome = await create(newRecordId(), { ...rex, name: 'Max' }, noon, {
+      newId: () => ids.shift(),
       onCollision: () => (collisions += 1),
     });
     expect(outcome).toMatchObject({ kind: 'created', pet: { name: 'Max' } });
@@ -176,15 +176,17 @@ describe('a creation', () => {
           type: 'TransactionCanceledException',
           more: { CancellationReasons: [{ Code: 'None' }, { Code: code, Message: 'No.' }] },
         };
-        const request = { now: noon, drawId, onCollision: () => {}, attempts: 3 };
+        const request = { now: noon, newId, onCollision: () => {}, attempts: 3 };
         proxy.fate = () => (proxy.calls.length === 1 ? cancelled : 'pass');
-        expect(await createPetOnce(table, idempotency, rex, { id: newId(), ...request })).toMatchObject({
-          kind: 'created',
-        });
+        expect(await createPetOnce(table, idempotency, rex, { id: newRecordId(), ...request })).toMatchObject(
+          {
+            kind: 'created',
+          },
+        );
         proxy.reset();
         proxy.fate = () => cancelled;
         await expect(
-          createPetOnce(table, idempotency, rex, { id: newId(), ...request }),
+          createPetOnce(table, idempotency, rex, { id: newRecordId(), ...request }),
         ).rejects.toMatchObject({ name: 'TransactionCanceledException', $retryable: {} });
         expect(proxy.calls).toHaveLength(3);
       });
@@ -199,7 +201,12 @@ describe('a creation', () => {
         more: { CancellationReasons: [{ Code: 'ValidationError' }, { Code: 'None' }] },
       });
       await expect(
-        createPetOnce(table, idempotency, rex, { id: newId(), now: noon, drawId, onCollision: () => {} }),
+        createPetOnce(table, idempotency, rex, {
+          id: newRecordId(),
+          now: noon,
+          newId,
+          onCollision: () => {},
+        }),
       ).rejects.toMatchObject({ name: 'TransactionCanceledException' });
       expect(proxy.calls).toHaveLength(1);
     });

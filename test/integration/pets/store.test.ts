@@ -8,7 +8,7 @@ import { newPetId } from '../../../functions/pets/ids.ts';
 import { type NewPet, type Pet, type PetStatus, petStatuses } from '../../../functions/pets/schema.ts';
 import {
   createPet,
-  DamagedItemError,
+  MalformedItemError,
   getPet,
   type Listing,
   listPets,
@@ -36,25 +36,25 @@ const newestFirst = (pets: readonly Pet[]) => pets.toSorted((a, b) => Number(b.i
 /** Every page of a listing, one after the other. */
 async function walk(table: PetTable, listing: Listing, betweenPages = async (): Promise<void> => {}) {
   const pages: Pet[][] = [];
-  const damaged: DamagedItemError[] = [];
+  const malformed: MalformedItemError[] = [];
   let before = listing.before;
   do {
     const page = await listPets(table, { ...listing, before });
     pages.push([...page.pets]);
-    damaged.push(...page.damaged);
+    malformed.push(...page.malformed);
     before = page.next;
     await betweenPages();
   } while (before !== undefined);
-  return { pages, pets: pages.flat(), damaged };
+  return { pages, pets: pages.flat(), malformed };
 }
 
-const drawId = () => newPetId(Date.now(), Math.random());
+const newId = () => newPetId(Date.now(), Math.random());
 
 /** Creates an animal with these ids as those that are drawn. */
 async function create(table: PetTable, pet: NewPet, ...ids: bigint[]) {
   let collisions = 0;
   const created = await createPet(table, pet, {
-    drawId: () => ids.shift()!,
+    newId: () => ids.shift()!,
     onCollision: () => (collisions += 1),
   });
   return { created, collisions };
@@ -112,7 +112,7 @@ describe('a listing', () => {
   });
 
   test('of nothing is an empty page, and none follows', async () => {
-    expect(await listPets(table, { limit: 20 })).toEqual({ pets: [], damaged: [], next: undefined });
+    expect(await listPets(table, { limit: 20 })).toEqual({ pets: [], malformed: [], next: undefined });
   });
 
   test('merges the statuses newest first however they are spread', async () => {
@@ -187,26 +187,26 @@ describe('damage in the store', () => {
     ['no categoryId', { categoryId: undefined }],
   ])('such as %s is told, and left out of the answer', async (_what, damage) => {
     await putPets(table, animals(3));
-    const damagedItem = Object.entries({ ...rex, id: 2n, ...damage }).filter(
+    const malformedItem = Object.entries({ ...rex, id: 2n, ...damage }).filter(
       ([, value]) => value !== undefined,
     );
-    await put(Object.fromEntries(damagedItem));
+    await put(Object.fromEntries(malformedItem));
 
-    const { pets, damaged } = await listPets(table, { limit: 20 });
+    const { pets, malformed } = await listPets(table, { limit: 20 });
     expect(pets.map(({ id }) => id)).toEqual([3n, 1n]);
-    expect(damaged).toHaveLength(1);
-    expect(damaged[0]).toBeInstanceOf(DamagedItemError);
-    expect(damaged[0]?.message).toContain('The stored item with id 2 is no animal');
-    await expect(getPet(table, 2n)).rejects.toThrow(DamagedItemError);
+    expect(malformed).toHaveLength(1);
+    expect(malformed[0]).toBeInstanceOf(MalformedItemError);
+    expect(malformed[0]?.message).toContain('The stored pet with ID 2 is malformed');
+    await expect(getPet(table, 2n)).rejects.toThrow(MalformedItemError);
   });
 
   test('does not stop a walk, not even where a whole page is nothing else', async () => {
     await putPets(table, animals(9));
     for (const id of [4, 5, 6]) await put({ id, status: 'sold' });
     for (const limit of [1, 2, 3, 9]) {
-      const { pets, damaged } = await walk(table, { limit });
+      const { pets, malformed } = await walk(table, { limit });
       expect(pets.map(({ id }) => Number(id))).toEqual([9, 8, 7, 3, 2, 1]);
-      expect(damaged).toHaveLength(3);
+      expect(malformed).toHaveLength(3);
     }
   });
 
@@ -214,9 +214,9 @@ describe('damage in the store', () => {
     await putPets(table, animals(4));
     await put({ ...rex, id: 2.5 });
     await put({ ...rex, id: 10n ** 30n });
-    const { pets, damaged } = await walk(table, { limit: 20 });
+    const { pets, malformed } = await walk(table, { limit: 20 });
     expect(pets.map(({ id }) => Number(id))).toEqual([4, 3, 2, 1]);
-    expect(damaged).toHaveLength(2);
+    expect(malformed).toHaveLength(2);
   });
 });
 
@@ -288,7 +288,7 @@ describe('a creation', () => {
     const made = await Promise.all(
       Array.from({ length: 200 }, () =>
         createPet(table, rex, {
-          drawId: () => newPetId(now, Math.random()),
+          newId: () => newPetId(now, Math.random()),
           onCollision: () => (collisions += 1),
         }),
       ),
@@ -302,7 +302,7 @@ describe('a creation', () => {
     const clients = Array.from({ length: 50 }, async () => {
       const made: Pet[] = [];
       for (let count = 0; count < 20; count += 1) {
-        made.push(await createPet(table, rex, { drawId, onCollision: () => {} }));
+        made.push(await createPet(table, rex, { newId, onCollision: () => {} }));
       }
       return made;
     });
@@ -312,9 +312,9 @@ describe('a creation', () => {
   });
 
   test('that comes later has the larger id', async () => {
-    const first = await createPet(table, rex, { drawId, onCollision: () => {} });
+    const first = await createPet(table, rex, { newId, onCollision: () => {} });
     await sleep(2);
-    const second = await createPet(table, rex, { drawId, onCollision: () => {} });
+    const second = await createPet(table, rex, { newId, onCollision: () => {} });
     expect(second.id).toBeGreaterThan(first.id);
   });
 });

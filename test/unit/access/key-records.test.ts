@@ -72,7 +72,7 @@ describe('a key', () => {
     (damage) => {
       const record = { ...enterprise, ...damage };
       expect(() => decideKey(record, now)).toThrow(
-        'The record of key key_1 on the enterprise plan has no limits',
+        'The record of key key_1 is malformed: the enterprise plan requires perMinute and perDay',
       );
     },
   );

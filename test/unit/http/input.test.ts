@@ -125,7 +125,7 @@ describe('a body', () => {
     ['UTF-16', Buffer.from(good, 'utf16le')],
     ['a picture', Buffer.from('89504e470d0a1a0a', 'hex')],
   ])('that is %s is no JSON, and is not quoted back', (_what, body) => {
-    expect(refusal(body)).toBe('body: is not valid JSON in UTF-8');
+    expect(refusal(body)).toBe('body: must be valid JSON in UTF-8');
   });
 
   test('has every one of its faults named, field by field', () => {

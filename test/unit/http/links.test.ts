@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { collectionUrl, memberUrl, nextLink } from '../../../functions/http/links.ts';
+import { collectionUrl, itemUrl, nextLink } from '../../../functions/http/links.ts';
 
 const pets = 'https://api.example.com/v1/pets';
 
@@ -23,7 +23,7 @@ describe('the link to the following page', () => {
 
 describe('the URL of an animal', () => {
   test.each([pets, `${pets}/`])('stands below %s', (collection) => {
-    expect(memberUrl(collection, 2n ** 63n - 1n)).toBe(`${pets}/9223372036854775807`);
+    expect(itemUrl(collection, 2n ** 63n - 1n)).toBe(`${pets}/9223372036854775807`);
   });
 });
 

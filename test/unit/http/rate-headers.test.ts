@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { RateLimitStatus } from '../../../functions/access/limits.ts';
-import { noAllowance, rateHeaders } from '../../../functions/http/rate-headers.ts';
+import { zeroRateHeaders, rateHeaders } from '../../../functions/http/rate-headers.ts';
 
 const noon = Date.parse('2026-07-01T12:00:00Z') / 1000;
 const midnight = noon + 43_200;
@@ -41,7 +41,7 @@ describe('the rate headers', () => {
   });
 
   test('are all zero without a key', () => {
-    expect(noAllowance).toEqual({
+    expect(zeroRateHeaders).toEqual({
       'X-RateLimit-Limit': '0',
       'X-RateLimit-Remaining': '0',
       'X-RateLimit-Reset': '0',

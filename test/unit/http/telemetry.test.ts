@@ -140,12 +140,12 @@ describe('the log line of a request', () => {
 describe('a recorder', () => {
   test('adds up counts and keeps errors in their order', () => {
     const recorder = new Recorder(0);
-    recorder.count(metrics.damaged);
-    recorder.count(metrics.damaged);
+    recorder.count(metrics.malformed);
+    recorder.count(metrics.malformed);
     recorder.count(metrics.admitted);
     recorder.error(1);
     recorder.error(2);
-    expect(Object.fromEntries(recorder.counts)).toEqual({ [metrics.damaged]: 2, [metrics.admitted]: 1 });
+    expect(Object.fromEntries(recorder.counts)).toEqual({ [metrics.malformed]: 2, [metrics.admitted]: 1 });
     expect(recorder.errors).toEqual([1, 2]);
   });
 });

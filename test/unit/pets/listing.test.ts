@@ -18,8 +18,8 @@ function faultsOf(query: Query): string[] {
 
 const limitFault = 'limit: must be a whole number from 1 to 100';
 const statusFault = 'status: must be one of available, pending, sold';
-const cursorFault = 'cursor: is none that this service gave out';
-const filterFault = 'cursor: belongs to another status filter; send the same status as for the page before';
+const cursorFault = 'cursor: is not a valid cursor';
+const filterFault = 'cursor: belongs to a listing with another status; send the status of the previous page';
 
 describe('the query of a listing', () => {
   test('asks for 20 animals of every status from the newest on, unless it says more', () => {

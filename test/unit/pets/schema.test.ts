@@ -112,9 +112,9 @@ describe('a name', () => {
   });
 
   test.each(['', ' ', '\t\r\n', '\u00a0\u2003\u3000\ufeff', '\0', '\u200b\u2060'])(
-    'may not be only white space: %j',
+    'may not be only whitespace: %j',
     (name) => {
-      expect(faultsOfName(name)).toEqual(['name: must not be empty or only white space']);
+      expect(faultsOfName(name)).toEqual(['name: must not be empty or only whitespace']);
     },
   );
 
@@ -129,13 +129,13 @@ describe('a name', () => {
 
   test('may not hold what stands for bytes that could not be read', () => {
     expect(faultsOfName('Bell\ufffd')).toEqual([
-      'name: must not contain U+FFFD, which stands for bytes that are not UTF-8',
+      'name: must not contain U+FFFD, which replaces bytes that are not UTF-8',
     ]);
   });
 
   test('with two faults has both named', () => {
     expect(faultsOfName(' '.repeat(256))).toEqual([
-      'name: must not be empty or only white space',
+      'name: must not be empty or only whitespace',
       'name: must be at most 255 characters long',
     ]);
   });
