@@ -102,12 +102,13 @@ async function send(
 }
 
 const list = (query: HttpRequest['query'] = []) => send('list-pets', { resource: '/pets', query });
-const create = (body: string) =>
+const create = (body: string, more: Pick<Partial<HttpRequest>, 'caller' | 'headers'> = {}) =>
   send('create-pet', {
     method: 'POST',
     resource: '/pets',
     headers: [['Content-Type', 'application/json']],
     body,
+    ...more,
   });
 const get = (petId: string) =>
   send('get-pet', { resource: '/pets/{petId}', path: `/pets/${petId}`, pathParameters: { petId } });
@@ -116,7 +117,7 @@ const attemptsOf = (operation: string) => dynamoDb.attempts.filter((each) => eac
 const newPet = '{"name":"Bella","categoryId":9223372036854775807,"status":"pending"}';
 
 describe('a bundled function', () => {
-  test('creates, lists, pages and fetches animals, every digit intact', async () => {
+  test('creates, lists, pages and fetches pets with every digit', async () => {
     const created = await create(newPet);
     expect(created).toMatchObject({ status: 201, body: { name: 'Bella', categoryId: 9223372036854775807n } });
     await create('{"name":"Milo","categoryId":1}');
@@ -137,7 +138,7 @@ describe('a bundled function', () => {
     expect(await get(String(id))).toMatchObject({ status: 200, body: created.body });
   });
 
-  test('refuses what it has to', async () => {
+  test('rejects invalid requests', async () => {
     expect((await create('{"name":""}')).status).toBe(400);
     expect((await create('{')).status).toBe(400);
     expect((await list([['limit', '0']])).status).toBe(400);
@@ -150,7 +151,23 @@ describe('a bundled function', () => {
     expect((await send('create-pet', { method: 'POST', resource: '/pets', ...text })).status).toBe(415);
   });
 
-  test('counts in windows and stops a key that has used them up', async () => {
+  test('reads the record in a cancelled transaction if an Idempotency-Key is used again', async () => {
+    const caller = newCaller('business');
+    const headers = [['Idempotency-Key', 'order 1']] as const;
+    const created = await create(newPet, { caller, headers });
+    expect(created.status).toBe(201);
+    expect(await create(newPet, { caller, headers })).toMatchObject({
+      status: 201,
+      text: created.text,
+      headers: { 'Idempotency-Replayed': 'true' },
+    });
+    expect(await create('{"name":"Milo","categoryId":1}', { caller, headers })).toMatchObject({
+      status: 422,
+      body: { code: 'idempotency_key_reused' },
+    });
+  });
+
+  test('counts requests and rejects a key that exceeds its limits', async () => {
     const caller = newCaller('enterprise', { perMinute: 2, perDay: 2 });
     const request = { resource: '/pets', caller };
     const statuses = [];
@@ -158,7 +175,7 @@ describe('a bundled function', () => {
     expect(statuses).toEqual([200, 200, 429, 429]);
   });
 
-  test('knows the keys of the store, and no others', async () => {
+  test('grants stored keys and denies others', async () => {
     const key = newKey('test');
     await apiKeys.client.send(
       new PutCommand({
@@ -191,21 +208,21 @@ const dynamoDbFault = (
 
 describe('when DynamoDB fails', () => {
   test.each<[string, Fault]>([
-    ['with a fault of its own', dynamoDbFault(500, 'InternalServerError')],
+    ['with a server error', dynamoDbFault(500, 'InternalServerError')],
     ['for too many requests to a partition', dynamoDbFault(400, 'ProvisionedThroughputExceededException')],
     ['for too many requests of an account', dynamoDbFault(400, 'RequestLimitExceeded')],
     ['for a throttle', dynamoDbFault(400, 'ThrottlingException', 'com.amazon.coral.availability')],
     ['without a reason', { status: 503, body: '' }],
-    ['with no JSON', { status: 502, body: '<html>' }],
+    ['with a body that is not JSON', { status: 502, body: '<html>' }],
     ['by breaking the connection', 'reset'],
-  ])('once, %s, the call is repeated', async (_, fault) => {
+  ])('once %s, the call is retried', async (_, fault) => {
     dynamoDb.fail('Query', fault);
     expect((await list([['status', 'available']])).status).toBe(200);
     const attempts = attemptsOf('Query');
     expect(attempts.map(({ attempt }) => attempt)).toEqual(['attempt=1; max=4', 'attempt=2; max=4']);
   });
 
-  test('again and again, the answer is 503, and the log tells why', async () => {
+  test('repeatedly, the answer is 503 and the error is logged', async () => {
     dynamoDb.fail('Query', ...Array.from({ length: 4 }, () => dynamoDbFault(500, 'InternalServerError')));
     const answer = await list([['status', 'available']]);
     expect(answer).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } });
@@ -218,21 +235,21 @@ describe('when DynamoDB fails', () => {
     ['that the bundle knows', 'ResourceNotFoundException'],
     ['that the bundle does not know', 'BackupInUseException'],
     ['that nobody knows', 'TotallyNewException'],
-  ])('for good, with an error %s, the answer is 500, and the log has its name', async (_, type) => {
+  ])('permanently with an error %s, the answer is 500 and the error is logged', async (_, type) => {
     dynamoDb.fail('GetItem', dynamoDbFault(400, type));
     expect((await get('1')).status).toBe(500);
     expect(attemptsOf('GetItem')).toHaveLength(1);
     expect(log.join('\n')).toContain(`"name":"${type}"`);
   });
 
-  test('to say whether the animal was stored, the creation is repeated, and the animal is there once', async () => {
+  test('to answer a creation, it is retried and creates one pet', async () => {
     dynamoDb.fail('PutItem', 'reset');
     const created = await create(newPet);
     expect(created.status).toBe(201);
     expect(attemptsOf('PutItem')).toHaveLength(2);
   });
 
-  test('to count, requests go through and the log says so', async () => {
+  test('to count, requests are admitted and logged', async () => {
     dynamoDb.fail('UpdateItem', dynamoDbFault(400, 'ResourceNotFoundException'));
     expect((await list()).status).toBe(200);
     expect(log.join('\n')).toContain('"LimiterFailOpen":1');
