@@ -119,7 +119,7 @@ async function send(client: DynamoDBDocumentClient, command: keyof typeof comman
 }
 
 describe.each(Object.keys(commands) as (keyof typeof commands)[])('the request for a %s', (command) => {
-  test('is that of the SDK’s own client, but for who sends it', async () => {
+  test('is the same as that of the SDK’s client, except for the user agent', async () => {
     const [own, original] = [await send(ours(), command), await send(theirs(), command)];
     expect({ method: own.method, url: own.url, body: own.body }).toEqual({
       method: original.method,
@@ -131,7 +131,7 @@ describe.each(Object.keys(commands) as (keyof typeof commands)[])('the request f
     }
   });
 
-  test('is signed as Signature Version 4 demands, the whole of it', async () => {
+  test('is signed completely with Signature Version 4', async () => {
     const request = await send(ours(), command);
     expect(request.headers['x-amz-security-token']).toBe(credentials.sessionToken);
     expect(request.headers.authorization).toContain('x-amz-security-token');
@@ -141,7 +141,7 @@ describe.each(Object.keys(commands) as (keyof typeof commands)[])('the request f
   });
 });
 
-test('an attempt that fails is made again, signed anew', async () => {
+test('a failed attempt is retried with a new signature', async () => {
   answers = [
     { status: 500, body: '{"__type":"InternalServerError"}' },
     { status: 400, body: '{"__type":"ProvisionedThroughputExceededException"}' },
@@ -153,7 +153,7 @@ test('an attempt that fails is made again, signed anew', async () => {
   expect(received.map(faultOf)).toEqual([undefined, undefined, undefined]);
 });
 
-test('an attempt that is refused is not made again', async () => {
+test('a rejected attempt is not retried', async () => {
   answers = [{ status: 400, body: '{"__type":"com.amazonaws.dynamodb.v20120810#ValidationException"}' }];
   await expect(ours().send(commands.get)).rejects.toMatchObject({ name: 'ValidationException' });
   expect(received).toHaveLength(1);
@@ -163,7 +163,7 @@ test.each([
   ['eu-central-1', 'dynamodb.eu-central-1.amazonaws.com'],
   ['us-gov-west-1', 'dynamodb.us-gov-west-1.amazonaws.com'],
   ['cn-north-1', 'dynamodb.cn-north-1.amazonaws.com.cn'],
-])('in %s DynamoDB is found at %s, by TLS', async (where, host) => {
+])('in %s the endpoint is %s, with TLS', async (where, host) => {
   const settings = { region: where, credentials };
   const [own, original] = [leanDynamoDbClient(settings), new DynamoDBClient(settings)];
   const destinations = await Promise.all([own, original].map((client) => destinationOf(client)));
@@ -261,7 +261,7 @@ describe('a server that never answers', () => {
       }),
     );
 
-  test('is given up after the request time-out, four times', async () => {
+  test('is abandoned after four request time-outs', async () => {
     const client = clientOf({ requestTimeout: 30 });
     await expect(client.send(commands.get)).rejects.toMatchObject({ name: 'TimeoutError' });
     expect(calls.map(({ headers }) => headers['amz-sdk-request'])).toEqual(
@@ -269,7 +269,7 @@ describe('a server that never answers', () => {
     );
   });
 
-  test('in the middle of an answer is given up as well', async () => {
+  test('in the middle of an answer is abandoned as well', async () => {
     silent.removeAllListeners('request');
     silent.on('request', (request: IncomingMessage, response: ServerResponse) => {
       calls.push(request);

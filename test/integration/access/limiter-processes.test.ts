@@ -44,7 +44,7 @@ test.each(Array.from({ length: rounds({ full: 10, sample: 2 }) }, (_, round) => 
   },
 );
 
-test('processes whose clocks disagree about the minute admit no window in excess', async () => {
+test('processes with clocks in different minutes exceed the limit of no window', async () => {
   const limits = { perMinute: 40, perDay: 1_000 };
   const decisions = await processes.admit({
     tableName: table.tableName,

@@ -74,7 +74,7 @@ describe('requests of one key, one after the other', () => {
     newLimits: fc.option(limits, { nil: undefined, freq: 12 }),
   });
 
-  test('are admitted and rejected as two plain fixed windows say, with the headers they say', async () => {
+  test('get the decisions and headers of two plain fixed windows', async () => {
     await fc.assert(
       fc.asyncProperty(
         limits,
@@ -100,7 +100,7 @@ describe('requests of one key, one after the other', () => {
     );
   });
 
-  test('leave behind what the pure decisions leave behind', async () => {
+  test('store the same usage as the pure decisions', async () => {
     await fc.assert(
       fc.asyncProperty(
         limits,
@@ -123,7 +123,7 @@ describe('requests of one key, one after the other', () => {
     );
   });
 
-  test('of two keys never influence each other', async () => {
+  test('of two keys do not affect each other', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ wait: fc.nat({ max: 40 }), second: fc.boolean() }), { minLength: 20 }),
@@ -147,13 +147,13 @@ describe('requests of one key, one after the other', () => {
 });
 
 describe('requests of one key, all at once', () => {
-  test('are admitted up to the limit and not one more, each told another number that remains', async () => {
+  test('are admitted up to the limit, each with a different remaining number', async () => {
     const decisions = await keyOf(free).burst(159, noon);
     expect(remainingOf(admitted(decisions))).toEqual(countdown(60));
     expect(countOf(decisions, 'rejected')).toBe(99);
   });
 
-  test('at the turn of the minute are admitted up to the limit of the new one', async () => {
+  test('at the start of a minute are admitted up to its limit', async () => {
     const key = keyOf({ perMinute: 20, perDay: 1_000 });
     expect(admitted(await key.burst(40, noon - 1))).toHaveLength(20);
     const decisions = await key.burst(50, noon);
@@ -161,7 +161,7 @@ describe('requests of one key, all at once', () => {
     expect(decisions[0]?.status.minute.reset).toBe(noon + 60);
   });
 
-  test('at the turn of the day are admitted up to the limit of the new one', async () => {
+  test('at the start of a day are admitted up to its limit', async () => {
     const key = keyOf({ perMinute: 1_000, perDay: 20 });
     expect(admitted(await key.burst(40, midnight - 1))).toHaveLength(20);
     const decisions = await key.burst(50, midnight);
@@ -171,7 +171,7 @@ describe('requests of one key, all at once', () => {
     expect(new Set(days.map(({ reset }) => reset))).toEqual(new Set([midnight + 86_400]));
   });
 
-  test('by clocks on either side of a turn are each counted in one window, and no window in excess', async () => {
+  test('by clocks in different minutes are each counted in one window, and no window exceeds its limit', async () => {
     for (const limit of [1, 30]) {
       const key = keyOf({ perMinute: limit, perDay: 1_000 });
       const clocks = Array.from({ length: 90 }, (_, index) => noon - (index % 3 === 0 ? 0 : 1));
@@ -187,7 +187,7 @@ describe('requests of one key, all at once', () => {
   });
 });
 
-describe('a request that is overtaken between its two writes', () => {
+describe('a request between whose writes the usage changes', () => {
   let proxy: DynamoDbProxy;
 
   beforeAll(async () => {
@@ -215,7 +215,7 @@ describe('a request that is overtaken between its two writes', () => {
     expect(decision).toMatchObject({ kind: 'rejected', status: { day: { remaining: 0 } } });
   });
 
-  test('by the turn of the minute is not rejected for the minute before', async () => {
+  test('by the start of a minute is not rejected for the previous minute', async () => {
     const limits = { perMinute: 2, perDay: 100 };
     const key = keyOf(limits);
     await key.burst(2, noon - 1);
@@ -227,7 +227,7 @@ describe('a request that is overtaken between its two writes', () => {
     expect(Number((await key.item())?.['rejections'])).toBe(0);
   });
 
-  test('by another that starts the minute counts in that', async () => {
+  test('by another request that starts the minute counts in that minute', async () => {
     const limits = { perMinute: 3, perDay: 100 };
     const key = keyOf(limits);
     await key.at(noon - 1);
@@ -274,8 +274,8 @@ describe('a day of the Free plan', () => {
   });
 });
 
-describe('a clock that lags behind another function’s', () => {
-  test('never reopens a window, and counts in the one that is open', async () => {
+describe('a clock that is slower than another function’s', () => {
+  test('never reopens a window, and counts in the current one', async () => {
     const key = keyOf({ perMinute: 3, perDay: 100 });
     await key.burst(3, noon - 1);
     expect(await key.at(noon)).toMatchObject({ kind: 'admitted', status: { minute: { remaining: 2 } } });
@@ -300,7 +300,7 @@ describe('a clock that lags behind another function’s', () => {
 });
 
 describe('a suspension', () => {
-  test('begins with the 100th rejection in a minute, lasts ten, and no request lengthens it', async () => {
+  test('starts with the 100th rejection in a minute, lasts ten minutes, and is not extended by requests', async () => {
     const key = keyOf(free);
     expect(countOf(await key.burst(60 + 99, noon), 'suspended')).toBe(0);
     expect(await key.at(noon + 5)).toMatchObject({
@@ -317,7 +317,7 @@ describe('a suspension', () => {
     });
   });
 
-  test('begins once however many rejections come at the same time', async () => {
+  test('starts once for any number of concurrent rejections', async () => {
     const key = keyOf({ perMinute: 1, perDay: 1_000 });
     const decisions = await key.burst(180, noon);
     expect(countOf(decisions, 'admitted')).toBe(1);
@@ -329,7 +329,7 @@ describe('a suspension', () => {
     expect(new Set(ends)).toEqual(new Set([noon + 600]));
   });
 
-  test('begins with the first of two that find it due, and the other does not lengthen it', async () => {
+  test('starts with the first of two concurrent writes, and the second does not extend it', async () => {
     const limits = { perMinute: 1, perDay: 1_000 };
     const key = keyOf(limits);
     await key.burst(1 + 99, noon);
@@ -350,21 +350,21 @@ describe('a suspension', () => {
     expect(await key.at(noon + 601)).toMatchObject({ kind: 'admitted' });
   });
 
-  test('does not befall the rejections of several minutes', async () => {
+  test('does not count rejections over several minutes', async () => {
     const key = keyOf({ perMinute: 1, perDay: 1_000 });
     for (const minute of [0, 1]) {
       expect(countOf(await key.burst(100, noon + 60 * minute), 'rejected')).toBe(99);
     }
   });
 
-  test('does not befall the rejections of a full day while each minute has few of them', async () => {
+  test('does not count rejections over a day', async () => {
     const key = keyOf({ perMinute: 100, perDay: 1 });
     expect(countOf(await key.burst(100, noon), 'rejected')).toBe(99);
     expect(countOf(await key.burst(20, noon + 60), 'rejected')).toBe(20);
     expect(Number((await key.item())?.['rejections'])).toBe(20);
   });
 
-  test('by an operator’s hand stops a key that was never used', async () => {
+  test('by an operator rejects a key that was never used', async () => {
     const key = keyOf(free);
     await suspend(key.keyHash, noon + 3600);
     const decision = await key.at(noon);
@@ -377,7 +377,7 @@ describe('a suspension', () => {
     expect(await key.at(noon + 3600)).toMatchObject({ kind: 'admitted' });
   });
 
-  test('by an operator’s hand in the midst of a minute stops the key, and uses up nothing', async () => {
+  test('by an operator within a minute rejects the key without counting', async () => {
     const key = keyOf(free);
     await key.at(noon);
     await suspend(key.keyHash, noon + 30);
@@ -429,7 +429,7 @@ describe('what is written', () => {
     }
   });
 
-  test('goes away by itself 90 days after the last day of use', async () => {
+  test('expires 90 days after the last day of use', async () => {
     const key = keyOf(free);
     const expiry = async () => Number((await key.item())?.['expiresAt']);
     await key.at(noon);
@@ -455,15 +455,15 @@ describe('what is written', () => {
   });
 });
 
-describe('trouble', () => {
-  test('with a table that does not exist is thrown, never taken for an admission', async () => {
+describe('an error', () => {
+  test('for a missing table is thrown', async () => {
     const missing = { ...table, tableName: 'no-such-table' };
     await expect(admit(missing, { keyHash: newKeyHash(), limits: free, now: noon })).rejects.toMatchObject({
       name: 'ResourceNotFoundException',
     });
   });
 
-  test('with a request that is given up is thrown', async () => {
+  test('for an aborted request is thrown', async () => {
     const abort = new AbortController();
     abort.abort();
     const given = admit(table, { keyHash: newKeyHash(), limits: free, now: noon }, abort.signal);
@@ -475,7 +475,7 @@ describe('trouble', () => {
     ['throttles', { status: 400, type: 'ProvisionedThroughputExceededException' }],
     ['fails', { status: 500, type: 'InternalServerError' }],
   ])(
-    'with the write that counts a rejection, because DynamoDB %s, leaves it a rejection',
+    'of the write that counts a rejection, because DynamoDB %s, keeps the rejection',
     async (_what, fate) => {
       const key = keyOf({ perMinute: 1, perDay: 100 });
       await key.at(noon);

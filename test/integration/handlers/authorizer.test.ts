@@ -72,7 +72,7 @@ async function issue(record: Readonly<Record<string, unknown>> = {}): Promise<st
 const denied = { effect: 'Deny', resource: wholeStage };
 
 describe('a key that was issued', () => {
-  test('may call every method of the stage, and tells who calls and what the plan allows', async () => {
+  test('is granted every method of the stage, with the caller and its limits', async () => {
     const key = await issue({ owner: 'Ada', createdAt: 1_790_000_000 });
     const { effect, resource, principalId, usageIdentifierKey, context } = await authorize(`Bearer ${key}`);
     expect({ effect, resource, principalId }).toEqual({
@@ -100,18 +100,21 @@ describe('a key that was issued', () => {
   });
 
   test.each(['GET/pets', 'POST/pets', 'GET/pets/1', 'GET/', 'DELETE/a/b/c'])(
-    'may call every method whichever it calls first (%s), since the answer is cached',
+    'is granted every method whichever it calls first (%s), because the result is cached',
     async (method) => {
       const { resource } = await authorize(`Bearer ${await issue()}`, `${api}/v1/${method}`);
       expect(resource).toBe(wholeStage);
     },
   );
 
-  test.each(['Bearer', 'bearer', 'BEARER', 'Bearer   '])('is taken after the scheme %j', async (scheme) => {
-    expect((await authorize(`${scheme} ${await issue()}`)).effect).toBe('Allow');
-  });
+  test.each(['Bearer', 'bearer', 'BEARER', 'Bearer   '])(
+    'is accepted after the scheme %j',
+    async (scheme) => {
+      expect((await authorize(`${scheme} ${await issue()}`)).effect).toBe('Allow');
+    },
+  );
 
-  test('of the custom plan brings the limits of its own', async () => {
+  test('of the custom plan is granted the limits of its record', async () => {
     const key = await issue({ plan: 'enterprise', perMinute: 60_000, perDay: 10_000_000 });
     expect((await authorize(`Bearer ${key}`)).context).toMatchObject({
       plan: 'enterprise',
@@ -120,7 +123,7 @@ describe('a key that was issued', () => {
     });
   });
 
-  test('and will expire brings the moment with it', async () => {
+  test('with an expiry is granted with the time of expiry', async () => {
     const expiresAt = Math.floor(Date.now() / 1000) + 3600;
     expect((await authorize(`Bearer ${await issue({ expiresAt })}`)).context).toMatchObject({ expiresAt });
   });
@@ -134,7 +137,7 @@ describe('a key that was issued', () => {
 });
 
 describe('a key that is denied', () => {
-  test('is one that nobody issued', async () => {
+  test('is one that was never issued', async () => {
     expect(await authorize(`Bearer ${newKey('test')}`)).toMatchObject({ ...denied, principalId: 'unknown' });
     expect(log.join('')).toContain('"reason":"unknown"');
   });
@@ -155,7 +158,7 @@ describe('a key that is denied', () => {
     expect(log.join('')).toContain('"reason":"expired"');
   });
 
-  test('is one of another stage, without a look-up, whatever its table holds', async () => {
+  test('is one of another stage, without a lookup', async () => {
     const key = newKey('prod');
     const item = { keyHash: hashOfKey(key), keyId: 'key_2', plan: 'free', status: 'active' };
     await service.apiKeys.client.send(new PutCommand({ TableName: service.apiKeys.tableName, Item: item }));
@@ -164,7 +167,7 @@ describe('a key that is denied', () => {
     expect(log.join('')).toContain('"reason":"other_stage"');
   });
 
-  test('is one that is mistyped, without a look-up', async () => {
+  test('is one that is malformed, without a lookup', async () => {
     const key = await issue();
     const last = key.endsWith('a') ? 'b' : 'a';
     proxy.reset();
@@ -173,7 +176,7 @@ describe('a key that is denied', () => {
     expect(log.join('')).toContain('"reason":"malformed"');
   });
 
-  test('is any other header, without a look-up', async () => {
+  test('is any other header, without a lookup', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.oneof(
@@ -196,17 +199,17 @@ describe('a key that is denied', () => {
   });
 });
 
-describe('a fault of ours', () => {
+describe('an internal error', () => {
   test.each([
     ['a record without a plan', { plan: undefined }],
     ['a record of an unknown plan', { plan: 'gold' }],
     ['an Enterprise record without limits', { plan: 'enterprise' }],
-  ])('such as %s is an error, neither a grant nor a denial', async (_what, damage) => {
+  ])('such as %s is thrown, neither granted nor denied', async (_what, damage) => {
     const key = await issue(damage);
     await expect(authorize(`Bearer ${key}`)).rejects.toThrow(/plan/);
   });
 
-  test('such as a look-up that gets no answer is an error within the time of the function', async () => {
+  test('such as a lookup without an answer is thrown within the time of the function', async () => {
     const key = await issue();
     proxy.fate = () => 'hang';
     await expect(authorize(`Bearer ${key}`, undefined, 500)).rejects.toMatchObject({
@@ -215,7 +218,7 @@ describe('a fault of ours', () => {
     });
   });
 
-  test('such as a table that is missing is an error as well', async () => {
+  test('such as a missing table is thrown', async () => {
     const key = await issue();
     proxy.fate = () => ({ status: 400, type: 'ResourceNotFoundException' });
     await expect(authorize(`Bearer ${key}`)).rejects.toMatchObject({ name: 'ResourceNotFoundException' });
@@ -223,14 +226,14 @@ describe('a fault of ours', () => {
 });
 
 describe('the context', () => {
-  test('lets the functions serve the caller', async () => {
+  test('is accepted by the functions', async () => {
     const { context } = await authorize(`Bearer ${await issue({ plan: 'pro' })}`);
     const answer = await service.get('/pets', context);
     expect(answer).toMatchObject({ status: 200, headers: { 'X-RateLimit-Limit': '300' } });
   });
 });
 
-test('no key, no hash of one and no bearer header was logged in all of this', () => {
+test('logs no key, no hash of a key and no bearer header', () => {
   expect(everythingLogged.length).toBeGreaterThan(50);
   expect(everythingLogged.filter((line) => /as_[a-z]|[0-9a-f]{64}|bearer/i.test(line))).toEqual([]);
 });

@@ -18,7 +18,7 @@ beforeAll(async () => {
   service = await Service.start();
 });
 
-test('POST /pets answers 201 with the animal, its id, and where it can be found', async () => {
+test('returns 201 with the pet, its ID and its Location', async () => {
   const answer = await service.post(rex);
   expect(answer.status).toBe(201);
   const { id, ...rest } = z.parse(pet, answer.body);
@@ -28,18 +28,18 @@ test('POST /pets answers 201 with the animal, its id, and where it can be found'
   expect((await service.get(`/pets/${id}`)).text).toBe(answer.text);
 });
 
-test('an animal whose status is left out is available', async () => {
+test('creates an available pet if the status is omitted', async () => {
   expect(await create(service, { name: 'Rex', categoryId: 7 })).toMatchObject({ status: 'available' });
 });
 
-test('fields that nobody knows are left out, a sent id included', async () => {
+test('ignores unknown fields, and the ID', async () => {
   const { id } = await create(service, { ...rex, id: 1, owner: 'me' });
   expect(id).toBeGreaterThan(1n);
   await create(service, '{"name":"Rex","categoryId":7,"__proto__":{"name":"Max"},"constructor":null}');
 });
 
 test.each(['9223372036854775807', '-9223372036854775808', '9007199254740993', '0'])(
-  'the categoryId %s comes back digit for digit',
+  'returns every digit of the categoryId %s',
   async (digits) => {
     const answer = await service.post(`{"name":"Rex","categoryId":${digits}}`);
     const { id } = z.parse(pet, answer.body);
@@ -50,7 +50,7 @@ test.each(['9223372036854775807', '-9223372036854775808', '9007199254740993', '0
 );
 
 test.each(['9223372036854775808', '-9223372036854775809'])(
-  'the categoryId %s is out of range',
+  'rejects the categoryId %s as out of range',
   async (digits) => {
     expect(await service.post(`{"name":"Rex","categoryId":${digits}}`)).toEqual(
       anError('invalid_request', {
@@ -61,7 +61,7 @@ test.each(['9223372036854775808', '-9223372036854775809'])(
 );
 
 test.each(['1.5', '7.0', '1e3', '"7"', 'null', 'true', '[7]', '{}'])(
-  'the categoryId %s is no whole number',
+  'rejects the categoryId %s, because it is not a whole number',
   async (value) => {
     expect(await service.post(`{"name":"Rex","categoryId":${value}}`)).toEqual(
       anError('invalid_request', {
@@ -71,7 +71,7 @@ test.each(['1.5', '7.0', '1e3', '"7"', 'null', 'true', '[7]', '{}'])(
   },
 );
 
-test('every fault of a body is named', async () => {
+test('names every error of a body', async () => {
   expect(await service.post({ name: ' ', status: 'adopted' })).toEqual(
     anError('invalid_request', {
       message:
@@ -81,7 +81,7 @@ test('every fault of a body is named', async () => {
   );
 });
 
-test('a body that API Gateway hands over as base64 is read like any other', async () => {
+test('accepts a body that API Gateway passes as base64', async () => {
   const body = Buffer.from('{"name":"Müsli","categoryId":7}');
   expect(await create(service, body)).toMatchObject({ name: 'Müsli' });
 });
@@ -89,10 +89,10 @@ test('a body that API Gateway hands over as base64 is read like any other', asyn
 test.each<[string, Partial<Call>, ErrorCode]>([
   ['no body', { body: null }, 'invalid_request'],
   ['an empty body', { body: '' }, 'invalid_request'],
-  ['a body that is no JSON', { body: '{"name":' }, 'invalid_request'],
-  ['a body that is no UTF-8', { body: Buffer.from([0xff, 0xfe]) }, 'invalid_request'],
-  ['a body nested beyond reason', { body: '['.repeat(30_000) + ']'.repeat(30_000) }, 'invalid_request'],
-  ['a body of digits alone', { body: '9'.repeat(60_000) }, 'invalid_request'],
+  ['a body that is not JSON', { body: '{"name":' }, 'invalid_request'],
+  ['a body that is not UTF-8', { body: Buffer.from([0xff, 0xfe]) }, 'invalid_request'],
+  ['a body nested too deeply', { body: '['.repeat(30_000) + ']'.repeat(30_000) }, 'invalid_request'],
+  ['a body of digits only', { body: '9'.repeat(60_000) }, 'invalid_request'],
   ['a list', { body: '[]' }, 'invalid_request'],
   ['text', { body: 'hello', headers: [['Content-Type', 'text/plain']] }, 'unsupported_media_type'],
   [
@@ -112,11 +112,11 @@ test.each<[string, Partial<Call>, ErrorCode]>([
     'unsupported_media_type',
   ],
   ['more than 64 KiB', { body: JSON.stringify({ ...rex, name: 'x'.repeat(65_536) }) }, 'payload_too_large'],
-])('%s is refused', async (_what, call, code) => {
+])('rejects %s', async (_what, call, code) => {
   expect(await service.call({ method: 'POST', path: '/pets', ...call })).toEqual(anError(code));
 });
 
-test('any bytes whatever are answered with 201 or 400, never with a fault of ours', async () => {
+test('returns 201 or 400 for any bytes, never 500', async () => {
   const almostAnAnimal = fc.record(
     {
       name: fc.oneof(arbitrary.petName, fc.jsonValue()),
@@ -148,7 +148,7 @@ test('any bytes whatever are answered with 201 or 400, never with a fault of our
   expect(seen).toEqual(new Set([201, 400]));
 });
 
-test('100 creations at once make animals with distinct ids, all of them listed', async () => {
+test('creates 100 pets at once with distinct IDs, and lists all of them', async () => {
   const twin = { name: 'Twin', categoryId: 1 };
   const made = await Promise.all(Array.from({ length: 100 }, () => create(service, twin)));
   expect(new Set(made.map(({ id }) => id)).size).toBe(100);
@@ -159,7 +159,7 @@ test('100 creations at once make animals with distinct ids, all of them listed',
 describe('with an Idempotency-Key', () => {
   const caller = newCaller('business');
 
-  test('the same request again gets the first answer, marked as replayed', async () => {
+  test('returns the first response again for the same request, marked as replayed', async () => {
     const key = randomUUID();
     const first = await service.post(rex, caller, key);
     expect(first.status).toBe(201);
@@ -177,20 +177,20 @@ describe('with an Idempotency-Key', () => {
   test.each([
     ['in another order, with white space', '{ "status":"sold",  "categoryId": 7,"name":"Rex" }'],
     ['with an unknown field', JSON.stringify({ ...rex, owner: 'me', id: 1 })],
-  ])('the same fields %s are the same request', async (_how, body) => {
+  ])('treats the same fields %s as the same request', async (_how, body) => {
     const key = randomUUID();
     const first = await service.post(rex, caller, key);
     expect((await service.post(body, caller, key)).text).toBe(first.text);
   });
 
-  test('a status that is left out is the same as the default', async () => {
+  test('treats an omitted status as the default status', async () => {
     const key = randomUUID();
     const first = await service.post({ name: 'Rex', categoryId: 7 }, caller, key);
     const again = await service.post({ name: 'Rex', categoryId: 7, status: 'available' }, caller, key);
     expect(again.text).toBe(first.text);
   });
 
-  test('another body is 422', async () => {
+  test('returns 422 for another body', async () => {
     const key = randomUUID();
     await service.post(rex, caller, key);
     expect(await service.post({ ...rex, name: 'Max' }, caller, key)).toEqual(
@@ -198,7 +198,7 @@ describe('with an Idempotency-Key', () => {
     );
   });
 
-  test('another API key creates another animal', async () => {
+  test('creates another pet for another API key', async () => {
     const key = randomUUID();
     const first = await service.post(rex, caller, key);
     const other = await service.post(rex, newCaller('business'), key);
@@ -207,7 +207,7 @@ describe('with an Idempotency-Key', () => {
   });
 
   test.each(['a', '~', 'x'.repeat(255), 'order 1', '"8e03978e-40d5-43dd-bc93-6894a57f9324"', 'a,b'])(
-    'the key %j is accepted as it is',
+    'accepts the key %j',
     async (key) => {
       const first = await service.post(rex, caller, key);
       expect(first.status).toBe(201);
@@ -215,19 +215,24 @@ describe('with an Idempotency-Key', () => {
     },
   );
 
-  test.each([[''], ['x'.repeat(256)], ['clé'], ['a\tb'], ['\u007f']])('the key %j is 400', async (key) => {
-    expect(await service.post(rex, caller, key)).toEqual(
-      anError('invalid_request', { message: 'Idempotency-Key: must be 1 to 255 printable ASCII characters' }),
-    );
-  });
+  test.each([[''], ['x'.repeat(256)], ['clé'], ['a\tb'], ['\u007f']])(
+    'returns 400 for the key %j',
+    async (key) => {
+      expect(await service.post(rex, caller, key)).toEqual(
+        anError('invalid_request', {
+          message: 'Idempotency-Key: must be 1 to 255 printable ASCII characters',
+        }),
+      );
+    },
+  );
 
-  test('two keys are 400, even if they are equal', async () => {
+  test('returns 400 for two keys, even if they are equal', async () => {
     expect(await service.post(rex, caller, 'a', 'a')).toEqual(
       anError('invalid_request', { message: 'Idempotency-Key: must be sent only once' }),
     );
   });
 
-  test('a request that is rejected or invalid uses up no key', async () => {
+  test('does not store the key of a rejected or invalid request', async () => {
     const limited = newCaller('enterprise', { perMinute: 2, perDay: 2 });
     const key = randomUUID();
     expect((await service.post('{}', limited, key)).status).toBe(400);
@@ -239,7 +244,7 @@ describe('with an Idempotency-Key', () => {
     expect(created.headers).not.toHaveProperty('Idempotency-Replayed');
   });
 
-  test('neither the key nor the body is logged, and a replay is counted', async () => {
+  test('logs neither the key nor the body, and counts a replay', async () => {
     log.length = 0;
     const key = `key-${randomUUID()}`;
     const body = { ...rex, name: 'Unmistakable' };

@@ -62,29 +62,26 @@ describe('the calls to DynamoDB', () => {
     await service.get('/pets');
   });
 
-  test.each(['/pets?status=sold', '/pets', '/pets/1'])(
-    'that count and read for %s are on their way at the same time',
-    async (path) => {
-      const reads = path === '/pets' ? 3 : 1;
-      const caller = newCaller('free');
-      await service.get(path, caller); // starts the windows
-      proxy.reset();
-      // No call is answered before all have arrived: calls one after the other would wait forever.
-      const all = Promise.withResolvers<Fate>();
-      proxy.fate = () => {
-        if (proxy.calls.length === reads + 1) all.resolve('pass');
-        return all.promise;
-      };
-      const answer = await service.get(path, caller);
-      expect(answer.headers['X-RateLimit-Remaining']).toBe('58');
-      expect(proxy.calls.toSorted()).toEqual([
-        ...Array.from({ length: reads }, () => (path === '/pets/1' ? 'GetItem' : 'Query')),
-        'UpdateItem',
-      ]);
-    },
-  );
+  test.each(['/pets?status=sold', '/pets', '/pets/1'])('count and read in parallel for %s', async (path) => {
+    const reads = path === '/pets' ? 3 : 1;
+    const caller = newCaller('free');
+    await service.get(path, caller); // starts the windows
+    proxy.reset();
+    // No call is answered before all have arrived: calls one after the other would wait forever.
+    const all = Promise.withResolvers<Fate>();
+    proxy.fate = () => {
+      if (proxy.calls.length === reads + 1) all.resolve('pass');
+      return all.promise;
+    };
+    const answer = await service.get(path, caller);
+    expect(answer.headers['X-RateLimit-Remaining']).toBe('58');
+    expect(proxy.calls.toSorted()).toEqual([
+      ...Array.from({ length: reads }, () => (path === '/pets/1' ? 'GetItem' : 'Query')),
+      'UpdateItem',
+    ]);
+  });
 
-  test('for a creation are one that counts, then one that stores', async () => {
+  test('count first and store second for a creation', async () => {
     const caller = newCaller('free');
     await service.post(rex, caller); // starts the windows
     proxy.reset();
@@ -95,7 +92,7 @@ describe('the calls to DynamoDB', () => {
     expect(proxy.calls).toEqual(['UpdateItem', 'TransactWriteItems']);
   });
 
-  test('for a rejected creation store nothing', async () => {
+  test('store nothing for a rejected creation', async () => {
     const caller = newCaller('enterprise', { perMinute: 1, perDay: 10 });
     await service.post(rex, caller);
     proxy.reset();
@@ -103,7 +100,7 @@ describe('the calls to DynamoDB', () => {
     expect(new Set(proxy.calls)).toEqual(new Set(['UpdateItem']));
   });
 
-  test('for a body with a fault or a path that is not there touch no animals', async () => {
+  test('do not access pets for an invalid request or an unknown path', async () => {
     await service.post('{}');
     await service.get('/nowhere');
     await service.get('/pets/abc');
@@ -112,12 +109,12 @@ describe('the calls to DynamoDB', () => {
   });
 });
 
-describe('animals that cannot be reached', () => {
+describe('when the Pets table fails', () => {
   test.each<[string, Fate]>([
     ['throttled', { status: 400, type: 'ProvisionedThroughputExceededException' }],
     ['out of order', { status: 500, type: 'InternalServerError' }],
     ['out of service', { status: 503, type: 'ServiceUnavailable' }],
-  ])('because DynamoDB is %s are a 503 that says when to try again', async (_what, fate) => {
+  ])('with DynamoDB %s, every operation returns 503 with Retry-After', async (_what, fate) => {
     const service = await Service.start({ endpoint: proxy.endpoint });
     proxy.fate = faulty(fate, 'Query', 'GetItem', 'PutItem');
     const caller = newCaller('free');
@@ -144,7 +141,7 @@ describe('animals that cannot be reached', () => {
   ];
 
   test.each(hung)(
-    'because nobody answers are a 503 within the time of the function: %s',
+    'by not answering, the operation returns 503 within the time of the function: %s',
     async (_what, call) => {
       const service = await Service.start({ endpoint: proxy.endpoint });
       proxy.fate = faulty('hang', 'Query', 'GetItem', 'PutItem');
@@ -155,7 +152,7 @@ describe('animals that cannot be reached', () => {
   );
 
   test.each(hung)(
-    'like their limits, because nothing answers at all, are a 503 too: %s',
+    'like the RateLimits table, by not answering, the operation returns 503: %s',
     async (_what, call) => {
       const service = await Service.start({
         endpoint: proxy.endpoint,
@@ -167,7 +164,7 @@ describe('animals that cannot be reached', () => {
     },
   );
 
-  test('with the budgets of the stack are a 503 as well, and none takes long', async () => {
+  test('by not answering, every operation returns 503 within the budgets of the stack', async () => {
     const service = await Service.start({
       endpoint: proxy.endpoint,
       variables: { LIMITER_TIMEOUT_MS: '1000', DYNAMODB_REQUEST_TIMEOUT_MS: '750' },
@@ -180,7 +177,7 @@ describe('animals that cannot be reached', () => {
     expect(performance.now() - start).toBeLessThan(10_000);
   });
 
-  test('on creation say that the animal may exist, and how to retry', async () => {
+  test('on creation, the message says that the animal may exist and how to retry', async () => {
     const service = await Service.start({ endpoint: proxy.endpoint });
     const caller = newCaller('free');
     proxy.fate = faulty('lose', 'TransactWriteItems', 'PutItem');
@@ -200,7 +197,7 @@ describe('animals that cannot be reached', () => {
     });
   });
 
-  test('because one attempt gets no answer are reached by the next', async () => {
+  test('by not answering one attempt, the next attempt succeeds', async () => {
     const service = await Service.start({
       endpoint: proxy.endpoint,
       variables: { DYNAMODB_REQUEST_TIMEOUT_MS: '1500' },
@@ -212,7 +209,7 @@ describe('animals that cannot be reached', () => {
     expect(await service.get('/pets/1')).toEqual(anError('pet_not_found'));
   });
 
-  test('because their table is missing are a 500 that tells nothing, with the true headers', async () => {
+  test('because it does not exist, every operation returns 500 without details and with the rate limit headers', async () => {
     const service = await Service.start({ variables: { PETS_TABLE: 'no-such-table' } });
     const caller = newCaller('free');
     for (const answer of [
@@ -226,7 +223,7 @@ describe('animals that cannot be reached', () => {
     expect(lastLine()).toMatchObject({ level: 'ERROR', errors: [{ name: 'ResourceNotFoundException' }] });
   });
 
-  test('with one failure are tried again, and the client notices nothing', async () => {
+  test('once, the call is retried and the client sees no error', async () => {
     const service = await Service.start({ endpoint: proxy.endpoint });
     proxy.fate = (operation) =>
       operation === 'GetItem' && proxy.calls.filter((call) => call === 'GetItem').length === 1
@@ -237,12 +234,12 @@ describe('animals that cannot be reached', () => {
   });
 });
 
-describe('limits that cannot be reached', () => {
+describe('when the RateLimits table fails', () => {
   test.each<[string, Fate]>([
     ['answers', 'hang'],
     ['has room', { status: 400, type: 'ProvisionedThroughputExceededException' }],
     ['works', { status: 500, type: 'InternalServerError' }],
-  ])('because nothing there %s let every request through, and tell the operator', async (_what, fate) => {
+  ])('because nothing %s, every request is admitted and logged as an error', async (_what, fate) => {
     const service = await Service.start({
       endpoint: proxy.endpoint,
       variables: { LIMITER_TIMEOUT_MS: '20' },
@@ -263,13 +260,13 @@ describe('limits that cannot be reached', () => {
     }
   });
 
-  test('because their table is missing let every request through as well', async () => {
+  test('because it does not exist, every request is admitted', async () => {
     const service = await Service.start({ variables: { RATE_LIMITS_TABLE: 'no-such-table' } });
     expect((await requests(service)).map(({ status }) => status)).toEqual([200, 201, 404, 404]);
     expect(log.filter((line) => line.includes('"LimiterFailOpen":1'))).toHaveLength(4);
   });
 
-  test('are waited for as long as the stack says, from the first call on', async () => {
+  test('by not answering, every request waits for the configured time-out, also the first', async () => {
     const service = await Service.start({
       endpoint: proxy.endpoint,
       variables: { LIMITER_TIMEOUT_MS: '20' },
@@ -281,7 +278,7 @@ describe('limits that cannot be reached', () => {
     }
   });
 
-  test('only after a full window was seen reject the request', async () => {
+  test('after the usage of a full window was read, the request is rejected', async () => {
     const service = await Service.start({ endpoint: proxy.endpoint });
     const caller = newCaller('enterprise', { perMinute: 1, perDay: 100 });
     await service.get('/nowhere', caller);
@@ -296,7 +293,7 @@ describe('limits that cannot be reached', () => {
     }
   });
 
-  test('do not hide what else went wrong', async () => {
+  test('like the Pets table, both errors are logged', async () => {
     const service = await Service.start({
       endpoint: proxy.endpoint,
       variables: { LIMITER_TIMEOUT_MS: '20' },

@@ -23,7 +23,7 @@ beforeAll(async () => {
   ({ id } = await create(service, { name: 'Rex', categoryId: 7, status: 'sold' }));
 });
 
-test('GET /pets/{petId} answers 200 with the animal, and that the operation is deprecated', async () => {
+test('returns 200 with the pet and the deprecation headers', async () => {
   const answer = await service.get(`/pets/${id}`);
   expect(answer.status).toBe(200);
   expect(answer.headers).toMatchObject({ ...commonHeaders, ...deprecation });
@@ -54,26 +54,26 @@ test.each([
   '%0d%0aX-Evil:%201',
   'null',
   '__proto__',
-])('no animal has the id %s', async (petId) => {
+])('returns 404 for the ID %s', async (petId) => {
   expect(await service.get(`/pets/${petId}`)).toEqual(notFound);
 });
 
-test('no animal has an id of thousands of digits', async () => {
+test('returns 404 for an ID of thousands of digits', async () => {
   expect(await service.get(`/pets/${'9'.repeat(8_000)}`)).toEqual(notFound);
 });
 
-test('an animal is found though its id is percent-encoded', async () => {
+test('finds a pet by its percent-encoded ID', async () => {
   const encoded = Array.from(String(id), (digit) => `%3${digit}`).join('');
   expect((await service.get(`/pets/${encoded}`)).status).toBe(200);
 });
 
-test('an animal is not found by another spelling of its id', async () => {
+test('returns 404 for another spelling of an ID', async () => {
   for (const spelling of [`0${id}`, `+${id}`, `${id}.0`, `%20${id}`, `${id}%20`, `${id}%0a`]) {
     expect(await service.get(`/pets/${spelling}`)).toEqual(notFound);
   }
 });
 
-test('any id whatever is answered with 404, never with a fault of ours', async () => {
+test('returns 404 for any unknown ID, never 500', async () => {
   const petId = fc.oneof(arbitrary.text({ minLength: 1 }), arbitrary.numberLike);
   await fc.assert(
     fc.asyncProperty(petId, async (text) => {

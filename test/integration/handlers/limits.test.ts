@@ -58,7 +58,7 @@ describe('the rate headers', () => {
     }
   });
 
-  test('show the day once it is what stops the client', async () => {
+  test('show the day if it has fewer requests remaining', async () => {
     const caller = newCaller('enterprise', { perMinute: 60, perDay: 3 });
     const { headers } = await service.get('/pets', caller);
     expect(headers).toMatchObject({
@@ -81,7 +81,7 @@ describe('the rate headers', () => {
 });
 
 describe('a full minute', () => {
-  test.each(kinds)('makes %s (otherwise %i) a 429 with the time to wait', async (_what, _status, call) => {
+  test.each(kinds)('returns 429 with Retry-After for %s (otherwise %i)', async (_what, _status, call) => {
     const caller = newCaller('enterprise', { perMinute: 1, perDay: 100 });
     await spend(caller, 1);
     expect(await service.call({ ...call, caller })).toEqual(
@@ -108,7 +108,7 @@ describe('a full minute', () => {
     expect(await service.get('/pets', caller)).toMatchObject({ status: 200 });
   });
 
-  test('still tells that an operation is deprecated', async () => {
+  test('keeps the deprecation headers', async () => {
     const caller = newCaller('enterprise', { perMinute: 1, perDay: 100 });
     await spend(caller, 1);
     expect(await service.get('/pets/1', caller)).toEqual(
@@ -116,7 +116,7 @@ describe('a full minute', () => {
     );
   });
 
-  test('stops a creation before anything is stored', async () => {
+  test('rejects a creation before it is stored', async () => {
     const own = await Service.start();
     const caller = newCaller('enterprise', { perMinute: 5, perDay: 100 });
     const answers = await Promise.all(Array.from({ length: 20 }, () => own.post(rex, caller)));
@@ -125,7 +125,7 @@ describe('a full minute', () => {
     expect((await everyPage(own, '/pets')).flat()).toHaveLength(5);
   });
 
-  test('of one key leaves every other key alone', async () => {
+  test('of one key does not affect other keys', async () => {
     const limits = { perMinute: 10, perDay: 1_000 };
     const [full, other] = [newCaller('enterprise', limits), newCaller('enterprise', limits)];
     await spend(full, 11);
@@ -137,8 +137,8 @@ describe('a full minute', () => {
   });
 });
 
-describe('a key that is hammered', () => {
-  test('is suspended for ten minutes, told until when, and works again after them', async () => {
+describe('a key that keeps sending after a 429', () => {
+  test('is suspended for ten minutes with Retry-After, and then works again', async () => {
     const caller = newCaller('enterprise', { perMinute: 10, perDay: 1_000 });
     await spend(caller, 10 + 99);
     log.length = 0;
@@ -172,8 +172,8 @@ describe('a key that is hammered', () => {
   });
 });
 
-describe('a key whose time has run out while the authorizer’s answer was still cached', () => {
-  test('is 401, and has no allowance', async () => {
+describe('a key that expires while the result of the authorizer is cached', () => {
+  test('gets 401 with zero rate limit headers', async () => {
     const caller = newCaller('free');
     for (const expiresAt of [1, noon / 1000, noon / 1000 + 12]) {
       const { headers, body, status } = await service.get('/pets', { ...caller, expiresAt });

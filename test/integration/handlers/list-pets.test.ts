@@ -27,7 +27,7 @@ beforeAll(async () => {
   await putPets(service.pets, stored);
 });
 
-test('GET /pets answers 200 with the 20 newest animals, and the way to the others', async () => {
+test('returns 200 with the 20 newest pets and a link to the next page', async () => {
   const answer = await service.get('/pets');
   expect(answer.status).toBe(200);
   expect(answer.headers).toMatchObject(commonHeaders);
@@ -35,29 +35,26 @@ test('GET /pets answers 200 with the 20 newest animals, and the way to the other
   expect(nextOf(answer)).toMatch(/^\/pets[?]limit=20&cursor=[\w-]+$/);
 });
 
-test.each([undefined, ...petStatuses])(
-  '`Link` leads through all animals of the filter %s',
-  async (status) => {
-    const query = status === undefined ? 'limit=7' : `limit=7&status=${status}`;
-    const pages = await everyPage(service, `/pets?${query}`);
-    const wanted = stored.filter((pet) => status === undefined || pet.status === status);
-    expect(pages.flat()).toEqual(wanted);
-    expect(pages).toHaveLength(Math.ceil(wanted.length / 7));
-  },
-);
+test.each([undefined, ...petStatuses])('links all pages of the filter %s', async (status) => {
+  const query = status === undefined ? 'limit=7' : `limit=7&status=${status}`;
+  const pages = await everyPage(service, `/pets?${query}`);
+  const wanted = stored.filter((pet) => status === undefined || pet.status === status);
+  expect(pages.flat()).toEqual(wanted);
+  expect(pages).toHaveLength(Math.ceil(wanted.length / 7));
+});
 
-test('the way to the following page keeps the limit and the filter', async () => {
+test('keeps the limit and the filter in the link', async () => {
   expect(nextOf(await service.get('/pets?status=sold&limit=3'))).toMatch(
     /^\/pets[?]limit=3&status=sold&cursor=[\w-]+$/,
   );
 });
 
-test('the last page names no following one', async () => {
+test('has no link on the last page', async () => {
   expect((await service.get('/pets?limit=50')).headers).not.toHaveProperty('Link');
   expect((await service.get('/pets?limit=49')).headers).toHaveProperty('Link');
 });
 
-test('where nothing is left there is an empty list', async () => {
+test('returns an empty list after the last pet', async () => {
   const cursor = encodeCursor({ status: undefined, before: 0n });
   const answer = await service.get(`/pets?cursor=${cursor}`);
   expect(answer).toMatchObject({ status: 200, text: '[]' });
@@ -84,11 +81,11 @@ test.each([
     'limit: must be a whole number from 1 to 100; status: must be one of available, pending, sold; ' +
       'cursor: is not a valid cursor',
   ],
-])('?%s is refused, every fault named', async (query, message) => {
+])('rejects ?%s with every error', async (query, message) => {
   expect(await service.get(`/pets?${query}`)).toEqual(anError('invalid_request', { message }));
 });
 
-test('any query whatever is answered with 200 or 400, never with a fault of ours', async () => {
+test('returns 200 or 400 for any query, never 500', async () => {
   const text = arbitrary.text({ maxLength: 30 });
   const name = fc.oneof(fc.constantFrom('limit', 'status', 'cursor', '__proto__', 'constructor'), text);
   const value = fc.oneof(
@@ -108,7 +105,7 @@ test('any query whatever is answered with 200 or 400, never with a fault of ours
   expect(seen).toEqual(new Set([200, 400]));
 });
 
-test('a damaged animal is left out of the answer, and the log alone tells of it', async () => {
+test('omits a malformed pet and logs it', async () => {
   const own = await Service.start();
   const { id } = await create(own, { name: 'Rex', categoryId: 7, status: 'sold' });
   const item = { id: id - 1n, status: 'sold' };

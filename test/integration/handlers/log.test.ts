@@ -13,7 +13,7 @@ beforeEach(() => {
   log.length = 0;
 });
 
-test('there is exactly one line for each request, with its operation, status and caller', async () => {
+test('has exactly one line for each request, with its operation, status and caller', async () => {
   await service.get('/pets');
   await service.post({ name: 'Rex', categoryId: 7 });
   await service.post('');
@@ -28,7 +28,7 @@ test('there is exactly one line for each request, with its operation, status and
   ]);
 });
 
-test('a line has the id that the client was given, and the id of the key', async () => {
+test('has the request ID of the response, and the key ID', async () => {
   const caller = newCaller('pro');
   const { headers } = await service.get('/pets', caller);
   expect(log.map((line) => JSON.parse(line) as unknown)).toMatchObject([
@@ -36,7 +36,7 @@ test('a line has the id that the client was given, and the id of the key', async
   ]);
 });
 
-test('no line holds the hash of a key, whatever happens', async () => {
+test('never contains the hash of a key', async () => {
   const caller = newCaller('free', { perMinute: 1, perDay: 1_000 });
   for (let request = 0; request < 102; request += 1) await service.get('/pets', caller);
   await service.get('/pets/x', caller);

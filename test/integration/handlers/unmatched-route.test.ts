@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 
 test.each(['/', '/pet', '/Pets', '/pets/1/2', '/v1/pets', '/%2e%2e/pets', '/stores/orders', '/favicon.ico'])(
-  'the path %s does not exist',
+  'returns 404 for the path %s',
   async (path) => {
     for (const method of ['GET', 'POST', 'DELETE']) {
       expect(await service.call({ method, path })).toEqual(anError('route_not_found'));
@@ -26,7 +26,7 @@ test.each([
   ['POST', '/pets/1', 'GET'],
   ['DELETE', '/pets/1', 'GET'],
   ['PATCH', '/pets/abc', 'GET'],
-])('%s %s is no operation, and the answer names those there are', async (method, path, allowed) => {
+])('returns 405 for %s %s, with the supported methods', async (method, path, allowed) => {
   expect(await service.call({ method, path })).toEqual(
     anError('method_not_allowed', { headers: { Allow: allowed } }),
   );

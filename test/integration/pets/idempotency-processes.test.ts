@@ -24,7 +24,7 @@ afterAll(() => {
   for (const child of children) child.kill();
 });
 
-test('two creations with one idempotency key from two processes always make one animal, and both get it', async () => {
+test('two concurrent creations with one idempotency key from two processes create one pet, and both return it', async () => {
   const [pets, idempotency] = await Promise.all([createTable('Pets'), createTable('Idempotency')]);
   const count = rounds({ full: 200, sample: 20 });
   for (let round = 0; round < count; round += 1) {

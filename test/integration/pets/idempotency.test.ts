@@ -49,7 +49,7 @@ async function storedPets(): Promise<number> {
 }
 
 describe('an idempotency key', () => {
-  test('used again with the same animal gives the first animal, digit for digit', async () => {
+  test('used again with the same pet returns the first pet', async () => {
     const id = newRecordId();
     const first = await create(id);
     expect(first).toMatchObject({ kind: 'created', pet: rex });
@@ -62,7 +62,7 @@ describe('an idempotency key', () => {
     ['name', { ...rex, name: 'Max' }],
     ['category', { ...rex, categoryId: 1n }],
     ['status', { ...rex, status: 'sold' }],
-  ])('used again for an animal with another %s stores nothing', async (_field, other) => {
+  ])('used again for a pet with another %s stores nothing', async (_field, other) => {
     const id = newRecordId();
     await create(id);
     const before = await storedPets();
@@ -70,7 +70,7 @@ describe('an idempotency key', () => {
     expect(await storedPets()).toBe(before);
   });
 
-  test('is remembered for 24 hours, though DynamoDB deletes its record later', async () => {
+  test('is kept for 24 hours, even if DynamoDB deletes its record later', async () => {
     const id = newRecordId();
     const first = await create(id);
     expect(await create(id, rex, noon + idempotencyRetention - 1)).toMatchObject({ kind: 'replayed' });
@@ -83,7 +83,7 @@ describe('an idempotency key', () => {
     });
   });
 
-  test('leaves a record without the key itself, which expires', async () => {
+  test('is stored as a hash, in a record that expires', async () => {
     const id = newRecordId();
     const outcome = await create(id);
     const { Item: record } = await idempotency.client.send(
@@ -103,7 +103,7 @@ describe('an idempotency key', () => {
 });
 
 describe('creations with one idempotency key', () => {
-  test('at the same time make one animal, and each gets it', async () => {
+  test('at the same time create one pet, and all return it', async () => {
     for (let round = 0; round < 5; round += 1) {
       const id = newRecordId();
       const before = await storedPets();
@@ -118,7 +118,7 @@ describe('creations with one idempotency key', () => {
     }
   });
 
-  test('of which the first is stored between the other’s decision and its write are one', async () => {
+  test('create one pet if the first is stored while the second is being written', async () => {
     await behindProxy(async (proxy, table) => {
       const id = newRecordId();
       let first: unknown;
@@ -138,7 +138,7 @@ describe('creations with one idempotency key', () => {
 });
 
 describe('a creation', () => {
-  test('whose answer is lost is repeated by the SDK, and makes one animal', async () => {
+  test('whose answer is lost is repeated by the SDK, and creates one pet', async () => {
     await behindProxy(async (proxy, table) => {
       proxy.fate = () => (proxy.calls.length === 1 ? 'lose' : 'pass');
       const before = await storedPets();
@@ -154,7 +154,7 @@ describe('a creation', () => {
     });
   });
 
-  test('under an id that is taken is tried with another', async () => {
+  test('with an ID in use is repeated with another ID', async () => {
     const taken = newId();
     await pets.client.send(new PutCommand({ TableName: pets.tableName, Item: { ...rex, id: taken } }));
     const ids = [taken, newId()];
@@ -168,7 +168,7 @@ describe('a creation', () => {
   });
 
   test.each(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'])(
-    'that is cancelled by %s is tried again, and given up after its attempts',
+    'that is cancelled by %s is retried up to the number of attempts',
     async (code) => {
       await behindProxy(async (proxy, table) => {
         const cancelled: Fate = {
@@ -193,7 +193,7 @@ describe('a creation', () => {
     },
   );
 
-  test('that is cancelled for a reason of its own is an error at once', async () => {
+  test('that is cancelled for another reason is not retried', async () => {
     await behindProxy(async (proxy, table) => {
       proxy.fate = () => ({
         status: 400,

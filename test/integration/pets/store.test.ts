@@ -60,7 +60,7 @@ async function create(table: PetTable, pet: NewPet, ...ids: bigint[]) {
   return { created, collisions };
 }
 
-describe('a store of 1,000 animals', () => {
+describe('a table of 1,000 pets', () => {
   const stored = animals(1_000);
   let table: PetTable;
   let latest = 1_000_000n;
@@ -71,7 +71,7 @@ describe('a store of 1,000 animals', () => {
   });
 
   test.each([undefined, 'pending'] as const)(
-    'is walked with the filter %s and the limit 7, each animal met exactly once, while others are being added',
+    'is listed with the filter %s and the limit 7, each pet exactly once, while others are added',
     async (status) => {
       const { pets, pages } = await walk(table, { limit: 7, status }, async () => {
         latest += 1n;
@@ -85,7 +85,7 @@ describe('a store of 1,000 animals', () => {
     },
   );
 
-  test('costs the same for the first page and for the last, whatever it holds', async () => {
+  test('costs the same for the first and the last page, whatever its size', async () => {
     const client = newClient();
     const traffic = watch(client);
     const few = await createTable('Pets');
@@ -111,11 +111,11 @@ describe('a listing', () => {
     table = await createTable('Pets');
   });
 
-  test('of nothing is an empty page, and none follows', async () => {
+  test('of an empty table is an empty page without a next page', async () => {
     expect(await listPets(table, { limit: 20 })).toEqual({ pets: [], malformed: [], next: undefined });
   });
 
-  test('merges the statuses newest first however they are spread', async () => {
+  test('merges the statuses, newest first', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(arbitrary.int64, { minLength: 1, maxLength: 25 }),
@@ -136,7 +136,7 @@ describe('a listing', () => {
     );
   });
 
-  test('says that a page follows when one does, and only then', async () => {
+  test('has a next page exactly if more pets follow', async () => {
     await putPets(table, animals(6));
     expect((await listPets(table, { limit: 5 })).next).toBe(2n);
     expect((await listPets(table, { limit: 6 })).next).toBeUndefined();
@@ -145,7 +145,7 @@ describe('a listing', () => {
     expect((await listPets(table, { limit: 2, status: 'sold' })).next).toBeUndefined();
   });
 
-  test('is complete though its items are so large that DynamoDB gives only a part of them at once', async () => {
+  test('is complete if DynamoDB returns large items in several parts', async () => {
     const large = animals(9).map((pet) => ({
       ...pet,
       status: 'sold' as const,
@@ -160,13 +160,13 @@ describe('a listing', () => {
     expect(next).toBe(2n);
   });
 
-  test('before the smallest id there can be is empty', async () => {
+  test('before the smallest possible ID is empty', async () => {
     await create(table, rex, -(2n ** 63n));
     expect((await listPets(table, { limit: 1, before: -(2n ** 63n) })).pets).toEqual([]);
   });
 });
 
-describe('damage in the store', () => {
+describe('a malformed item', () => {
   let table: PetTable;
 
   beforeEach(async () => {
@@ -185,7 +185,7 @@ describe('damage in the store', () => {
     ['a categoryId with a fraction', { categoryId: 1.5 }],
     ['a categoryId beyond int64', { categoryId: 2n ** 63n }],
     ['no categoryId', { categoryId: undefined }],
-  ])('such as %s is told, and left out of the answer', async (_what, damage) => {
+  ])('with %s is reported and omitted', async (_what, damage) => {
     await putPets(table, animals(3));
     const malformedItem = Object.entries({ ...rex, id: 2n, ...damage }).filter(
       ([, value]) => value !== undefined,
@@ -200,7 +200,7 @@ describe('damage in the store', () => {
     await expect(getPet(table, 2n)).rejects.toThrow(MalformedItemError);
   });
 
-  test('does not stop a walk, not even where a whole page is nothing else', async () => {
+  test('does not end the pagination, even if a page has no other items', async () => {
     await putPets(table, animals(9));
     for (const id of [4, 5, 6]) await put({ id, status: 'sold' });
     for (const limit of [1, 2, 3, 9]) {
@@ -210,7 +210,7 @@ describe('damage in the store', () => {
     }
   });
 
-  test('of an id that no animal can have leaves the order of the others alone', async () => {
+  test('with an invalid ID does not change the order of the others', async () => {
     await putPets(table, animals(4));
     await put({ ...rex, id: 2.5 });
     await put({ ...rex, id: 10n ** 30n });
@@ -245,7 +245,7 @@ describe('a creation', () => {
     );
   });
 
-  test('whose id is taken draws again, tells so, and leaves the other animal alone', async () => {
+  test('with an ID in use tries another ID, reports the collision, and does not change the other pet', async () => {
     await create(table, { ...rex, name: 'First' }, 1n);
     await create(table, { ...rex, name: 'Second' }, 2n);
     expect(await create(table, rex, 1n, 2n, 1n, 3n)).toEqual({ created: { ...rex, id: 3n }, collisions: 3 });
@@ -253,14 +253,14 @@ describe('a creation', () => {
     expect(await getPet(table, 2n)).toMatchObject({ name: 'Second' });
   });
 
-  test('gives up after five taken ids in a row', async () => {
+  test('fails after five IDs in use in a row', async () => {
     await create(table, rex, 1n);
     await expect(create(table, rex, 1n, 1n, 1n, 1n, 2n)).resolves.toMatchObject({ collisions: 4 });
     await expect(create(table, rex, 1n, 1n, 1n, 1n, 1n, 3n)).rejects.toThrow(ConditionalCheckFailedException);
     expect(await getPet(table, 3n)).toBeUndefined();
   });
 
-  test('whose answer is lost is one animal all the same', async () => {
+  test('whose answer is lost creates one pet', async () => {
     const proxy = await DynamoDbProxy.start();
     const client = newClient(proxy.endpoint);
     proxy.fate = () => (proxy.calls.length === 1 ? 'lose' : 'pass');
@@ -271,7 +271,7 @@ describe('a creation', () => {
     expect((await walk(table, { limit: 10 })).pets).toEqual([created]);
   });
 
-  test('that is tried again never takes another animal for its own', async () => {
+  test('that is retried never returns another pet', async () => {
     await create(table, { ...rex, name: 'Other' }, 1n);
     const proxy = await DynamoDbProxy.start();
     const client = newClient(proxy.endpoint);
@@ -282,7 +282,7 @@ describe('a creation', () => {
     expect(await getPet(table, 1n)).toMatchObject({ name: 'Other' });
   });
 
-  test('of 200 in one and the same millisecond gives each an id of its own', async () => {
+  test('of 200 pets in the same millisecond gives each a different ID', async () => {
     const now = Date.now();
     let collisions = 0;
     const made = await Promise.all(
@@ -298,7 +298,7 @@ describe('a creation', () => {
     expect(collisions).toBeLessThan(200);
   });
 
-  test('of 1,000 by 50 clients at once gives 1,000 distinct ids, all of them listed', async () => {
+  test('of 1,000 pets by 50 clients at once gives 1,000 distinct IDs, all of them listed', async () => {
     const clients = Array.from({ length: 50 }, async () => {
       const made: Pet[] = [];
       for (let count = 0; count < 20; count += 1) {
@@ -311,7 +311,7 @@ describe('a creation', () => {
     expect((await walk(table, { limit: 100 })).pets).toEqual(newestFirst(made));
   });
 
-  test('that comes later has the larger id', async () => {
+  test('that is later has a larger ID', async () => {
     const first = await createPet(table, rex, { newId, onCollision: () => {} });
     await sleep(2);
     const second = await createPet(table, rex, { newId, onCollision: () => {} });
@@ -319,7 +319,7 @@ describe('a creation', () => {
   });
 });
 
-describe('what is sent to DynamoDB', () => {
+describe('the requests to DynamoDB', () => {
   let table: PetTable;
   let traffic: Sent[];
 
@@ -337,7 +337,7 @@ describe('what is sent to DynamoDB', () => {
     expect(traffic[0]?.capacity?.Table?.CapacityUnits).toBe(0.5);
   });
 
-  test('a fetch of an animal that is not there costs no more', async () => {
+  test('a fetch of an unknown pet costs no more', async () => {
     expect(await getPet(table, 10n ** 15n)).toBeUndefined();
     expect(names()).toEqual(['GetItemCommand']);
     expect(unitsOf(traffic)).toBeLessThanOrEqual(0.5);
@@ -363,7 +363,7 @@ describe('what is sent to DynamoDB', () => {
     expect(unitsOf(traffic)).toBe(2);
   });
 
-  test('is never a Scan, nor a filter that reads more than it gives', async () => {
+  test('are never a Scan or a filter expression', async () => {
     await walk(table, { limit: 7 });
     await walk(table, { limit: 7, status: 'sold' });
     await getPet(table, 1n);

@@ -19,7 +19,7 @@ const moment = fc.integer({ min: 0, max: 2 ** 40 });
 const cacheSeconds = fc.integer({ min: 0, max: 3600 });
 
 describe('the context of the authorizer', () => {
-  test('holds strings and numbers only, since API Gateway knows nothing else', () => {
+  test('contains only strings and numbers, as API Gateway requires', () => {
     fc.assert(
       fc.property(grant, moment, cacheSeconds, (each, now, cache) => {
         const context = toCallerContext(each, now, cache);
@@ -41,7 +41,7 @@ describe('the context of the authorizer', () => {
     );
   });
 
-  test('tells the functions, by way of strings, exactly what was granted', () => {
+  test('passes exactly the grant to the functions, as strings', () => {
     fc.assert(
       fc.property(grant, moment, cacheSeconds, (each, now, cache) => {
         const context = Object.entries(toCallerContext(each, now, cache)).map(([name, value]) => [
@@ -58,7 +58,7 @@ describe('the context of the authorizer', () => {
     );
   });
 
-  test('has a throttle reset at the start of a minute that lies ahead for as long as the answer is cached', () => {
+  test('has a throttle reset that is in the future for as long as the result is cached', () => {
     fc.assert(
       fc.property(grant, moment, cacheSeconds, (each, now, cache) => {
         const reset = Number(toCallerContext(each, now, cache)['throttleReset']);
@@ -99,7 +99,7 @@ describe('a caller', () => {
     ['an empty limit', { perDay: '' }],
     ['a negative limit', { perDay: '-1' }],
     ['no expiry', { expiresAt: undefined }],
-  ])('with %s did not come by way of the authorizer', (_what, damage) => {
+  ])('with %s is rejected', (_what, damage) => {
     expect(z.safeParse(caller, { ...received, ...damage }).success).toBe(false);
   });
 });

@@ -9,7 +9,7 @@ const free: KeyRecord = { keyHash: 'a'.repeat(64), keyId: 'key_1', plan: 'free',
 const enterprise: KeyRecord = { ...free, plan: 'enterprise', perMinute: 6_000, perDay: 1_000_000 };
 
 describe('a key', () => {
-  test('that nobody issued is denied', () => {
+  test('that was never issued is denied', () => {
     expect(decideKey(undefined, now)).toEqual({ kind: 'denied', reason: 'unknown' });
   });
 
@@ -43,7 +43,7 @@ describe('a key', () => {
     expect(decideKey({ ...free, expiresAt: now + 1 }, now).kind).toBe('granted');
   });
 
-  test.each([undefined, 0])('whose expiry is %s never expires', (expiresAt) => {
+  test.each([undefined, 0])('with the expiry %s never expires', (expiresAt) => {
     const record = expiresAt === undefined ? free : { ...free, expiresAt };
     expect(decideKey(record, 2 ** 40)).toMatchObject({ kind: 'granted', grant: { expiresAt: 0 } });
   });
@@ -60,7 +60,7 @@ describe('a key', () => {
     },
   );
 
-  test('of the custom plan is granted the limits of its own', () => {
+  test('of the custom plan is granted the limits of its record', () => {
     expect(decideKey(enterprise, now)).toMatchObject({
       kind: 'granted',
       grant: { plan: 'enterprise', limits: { perMinute: 6_000, perDay: 1_000_000 } },
@@ -68,7 +68,7 @@ describe('a key', () => {
   });
 
   test.each([{ perMinute: 0 }, { perDay: 0 }, { perMinute: undefined }, { perDay: undefined }])(
-    'of the custom plan without limits (%o) is our fault, named by the id of the key and not by its hash',
+    'of the custom plan without limits (%o) throws an error with the key ID and not the hash',
     (damage) => {
       const record = { ...enterprise, ...damage };
       expect(() => decideKey(record, now)).toThrow(
@@ -81,7 +81,7 @@ describe('a key', () => {
 describe('a stored record', () => {
   const stored = { keyHash: 'a'.repeat(64), keyId: 'key_1', plan: 'free', status: 'active' };
 
-  test('is read with its numbers, and without what the service need not know', () => {
+  test('is read with its numbers and without unknown fields', () => {
     const item = {
       ...stored,
       expiresAt: { value: '1790000000' },
@@ -110,7 +110,7 @@ describe('a stored record', () => {
     ['a negative expiry', { expiresAt: { value: '-1' } }],
     ['an expiry that is text', { expiresAt: '1790000000' }],
     ['a limit with a fraction', { perMinute: { value: '0.5' } }],
-  ])('with %s is damaged', (_what, damage) => {
+  ])('with %s is malformed', (_what, damage) => {
     expect(z.safeParse(keyRecord, { ...stored, ...damage }).success).toBe(false);
   });
 });

@@ -28,13 +28,13 @@ describe('a key', () => {
     );
   });
 
-  test('given out once is understood for ever', () => {
+  test('of an earlier version is still valid', () => {
     // CRC-32 of all that stands before, in base 62, worked out by other means.
     expect(newKey('prod', () => 0)).toBe('as_prod_0000000000000000000000000000001vCkeY');
     expect(newKey('local', () => 61)).toBe('as_local_zzzzzzzzzzzzzzzzzzzzzzzzzzzzzz0njig8');
   });
 
-  test('draws each of its 30 characters from the whole alphabet', () => {
+  test('takes each of its 30 characters from the whole alphabet', () => {
     const drawn: number[] = [];
     newKey('prod', (below) => {
       drawn.push(below);
@@ -45,11 +45,11 @@ describe('a key', () => {
     expect(made.map((each) => each[8]).join('')).toBe(base62);
   });
 
-  test('is never drawn twice', () => {
+  test('is never generated twice', () => {
     expect(new Set(Array.from({ length: 1_000 }, () => newKey('prod'))).size).toBe(1_000);
   });
 
-  test('with any one character mistyped is none', () => {
+  test('with one wrong character is not valid', () => {
     fc.assert(
       fc.property(key, (made) => {
         const mistyped = Array.from(made).flatMap((each, index) =>
@@ -63,7 +63,7 @@ describe('a key', () => {
     );
   });
 
-  test('with two neighbouring characters swapped is none', () => {
+  test('with two neighbouring characters swapped is not valid', () => {
     fc.assert(
       fc.property(key, (made) => {
         const swapped = Array.from(made.slice(1)).map(
@@ -75,7 +75,7 @@ describe('a key', () => {
     );
   });
 
-  test('cut short, added to or surrounded is none', () => {
+  test('that is shortened, extended or surrounded is not valid', () => {
     fc.assert(
       fc.property(key, (made) => {
         const cut = Array.from(made).flatMap((_, length) => [made.slice(0, length), made.slice(length + 1)]);
@@ -86,13 +86,13 @@ describe('a key', () => {
   });
 
   test.each(['Prod', '1prod', '', 'pro-d', 'pro_d', 'prød'])(
-    'of a stage that cannot be, %j, is none even with its checksum right',
+    'of the impossible stage %j is not valid even with the right checksum',
     (name) => {
       expect(accepted([newKey(name)])).toEqual([]);
     },
   );
 
-  test('is never made of any other string', () => {
+  test('is never any other string', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -106,7 +106,7 @@ describe('a key', () => {
     );
   });
 
-  test('is known by its SHA-256 in lower-case hexadecimal', () => {
+  test('has its SHA-256 in lower-case hexadecimal as its hash', () => {
     expect(hashOfKey('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
     fc.assert(
       fc.property(key, (made) => {
@@ -119,9 +119,12 @@ describe('a key', () => {
 });
 
 describe('an Authorization header', () => {
-  test.each(['Bearer as_x', 'bearer as_x', 'BEARER as_x', 'Bearer    as_x'])('%j bears a key', (header) => {
-    expect(keyOfHeader(header)).toBe('as_x');
-  });
+  test.each(['Bearer as_x', 'bearer as_x', 'BEARER as_x', 'Bearer    as_x'])(
+    '%j contains a key',
+    (header) => {
+      expect(keyOfHeader(header)).toBe('as_x');
+    },
+  );
 
   test.each([
     '',
@@ -136,7 +139,7 @@ describe('an Authorization header', () => {
     'Bearer as_x\n',
     'Bearer: as_x',
     'Bearer as_x, Bearer as_y',
-  ])('%j bears none', (header) => {
+  ])('%j contains no key', (header) => {
     expect(keyOfHeader(header)).toBeUndefined();
   });
 });

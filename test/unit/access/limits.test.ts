@@ -71,7 +71,7 @@ describe('random traffic over simulated time', () => {
     newLimits: fc.option(limits, { nil: undefined, freq: 8 }),
   });
 
-  test('is admitted, rejected and suspended as two plain fixed windows say, with the headers they say', () => {
+  test('gets the decisions and headers of two plain fixed windows', () => {
     const seen = new Set<string>();
     fc.assert(
       fc.property(limits, fc.array(volley, { minLength: 1, maxLength: 12 }), (atFirst, volleys) => {
@@ -102,7 +102,7 @@ describe('random traffic over simulated time', () => {
     expect(seen).toEqual(new Set(['admitted', 'rejected', 'suspended']));
   });
 
-  test('is told to wait until X-RateLimit-Reset whenever it is rejected', () => {
+  test('has a Retry-After that ends at X-RateLimit-Reset whenever it is rejected', () => {
     const seen = new Set<string>();
     fc.assert(
       fc.property(limits, fc.array(volley, { minLength: 1, maxLength: 12 }), (inForce, volleys) => {
@@ -164,7 +164,7 @@ describe('random traffic over simulated time', () => {
 describe('a key of the Free plan', () => {
   const { free } = fixedPlans;
 
-  test('may send 60 requests in a minute, and the next waits for the minute to end', () => {
+  test('may send 60 requests in a minute, and more after the end of the minute', () => {
     const limiter = new Limiter();
     for (let sent = 1; sent <= 60; sent += 1) {
       const decision = limiter.request(free, evening);
@@ -178,7 +178,7 @@ describe('a key of the Free plan', () => {
     });
   });
 
-  test('may send 1,000 requests in a day, and the next waits for midnight UTC', () => {
+  test('may send 1,000 requests in a day, and more after midnight UTC', () => {
     const limiter = new Limiter();
     const midnight = Date.parse('2026-04-02T00:00:00Z') / 1000;
     const morning = midnight - 86_400;
@@ -210,7 +210,7 @@ describe('a key of the Free plan', () => {
     });
   });
 
-  test('is suspended for ten minutes by its 100th rejection in a minute, which no request lengthens', () => {
+  test('is suspended for ten minutes by its 100th rejection in a minute, and further requests do not extend that', () => {
     const limiter = new Limiter();
     const start = evening + 12;
     expect(burst(limiter, 60 + 99, free, start)).toMatchObject({ kind: 'rejected', retryAfter: 60 });
@@ -227,7 +227,7 @@ describe('a key of the Free plan', () => {
     });
   });
 
-  test('suspended by an operator for longer than a day is told to come back in a day', () => {
+  test('suspended by an operator for longer than a day has a Retry-After of a day', () => {
     const usage = { ...unused, suspendedUntil: noon + 1_000_000_000 };
     expect(decisionAfter(decide(usage, free, noon), usage, free, noon)).toMatchObject({
       kind: 'suspended',
@@ -244,7 +244,7 @@ describe('a key of the Free plan', () => {
     }
   });
 
-  test('is not suspended by its rejections of a full day while there are fewer than 100 a minute', () => {
+  test('is not suspended by fewer than 100 rejections a minute after its day is full', () => {
     const limiter = new Limiter();
     const start = evening + 12;
     for (const minute of [0, 1, 2, 3]) {
@@ -254,7 +254,7 @@ describe('a key of the Free plan', () => {
     expect(burst(limiter, 1, { perMinute: 5, perDay: 1 }, start + 180).kind).toBe('suspended');
   });
 
-  test('suspended over midnight is shown the new day, not the old one', () => {
+  test('suspended over midnight shows the new day', () => {
     const limiter = new Limiter();
     burst(limiter, 60 + 100, free, evening);
     expect(limiter.request(free, evening + 100)).toMatchObject({
@@ -299,10 +299,10 @@ test('a request during a suspension changes nothing, whatever its windows', () =
   }
 });
 
-describe('a clock that lags', () => {
+describe('a slow clock', () => {
   const limits = { perMinute: 2, perDay: 100 };
 
-  test('never reopens a minute that another has closed', () => {
+  test('never reopens a minute that another function has ended', () => {
     const limiter = new Limiter();
     const start = evening + 12;
     burst(limiter, 2, limits, start);
@@ -311,7 +311,7 @@ describe('a clock that lags', () => {
     expect(limiter.request(limits, start + 60)).toMatchObject({ kind: 'rejected', retryAfter: 60 });
   });
 
-  test('counts in the windows that are open, not in those that it shows', () => {
+  test('counts in the current windows, not in its own', () => {
     const open = { ...unused, minute: noon + 60, minuteCount: 1, day: noon - 43_200, dayCount: 1 };
     expect(decide(open, limits, noon + 59)).toEqual({
       kind: 'count',
@@ -319,7 +319,7 @@ describe('a clock that lags', () => {
     });
   });
 
-  test('never reopens a day that another has closed', () => {
+  test('never reopens a day that another function has ended', () => {
     const limiter = new Limiter();
     const midnight = evening + 12;
     const oneADay = { perMinute: 10, perDay: 1 };
@@ -329,7 +329,7 @@ describe('a clock that lags', () => {
 });
 
 describe('a plan that is changed within a window', () => {
-  test('counts what was used up already, and never shows fewer than no requests', () => {
+  test('counts earlier requests, and never shows a negative number of requests', () => {
     const limiter = new Limiter();
     const start = evening + 12;
     burst(limiter, 50, { perMinute: 60, perDay: 1_000 }, start);

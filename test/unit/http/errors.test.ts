@@ -21,7 +21,7 @@ describe('the error catalogue', () => {
     });
   });
 
-  test.each(codes)('has a sentence for people about %s', (code) => {
+  test.each(codes)('has a message for %s', (code) => {
     expect(errorCatalogue[code].message).toMatch(/^[A-Z].{15,}[.]$/);
   });
 });
@@ -48,7 +48,7 @@ describe('an error', () => {
     expect(error.headers).toEqual({ A: 'b' });
   });
 
-  test('keeps its cause for the log and out of its body', () => {
+  test('has its cause in the log and not in its body', () => {
     const cause = new Error('secret');
     const error = new ServiceError('internal_error', undefined, { cause });
     expect(error.cause).toBe(cause);

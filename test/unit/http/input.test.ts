@@ -77,11 +77,11 @@ describe('a Content-Type', () => {
     expect(refusal(good, [])).toBeUndefined();
   });
 
-  test('may not be given twice', () => {
+  test('must not be given twice', () => {
     expect(refusal(good, ['application/json', 'application/json'])).toBe('unsupported_media_type');
   });
 
-  test('of any other text is refused, never a fault of ours', () => {
+  test('with any other text is rejected and never an internal error', () => {
     fc.assert(
       fc.property(arbitrary.text(), (type) => {
         expect(refusal(good, [type])).toBe('unsupported_media_type');
@@ -98,7 +98,7 @@ test('an error in a nested field names the path to the field', () => {
 });
 
 describe('a body', () => {
-  test('may have 64 KiB, counted in bytes, and not one more', () => {
+  test('may have at most 64 KiB, counted in bytes', () => {
     expect(Buffer.byteLength(ofSize(65_536))).toBe(65_536);
     expect(refusal(ofSize(65_536))).toBeUndefined();
     expect(refusal(ofSize(65_537))).toBe('payload_too_large');
@@ -108,7 +108,7 @@ describe('a body', () => {
     expect(refusal('')).toBe('body: is required');
   });
 
-  test.each(['null', '[]', '7', '"text"', 'true'])('%s is no object', (body) => {
+  test.each(['null', '[]', '7', '"text"', 'true'])('%s is rejected, because it is not an object', (body) => {
     expect(refusal(body)).toBe('body: must be a JSON object');
   });
 
@@ -124,15 +124,15 @@ describe('a body', () => {
     ['no UTF-8', Buffer.from([0x22, 0xff, 0x22])],
     ['UTF-16', Buffer.from(good, 'utf16le')],
     ['a picture', Buffer.from('89504e470d0a1a0a', 'hex')],
-  ])('that is %s is no JSON, and is not quoted back', (_what, body) => {
+  ])('%s is rejected as invalid JSON, without quoting it', (_what, body) => {
     expect(refusal(body)).toBe('body: must be valid JSON in UTF-8');
   });
 
-  test('has every one of its faults named, field by field', () => {
+  test('is rejected with the errors of every field', () => {
     expect(refusal('{"name":7,"age":"7"}')).toBe('name: must be a string; age: must be a whole number');
   });
 
-  test('of any bytes at all is read or refused, never a fault of ours', () => {
+  test('of any bytes is accepted or rejected, never an internal error', () => {
     fc.assert(
       fc.property(
         fc.oneof(

@@ -3,33 +3,33 @@ import { collectionUrl, itemUrl, nextLink } from '../../../functions/http/links.
 
 const pets = 'https://api.example.com/v1/pets';
 
-describe('the link to the following page', () => {
+describe('the link to the next page', () => {
   test('is the same URL with the filter, the limit and the cursor', () => {
     expect(nextLink(pets, { limit: 7, status: 'sold', cursor: 'AQAA-_' })).toBe(
       `<${pets}?limit=7&status=sold&cursor=AQAA-_>; rel="next"`,
     );
   });
 
-  test('leaves out what was not asked for', () => {
+  test('omits undefined parameters', () => {
     expect(nextLink(pets, { limit: 20, status: undefined, cursor: 'c' })).toBe(
       `<${pets}?limit=20&cursor=c>; rel="next"`,
     );
   });
 
-  test('escapes what a URL cannot hold', () => {
+  test('escapes special characters', () => {
     expect(nextLink(pets, { cursor: 'a b>;"&=' })).toBe(`<${pets}?cursor=a+b%3E%3B%22%26%3D>; rel="next"`);
   });
 });
 
-describe('the URL of an animal', () => {
-  test.each([pets, `${pets}/`])('stands below %s', (collection) => {
+describe('the URL of a pet', () => {
+  test.each([pets, `${pets}/`])('is below %s', (collection) => {
     expect(itemUrl(collection, 2n ** 63n - 1n)).toBe(`${pets}/9223372036854775807`);
   });
 });
 
-describe('the URL of all animals', () => {
+describe('the URL of the collection', () => {
   test.each([`${pets}/1`, `${pets}/1/`, `${pets}/%2F..%2F`, `${pets}/%3E%22`, `${pets}/:`])(
-    'is found from %s',
+    'is derived from %s',
     (member) => {
       expect(collectionUrl(member)).toBe(pets);
     },

@@ -70,7 +70,7 @@ function sdkError(name: string, httpStatusCode: number | undefined, more: object
 }
 
 describe('an answer', () => {
-  test('is JSON that nobody keeps, with the id of the request', async () => {
+  test('is JSON that must not be cached, with the request ID', async () => {
     const { status, headers, text } = await serve(() => ({ status: 200, body: [2n ** 63n - 1n] }));
     expect(status).toBe(200);
     expect(text).toBe('[9223372036854775807]');
@@ -81,12 +81,12 @@ describe('an answer', () => {
     });
   });
 
-  test('carries its own headers beside those of every answer', async () => {
+  test('has its own headers and those of every answer', async () => {
     const { headers } = await serve(() => ({ status: 201, body: {}, headers: { Location: '/x' } }));
     expect(headers).toMatchObject({ Location: '/x', 'Content-Type': 'application/json' });
   });
 
-  test('of a deprecated operation says so, in success and in failure', async () => {
+  test('of a deprecated operation has the deprecation headers, in success and in failure', async () => {
     const good = await serve(() => ({ status: 200, body: {} }), { deprecated: true });
     const bad = await serve(
       () => {
@@ -105,14 +105,14 @@ describe('an answer', () => {
 });
 
 describe('an error of the catalogue', () => {
-  test.each(Object.keys(errorCatalogue) as ErrorCode[])('%s is shown in the Error shape', async (code) => {
+  test.each(Object.keys(errorCatalogue) as ErrorCode[])('%s is answered in the Error shape', async (code) => {
     const { status, body, headers } = await serveFailure(new ServiceError(code));
     expect(status).toBe(errorCatalogue[code].status);
     expect(body).toEqual({ code, message: errorCatalogue[code].message, status: BigInt(status) });
     expect(headers).toMatchObject({ 'Content-Type': 'application/json' });
   });
 
-  test('carries its headers', async () => {
+  test('is answered with its headers', async () => {
     const error = new ServiceError('method_not_allowed', undefined, { headers: { Allow: 'GET, POST' } });
     expect((await serveFailure(error)).headers).toMatchObject({ Allow: 'GET, POST' });
   });
@@ -122,7 +122,7 @@ describe('an error of the catalogue', () => {
   });
 });
 
-describe('a failing service of AWS', () => {
+describe('a failing AWS service', () => {
   test.each([
     ['throttling', sdkError('ProvisionedThroughputExceededException', 400)],
     ['throttling of another name', sdkError('ThrottlingException', 400)],
@@ -132,7 +132,7 @@ describe('a failing service of AWS', () => {
     ['a time-out', sdkError('TimeoutError', undefined)],
     ['a refused connection', sdkError('Error', undefined, { code: 'ECONNREFUSED' })],
     ['a lost connection', sdkError('Error', undefined, { code: 'ECONNRESET' })],
-  ])('by %s is 503, worth a retry in a second, with the cause in the log alone', async (_what, error) => {
+  ])('with %s returns 503 with Retry-After, and logs the cause', async (_what, error) => {
     const { status, body, text, headers, log } = await serveFailure(error);
     expect(status).toBe(503);
     expect(body).toMatchObject({ code: 'service_unavailable' });
@@ -143,7 +143,7 @@ describe('a failing service of AWS', () => {
   });
 });
 
-describe('anything else that is thrown', () => {
+describe('any other error', () => {
   test.each([
     ['a bug', new TypeError('x is undefined: as_prod_secret')],
     [
@@ -159,7 +159,7 @@ describe('anything else that is thrown', () => {
     ['an object', { secret: 'as_prod_secret' }],
     ['null', null],
     ['nothing', undefined],
-  ])('such as %s is 500 and tells the client nothing', async (_what, error) => {
+  ])('such as %s returns 500 without details', async (_what, error) => {
     const { status, body, text, headers, log } = await serveFailure(error);
     expect(status).toBe(500);
     expect(body).toEqual({
@@ -173,16 +173,16 @@ describe('anything else that is thrown', () => {
     expect(lines).toHaveLength(1);
   });
 
-  test('is written to the log with its stack', async () => {
+  test('is logged with its stack', async () => {
     const { log } = await serveFailure(new TypeError('x is undefined'));
     expect(log).toContain('x is undefined');
     expect(log).toContain('pipeline.test.ts');
   });
 });
 
-describe('an event that is no request', () => {
+describe('an event that is not a request', () => {
   test.each(['text', null, {}, { requestContext: {} }])(
-    '%j is 500 all the same, without an allowance',
+    '%j returns 500 with zero rate limit headers',
     async (from) => {
       const { status, headers } = await serve(() => ({ status: 200, body: {} }), { from });
       expect(status).toBe(500);
@@ -307,7 +307,7 @@ describe('the log', () => {
     });
   });
 
-  test('has one line for each request, and calls only the first of them a cold start', async () => {
+  test('has one line for each request, and only the first is a cold start', async () => {
     const send = serving(() => ({ status: 200, body: [] }));
     for (let request = 0; request < 3; request += 1) await send();
     expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
@@ -317,7 +317,7 @@ describe('the log', () => {
     ]);
   });
 
-  test('never holds the hash of a key', async () => {
+  test('never contains the hash of a key', async () => {
     const { log } = await serveFailure(new Error('failed'));
     expect(log).toContain('key_1');
     expect(log).not.toContain(caller.keyHash);

@@ -36,7 +36,7 @@ describe('the rate headers', () => {
     });
   });
 
-  test('never say that a window resets in the past', () => {
+  test('never show a reset in the past', () => {
     expect(rateHeaders(status(1, 1), midnight + 5)['RateLimit']).toBe('"minute";r=1;t=0, "day";r=1;t=0');
   });
 

@@ -82,7 +82,7 @@ describe('a request', () => {
     expect([body.byteLength, query.size, Object.keys(pathParameters).length]).toEqual([0, 0, 0]);
   });
 
-  test('is taken to have come by HTTP only where API Gateway says so', () => {
+  test('has an http URL only if API Gateway says so', () => {
     const event = proxyEvent({ resource: '/pets', caller });
     expect(parseRequest({ ...event, multiValueHeaders: { 'X-Forwarded-Proto': ['http'] } }).url).toMatch(
       /^http:/,
@@ -93,7 +93,7 @@ describe('a request', () => {
     );
   });
 
-  test('that did not pass the authorizer is none', () => {
+  test('that did not pass the authorizer is rejected', () => {
     const event = proxyEvent({ resource: '/pets', caller });
     for (const authorizer of [undefined, null, {}, { principalId: 'user' }]) {
       const unauthorized = { ...event, requestContext: { ...event.requestContext, authorizer } };
@@ -101,7 +101,7 @@ describe('a request', () => {
     }
   });
 
-  test.each([undefined, null, 7, 'GET /pets', {}])('%j is none', (event) => {
+  test.each([undefined, null, 7, 'GET /pets', {}])('%j is rejected', (event) => {
     expect(() => parseRequest(event)).toThrow(z.core.$ZodError);
   });
 });

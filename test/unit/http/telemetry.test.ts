@@ -38,7 +38,7 @@ function line(changes: Partial<RequestRecord> = {}): z.infer<typeof parsedLine> 
 }
 
 describe('the log line of a request', () => {
-  test('tells who asked for what, when, how it ended and how long it took', () => {
+  test('has the caller, operation, time, status and duration', () => {
     expect(line()).toMatchObject({
       timestamp: '2026-07-01T12:00:00.123Z',
       level: 'INFO',
@@ -53,7 +53,7 @@ describe('the log line of a request', () => {
     });
   });
 
-  test('bears its counts as metrics, by plan and over all plans', () => {
+  test('has its counts as metrics, by plan and in total', () => {
     const counts = new Map<Metric, number>([
       [metrics.admitted, 1],
       [metrics.collision, 3],
@@ -76,7 +76,7 @@ describe('the log line of a request', () => {
     expect(root).toMatchObject({ [metrics.admitted]: 1, [metrics.collision]: 3, [planDimension]: 'free' });
   });
 
-  test('of a caller that nobody knows has metrics without a plan', () => {
+  test('of an unknown caller has metrics without a plan', () => {
     const { _aws: embedded, ...root } = line({ plan: undefined, keyId: undefined });
     expect(embedded?.CloudWatchMetrics[0]?.Dimensions).toEqual([[]]);
     expect(root).not.toHaveProperty(planDimension);
@@ -104,7 +104,7 @@ describe('the log line of a request', () => {
     expect(JSON.stringify(errors)).toContain('telemetry.test.ts');
   });
 
-  test('of an error that is its own cause ends', () => {
+  test('of an error that is its own cause is finite', () => {
     const error = new Error('round and round');
     error.cause = error;
     expect(JSON.stringify(line({ errors: [error] }).errors).match(/round and round/g)?.length).toBeLessThan(
@@ -129,7 +129,7 @@ describe('the log line of a request', () => {
     expect(written(9)).toHaveLength(5);
   });
 
-  test('has only the name, message, stack and cause of an error, since the rest may contain a key', () => {
+  test('has only the name, message, stack and cause of an error, because other fields may contain a key', () => {
     const secret = 'as_prod_secret';
     const cause = Object.assign(new Error('refused'), { $response: { headers: { authorization: secret } } });
     const error = Object.assign(new Error('failed', { cause }), { request: { key: secret }, [secret]: 1 });

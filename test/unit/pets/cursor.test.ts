@@ -14,7 +14,7 @@ function accepted(cursors: readonly string[]): string[] {
 }
 
 describe('a cursor', () => {
-  test('leads back to its position and its filter', () => {
+  test('decodes to its position and filter', () => {
     fc.assert(
       fc.property(position, (at) => {
         expect(decodeCursor(encodeCursor(at))).toEqual(at);
@@ -31,7 +31,7 @@ describe('a cursor', () => {
     );
   });
 
-  test('given out once is understood for ever', () => {
+  test('of an earlier version of the service is still valid', () => {
     // Wire format, version 1, put together by hand: none of these may ever change.
     expect(encodeCursor({ status: undefined, before: 1n })).toBe('AQAAAAAAAAAAAXtPM94');
     expect(encodeCursor({ status: 'available', before: 2n ** 53n - 1n })).toBe('AQEAH________3q-t48');
@@ -39,7 +39,7 @@ describe('a cursor', () => {
     expect(encodeCursor({ status: 'sold', before: 2n ** 63n - 1n })).toBe('AQN__________yKYuiI');
   });
 
-  test('with any one character changed is refused', () => {
+  test('with one changed character is rejected', () => {
     fc.assert(
       fc.property(position, (at) => {
         const cursor = encodeCursor(at);
@@ -53,7 +53,7 @@ describe('a cursor', () => {
     );
   });
 
-  test('with two neighbouring characters swapped is refused', () => {
+  test('with two neighbouring characters swapped is rejected', () => {
     fc.assert(
       fc.property(position, (at) => {
         const cursor = encodeCursor(at);
@@ -65,7 +65,7 @@ describe('a cursor', () => {
     );
   });
 
-  test('cut short or added to is refused', () => {
+  test('that is shortened or extended is rejected', () => {
     fc.assert(
       fc.property(position, fc.string({ minLength: 1 }), (at, more) => {
         const cursor = encodeCursor(at);
@@ -78,18 +78,18 @@ describe('a cursor', () => {
     );
   });
 
-  test('of another version is refused', () => {
+  test('of another version is rejected', () => {
     const versions = Array.from({ length: 256 }, (_, version) => version).filter((version) => version !== 1);
     expect(accepted(versions.map((version) => forged({ version })))).toEqual([]);
     expect(accepted([forged({ version: 1 })])).toHaveLength(1);
   });
 
-  test('of a filter that nobody knows is refused', () => {
+  test('with an unknown filter is rejected', () => {
     const filters = Array.from({ length: 256 }, (_, filter) => filter).slice(petStatuses.length + 1);
     expect(accepted(filters.map((filter) => forged({ filter })))).toEqual([]);
   });
 
-  test('is never made of any other string, and none makes the reader throw', () => {
+  test('is never any other string, and decoding never throws', () => {
     fc.assert(
       fc.property(
         fc.oneof(

@@ -23,7 +23,7 @@ describe('an id', () => {
     );
   });
 
-  test('of a later millisecond is larger, whatever is drawn', () => {
+  test('of a later millisecond is larger, whatever its random bits', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(moment, { minLength: 2, maxLength: 2 }),
@@ -37,7 +37,7 @@ describe('an id', () => {
     );
   });
 
-  test('holds the milliseconds since 2026 above 12 random bits', () => {
+  test('contains the milliseconds since 2026 above 12 random bits', () => {
     fc.assert(
       fc.property(moment, random, (now, draw) => {
         const id = newPetId(now, draw);

@@ -20,7 +20,7 @@ describe('an int64 as text', () => {
     );
   });
 
-  test('whatever is not the one canonical spelling of an int64 is none', () => {
+  test('any other text than the canonical spelling is rejected', () => {
     fc.assert(
       fc.property(arbitrary.numberLike, (text) => {
         expect(parseInt64(text)).toBe(canonicalInt64(text));
@@ -45,7 +45,7 @@ describe('an int64 as text', () => {
     ['one above the range', '9223372036854775808'],
     ['one below the range', '-9223372036854775809'],
     ['thousands of digits', '9'.repeat(5000)],
-  ])('%s is none', (_what, text) => {
+  ])('%s is rejected', (_what, text) => {
     expect(parseInt64(text)).toBeUndefined();
   });
 });
@@ -59,11 +59,11 @@ describe('an int64 as input', () => {
     );
   });
 
-  test.each([int64Max + 1n, int64Min - 1n, 10n ** 40n])('%s lies outside the range', (value) => {
+  test.each([int64Max + 1n, int64Min - 1n, 10n ** 40n])('%s is out of range', (value) => {
     expect(faultsOf(value)).toEqual(['must be between -9223372036854775808 and 9223372036854775807']);
   });
 
-  test('what is missing is required', () => {
+  test('a missing value is rejected as required', () => {
     expect(faultsOf(undefined)).toEqual(['is required']);
   });
 
@@ -75,7 +75,7 @@ describe('an int64 as input', () => {
     ['a boolean', true],
     ['a list', [7n]],
     ['an object', {}],
-  ])('%s is no whole number', (_what, value) => {
+  ])('%s is rejected, because it is not a whole number', (_what, value) => {
     expect(faultsOf(value)).toEqual([
       'must be a whole number, written as a JSON number without fraction or exponent',
     ]);

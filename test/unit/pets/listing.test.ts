@@ -22,15 +22,15 @@ const cursorFault = 'cursor: is not a valid cursor';
 const filterFault = 'cursor: belongs to a listing with another status; send the status of the previous page';
 
 describe('the query of a listing', () => {
-  test('asks for 20 animals of every status from the newest on, unless it says more', () => {
+  test('defaults to the 20 newest pets of every status', () => {
     expect(read({})).toEqual({ limit: 20, status: undefined, before: undefined });
   });
 
-  test('may ask for 1 to 100 animals', () => {
+  test('accepts a limit from 1 to 100', () => {
     for (let limit = 1; limit <= 100; limit += 1) expect(read({ limit: [String(limit)] }).limit).toBe(limit);
   });
 
-  test('may ask for no other number of animals, however it is written', () => {
+  test('rejects any other limit, in any spelling', () => {
     fc.assert(
       fc.property(arbitrary.numberLike, (text) => {
         const value = Number(text);
@@ -42,24 +42,24 @@ describe('the query of a listing', () => {
   });
 
   test.each(['', '0', '101', '-1', '+5', '05', ' 5', '5 ', '5.0', '5e0', '0x5', '1000', '٥', 'NaN'])(
-    'may not ask for %j animals',
+    'rejects the limit %j',
     (limit) => {
       expect(faultsOf({ limit: [limit] })).toEqual([limitFault]);
     },
   );
 
-  test.each(petStatuses)('may ask for %s animals', (status) => {
+  test.each(petStatuses)('accepts the status %s', (status) => {
     expect(read({ status: [status] }).status).toBe(status);
   });
 
   test.each(['', 'Available', 'sold ', 'adopted', 'available,sold', 'toString', '__proto__'])(
-    'may not ask for animals of the status %j',
+    'rejects the status %j',
     (status) => {
       expect(faultsOf({ status: [status] })).toEqual([statusFault]);
     },
   );
 
-  test('goes on where its cursor says', () => {
+  test('continues at its cursor', () => {
     fc.assert(
       fc.property(arbitrary.statusFilter, arbitrary.int64, (status, before) => {
         const cursor = encodeCursor({ status, before });
@@ -69,7 +69,7 @@ describe('the query of a listing', () => {
     );
   });
 
-  test('may not go on with the cursor of another filter', () => {
+  test('rejects a cursor of another filter', () => {
     fc.assert(
       fc.property(
         arbitrary.statusFilter,
@@ -85,7 +85,7 @@ describe('the query of a listing', () => {
     );
   });
 
-  test('may not go on with what is no cursor', () => {
+  test('rejects text that is not a cursor', () => {
     fc.assert(
       fc.property(arbitrary.text(), (cursor) => {
         expect(faultsOf({ cursor: [cursor] })).toEqual([cursorFault]);
@@ -93,7 +93,7 @@ describe('the query of a listing', () => {
     );
   });
 
-  test('may give each parameter once only, the same value or not', () => {
+  test('rejects a parameter that is given twice, even with the same value', () => {
     const cursor = encodeCursor({ status: undefined, before: 1n });
     expect(faultsOf({ limit: ['5', '5'], status: ['sold', 'pending'], cursor: [cursor, cursor] })).toEqual([
       'limit: must be given only once',
@@ -102,7 +102,7 @@ describe('the query of a listing', () => {
     ]);
   });
 
-  test('has every one of its faults named', () => {
+  test('is rejected with the errors of every parameter', () => {
     expect(faultsOf({ limit: ['0'], status: ['adopted'], cursor: ['x'] })).toEqual([
       limitFault,
       statusFault,
@@ -111,7 +111,7 @@ describe('the query of a listing', () => {
     expect(faultsOf({ limit: ['0'], cursor: ['x'] })).toEqual([limitFault, cursorFault]);
   });
 
-  test('may bear parameters that nobody knows', () => {
+  test('ignores unknown parameters', () => {
     expect(read({ page: ['2'], Limit: ['0'], utm_source: [] })).toEqual({
       limit: 20,
       status: undefined,

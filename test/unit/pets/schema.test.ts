@@ -23,8 +23,8 @@ test('the statuses are available, pending and sold', () => {
   expect(petStatuses).toEqual(['available', 'pending', 'sold']);
 });
 
-describe('a new animal', () => {
-  test('comes through as it was sent', () => {
+describe('a new pet', () => {
+  test('is read unchanged', () => {
     fc.assert(
       fc.property(arbitrary.petName, arbitrary.int64, arbitrary.petStatus, (name, categoryId, status) => {
         expect(z.parse(newPet, { name, categoryId, status })).toEqual({ name, categoryId, status });
@@ -40,7 +40,7 @@ describe('a new animal', () => {
     });
   });
 
-  test('loses the fields that nobody knows, its id among them', () => {
+  test('is read without unknown fields and its ID', () => {
     expect(z.parse(newPet, { ...complete, id: 1n, owner: 'me', constructor: 1, toString: null })).toEqual(
       complete,
     );
@@ -48,7 +48,7 @@ describe('a new animal', () => {
     expect(faultsOf(smuggled)).toEqual(['categoryId: is required']);
   });
 
-  test('has every one of its faults named, and nothing else', () => {
+  test('is rejected with the errors of every field', () => {
     const absent = Symbol('absent');
     fc.assert(
       fc.property(
@@ -81,7 +81,7 @@ describe('a new animal', () => {
     ['a boolean', true],
     ['an empty list', []],
     ['a list of animals', [complete]],
-  ])('is not %s', (_what, input) => {
+  ])('cannot be %s', (_what, input) => {
     expect(faultsOf(input)).toEqual([': must be a JSON object']);
   });
 });
@@ -97,7 +97,7 @@ describe('a name', () => {
     expect(z.parse(newPet, { ...complete, name }).name).toBe(name);
   });
 
-  test('may not be missing', () => {
+  test('is required', () => {
     expect(faultsOf({ categoryId: 7n })).toEqual(['name: is required']);
   });
 
@@ -107,7 +107,7 @@ describe('a name', () => {
     ['a boolean', true],
     ['an object', {}],
     ['a list', ['x']],
-  ])('may not be %s', (_what, name) => {
+  ])('must not be %s', (_what, name) => {
     expect(faultsOfName(name)).toEqual(['name: must be a string']);
   });
 
@@ -118,22 +118,22 @@ describe('a name', () => {
     },
   );
 
-  test.each(['x', '🐈'])('may not be longer than 255 characters such as %s', (character) => {
+  test.each(['x', '🐈'])('must not be longer than 255 characters such as %s', (character) => {
     const name = character.repeat(256);
     expect(faultsOfName(name)).toEqual(['name: must be at most 255 characters long']);
   });
 
-  test.each(['\ud83d', 'a\udc08b'])('may not hold half a character: %j', (name) => {
+  test.each(['\ud83d', 'a\udc08b'])('must not contain a lone surrogate: %j', (name) => {
     expect(faultsOfName(name)).toEqual(['name: must be well-formed Unicode']);
   });
 
-  test('may not hold what stands for bytes that could not be read', () => {
+  test('must not contain U+FFFD', () => {
     expect(faultsOfName('Bell\ufffd')).toEqual([
       'name: must not contain U+FFFD, which replaces bytes that are not UTF-8',
     ]);
   });
 
-  test('with two faults has both named', () => {
+  test('with two errors is rejected with both', () => {
     expect(faultsOfName(' '.repeat(256))).toEqual([
       'name: must not be empty or only whitespace',
       'name: must be at most 255 characters long',
@@ -141,7 +141,7 @@ describe('a name', () => {
   });
 });
 
-describe('a stored animal', () => {
+describe('a stored pet', () => {
   test('is read with every digit of its numbers', () => {
     fc.assert(
       fc.property(arbitrary.int64, arbitrary.int64, (id, categoryId) => {
@@ -170,7 +170,7 @@ describe('a stored animal', () => {
     ['no name', { name: undefined }],
     ['a status of no meaning', { status: 'adopted' }],
     ['no status', { status: undefined }],
-  ])('is none with %s', (_what, damage) => {
+  ])('is malformed with %s', (_what, damage) => {
     const item = { id: { value: '1' }, categoryId: { value: '2' }, name: 'Rex', status: 'sold', ...damage };
     expect(z.safeParse(storedPet, item).success).toBe(false);
   });
