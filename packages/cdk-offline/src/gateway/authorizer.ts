@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { describeFailure, type InvocationResult } from '../lambda/environment.ts';
 import { type GatewayError, gatewayErrors } from './gateway-responses.ts';
 import { evaluate, policyDocument } from './policy.ts';
+import { scalar } from '../template/schema.ts';
 import type { TokenAuthorizer } from './rest-api.ts';
 
 /** https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html */
@@ -9,18 +10,18 @@ const authorizerAnswer = z.object({
   principalId: z.string().min(1),
   policyDocument,
   context: z
-    .record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String))
+    .record(z.string(), scalar)
     .nullish()
     .transform((context) => context ?? {}),
   usageIdentifierKey: z.string().nullish(),
 });
 type AuthorizerAnswer = z.infer<typeof authorizerAnswer>;
 
-/** What the authorizer said of the caller. */
+/** The caller, as the authorizer returned it. */
 interface Identity {
   readonly principalId: string;
   readonly usageIdentifierKey: string | undefined;
-  /** `$context.authorizer`: every value is text. */
+  /** `$context.authorizer`. */
   readonly authorizer: Readonly<Record<string, string>>;
 }
 
@@ -30,16 +31,15 @@ export type Authorization =
       readonly granted: false;
       readonly error: GatewayError;
       readonly identity?: Identity;
-      /** Type and message of what the authorizer threw. */
+      /** Type and message of the authorizer's error. */
       readonly functionError?: string;
     };
 
-/** Entries of the cache. */
-const largestCache = 10_000;
+const maxCacheEntries = 10_000;
 
 /**
- * Asks a TOKEN authorizer, with a cache. The cache holds the policy, not the decision: the policy is evaluated for
- * each request, also when it was returned for another one.
+ * A TOKEN authorizer with its cache. The cache has the policy, not the decision: a cached policy is evaluated for each
+ * request.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-use-lambda-authorizer.html
  */
@@ -66,7 +66,7 @@ export class Authorizer {
       return { granted: false, error: gatewayErrors.unauthorized };
     }
     const start = this.#now();
-    const answer = this.#cached(token) ?? (await this.#ask(token, methodArn));
+    const answer = this.#cached(token) ?? (await this.#invokeFunction(token, methodArn));
     if ('error' in answer) return { granted: false, ...answer };
     const { principalId, usageIdentifierKey, context } = answer;
     const identity = {
@@ -84,7 +84,7 @@ export class Authorizer {
     }
   }
 
-  /** Forgets every answer. */
+  /** Empties the cache. */
   flush(): void {
     this.#cache.clear();
   }
@@ -96,7 +96,7 @@ export class Authorizer {
     return undefined;
   }
 
-  async #ask(
+  async #invokeFunction(
     token: string,
     methodArn: string,
   ): Promise<AuthorizerAnswer | { readonly error: GatewayError; readonly functionError?: string }> {
@@ -112,7 +112,7 @@ export class Authorizer {
       return { error: gatewayErrors.authorizerConfiguration, functionError: 'Malformed authorizer response' };
     if (this.#authorizer.cacheSeconds > 0) {
       const [oldest] = this.#cache.keys();
-      if (oldest !== undefined && this.#cache.size >= largestCache) this.#cache.delete(oldest);
+      if (oldest !== undefined && this.#cache.size >= maxCacheEntries) this.#cache.delete(oldest);
       this.#cache.set(token, {
         answer: answer.data,
         expiresAt: this.#now() + this.#authorizer.cacheSeconds * 1000,

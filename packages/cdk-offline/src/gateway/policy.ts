@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { unsupported } from '../template/schema.ts';
 
 /**
- * The part of IAM's policy language that an authorizer's answer may use.
+ * The IAM policies that authorizers return, without conditions.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-authorization-flow.html
  */
@@ -14,7 +15,7 @@ const statement = z
     NotAction: oneOrMore.optional(),
     Resource: oneOrMore.optional(),
     NotResource: oneOrMore.optional(),
-    Condition: z.undefined({ error: 'conditions are not supported by cdk-offline' }).optional(),
+    Condition: unsupported('conditions are'),
   })
   .refine(
     ({ Action, NotAction }) => (Action === undefined) !== (NotAction === undefined),
@@ -35,7 +36,7 @@ export type Decision = 'allowed' | 'denied' | 'notAllowed';
 
 const action = 'execute-api:Invoke';
 
-/** A denial outweighs any allowance; what no statement allows is not allowed. */
+/** Deny overrides Allow; without either the result is `notAllowed`. */
 export function evaluate({ Statement }: PolicyDocument, methodArn: string): Decision {
   const effects = new Set(
     Statement.filter(({ Action, NotAction, Resource, NotResource }) => {
@@ -50,7 +51,7 @@ export function evaluate({ Statement }: PolicyDocument, methodArn: string): Deci
   return effects.has('Allow') ? 'allowed' : 'notAllowed';
 }
 
-/** `*` stands for any text, slashes included, and `?` for one character. */
+/** `*` matches any text, slashes included, and `?` one character. */
 export function matches(pattern: string, text: string): boolean {
   const expression = pattern
     .replaceAll(/\*+/g, '*')

@@ -1,45 +1,27 @@
 import { z } from 'zod';
 import type { HttpResponse } from '../http-message.ts';
+import { scalar } from '../template/schema.ts';
 import { isBinary } from './media-types.ts';
 
-const headerValue = z.union([z.string(), z.number(), z.boolean()]).transform(String);
-
-/** Any other field makes an answer malformed, and so does an answer without any. */
+/** An answer with another field, or with no field, is malformed. */
 const proxyAnswer = z
   .strictObject({
     statusCode: z.coerce.number().int().min(200).max(599).optional(),
-    headers: z.record(z.string(), headerValue).nullish(),
-    multiValueHeaders: z.record(z.string(), z.array(headerValue)).nullish(),
+    headers: z.record(z.string(), scalar).nullish(),
+    multiValueHeaders: z.record(z.string(), z.array(scalar)).nullish(),
     body: z.string().nullish(),
     isBase64Encoded: z.boolean().nullish(),
   })
   .refine((answer) => Object.keys(answer).length > 0);
 
 /** https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-known-issues.html */
-const remapped = new Set([
-  'authorization',
-  'connection',
-  'content-md5',
-  'date',
-  'max-forwards',
-  'server',
-  'user-agent',
-  'www-authenticate',
-]);
-const dropped = new Set([
-  'content-length',
-  'expect',
-  'host',
-  'proxy-authenticate',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'via',
-]);
+const remapped =
+  /^(?:authorization|connection|content-md5|date|max-forwards|server|user-agent|www-authenticate)$/i;
+const dropped =
+  /^(?:content-length|expect|host|proxy-authenticate|te|trailer|transfer-encoding|upgrade|via)$/i;
 
 /**
- * Reads what a function returned to its proxy integration.
+ * Parses the result of a function with proxy integration.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html#api-gateway-simple-proxy-for-lambda-output-format
  *
@@ -55,7 +37,7 @@ export function readProxyResponse(
   const parsed = proxyAnswer.safeParse(JSON.parse(payload));
   if (!parsed.success) return undefined;
   const { statusCode = 200, headers, multiValueHeaders, body, isBase64Encoded } = parsed.data;
-  // A header that is in both is sent with all of its values.
+  // A header in both fields is sent with every value.
   const all = [
     ...Object.entries(headers ?? {}),
     ...Object.entries(multiValueHeaders ?? {}).flatMap(([name, values]) =>
@@ -69,18 +51,14 @@ export function readProxyResponse(
     headers: [
       ...(hasType ? [] : [['Content-Type', 'application/json'] as const]),
       ...all
-        .filter(([name]) => !dropped.has(name.toLowerCase()))
-        .map(([name, value]) => [remap(name), value] as const),
+        .filter(([name]) => !dropped.test(name))
+        .map(([name, value]) => [remapped.test(name) ? `x-amzn-Remapped-${name}` : name, value] as const),
     ],
     body: Buffer.from(
       body ?? '',
       isBase64Encoded === true && isBinary(accept, binaryMediaTypes) ? 'base64' : 'utf8',
     ),
   };
-}
-
-function remap(name: string): string {
-  return remapped.has(name.toLowerCase()) ? `x-amzn-Remapped-${name}` : name;
 }
 
 /** RFC 9110, sections 5.1 and 5.5. */

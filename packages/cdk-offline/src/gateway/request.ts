@@ -7,19 +7,19 @@ export interface GatewayRequest {
   readonly method: string;
   /** As sent, with the stage, without the query. */
   readonly fullPath: string;
-  /** As sent, without the stage, the query and all but one of the slashes it begins with. */
+  /** As sent, without the stage and the query, with one leading slash. */
   readonly path: string;
   /** As sent, without the question mark. */
   readonly rawQuery: string;
   readonly query: readonly (readonly [name: string, value: string])[];
-  /** As sent, without those that API Gateway drops, with those that it adds. `Authorization` has this spelling. */
+  /** As API Gateway passes them on: without those that it drops, with those that it adds. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer;
   readonly sourceIp: string;
   readonly protocol: string;
   /** Milliseconds since the Unix epoch. */
   readonly time: number;
-  /** On the monotonic clock, in milliseconds: durations are measured from here. */
+  /** On the monotonic clock, in milliseconds. */
   readonly startedAt: number;
 }
 
@@ -27,7 +27,7 @@ export interface IncomingRequest {
   readonly method: string;
   /** Path and query, as sent. */
   readonly url: string;
-  /** Names and values in turn, as sent. */
+  /** Alternating names and values, as sent. */
   readonly rawHeaders: readonly string[];
   readonly body: Buffer;
   readonly sourceIp: string;
@@ -35,27 +35,16 @@ export interface IncomingRequest {
   readonly httpVersion: string;
 }
 
-/**
- * What never reaches a function, nor an authorizer.
- *
- * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-known-issues.html
- */
-const dropped = new Set([
-  'connection',
-  'content-length',
-  'content-md5',
-  'expect',
-  'keep-alive',
-  'max-forwards',
-  'proxy-authenticate',
-  'server',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'www-authenticate',
-  'x-http-method-override',
-]);
+/** Not passed to functions. https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-known-issues.html */
+const dropped = new Set(
+  (
+    'connection content-length content-md5 expect keep-alive max-forwards proxy-authenticate server te trailer ' +
+    'transfer-encoding upgrade www-authenticate x-http-method-override'
+  ).split(' '),
+);
+
+/** Set by API Gateway. */
+const forwarded = new Set(['x-amzn-trace-id', 'x-forwarded-for', 'x-forwarded-port', 'x-forwarded-proto']);
 
 /**
  * @param now milliseconds since the Unix epoch
@@ -102,20 +91,17 @@ export function toGatewayRequest(
   };
 }
 
-/** The gateway writes these itself. */
-const forwarded = new Set(['x-amzn-trace-id', 'x-forwarded-for', 'x-forwarded-port', 'x-forwarded-proto']);
-
-/** Every value of a header, whatever the case of its name. */
+/** Every value of a header. Names are case-insensitive. */
 export function values(headers: GatewayRequest['headers'], name: string): string[] {
   return headers.filter(([own]) => own.toLowerCase() === name.toLowerCase()).map(([, value]) => value);
 }
 
-/** The value that counts where there can be only one: the last. */
+/** API Gateway uses the last value where only one is possible. */
 export function lastValue(headers: GatewayRequest['headers'], name: string): string | undefined {
   return values(headers, name).at(-1);
 }
 
-/** Decoded. A semicolon separates too; what is no valid encoding stays as it is. */
+/** Decoded. A semicolon also separates parameters; invalid percent-encoding is not decoded. */
 export function parseQuery(query: string): [name: string, value: string][] {
   return query
     .split(/[&;]/)
@@ -138,19 +124,14 @@ function decode(text: string): string {
 }
 
 function pairs(rawHeaders: readonly string[]): [string, string][] {
-  const found: [string, string][] = [];
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    found.push([rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '']);
-  }
-  return found;
+  return rawHeaders.flatMap((name, index) => (index % 2 === 0 ? [[name, rawHeaders[index + 1] ?? '']] : []));
 }
 
 function traceId(now: number): string {
-  const seconds = Math.floor(now / 1000).toString(16);
-  return `Root=1-${seconds}-${randomHex(24)}`;
+  return `Root=1-${Math.floor(now / 1000).toString(16)}-${randomHex(24)}`;
 }
 
-/** Up to 32 digits. Node.js caches the randomness of UUIDs, which makes them the fastest source. */
+/** Up to 32 digits. UUIDs are the fastest source, because Node.js caches their random bytes. */
 function randomHex(digits: number): string {
   return randomUUID().replaceAll('-', '').slice(0, digits);
 }

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import type { FunctionDefinition, Functions } from '../lambda/definition.ts';
 import { TemplateError } from '../template/intrinsics.ts';
+import { flag, scalar, unsupported } from '../template/schema.ts';
 import type { Stack, StackResource } from '../template/stack.ts';
 import type { GatewayResponse } from './gateway-responses.ts';
 
-/** A REST API of the template with its one stage. */
+/** A REST API with its stage. */
 export interface RestApi {
   readonly id: string;
   readonly stage: string;
@@ -18,7 +19,7 @@ export interface RestApi {
 
 export interface ApiResource {
   readonly id: string;
-  /** Such as `/things/{id}`. */
+  /** For example `/things/{id}`. */
   readonly path: string;
   /** By HTTP method, or `ANY`. */
   readonly methods: ReadonlyMap<string, Method>;
@@ -32,33 +33,24 @@ export interface Method {
 }
 
 export interface TokenAuthorizer {
-  readonly id: string;
-  /** The name of the header that holds the token. */
+  /** The name of the header with the token. */
   readonly header: string;
-  /** What the whole token has to match before the function is asked. */
+  /** The function is not invoked for a token that does not match. */
   readonly validation: RegExp | undefined;
-  /** 0 to 3600; 0 turns the cache off. */
+  /** 0 to 3600; 0 disables the cache. */
   readonly cacheSeconds: number;
   readonly function: FunctionDefinition;
 }
 
-const scalar = z.union([z.string(), z.number(), z.boolean()]).transform(String);
-const flag = z.union([z.boolean(), z.stringbool()]);
-
 const restApi = z.object({
   ApiKeySourceType: z.enum(['HEADER', 'AUTHORIZER']).default('HEADER'),
   BinaryMediaTypes: z.array(z.string()).default([]),
-  Body: z
-    .undefined({ error: 'APIs that are imported from OpenAPI are not supported by cdk-offline' })
-    .optional(),
-  BodyS3Location: z
-    .undefined({ error: 'APIs that are imported from OpenAPI are not supported by cdk-offline' })
-    .optional(),
+  Body: unsupported('imported OpenAPI definitions are'),
+  BodyS3Location: unsupported('imported OpenAPI definitions are'),
   MinimumCompressionSize: z.unknown().optional(),
   Policy: z.unknown().optional(),
 });
 const stage = z.object({
-  RestApiId: z.string(),
   DeploymentId: z.string().default(''),
   StageName: z.string(),
   Variables: z.record(z.string(), scalar).optional(),
@@ -67,14 +59,12 @@ const stage = z.object({
     .default([]),
   CanarySetting: z.unknown().optional(),
 });
-const apiResource = z.object({ RestApiId: z.string(), ParentId: z.string(), PathPart: z.string() });
+const apiResource = z.object({ ParentId: z.string(), PathPart: z.string() });
 const method = z.object({
-  RestApiId: z.string(),
   ResourceId: z.string(),
   HttpMethod: z.string().toUpperCase(),
-  AuthorizationType: z.enum(['NONE', 'CUSTOM', 'AWS_IAM', 'COGNITO_USER_POOLS']).default('NONE'),
-  AuthorizationScopes: z.unknown().optional(),
-  AuthorizerId: z.string().optional(),
+  AuthorizationType: z.string().default('NONE'),
+  AuthorizerId: z.string().default(''),
   ApiKeyRequired: flag.default(false),
   RequestValidatorId: z.unknown().optional(),
   Integration: z
@@ -88,8 +78,7 @@ const method = z.object({
     .optional(),
 });
 const authorizer = z.object({
-  RestApiId: z.string(),
-  Type: z.literal('TOKEN', 'only TOKEN authorizers are supported here'),
+  Type: z.literal('TOKEN', 'only TOKEN authorizers are supported by cdk-offline'),
   AuthorizerUri: z.string(),
   AuthorizerCredentials: z.string().optional(),
   AuthorizerResultTtlInSeconds: z.number().min(0).max(3600).default(300),
@@ -97,7 +86,6 @@ const authorizer = z.object({
   IdentityValidationExpression: z.string().optional(),
 });
 const gatewayResponse = z.object({
-  RestApiId: z.string(),
   ResponseType: z.string(),
   StatusCode: z.union([z.string(), z.number()]).transform(Number).optional(),
   ResponseParameters: z.record(z.string(), z.string()).default({}),
@@ -107,28 +95,26 @@ const gatewayResponse = z.object({
 /**
  * The REST API of a stack.
  *
- * @param notes gets one line for each thing that the template asks for and that is not done here
- * @throws TemplateError when there is not exactly one API with one stage, or it uses what is not supported
+ * @param notes gets one line for each setting that has no effect here
+ * @throws TemplateError when there is not exactly one API with one stage, or a setting is not supported
  */
 export async function readRestApi(stack: Stack, functions: Functions, notes: string[]): Promise<RestApi> {
   const api = only(stack, 'AWS::ApiGateway::RestApi');
   const stageResource = only(stack, 'AWS::ApiGateway::Stage');
   const settings = api.read(restApi);
   const deployed = stageResource.read(stage);
-  const note = (what: unknown, resource: StackResource, text: string): void => {
-    if (what !== undefined && what !== false) notes.push(`${resource.logicalId}: ${text}`);
+  const note = (setting: unknown, { logicalId }: StackResource, text: string): void => {
+    if (setting !== undefined && setting !== false) notes.push(`${logicalId}: ${text} by cdk-offline`);
   };
-  note(settings.MinimumCompressionSize, api, 'answers are not compressed by cdk-offline');
-  note(settings.Policy, api, 'the resource policy is not enforced by cdk-offline');
-  note(deployed.CanarySetting, stageResource, 'the canary of the stage is not served by cdk-offline');
-  for (const { ThrottlingRateLimit, CachingEnabled } of deployed.MethodSettings) {
-    note(
-      ThrottlingRateLimit,
-      stageResource,
-      'the throttling of the stage is not enforced by cdk-offline; that of usage plans is',
-    );
-    note(CachingEnabled, stageResource, 'the stage has no cache in cdk-offline');
-  }
+  note(settings.MinimumCompressionSize, api, 'responses are not compressed');
+  note(settings.Policy, api, 'the resource policy is not enforced');
+  note(deployed.CanarySetting, stageResource, 'the canary of the stage is not served');
+  const throttled = deployed.MethodSettings.some(
+    ({ ThrottlingRateLimit }) => ThrottlingRateLimit !== undefined,
+  );
+  note(throttled, stageResource, 'usage plans are enforced, but the throttling of the stage is not enforced');
+  const cached = deployed.MethodSettings.some(({ CachingEnabled }) => CachingEnabled);
+  note(cached, stageResource, 'the cache of the stage is not used');
 
   const authorizers = await readAuthorizers(stack, functions);
   const methods = await readMethods(stack, functions, authorizers, note);
@@ -140,7 +126,7 @@ export async function readRestApi(stack: Stack, functions: Functions, notes: str
     apiKeySource: settings.ApiKeySourceType,
     binaryMediaTypes: settings.BinaryMediaTypes,
     gatewayResponses: readGatewayResponses(stack),
-    resources: readPaths(stack, api).map(({ id, path }) => ({
+    resources: [...readPaths(stack, api.attribute('RootResourceId'))].map(([id, path]) => ({
       id,
       path,
       methods: methods.get(id) ?? new Map(),
@@ -149,30 +135,23 @@ export async function readRestApi(stack: Stack, functions: Functions, notes: str
 }
 
 function only(stack: Stack, type: string): StackResource {
-  const [resource, ...others] = stack.resources(type);
-  if (resource === undefined || others.length > 0) {
-    throw new TemplateError(
-      `cdk-offline serves one ${type} of a stack; ${stack.name} has ${others.length + (resource ? 1 : 0)}`,
-    );
-  }
-  return resource;
+  const found = stack.resources(type);
+  if (found[0] !== undefined && found.length === 1) return found[0];
+  throw new TemplateError(`${stack.name} must have exactly one ${type} (it has ${found.length})`);
 }
 
-function readPaths(stack: Stack, api: StackResource): { readonly id: string; readonly path: string }[] {
-  const rootId = api.attribute('RootResourceId');
+/** The paths of all resources by their IDs. */
+function readPaths(stack: Stack, rootId: string): ReadonlyMap<string, string> {
   const parts = new Map(
-    stack.resources('AWS::ApiGateway::Resource').map((resource) => {
-      const { ParentId, PathPart } = resource.read(apiResource);
-      return [resource.physicalId, { parentId: ParentId, part: PathPart }];
-    }),
+    stack
+      .resources('AWS::ApiGateway::Resource')
+      .map((resource) => [resource.physicalId, resource.read(apiResource)]),
   );
   const pathOf = (id: string): string => {
-    if (id === rootId) return '';
-    const found = parts.get(id);
-    if (found === undefined) throw new TemplateError(`The API has no resource ${id}`);
-    return `${pathOf(found.parentId)}/${found.part}`;
+    const part = parts.get(id);
+    return part === undefined ? '' : `${pathOf(part.ParentId)}/${part.PathPart}`;
   };
-  return [{ id: rootId, path: '/' }, ...[...parts.keys()].map((id) => ({ id, path: pathOf(id) }))];
+  return new Map([[rootId, '/'], ...[...parts.keys()].map((id) => [id, pathOf(id)] as const)]);
 }
 
 async function readAuthorizers(
@@ -180,20 +159,20 @@ async function readAuthorizers(
   functions: Functions,
 ): Promise<ReadonlyMap<string, TokenAuthorizer>> {
   const read = stack.resources('AWS::ApiGateway::Authorizer').map(async (resource) => {
+    const { logicalId, physicalId: id } = resource;
     const settings = resource.read(authorizer);
-    const { IdentitySource, IdentityValidationExpression: expression } = settings;
-    const header = /^method\.request\.header\.([\w-]+)$/.exec(IdentitySource)?.[1];
-    if (header === undefined)
-      throw new TemplateError(`${resource.logicalId}: its identity source is not a header`);
-    return {
-      id: resource.physicalId,
+    const header = /^method\.request\.header\.([\w-]+)$/.exec(settings.IdentitySource)?.[1];
+    if (header === undefined) throw new TemplateError(`${logicalId}: its identity source must be a header`);
+    const expression = settings.IdentityValidationExpression;
+    const read: TokenAuthorizer = {
       header,
-      validation: expression === undefined ? undefined : toRegExp(resource.logicalId, expression),
+      validation: expression === undefined ? undefined : toRegExp(logicalId, expression),
       cacheSeconds: settings.AuthorizerResultTtlInSeconds,
       function: await functions.ofUri(settings.AuthorizerUri, settings.AuthorizerCredentials),
     };
+    return [id, read] as const;
   });
-  return new Map((await Promise.all(read)).map((one) => [one.id, one]));
+  return new Map(await Promise.all(read));
 }
 
 /** API Gateway matches the whole token. */
@@ -209,40 +188,34 @@ async function readMethods(
   stack: Stack,
   functions: Functions,
   authorizers: ReadonlyMap<string, TokenAuthorizer>,
-  note: (what: unknown, resource: StackResource, text: string) => void,
+  note: (setting: unknown, resource: StackResource, text: string) => void,
 ): Promise<ReadonlyMap<string, ReadonlyMap<string, Method>>> {
   const byResource = new Map<string, Map<string, Method>>();
   for (const resource of stack.resources('AWS::ApiGateway::Method')) {
-    const settings = resource.read(method);
-    const { AuthorizationType, AuthorizerId, Integration } = settings;
-    const authorizedBy = authorizers.get(AuthorizerId ?? '');
-    if (AuthorizationType !== 'NONE' && (AuthorizationType !== 'CUSTOM' || authorizedBy === undefined)) {
+    const { AuthorizationType, AuthorizerId, Integration, ...settings } = resource.read(method);
+    const authorizedBy = AuthorizationType === 'CUSTOM' ? authorizers.get(AuthorizerId) : undefined;
+    if (AuthorizationType !== 'NONE' && authorizedBy === undefined) {
       throw new TemplateError(
         `${resource.logicalId}: authorization by ${AuthorizationType} is not supported by cdk-offline`,
       );
     }
-    note(settings.RequestValidatorId, resource, 'request validators are not run by cdk-offline');
-    const isProxy = Integration?.Type === 'AWS_PROXY' && Integration.Uri !== undefined;
-    note(
-      !isProxy,
-      resource,
-      `an integration of type ${Integration?.Type} is not supported by cdk-offline and answers 500`,
-    );
-    if (isProxy && Integration.IntegrationHttpMethod !== 'POST') {
-      throw new TemplateError(`${resource.logicalId}: functions are only invoked by POST`);
+    note(settings.RequestValidatorId, resource, 'request validators are not run');
+    const uri = Integration?.Type === 'AWS_PROXY' ? Integration.Uri : undefined;
+    let integration: Method['integration'];
+    if (Integration === undefined || uri === undefined) {
+      note(true, resource, `an integration of type ${Integration?.Type} answers 500 and is not supported`);
+    } else if (Integration.IntegrationHttpMethod === 'POST') {
+      const target = await functions.ofUri(uri, Integration.Credentials);
+      integration = { function: target, timeoutMs: Integration.TimeoutInMillis };
+    } else {
+      throw new TemplateError(`${resource.logicalId}: IntegrationHttpMethod must be POST for a function`);
     }
     const methods = byResource.get(settings.ResourceId) ?? new Map<string, Method>();
     byResource.set(settings.ResourceId, methods);
     methods.set(settings.HttpMethod, {
-      authorizer: AuthorizationType === 'NONE' ? undefined : authorizedBy,
+      authorizer: authorizedBy,
       apiKeyRequired: settings.ApiKeyRequired,
-      integration:
-        isProxy && Integration.Uri !== undefined
-          ? {
-              function: await functions.ofUri(Integration.Uri, Integration.Credentials),
-              timeoutMs: Integration.TimeoutInMillis,
-            }
-          : undefined,
+      integration,
     });
   }
   return byResource;

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { arn } from '../aws.ts';
+import { functionArn } from '../aws.ts';
 import type { Asset } from '../template/assembly.ts';
 import { TemplateError } from '../template/intrinsics.ts';
+import { scalar, unsupported } from '../template/schema.ts';
 import type { Stack, StackResource } from '../template/stack.ts';
 import { copyCode } from './code.ts';
 
@@ -15,7 +16,7 @@ export interface FunctionDefinition {
   readonly constructPath: string | undefined;
   /** Identifies the code: functions with the same one run the same code. */
   readonly codeId: string;
-  /** The folder that takes the place of /var/task. */
+  /** The folder used as /var/task. */
   readonly taskRoot: string;
   readonly handler: string;
   readonly runtime: string;
@@ -35,18 +36,14 @@ export type LogLevel = z.infer<typeof logLevel>;
 const properties = z.object({
   Code: z.object({
     S3Key: z.string().optional(),
-    ZipFile: z.undefined({ error: 'inline code is not supported by cdk-offline: use an asset' }).optional(),
-    ImageUri: z.undefined({ error: 'container images are not supported by cdk-offline' }).optional(),
+    ZipFile: unsupported('inline code is'),
+    ImageUri: unsupported('container images are'),
   }),
   Handler: z.string(),
   Runtime: z.string().regex(/^nodejs/, 'only Node.js functions are supported by cdk-offline'),
   Timeout: z.number().default(3),
   MemorySize: z.number().default(128),
-  Environment: z
-    .object({
-      Variables: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String)),
-    })
-    .optional(),
+  Environment: z.object({ Variables: z.record(z.string(), scalar) }).optional(),
   LoggingConfig: z
     .object({
       LogFormat: z.enum(['JSON', 'Text']).optional(),
@@ -66,25 +63,20 @@ const permission = z.object({
 });
 const gatewayPrincipal = 'apigateway.amazonaws.com';
 
-function functionArn(nameOrArn: string, qualifier?: string): string {
-  const unqualified = nameOrArn.startsWith('arn:') ? nameOrArn : arn('lambda', `function:${nameOrArn}`);
-  return qualifier === undefined ? unqualified : `${unqualified}:${qualifier}`;
-}
-
-/** The functions of a stack, found by the ARNs that integrations and authorizers name. */
+/** The functions of a stack by the URIs of integrations and authorizers. */
 export class Functions {
   readonly notes: string[] = [];
   readonly #stack: Stack;
   readonly #assets: ReadonlyMap<string, Asset>;
   readonly #directory: string;
-  /** ARNs of the functions and aliases that API Gateway may invoke. A function's permission does not cover its aliases. */
+  /** The functions and aliases that API Gateway may invoke. A function's permission does not cover its aliases. */
   readonly #permitted: ReadonlySet<string>;
   readonly #loading = new Map<string, Promise<FunctionDefinition>>();
   readonly #copies = new Map<string, Promise<string>>();
 
   /**
-   * @param directory where code is copied to: outside of any project, so that modules are resolved, and treated as ES
-   * modules or CommonJS, as on Lambda
+   * @param directory where code is copied to. Outside any project, so that modules are resolved and interpreted as on
+   * Lambda
    */
   constructor(stack: Stack, assets: ReadonlyMap<string, Asset>, directory: string) {
     this.#stack = stack;
@@ -105,15 +97,14 @@ export class Functions {
    * The function that an integration's URI names, directly or by an alias or version.
    *
    * @param uri `arn:aws:apigateway:REGION:lambda:path/2015-03-31/functions/FUNCTION_ARN/invocations`
-   * @param credentials the role that API Gateway assumes for the call; without one the function itself must permit it
-   * @throws TemplateError when the URI is of another kind, the function is not in this stack or not supported, or API
-   * Gateway may not invoke it
+   * @param credentials the role that API Gateway assumes; without one the function needs a resource-based permission
+   * @throws TemplateError when the function is not in this stack, not supported, or may not be invoked by API Gateway
    */
   ofUri(uri: string, credentials: string | undefined): Promise<FunctionDefinition> {
     const target = /^arn:[^:]+:apigateway:[^:]+:lambda:path\/[\d-]+\/functions\/(.+)\/invocations$/.exec(
       uri,
     )?.[1];
-    if (target === undefined) throw new TemplateError(`${uri} is not the URI of a function`);
+    if (target === undefined) throw new TemplateError(`${uri} is not the URI of a Lambda function`);
     const name = /^arn:[^:]+:lambda:[^:]+:\d+:function:([^:]+)/.exec(target)?.[1];
     if (credentials === undefined && !this.#permitted.has(functionArn(target))) {
       throw new TemplateError(`No AWS::Lambda::Permission lets API Gateway invoke ${target}`);
@@ -121,13 +112,13 @@ export class Functions {
     const resource = this.#stack
       .resources('AWS::Lambda::Function')
       .find(({ physicalId }) => physicalId === (name ?? target));
-    if (resource === undefined) throw new TemplateError(`There is no function ${target} in this stack`);
+    if (resource === undefined) throw new TemplateError(`The stack has no function ${target}`);
     const loading = this.#loading.get(resource.logicalId) ?? this.#load(resource);
     this.#loading.set(resource.logicalId, loading);
     return loading;
   }
 
-  /** Every function asked for so far. */
+  /** Every function that `ofUri` returned. */
   loaded(): Promise<FunctionDefinition[]> {
     return Promise.all(this.#loading.values());
   }
@@ -135,11 +126,12 @@ export class Functions {
   async #load(resource: StackResource): Promise<FunctionDefinition> {
     const { logicalId, physicalId: name, constructPath } = resource;
     const { Code, LoggingConfig, Environment, ...settings } = resource.read(properties);
-    if (settings.Layers !== undefined) this.notes.push(`${logicalId}: layers are not loaded by cdk-offline`);
+    if (settings.Layers !== undefined)
+      this.notes.push(`${logicalId}: layers are not supported by cdk-offline`);
     return {
       logicalId,
       name,
-      arn: arn('lambda', `function:${name}`),
+      arn: functionArn(name),
       constructPath,
       codeId: Code.S3Key ?? '',
       taskRoot: await this.#code(logicalId, Code.S3Key),
@@ -158,10 +150,9 @@ export class Functions {
   async #code(logicalId: string, key: string | undefined): Promise<string> {
     const asset = this.#assets.get(key ?? '');
     if (key === undefined || asset === undefined) {
-      throw new TemplateError(`${logicalId}: its code ${key} is not among the stack's assets`);
+      throw new TemplateError(`${logicalId}: its code ${key} is not an asset of the stack`);
     }
-    if (asset.packaging !== 'zip')
-      throw new TemplateError(`${logicalId}: its code must be a folder, not a zip file`);
+    if (asset.packaging !== 'zip') throw new TemplateError(`${logicalId}: its code must be a folder asset`);
     const copying =
       this.#copies.get(asset.path) ?? copyCode(asset.path, join(this.#directory, key.replace(/\.zip$/, '')));
     this.#copies.set(asset.path, copying);

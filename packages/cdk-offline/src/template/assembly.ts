@@ -2,16 +2,16 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Json } from './intrinsics.ts';
+import { unsupported } from './schema.ts';
 
 /**
- * A cloud assembly: what `cdk synth` writes. Only the template and the manifest of its assets are read.
+ * The template and the assets of one stack in a cloud assembly, which `cdk synth` writes.
  *
  * https://github.com/aws/aws-cdk-cli/blob/main/packages/%40aws-cdk/cloud-assembly-schema/README.md
  */
 export interface Assembly {
-  readonly stackName: string;
   readonly template: Template;
-  /** Where the files of an asset are, by the object key that the template names. */
+  /** By the object key in the template. */
   readonly assets: ReadonlyMap<string, Asset>;
 }
 
@@ -37,9 +37,7 @@ const template = z.object({
   Conditions: section,
   Resources: z.record(z.string(), resource),
   Outputs: z.record(z.string(), z.object({ Value: json, Condition: z.string().optional() })).default({}),
-  Transform: z
-    .undefined({ error: 'Transforms are run by CloudFormation and are not supported by cdk-offline' })
-    .optional(),
+  Transform: unsupported('transforms are'),
 });
 export type Template = z.infer<typeof template>;
 
@@ -55,7 +53,7 @@ const assetManifest = z.object({
     .default({}),
 });
 
-/** @throws Error naming the file that is missing or not what `cdk synth` writes */
+/** @throws Error naming the file that is missing or malformed */
 export async function readAssembly(directory: string, stackName: string): Promise<Assembly> {
   const { files } = await readJson(join(directory, `${stackName}.assets.json`), assetManifest);
   const assets = new Map<string, Asset>();
@@ -65,7 +63,6 @@ export async function readAssembly(directory: string, stackName: string): Promis
     for (const { objectKey } of Object.values(destinations)) assets.set(objectKey, asset);
   }
   return {
-    stackName,
     template: await readJson(join(directory, `${stackName}.template.json`), template),
     assets,
   };
@@ -76,9 +73,9 @@ async function readJson<T>(path: string, schema: z.ZodType<T>): Promise<T> {
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    throw new Error(`${path} cannot be read: synthesize the stack first`, { cause: error });
+    throw new Error(`${path} cannot be read: run "cdk synth" first`, { cause: error });
   }
   const parsed = schema.safeParse(JSON.parse(text));
-  if (!parsed.success) throw new Error(`${path} is not understood:\n${z.prettifyError(parsed.error)}`);
+  if (!parsed.success) throw new Error(`${path} is not supported:\n${z.prettifyError(parsed.error)}`);
   return parsed.data;
 }

@@ -1,15 +1,14 @@
 /**
- * CloudFormation's intrinsic functions and pseudo parameters, as far as a template can be resolved without an
- * account. What cannot be resolved is refused by name.
+ * CloudFormation's intrinsic functions. Those that need an AWS account are rejected with their name.
  *
  * https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/intrinsic-function-reference.html
  */
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
-/** What a template's text refers to. Each may throw when it knows no such thing. */
+/** Looks up what intrinsic functions refer to. Each function throws TemplateError when it does not exist. */
 export interface Scope {
-  /** The value of `Ref`: a parameter, a pseudo parameter or a resource. `undefined` stands for AWS::NoValue. */
+  /** @returns `undefined` for AWS::NoValue */
   readonly ref: (name: string) => Json | undefined;
   readonly getAtt: (logicalId: string, attribute: string) => Json;
   readonly condition: (name: string) => Json;
@@ -21,28 +20,30 @@ export class TemplateError extends Error {
 }
 
 /**
- * Replaces every intrinsic function in a value by what it stands for.
+ * Replaces every intrinsic function in a value by its result. Properties and list items that are AWS::NoValue are
+ * omitted.
  *
- * @returns `undefined` where the value is AWS::NoValue; such properties and list items are left out
- * @throws TemplateError for a function that is unknown, malformed or of no use without an account
+ * @returns `undefined` when the whole value is AWS::NoValue
+ * @throws TemplateError for a function that is malformed or not supported
  */
 export function resolve(value: Json, scope: Scope): Json | undefined {
   if (isList(value)) return value.map((item) => resolve(item, scope)).filter((item) => item !== undefined);
-  if (!isObject(value)) return typeof value === 'string' ? refuseDynamicReference(value) : value;
+  if (!isObject(value)) return typeof value === 'string' ? rejectDynamicReference(value) : value;
   const [[name, argument] = [], ...others] = Object.entries(value);
-  if (name !== undefined && argument !== undefined && others.length === 0 && isIntrinsic(name)) {
+  if (
+    name !== undefined &&
+    argument !== undefined &&
+    others.length === 0 &&
+    /^(?:Ref|Condition|Fn::.*)$/.test(name)
+  ) {
     return call(name, argument, scope);
   }
-  const resolved: [string, Json][] = [];
-  for (const [key, item] of Object.entries(value)) {
-    const result = resolve(item, scope);
-    if (result !== undefined) resolved.push([key, result]);
-  }
-  return Object.fromEntries(resolved);
-}
-
-function isIntrinsic(name: string): boolean {
-  return name === 'Ref' || name === 'Condition' || name.startsWith('Fn::');
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, item]) => {
+      const resolved = resolve(item, scope);
+      return resolved === undefined ? [] : [[key, resolved]];
+    }),
+  );
 }
 
 function call(name: string, argument: Json, scope: Scope): Json | undefined {
@@ -50,43 +51,35 @@ function call(name: string, argument: Json, scope: Scope): Json | undefined {
     throw new TemplateError(`${name} ${why}: ${JSON.stringify(argument)}`);
   };
   const resolved = (value: Json | undefined): Json =>
-    (value === undefined ? undefined : resolve(value, scope)) ?? fail('lacks an argument');
+    (value === undefined ? undefined : resolve(value, scope)) ?? fail('needs another argument');
   const text = (value: Json | undefined): string => {
     const result = resolved(value);
-    return isScalar(result) ? String(result) : fail('wants text');
+    return isScalar(result) ? String(result) : fail('needs text');
   };
   const list = (value: Json | undefined): readonly Json[] => {
     const result = resolved(value);
-    return isList(result) ? result : fail('wants a list');
+    return isList(result) ? result : fail('needs a list');
   };
-  const truth = (value: Json | undefined): boolean => {
-    const result = resolved(value);
-    if (typeof result === 'boolean') return result;
-    return result === 'true' || (result === 'false' ? false : fail('wants a condition'));
-  };
+  const truth = (value: Json | undefined): boolean => text(value) === 'true';
   const parts = isList(argument) ? argument : [];
 
   switch (name) {
     case 'Ref':
-      return scope.ref(typeof argument === 'string' ? argument : fail('wants a name'));
+      return scope.ref(text(argument));
     case 'Condition':
-      return scope.condition(typeof argument === 'string' ? argument : fail('wants a name'));
+      return scope.condition(text(argument));
     case 'Fn::GetAtt': {
       const [logicalId, ...attribute] = typeof argument === 'string' ? argument.split('.') : parts;
-      if (typeof logicalId !== 'string' || attribute.length === 0)
-        return fail('wants a resource and an attribute');
-      return scope.getAtt(logicalId, attribute.map((part) => text(part)).join('.'));
+      return scope.getAtt(text(logicalId), attribute.map((part) => text(part)).join('.'));
     }
     case 'Fn::Join':
       return list(parts[1])
-        .map((part) => (isScalar(part) ? String(part) : fail('joins text')))
+        .map((part) => text(part))
         .join(text(parts[0]));
     case 'Fn::Sub':
       return substitute(argument, scope, fail);
-    case 'Fn::Select': {
-      const index = Number(text(parts[0]));
-      return list(parts[1])[index] ?? fail('selects beyond the list');
-    }
+    case 'Fn::Select':
+      return list(parts[1])[Number(text(parts[0]))] ?? fail('has an index beyond the list');
     case 'Fn::Split':
       return text(parts[1]).split(text(parts[0]));
     case 'Fn::Base64':
@@ -95,9 +88,8 @@ function call(name: string, argument: Json, scope: Scope): Json | undefined {
       return scope.mapping(text(parts[0]), text(parts[1]), text(parts[2]));
     case 'Fn::If': {
       const [condition, whenTrue, whenFalse] = parts;
-      if (typeof condition !== 'string') return fail('wants a condition');
-      const branch = truth(scope.condition(condition)) ? whenTrue : whenFalse;
-      return branch === undefined ? fail('lacks a branch') : resolve(branch, scope);
+      const branch = truth(scope.condition(text(condition))) ? whenTrue : whenFalse;
+      return branch === undefined ? fail('needs two branches') : resolve(branch, scope);
     }
     case 'Fn::Equals':
       return JSON.stringify(resolved(parts[0])) === JSON.stringify(resolved(parts[1]));
@@ -107,31 +99,25 @@ function call(name: string, argument: Json, scope: Scope): Json | undefined {
       return parts.some((part) => truth(part));
     case 'Fn::Not':
       return !truth(parts[0]);
-    case 'Fn::ImportValue':
-      return fail('needs the outputs of another stack, which cdk-offline does not run');
     default:
       return fail('is not supported by cdk-offline');
   }
 }
 
-/** `${Name}`, `${Resource.Attribute}`, and `${!Literal}`, which stands for `${Literal}`. */
+/** `${Name}`, `${Resource.Attribute}`, and `${!Literal}`, which becomes `${Literal}`. */
 function substitute(argument: Json, scope: Scope, fail: (why: string) => never): Json {
   const [template, variables = {}] = isList(argument) ? argument : [argument];
-  if (typeof template !== 'string' || !isObject(variables)) return fail('wants a template');
+  if (typeof template !== 'string' || !isObject(variables)) return fail('needs a template');
   return template.replaceAll(/\$\{([^}]*)\}/g, (_, name: string) => {
     if (name.startsWith('!')) return `\${${name.slice(1)}}`;
     const own = variables[name];
-    const value =
-      own !== undefined
-        ? resolve(own, scope)
-        : name.includes('.')
-          ? scope.getAtt(name.slice(0, name.indexOf('.')), name.slice(name.indexOf('.') + 1))
-          : scope.ref(name);
-    return isScalar(value) ? String(value) : fail(`substitutes ${name} with what is no text`);
+    const reference = name.includes('.') ? { 'Fn::GetAtt': name } : { Ref: name };
+    const value = resolve(own ?? reference, scope);
+    return isScalar(value) ? String(value) : fail(`needs text for ${name}`);
   });
 }
 
-function refuseDynamicReference(text: string): string {
+function rejectDynamicReference(text: string): string {
   if (/\{\{resolve:/.test(text))
     throw new TemplateError(`Dynamic references are not supported by cdk-offline: ${text}`);
   return text;

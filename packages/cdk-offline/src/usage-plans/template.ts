@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import type { ApiKeyStore, UsagePlan } from './store.ts';
+import { flag } from '../template/schema.ts';
 import type { Stack } from '../template/stack.ts';
-
-const scalarFlag = z.union([z.boolean(), z.stringbool()]);
+import type { ApiKeyStore, UsagePlan } from './store.ts';
 
 const usagePlan = z.object({
   UsagePlanName: z.string().optional(),
@@ -12,10 +11,10 @@ const usagePlan = z.object({
     .object({
       Limit: z.coerce.number().int(),
       Period: z.literal('DAY', 'only quotas per DAY are supported by cdk-offline'),
-      Offset: z.coerce
-        .number()
-        .pipe(z.literal(0, 'a quota offset is not supported by cdk-offline'))
-        .optional(),
+      Offset: z
+        .unknown()
+        .optional()
+        .refine((offset) => Number(offset ?? 0) === 0, 'quota offsets are not supported by cdk-offline'),
     })
     .optional(),
   ApiStages: z
@@ -23,13 +22,7 @@ const usagePlan = z.object({
       z.object({
         ApiId: z.string(),
         Stage: z.string(),
-        Throttle: z
-          .record(z.string(), z.unknown())
-          .refine(
-            (methods) => Object.keys(methods).length === 0,
-            'throttling per method is not supported by cdk-offline',
-          )
-          .optional(),
+        Throttle: z.strictObject({}, 'throttling per method is not supported by cdk-offline').optional(),
       }),
     )
     .default([]),
@@ -52,13 +45,13 @@ export function readUsagePlans(stack: Stack): UsagePlan[] {
 
 const apiKey = z.object({
   Name: z.string().optional(),
-  Description: z.string().optional(),
-  Enabled: scalarFlag.default(false),
-  Value: z.string().optional(),
+  Description: z.string().exactOptional(),
+  Enabled: flag.default(false),
+  Value: z.string().exactOptional(),
 });
-const usagePlanKey = z.object({ KeyId: z.string(), KeyType: z.literal('API_KEY'), UsagePlanId: z.string() });
+const usagePlanKey = z.object({ KeyId: z.string(), UsagePlanId: z.string() });
 
-/** Creates the keys of the template that an earlier run has not created. */
+/** Creates the template's keys and bindings that do not exist yet. */
 export function createTemplateKeys(stack: Stack, keys: ApiKeyStore, now: number): void {
   const existing = new Set(keys.keys().map(({ id }) => id));
   for (const resource of stack.resources('AWS::ApiGateway::ApiKey')) {

@@ -134,12 +134,12 @@ describe('a stack that cannot be served is rejected with the reason', () => {
     [
       'a second API',
       (stack) => (stack.Resources['Api2'] = stack.Resources['Api'] ?? {}),
-      /cdk-offline serves one AWS::ApiGateway::RestApi of a stack; Lifecycle has 2/,
+      /Lifecycle must have exactly one AWS::ApiGateway::RestApi \(it has 2\)/,
     ],
     [
       'no stage',
       (stack) => delete stack.Resources['Stage'],
-      /cdk-offline serves one AWS::ApiGateway::Stage of a stack; Lifecycle has 0/,
+      /Lifecycle must have exactly one AWS::ApiGateway::Stage \(it has 0\)/,
     ],
     ['an imported API', (stack) => set(stack, 'Api', { Body: {} }), /Api .*OpenAPI/s],
     [
@@ -153,7 +153,7 @@ describe('a stack that cannot be served is rejected with the reason', () => {
       /Authorizer .*only TOKEN authorizers/s,
     ],
     [
-      'a token expression that is none',
+      'an invalid token expression',
       (stack) => set(stack, 'Authorizer', { IdentityValidationExpression: '(' }),
       /Authorizer: SyntaxError/,
     ],
@@ -174,9 +174,9 @@ describe('a stack that cannot be served is rejected with the reason', () => {
       /Echo .*container images are not supported/s,
     ],
     [
-      'code that is not among the assets',
+      'code that is not an asset',
       (stack) => set(stack, 'Echo', { Code: { S3Key: 'none.zip' } }),
-      /Echo: its code none\.zip is not among the stack's assets/,
+      /Echo: its code none\.zip is not an asset of the stack/,
     ],
     [
       'a function that API Gateway may not invoke',
@@ -194,7 +194,7 @@ describe('a stack that cannot be served is rejected with the reason', () => {
             Uri: 'arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/arn:aws:lambda:us-east-1:123456789012:function:other/invocations',
           },
         }),
-      /There is no function .*:other in this stack/,
+      /The stack has no function .*:other/,
     ],
   ])('%s', async (_, change, message) => {
     await expect(start({}, change)).rejects.toThrow(message);
@@ -202,6 +202,8 @@ describe('a stack that cannot be served is rejected with the reason', () => {
   });
 
   it('a stack that is not synthesized', async () => {
-    await expect(start({ stack: 'Other' })).rejects.toThrow(/Other\.assets\.json cannot be read: synthesize/);
+    await expect(start({ stack: 'Other' })).rejects.toThrow(
+      /Other\.assets\.json cannot be read: run "cdk synth"/,
+    );
   });
 });

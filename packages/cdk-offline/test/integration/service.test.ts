@@ -50,7 +50,7 @@ describe('a started stack', () => {
   it('reports what it does not support in the template', () => {
     expect(progress).toEqual([
       'Creating the tables',
-      'MockGet: an integration of type MOCK is not supported by cdk-offline and answers 500',
+      'MockGet: an integration of type MOCK answers 500 and is not supported by cdk-offline',
       "Stock: nothing reads the table's stream in cdk-offline",
       'Not run by cdk-offline: AWS::SQS::Queue',
       expect.stringMatching(/^Output Hidden: Fn::ImportValue/),

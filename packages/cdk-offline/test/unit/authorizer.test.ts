@@ -48,7 +48,6 @@ function gate(cacheSeconds = 60): Authorizer {
   } as const;
   return new Authorizer(
     {
-      id: 'a',
       header: 'Authorization',
       validation: /^(?:Bearer [a-z]+)$/,
       cacheSeconds,

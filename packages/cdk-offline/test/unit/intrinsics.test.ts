@@ -45,11 +45,11 @@ describe('intrinsic functions', () => {
   });
 
   it.each<[Json, RegExp]>([
-    [{ 'Fn::ImportValue': 'Other' }, /Fn::ImportValue needs the outputs of another stack/],
+    [{ 'Fn::ImportValue': 'Other' }, /Fn::ImportValue is not supported/],
     [{ 'Fn::Transform': {} }, /Fn::Transform is not supported/],
-    [{ 'Fn::Join': ['-', 'text'] }, /Fn::Join wants a list/],
-    [{ 'Fn::Select': [2, ['a']] }, /Fn::Select selects beyond the list/],
-    [{ 'Fn::If': ['Yes'] }, /Fn::If lacks a branch/],
+    [{ 'Fn::Join': ['-', 'text'] }, /Fn::Join needs a list/],
+    [{ 'Fn::Select': [2, ['a']] }, /Fn::Select has an index beyond the list/],
+    [{ 'Fn::If': ['Yes'] }, /Fn::If needs two branches/],
     ['{{resolve:ssm:/name}}', /Dynamic references are not supported/],
   ])('%j is rejected with a message that names it', (value, message) => {
     expect(() => resolved(value)).toThrow(message);
