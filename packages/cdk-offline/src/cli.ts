@@ -8,35 +8,34 @@ const help = `Usage: cdk-offline --assembly DIR --stack NAME [options]
 Serves the REST API of a synthesized CDK stack on this machine, with its authorizers,
 usage plans, functions and DynamoDB tables.
 
-  --assembly DIR      what "cdk synth" wrote (default: cdk.out)
+  --assembly DIR      the folder that "cdk synth" wrote (default: cdk.out)
   --stack NAME        the stack's name (required)
   --port N            port on 127.0.0.1, 0 for any free one (default: 3000)
   --data DIR          keep tables and API keys there between runs (default: in memory)
   --inspect [PORT]    run functions under the Node.js inspector, given as --inspect or --inspect=PORT
   --quiet             do not print requests
   --version           print the version
-  -h, --help          print this
+  -h, --help          print this help
 
-Prints "ready URL" when it serves. Ends with Ctrl-C.
+Prints "ready URL" when it is ready. Press Ctrl-C to stop it.
 `;
 
 const inspectFlag = /^--inspect$/;
 
-/** A wrong option; the message says which. */
+/** An invalid option. */
 class UsageError extends Error {}
 
 let service: OfflineService | undefined;
 let stopping = false;
 
 async function stop(exitCode: number): Promise<void> {
-  // A second signal does not wait.
   if (stopping) process.exit(130);
   stopping = true;
   await service?.stop();
   process.exit(exitCode);
 }
 
-/** Ends with the process that started this one, such as npm. */
+/** Stops when the parent process, such as npm, ends. */
 function endWithParent(): void {
   const parent = process.ppid;
   setInterval(() => {

@@ -7,14 +7,14 @@ import { Stack } from './template/stack.ts';
 import type { UsagePlan } from './usage-plans/store.ts';
 import { readUsagePlans } from './usage-plans/template.ts';
 
-/** What is read from one cloud assembly. */
+/** The stack of one cloud assembly. */
 export interface Deployment {
   readonly stack: Stack;
   readonly api: RestApi;
   readonly functions: readonly FunctionDefinition[];
   readonly plans: readonly UsagePlan[];
   readonly tables: readonly TableDefinition[];
-  /** What the template asks for that is not done here, one line each. */
+  /** One line for each setting or resource of the template that has no effect here. */
   readonly notes: readonly string[];
 }
 
@@ -24,8 +24,8 @@ export class RestartNeeded extends Error {
 }
 
 /**
- * @param codeDirectory where the functions' code is copied to
- * @throws Error that names what is missing, malformed or not supported
+ * @param codeDirectory receives copies of the functions' code
+ * @throws Error naming what is missing, malformed or not supported
  */
 export async function readDeployment(
   assemblyDirectory: string,
@@ -42,26 +42,26 @@ export async function readDeployment(
   return { stack, api, functions: await functions.loaded(), plans: readUsagePlans(stack), tables, notes };
 }
 
-/** @throws RestartNeeded naming what cannot be changed while the service runs */
+/** @throws RestartNeeded naming the change that needs a restart */
 export function requireUpdatable(current: Deployment, next: Deployment): void {
   if (next.api.id !== current.api.id || next.api.stage !== current.api.stage) {
-    throw new RestartNeeded('The API or its stage has another name: restart to apply it.');
+    throw new RestartNeeded('The API or its stage has another name. Restart to apply it.');
   }
   for (const table of next.tables) {
     const before = current.tables.find(({ input }) => input.TableName === table.input.TableName);
     if (before !== undefined && !isDeepStrictEqual(before, table)) {
       throw new RestartNeeded(
-        `The table ${table.input.TableName} is defined differently: restart without its data to apply it.`,
+        `The table ${table.input.TableName} is defined differently. Restart without its data to apply it.`,
       );
     }
   }
 }
 
-/** Types that are served, and those that neither a client nor a function can notice the absence of. */
+/** Types that are supported, and types that have no effect on clients and functions. */
 const servedTypes =
   /^AWS::(?:ApiGateway|CDK|CloudWatch|CodeDeploy|DynamoDB|IAM|Lambda|Logs|SNS|CloudFormation)::|^Custom::/;
 
 function ignoredTypes(stack: Stack): string[] {
   const types = [...stack.types].filter((type) => !servedTypes.test(type));
-  return types.length === 0 ? [] : [`Not run by cdk-offline: ${types.join(', ')}`];
+  return types.length === 0 ? [] : [`Not supported by cdk-offline: ${types.join(', ')}`];
 }

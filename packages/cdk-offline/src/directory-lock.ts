@@ -5,10 +5,9 @@ import { connect, createServer, type Server } from 'node:net';
 import { text } from 'node:stream/consumers';
 
 /**
- * Takes a directory for this process. The lock is a local socket: the system releases it when the process ends,
- * however it ends.
+ * Locks a directory for this process. The lock is a local socket, which the system releases when the process ends.
  *
- * @param directory exists
+ * @param directory must exist
  * @returns releases the lock
  * @throws Error naming the process that holds the lock
  */
@@ -30,7 +29,7 @@ export async function lockDirectory(directory: string): Promise<() => Promise<vo
         { cause: error },
       );
     }
-    // A socket file that an ended process has left.
+    // The socket file of a process that was killed.
     await unlink(address);
     await listen(server, address);
   }
@@ -42,7 +41,7 @@ export async function lockDirectory(directory: string): Promise<() => Promise<vo
   };
 }
 
-/** Linux has names without a file, Windows has pipes, and macOS wants a short path. */
+/** An abstract socket on Linux, a named pipe on Windows; on macOS the path must be short. */
 function addressOf(id: string): string {
   if (process.platform === 'linux') return `\0cdk-offline-${id}`;
   return process.platform === 'win32' ? `\\\\.\\pipe\\cdk-offline-${id}` : `/tmp/cdk-offline-${id}.sock`;
@@ -54,7 +53,7 @@ async function listen(server: Server, address: string): Promise<void> {
   await listening;
 }
 
-/** @returns the process ID of the holder, or `undefined` when there is none */
+/** @returns the holder's process ID, or `undefined` when the socket file is not in use */
 async function askHolder(address: string): Promise<string | undefined> {
   try {
     return await text(connect(address));

@@ -1,4 +1,3 @@
-/** What a client gets. */
 export interface HttpResponse {
   readonly status: number;
   readonly headers: readonly (readonly [name: string, value: string])[];

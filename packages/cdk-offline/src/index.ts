@@ -1,7 +1,6 @@
 /**
- * Serves the REST API, authorizers, usage plans, functions and DynamoDB tables of a synthesized CDK stack on this
- * machine. `cdk-offline/dynamodb` starts the database alone; `cdk-offline/metering` holds the token bucket and the
- * quota of a usage plan as pure functions.
+ * Serves a synthesized CDK stack on this machine. `cdk-offline/dynamodb` starts the database alone;
+ * `cdk-offline/metering` has the metering of usage plans.
  */
 export type { ManagementError, ManagementFailure, ManagementFaults } from './management/faults.ts';
 export type { RequestRecord } from './gateway/gateway.ts';

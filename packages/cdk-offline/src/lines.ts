@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** Hands on what a stream carries, line by line, and a last line that does not end. */
+/** Calls back for each line of a stream, also for a last line without a line feed. */
 export function eachLine(stream: Readable, onLine: (line: string) => void): void {
   let rest = '';
   stream.setEncoding('utf8');

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 
-/** A port that nothing listens on. Another process may take it before the caller does. */
+/** A port that is free now. Another process may take it before the caller does. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0);
   await once(server, 'listening');
@@ -12,7 +12,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Whether a server could listen on the port on every interface now. */
+/** Whether the port is free on every interface. */
 export async function isPortFree(port: number): Promise<boolean> {
   const server = createServer();
   try {

@@ -21,15 +21,14 @@ import { ApiKeyStore } from './usage-plans/store.ts';
 import { createTemplateKeys } from './usage-plans/template.ts';
 
 export interface ServeOptions {
-  /** The cloud assembly: the folder that `cdk synth` wrote. It is not read any more once the service has started. */
+  /** The folder that `cdk synth` wrote. It is read only at the start. */
   readonly assembly: string;
-  /** The stack's name. */
   readonly stack: string;
   /** On 127.0.0.1. Any free port when absent or 0. */
   readonly port?: number | undefined;
-  /** Where tables and API keys are kept between runs. In memory when absent. */
+  /** Keeps tables and API keys between runs. In memory when absent. */
   readonly dataDirectory?: string | undefined;
-  /** A DynamoDB that runs already. When absent, and the stack has tables, DynamoDB Local is started. */
+  /** A running DynamoDB. When absent, DynamoDB Local is started for a stack with tables. */
   readonly dynamodbEndpoint?: string | undefined;
   /** The account's Lambda concurrency. Invocations beyond it are throttled at once. 100 when absent. */
   readonly concurrency?: number | undefined;
@@ -38,27 +37,26 @@ export interface ServeOptions {
    * The port is on 127.0.0.1: 9229 when absent, any free one when 0.
    */
   readonly inspect?: { readonly port?: number | undefined } | undefined;
-  /** Errors that the API Gateway management API answers, for tests of tools that call it. */
+  /** Injected errors of the API Gateway management API, for tests of tools. */
   readonly managementFaults?: ManagementFaults | undefined;
-  /** Called with one line for each step, and for each thing in the template that is not supported. */
+  /** Called with one line for each step, and for each unsupported part of the template. */
   readonly onProgress?: ((message: string) => void) | undefined;
-  /** Called with each line that a function prints, and with what is written to CloudWatch Logs. */
+  /** Called with each line that a function prints or that is written to CloudWatch Logs. */
   readonly onLog?: ((functionId: string, line: string) => void) | undefined;
   /**
-   * Extra pages by their path, such as `/`, served for GET and HEAD outside the stage. Read for every request, so pages
-   * can be added while the service runs.
+   * Pages by path, such as `/`, served for GET and HEAD outside the stage. Pages can be added while the service runs.
    */
   readonly pages?: Pages | undefined;
-  /** Called once for every request to the API, when it is answered. */
+  /** Called once for each answered request. */
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
   /**
-   * Called at most once, after the service has stopped because it cannot go on: its in-memory database is lost. When
-   * absent the message goes to `onProgress`.
+   * Called at most once, after the service has stopped because its in-memory database is lost. When absent the message
+   * goes to `onProgress`.
    */
   readonly onFailure?: ((error: Error) => void) | undefined;
 }
 
-/** A function of the stack that the API invokes. */
+/** A function that the API invokes. */
 export interface ServedFunction {
   readonly logicalId: string;
   /** The physical name. */
@@ -71,38 +69,34 @@ export interface ServedFunction {
 export interface OfflineService {
   /** `http://127.0.0.1:PORT/STAGE` */
   readonly url: string;
-  /**
-   * `http://127.0.0.1:PORT`: for the AWS SDK's clients of API Gateway, CloudFormation, CloudWatch Logs, DynamoDB and
-   * STS.
-   */
+  /** `http://127.0.0.1:PORT`, for SDK clients of API Gateway, CloudFormation, CloudWatch Logs, DynamoDB and STS. */
   readonly endpoint: string;
   /** `undefined` as long as the stack has no table. */
   readonly dynamodbEndpoint: string | undefined;
-  /** The stack's outputs; addresses of the API are those of this service. */
+  /** The stack's outputs, with the local address of the API. */
   readonly outputs: Readonly<Record<string, string>>;
   readonly functions: readonly ServedFunction[];
-  /** `ws://127.0.0.1:PORT/ID` with the option `inspect`. */
+  /** `ws://127.0.0.1:PORT/ID` when `inspect` is set. */
   readonly inspectorUrl: string | undefined;
   /**
-   * Runs other code for a function from the next request on. Requests under way finish on the old code; data, keys
-   * and the port stay.
+   * Runs other code for a function from the next request on. Requests in progress finish on the old code.
    *
    * @param name the function's logical ID, name, construct path or handler
-   * @param directory takes the place of the function's asset; it is copied
-   * @throws FunctionLoadError when the code cannot be loaded: the old code goes on serving
+   * @param directory replaces the function's asset; it is copied
+   * @throws FunctionLoadError when the code cannot be loaded; the old code stays in use
    */
   replaceCode(name: string, directory: string): Promise<void>;
   /**
    * Reads a new assembly of the stack and applies its routes, authorizers, gateway responses, functions, usage plans,
-   * template keys, outputs and new tables. Code set by `replaceCode` gives way to the assembly's where that differs.
+   * template keys, outputs and new tables. It replaces code set by `replaceCode`.
    *
-   * @throws RestartNeeded when the stage or an existing table differs; FunctionLoadError; Error when the assembly
-   * cannot be served. The routes of before go on being served
+   * @throws RestartNeeded when the stage or an existing table differs; FunctionLoadError; Error when the assembly cannot
+   * be served. The old routes stay in use
    */
   update(change: { readonly assembly: string }): Promise<void>;
-  /** Replaces the errors that the management API injects; `{}` turns them off. */
+  /** Replaces the injected errors of the management API; `{}` disables them. */
   injectManagementFaults(faults: ManagementFaults): void;
-  /** Ends everything that was started. May be called more than once. */
+  /** Resolves when everything has ended. May be called more than once. */
   stop(): Promise<void>;
 }
 
@@ -111,11 +105,10 @@ const defaultConcurrency = 100;
 const defaultInspectorPort = 9229;
 
 /**
- * Serves a synthesized stack on this machine: its REST API, authorizers, usage plans, functions and tables. Listens
- * on the loopback interface only.
+ * Serves the REST API, authorizers, usage plans, functions and tables of a synthesized stack, on the loopback interface.
  *
- * @throws Error with one line that says what to do: the port is taken, Java is missing, the data directory is in use,
- * the stack is not in the assembly or uses what is not supported
+ * @throws Error that says what to do: the port or data directory is in use, Java is missing, or the stack is missing or
+ * not supported
  */
 export async function serve(options: ServeOptions): Promise<OfflineService> {
   const started: (() => Promise<void>)[] = [];
@@ -285,7 +278,7 @@ async function start(
   };
 }
 
-/** Removed when the service stops, and when the process ends without that. */
+/** Removed when the service stops or the process exits. */
 async function temporaryDirectory(onStop: (step: () => Promise<void>) => void): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'cdk-offline-'));
   const remove = (): void => rmSync(path, { recursive: true, force: true });
@@ -297,7 +290,7 @@ async function temporaryDirectory(onStop: (step: () => Promise<void>) => void): 
   return path;
 }
 
-/** Replaces the address that AWS would give the API by the one it has on this machine. */
+/** Replaces the API's address on AWS by its local address. */
 function localAddresses(
   outputs: Readonly<Record<string, string>>,
   apiId: string,

@@ -1,3 +1,3 @@
-/** Amazon's DynamoDB Local on its own, for tests that need a database and no API. */
+/** DynamoDB Local alone, for tests that need only a database. */
 export { requireJava } from './java.ts';
 export { type DynamoDbLocal, type DynamoDbLocalOptions, startDynamoDb } from './local.ts';

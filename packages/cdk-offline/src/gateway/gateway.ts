@@ -17,9 +17,9 @@ export interface GatewayOptions {
   readonly api: RestApi;
   readonly keys: ApiKeyStore;
   readonly invoke: Invoke;
-  /** Called once for every request that was answered. */
+  /** Called once for each answered request. */
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
-  /** Integrations have no time-out, for a debugger. */
+  /** Disables the time-outs of integrations, for a debugger. */
   readonly suspendTimeouts?: boolean;
 }
 
@@ -30,23 +30,23 @@ export interface RequestRecord {
   readonly method: string;
   /** As sent, with the stage, without the query. */
   readonly path: string;
-  /** As sent, without the question mark; empty when there is none. */
+  /** As sent, without the question mark; may be empty. */
   readonly query: string;
   readonly status: number;
   readonly durationMs: number;
   /** The value of the answer's `x-amzn-RequestId`. */
   readonly requestId: string;
-  /** Logical ID of the function that the route leads to. Absent when there is no route. */
+  /** Logical ID of the route's function. Absent without a route. */
   readonly functionId?: string;
-  /** What the authorizer said of the caller, `principalId` included. Absent when it was not asked or failed. */
+  /** The authorizer's context with `principalId`. Absent when it was not invoked or failed. */
   readonly authorizer?: Readonly<Record<string, string | number>>;
-  /** The type of the gateway response, such as `UNAUTHORIZED`, when the answer is the gateway's own. */
+  /** The type of the gateway response, such as `UNAUTHORIZED`. Absent when a function answered. */
   readonly errorType?: string;
-  /** Type and message of what a function or authorizer threw. */
+  /** Type and message of the error of a function or authorizer. */
   readonly functionError?: string;
 }
 
-/** An answer and what is reported of it. */
+/** A response and its part of the request record. */
 interface Outcome extends Pick<RequestRecord, 'functionId' | 'authorizer' | 'errorType' | 'functionError'> {
   readonly response: HttpResponse;
 }
@@ -54,13 +54,13 @@ interface Outcome extends Pick<RequestRecord, 'functionId' | 'authorizer' | 'err
 /** https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
 export const largestBody = 10_485_760;
 
-/** What Lambda takes as an event. https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
+/** Lambda's limit for an event. https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
 const largestEvent = 6_291_456;
 
 /** https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html */
 const longestMethodArn = 1600;
 
-/** One stage of a REST API: routing, then the authorizer, then the usage plan, then the function. */
+/** One stage of a REST API: route, authorizer, usage plan, function, in this order. */
 export class Gateway {
   readonly #options: GatewayOptions;
   readonly #api: RestApi;
@@ -83,10 +83,10 @@ export class Gateway {
 
   /** Answers without reading on or running any code: more requests are under way than the service holds. */
   shed(request: GatewayRequest): HttpResponse {
-    return this.#report(request, this.#refuse(gatewayErrors.integrationThrottled, request));
+    return this.#report(request, this.#reject(gatewayErrors.integrationThrottled, request));
   }
 
-  /** Makes the authorizers be asked anew about every token. */
+  /** Empties the authorizers' caches. */
   flushAuthorizerCache(): void {
     for (const authorizer of this.#authorizers.values()) authorizer.flush();
   }
@@ -110,10 +110,10 @@ export class Gateway {
   }
 
   async #answer(request: GatewayRequest): Promise<Outcome> {
-    if (request.body.length > largestBody) return this.#refuse(gatewayErrors.requestTooLarge, request);
+    if (request.body.length > largestBody) return this.#reject(gatewayErrors.requestTooLarge, request);
     const match = this.#router.find(request.path, ({ methods }) => methodOf(methods, request) !== undefined);
     const method = match && methodOf(match.target.methods, request);
-    if (match === undefined || method === undefined) return this.#refuse(noRoute(request), request);
+    if (match === undefined || method === undefined) return this.#reject(noRoute(request), request);
     const route = toRoute(match);
     const functionId = method.integration?.function.logicalId;
     return { ...(functionId !== undefined && { functionId }), ...(await this.#call(method, request, route)) };
@@ -129,7 +129,7 @@ export class Gateway {
       if (!authorization.granted) {
         const { functionError } = authorization;
         return {
-          ...this.#refuse(authorization.error, request, route, caller),
+          ...this.#reject(authorization.error, request, route, caller),
           ...(functionError !== undefined && { functionError }),
         };
       }
@@ -141,7 +141,7 @@ export class Gateway {
 
     if (method.apiKeyRequired) {
       const metered = this.#meter(usageIdentifierKey, request);
-      if ('error' in metered) return this.#refuse(metered.error, request, route, caller);
+      if ('error' in metered) return this.#reject(metered.error, request, route, caller);
       caller = { ...caller, apiKey: metered.key };
     }
     return this.#integrate(method, request, route, caller);
@@ -179,35 +179,35 @@ export class Gateway {
     route: Route,
     caller: CallerDetails,
   ): Promise<Outcome> {
-    const refuse = (error: GatewayError) => this.#refuse(error, request, route, caller);
-    if (integration === undefined) return refuse(gatewayErrors.configuration);
+    const reject = (error: GatewayError) => this.#reject(error, request, route, caller);
+    if (integration === undefined) return reject(gatewayErrors.configuration);
     const context = requestContext(request, this.#api, route, caller);
     const event = JSON.stringify(proxyEvent(request, this.#api, route, context));
-    if (Buffer.byteLength(event) > largestEvent) return refuse(gatewayErrors.eventTooLarge);
+    if (Buffer.byteLength(event) > largestEvent) return reject(gatewayErrors.eventTooLarge);
 
-    const givenUp = new AbortController();
+    const abandoned = new AbortController();
     const { promise: timeout, resolve } = Promise.withResolvers<undefined>();
     const timer =
       this.#options.suspendTimeouts === true
         ? undefined
         : setTimeout(resolve, integration.timeoutMs, undefined);
-    const invoked = this.#options.invoke(integration.function.logicalId, event, givenUp.signal);
+    const invoked = this.#options.invoke(integration.function.logicalId, event, abandoned.signal);
     const result = await Promise.race([invoked, timeout]);
     clearTimeout(timer);
     if (result === undefined) {
-      givenUp.abort();
-      return refuse(gatewayErrors.integrationTimeout);
+      abandoned.abort();
+      return reject(gatewayErrors.integrationTimeout);
     }
     if (!result.ok) {
       const error = isThrottled(result)
         ? gatewayErrors.integrationThrottled
         : gatewayErrors.integrationFailed;
-      return { ...refuse(error), functionError: describeFailure(result) };
+      return { ...reject(error), functionError: describeFailure(result) };
     }
     const accept = lastValue(request.headers, 'accept');
     const response = readProxyResponse(result.payload, accept, this.#api.binaryMediaTypes);
     if (response === undefined) {
-      return { ...refuse(gatewayErrors.integrationFailed), functionError: 'Malformed Lambda proxy response' };
+      return { ...reject(gatewayErrors.integrationFailed), functionError: 'Malformed Lambda proxy response' };
     }
     const traceId = lastValue(request.headers, 'x-amzn-trace-id') ?? '';
     return {
@@ -216,7 +216,7 @@ export class Gateway {
     };
   }
 
-  #refuse(error: GatewayError, request: GatewayRequest, route?: Route, caller: CallerDetails = {}): Outcome {
+  #reject(error: GatewayError, request: GatewayRequest, route?: Route, caller: CallerDetails = {}): Outcome {
     const answer = gatewayAnswer(error, this.#api.gatewayResponses, {
       context: requestContext(request, this.#api, route, caller),
       stageVariables: this.#api.stageVariables,
@@ -241,8 +241,8 @@ function toRoute({ target, pathParameters }: Match<ApiResource>): Route {
 }
 
 /**
- * A route that does not exist is taken for a call that has to be signed: without an Authorization header the
- * signature is missing, and with any other kind of header it is incomplete.
+ * API Gateway expects a signed request for an unknown route: without an Authorization header the signature is missing,
+ * with another kind of header it is incomplete.
  */
 function noRoute({ headers }: GatewayRequest): GatewayError {
   const authorization = values(headers, 'authorization').at(-1);

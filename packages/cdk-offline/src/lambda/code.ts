@@ -4,8 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 
 /**
- * Copies a function's code. The sources of its source maps keep their places: relative ones become absolute, so that
- * stack traces and debuggers find them.
+ * Copies a function's code, and makes the sources of its source maps absolute for stack traces and debuggers.
  *
  * @returns the copy
  */

@@ -2,8 +2,7 @@ import { format } from 'node:util';
 import type { LogLevel } from './definition.ts';
 
 /**
- * Makes `console` write as on Lambda: every call becomes one line, in text or JSON. What is written to standard output
- * directly is not changed.
+ * Makes each call of `console` write one line of text or JSON, as on Lambda.
  *
  * https://docs.aws.amazon.com/lambda/latest/dg/nodejs-logging.html
  */
@@ -46,7 +45,9 @@ function jsonLine(
   if (parameters.length === 0) {
     try {
       return JSON.stringify({ ...head, message }, (_, value: unknown) =>
-        value instanceof Error ? ofError(value) : value,
+        value instanceof Error
+          ? { ...errorFields(value), ...Object.fromEntries(Object.entries(value)) }
+          : value,
       );
     } catch {
       return JSON.stringify({ ...head, message: format(message) });
@@ -56,23 +57,10 @@ function jsonLine(
   return JSON.stringify({
     ...head,
     message: format(message, ...parameters),
-    ...(error && {
-      errorType: error.constructor.name,
-      errorMessage: error.message,
-      stackTrace: stackLines(error),
-    }),
+    ...(error && errorFields(error)),
   });
 }
 
-function ofError(error: Error): Record<string, unknown> {
-  return {
-    errorType: error.constructor.name,
-    errorMessage: error.message,
-    stackTrace: stackLines(error),
-    ...Object.fromEntries(Object.entries(error)),
-  };
-}
-
-function stackLines(error: Error): string[] {
-  return (error.stack ?? '').split('\n');
+function errorFields({ constructor, message: errorMessage, stack = '' }: Error): Record<string, unknown> {
+  return { errorType: constructor.name, errorMessage, stackTrace: stack.split('\n') };
 }

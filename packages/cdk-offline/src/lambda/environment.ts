@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { localCredentials, region } from '../aws.ts';
 import type { FunctionDefinition } from './definition.ts';
 import type { InspectedProcess } from './inspected-process.ts';
-import { type Failure, fromRuntime, type Runtime } from './protocol.ts';
+import { type Failure, failureOf, fromRuntime, type Runtime } from './protocol.ts';
 import { startThread } from './thread.ts';
 
 export type InvocationResult =
   | { readonly ok: true; /** JSON. */ readonly payload: string }
   | { readonly ok: false; readonly failure: Failure };
 
-/** Lambda had no capacity left for the invocation. */
+/** The invocation exceeded a concurrency limit. */
 export function isThrottled(result: InvocationResult): boolean {
   return !result.ok && result.failure.errorType === 'TooManyRequestsException';
 }
@@ -19,18 +19,18 @@ export function describeFailure(result: InvocationResult): string {
 }
 
 export interface EnvironmentOptions {
-  /** Environment variables beside those of the definition. */
+  /** Environment variables in addition to the definition's. */
   readonly variables: () => Readonly<Record<string, string>>;
-  /** Runs functions in a process of their own, under the Node.js inspector: without time-outs, one at a time. */
+  /** Runs functions under the Node.js inspector, without time-outs. */
   readonly inspected?: InspectedProcess | undefined;
 }
 
 export interface EnvironmentEvents {
-  /** The code has been loaded. */
+  /** The code is loaded. */
   readonly onReady: () => void;
-  /** It has served an invocation and waits for the next. */
+  /** An invocation is finished. */
   readonly onIdle: () => void;
-  /** It is gone. `failure` is the reason when it never became ready. */
+  /** It ended. `failure` is the reason when the code was never loaded. */
   readonly onEnd: (failure: Failure | undefined) => void;
   readonly onLine: (line: string) => void;
 }
@@ -38,12 +38,12 @@ export interface EnvironmentEvents {
 /** https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
 const largestPayload = 6_291_556;
 
-/** How long the code outside of the handler may take. https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html */
+/** Limit for the code outside the handler. https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html */
 const initTimeoutMs = 10_000;
 
 /**
- * One execution environment: serves one invocation at a time. A crash, an exit and a time-out end it. The time zone
- * and the working folder are those of this machine.
+ * One execution environment: serves one invocation at a time. A crash, an exit or a time-out ends it. Time zone and
+ * working directory are those of this machine.
  */
 export class ExecutionEnvironment {
   readonly definition: FunctionDefinition;
@@ -53,7 +53,7 @@ export class ExecutionEnvironment {
   #running: { readonly id: string; readonly finish: (result: InvocationResult) => void } | undefined;
   #ready = false;
   #timer: NodeJS.Timeout | undefined;
-  #whyItEnded: Failure | undefined;
+  #endReason: Failure | undefined;
 
   constructor(
     definition: FunctionDefinition,
@@ -73,18 +73,16 @@ export class ExecutionEnvironment {
         onMessage: (message) => this.#receive(message),
         onLine: events.onLine,
         onError: (error) => {
-          this.#whyItEnded = {
-            errorType: error instanceof Error ? error.name : 'Runtime.Unknown',
-            errorMessage: error instanceof Error ? error.message : String(error),
-            trace: [],
-          };
-          events.onLine(error instanceof Error ? (error.stack ?? error.message) : String(error));
+          const known =
+            error instanceof Error ? error : Object.assign(new Error(String(error)), unknownError);
+          this.#endReason = failureOf(known.name, known.message);
+          events.onLine(known.stack ?? known.message);
         },
         onExit: (code) => this.#end(code),
       },
       definition.memoryMb,
     );
-    this.#endAfter(initTimeoutMs, 'Sandbox.Timedout', 'The function did not load within 10 s');
+    this.#endAfter(initTimeoutMs, 'The function did not load within 10 s');
   }
 
   invoke(event: string, finish: (result: InvocationResult) => void): void {
@@ -92,11 +90,8 @@ export class ExecutionEnvironment {
     const requestId = randomUUID();
     this.#running = { id: requestId, finish };
     const timeoutMs = timeoutSeconds * 1000;
-    this.#endAfter(
-      timeoutMs,
-      'Sandbox.Timedout',
-      `RequestId: ${requestId} Error: Task timed out after ${timeoutSeconds.toFixed(2)} seconds`,
-    );
+    const seconds = timeoutSeconds.toFixed(2);
+    this.#endAfter(timeoutMs, `RequestId: ${requestId} Error: Task timed out after ${seconds} seconds`);
     const deadline = this.#hasTimeouts ? Date.now() + timeoutMs : undefined;
     this.#runtime.send({ requestId, event, timeoutMs, deadline, functionArn });
   }
@@ -113,29 +108,16 @@ export class ExecutionEnvironment {
         this.#ready = true;
         this.#events.onReady();
         return;
-      case 'initFailed':
-        this.#whyItEnded = message.failure;
-        this.#events.onLine(
-          `${message.failure.errorType}: ${[message.failure.errorMessage, ...message.failure.trace.slice(1)].join('\n')}`,
-        );
+      case 'initFailed': {
+        const { errorType, errorMessage, trace } = message.failure;
+        this.#endReason = message.failure;
+        this.#events.onLine([`${errorType}: ${errorMessage}`, ...trace.slice(1)].join('\n'));
         void this.#runtime.end();
         return;
-      case 'succeeded': {
-        const size = Buffer.byteLength(message.payload);
-        if (size > largestPayload) {
-          this.#finish(message.requestId, {
-            ok: false,
-            failure: {
-              errorType: 'Function.ResponseSizeTooLarge',
-              errorMessage: `Response payload size (${size} bytes) exceeded maximum allowed payload size (${largestPayload} bytes).`,
-              trace: [],
-            },
-          });
-        } else {
-          this.#finish(message.requestId, { ok: true, payload: message.payload });
-        }
-        return;
       }
+      case 'succeeded':
+        this.#finish(message.requestId, checkedResult(message.payload));
+        return;
       case 'failed':
         this.#finish(message.requestId, { ok: false, failure: message.failure });
     }
@@ -152,25 +134,31 @@ export class ExecutionEnvironment {
 
   #end(exitCode: number): void {
     clearTimeout(this.#timer);
-    const failure = this.#whyItEnded ?? {
-      errorType: 'Runtime.ExitError',
-      errorMessage: `Runtime exited ${exitCode === 0 ? 'without providing a reason' : `with error: exit status ${exitCode}`}`,
-      trace: [],
-    };
+    const how = exitCode === 0 ? 'without providing a reason' : `with error: exit status ${exitCode}`;
+    const failure = this.#endReason ?? failureOf('Runtime.ExitError', `Runtime exited ${how}`);
     const running = this.#running;
     this.#running = undefined;
     this.#events.onEnd(this.#ready ? undefined : failure);
     running?.finish({ ok: false, failure });
   }
 
-  #endAfter(milliseconds: number, errorType: string, errorMessage: string): void {
+  #endAfter(milliseconds: number, errorMessage: string): void {
     if (!this.#hasTimeouts) return;
     this.#timer = setTimeout(() => {
-      this.#whyItEnded = { errorType, errorMessage, trace: [] };
+      this.#endReason = failureOf('Sandbox.Timedout', errorMessage);
       this.#events.onLine(`${new Date().toISOString()} ${errorMessage}`);
       void this.#runtime.end();
     }, milliseconds);
   }
+}
+
+const unknownError = { name: 'Runtime.Unknown', stack: undefined };
+
+function checkedResult(payload: string): InvocationResult {
+  const size = Buffer.byteLength(payload);
+  if (size <= largestPayload) return { ok: true, payload };
+  const message = `Response payload size (${size} bytes) exceeded maximum allowed payload size (${largestPayload} bytes).`;
+  return { ok: false, failure: failureOf('Function.ResponseSizeTooLarge', message) };
 }
 
 /** https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime */

@@ -4,13 +4,13 @@ import type { FunctionDefinition } from './definition.ts';
 import type { EnvironmentOptions, InvocationResult } from './environment.ts';
 import { FunctionPool, stopped, throttled } from './pool.ts';
 
-/** Events of invocations under way, in UTF-16 units. Keeps memory bounded when many large requests arrive at once. */
-const largestUnderWay = 128 * 1024 * 1024;
+/** Events of invocations in progress, in UTF-16 units. Limits the memory for many large requests. */
+const maxCharacters = 128 * 1024 * 1024;
 
 export interface FunctionServiceOptions extends EnvironmentOptions {
-  /** The account's concurrency: invocations of all functions under way at once. */
+  /** The account's concurrency: the limit for invocations of all functions at the same time. */
   readonly concurrency: number;
-  /** Where replaced code is copied to. */
+  /** Receives the copies of replaced code. */
   readonly codeDirectory: string;
   readonly onLog: (logicalId: string, line: string) => void;
 }
@@ -34,7 +34,7 @@ export class FunctionService {
   /**
    * Adds functions, changes those that differ and removes the others.
    *
-   * @throws FunctionLoadError when changed code cannot be loaded; functions changed before that stay changed
+   * @throws FunctionLoadError when changed code cannot be loaded; functions changed before it stay changed
    */
   async apply(definitions: readonly FunctionDefinition[]): Promise<void> {
     const { onLog } = this.#options;
@@ -59,14 +59,13 @@ export class FunctionService {
 
   /**
    * @param event JSON
-   * @param signal when it aborts, an invocation that still waits is dropped; one that runs goes on
+   * @param signal drops an invocation that still waits; a running one continues
    */
   async invoke(logicalId: string, event: string, signal?: AbortSignal): Promise<InvocationResult> {
     const pool = this.#pools.get(logicalId);
-    if (pool === undefined) return stopped; // an update removed it meanwhile
+    if (pool === undefined) return stopped; // removed by an update
     const fits =
-      this.#underWay < this.#options.concurrency &&
-      this.#charactersUnderWay + event.length <= largestUnderWay;
+      this.#underWay < this.#options.concurrency && this.#charactersUnderWay + event.length <= maxCharacters;
     if (!fits) return throttled;
     this.#underWay += 1;
     this.#charactersUnderWay += event.length;
@@ -88,10 +87,10 @@ export class FunctionService {
     );
     const [pool] = found;
     if (pool === undefined || found.length > 1) {
-      throw new Error(`${found.length} functions are called ${name}: name one by its logical ID.`);
+      throw new Error(`${found.length} functions match ${name}. Use the logical ID of one function.`);
     }
     this.#replacements += 1;
-    // A path of its own: Node.js loads a module once for each path.
+    // Node.js caches modules by path.
     const codeId = `${pool.definition.logicalId}-${this.#replacements}`;
     const taskRoot = await copyCode(directory, join(this.#options.codeDirectory, codeId));
     await pool.replace({ ...pool.definition, codeId, taskRoot });

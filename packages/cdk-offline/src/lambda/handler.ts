@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Failure, FromRuntime, Invocation } from './protocol.ts';
@@ -16,7 +16,6 @@ export async function runInvocation(handler: Handler, invocation: Invocation): P
   const { requestId } = invocation;
   try {
     const result: unknown = await handler(JSON.parse(invocation.event), contextOf(invocation));
-    // A handler that returns nothing answers with null.
     return { type: 'succeeded', requestId, payload: JSON.stringify(result) ?? 'null' };
   } catch (error) {
     const failure = toFailure(error);
@@ -25,42 +24,38 @@ export async function runInvocation(handler: Handler, invocation: Invocation): P
   }
 }
 
-/** @param name `FILE.EXPORT`, the file without its extension, perhaps in a folder */
+/** @param name `PATH.EXPORT`, the path without an extension */
 export async function loadHandler(taskRoot: string, name: string): Promise<Handler> {
   const [, file, path] = /^((?:.*\/)?[^./]*)\.(.+)$/.exec(name) ?? [];
-  if (file === undefined || path === undefined) {
-    throw Object.assign(new Error('Bad handler'), { name: 'Runtime.MalformedHandlerName' });
-  }
+  if (file === undefined || path === undefined) throw runtimeError('MalformedHandlerName', 'Bad handler');
   let found: unknown = await importModule(join(taskRoot, file), name);
   for (const part of path.split('.')) {
     found = typeof found === 'object' && found !== null ? Reflect.get(found, part) : undefined;
   }
   if (typeof found !== 'function') {
-    throw Object.assign(new Error(`${name} is undefined or not exported`), {
-      name: 'Runtime.HandlerNotFound',
-    });
+    throw runtimeError('HandlerNotFound', `${name} is undefined or not exported`);
   }
   if (found.length >= 3) {
     const message =
       'AWS Lambda has removed support for callback-based function handlers starting with Node.js 24';
-    throw Object.assign(new Error(message), { name: 'Runtime.CallbackHandlerDeprecated' });
+    throw runtimeError('CallbackHandlerDeprecated', message);
   }
   return found as Handler;
 }
 
 async function importModule(path: string, name: string): Promise<unknown> {
   for (const extension of ['', '.js', '.mjs', '.cjs']) {
-    const exists = await access(path + extension).then(
-      () => true,
-      () => false,
-    );
-    if (!exists) continue;
+    if (!existsSync(path + extension)) continue;
     const module: Record<string, unknown> = await import(pathToFileURL(path + extension).href);
-    // Node.js does not find the names of all exports of a CommonJS module.
+    // Node.js does not detect every named export of a CommonJS module.
     const { default: fallback } = module;
     return typeof fallback === 'object' && fallback !== null ? { ...fallback, ...module } : module;
   }
-  throw Object.assign(new Error(`Cannot find module '${name}'`), { name: 'Runtime.ImportModuleError' });
+  throw runtimeError('ImportModuleError', `Cannot find module '${name}'`);
+}
+
+function runtimeError(name: string, message: string): Error {
+  return Object.assign(new Error(message), { name: `Runtime.${name}` });
 }
 
 /** https://docs.aws.amazon.com/lambda/latest/dg/nodejs-context.html */

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { eachLine } from '../lines.ts';
 import type { Runtime, RuntimeEvents, RuntimeSettings } from './protocol.ts';
 
-/** What the inspected process sends: a message or a line of one of the functions in it. */
+/** A message or a line of one of the functions in the process. */
 const fromProcess = z.object({
   id: z.number(),
   line: z.string().optional(),
@@ -14,9 +14,9 @@ const fromProcess = z.object({
 const startTimeoutMs = 20_000;
 
 /**
- * A process that runs all functions in its main thread, under the Node.js inspector. One inspector target holds the
- * code of every function, also after code was replaced: a debugger stays attached. When a function ends the process,
- * the next invocation starts it again, on the same inspector port.
+ * A process that runs all functions in its main thread, under the Node.js inspector, so that one debugger session
+ * covers all code, also replaced code. When a function ends the process, the next invocation restarts it on the same
+ * inspector port.
  *
  * https://nodejs.org/en/learn/getting-started/debugging
  */
@@ -49,7 +49,7 @@ export class InspectedProcess {
     }
   }
 
-  /** Loads a function in the process. It has no memory limit of its own. */
+  /** Loads a function in the process, without a memory limit. */
   open(
     settings: RuntimeSettings,
     variables: Readonly<Record<string, string>>,
@@ -77,13 +77,13 @@ export class InspectedProcess {
 
   #process(): ChildProcess {
     if (this.#child !== undefined) return this.#child;
-    // After a restart the debugger looks for the port that it knows.
+    // A debugger reconnects to the same port after a restart.
     const port = this.#url === undefined ? this.#port : new URL(this.#url).port;
     const child = fork(new URL('inspected.ts', import.meta.url), {
       execArgv: [`--inspect=127.0.0.1:${port}`],
       env: {},
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      detached: true, // Ctrl-C reaches the process group: this process ends with the service
+      detached: true, // outside the process group that gets Ctrl-C: it ends with the service
     });
     this.#child = child;
     let output = '';

@@ -6,8 +6,8 @@ import { type Handler, loadHandler, runInvocation, toFailure } from './handler.t
 import { type FromRuntime, type Invocation, runtimeSettings } from './protocol.ts';
 
 /**
- * The process that the inspector watches: runs all functions in one thread. Each sees its own environment variables,
- * and its own lines are told apart, by the asynchronous context that its code runs in.
+ * The process under the inspector: runs all functions in one thread. The asynchronous context gives each function its
+ * environment variables and identifies its log lines.
  */
 
 const load = z.object({

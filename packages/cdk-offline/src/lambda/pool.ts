@@ -1,15 +1,12 @@
 import { availableParallelism } from 'node:os';
 import type { FunctionDefinition } from './definition.ts';
 import { type EnvironmentOptions, ExecutionEnvironment, type InvocationResult } from './environment.ts';
-import type { Failure } from './protocol.ts';
+import { type Failure, failureOf } from './protocol.ts';
 
-/**
- * Execution environments of one function. Lambda would start a thousand; here they share the processors. Two for
- * each processor keep it busy while a database answers.
- */
-const mostEnvironments = Math.min(8, 2 * availableParallelism());
+/** Execution environments of one function. Two for each processor keep it busy while a database answers. */
+const maxEnvironments = Math.min(8, 2 * availableParallelism());
 
-/** The code of a function cannot be loaded. The message has the module's error with file and line. */
+/** The code of a function cannot be loaded. The message has the error with file and line. */
 export class FunctionLoadError extends Error {
   override readonly name = 'FunctionLoadError';
   constructor(logicalId: string, { errorType, errorMessage, trace }: Failure) {
@@ -26,9 +23,8 @@ interface Waiting {
 }
 
 /**
- * The execution environments of one function. An invocation goes to an idle one. When there is none it waits for
- * the first to become free, while another one is started. Beyond the function's reserved concurrency it is
- * throttled, as on Lambda.
+ * The execution environments of one function. Without an idle one an invocation waits for the first that becomes
+ * idle, while another one starts. Beyond the reserved concurrency it is throttled, as on Lambda.
  *
  * https://docs.aws.amazon.com/lambda/latest/dg/lambda-concurrency.html
  */
@@ -56,7 +52,7 @@ export class FunctionPool {
 
   /**
    * @param event JSON
-   * @param signal when it aborts, an invocation that still waits is dropped; one that runs goes on
+   * @param signal drops an invocation that still waits; a running one continues
    */
   async invoke(event: string, signal?: AbortSignal): Promise<InvocationResult> {
     if (this.#stopped) return stopped;
@@ -65,8 +61,7 @@ export class FunctionPool {
     const waiting: Waiting = { event, finish: resolve };
     this.#waiting.add(waiting);
     const drop = (): void => {
-      if (this.#waiting.delete(waiting))
-        resolve(failed('Service.Dropped', 'The caller did not wait any longer'));
+      if (this.#waiting.delete(waiting)) resolve(failed('Service.Dropped', 'The caller stopped waiting'));
     };
     signal?.addEventListener('abort', drop);
     this.#underWay += 1;
@@ -78,10 +73,9 @@ export class FunctionPool {
   }
 
   /**
-   * Runs other code, or the same code with other settings, from the next invocation on. Invocations under way finish
-   * on the old code.
+   * Uses other code or settings from the next invocation on. Invocations in progress finish on the old code.
    *
-   * @throws FunctionLoadError when the code cannot be loaded: the old code stays
+   * @throws FunctionLoadError when the code cannot be loaded; the old code stays in use
    */
   replace(definition: FunctionDefinition): Promise<void> {
     this.#replacing = this.#replacing.catch(() => {}).then(() => this.#replace(definition));
@@ -115,21 +109,21 @@ export class FunctionPool {
   get #limit(): number {
     return this.#options.inspected !== undefined
       ? 1
-      : Math.min(mostEnvironments, this.#definition.reservedConcurrency ?? mostEnvironments);
+      : Math.min(maxEnvironments, this.#definition.reservedConcurrency ?? maxEnvironments);
   }
 
   #dispatch(): void {
     for (const waiting of this.#waiting) {
-      // The one used last is the warmest.
+      // The most recently used one has the warmest caches.
       const environment = this.#idle.pop();
       if (environment === undefined) break;
       this.#waiting.delete(waiting);
       environment.invoke(waiting.event, waiting.finish);
     }
     const current = [...this.#all].filter(({ definition }) => definition === this.#definition).length;
+    if (this.#stopped) return;
     for (let more = this.#limit - current; more > 0 && this.#starting < this.#waiting.size; more -= 1) {
-      if (!this.#stopped) this.#startForWaiting();
-      else break;
+      this.#startForWaiting();
     }
   }
 
@@ -179,7 +173,7 @@ export class FunctionPool {
 }
 
 function failed(errorType: string, errorMessage: string): InvocationResult {
-  return { ok: false, failure: { errorType, errorMessage, trace: [] } };
+  return { ok: false, failure: failureOf(errorType, errorMessage) };
 }
 
 export const stopped = failed('Service.Stopped', 'The function is stopped');

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What passes between an execution environment and the code that runs the function. */
+/** The messages between an execution environment and the thread or process that runs its function. */
 
 export const runtimeSettings = z.object({
   taskRoot: z.string(),
@@ -24,6 +24,10 @@ export interface Invocation {
 const failure = z.object({ errorType: z.string(), errorMessage: z.string(), trace: z.array(z.string()) });
 export type Failure = z.infer<typeof failure>;
 
+export function failureOf(errorType: string, errorMessage: string): Failure {
+  return { errorType, errorMessage, trace: [] };
+}
+
 export const fromRuntime = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ready') }),
   z.object({ type: z.literal('initFailed'), failure }),
@@ -35,7 +39,7 @@ export type FromRuntime = z.infer<typeof fromRuntime>;
 /** The thread or process that runs a function. */
 export interface Runtime {
   readonly send: (invocation: Invocation) => void;
-  /** Resolves when it is gone. */
+  /** Resolves when it has ended. */
   readonly end: () => Promise<unknown>;
 }
 

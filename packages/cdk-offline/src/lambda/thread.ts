@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { eachLine } from '../lines.ts';
 import type { Runtime, RuntimeEvents, RuntimeSettings } from './protocol.ts';
 
-/** Runs a function in a thread with its own environment variables, modules and memory limit. */
+/** Runs a function in a thread with separate environment variables, modules and memory limit. */
 export function startThread(
   settings: RuntimeSettings,
   variables: Readonly<Record<string, string>>,
@@ -12,7 +12,7 @@ export function startThread(
   const worker = new Worker(new URL('worker.ts', import.meta.url), {
     workerData: settings,
     env: { ...variables },
-    execArgv: [], // not the options of this process
+    execArgv: [], // not those of this process
     stdout: true,
     stderr: true,
     resourceLimits: { maxOldGenerationSizeMb: memoryMb },
@@ -23,7 +23,7 @@ export function startThread(
   worker.on('error', onError);
   worker.on('exit', onExit);
   return {
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     send: (invocation) => worker.postMessage(invocation),
     end: () => worker.terminate(),
   };

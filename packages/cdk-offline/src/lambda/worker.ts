@@ -4,14 +4,13 @@ import { patchConsole } from './console.ts';
 import { loadHandler, runInvocation, toFailure } from './handler.ts';
 import { type FromRuntime, type Invocation, runtimeSettings } from './protocol.ts';
 
-/** The thread of one execution environment: loads the handler once, then serves one invocation after the other. */
+/** The thread of one execution environment. */
 
 const settings = runtimeSettings.parse(workerData);
-if (parentPort === null) throw new Error('This module runs in a thread of its own');
+if (parentPort === null) throw new Error('This module must run in a worker thread');
 const port = parentPort;
 const send = (message: FromRuntime): void => port.postMessage(message);
 
-// Stack traces name the files and lines of the sources.
 setSourceMapsSupport(true);
 let requestId: string | undefined;
 patchConsole(

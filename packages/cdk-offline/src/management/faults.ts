@@ -3,16 +3,16 @@ import type { HttpResponse } from '../http-message.ts';
 import { jsonError } from './responses.ts';
 
 /**
- * Errors that API Gateway's management API answers on AWS for reasons outside of a caller's control, on request, so
- * that tests of a tool can meet them.
+ * Injected errors of API Gateway's management API, for tests of tools. On AWS they occur for reasons that callers cannot
+ * control.
  */
 
-/** `ConcurrentModification` and `NotFound` are what AWS answers while it still works on another change. */
+/** AWS answers `ConcurrentModification` and `NotFound` while another change is in progress. */
 const managementError = z.enum(['ConcurrentModification', 'TooManyRequests', 'NotFound']);
 export type ManagementError = z.infer<typeof managementError>;
 
 const managementFailure = z.object({
-  /** As the SDK names it, such as `CreateApiKey`. */
+  /** The SDK's name of the operation, such as `CreateApiKey`. */
   operation: z.string(),
   error: managementError,
   /** How many calls of the operation fail before one succeeds. */
@@ -21,11 +21,11 @@ const managementFailure = z.object({
 export type ManagementFailure = z.input<typeof managementFailure>;
 
 const managementFaults = z.strictObject({
-  /** The next calls of an operation fail. Failures of the same operation follow each other in this order. */
+  /** Failures of the same operation occur in this order. */
   failures: z.array(managementFailure).default([]),
   /**
-   * For so many milliseconds after a CreateApiKey, CreateUsagePlanKey or DeleteUsagePlanKey has begun, each further
-   * call of one of these is answered 409, as on AWS, which carries them out one at a time. 0 turns it off.
+   * Milliseconds after the start of a CreateApiKey, CreateUsagePlanKey or DeleteUsagePlanKey during which further calls
+   * of these get 409. AWS executes them one at a time. 0 disables it.
    */
   exclusiveMs: z.number().min(0).default(0),
 });
@@ -43,18 +43,17 @@ const responses: Readonly<Record<ManagementError, HttpResponse>> = {
 
 const exclusive = new Set(['CreateApiKey', 'CreateUsagePlanKey', 'DeleteUsagePlanKey']);
 
-/** Decides which calls fail. */
 export class FaultInjector {
   #failures: { operation: string; error: ManagementError; times: number }[] = [];
   #exclusiveMs = 0;
   #exclusiveUntil = 0;
 
-  /** What is still to fail. */
+  /** The remaining errors. */
   get faults(): ManagementFaults {
     return { failures: this.#failures.map((failure) => ({ ...failure })), exclusiveMs: this.#exclusiveMs };
   }
 
-  /** Replaces what was set before. @throws z.ZodError */
+  /** Replaces the previous errors. @throws z.ZodError */
   set(faults: unknown): void {
     const { failures, exclusiveMs } = managementFaults.parse(faults);
     this.#failures = failures;
@@ -64,7 +63,7 @@ export class FaultInjector {
 
   /**
    * @param now milliseconds since the Unix epoch
-   * @returns the error that a call gets, or `undefined` when it is carried out
+   * @returns the error for the call, or `undefined` when it is executed
    */
   failureOf(operation: string, now: number): HttpResponse | undefined {
     const failure = this.#failures.find((one) => one.operation === operation);

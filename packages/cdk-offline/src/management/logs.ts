@@ -7,7 +7,7 @@ const putLogEvents = z.object({
   logEvents: z.array(z.object({ message: z.string() })),
 });
 
-/** CloudWatch Logs, as far as writing goes. https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html */
+/** Writing to CloudWatch Logs. https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html */
 export function answerLogs(
   onLog: (logGroupName: string, line: string) => void,
   { headers, body }: ManagementRequest,

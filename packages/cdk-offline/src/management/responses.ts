@@ -1,6 +1,6 @@
 import type { HttpResponse } from '../http-message.ts';
 
-/** A call to a service of AWS, as its SDK sends it. */
+/** A request of an AWS SDK. */
 export interface ManagementRequest {
   readonly method: string;
   readonly path: string;
@@ -17,7 +17,7 @@ export function jsonAnswer(status: number, body: unknown): HttpResponse {
   };
 }
 
-/** An error as the SDK's JSON protocols read it. */
+/** An error in the format of the SDK's JSON protocols. */
 export function jsonError(status: number, name: string, message: string): HttpResponse {
   const { headers, ...answer } = jsonAnswer(status, { __type: name, message });
   return { ...answer, headers: [...headers, ['x-amzn-ErrorType', name]] };

@@ -25,24 +25,24 @@ const snapshot = z.object({
   ),
 });
 
-/** The API keys in a file beside the tables, so that both are kept between runs. */
+/** Keeps the API keys between runs, in a file of the data directory. */
 export class KeyFile {
   readonly #path: string;
   readonly #snapshot: () => ApiKeySnapshot;
   #writing: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
 
-  /** @param take the keys as they are now */
+  /** @param take returns the current keys */
   constructor(dataDirectory: string, take: () => ApiKeySnapshot) {
     this.#path = pathIn(dataDirectory);
     this.#snapshot = take;
   }
 
-  /** Resolves when the keys as they are now, or later ones, are in the file. Never leaves half a file. */
+  /** Writes the current keys; resolves when they, or newer ones, are in the file. The file is always complete. */
   save(): Promise<void> {
-    // Calls made during a write share the one write that follows it.
+    // Calls made during a write share the next write.
     this.#next ??= this.#writing
-      .catch(() => {}) // reported to those who waited for that write
+      .catch(() => {}) // reported to the callers of that write
       .then(() => {
         this.#next = undefined;
         this.#writing = this.#write();
@@ -58,7 +58,7 @@ export class KeyFile {
   }
 }
 
-/** What an earlier run saved. @throws Error when the file is damaged */
+/** The keys of an earlier run, if any. @throws Error when the file is damaged */
 export async function readKeyFile(dataDirectory: string): Promise<ApiKeySnapshot | undefined> {
   const path = pathIn(dataDirectory);
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -70,7 +70,7 @@ export async function readKeyFile(dataDirectory: string): Promise<ApiKeySnapshot
     const { keys, bindings } = snapshot.parse(JSON.parse(text));
     return { keys: keys.map((key) => ({ name: undefined, description: undefined, ...key })), bindings };
   } catch (error) {
-    throw new Error(`${path} is damaged: move it away and start again.`, { cause: error });
+    throw new Error(`${path} is damaged. Move it to another folder and start again.`, { cause: error });
   }
 }
 

@@ -1,14 +1,14 @@
 /**
- * How API Gateway's usage plans count, as pure functions of the time that they are given.
+ * The metering of API Gateway's usage plans, as pure functions of time.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-request-throttling.html
  */
 
-/** A token bucket: when it is full it admits `burst` requests at once, and then `rate` requests a second. */
+/** A token bucket: when full it admits `burst` requests at once, then `rate` requests a second. */
 export interface Throttle {
   /** Tokens added per second, above 0; may be a fraction. */
   readonly rate: number;
-  /** The most requests that the bucket holds, 0 or more. */
+  /** Capacity in requests, 0 or more. */
   readonly burst: number;
 }
 
@@ -24,7 +24,7 @@ export function fullBucket({ burst }: Throttle, now: number): Bucket {
 }
 
 /**
- * Takes one token, if there is one. A clock that runs backwards adds nothing and takes nothing away.
+ * Takes one token, if there is one. A clock that runs backwards changes nothing.
  *
  * @param now milliseconds since the Unix epoch
  */
@@ -36,7 +36,7 @@ export function takeToken(
   const elapsed = Math.max(0, now - bucket.updatedAt) / 1000;
   const tokens = Math.min(burst, bucket.tokens + elapsed * rate);
   const updatedAt = Math.max(now, bucket.updatedAt);
-  // Sums of fractions are inexact: a token that is whole but for rounding counts.
+  // Sums of fractions are inexact: a token that is whole except for rounding counts.
   const admitted = tokens >= 1 - 1e-9;
   return { admitted, bucket: { tokens: admitted ? Math.max(0, tokens - 1) : tokens, updatedAt } };
 }
@@ -54,7 +54,7 @@ export function utcDay(now: number): string {
 /** Requests admitted for one key under one plan, by day. */
 export type DailyUse = ReadonlyMap<string, number>;
 
-/** What is left of the quota before a request at `now` is counted. */
+/** Requests remaining before a request at `now` is counted. */
 export function quotaRemaining({ limit }: Quota, use: DailyUse, now: number): number {
   return Math.max(0, limit - (use.get(utcDay(now)) ?? 0));
 }

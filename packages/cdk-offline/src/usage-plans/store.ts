@@ -30,7 +30,7 @@ export interface UsagePlan {
   readonly apiStages: readonly { readonly apiId: string; readonly stage: string }[];
 }
 
-/** A key's place in a plan, and what it has used there. */
+/** A key in a usage plan, and its usage there. */
 interface Binding {
   readonly planId: string;
   readonly keyId: string;
@@ -38,7 +38,7 @@ interface Binding {
   readonly use: Map<string, number>;
 }
 
-/** What is kept between runs. Buckets are not: they are full again within minutes. */
+/** The state kept between runs. Buckets are not included: they are full again within minutes. */
 export interface ApiKeySnapshot {
   readonly keys: readonly ApiKey[];
   readonly bindings: readonly {
@@ -50,7 +50,7 @@ export interface ApiKeySnapshot {
 
 export type Metering = 'admitted' | 'invalid' | 'throttled' | 'exhausted';
 
-/** A request of the management API that cannot be granted. The name is that of the SDK's exception. */
+/** An error of the management API. The name is that of the SDK's exception. */
 export class ApiKeyError extends Error {
   override readonly name: 'BadRequestException' | 'ConflictException' | 'NotFoundException';
   constructor(name: ApiKeyError['name'], message: string) {
@@ -59,13 +59,9 @@ export class ApiKeyError extends Error {
   }
 }
 
-/** https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-api-usage-plans.html */
-const shortestValue = 20;
-const longestValue = 128;
-
 /**
- * API Gateway's API keys and usage plans: which keys exist, which plan each is bound to, and what each has used.
- * A plan's limits hold for each key, over all stages of the plan.
+ * API Gateway's API keys and usage plans with the usage of each key. A plan's limits apply to each key, over all stages
+ * of the plan.
  */
 export class ApiKeyStore {
   #plans: ReadonlyMap<string, UsagePlan>;
@@ -78,7 +74,7 @@ export class ApiKeyStore {
     this.#plans = new Map(plans.map((plan) => [plan.id, plan]));
     for (const key of snapshot?.keys ?? []) this.#add(key);
     for (const { planId, keyId, use } of snapshot?.bindings ?? []) {
-      // The plan may have been removed from the template since.
+      // The plan may have been removed from the template.
       if (!this.#plans.has(planId) || !this.#keys.has(keyId)) continue;
       this.#bindingsOf(keyId).set(planId, {
         planId,
@@ -89,7 +85,7 @@ export class ApiKeyStore {
     }
   }
 
-  /** Replaces the plans. Bindings to plans that no longer exist are dropped; keys and what they used stay. */
+  /** Replaces the plans. Bindings to removed plans are deleted; keys and usage stay. */
   setPlans(plans: readonly UsagePlan[]): void {
     this.#plans = new Map(plans.map((plan) => [plan.id, plan]));
     for (const bindings of this.#bindings.values()) {
@@ -132,28 +128,23 @@ export class ApiKeyStore {
   }
 
   /**
-   * @throws ApiKeyError BadRequestException: the value is not 20 to 128 characters long; ConflictException: a key
-   * with this value exists
+   * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-api-usage-plans.html
+   *
+   * @throws ApiKeyError BadRequestException: the value does not have 20 to 128 characters; ConflictException: a key with
+   * this value exists
    */
   create(
     given: Partial<Pick<ApiKey, 'id' | 'value' | 'name' | 'description' | 'enabled' | 'tags'>>,
     now: number,
   ): ApiKey {
     const { id = newId(), value = newValue(), name, description, enabled = false, tags = {} } = given;
-    if (value.length < shortestValue) {
-      throw new ApiKeyError(
-        'BadRequestException',
-        `API Key value should be at least ${shortestValue} characters`,
-      );
-    }
-    if (value.length > longestValue) {
-      throw new ApiKeyError(
-        'BadRequestException',
-        `API Key value exceeds maximum size of ${longestValue} characters`,
-      );
-    }
-    if (!/^[\w-]+$/.test(value))
-      throw new ApiKeyError('BadRequestException', 'Invalid API Key value specified');
+    const invalid =
+      value.length < 20
+        ? 'API Key value should be at least 20 characters'
+        : value.length > 128
+          ? 'API Key value exceeds maximum size of 128 characters'
+          : !/^[\w-]+$/.test(value) && 'Invalid API Key value specified';
+    if (invalid !== false) throw new ApiKeyError('BadRequestException', invalid);
     if (this.#idsByValue.has(value)) throw new ApiKeyError('ConflictException', 'API Key already exists');
     const key = { id, value, name, description, enabled, tags, createdAt: now, updatedAt: now };
     this.#add(key);
@@ -180,10 +171,10 @@ export class ApiKeyStore {
   }
 
   /**
-   * Puts a key into a plan.
+   * Adds a key to a plan.
    *
-   * @throws ApiKeyError NotFoundException; ConflictException when the key is in this plan, or in another one that
-   * has a stage in common with it
+   * @throws ApiKeyError NotFoundException; ConflictException when the key is in this plan, or in another one with a common
+   * stage
    */
   bind(planId: string, keyId: string): ApiKey {
     const plan = this.plan(planId);
@@ -225,7 +216,7 @@ export class ApiKeyStore {
     return [...(this.#bindings.get(keyId)?.keys() ?? [])].map((planId) => this.plan(planId));
   }
 
-  /** Requests used, and left of the quota, on a day. Without a quota nothing is ever used up. */
+  /** Requests used and remaining on a day, in milliseconds since the Unix epoch. */
   usage(planId: string, keyId: string, day: number): { readonly used: number; readonly remaining: number } {
     const { quota } = this.plan(planId);
     const binding = this.#bindings.get(keyId)?.get(planId);
@@ -235,8 +226,7 @@ export class ApiKeyStore {
   }
 
   /**
-   * Decides a request that carries a key: first the bucket of its plan, then its quota. Only an admitted request
-   * counts towards the quota.
+   * Checks the bucket of the key's plan, then its quota. Only an admitted request counts towards the quota.
    *
    * @param now milliseconds since the Unix epoch
    */

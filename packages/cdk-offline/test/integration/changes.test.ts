@@ -122,7 +122,7 @@ describe('replaceCode', () => {
 
   it('rejects a function that does not exist', async () => {
     const { service } = await start();
-    await expect(service.replaceCode('Other', tmpdir())).rejects.toThrow('0 functions are called Other');
+    await expect(service.replaceCode('Other', tmpdir())).rejects.toThrow('0 functions match Other');
   });
 });
 
@@ -168,7 +168,7 @@ describe('update', () => {
     await service.update({ assembly: await assemblyOf(greetingTemplate('greet', { Keyed: table(name) })) });
     const other = await assemblyOf(greetingTemplate('greet', { Keyed: table(name, 'other') }));
     await expect(service.update({ assembly: other })).rejects.toThrow(
-      `The table ${name} is defined differently: restart without its data to apply it.`,
+      `The table ${name} is defined differently. Restart without its data to apply it.`,
     );
     expect(await get()).toBe('one');
   });

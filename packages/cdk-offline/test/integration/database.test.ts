@@ -104,7 +104,7 @@ describe('a database with a data directory', () => {
       JSON.stringify({ pid: process.pid, endpoint: left.endpoint }),
     );
     await expect(startDynamoDb({ dataDirectory })).rejects.toThrow(
-      `${dataDirectory} is in use by a DynamoDB Local that an earlier run left (process ${process.pid}). End it with "kill ${process.pid}" and start again.`,
+      `${dataDirectory} is in use by DynamoDB Local of an earlier run (process ${process.pid}). End it with "kill ${process.pid}" and start again.`,
     );
     await left.stop();
     await start({ dataDirectory });
@@ -145,7 +145,7 @@ describe('a database in memory', () => {
     expect(await tablesAt(service.endpoint)).toEqual(['things']);
     await killListener(service.dynamodbEndpoint ?? '');
     expect((await failure).message).toBe(
-      'DynamoDB Local ended (SIGKILL). Its data was kept in memory and is lost.',
+      'DynamoDB Local ended (SIGKILL). Its data was in memory and is lost.',
     );
     await expect(fetch(service.url)).rejects.toThrow('fetch failed');
   });

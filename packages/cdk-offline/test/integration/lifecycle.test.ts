@@ -120,7 +120,7 @@ describe('a data directory', () => {
       join(dataDirectory, file),
       (await readFile(join(dataDirectory, file), 'utf8')).slice(0, 50),
     );
-    await expect(start({ dataDirectory })).rejects.toThrow(/is damaged: move it away/);
+    await expect(start({ dataDirectory })).rejects.toThrow(/is damaged\. Move it to another folder/);
   });
 });
 

@@ -51,8 +51,8 @@ describe('a started stack', () => {
     expect(progress).toEqual([
       'Creating the tables',
       'MockGet: an integration of type MOCK answers 500 and is not supported by cdk-offline',
-      "Stock: nothing reads the table's stream in cdk-offline",
-      'Not run by cdk-offline: AWS::SQS::Queue',
+      'Stock: table streams are not supported by cdk-offline',
+      'Not supported by cdk-offline: AWS::SQS::Queue',
       expect.stringMatching(/^Output Hidden: Fn::ImportValue/),
     ]);
   });
