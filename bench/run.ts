@@ -4,21 +4,19 @@ import { dirname, join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { startDynamoDb } from 'cdk-offline/dynamodb';
 import { describeMachine } from './harness/machine.ts';
-import { measureEconomy } from './measures/economy.ts';
 import { measureFirstResponses, measureLevers, measureMemory } from './measures/first-response.ts';
 import { measureGrowth } from './measures/growth.ts';
-import { measureLoad } from './measures/load.ts';
 import { measureWarm } from './measures/warm.ts';
 import { writeGenerated } from './report/generated.ts';
 import { type Measured, type Results, tables } from './report/report.ts';
 
 /** `npm run bench`: measures, prints the tables and writes them as JSON and plots. */
 
-const parts = ['first', 'memory', 'levers', 'warm', 'economy', 'growth', 'load'];
+const parts = ['first', 'memory', 'levers', 'warm', 'growth'];
 const usage = `npm run bench -- [options]
   --only PARTS        some of ${parts.join(', ')}, separated by commas; empty to draw the plots again
   --baseline REV@MB   also measures the first responses of another commit at this memory, such as 2972cdb@1024
-  --quick             fewer rounds, to see that it runs; the figures mean little
+  --quick             fewer rounds, to check that it runs; the figures are not reliable
   --publish           writes to docs/performance/, docs/performance.md and bench/README.md, not to bench/results/`;
 
 const { values } = parseArgs({
@@ -62,8 +60,6 @@ const size = values.quick
       warm: 20,
       batches: 8,
       animals: [1_000, 3_000],
-      concurrencies: [1, 8],
-      stepMs: 2_000,
     }
   : {
       rounds: 25,
@@ -72,8 +68,6 @@ const size = values.quick
       warm: 50,
       batches: 120,
       animals: [1_000, 30_000, 300_000],
-      concurrencies: [1, 2, 4, 8, 16, 32, 64],
-      stepMs: 10_000,
     };
 const say = (message: string): void => console.error(`… ${message}`);
 const sayRound = (part: string) => (done: number, of: number) => say(`${part}: round ${done + 1} of ${of}`);
@@ -95,36 +89,32 @@ const measuredNow: Results = {
     levers: await measured(() => measureLevers(size.leverRounds, sayRound('Levers'))),
   }),
   ...(await withDynamoDb()),
-  ...(wanted.has('load') && {
-    load: await measured(() => measureLoad(size.concurrencies, size.stepMs, say)),
-  }),
 };
-// What is not measured now stays as it was.
+// Parts that are not measured now keep their previous results.
 const results: Results = { ...(await previous()), ...measuredNow };
 
 await mkdir(outputDirectory, { recursive: true });
 await writeFile(join(outputDirectory, 'results.json'), `${JSON.stringify(results, undefined, 2)}\n`);
 const run = promisify(execFile);
-// A process of its own, because the plotting library is only installed here.
+// In a separate process, because the plotting library is installed only in this folder.
 await run(process.execPath, [join(import.meta.dirname, 'report', 'plots.mjs'), outputDirectory]);
 for (const [name, content] of Object.entries(tables(measuredNow))) console.log(`\n${name}\n\n${content}`);
 if (values.publish) await publish();
 console.log(`\nWritten to ${outputDirectory}`);
 
-/** Each part has a machine of its own: it may have been measured on another day. */
+/** Each part records its machine, because parts can be measured on different days. */
 async function measured<T>(measure: () => Promise<T>): Promise<Measured<T>> {
   const machine = describeMachine();
   return { machine, results: await measure() };
 }
 
-/** Parts that need nothing but a database of their own. */
+/** The parts that need only a database. */
 async function withDynamoDb(): Promise<Results> {
-  if (!['warm', 'economy', 'growth'].some((part) => wanted.has(part))) return {};
+  if (!['warm', 'growth'].some((part) => wanted.has(part))) return {};
   const dynamoDb = await startDynamoDb();
   try {
-    say('Economy and warm path');
+    say('Warm path');
     return {
-      ...(wanted.has('economy') && { economy: await measured(() => measureEconomy(dynamoDb.endpoint)) }),
       ...(wanted.has('warm') && { warm: await measured(() => measureWarm(dynamoDb.endpoint, size.batches)) }),
       ...(wanted.has('growth') && {
         growth: await measured(() => measureGrowth(dynamoDb.endpoint, size.animals, say)),

@@ -8,7 +8,7 @@ import type { Built } from './variants.ts';
 const run = promisify(execFile);
 const projectDirectory = dirname(dirname(import.meta.dirname));
 
-/** A commit of this project that bundles functions in its own way, to be measured beside the current one. */
+/** Another commit of this project, to be measured together with the current one. */
 export class Baseline {
   readonly commit: string;
   readonly #directory: string;
@@ -44,7 +44,7 @@ export class Baseline {
   }
 }
 
-/** What of a package lock decides about a bundle: the versions that functions depend on, and esbuild's. */
+/** The versions of a package lock that affect a bundle: dependencies of functions, and esbuild. */
 function dependencies(lock: string): string {
   const { packages } = JSON.parse(lock) as {
     packages: Record<string, { version?: string; dev?: boolean; optional?: boolean }>;

@@ -9,7 +9,7 @@ const periodMicroseconds = 20_000;
 
 /** A Linux control group that limits its processes to the processor share of a function with a given memory. */
 export class CpuQuota {
-  /** A process enters when its ID is written to this file. */
+  /** Writing a process ID to this file adds the process. */
   readonly entrance: string;
   readonly #group: string;
 
@@ -19,8 +19,8 @@ export class CpuQuota {
   }
 
   /**
-   * @param megabytes memory as Lambda counts it
-   * @throws Error where this process may not create control groups: it must be root, on Linux
+   * @param megabytes memory of the function
+   * @throws Error when this process cannot create control groups: it must be root on Linux
    */
   static async ofMemory(megabytes: number): Promise<CpuQuota> {
     const quota = Math.round((periodMicroseconds * megabytes) / memoryOfOneProcessor);
@@ -42,7 +42,7 @@ export class CpuQuota {
       }
       try {
         for (const [file, value] of Object.entries(settings)) {
-          // On an ordinary file system, writing would create the file.
+          // On another file system, writing would create the file.
           await access(join(group, file));
           await writeFile(join(group, file), String(value));
         }
@@ -59,7 +59,7 @@ export class CpuQuota {
     await writeFile(this.entrance, String(pid));
   }
 
-  /** @throws Error while a process is in the group */
+  /** @throws Error when the group has a process */
   async remove(): Promise<void> {
     await rmdir(this.#group);
   }

@@ -1,6 +1,6 @@
 /**
- * A process of its own that stands in front of DynamoDB Local as far away as DynamoDB is from a function: each answer
- * waits a while. It is forked with the endpoint and the wait in milliseconds, and tells its own port.
+ * A proxy for DynamoDB Local that delays each answer, to simulate the network. Forked with the endpoint and the delay in
+ * milliseconds; sends its port to the parent.
  */
 import { Agent, createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -9,7 +9,7 @@ import { selfSignedCertificate } from '../../test/support/certificate.ts';
 import { keyHash, tableNames } from './fixtures.ts';
 
 export interface DynamoDbStub {
-  /** The variables that make a function use it, and trust it. */
+  /** Environment variables that make a function use and trust it. */
   readonly environment: Readonly<Record<string, string>>;
   stop(): Promise<void>;
 }
@@ -20,10 +20,10 @@ export type Call = `${string} ${string}`;
 const request = z.object({ TableName: z.string() });
 
 /**
- * Something that answers like DynamoDB, after a wait and over TLS: what a first request costs beyond DynamoDB's own time
- * includes a handshake, which DynamoDB Local cannot show.
+ * Answers like DynamoDB, with a delay and over TLS: a first request includes a handshake, which DynamoDB Local does not
+ * support.
  *
- * @param waitMs how long each answer takes
+ * @param waitMs milliseconds for each answer
  */
 export async function startDynamoDbStub(
   answers: Readonly<Record<Call, unknown>>,

@@ -3,11 +3,11 @@ import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { toCallerContext } from '../../functions/access/caller.ts';
 import { proxyEvent } from '../../test/support/events.ts';
 
-/** The key that every request bears: the same in every process. */
+/** The API key of every request, the same in every process. */
 export const key = newKey('bench', () => 0);
 export const keyHash = hashOfKey(key);
 
-/** More than any benchmark sends. */
+/** Above the number of requests of any benchmark. */
 export const limits: Limits = { perMinute: 10_000_000, perDay: 1_000_000_000 };
 
 const caller = () =>
@@ -24,7 +24,7 @@ export const tableNames = {
   idempotency: 'Idempotency',
 };
 
-/** The variables that the stack sets. */
+/** Environment variables that the stack sets. */
 export function stackVariables(tables = tableNames): Readonly<Record<string, string>> {
   return {
     STAGE: 'bench',
@@ -39,7 +39,7 @@ export function stackVariables(tables = tableNames): Readonly<Record<string, str
   };
 }
 
-/** The events that the functions are measured with. */
+/** Events for the measurements. */
 export const events = {
   list: (query: readonly (readonly [string, string])[] = [['status', 'available']]) =>
     proxyEvent({ resource: '/pets', query, caller: caller() }),

@@ -9,7 +9,7 @@ import { lambdaVariables } from './lambda.ts';
 
 const outcome = z.union([z.object({ returned: z.unknown() }), z.object({ thrown: z.string() })]);
 
-/** A bundled function in a process of its own. */
+/** A bundled function in a separate process. */
 export class FunctionProcess {
   readonly #child: ChildProcess;
   readonly #directory: string;

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { CpuQuota } from './cpu-quota.ts';
 
-/** Amazon's own runtime client, the one that Lambda runs functions with. */
+/** AWS's runtime client, which Lambda runs functions with. */
 const runtimeClient = createRequire(import.meta.url).resolve('aws-lambda-ric');
 
 /** A function and its first event. */
@@ -19,7 +19,7 @@ export interface Target {
   readonly environment?: Readonly<Record<string, string>>;
   /** The event of the first invocation. */
   readonly event: unknown;
-  /** Whether the response is the expected one, since an error can be faster. */
+  /** Whether the response is as expected: an error can be faster. */
   readonly accepts: (answer: unknown) => boolean;
 }
 
@@ -37,7 +37,7 @@ export interface ColdStart {
 }
 
 /**
- * How much processor time a new execution environment gets.
+ * The processor share of a new execution environment.
  *
  * - `burst`: all processors until it asks for its first event, then its share. Public experiments show this on Lambda; AWS
  *   does not promise it.
@@ -82,7 +82,7 @@ const requestId = '8476a536-e9f4-11e8-9739-2dfe598c3fcd';
 const invocationMs = 30_000;
 
 /**
- * Lambda as seen by its runtime client: the Runtime API on this machine, and one process per cold start.
+ * The Runtime API of Lambda on this machine, with one process for each cold start.
  *
  * https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
  */
@@ -111,11 +111,11 @@ export class Lambda {
     const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       const now = performance.now();
       if (request.url === `${runtimePath}/invocation/next`) {
-        // The last request for an event stays open, as on Lambda while there is no event.
+        // The last request for an event stays open, as on Lambda.
         if (first !== undefined && warm.length === wanted) return;
         if (init === 0) {
           init = now - start;
-          // The kernel takes some milliseconds for this. They are not counted.
+          // The kernel needs some milliseconds for this, which do not count.
           if (model === 'burst') await quota.add(child.pid!);
         }
         response.setHeader('Lambda-Runtime-Aws-Request-Id', requestId);

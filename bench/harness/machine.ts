@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { arch, availableParallelism, cpus, loadavg, platform, totalmem } from 'node:os';
 
-/** What figures were measured on; without it they say nothing. */
+/** The machine of a measurement. */
 export interface Machine {
   readonly processor: string;
   readonly cores: number;
   readonly memoryGiB: number;
   readonly system: string;
   readonly node: string;
-  /** Processes that wanted to run, on average over the minute before: more than a few, and the figures are noise. */
+  /** Load average of the last minute. Above the number of cores the figures are noise. */
   readonly load: number;
   readonly date: string;
 }

@@ -1,4 +1,4 @@
-/** The value that `share` of the others do not exceed. @param share in [0, 1]: 0.5 for the median */
+/** @param share in [0, 1]: 0.5 for the median */
 export function quantile(values: readonly number[], share: number): number {
   if (values.length === 0) return Number.NaN;
   const sorted = values.toSorted((a, b) => a - b);

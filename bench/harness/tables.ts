@@ -16,7 +16,7 @@ export async function createPetsTable(client: Client): Promise<string> {
   return createTable(client, 'Pets');
 }
 
-/** Every table that a request needs, with the benchmark's key in it. */
+/** The tables of the service, with the benchmark's key. */
 export async function createTables(client: Client): Promise<typeof tableNames> {
   const [pets, apiKeys, rateLimits, idempotency] = await Promise.all([
     createPetsTable(client),

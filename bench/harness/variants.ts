@@ -12,9 +12,9 @@ export interface Built {
   readonly bytes: number;
 }
 
-/** How a function is bundled other than it is deployed. */
+/** Differences from the deployed bundle. */
 export interface Variant {
-  /** Replaces functions/dynamodb-client.ts: a file of variants/. */
+  /** A file of variants/ that replaces functions/dynamodb-client.ts. */
   readonly client?: string;
   readonly fullZod?: boolean;
   readonly keepAllModules?: boolean;
@@ -22,7 +22,7 @@ export interface Variant {
   readonly options?: BuildOptions;
 }
 
-/** Builds a module of the project, such as `functions/list-pets.ts`, as it is deployed or as a variant of that. */
+/** Bundles a module of the project, such as `functions/list-pets.ts`, as deployed or as a variant. */
 export async function buildVariant(file: string, directory: string, variant: Variant = {}): Promise<Built> {
   const { client, fullZod = false, keepAllModules = false, earlyBuiltins = false, options } = variant;
   const plugins: Plugin[] = [
@@ -39,7 +39,7 @@ export async function buildVariant(file: string, directory: string, variant: Var
   return { directory, bytes: codeBytes(metafile) };
 }
 
-/** Builds a peer the way most functions are built: one CommonJS file. */
+/** Bundles a peer as one CommonJS file, as most functions are built. */
 export async function buildPeer(file: string, directory: string, client?: string): Promise<Built> {
   const { metafile } = await build({
     bundle: true,

@@ -24,7 +24,7 @@ export type ByModel = Readonly<Record<ProcessorModel, number>>;
 export interface FirstResponse {
   readonly name: string;
   readonly group: 'reference' | 'function' | 'baseline' | 'peer' | 'lever';
-  /** MB that the function is given. */
+  /** Memory of the function in MB. */
   readonly memory: number;
   /** Process start to the first request for an event, with all processors, in milliseconds. */
   readonly init: number;
@@ -37,14 +37,14 @@ export interface FirstResponse {
   readonly kilobytes: number;
 }
 
-/** What a client waits for at its first call, when both functions start cold: authorizer, then operation. */
+/** A client's first call, when both functions start cold: authorizer, then operation. */
 export interface FirstCall {
   readonly name: string;
   readonly memory: number;
   readonly response: ByModel;
 }
 
-/** How much longer the first response takes without something that it has. */
+/** Difference in the first response without one choice about the bundle. */
 export interface Lever {
   readonly without: string;
   /** Medians of the differences, round by round, in milliseconds. */
@@ -58,7 +58,7 @@ export interface MemoryResult {
   readonly entry: FunctionEntry;
   readonly memory: number;
   readonly response: ByModel;
-  /** Event to response, once the function has answered before, in milliseconds. */
+  /** Event to response of warm invocations, in milliseconds. */
   readonly p50: number;
   readonly p99: number;
   /** US dollars for a million warm invocations, each billed by the millisecond. */
@@ -76,7 +76,7 @@ interface Subject {
 type Starts = ReadonlyMap<Subject, Readonly<Record<ProcessorModel, readonly ColdStart[]>>>;
 type OnProgress = (done: number, of: number) => void;
 
-/** What DynamoDB takes for one call, in milliseconds: about as long as from a function. */
+/** Milliseconds for one call to DynamoDB, about as from a function. */
 const waitMs = 3;
 
 const httpAnswer = z.object({ statusCode: z.number() });
@@ -119,7 +119,7 @@ interface FunctionOptions {
   readonly variant?: Variant;
 }
 
-/** Everything that the measurements of cold starts share. */
+/** Shared resources of the measurements of cold starts. */
 class Session {
   readonly #lambda: Lambda;
   readonly #stub: Awaited<ReturnType<typeof startDynamoDbStub>>;
@@ -173,8 +173,8 @@ class Session {
   }
 
   /**
-   * Starts every subject in both models once a round, so that what else the machine does affects all equally. A round
-   * before the first fills the caches of the disk.
+   * Starts every subject in both models once a round, so that other work of the machine affects all equally. A first round
+   * that does not count fills the disk caches.
    */
   async start(
     subjects: readonly Subject[],
@@ -252,7 +252,7 @@ export async function measureFirstResponses(
   });
 }
 
-/** What each choice about the bundle gains, for the listing. */
+/** The gain of each choice about the bundle, for `list-pets`. */
 export async function measureLevers(rounds: number, onProgress: OnProgress): Promise<readonly Lever[]> {
   return Session.run(async (session) => {
     const deployed = await session.function('list-pets');
@@ -287,7 +287,7 @@ const memorySizes = [512, 1_024, 1_769];
 /** US dollars on arm64: https://aws.amazon.com/lambda/pricing/ */
 const pricePerGbSecond = 0.0000133334;
 
-/** @param warm requests after the first, each of which counts */
+/** @param warm measured requests after the first */
 export async function measureMemory(
   rounds: number,
   warm: number,

@@ -19,7 +19,7 @@ const pageSize = 20;
 const deepPage = 1_000;
 const samples = 200;
 
-/** What one page costs, on the first and on a deep page, in stores of several sizes. All are read in turn. */
+/** Latency and capacity of a first and a late page in stores of several sizes, read alternately. */
 export async function measureGrowth(
   endpoint: string,
   sizes: readonly number[],
@@ -55,7 +55,7 @@ export async function measureGrowth(
     }
   }
 
-  // The first rounds warm up the code on both sides.
+  // The first rounds are warm-up.
   for (let sample = -samples / 4; sample < samples; sample += 1) {
     for (const { tableName, listing, latencies } of pages) {
       const start = performance.now();

@@ -1,7 +1,6 @@
 /**
- * A process of its own that calls functions and what they are measured by in turn, batch by batch, so that whatever else
- * the machine does befalls both alike. It is forked with the folder of the bundles, the size of the
- * job, the id of an animal and the operations.
+ * Calls functions and their references alternately, batch by batch, so that other work of the machine affects both
+ * equally. Forked with the folder of the bundles, the size of the job, the ID of a pet and the operations.
  */
 import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';
@@ -22,16 +21,16 @@ export interface Comparison {
   readonly operation: string;
   readonly ours: Timing;
   readonly sameCalls: Timing;
-  /** Where the operation's calls go out side by side: the one that would be left without the limit. */
+  /** For parallel calls: the operation's call without the limit's. */
   readonly singleCall: Timing | undefined;
-  /** And the limit's call alone: no answer that tells of the limit can be faster. */
+  /** The limit's call alone: the lower bound for a response with rate-limit headers. */
   readonly limitAlone: Timing | undefined;
 }
 
 const [directory = '', rounds = '', petId = '', ...wanted] = process.argv.slice(2);
 const batchSize = 25;
 
-/** Until V8 has compiled what is worth it. */
+/** Until V8 has compiled the hot code. */
 const warmUpRounds = 40;
 
 async function load(file: string, name = 'handler'): Promise<Handler> {
@@ -77,7 +76,7 @@ const operations: readonly Operation[] = [
 const context = lambdaContext(1e9);
 
 async function runBatch(handler: Handler, event: () => unknown, timing: Timing): Promise<void> {
-  // Made beforehand: parsing the event is Lambda's work.
+  // Parsed before: parsing the event is Lambda's work.
   const made = Array.from({ length: batchSize }, event);
   const cpu = process.cpuUsage();
   for (const each of made) {
@@ -89,7 +88,7 @@ async function runBatch(handler: Handler, event: () => unknown, timing: Timing):
   timing.batches.push((user + system) / 1_000 / batchSize);
 }
 
-/** Whether the function did what it should: an error is answered fast, too. */
+/** Checks for success: an error can be fast, too. */
 const succeeded = z.union([
   z.object({ statusCode: z.union([z.literal(200), z.literal(201)]) }),
   z.object({ context: z.object({ keyId: z.string() }) }),

@@ -20,21 +20,21 @@ export interface WarmResult {
   /** Of a bare handler that sends the same calls. */
   readonly bareP50: number;
   readonly bareP99: number;
-  /** Of a bare handler that sends the one call which is left without the limit. */
+  /** Of a bare handler that sends the call without the limit's. */
   readonly singleP50: number | undefined;
-  /** Of a bare handler that sends the limit's call alone: as fast as any answer can be that tells of the limit. */
+  /** Of a bare handler that sends the limit's call alone: the lower bound for a response with rate-limit headers. */
   readonly limitP50: number | undefined;
-  /** p50 by the p50 of that one call, or of the same calls where they go out one after the other. */
+  /** p50 divided by the p50 of that call, or of the same calls when they are sequential. */
   readonly ratio: number;
   /** Processor time of a request in milliseconds: the median over batches. */
   readonly cpu: number;
-  /** What of it is not spent on the calls to DynamoDB. */
+  /** Of it, the part outside the calls to DynamoDB. */
   readonly cpuOutsideCalls: number;
 }
 
 const entries = ['list-pets', 'get-pet', 'create-pet', 'authorizer'];
 
-/** What the network adds to a call, in milliseconds: about what lies between a function and DynamoDB. */
+/** Network delay of a call in milliseconds, about as between a function and DynamoDB. */
 const distance = 5;
 
 /** @param rounds batches of 25 requests of each handler */
@@ -57,7 +57,7 @@ export async function measureWarm(endpoint: string, rounds: number): Promise<War
     });
     const [port] = (await once(far, 'message')) as [number];
     const farEndpoint = `http://127.0.0.1:${port}`;
-    // A batch takes longer, and there is less noise in it.
+    // A batch takes longer and has less noise.
     const fewer = Math.ceil(rounds / 4);
     const behindNetwork = await compare({
       ...job,
@@ -95,7 +95,7 @@ async function compare({
   const script = new URL('warm-process.ts', import.meta.url);
   const child = fork(script, [directory, String(rounds), petId, ...operations], {
     env: { ...lambdaVariables, ...environment, AWS_ENDPOINT_URL_DYNAMODB: endpoint },
-    // A log line costs its write, as it does in Lambda.
+    // Log lines are written, as on Lambda.
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   const ended = Promise.withResolvers<never>();
@@ -111,7 +111,7 @@ function summarise(
 ): WarmResult {
   const p50 = ({ latencies }: Timing): number => median(latencies);
   const p99 = ({ latencies }: Timing): number => quantile(latencies, 0.99);
-  // Pair by pair: what the machine does meanwhile is the same for both of a round.
+  // In pairs: other work of the machine is the same for both of a round.
   const difference = median(ours.batches.map((cpu, index) => cpu - sameCalls.batches[index]!));
   return {
     operation: name,

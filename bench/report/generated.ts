@@ -1,9 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 
-/** Text by the name of its place in a document: between `<!-- generated: NAME -->` and `<!-- end -->`. */
+/** Text by name, for the place between `<!-- generated: NAME -->` and `<!-- end -->`. */
 export type GeneratedParts = Readonly<Record<string, string>>;
 
-/** Replaces the parts that the document at `path` has a place for. The other places stay as they are. */
+/** Replaces the parts that have a place in the document at `path`. */
 export async function writeGenerated(path: string, parts: GeneratedParts): Promise<void> {
   const document = await readFile(path, 'utf8');
   const filled = document.replaceAll(
@@ -18,7 +18,7 @@ export async function writeGenerated(path: string, parts: GeneratedParts): Promi
 
 type Cell = string | number | undefined;
 
-/** A Markdown table, which Prettier aligns. Columns of numbers are aligned to the right; `–` stands for no value. */
+/** A Markdown table, which Prettier aligns. Columns of numbers are aligned to the right; `–` means no value. */
 export function table(headings: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   const text = (cell: Cell): string =>

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { parse, View } from 'vega';
 import { compile } from 'vega-lite';
 
-/** `node plots.mjs FOLDER`: draws the results.json of a folder as SVG beside it. https://vega.github.io/vega-lite/docs/ */
+/** `node plots.mjs FOLDER`: draws the results.json of a folder as SVG in the same folder. https://vega.github.io/vega-lite/docs/ */
 const [folder = '.'] = process.argv.slice(2);
-const { first, load } = JSON.parse(await readFile(join(folder, 'results.json'), 'utf8'));
+const { first } = JSON.parse(await readFile(join(folder, 'results.json'), 'utf8'));
 
 // Readable on light and dark pages.
 const ink = '#6e7781';
@@ -36,29 +36,6 @@ if (first !== undefined) {
       x: { field: 'ms', type: 'quantitative', title: 'ms' },
       color: { field: 'group', type: 'nominal', title: null },
       column: { field: 'model', type: 'nominal', title: null },
-    },
-  });
-}
-
-if (load !== undefined) {
-  const values = load.results.steps.flatMap(({ concurrency, p50, p99 }) => [
-    { concurrency, quantile: 'p50', ms: p50 },
-    { concurrency, quantile: 'p99', ms: p99 },
-  ]);
-  await draw('load.svg', {
-    title: 'The whole service on one machine',
-    width: 500,
-    data: { values },
-    mark: { type: 'line', point: true },
-    encoding: {
-      x: {
-        field: 'concurrency',
-        type: 'quantitative',
-        scale: { type: 'log', base: 2 },
-        title: 'concurrent requests',
-      },
-      y: { field: 'ms', type: 'quantitative', title: 'latency (ms)' },
-      color: { field: 'quantile', type: 'nominal', title: null },
     },
   });
 }

@@ -1,13 +1,10 @@
 import type { Machine } from '../harness/machine.ts';
-import { round } from '../harness/stats.ts';
-import type { EconomyResult } from '../measures/economy.ts';
 import type { FirstCall, FirstResponse, Lever, MemoryResult } from '../measures/first-response.ts';
 import type { GrowthResult } from '../measures/growth.ts';
-import type { LoadResult } from '../measures/load.ts';
 import type { WarmResult } from '../measures/warm.ts';
 import { type GeneratedParts, table } from './generated.ts';
 
-/** What was measured, each part with the machine it was measured on. */
+/** The results of each part with the machine. */
 export interface Results {
   readonly first?: Measured<{
     readonly functions: readonly FirstResponse[];
@@ -16,9 +13,7 @@ export interface Results {
   readonly levers?: Measured<readonly Lever[]>;
   readonly memory?: Measured<readonly MemoryResult[]>;
   readonly warm?: Measured<readonly WarmResult[]>;
-  readonly economy?: Measured<readonly EconomyResult[]>;
   readonly growth?: Measured<readonly GrowthResult[]>;
-  readonly load?: Measured<LoadResult>;
 }
 
 export interface Measured<T> {
@@ -26,9 +21,9 @@ export interface Measured<T> {
   readonly results: T;
 }
 
-/** Tables by name, as docs/performance.md and bench/README.md have them. */
+/** The tables of docs/performance.md and bench/README.md by name. */
 export function tables(results: Results): GeneratedParts {
-  const { first, levers, memory, warm, economy, growth, load } = results;
+  const { first, levers, memory, warm, growth } = results;
   return {
     ...(first && {
       machine: machineLine(first.machine),
@@ -38,9 +33,7 @@ export function tables(results: Results): GeneratedParts {
     ...(levers && { levers: leverTable(levers.results) }),
     ...(memory && { memory: memoryTable(memory.results) }),
     ...(warm && { warm: warmTable(warm.results) }),
-    ...(economy && { economy: economyTable(economy.results) }),
     ...(growth && { growth: growthTable(growth.results) }),
-    ...(load && { load: loadTable(load.results) }),
   };
 }
 
@@ -113,50 +106,9 @@ function warmTable(results: readonly WarmResult[]): string {
   );
 }
 
-function economyTable(results: readonly EconomyResult[]): string {
-  return table(
-    ['', 'calls (units)', 'read units', 'write units'],
-    results.map(({ operation, calls, readUnits, writeUnits }) => [
-      operation,
-      calls.join(', '),
-      readUnits,
-      writeUnits,
-    ]),
-  );
-}
-
 function growthTable(results: readonly GrowthResult[]): string {
   return table(
     ['animals', 'filter', 'page', 'p50 ms', 'read units'],
     results.map(({ animals, filter, page, latency, units }) => [animals, filter, page, latency, units]),
   );
-}
-
-function loadTable({ steps, sustained, errorBudget }: LoadResult): string {
-  const percent = (share: number | undefined): string | undefined =>
-    share === undefined ? undefined : `${Math.round(share * 100)} %`;
-  const rows = table(
-    [
-      'under way',
-      'requests/s',
-      'p50 ms',
-      'p99 ms',
-      'errors',
-      'gateway and functions',
-      'DynamoDB Local',
-      'client',
-    ],
-    steps.map(({ concurrency, requestsPerSecond, p50, p99, errors, processors }) => [
-      concurrency,
-      requestsPerSecond,
-      p50,
-      p99,
-      `${round(errors * 100, 2)} %`,
-      percent(processors.gatewayAndFunctions),
-      percent(processors.dynamoDb),
-      percent(processors.client),
-    ]),
-  );
-  const budgeted = `${round(errorBudget * 100, 2)} %`;
-  return `${rows}\n\nSustained, with errors of ${budgeted} at most: ${sustained.toLocaleString('en-US')} requests a second.`;
 }

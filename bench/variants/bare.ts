@@ -3,8 +3,7 @@ import { hashOfKey, keyOfHeader } from '../../functions/access/keys.ts';
 import { dynamoDb } from '../../functions/dynamodb.ts';
 
 /**
- * What the operations are measured by: the same calls to DynamoDB, by the same client, and nothing else. No parsing, no
- * headers, no log.
+ * Reference for the operations: the same calls to DynamoDB with the same client, without parsing, headers and logs.
  */
 const client = dynamoDb();
 const { PETS_TABLE: pets, API_KEYS_TABLE: apiKeys, RATE_LIMITS_TABLE: rateLimits } = process.env;
@@ -16,7 +15,7 @@ interface Event {
   readonly authorizationToken: string;
 }
 
-/** The one write that counts a request, in its common case. */
+/** The write that counts a request, in the common case. */
 const count = ({ requestContext }: Event) =>
   client.send(
     new UpdateCommand({

@@ -1,6 +1,6 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 
-/** In the place of functions/dynamodb-client.ts: the SDK's client as it comes, which finds everything out by itself. */
+/** Replaces functions/dynamodb-client.ts: the SDK's client in its default configuration. */
 export function leanDynamoDbClient(): DynamoDBClient {
   return new DynamoDBClient();
 }
