@@ -1,13 +1,13 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
-/** The clean-machine budget is two minutes on two cores: the parts that need a server share one of each. */
+/** The budget is two minutes on two cores, so tests that need a server share one. */
 export default defineConfig({
   test: {
-    // One fewer than there are processors is Vitest's own rule: of two, one would be idle.
+    // Vitest's default is one fewer than the processors: of two, one would be idle.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
-      // Pure functions leave nothing behind, so files may share what they have loaded: half of the time.
+      // Pure functions have no state, so files can share loaded modules, which halves the time.
       {
         test: {
           name: 'unit',

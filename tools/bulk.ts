@@ -7,9 +7,9 @@ const batchSize = 25;
 const batchesAtOnce = 8;
 
 /**
- * Stores many animals at once, over whatever has their ids. For filling a table, not for serving requests.
+ * Stores many pets, and replaces pets with the same ID. For filling a table, not for serving requests.
  *
- * @param onStored told how many are stored so far
+ * @param onStored called with the number of pets stored so far
  */
 export async function putPets(
   table: PetTable,

@@ -5,11 +5,10 @@ import { isPortFree, type OfflineService, type RequestRecord, serve, type ServeO
 import { requireJava, startDynamoDb } from 'cdk-offline/dynamodb';
 import { synthesize } from './local/synthesize.ts';
 
-/** The stage that runs on a laptop, and its stack. */
 export const localStage = 'local';
 export const localStackName = `AnimalStore-${localStage}`;
 
-/** The service with its database, which is always there. */
+/** The service, which always has a database. */
 export interface LocalStack extends Pick<OfflineService, 'url' | 'endpoint' | 'outputs' | 'stop'> {
   readonly dynamodbEndpoint: string;
   readonly service: OfflineService;
@@ -18,18 +17,18 @@ export interface LocalStack extends Pick<OfflineService, 'url' | 'endpoint' | 'o
 export interface LocalStackOptions {
   /** Port on 127.0.0.1; any free one when absent or 0. */
   readonly port?: number;
-  /** Where tables and keys are kept between runs; in memory when absent. */
+  /** Keeps tables and keys between runs; in memory when absent. */
   readonly dataDirectory?: string | undefined;
   readonly onProgress?: (message: string) => void;
   readonly onLog?: (functionId: string, line: string) => void;
   /** Served outside the stage, see `serve`. */
   readonly pages?: ServeOptions['pages'];
-  /** Called after everything has stopped because the database and its data are lost. Ends the process when absent. */
+  /** Called after the service has stopped because its data is lost. Ends the process when absent. */
   readonly onFailure?: (error: Error) => void;
   readonly onRequest?: (record: RequestRecord) => void;
   /** Runs the functions under the Node.js inspector. */
   readonly inspect?: { readonly port: number } | undefined;
-  /** Gives up starting. */
+  /** Cancels the start. */
   readonly signal?: AbortSignal;
 }
 
@@ -39,16 +38,17 @@ function endProcess(error: Error): void {
 }
 
 /**
- * Synthesizes the stack of the local stage and serves it: the same template and bundles that `cdk deploy`
- * would ship.
+ * Synthesizes the stack of the local stage and serves it: the template and bundles that `cdk deploy` would deploy.
  *
- * @throws Error that says what to do: the port is taken, Java is missing or too old, the app does not synthesize
+ * @throws Error that says what to do: the port is in use, Java is missing or too old, or the app cannot be synthesized
  */
 export async function startLocalStack(options: LocalStackOptions = {}): Promise<LocalStack> {
   const { onProgress = () => {}, onLog, onRequest, onFailure = endProcess } = options;
   const { port = 0, dataDirectory, pages, inspect, signal } = options;
   if (port !== 0 && !(await isPortFree(port))) {
-    throw new Error(`Port ${port} is in use. Stop what listens there, or choose another one with --port.`);
+    throw new Error(
+      `Port ${port} is in use. Stop the process that listens on it, or choose another one with --port.`,
+    );
   }
   await requireJava();
   const assemblyDirectory = await mkdtemp(join(tmpdir(), 'assembly-'));
@@ -66,7 +66,7 @@ export async function startLocalStack(options: LocalStackOptions = {}): Promise<
         onFailure(loss);
       },
     });
-    // Wait for both, whichever fails: what is still starting cannot be cleaned up.
+    // Wait for both even if one fails: a service that is still starting cannot be stopped.
     const synthesizing = synthesize(assemblyDirectory, signal);
     await Promise.allSettled([starting, synthesizing]);
     const dynamodb = await starting;

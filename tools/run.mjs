@@ -12,7 +12,7 @@ const [, , tool = '', ...args] = process.argv;
 const script = join(project, 'tools', `${tool}.ts`);
 
 if (!/^[\w-]+$/.test(tool) || !existsSync(script)) fail(`Usage: node tools/run.mjs TOOL (got "${tool}")`);
-// npm writes this file when it has installed everything.
+// npm writes this file at the end of an installation.
 if (!existsSync(join(project, 'node_modules', '.package-lock.json'))) {
   fail(`The packages are not installed. Run "npm ci" in ${project}, then try again.`);
 }
@@ -25,7 +25,7 @@ if (majorOf(process.version) >= oldestMajor) {
   runWith(installedNode());
 }
 
-/** The Node.js among the project's packages. */
+/** Node.js from the project's packages. */
 function installedNode() {
   const node =
     process.platform === 'win32'
@@ -34,7 +34,7 @@ function installedNode() {
   const { stdout } = spawnSync(node, ['--version'], { encoding: 'utf8' });
   if (majorOf(stdout) >= oldestMajor) return node;
   return fail(
-    `Node.js ${oldestMajor} or later is needed, this is ${process.version}, and the packages hold none that runs here. ` +
+    `Node.js ${oldestMajor} or later is required (this is ${process.version}), and the project's packages have none for this machine. ` +
       `Run "npm ci --include=optional", or install Node.js ${oldestMajor} from https://nodejs.org.`,
   );
 }
@@ -42,7 +42,7 @@ function installedNode() {
 function runWith(node) {
   const env = { ...process.env, LAUNCHER_PID: String(process.pid) };
   const child = spawn(node, [script, ...args], { stdio: 'inherit', env });
-  // The terminal sends Ctrl-C to both: this process waits for the other to end.
+  // The terminal sends Ctrl-C to both processes; this one waits for the other to end.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
       if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);

@@ -19,14 +19,14 @@ const names = [
   'Pepper',
 ];
 const categories = 5;
-/** Of every five animals, three are available. */
+/** Three of five pets are available. */
 const statuses: readonly PetStatus[] = ['available', 'available', 'pending', 'available', 'sold'];
 
 const millisecondsPerHour = 3_600_000;
 
 /**
- * Animals to try the service with: an hour apart, the newest an hour old, or closer together where so many
- * hours have not passed since ids began.
+ * Sample pets: one hour apart, the newest one hour old, or closer together when fewer hours have passed since the first
+ * possible ID.
  *
  * @param now milliseconds since the Unix epoch
  */
@@ -40,7 +40,7 @@ export function sampleAnimals(count: number, now: number): Pet[] {
   }));
 }
 
-/** Fills an empty table with animals; one that holds any is left alone. Returns how many it put in. */
+/** Fills an empty table with pets. @returns their number, 0 when the table was not empty */
 export async function seedAnimals(
   table: PetTable,
   count: number,
@@ -53,7 +53,7 @@ export async function seedAnimals(
   return count;
 }
 
-/** A client for the tables of a service that runs on this machine. */
+/** A client for DynamoDB Local. */
 export function localDynamoDb(endpoint: string) {
   return dynamoDb({
     AWS_REGION: 'us-east-1',

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints as Markdown what deploying would change, from two sets of templates and without asking AWS.
+# Prints the changes of a deployment as Markdown, from two sets of templates and without AWS.
 #
 #   diff.sh ASSEMBLY DEPLOYED STACK...
 #
@@ -10,7 +10,7 @@ set -euo pipefail
 assembly=$1 deployed=$2
 shift 2
 
-# GitHub takes 65,536 characters a comment, and a diff has characters of three bytes.
+# A comment on GitHub has at most 65,536 characters, and a diff has characters of three bytes.
 limit=$((60000 / $#))
 
 for stack in "$@"; do
@@ -27,7 +27,7 @@ for stack in "$@"; do
     echo
     continue
   fi
-  # Every change of the API or of a function's code replaces its deployment or version: that is how they are made.
+  # Every change of the API or of a function's code replaces a deployment or version, as CDK creates them.
   lost=$(grep -E '^\[(-|~)\] .* (destroy|orphan|replace|may be replaced)( |$)' <<<"${diff}" || true)
   if [ -n "${lost}" ] && grep -vqE '^\[(-|~)\] AWS::(ApiGateway::Deployment|Lambda::Version) ' <<<"${lost}"; then
     echo '> [!WARNING]'

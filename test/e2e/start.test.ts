@@ -126,7 +126,7 @@ describe.runIf(isLocal)('npm start', () => {
     const swallowed = start(['8080']);
     expect(await swallowed.ended).toBe(1);
     expect(swallowed.output().trim()).toMatch(
-      /^.*unexpected argument 8080\. Options go behind a double dash.*$/,
+      /^.*unexpected argument 8080\. Put options after a double dash.*$/,
     );
   });
 

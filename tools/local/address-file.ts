@@ -2,12 +2,12 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 
-/** Where the key tool finds the local service that was started last. */
+/** The key tool finds the most recently started local service in this file. */
 const addressFile = join(import.meta.dirname, '..', '..', '.local', 'service.json');
 
 const schema = z.object({ endpoint: z.url() });
 
-/** Writes the address, and removes it when this process exits, unless another service has written its own. */
+/** Writes the address. Removes it when this process exits, unless another service has replaced it. */
 export function announceAddress(endpoint: string, file: string = addressFile): void {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `${JSON.stringify({ endpoint } satisfies z.infer<typeof schema>)}\n`);
@@ -16,7 +16,7 @@ export function announceAddress(endpoint: string, file: string = addressFile): v
   });
 }
 
-/** `undefined` when no service was started, or it ended. */
+/** @returns `undefined` when no service was started, or it ended */
 export function readAddress(file: string = addressFile): string | undefined {
   try {
     return schema.parse(JSON.parse(readFileSync(file, 'utf8'))).endpoint;

@@ -12,7 +12,7 @@ export interface BannerOptions {
   readonly inspectorUrl: string | undefined;
 }
 
-/** What `npm start` prints when the service answers: the address, the keys with their limits, and what to try. */
+/** The output of `npm start` when the service is ready. */
 export function banner({ url, keys, enterpriseLimits, reload, inspectorUrl }: BannerOptions): string {
   const limits: Readonly<Record<Plan, Limits>> = { ...fixedPlans, enterprise: enterpriseLimits };
   const rows = [

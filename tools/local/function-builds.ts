@@ -8,24 +8,24 @@ export const projectDirectory = join(import.meta.dirname, '..', '..');
 interface Entry {
   readonly context: BuildContext;
   readonly outputDirectory: string;
-  /** Absolute paths of what the last successful build read. */
+  /** Absolute paths of the input files of the last successful build. */
   inputs: ReadonlySet<string>;
-  /** The next change rebuilds it, wherever that is: what it lacks may be anywhere. */
+  /** Rebuild at the next change of any file: the missing input can be anywhere. */
   failed: boolean;
   code: string;
 }
 
-/** Builds functions again and again, from what changed only, as the local stage has them. */
+/** Incremental builds of the functions, with the settings of the local stage. */
 export class FunctionBuilds {
   readonly #directory: string;
   readonly #entries = new Map<string, Entry>();
 
-  /** @param directory for the builds */
+  /** @param directory receives the builds */
   constructor(directory: string) {
     this.#directory = directory;
   }
 
-  /** Of the entries that were built, those that the changed files belong to. @param files absolute paths */
+  /** The built entries that the changed files belong to. @param files absolute paths */
   affectedBy(files: readonly string[]): string[] {
     return [...this.#entries]
       .filter(([, { inputs, failed }]) => failed || files.some((file) => inputs.has(file)))
@@ -34,7 +34,7 @@ export class FunctionBuilds {
 
   /**
    * @param entry such as `list-pets`
-   * @returns the folder of the code, or `undefined` when it is that of the last build
+   * @returns the folder of the code, or `undefined` when the code has not changed
    * @throws BuildFailure, see `describeBuildFailure`
    */
   async build(entry: string): Promise<string | undefined> {
@@ -74,7 +74,7 @@ export function isBuildFailure(error: unknown): error is BuildFailure {
   return error instanceof Error && 'errors' in error && Array.isArray(error.errors) && 'warnings' in error;
 }
 
-/** File, line and the code there, for each error. */
+/** File, line and source code of each error. */
 export async function describeBuildFailure({ errors }: BuildFailure, inColour: boolean): Promise<string> {
   return (await formatMessages(errors, { kind: 'error', color: inColour })).join('').trimEnd();
 }

@@ -14,12 +14,12 @@ import type { Keys } from './banner.ts';
 
 const keysSchema = z.record(z.enum(planNames), z.string());
 
-/** Limits of the Enterprise key on a laptop: enough for any load test of one. */
+/** Limits of the Enterprise key, high enough for load tests on this machine. */
 export const enterpriseLimits: Limits = { perMinute: customPlanCeiling.perMinute, perDay: 10_000_000 };
 
 /**
- * One key for each plan. With a folder of data the keys of the first run are used again: a stored key cannot be
- * shown a second time.
+ * One key for each plan. With a data directory the keys of the first run are reused, because a stored key cannot be shown
+ * again.
  */
 export async function seedKeys(service: KeyService, dataDirectory: string | undefined): Promise<Keys> {
   const file = dataDirectory === undefined ? undefined : join(dataDirectory, 'keys.json');
@@ -44,7 +44,7 @@ export async function seedKeys(service: KeyService, dataDirectory: string | unde
   return complete;
 }
 
-/** @throws Error when the file does not hold a key of each plan */
+/** @throws Error when the file does not have a key of each plan */
 export function parseKeys(file: string, text: string): Keys {
   try {
     return keysSchema.parse(JSON.parse(text));
@@ -55,11 +55,11 @@ export function parseKeys(file: string, text: string): Keys {
   }
 }
 
-/** Readable by its owner only. */
+/** Only the owner can read the file. */
 export async function writePrivateJson(path: string, value: unknown): Promise<void> {
   const file = await open(path, 'w', 0o600);
   try {
-    // The mode above applies to new files only, and the path may be no regular file, such as /dev/stdout.
+    // The mode above applies only to new files. The path may be another kind of file, such as /dev/stdout.
     if ((await file.stat()).isFile()) await file.chmod(0o600);
     await file.writeFile(`${JSON.stringify(value, undefined, 2)}\n`);
   } finally {

@@ -6,14 +6,14 @@ const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** npm forwards Ctrl-C, so one key press arrives twice. */
 const sameKeyPressMs = 300;
 const ancestorCheckMs = 500;
-/** How long an orderly end may take. */
+/** Limit for a clean stop. */
 const stopTimeoutMs = 5_000;
 
 /**
- * Ends this process in order when it is told to, when nobody reads its output any longer, and when the npm or the
- * launcher that started it is gone. A second signal ends it at once.
+ * Stops the service and ends this process after a signal, when its output is closed, or when npm or the launcher that
+ * started it has ended. A second signal ends it at once.
  *
- * @param stop ends everything that was started
+ * @param stop stops everything that was started
  */
 export function endWith(stop: () => Promise<void>): void {
   let endingSince: number | undefined;
@@ -33,7 +33,7 @@ export function endWith(stop: () => Promise<void>): void {
     );
   };
   for (const signal of signals) process.on(signal, () => end(0));
-  // The terminal, or the command that this one is piped into, is gone.
+  // The terminal, or the command that reads the output, has ended.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => end(1));
 
   void ancestors().then((pids) => {
@@ -45,8 +45,8 @@ export function endWith(stop: () => Promise<void>): void {
 }
 
 /**
- * The processes that this one must not outlive, its parent first: npm and the shell that npm runs scripts with, or
- * the launcher. None when the tool was started directly: whoever starts it in the background may end before it.
+ * The processes that this one must not outlive, its parent first: npm and the shell of its scripts, or the launcher.
+ * Empty when the tool was started directly, because then it may run in the background.
  */
 async function ancestors(): Promise<number[]> {
   const { ppid: parent, env } = process;

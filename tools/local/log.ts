@@ -33,7 +33,7 @@ function clock(time: number): string {
   return new Date(time).toTimeString().slice(0, 8);
 }
 
-/** Control characters would reach the terminal. */
+/** Control characters must not reach the terminal. */
 function printable(text: string): string {
   return text.replaceAll(/[^\u0020-\u007e\u00a0-\uffff]/g, (character) => encodeURIComponent(character));
 }
@@ -60,11 +60,11 @@ const entry = z.object({
 });
 
 /**
- * What to print of a line that a function logs: `undefined` for the record of a request without errors, which the
- * request's own line covers.
+ * The text to print for a log line of a function; `undefined` for the record of a request without errors, which
+ * the request's line covers.
  *
- * @param functionName printed with it
- * @param errorsOnly leaves out everything below the level ERROR
+ * @param functionName printed before the line
+ * @param errorsOnly omits levels below ERROR
  */
 export function functionLine(functionName: string, line: string, errorsOnly = false): string | undefined {
   const parsed = parseEntry(line);

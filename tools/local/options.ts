@@ -52,10 +52,10 @@ export function parseOptions(script: 'start' | 'dev', args: readonly string[]): 
     );
   }
   command.parse(args, { from: 'user' });
-  // Without the double dash npm takes the options for its own and passes their values on.
+  // Without the double dash npm reads the options itself and passes on only their values.
   if (command.args.length > 0) {
     command.error(
-      `error: unexpected argument ${command.args.join(' ')}. Options go behind a double dash, as in "${call} --port 8080"`,
+      `error: unexpected argument ${command.args.join(' ')}. Put options after a double dash, as in "${call} --port 8080"`,
     );
   }
   const { inspect, ...options } = command.opts<{ inspect?: true | number }>();
@@ -81,7 +81,7 @@ export async function checkPaths({ data, keysFile }: LocalOptions): Promise<void
   if (keysFile !== undefined) await forOption('--keys-file', keysFile, checkFile(resolve(keysFile)));
 }
 
-/** Step by step: on /proc, `mkdir` with `recursive` never returns. */
+/** One folder at a time: on /proc, `mkdir` with `recursive` never returns. */
 async function prepareFolder(folder: string): Promise<void> {
   const found = await stat(folder).catch((error: unknown) => {
     if (isCode(error, 'ENOENT')) return undefined;
@@ -92,7 +92,7 @@ async function prepareFolder(folder: string): Promise<void> {
     return mkdir(folder);
   }
   if (!found.isDirectory()) throw new Error(`${folder} is a file`);
-  // For root every folder passes `access`, a read-only file system among them.
+  // For root `access` succeeds in every folder, also on a read-only file system.
   const probe = await mkdtemp(join(folder, '.check-')).catch((error: unknown) => {
     throw new Error(`${folder} is not writable`, { cause: error });
   });

@@ -14,13 +14,13 @@ export interface ReloadOptions {
   readonly inColour: boolean;
 }
 
-/** Applies changes of the project to a service that runs. What cannot be applied leaves it as it was. */
+/** Applies changes of the project to a running service. A change that cannot be applied has no effect. */
 export class Reloader {
   readonly #service: OfflineService;
   readonly #options: ReloadOptions;
   readonly #builds: FunctionBuilds;
   readonly #directory: string;
-  /** Absolute paths of the modules of the CDK app, some of which are in functions/. */
+  /** Absolute paths of the CDK app's modules, some of them in functions/. */
   #appModules: ReadonlySet<string> = new Set();
   #stopWatching: () => void = () => {};
 
@@ -31,7 +31,7 @@ export class Reloader {
     this.#options = options;
   }
 
-  /** Applies what is saved from then on. */
+  /** Applies the changes saved from now on. */
   static async start(service: OfflineService, options: ReloadOptions): Promise<Reloader> {
     const directory = await mkdtemp(join(tmpdir(), 'reload-'));
     const reloader = new Reloader(service, directory, options);
@@ -88,7 +88,7 @@ export class Reloader {
     return ['the stack'];
   }
 
-  /** @returns whether there was another code to run */
+  /** @returns whether the code has changed */
   async #replace(entry: string): Promise<boolean> {
     const directory = await this.#builds.build(entry);
     const served = this.#service.functions.find(({ handler }) => handler === `${entry}.handler`);
@@ -97,7 +97,7 @@ export class Reloader {
     return true;
   }
 
-  /** Finds out which files the functions and the CDK app are made of. The stack serves the same code already. */
+  /** Finds the input files of the functions and of the CDK app. The stack already serves this code. */
   async #learn(): Promise<void> {
     const entries = this.#service.functions.map(({ handler }) => handler.replace(/\.handler$/, ''));
     await Promise.all(entries.map((entry) => this.#builds.build(entry)));

@@ -14,7 +14,7 @@ import { checkPaths, forOption, type LocalOptions } from './options.ts';
 import { Reloader } from './reload.ts';
 
 /**
- * Runs the service until the process is told to end. Exits with 1 and a message when it cannot start.
+ * Runs the service until a signal ends the process. Exits with 1 and a message when it cannot start.
  *
  * @param reload applies changes of the project when a file is saved
  */
@@ -77,7 +77,7 @@ async function start(options: LocalOptions, reload: boolean, signal: AbortSignal
     const table = { client: localDynamoDb(service.dynamodbEndpoint), tableName };
     progress(`Seeding ${animals} animals and one key for each plan`);
     const seeded = await seedAnimals(table, animals, Date.now());
-    if (seeded === 0 && animals > 0) progress('The store holds animals already: none added');
+    if (seeded === 0 && animals > 0) progress('The store already has animals: none added');
     const keys = await seedKeys(
       await openKeyService({ stage: localStage, endpoint: service.endpoint }),
       data,
@@ -105,7 +105,7 @@ async function start(options: LocalOptions, reload: boolean, signal: AbortSignal
   }
 }
 
-/** In one folder, which is removed whenever this process exits. */
+/** In one folder, which is removed when this process exits. */
 function keepTemporaryFilesTogether(): void {
   const folder = mkdtempSync(join(tmpdir(), 'animal-store-'));
   for (const name of ['TMPDIR', 'TEMP', 'TMP']) process.env[name] = folder;

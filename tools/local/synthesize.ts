@@ -8,10 +8,10 @@ const projectDirectory = join(import.meta.dirname, '..', '..');
 const cdkJson = z.object({ context: z.record(z.string(), z.unknown()).default({}) });
 
 /**
- * Runs the CDK app for the local stage in a process of its own, with the context of cdk.json, as the CDK CLI does.
+ * Runs the CDK app for the local stage in a separate process with the context of cdk.json, as the CDK CLI does.
  *
  * @param signal ends the process
- * @throws Error with what the app printed, when it fails
+ * @throws Error with the output of the app when it fails
  */
 export async function synthesize(outputDirectory: string, signal?: AbortSignal): Promise<void> {
   const { context } = cdkJson.parse(JSON.parse(await readFile(join(projectDirectory, 'cdk.json'), 'utf8')));
@@ -23,10 +23,10 @@ export async function synthesize(outputDirectory: string, signal?: AbortSignal):
       ...process.env,
       CDK_OUTDIR: outputDirectory,
       CDK_CONTEXT_JSON: JSON.stringify({ ...context, stage: 'local' }),
-      // Best practice is checked by the tests and by `cdk deploy`. It takes half of the time.
+      // The tests and `cdk deploy` run the best-practice checks, which take half of the time.
       CDK_VALIDATION: 'false',
     },
-    // A process group of its own: the app bundles in child processes, which must end with it.
+    // In a new process group, because the app's child processes must end with it.
     detached: process.platform !== 'win32',
   });
   const end = (): void => endGroup(app.pid);
@@ -51,7 +51,7 @@ function endGroup(pid: number | undefined): void {
   try {
     process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL');
   } catch {
-    // It has ended already.
+    // It has already ended.
   }
 }
 

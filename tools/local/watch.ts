@@ -1,13 +1,13 @@
 import { watch } from 'node:fs';
 import { join } from 'node:path';
 
-/** Editors write a file in several steps. */
+/** Editors save a file in several steps. */
 const quietMs = 30;
 
 /**
  * Calls `onChange` with the absolute paths of files that changed in the folders, one call at a time.
  *
- * @returns ends it
+ * @returns stops watching
  */
 export function watchFolders(
   folders: readonly string[],

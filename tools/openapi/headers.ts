@@ -1,6 +1,6 @@
 import { rateLimitHeaders } from '../../functions/http/rate-headers.ts';
 
-/** Every response header of the interface. Those that a client can rely on are `required` where they are listed. */
+/** Every response header of the interface. Headers that a client can rely on are `required` where they are listed. */
 const definitions = {
   [rateLimitHeaders.limit]: {
     description:
@@ -86,13 +86,13 @@ const definitions = {
 
 type HeaderName = keyof typeof definitions;
 
-/** The header on the wire that a definition describes, where the names differ. */
+/** The header name of a definition, where it differs from the definition's name. */
 const wireNames: Partial<Record<HeaderName, string>> = { 'Successor-Link': 'Link' };
 
 export interface ListedHeaders {
-  /** On every answer. */
+  /** In every response. */
   readonly always: readonly HeaderName[];
-  /** Not on answers that API Gateway makes by itself, or only in some cases. */
+  /** Not in gateway responses, or only in some cases. */
   readonly sometimes?: readonly HeaderName[];
 }
 
@@ -109,7 +109,7 @@ export function headerRefs({ always, sometimes = [] }: ListedHeaders): Record<st
   );
 }
 
-/** The definitions that a part of the document refers to. */
+/** The definitions that a part of the document references. */
 export function usedHeaders(part: unknown): Record<string, object> {
   const text = JSON.stringify(part);
   const variants = Object.entries(definitions).flatMap(([name, definition]) => [

@@ -5,7 +5,7 @@ import { headerRefs, type ListedHeaders } from './headers.ts';
 const everyAnswer: ListedHeaders['always'] = [...Object.values(rateLimitHeaders), 'X-Request-Id'];
 const bothWindows: ListedHeaders['always'] = ['RateLimit-Policy', 'RateLimit'];
 
-/** Sent by the function that serves a deprecated operation, whatever it answers. */
+/** Sent in every response of a deprecated operation's function. */
 const deprecation: ListedHeaders['always'] = ['Deprecation', 'Sunset', 'Successor-Link'];
 
 export interface ResponseOptions {
@@ -14,7 +14,7 @@ export interface ResponseOptions {
   readonly description?: string;
 }
 
-/** Answers that only a function gives. API Gateway makes all others too, with fewer headers. */
+/** Responses of functions only. All others are also gateway responses, with fewer headers. */
 const functionsOnly: ReadonlySet<ErrorCode> = new Set(['pet_not_found', 'idempotency_key_reused']);
 
 const ownHeaders: Partial<Record<ErrorCode, ListedHeaders>> = {
@@ -24,7 +24,7 @@ const ownHeaders: Partial<Record<ErrorCode, ListedHeaders>> = {
   service_unavailable: { always: ['Retry-After'] },
 };
 
-/** The answer of an operation that succeeds. */
+/** The response of a successful operation. */
 export function success(
   description: string,
   own: ListedHeaders,
@@ -42,7 +42,7 @@ export function success(
   };
 }
 
-/** An error answer, by its status. All codes must have the same status. */
+/** An error response. All codes must have the same status. */
 export function errorResponse(codes: readonly [ErrorCode, ...ErrorCode[]], options: ResponseOptions = {}) {
   const { deprecated = false, description } = options;
   const byFunction = codes.every((code) => functionsOnly.has(code));

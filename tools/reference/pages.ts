@@ -12,14 +12,14 @@ export interface ReferencePage {
 export interface LocalReference {
   /** The path of the stage on the same origin, such as `/v1`. */
   readonly basePath: string;
-  /** Sent with the requests that the page makes. */
+  /** The API key for the requests of the page. */
   readonly key: string;
 }
 
 /**
- * The files of the API reference by their path: Swagger UI with the OpenAPI document. Nothing is loaded from elsewhere.
+ * The files of the API reference by their path: Swagger UI with the OpenAPI document. Nothing is loaded from other origins.
  *
- * @param local where and with which key the page can send requests; without it the page only describes them
+ * @param local the stage and API key for requests; when absent the page cannot send requests
  */
 export async function referencePages(local?: LocalReference): Promise<ReadonlyMap<string, ReferencePage>> {
   const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
@@ -44,7 +44,7 @@ const swaggerUiFiles = {
   'favicon-32x32.png': 'image/png',
 };
 
-/** The policy makes the browser itself refuse anything from another origin. */
+/** With this policy the browser blocks requests to other origins. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -83,7 +83,7 @@ function script(spec: object, key: string | undefined): string {
     deepLinking: true,
     docExpansion: 'full',
     displayRequestDuration: true,
-    // It would send the document to an online validator.
+    // The default sends the document to an online validator.
     validatorUrl: null,
     tryItOutEnabled: key !== undefined,
     ...(key === undefined && { supportedSubmitMethods: [] }),

@@ -7,6 +7,7 @@ import { lockDirectory } from './directory-lock.ts';
 import { startDynamoDb } from './dynamodb/local.ts';
 import { createTables } from './dynamodb/tables.ts';
 import { Gateway, type RequestRecord } from './gateway/gateway.ts';
+import type { FunctionDefinition } from './lambda/definition.ts';
 import { FunctionService } from './lambda/function-service.ts';
 import { InspectedProcess } from './lambda/inspected-process.ts';
 import { answerApiGateway } from './management/api-gateway.ts';
@@ -57,14 +58,7 @@ export interface ServeOptions {
 }
 
 /** A function that the API invokes. */
-export interface ServedFunction {
-  readonly logicalId: string;
-  /** The physical name. */
-  readonly name: string;
-  /** The `aws:cdk:path`, such as `Stack/Things/List/Resource`. */
-  readonly constructPath: string | undefined;
-  readonly handler: string;
-}
+export type ServedFunction = Pick<FunctionDefinition, 'logicalId' | 'name' | 'constructPath' | 'handler'>;
 
 export interface OfflineService {
   /** `http://127.0.0.1:PORT/STAGE` */

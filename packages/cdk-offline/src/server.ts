@@ -14,38 +14,38 @@ export interface HttpServer {
   stop(): Promise<void>;
 }
 
-/** Request line and headers, in bytes. https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
+/** Limit for the request line and headers, in bytes. https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
 const largestHead = 10_240;
 
-/** Longer than clients keep an idle connection, so that it is the client that closes it. */
+/** Longer than the idle time-out of clients, so that the client closes the connection. */
 const keepAliveMs = 75_000;
 
-/** Open connections. Further ones are closed at once, so that memory stays bounded. */
-const mostConnections = 4_096;
+/** Further connections are closed at once, to limit memory. */
+const maxConnections = 4_096;
 
-/** Connections that wait to be accepted. Linux drops what exceeds it, and the client tries again after seconds. */
-const backlog = mostConnections;
+/** Connections that wait to be accepted. Linux drops more, and the client retries after seconds. */
+const backlog = maxConnections;
 
-/** Requests under way. Further ones are shed. */
-const mostRequests = 4_096;
+/** Requests in progress. More are rejected as throttled. */
+const maxRequests = 4_096;
 
-/** Requests that begin in one turn of the event loop. */
+/** Requests started in one turn of the event loop. */
 const requestsPerTurn = 4;
 
-/** Bodies of requests under way, in bytes. Keeps memory bounded when many large requests arrive at once. */
-const largestBodies = 256 * 1024 * 1024;
+/** Bodies of requests in progress, in bytes. Limits the memory for many large requests. */
+const maxBodyBytes = 256 * 1024 * 1024;
 
-/** Sets and shows the errors that the management API injects. */
+/** Sets and returns the injected errors of the management API. */
 const faultsPath = '/_cdk-offline/management-faults';
 
-/** Host headers that a browser sends for this server only when its address bar names this machine. */
+/** A browser sends these Host headers only for pages of this machine, which prevents DNS rebinding. */
 const localHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i;
 
 /** Static content by its path. */
 export type Pages = ReadonlyMap<string, { readonly type: string; readonly body: string | Buffer }>;
 
 export interface HttpHandlers {
-  /** Read for every request: an update replaces it. */
+  /** Called for every request, because an update replaces the gateway. */
   readonly gateway: () => Gateway;
   readonly services: Services;
   readonly faults: FaultInjector;
@@ -56,9 +56,9 @@ export interface HttpHandlers {
 }
 
 /**
- * Serves the API under its stage, and beside it what is signed for a service of AWS.
+ * Serves the API under its stage, and signed requests to AWS services elsewhere.
  *
- * @throws Error naming the port when it is taken
+ * @throws Error naming the port when it is in use
  */
 export async function startHttpServer(port: number, handlers: HttpHandlers): Promise<HttpServer> {
   const responder = new Responder(handlers);
@@ -71,7 +71,7 @@ export async function startHttpServer(port: number, handlers: HttpHandlers): Pro
       });
     },
   );
-  server.maxConnections = mostConnections;
+  server.maxConnections = maxConnections;
   const listening = once(server, 'listening');
   server.listen({ port, host: '127.0.0.1', backlog });
   try {
@@ -96,7 +96,7 @@ export async function startHttpServer(port: number, handlers: HttpHandlers): Pro
 class Responder {
   readonly #handlers: HttpHandlers;
   readonly #turns = new Turns();
-  #underWay = 0;
+  #inProgress = 0;
   #bodyBytes = 0;
 
   constructor(handlers: HttpHandlers) {
@@ -105,13 +105,13 @@ class Responder {
 
   async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const startedAt = performance.now();
-    const fits = this.#underWay < mostRequests;
-    this.#underWay += 1;
+    const fits = this.#inProgress < maxRequests;
+    this.#inProgress += 1;
     try {
       if (fits) await this.#turns.next();
       await this.#respond(request, response, startedAt, fits);
     } finally {
-      this.#underWay -= 1;
+      this.#inProgress -= 1;
     }
   }
 
@@ -124,7 +124,7 @@ class Responder {
     const body = fits ? await this.#readBody(request) : 'shed';
     if (body === 'aborted') return;
     try {
-      // The rest of the body still arrives: nothing else can follow on this connection.
+      // The rest of the body still arrives, so the connection cannot be reused.
       if (!request.complete) response.shouldKeepAlive = false;
       write(response, await this.#answer(request, body, startedAt));
     } finally {
@@ -137,7 +137,7 @@ class Responder {
     const path = url.split('?', 1)[0] ?? '';
     const query = url.slice(path.length + 1);
     const time = Date.now();
-    const refuse = (status: number, name: string, message: string): HttpResponse => {
+    const reject = (status: number, name: string, message: string): HttpResponse => {
       const durationMs = performance.now() - startedAt;
       const requestId = crypto.randomUUID();
       this.#handlers.onRequest?.({
@@ -153,7 +153,7 @@ class Responder {
       return jsonError(status, name, message);
     };
     if (headers.host !== undefined && !localHost.test(headers.host)) {
-      return refuse(403, 'ForbiddenException', 'The Host must be 127.0.0.1, localhost or [::1]');
+      return reject(403, 'ForbiddenException', 'The Host must be 127.0.0.1, localhost or [::1]');
     }
     const gateway = this.#handlers.gateway();
     const first = path.replace(/^\/+/, '').split('/', 1)[0];
@@ -171,13 +171,14 @@ class Responder {
       const gatewayRequest = toGatewayRequest(incoming, gateway.stage, time, startedAt);
       return body === 'shed' ? gateway.shed(gatewayRequest) : gateway.handle(gatewayRequest);
     }
-    if (body === 'shed') return refuse(503, 'ServiceUnavailableException', 'Too many requests are under way');
+    if (body === 'shed')
+      return reject(503, 'ServiceUnavailableException', 'Too many requests are in progress');
     if (path === faultsPath) return this.#answerFaults(request, body);
     const service = signedService(headers.authorization);
     const page = service === undefined ? this.#handlers.pages.get(path) : undefined;
     if (page !== undefined && (method === 'GET' || method === 'HEAD')) return pageAnswer(page);
-    // There is no such stage.
-    if (service === undefined) return refuse(403, 'ForbiddenException', 'Forbidden');
+    // An unknown stage.
+    if (service === undefined) return reject(403, 'ForbiddenException', 'Forbidden');
     return answerManagement(this.#handlers.services, service, {
       method,
       path: path.replace(/(?<=.)\/+$/, ''),
@@ -190,7 +191,7 @@ class Responder {
   #answerFaults({ method, headers }: IncomingMessage, body: Buffer): HttpResponse {
     const { faults } = this.#handlers;
     if (method === 'GET') return jsonAnswer(200, faults.faults);
-    // A page of another site can send neither this method nor this type without asking first.
+    // A page of another site cannot send this method or type without a CORS preflight request.
     if (method !== 'PUT' || headers['content-type'] !== 'application/json') {
       return jsonError(400, 'BadRequestException', `${faultsPath} takes GET, or PUT with application/json`);
     }
@@ -203,7 +204,7 @@ class Responder {
     }
   }
 
-  /** At most a little more than what the gateway takes. The bytes read count as under way, unless it is shed. */
+  /** Reads little more than the gateway's limit. The bytes count as in progress unless the result is `shed`. */
   async #readBody(request: IncomingMessage): Promise<Buffer | 'aborted' | 'shed'> {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
     if (length === undefined && encoding === undefined) return Buffer.alloc(0);
@@ -216,7 +217,7 @@ class Responder {
         chunks.push(bytes);
         size += bytes.length;
         this.#bodyBytes += bytes.length;
-        if (this.#bodyBytes > largestBodies) outcome = 'shed';
+        if (this.#bodyBytes > maxBodyBytes) outcome = 'shed';
         if (outcome !== undefined || size > largestBody) break;
       }
     } catch {
@@ -255,7 +256,7 @@ function pageAnswer({ type, body }: { readonly type: string; readonly body: stri
 }
 
 function write(response: ServerResponse, { status, headers, body }: HttpResponse): void {
-  // A header's text goes out as UTF-8; Node.js writes one byte for each character.
+  // Headers are sent as UTF-8, and Node.js writes one byte for each character.
   const raw = headers.flatMap(([name, value]) => [name, Buffer.from(value).toString('latin1')]);
   const hasBody = status !== 204 && status !== 304;
   if (hasBody) raw.push('Content-Length', String(body.length));

@@ -7,7 +7,6 @@ import type { RestApi } from './rest-api.ts';
 /** `$context`, which is also a function's `requestContext`. */
 export type RequestContext = Readonly<Record<string, unknown>>;
 
-/** What is known of a request once its route is. */
 export interface Route {
   readonly resourceId: string;
   readonly resourcePath: string;
@@ -87,19 +86,12 @@ export function proxyEvent(
 }
 
 function grouped(entries: readonly (readonly [string, string])[]): Record<string, string[]> {
-  const groups = new Map<string, string[]>();
-  for (const [name, value] of entries) {
-    const group = groups.get(name);
-    if (group === undefined) groups.set(name, [value]);
-    else group.push(value);
-  }
-  return Object.fromEntries(groups);
+  const groups = Map.groupBy(entries, ([name]) => name);
+  return Object.fromEntries([...groups].map(([name, group]) => [name, group.map(([, value]) => value)]));
 }
-
-const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 /** `20/Feb/2018:22:48:57 +0000` */
 function commonLogTime(time: number): string {
-  const [year = '', month = '', rest = ''] = new Date(time).toISOString().split('-');
-  return `${rest.slice(0, 2)}/${months[Number(month) - 1]}/${year}:${rest.slice(3, 11)} +0000`;
+  const [, day, month, year, clock] = new Date(time).toUTCString().split(' ');
+  return `${day}/${month}/${year}:${clock} +0000`;
 }

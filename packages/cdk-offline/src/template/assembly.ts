@@ -62,10 +62,7 @@ export async function readAssembly(directory: string, stackName: string): Promis
     const asset = { path: join(directory, source.path), packaging: source.packaging };
     for (const { objectKey } of Object.values(destinations)) assets.set(objectKey, asset);
   }
-  return {
-    template: await readJson(join(directory, `${stackName}.template.json`), template),
-    assets,
-  };
+  return { template: await readJson(join(directory, `${stackName}.template.json`), template), assets };
 }
 
 async function readJson<T>(path: string, schema: z.ZodType<T>): Promise<T> {

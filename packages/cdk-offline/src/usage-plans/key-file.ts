@@ -17,11 +17,7 @@ const snapshot = z.object({
     }),
   ),
   bindings: z.array(
-    z.object({
-      planId: z.string(),
-      keyId: z.string(),
-      use: z.record(z.string(), z.number()),
-    }),
+    z.object({ planId: z.string(), keyId: z.string(), use: z.record(z.string(), z.number()) }),
   ),
 });
 

@@ -339,11 +339,7 @@ export function template(suffix: string): { Resources: Record<string, object>; O
     Outputs: {
       Goods: { Value: { Ref: 'Goods' } },
       ApiId: { Value: { Ref: 'Api' } },
-      Url: {
-        Value: {
-          'Fn::Sub': 'https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}/${Stage}/',
-        },
-      },
+      Url: { Value: { 'Fn::Sub': 'https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}/${Stage}/' } },
       Tiny: { Value: { Ref: 'Tiny' } },
       Daily: { Value: { Ref: 'Daily' } },
       Free: { Value: { Ref: 'Free' } },

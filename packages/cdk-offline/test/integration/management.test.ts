@@ -139,9 +139,7 @@ describe('API keys, by the SDK', () => {
     const patchOperations = [{ op: 'add', path: '/labels', value: 'x' } as const];
     await expect(
       gateway.send(new UpdateApiKeyCommand({ apiKey: id, patchOperations })),
-    ).rejects.toMatchObject({
-      name: 'BadRequestException',
-    });
+    ).rejects.toMatchObject({ name: 'BadRequestException' });
   });
 
   it('are listed by name prefix, page by page', async () => {
@@ -417,9 +415,7 @@ describe('other AWS services', () => {
   it('an operation or service that is not supported is rejected with its name', async () => {
     await expect(
       gateway.send(new GetAuthorizersCommand({ restApiId: output('ApiId') })),
-    ).rejects.toMatchObject({
-      name: 'UnknownOperationException',
-    });
+    ).rejects.toMatchObject({ name: 'UnknownOperationException' });
     const response = await fetch(`${service.endpoint}/buckets`, { headers: signedFor('s3') });
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({

@@ -47,12 +47,7 @@ function gate(cacheSeconds = 60): Authorizer {
     reservedConcurrency: undefined,
   } as const;
   return new Authorizer(
-    {
-      header: 'Authorization',
-      validation: /^(?:Bearer [a-z]+)$/,
-      cacheSeconds,
-      function: definition,
-    },
+    { header: 'Authorization', validation: /^(?:Bearer [a-z]+)$/, cacheSeconds, function: definition },
     async (event) => {
       asked.push(JSON.parse(event));
       return failure ?? { ok: true, payload: JSON.stringify(result) };
