@@ -148,7 +148,8 @@ async function startOnPort(
     if (keeper.connected) keeper.disconnect();
     keeper.ref();
     await ended;
-    while (java !== undefined && sendSignal(java, 0)) await sleep(pollMs);
+    const pid = java;
+    while (pid !== undefined && sendSignal(pid, 0)) await sleep(pollMs);
     if (dataDirectory !== undefined) await rm(processFile(dataDirectory), { force: true });
   };
   const endpoint = `http://127.0.0.1:${port}`;

@@ -164,13 +164,13 @@ async function readAuthorizers(
     const header = /^method\.request\.header\.([\w-]+)$/.exec(settings.IdentitySource)?.[1];
     if (header === undefined) throw new TemplateError(`${logicalId}: its identity source must be a header`);
     const expression = settings.IdentityValidationExpression;
-    const read: TokenAuthorizer = {
+    const tokenAuthorizer: TokenAuthorizer = {
       header,
       validation: expression === undefined ? undefined : toRegExp(logicalId, expression),
       cacheSeconds: settings.AuthorizerResultTtlInSeconds,
       function: await functions.ofUri(settings.AuthorizerUri, settings.AuthorizerCredentials),
     };
-    return [id, read] as const;
+    return [id, tokenAuthorizer] as const;
   });
   return new Map(await Promise.all(read));
 }
