@@ -148,8 +148,7 @@ async function startOnPort(
     if (keeper.connected) keeper.disconnect();
     keeper.ref();
     await ended;
-    const pid = java;
-    while (pid !== undefined && sendSignal(pid, 0)) await sleep(pollMs);
+    if (java !== undefined) await waitUntilExit(java);
     if (dataDirectory !== undefined) await rm(processFile(dataDirectory), { force: true });
   };
   const endpoint = `http://127.0.0.1:${port}`;
@@ -209,6 +208,10 @@ async function takeDirectory(dataDirectory: string): Promise<() => Promise<void>
     await unlock();
     throw error;
   }
+}
+
+async function waitUntilExit(pid: number): Promise<void> {
+  while (sendSignal(pid, 0)) await sleep(pollMs);
 }
 
 async function waitUntilEnded(
