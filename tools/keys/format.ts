@@ -8,14 +8,9 @@ export function grouped(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/** `2026-07-01 12:00:30 UTC`. @param seconds Unix seconds */
-export function time(seconds: number): string {
-  return `${new Date(seconds * 1000).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
-}
-
-/** `until 2026-07-01 12:00:30 UTC`, or until it is lifted. @param seconds Unix seconds */
+/** `until 2026-07-01T12:00:30Z`, or until it is lifted. @param seconds Unix seconds */
 export function untilTime(seconds: number): string {
-  return seconds >= indefinitely ? 'until it is resumed' : `until ${time(seconds)}`;
+  return seconds >= indefinitely ? 'until it is resumed' : `until ${isoTime(seconds)}`;
 }
 
 /** `2026-07-01T12:00:30Z`, `null` for 0 and `undefined`. @param seconds Unix seconds */

@@ -2,7 +2,7 @@ import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { type Limits, limitsOf, type Plan } from '../../functions/access/plans.ts';
 import { withGatewayKey } from './gateway.ts';
 import { newKeyId } from './key-ids.ts';
-import { type AdministeredKey, type Change, storeNewKey } from './records.ts';
+import { type Change, write } from './records.ts';
 import { type KeyService, nowOf } from './service.ts';
 
 /** A request for a new key. */
@@ -30,13 +30,13 @@ export interface NewKey extends Limits {
  * got lost.
  *
  * @param reveal shows the new key, which is not valid yet: an error here withdraws it
- * @param replaces the key that it replaces, and the change of that key's record in the same transaction
+ * @param replace the change of the key that it replaces, in the same transaction
  */
 export async function issue(
   service: KeyService,
   { owner, plan, limits, note }: KeyRequest,
   reveal: (issued: NewKey) => void | Promise<void>,
-  replaces?: { readonly key: AdministeredKey; readonly change: (keyId: string) => Change },
+  replace?: (keyId: string) => Change,
 ): Promise<NewKey> {
   const { stage } = service;
   const key = newKey(stage);
@@ -47,14 +47,23 @@ export async function issue(
   await withGatewayKey(service, { keyHash, keyId, owner, plan }, keyHash, async (gatewayKeyId) => {
     await reveal(issued);
     await service.afterStep('reveal');
-    const old = replaces && { key: replaces.key, change: replaces.change(keyId) };
-    const record = { keyHash, keyId, owner, plan, ...limits, note, createdAt: nowOf(service), gatewayKeyId };
-    await storeNewKey(
-      service,
-      { ...record, status: 'active', replaces: old?.key.keyId },
-      `${describePlan(plan, limits)}${old ? `, in place of ${old.key.keyId}` : ''}`,
-      old,
-    );
+    const replaced = replace?.(keyId);
+    const old = replaced?.key.keyId;
+    const createdAt = nowOf(service);
+    const set = {
+      keyId,
+      owner,
+      plan,
+      ...limits,
+      note,
+      status: 'active',
+      createdAt,
+      gatewayKeyId,
+      replaces: old,
+    };
+    const detail = describePlan(plan, limits) + (old === undefined ? '' : `, in place of ${old}`);
+    const created = { key: { keyHash, keyId, audit: [] }, did: 'created', detail, set };
+    await write(service, created, ...(replaced ? [replaced] : []));
   });
   return issued;
 }

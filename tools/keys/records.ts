@@ -1,15 +1,10 @@
-import {
-  ConditionalCheckFailedException,
-  TransactionCanceledException,
-  TransactionConflictException,
-} from '@aws-sdk/client-dynamodb';
+import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import {
   GetCommand,
   paginateQuery,
   QueryCommand,
   type QueryCommandInput,
   TransactWriteCommand,
-  UpdateCommand,
 } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod/mini';
 import { keyRecord } from '../../functions/access/key-records.ts';
@@ -158,104 +153,87 @@ export async function newestKeys(
   return { keys, end: end || undefined };
 }
 
+/** One record and its audit line in a write. */
 export interface Change {
+  /** As it was read. A new record has no `audit` lines yet. */
+  readonly key: Pick<AdministeredKey, 'keyHash' | 'keyId' | 'audit'>;
   /** What was done, see `AuditLine`. */
   readonly did: string;
   readonly detail?: string;
-  readonly set?: Readonly<Record<string, string | number>>;
-  readonly remove?: readonly string[];
+  /** Attributes to set, or to remove if `undefined`. */
+  readonly set?: Readonly<Record<string, string | number | undefined>>;
   /** Whether a full audit trail may grow further. */
   readonly anyLength?: boolean;
 }
 
-/** Changes a record, unless someone else did since it was read. @throws StaleRecordError, KeyToolError */
-export async function changeKey(service: KeyService, key: AdministeredKey, change: Change): Promise<void> {
-  const { line, update } = await updateOf(service, key, change);
-  await rejectIfStale(service.keyTable.client.send(new UpdateCommand(update)));
-  await report(service, key, line);
-}
-
 /**
- * Stores a new key, which is valid from then on. In the same transaction changes the key that it replaces, if any.
+ * Creates and changes records in one transaction, unless someone else changed one of them since it was read.
  *
- * @throws StaleRecordError when the replaced key was changed since it was read
+ * @throws StaleRecordError, KeyToolError
  */
-export async function storeNewKey(
-  service: KeyService,
-  record: Omit<AdministeredKey, 'audit'>,
-  detail: string,
-  replaced?: { readonly key: AdministeredKey; readonly change: Change },
-): Promise<void> {
-  const { client, tableName } = service.keyTable;
-  const line = await newLine(service, { did: 'created', detail });
-  const other = replaced && (await updateOf(service, replaced.key, replaced.change));
-  const Put = {
-    TableName: tableName,
-    Item: { ...record, audit: [line] },
-    ConditionExpression: 'attribute_not_exists(keyHash)',
-  };
-  const TransactItems = [{ Put }, ...(other ? [{ Update: other.update }] : [])];
-  await rejectIfStale(client.send(new TransactWriteCommand({ TransactItems })));
-  if (replaced && other) service.onChange({ ...other.line, keyId: replaced.key.keyId, stage: service.stage });
-  await report(service, record, line);
-}
-
-/** Reports a change that has been written. */
-async function report(service: KeyService, { keyId }: { keyId: string }, line: AuditLine): Promise<void> {
-  service.onChange({ ...line, keyId, stage: service.stage });
-  await service.afterStep('record');
-}
-
-/** A line of the audit trail: done now, by the user of the tool. */
-export async function newLine(
-  service: KeyService,
-  { did, detail }: Pick<Change, 'did' | 'detail'>,
-): Promise<AuditLine> {
-  return { at: nowOf(service), by: await service.identify(), did, ...(detail !== undefined && { detail }) };
-}
-
-/** Every change adds an audit line, so the trail's length is the record's version. */
-async function updateOf(service: KeyService, { keyHash, keyId, audit }: AdministeredKey, change: Change) {
-  const { set = {}, remove = [], anyLength = false } = change;
-  if (!anyLength && audit.length >= auditTrailLength) {
+export async function write(service: KeyService, ...changes: readonly Change[]): Promise<void> {
+  const full = changes.find(({ key, anyLength }) => !anyLength && key.audit.length >= auditTrailLength);
+  if (full !== undefined) {
     throw new KeyToolError(
       'refused',
-      `The audit trail of ${keyId} is full (${auditTrailLength} lines). Rotate or revoke the key.`,
+      `The audit trail of ${full.key.keyId} is full (${auditTrailLength} lines). Rotate or revoke the key.`,
     );
   }
-  const line = await newLine(service, change);
-  const sets = Object.keys(set).map((name) => `#${name} = :${name}`);
-  const removes = remove.length > 0 ? ` REMOVE ${remove.map((name) => `#${name}`).join(', ')}` : '';
-  const update = {
-    TableName: service.keyTable.tableName,
-    Key: { keyHash },
-    UpdateExpression: `SET ${[...sets, '#audit = list_append(#audit, :line)'].join(', ')}${removes}`,
-    ConditionExpression: 'size(#audit) = :version',
-    ExpressionAttributeNames: Object.fromEntries(
-      ['audit', ...Object.keys(set), ...remove].map((name) => [`#${name}`, name]),
-    ),
-    ExpressionAttributeValues: {
-      ':line': [line],
-      ':version': audit.length,
-      ...Object.fromEntries(Object.entries(set).map(([name, value]) => [`:${name}`, value])),
-    },
-  };
-  return { line, update };
-}
-
-async function rejectIfStale(writing: Promise<unknown>): Promise<void> {
+  const stamp = { at: nowOf(service), by: await service.identify() };
+  const TransactItems = changes.map((change) => ({ Update: updateOf(service, change, stamp) }));
   try {
-    await writing;
+    await service.keyTable.client.send(new TransactWriteCommand({ TransactItems }));
   } catch (error) {
     const reasons = error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
-    const isStale =
-      error instanceof ConditionalCheckFailedException ||
-      error instanceof TransactionConflictException ||
-      reasons.some(({ Code: code = '' }) => /^(ConditionalCheckFailed|TransactionConflict)$/.test(code));
-    if (!isStale) throw error;
+    if (!reasons.some(({ Code: code = '' }) => /^(ConditionalCheckFailed|TransactionConflict)$/.test(code)))
+      throw error;
     const message = 'The key was changed by someone else. Look at it and try again.';
     throw new StaleRecordError('refused', message, { cause: error });
   }
+  for (const { key, did, detail } of changes) await report(service, key.keyId, did, detail);
+  await service.afterStep('record');
+}
+
+/** Every change adds an audit line, so the trail's length is the record's version. */
+function updateOf(
+  { keyTable: { tableName } }: KeyService,
+  { key: { keyHash, audit }, did, detail, set = {} }: Change,
+  stamp: Pick<AuditLine, 'at' | 'by'>,
+) {
+  const isNew = audit.length === 0;
+  const names = Object.keys(set);
+  const [sets, removes] = [
+    names.filter((name) => set[name] !== undefined),
+    names.filter((name) => set[name] === undefined),
+  ];
+  const line = { ...stamp, did, ...(detail !== undefined && { detail }) };
+  return {
+    TableName: tableName,
+    Key: { keyHash },
+    UpdateExpression:
+      `SET #audit = ${isNew ? ':line' : 'list_append(#audit, :line)'}` +
+      sets.map((name) => `, #${name} = :${name}`).join('') +
+      (removes.length > 0 ? ` REMOVE ${removes.map((name) => `#${name}`).join(', ')}` : ''),
+    ConditionExpression: isNew ? 'attribute_not_exists(#audit)' : 'size(#audit) = :version',
+    ExpressionAttributeNames: Object.fromEntries(['audit', ...names].map((name) => [`#${name}`, name])),
+    ExpressionAttributeValues: {
+      ':line': [line],
+      ...(!isNew && { ':version': audit.length }),
+      ...Object.fromEntries(sets.map((name) => [`:${name}`, set[name]])),
+    },
+  };
+}
+
+/** Reports a change that has been made, with its time and who made it. */
+export async function report(
+  service: KeyService,
+  keyId: string,
+  did: string,
+  detail?: string,
+): Promise<void> {
+  const { stage } = service;
+  const [at, by] = [nowOf(service), await service.identify()];
+  service.onChange({ at, by, did, ...(detail !== undefined && { detail }), keyId, stage });
 }
 
 function parseRecord(item: Readonly<Record<string, unknown>>): AdministeredKey {

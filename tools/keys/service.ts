@@ -84,7 +84,6 @@ export async function openKeyService(options: KeyServiceOptions): Promise<KeySer
   const client = DynamoDBDocumentClient.from(new DynamoDBClient(configuration), {
     // As the functions read numbers, see functions/dynamodb.ts.
     unmarshallOptions: { wrapNumbers: true },
-    marshallOptions: { removeUndefinedValues: true },
   });
   const apiGateway = new APIGatewayClient({ ...configuration, maxAttempts: 1 });
   retryCalls(apiGateway, waiting, notify);

@@ -1,6 +1,6 @@
 import { windowsAt } from '../../functions/access/limits.ts';
-import { type Limits, limitsOf } from '../../functions/access/plans.ts';
-import { grouped, isoTime, table, time, untilTime } from './format.ts';
+import { limitsOf } from '../../functions/access/plans.ts';
+import { grouped, isoTime, table } from './format.ts';
 import type { NewKey } from './issue.ts';
 import type { Output } from './output.ts';
 import { type AdministeredKey, type AuditLine, type ChangeLine, ownLimits } from './records.ts';
@@ -18,17 +18,10 @@ export function statusOf({ status, expiresAt = 0 }: AdministeredKey, use: KeyUse
   return use.suspendedUntil > now ? 'suspended' : 'active';
 }
 
-function limitsOfKey(key: AdministeredKey): Limits {
-  return limitsOf(key.plan) ?? ownLimits(key) ?? { perMinute: 0, perDay: 0 };
-}
-
 /** A new key: the only output that contains one. */
-export function issuedText({ keyId, key, plan, ...limits }: NewKey): string {
-  return `Key ID  ${keyId}\nPlan    ${planText(plan, limits)}\nKey     ${key}\nThe key is not shown again.`;
-}
-
-function planText(plan: string, { perMinute, perDay }: Limits): string {
-  return `${plan}: ${grouped(perMinute)} a minute, ${grouped(perDay)} a day`;
+export function issuedText({ keyId, key, plan, perMinute, perDay }: NewKey): string {
+  const limits = `${grouped(perMinute)} a minute, ${grouped(perDay)} a day`;
+  return `Key ID  ${keyId}\nPlan    ${plan}: ${limits}\nKey     ${key}\nThe key is not shown again.`;
 }
 
 export function paintStatus(output: Output, status: string): string {
@@ -41,10 +34,11 @@ export function summary(key: AdministeredKey, use: KeyUse, status: string) {
     status,
     owner: key.owner,
     plan: key.plan,
-    ...limitsOfKey(key),
+    ...(limitsOf(key.plan) ?? ownLimits(key)),
     note: key.note ?? null,
     createdAt: isoTime(key.createdAt),
     expiresAt: isoTime(key.expiresAt),
+    // The limiter stores the minute only, so it can be before `createdAt`.
     lastUsedAt: isoTime(use.minute),
   };
 }
@@ -65,47 +59,26 @@ export function details(key: AdministeredKey, use: KeyUse, now: number) {
   };
 }
 
-export function detailsText(output: Output, key: AdministeredKey, use: KeyUse, now: number): string {
-  const shown = details(key, use, now);
-  const fields: [name: string, value: string | null | undefined][] = [
-    ['Status', paintStatus(output, shown.status)],
-    ['Owner', key.owner],
-    ['Plan', planText(key.plan, shown)],
-    ['Note', key.note],
-    ['Created', time(key.createdAt)],
-    ['Expires', key.expiresAt ? time(key.expiresAt) : null],
-    ['Replaces', key.replaces],
-    ['Replaced by', key.replacedBy],
-    ['Suspended', shown.suspendedUntil && untilTime(use.suspendedUntil)],
-    // The limiter stores the minute only. With seconds it could seem older than the key.
-    ['Last used', use.minute === 0 ? 'not in the last 90 days' : `${time(use.minute).slice(0, 16)} UTC`],
-    ['This minute', `${grouped(shown.usedThisMinute)} of ${grouped(shown.perMinute)}`],
-    ['Today', `${grouped(shown.usedToday)} of ${grouped(shown.perDay)}`],
-    ['Rejected', `${grouped(shown.rejectedThisMinute)} this minute`],
-    ['Deprecated', `${grouped(use.deprecatedCalls)} calls to a deprecated operation`],
-  ];
-  const rows = fields.flatMap(([name, value]) => (value ? [[name, value]] : []));
-  const trail = key.audit.map((line) => [time(line.at), line.by, whatOf(line)]);
-  return `${output.paint('bold', key.keyId)}\n\n${table(rows)}\n\n${table([['WHEN', 'WHO', 'WHAT'], ...trail])}`;
+/** The same as text: a line for each value, then the audit trail. */
+export function detailsText(output: Output, { audit, ...values }: ReturnType<typeof details>): string {
+  const fields = Object.entries({ ...values, status: paintStatus(output, values.status) }).map(
+    ([name, value]) => [
+      name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`),
+      typeof value === 'number' ? grouped(value) : (value ?? '-'),
+    ],
+  );
+  const trail = audit.map(({ at, by, did, detail }) => [at ?? '', by, `${did} ${detail ?? ''}`]);
+  return `${table(fields)}\n\n${table([['WHEN', 'WHO', 'WHAT'], ...trail])}`;
 }
 
-function auditJson({
-  at,
-  by,
-  did,
-  detail = null,
-}: Omit<AuditLine, 'detail'> & { detail?: string | null | undefined }) {
-  return { at: isoTime(at), by, did, detail };
+function auditJson({ at, by, did, detail }: AuditLine) {
+  return { at: isoTime(at), by, did, detail: detail ?? null };
 }
 
-export function changeJson({ keyId, stage, ...line }: ChangeLine) {
-  return { audit: { ...auditJson(line), keyId, stage } };
+export function changeJson(line: ChangeLine) {
+  return { audit: { ...auditJson(line), keyId: line.keyId, stage: line.stage } };
 }
 
-export function changeText({ at, by, keyId, stage, ...line }: ChangeLine): string {
-  return `${time(at)}  ${by}  ${keyId} in ${stage}: ${whatOf(line)}`;
-}
-
-function whatOf({ did, detail }: Pick<AuditLine, 'did' | 'detail'>): string {
-  return detail === undefined ? did : `${did} ${detail}`;
+export function changeText({ at, by, did, detail = '', keyId, stage }: ChangeLine): string {
+  return `${isoTime(at)}  ${by}  ${keyId} in ${stage}: ${did} ${detail}`.trimEnd();
 }

@@ -115,7 +115,7 @@ describe.runIf(isLocal)('repair', () => {
       exitCode: 0,
       stdout: 'Valid keys: 1. Repaired: 1.\n',
       stderr: expect.stringMatching(
-        new RegExp(`^2.* UTC  .+@.+  ${keyId} in local: repaired .*usage plan.*\\n$`),
+        new RegExp(`^2\\S+Z  .+@.+  ${keyId} in local: repaired .*usage plan.*\\n$`),
       ),
     });
     expect((await keysLocal(command)).stdout).toBe('Valid keys: 1. Repaired: 0.\n');

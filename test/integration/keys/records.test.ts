@@ -5,11 +5,10 @@ import { newKeyId } from '../../../tools/keys/key-ids.ts';
 import {
   type AdministeredKey,
   auditTrailLength,
-  changeKey,
   findKeyById,
   readKey,
   StaleRecordError,
-  storeNewKey,
+  write,
 } from '../../../tools/keys/records.ts';
 import type { KeyService } from '../../../tools/keys/service.ts';
 import { newKeyService, now, store } from './support.ts';
@@ -37,31 +36,39 @@ function newRecord(changes: Partial<AdministeredKey> = {}): AdministeredKey {
 
 async function stored(): Promise<AdministeredKey> {
   const record = newRecord();
-  await storeNewKey(service, record, 'free');
+  await write(service, created(record));
   return record;
 }
 
 /** The decision of the authorizer. */
 const decision = async (keyHash: string) => decideKey(await findKey(service.keyTable, keyHash), now).kind;
 
+const created = ({ keyHash, audit: _, ...set }: AdministeredKey) => ({
+  key: { keyHash, keyId: set.keyId, audit: [] },
+  did: 'created',
+  set,
+});
+
 const replacement = (key: AdministeredKey, replacedBy: string) => ({
   key,
-  change: { set: { replacedBy, expiresAt: now }, did: 'replaced', anyLength: true },
+  set: { replacedBy, expiresAt: now },
+  did: 'replaced',
+  anyLength: true,
 });
 
 describe('a new key', () => {
   test('is accepted by the authorizer from the one write on', async () => {
     const record = newRecord();
     expect(await decision(record.keyHash)).toBe('denied');
-    await storeNewKey(service, record, 'free');
+    await write(service, created(record));
     expect(await decision(record.keyHash)).toBe('granted');
   });
 
   test('and the end of the key that it replaces are one transaction', async () => {
     const old = await stored();
-    await changeKey(service, old, { set: { status: 'revoked' }, did: 'changed' });
+    await write(service, { key: old, set: { status: 'revoked' }, did: 'changed' });
     const record = newRecord();
-    await expect(storeNewKey(service, record, 'free', replacement(old, record.keyId))).rejects.toThrow(
+    await expect(write(service, created(record), replacement(old, record.keyId))).rejects.toThrow(
       StaleRecordError,
     );
     expect(await readKey(service, record.keyHash)).toBeUndefined();
@@ -72,7 +79,7 @@ describe('a new key', () => {
     const old = await stored();
     const records = [newRecord(), newRecord(), newRecord()];
     const results = await Promise.allSettled(
-      records.map((record) => storeNewKey(service, record, 'free', replacement(old, record.keyId))),
+      records.map((record) => write(service, created(record), replacement(old, record.keyId))),
     );
     const fulfilled = results.filter(({ status }) => status === 'fulfilled').length;
     expect(fulfilled).toBeLessThanOrEqual(1);
@@ -85,12 +92,12 @@ describe('a change', () => {
   test('and its audit line are one write', async () => {
     const record = await stored();
     const set = { plan: 'enterprise', perMinute: 5, perDay: 50 };
-    await changeKey(service, record, { set, did: 'changed plan' });
+    await write(service, { key: record, set, did: 'changed plan' });
     const changed = await readKey(service, record.keyHash);
     expect(changed).toMatchObject({ ...set, audit: [{ did: 'created' }, { did: 'changed plan' }] });
-    await changeKey(service, changed!, {
-      set: { plan: 'free' },
-      remove: ['perMinute', 'perDay'],
+    await write(service, {
+      key: changed!,
+      set: { plan: 'free', perMinute: undefined, perDay: undefined },
       did: 'changed',
     });
     expect(await readKey(service, record.keyHash)).not.toHaveProperty('perMinute');
@@ -98,15 +105,15 @@ describe('a change', () => {
 
   test('based on a record that was changed meanwhile changes nothing', async () => {
     const record = await stored();
-    await changeKey(service, record, { set: { plan: 'pro' }, did: 'changed' });
-    const late = changeKey(service, record, { set: { plan: 'business' }, did: 'changed' });
+    await write(service, { key: record, set: { plan: 'pro' }, did: 'changed' });
+    const late = write(service, { key: record, set: { plan: 'business' }, did: 'changed' });
     await expect(late).rejects.toThrow(StaleRecordError);
     expect(await readKey(service, record.keyHash)).toMatchObject({ plan: 'pro' });
   });
 
   test('of a record that does not exist creates none', async () => {
     const record = newRecord();
-    await expect(changeKey(service, record, { did: 'changed' })).rejects.toThrow(StaleRecordError);
+    await expect(write(service, { key: record, did: 'changed' })).rejects.toThrow(StaleRecordError);
     expect(await readKey(service, record.keyHash)).toBeUndefined();
   });
 
@@ -114,13 +121,13 @@ describe('a change', () => {
     const audit = Array.from({ length: auditTrailLength }, () => line);
     const [full, other] = [newRecord({ audit }), newRecord({ audit })];
     await store(service.keyTable, [full, other]);
-    await expect(changeKey(service, full, { did: 'changed' })).rejects.toThrow(
+    await expect(write(service, { key: full, did: 'changed' })).rejects.toThrow(
       `The audit trail of ${full.keyId} is full (1000 lines). Rotate or revoke the key.`,
     );
-    await changeKey(service, full, { set: { status: 'revoked' }, did: 'changed', anyLength: true });
+    await write(service, { key: full, set: { status: 'revoked' }, did: 'changed', anyLength: true });
     expect((await readKey(service, full.keyHash))?.audit).toHaveLength(auditTrailLength + 1);
     const successor = newRecord();
-    await storeNewKey(service, successor, 'free', replacement(other, successor.keyId));
+    await write(service, created(successor), replacement(other, successor.keyId));
     expect(await decision(other.keyHash)).toBe('denied');
   });
 });

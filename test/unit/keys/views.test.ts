@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { Output } from '../../../tools/keys/output.ts';
 import type { AdministeredKey } from '../../../tools/keys/records.ts';
-import { detailsText } from '../../../tools/keys/views.ts';
+import { details, detailsText } from '../../../tools/keys/views.ts';
 
 const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
 const output = new Output({ ...streams, interactive: false }, false);
@@ -26,8 +26,12 @@ const use = {
   deprecatedCalls: 1,
 };
 
-test('the last use is shown to the minute, so that it never seems older than the key', () => {
-  const text = detailsText(output, key, use, minute + 30);
-  expect(text).toMatch(/^Created +2026-07-01 12:00:12 UTC$/m);
-  expect(text).toMatch(/^Last used +2026-07-01 12:00 UTC$/m);
+test('every value and every line of the audit trail is shown', () => {
+  const line = { at: minute, by: 'Grace', did: 'created', detail: 'free' };
+  const text = detailsText(output, details({ ...key, audit: [line] }, use, minute + 30));
+  expect(text).toMatch(/^key id +key_06fz1m4tqabcdefg$/m);
+  expect(text).toMatch(/^used this minute +1$/m);
+  expect(text).toMatch(/^per day +1,000$/m);
+  expect(text).toMatch(/^note +-$/m);
+  expect(text).toMatch(/^2026-07-01T12:00:00Z  Grace  created free$/m);
 });

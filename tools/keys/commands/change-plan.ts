@@ -3,7 +3,7 @@ import { keyCommand, nameOf, onKey, type Open } from '../command.ts';
 import { deleteGatewayKey, flushAuthorizer, newGatewayValue, withGatewayKey } from '../gateway.ts';
 import { describePlan } from '../issue.ts';
 import { checkLimits, perDayOption, perMinuteOption, planOption, yesOption } from '../options.ts';
-import { type AdministeredKey, type Change, changeKey, ownLimits } from '../records.ts';
+import { type AdministeredKey, type Change, ownLimits, write } from '../records.ts';
 import type { KeyService } from '../service.ts';
 
 export const changePlan = (open: Open) =>
@@ -52,23 +52,22 @@ async function changeKeyPlan(
 ): Promise<boolean> {
   const [before, after] = [describePlan(key.plan, ownLimits(key)), describePlan(plan, limits)];
   if (before === after) return false;
-  const remove = limits === undefined ? ['perMinute', 'perDay'] : [];
-  const write = (set: Change['set'] = {}) =>
-    changeKey(service, key, {
+  const commit = (set: Change['set'] = {}) =>
+    write(service, {
+      key,
       did: 'changed plan',
       detail: `${before} → ${after}`,
-      set: { ...set, plan, ...limits },
-      remove,
+      set: { ...set, plan, perMinute: limits?.perMinute, perDay: limits?.perDay },
     });
   if (key.plan === plan) {
-    await write();
+    await commit();
     await flushAuthorizer(service);
     return true;
   }
   const gatewayKeyValue = newGatewayValue();
   await withGatewayKey(service, { ...key, plan }, gatewayKeyValue, async (gatewayKeyId) => {
     await service.propagate();
-    await write({ gatewayKeyId, gatewayKeyValue });
+    await commit({ gatewayKeyId, gatewayKeyValue });
   });
   await flushAuthorizer(service);
   await service.propagate();

@@ -2,7 +2,7 @@ import type { ApiKey } from '@aws-sdk/client-api-gateway';
 import { type Open, stageCommand } from '../command.ts';
 import { deleteGatewayKey, gatewayKeys, isOwn, leftoverAge } from '../gateway.ts';
 import { ownerFilter } from '../options.ts';
-import { allKeys, findKeyById, gatewayValueOf, isValid, MalformedRecordError, newLine } from '../records.ts';
+import { allKeys, findKeyById, gatewayValueOf, isValid, MalformedRecordError, report } from '../records.ts';
 import { type KeyService, nowOf } from '../service.ts';
 
 export const cleanup = (open: Open) =>
@@ -34,8 +34,7 @@ async function removeUnused(service: KeyService, owner: string | undefined) {
     if (reason === undefined) continue;
     const { id, name: keyId = '' } = gatewayKey;
     await deleteGatewayKey(service, id);
-    const line = await newLine(service, { did: 'cleaned up', detail: reason });
-    service.onChange({ ...line, keyId, stage: service.stage });
+    await report(service, keyId, 'cleaned up', reason);
     removed.push({ keyId, reason });
   }
   return removed;

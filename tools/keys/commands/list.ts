@@ -1,6 +1,6 @@
 import { Option } from '@commander-js/extra-typings';
 import { type Open, stageCommand } from '../command.ts';
-import { table, time } from '../format.ts';
+import { table } from '../format.ts';
 import { cursor, ownerFilter, planOption, wholeNumber } from '../options.ts';
 import { type AdministeredKey, type KeyFilter, newestKeys } from '../records.ts';
 import { type KeyService, nowOf } from '../service.ts';
@@ -17,18 +17,19 @@ export const list = (open: Open) =>
     .action((options) =>
       open(options, async ({ service, output }) => {
         const { keys, cursor: next } = await listKeys(service, options);
-        const rows = keys.map(({ key, use, status }) => [
+        const shown = keys.map(({ key, use, status }) => summary(key, use, status));
+        const rows = shown.map((key) => [
           key.keyId,
-          paintStatus(output, status),
+          paintStatus(output, key.status),
           key.plan,
-          time(key.createdAt).slice(0, 10),
-          use.minute === 0 ? 'never' : time(use.minute).slice(0, 16),
+          key.createdAt?.slice(0, 10) ?? '',
+          key.lastUsedAt?.slice(0, 16) ?? 'never',
           key.owner,
           key.note ?? '',
         ]);
         const heads = ['KEY ID', 'STATUS', 'PLAN', 'CREATED', 'LAST USED', 'OWNER', 'NOTE'];
         output.result(
-          { keys: keys.map(({ key, use, status }) => summary(key, use, status)), cursor: next ?? null },
+          { keys: shown, cursor: next ?? null },
           rows.length === 0 ? 'No keys.' : table([heads, ...rows]),
         );
         if (next !== undefined && !output.json) output.note(`There may be more: --cursor ${next}`);

@@ -6,12 +6,12 @@ import { ownerFilter, planOption, yesOption } from '../options.ts';
 import {
   type AdministeredKey,
   allKeys,
-  changeKey,
   gatewayValueOf,
   isValid,
   type KeyFilter,
   readKey,
   StaleRecordError,
+  write,
 } from '../records.ts';
 import { isBusy } from '../retry.ts';
 import { type KeyService, nowOf } from '../service.ts';
@@ -105,8 +105,9 @@ async function repairKey(
 ): Promise<boolean> {
   const key = await readKey(service, seen.keyHash);
   if (key === undefined || key.audit.length !== seen.audit.length) return false;
-  const write = (gatewayKeyId: string) =>
-    changeKey(service, key, {
+  const commit = (gatewayKeyId: string) =>
+    write(service, {
+      key,
       did: 'repaired',
       detail: driftText[drift],
       set: { gatewayKeyId },
@@ -114,10 +115,10 @@ async function repairKey(
     });
   try {
     if (found === undefined) {
-      await withGatewayKey(service, key, gatewayValueOf(key), write);
+      await withGatewayKey(service, key, gatewayValueOf(key), commit);
       return true;
     }
-    await write(found);
+    await commit(found);
     const target = service.usagePlanIds[key.plan];
     for (const other of usagePlanIds.filter((id) => id !== target))
       await removeFromPlan(service, found, other);

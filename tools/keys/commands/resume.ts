@@ -1,5 +1,5 @@
 import { keyCommand, onKey, type Open } from '../command.ts';
-import { changeKey } from '../records.ts';
+import { write } from '../records.ts';
 import { nowOf } from '../service.ts';
 import { readUse, resumeUse } from '../use.ts';
 
@@ -12,7 +12,7 @@ export const resume = (open: Open) =>
         const now = nowOf(service);
         const changed = (await readUse(service.limitTable, keyHash)).suspendedUntil > now;
         if (changed) {
-          await changeKey(service, key, { did: 'resumed' });
+          await write(service, { key, did: 'resumed' });
           await resumeUse(service.limitTable, keyHash, now);
         }
         output.result({ keyId, changed }, changed ? `${keyId} is resumed.` : `${keyId} is not suspended.`);

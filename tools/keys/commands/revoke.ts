@@ -1,7 +1,7 @@
 import { keyCommand, nameOf, onKey, type Open } from '../command.ts';
 import { deleteGatewayKey, flushAuthorizer } from '../gateway.ts';
 import { yesOption } from '../options.ts';
-import { type AdministeredKey, changeKey, readKey, StaleRecordError } from '../records.ts';
+import { type AdministeredKey, readKey, StaleRecordError, write } from '../records.ts';
 import type { KeyService } from '../service.ts';
 
 export const revoke = (open: Open) =>
@@ -33,7 +33,7 @@ async function revokeRecord(
   attempt = 1,
 ): Promise<AdministeredKey> {
   try {
-    await changeKey(service, key, { did: 'revoked', set: { status: 'revoked' }, anyLength: true });
+    await write(service, { key, did: 'revoked', set: { status: 'revoked' }, anyLength: true });
     return key;
   } catch (error) {
     if (!(error instanceof StaleRecordError) || attempt === 5) throw error;

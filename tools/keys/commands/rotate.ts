@@ -1,6 +1,6 @@
 import { keyCommand, nameOf, onKey, type Open } from '../command.ts';
 import { KeyToolError } from '../errors.ts';
-import { time, untilTime } from '../format.ts';
+import { untilTime } from '../format.ts';
 import { deleteGatewayKey, flushAuthorizer } from '../gateway.ts';
 import { issue } from '../issue.ts';
 import { checkLimits, duration, yesOption } from '../options.ts';
@@ -43,21 +43,21 @@ export const rotate = (open: Open) =>
             // A rotation cannot give a key more time than it had.
             expiresAt = Math.min(nowOf(service) + seconds, old.expiresAt || Infinity);
             const detail = `by ${replacedBy}, valid ${untilTime(expiresAt)}`;
-            return { did: 'replaced', detail, set: { replacedBy, expiresAt }, anyLength: true };
+            return { key: old, did: 'replaced', detail, set: { replacedBy, expiresAt }, anyLength: true };
           };
           await issue(
             service,
             { owner, plan, limits, note },
             (issued) =>
               output.reveal({ ...issued, replaces: keyId, overlapSeconds: seconds }, issuedText(issued)),
-            { key: old, change },
+            change,
           );
           // Cached answers of the authorizer have no expiry.
           await flushAuthorizer(service);
           if (!isValid({ ...old, expiresAt }, nowOf(service)))
             await deleteGatewayKey(service, old.gatewayKeyId);
           output.note(
-            `The new key is valid, the old one until ${time(expiresAt)}. API Gateway can need some seconds until it accepts the new one everywhere.`,
+            `The new key is valid, the old one ${untilTime(expiresAt)}. API Gateway can need some seconds until it accepts the new one everywhere.`,
           );
         },
         'rotated',

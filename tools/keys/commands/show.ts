@@ -7,7 +7,7 @@ export const show = (open: Open) =>
   keyCommand('show', 'show a key: plan, use, suspension and audit trail').action(
     onKey(open, async ({ service, output }, key) => {
       const use = await readUse(service.limitTable, key.keyHash);
-      const now = nowOf(service);
-      output.result(details(key, use, now), detailsText(output, key, use, now));
+      const shown = details(key, use, nowOf(service));
+      output.result(shown, detailsText(output, shown));
     }),
   );

@@ -1,7 +1,7 @@
 import { keyCommand, nameOf, onKey, type Open } from '../command.ts';
 import { isoTime, untilTime } from '../format.ts';
 import { duration, yesOption } from '../options.ts';
-import { changeKey } from '../records.ts';
+import { write } from '../records.ts';
 import { nowOf } from '../service.ts';
 import { indefinitely, suspendUse } from '../use.ts';
 
@@ -20,7 +20,7 @@ export const suspend = (open: Open) =>
           await confirm(`Suspend ${nameOf(key, service)}?`);
           const { keyId, keyHash } = key;
           const until = seconds === undefined ? indefinitely : nowOf(service) + seconds;
-          await changeKey(service, key, { did: 'suspended', detail: untilTime(until) });
+          await write(service, { key, did: 'suspended', detail: untilTime(until) });
           await suspendUse(service.limitTable, keyHash, until);
           output.result(
             { keyId, changed: true, suspendedUntil: isoTime(until) },

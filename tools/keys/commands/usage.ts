@@ -1,7 +1,7 @@
 import { NotFoundException, paginateGetUsage } from '@aws-sdk/client-api-gateway';
 import { secondsPerDay } from '../../../functions/access/windows.ts';
 import { keyCommand, onKey, type Open } from '../command.ts';
-import { grouped, table, time } from '../format.ts';
+import { grouped, isoTime, table } from '../format.ts';
 import { wholeNumber } from '../options.ts';
 import type { AdministeredKey } from '../records.ts';
 import { type KeyService, nowOf } from '../service.ts';
@@ -33,8 +33,9 @@ async function dailyRequests(
   { plan, gatewayKeyId: keyId }: AdministeredKey,
   count: number,
 ): Promise<{ date: string; requests: number }[]> {
-  const dates = Array.from({ length: count }, (_, index) =>
-    time(nowOf(service) - (count - 1 - index) * secondsPerDay).slice(0, 10),
+  const dates = Array.from(
+    { length: count },
+    (_, index) => isoTime(nowOf(service) - (count - 1 - index) * secondsPerDay)?.slice(0, 10) ?? '',
   );
   const range = { usagePlanId: service.usagePlanIds[plan], startDate: dates[0], endDate: dates.at(-1) };
   const counts: number[] = [];
