@@ -3,8 +3,8 @@ import { z } from 'zod';
 import type { Reply } from './client.ts';
 
 /**
- * What the interface promises of an answer, written down independently of the code that makes it: a suite
- * that took its expectations from the service could not find the service wrong.
+ * What the interface promises of an answer, written down independently of the code that makes it: a suite that took its
+ * expectations from the service could not find the service wrong.
  */
 
 export const petStatuses = ['available', 'pending', 'sold'] as const;
@@ -19,92 +19,77 @@ export type PetSeen = z.infer<typeof petShape>;
 
 const errorShape = z.strictObject({ code: z.string(), message: z.string().min(1), status: z.int() });
 
+const rateHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'] as const;
+
 export function expectStatus(reply: Reply, status: number): void {
+  const { request, text } = reply;
   assert.equal(
     reply.status,
     status,
-    `${reply.request} answered ${reply.status} instead of ${status}: ${brief(reply.text)}`,
+    `${request} answered ${reply.status} instead of ${status}: ${brief(text)}`,
   );
 }
 
-/** An animal in a 200 or 201. */
-export function expectPet(reply: Reply, status: number): PetSeen {
+/** The status, the headers that every answer has, and a body of the given shape. */
+function expectAnswer<T>(reply: Reply, status: number, shape: z.ZodType<T>): T {
   expectStatus(reply, status);
   expectEveryAnswer(reply);
-  return parse(petShape, reply);
+  try {
+    return shape.parse(JSON.parse(reply.text));
+  } catch (error) {
+    const errors = error instanceof z.ZodError ? z.prettifyError(error) : 'the body must be JSON';
+    return assert.fail(`${reply.request}: ${errors} in ${brief(reply.text)}`);
+  }
+}
+
+/** A pet in a 200 or 201. */
+export function expectPet(reply: Reply, status: number): PetSeen {
+  return expectAnswer(reply, status, petShape);
 }
 
 export function expectPets(reply: Reply): PetSeen[] {
-  expectStatus(reply, 200);
-  expectEveryAnswer(reply);
-  return parse(z.array(petShape), reply);
+  return expectAnswer(reply, 200, z.array(petShape));
 }
 
-/** The `Error` shape: exactly three fields, and the status of the answer repeated in the body. */
+/** Exactly the three fields of `Error`, with the status of the answer. Returns the message. */
 export function expectError(reply: Reply, status: number, code: string): string {
-  expectStatus(reply, status);
-  expectEveryAnswer(reply);
-  const error = parse(errorShape, reply);
+  const error = expectAnswer(reply, status, errorShape);
+  const { request } = reply;
   assert.equal(
     error.status,
     status,
-    `${reply.request}: the body says status ${error.status}, the answer is ${status}`,
+    `${request}: the body says status ${error.status}, the answer is ${status}`,
   );
-  assert.equal(error.code, code, `${reply.request}: the code is ${error.code} instead of ${code}`);
+  assert.equal(error.code, code, `${request}: the code is ${error.code} instead of ${code}`);
   return error.message;
 }
 
 /** 401 with the challenge of RFC 6750, and no allowance where there is no key. */
 export function expectUnauthorized(reply: Reply, challenge: string): void {
   expectError(reply, 401, 'unauthorized');
-  assert.equal(reply.headers.get('www-authenticate'), challenge, `${reply.request}: WWW-Authenticate`);
-  for (const name of rateHeaderNames)
-    assert.equal(reply.headers.get(name), '0', `${reply.request}: ${name} without a key`);
+  const { request, headers } = reply;
+  assert.equal(headers.get('www-authenticate'), challenge, `${request}: WWW-Authenticate`);
+  for (const name of rateHeaders) assert.equal(headers.get(name), '0', `${request}: ${name} without a key`);
 }
 
-const rateHeaderNames = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'] as const;
-
-/** The headers that every answer bears, whatever its status. */
-export function expectEveryAnswer(reply: Reply): void {
-  for (const name of rateHeaderNames) {
-    assert.match(
-      reply.headers.get(name) ?? '(absent)',
-      /^\d+$/,
-      `${reply.request} ${reply.status}: header ${name}`,
-    );
-  }
-  assert.ok(
-    reply.headers.get('x-request-id'),
-    `${reply.request} ${reply.status}: header x-request-id is absent`,
-  );
-  assert.match(
-    reply.headers.get('content-type') ?? '(absent)',
-    /^application\/json/,
-    `${reply.request}: Content-Type`,
-  );
+/** The headers that every answer has, whatever its status. */
+export function expectEveryAnswer({ request, status, headers }: Reply): void {
+  for (const [name, pattern] of [
+    ...rateHeaders.map((header) => [header, /^\d+$/] as const),
+    ['x-request-id', /./],
+    ['content-type', /^application\/json/],
+  ] as const)
+    assert.match(headers.get(name) ?? '', pattern, `${request} ${status}: header ${name}`);
 }
 
-export function rateOf(reply: Reply) {
-  const [limit, remaining, reset] = rateHeaderNames.map((name) => Number(reply.headers.get(name)));
+export function rateOf({ headers }: Reply) {
+  const [limit, remaining, reset] = rateHeaders.map((name) => Number(headers.get(name)));
   return { limit: limit!, remaining: remaining!, reset: reset! };
 }
 
 /** The URL of the following page, or `undefined` on the last. */
-export function nextOf(reply: Reply): string | undefined {
-  return /<([^>]+)>; rel="next"/.exec(reply.headers.get('link') ?? '')?.[1];
-}
-
-function parse<T>(schema: z.ZodType<T>, reply: Reply): T {
-  let body: unknown;
-  try {
-    body = JSON.parse(reply.text);
-  } catch {
-    assert.fail(`${reply.request}: the body is no JSON: ${brief(reply.text)}`);
-  }
-  const parsed = schema.safeParse(body);
-  if (!parsed.success)
-    assert.fail(`${reply.request}: ${z.prettifyError(parsed.error)} in ${brief(reply.text)}`);
-  return parsed.data;
+export function nextOf({ headers }: Reply): string | undefined {
+  return /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
 }
 
 function brief(text: string): string {

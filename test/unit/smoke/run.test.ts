@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Reply } from '../../../tools/smoke/client.ts';
-import { type Readiness, waitUntilReady } from '../../../tools/smoke/ready.ts';
+import { type Readiness, waitUntilReady } from '../../../tools/smoke/run.ts';
 
 type Answer = number | Error;
 
