@@ -36,7 +36,7 @@ Exit code: 0 all checks held, 1 some did not, 2 invalid arguments.`,
   .parse()
   .opts();
 
-const client = new Client(url, String(key));
+const client = new Client(url, key);
 const readiness = await waitUntilReady(() => client.send({ path: '/pets?limit=1' }), {
   patience: wait * 1000,
   now: () => performance.now(),

@@ -43,11 +43,11 @@ async function stored(): Promise<AdministeredKey> {
 /** The decision of the authorizer. */
 const decision = async (keyHash: string) => decideKey(await findKey(service.keyTable, keyHash), now).kind;
 
-const created = ({ keyHash, audit: _, ...set }: AdministeredKey) => ({
-  key: { keyHash, keyId: set.keyId, audit: [] },
-  did: 'created',
-  set,
-});
+const created = (record: AdministeredKey) => {
+  const { keyHash, audit, ...set } = record;
+  expect(audit).toEqual([line]);
+  return { key: { keyHash, keyId: set.keyId, audit: [] }, did: 'created', set };
+};
 
 const replacement = (key: AdministeredKey, replacedBy: string) => ({
   key,
