@@ -45,6 +45,39 @@ describe('README.md', () => {
   });
 });
 
+describe('references from code to documents', () => {
+  const code = globSync(
+    [
+      '{bench,bin,functions,lib,test,tools}/**/*.ts',
+      'packages/*/{src,test}/**/*.ts',
+      '.github/workflows/*.yml',
+    ],
+    { cwd: project, exclude: ['**/node_modules/**'] },
+  );
+  const references = code.flatMap((file) =>
+    [...read(file).matchAll(/\bdocs\/([\w-]+\.md)(?:#([\w-]*\w))?/g)].map(([, page = '', anchor]) => ({
+      file,
+      page,
+      anchor,
+    })),
+  );
+
+  it('name a page that exists', () => {
+    expect(references).not.toEqual([]);
+    expect(references.filter(({ page }) => !documents.includes(join('docs', page)))).toEqual([]);
+  });
+
+  it('name a heading of the page', () => {
+    const broken = references.filter(
+      ({ page, anchor }) =>
+        documents.includes(join('docs', page)) &&
+        anchor !== undefined &&
+        !anchorsOf(join('docs', page)).includes(anchor),
+    );
+    expect(broken).toEqual([]);
+  });
+});
+
 describe.each(documents)('%s', (path) => {
   const text = read(path);
 
@@ -63,3 +96,13 @@ describe.each(documents)('%s', (path) => {
     expect(named.filter((file) => !existing.has(file))).toEqual([]);
   });
 });
+
+/** The anchors that GitHub makes of the headings. */
+function anchorsOf(path: string): string[] {
+  return [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replaceAll(/[^\w -]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}
