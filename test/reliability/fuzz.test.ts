@@ -1,0 +1,198 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import * as z from 'zod';
+import { newKey } from '../../functions/access/keys.ts';
+import { bundle } from '../../lib/compute/bundle.ts';
+import { type FunctionEntry, functionEntries } from '../../lib/compute/entries.ts';
+import { int64, numberLike, petName, petStatus, text } from '../support/arbitraries.ts';
+import { awsVariables } from '../support/aws-variables.ts';
+import { type HttpRequest, proxyEvent } from '../support/events.ts';
+import { reply } from '../support/lambda.ts';
+import { newCaller } from '../support/service.ts';
+import { createTable } from '../support/tables.ts';
+import { report } from './report.ts';
+
+const eventsOfAll = Number(process.env['EVENTS'] ?? 100_000);
+const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
+/** One of so many events is not from API Gateway. */
+const foreignOneIn = 10;
+
+const outcome = z.union([z.object({ returned: z.unknown() }), z.object({ thrown: z.string() })]);
+
+const directory = await mkdtemp(join(tmpdir(), 'animal-store-fuzz-'));
+const processes = new Map<FunctionEntry, ChildProcess>();
+
+beforeAll(async () => {
+  const [pets, rateLimits, apiKeys, idempotency] = await Promise.all([
+    createTable('Pets'),
+    createTable('RateLimits'),
+    createTable('ApiKeys'),
+    createTable('Idempotency'),
+  ]);
+  const env = {
+    ...awsVariables(inject('dynamodbEndpoint')),
+    STAGE: 'test',
+    PETS_TABLE: pets.tableName,
+    RATE_LIMITS_TABLE: rateLimits.tableName,
+    API_KEYS_TABLE: apiKeys.tableName,
+    IDEMPOTENCY_TABLE: idempotency.tableName,
+    LIMITER_TIMEOUT_MS: '10000',
+    METRICS_NAMESPACE: 'Test',
+    ALLOWED_METHODS: '{"/pets":["GET","POST"]}',
+    AUTHORIZER_CACHE_SECONDS: '60',
+  };
+  await Promise.all(
+    functionEntries.map(async (entry) => {
+      await bundle(`functions/${entry}.ts`, directory);
+      const script = new URL('../support/bundle-process.ts', import.meta.url);
+      const child = fork(script, [join(directory, `${entry}.mjs`)], {
+        env,
+        execArgv: [],
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      });
+      await once(child, 'message');
+      processes.set(entry, child);
+    }),
+  );
+});
+
+afterAll(async () => {
+  for (const child of processes.values()) child.kill();
+  await rm(directory, { recursive: true });
+});
+
+const caller = newCaller('enterprise');
+const keys = Array.from({ length: 100 }, (_, index) => newKey(index % 2 === 0 ? 'test' : 'other'));
+
+const body = fc.oneof(
+  fc.constant(null),
+  text({ maxLength: 300 }),
+  fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
+  fc.json(),
+  fc
+    .record(
+      { name: fc.oneof(petName, fc.jsonValue()), categoryId: fc.oneof(int64, numberLike), status: petStatus },
+      { requiredKeys: [] },
+    )
+    .map(({ categoryId, ...rest }) =>
+      JSON.stringify(rest).replace(/\}$/, `${'name' in rest ? ',' : ''}"categoryId":${categoryId}}`),
+    ),
+);
+const mediaType = fc.constantFrom(
+  'application/json',
+  'application/json',
+  'application/json',
+  'Application/JSON',
+  'application/json; charset=utf-8',
+  'text/plain',
+  'application/json; charset=latin1',
+  '',
+);
+const headers = fc
+  .tuple(
+    mediaType,
+    fc.option(text({ maxLength: 300 }), { nil: undefined }),
+    fc.array(fc.tuple(fc.constantFrom('Accept', 'X-Forwarded-Proto', 'X-Amzn-Trace-Id', 'Accept'), text())),
+  )
+  .map(([type, idempotencyKey, others]): [string, string][] => [
+    ['Content-Type', type],
+    ...(idempotencyKey === undefined ? [] : [['Idempotency-Key', idempotencyKey] as [string, string]]),
+    ...others,
+  ]);
+const query = fc.array(
+  fc.tuple(
+    fc.oneof(fc.constantFrom('limit', 'status', 'cursor'), text()),
+    fc.oneof(numberLike, petStatus, fc.base64String(), text()),
+  ),
+  { maxLength: 6 },
+);
+
+/** What API Gateway sends for any request of a client that reaches this function. */
+function gatewayEvent(entry: FunctionEntry): fc.Arbitrary<unknown> {
+  if (entry === 'authorizer') {
+    return fc.record({
+      type: fc.constant('TOKEN'),
+      authorizationToken: fc
+        .oneof(text({ minLength: 1 }), fc.constantFrom(...keys))
+        .map((key) => `Bearer ${key}`),
+      methodArn: fc.constant('arn:aws:execute-api:eu-central-1:123456789012:abcdef1234/v1/GET/pets'),
+    });
+  }
+  // Paths arrive percent-encoded.
+  const parameter = fc.oneof(numberLike, int64.map(String), text({ minLength: 1 })).map(encodeURIComponent);
+  const method = fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS', 'TRACE');
+  return fc.tuple(parameter, method, query, headers, body).map(([value, other, ...rest]) => {
+    const [queryOf, headersOf, bodyOf] = rest;
+    const common = { query: queryOf, headers: headersOf, body: bodyOf, caller };
+    return proxyEvent({ ...routeOf(entry, value, other), ...common });
+  });
+}
+
+function routeOf(
+  entry: FunctionEntry,
+  value: string,
+  method: string,
+): Pick<HttpRequest, 'method' | 'resource' | 'path' | 'pathParameters'> {
+  switch (entry) {
+    case 'list-pets':
+      return { method: 'GET', resource: '/pets' };
+    case 'create-pet':
+      return { method: 'POST', resource: '/pets' };
+    case 'get-pet':
+      return {
+        method: 'GET',
+        resource: '/pets/{petId}',
+        path: `/pets/${value}`,
+        pathParameters: { petId: value },
+      };
+    default:
+      return { method, resource: '/{proxy+}', path: `/${value}`, pathParameters: { proxy: value } };
+  }
+}
+
+test.concurrent.each(functionEntries)(
+  '%s answers its share of 100,000 fuzzed events without a 5xx',
+  async (entry) => {
+    const count = eventsOfAll / functionEntries.length;
+    const child = processes.get(entry)!;
+    const statuses: Record<string, number> = {};
+    const failures: string[] = [];
+    for (let start = 0; start < count; start += 1_000) {
+      const events = fc.sample(gatewayEvent(entry), { numRuns: 1_000, seed: seed + start });
+      // What anything else might send: it must not end the process.
+      const foreign = fc.sample(fc.object(), { numRuns: 1_000 / foreignOneIn, seed: seed + start });
+      for (const [index, event] of events.entries()) {
+        const isForeign = index % foreignOneIn === 0;
+        const answer = once(child, 'message');
+        child.send((isForeign ? foreign[index / foreignOneIn] : event) as object);
+        const found = outcome.parse(((await answer) as unknown[])[0]);
+        const status = 'thrown' in found ? found.thrown : statusOf(entry, found.returned);
+        const name = isForeign ? 'not from API Gateway' : status;
+        statuses[name] = (statuses[name] ?? 0) + 1;
+        if (!isForeign && !/^(?:[234]\d\d|Allow|Deny|Error: Unauthorized)$/.test(status)) {
+          failures.push(`${status}: ${JSON.stringify(event)}`);
+        }
+      }
+    }
+    report('fuzz', { entry, seed, statuses });
+    expect(failures).toEqual([]);
+    expect(child.exitCode).toBeNull();
+  },
+);
+
+const policy = z.object({
+  policyDocument: z.object({ Statement: z.tuple([z.object({ Effect: z.enum(['Allow', 'Deny']) })]) }),
+});
+
+function statusOf(entry: FunctionEntry, returned: unknown): string {
+  if (entry !== 'authorizer') {
+    const result = z.object({ statusCode: z.number() }).safeParse(returned);
+    return result.success ? String(reply(returned).status) : 'malformed';
+  }
+  return policy.parse(returned).policyDocument.Statement[0].Effect;
+}

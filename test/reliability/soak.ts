@@ -1,0 +1,92 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { Command, InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+import { parseKeys } from '../../tools/local/keys.ts';
+import { runMixedLoad } from './mixed-load.ts';
+
+/** `npm run soak`: a steady mix of requests against `npm start`. Exits with 1 when an answer or the memory is wrong. */
+
+const { seconds, rate } = parseOptions();
+const directory = await mkdtemp(join(tmpdir(), 'soak-'));
+const service = await startService(join(directory, 'keys.json'));
+try {
+  console.log(`${rate} requests a second for ${seconds} s against ${service.url}`);
+  const memory: number[] = [];
+  const sampling = setInterval(() => {
+    void service.memoryMb().then((megabytes) => memory.push(megabytes));
+  }, 1_000);
+  const report = await runMixedLoad({ baseUrl: service.url, key: service.key, seconds, rate });
+  clearInterval(sampling);
+  const growth = memoryGrowth(memory);
+  const { violations, ...figures } = report;
+  console.log(JSON.stringify({ ...figures, violations: violations.length, memoryMb: growth }, undefined, 2));
+  for (const violation of violations.slice(0, 20)) console.error(violation);
+  const serverErrors = Object.keys(report.statuses).some((status) => status.startsWith('5'));
+  const grows = growth !== undefined && growth.end > growth.begin * 1.5;
+  if (grows) console.error('The memory of the service grew by more than half between the quarters.');
+  if (violations.length > 0 || serverErrors || grows) process.exitCode = 1;
+} finally {
+  await service.stop();
+  await rm(directory, { recursive: true, force: true });
+}
+
+function parseOptions() {
+  const command = new Command('npm run soak --')
+    .description('Sends a steady mix of requests to the service on this machine and checks every answer.')
+    .option('--seconds <n>', 'how long', wholeNumber, 600)
+    .option('--rate <n>', 'requests a second', wholeNumber, 5)
+    .parse();
+  return z.object({ seconds: z.number(), rate: z.number() }).parse(command.opts());
+}
+
+function wholeNumber(text: string): number {
+  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number from 1 to 999999.');
+}
+
+/** `npm start` in a process of its own, so that its memory is not that of the clients. */
+async function startService(keysFile: string) {
+  const args = ['--port', '0', '--quiet', '--keys-file', keysFile];
+  const start = join(import.meta.dirname, '..', '..', 'tools', 'start.ts');
+  const child = spawn(process.execPath, [start, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  process.once('exit', () => child.kill());
+  const exited = once(child, 'exit');
+  const url = await new Promise<string>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const ready = /^ready (http:\S+)$/.exec(line)?.[1];
+      if (ready !== undefined) resolve(ready);
+    });
+    void exited.then(() => reject(new Error('The service ended before it was ready.')));
+  });
+  const keys = parseKeys(keysFile, await readFile(keysFile, 'utf8'));
+  return {
+    url,
+    key: keys.enterprise,
+    memoryMb: async () => {
+      const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(child.pid)]);
+      return Math.round(Number(stdout) / 1024);
+    },
+    stop: async () => {
+      child.kill('SIGINT');
+      await exited;
+    },
+  };
+}
+
+/** Median memory of the second and of the last quarter: the first is warming up. */
+function memoryGrowth(samples: readonly number[]) {
+  const quarter = Math.floor(samples.length / 4);
+  if (quarter < 5) return undefined;
+  const median = (part: readonly number[]) => part.toSorted((a, b) => a - b)[Math.floor(part.length / 2)]!;
+  return {
+    begin: median(samples.slice(quarter, 2 * quarter)),
+    end: median(samples.slice(-quarter)),
+    peak: Math.max(...samples),
+  };
+}
