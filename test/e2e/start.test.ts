@@ -96,7 +96,7 @@ describe.runIf(isLocal)('npm start', () => {
         expect(started.length).toBeGreaterThan(0);
         run.child.kill('SIGINT');
         expect(await run.ended).toBe(0);
-        await expect.poll(() => started.filter(isRunning), { timeout: 10_000 }).toEqual([]);
+        await expect.poll(() => started.filter(isRunning), { timeout: 60_000 }).toEqual([]);
       }
       expect(names[1], 'the second run shows the animals of the first').toBe(names[0]);
     } finally {
@@ -151,14 +151,14 @@ describe.runIf(isLocal)('npm start', () => {
     expect(started.length).toBeGreaterThan(1);
     run.child.kill('SIGKILL');
     await run.ended;
-    await expect.poll(() => started.filter(isRunning), { timeout: 20_000 }).toEqual([]);
+    await expect.poll(() => started.filter(isRunning), { timeout: 60_000 }).toEqual([]);
   });
 
   it('ends at once, and removes its temporary folders, when it is told twice', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'start-test-'));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const run = start(['--port', '0'], { ...process.env, TMPDIR: folder });
-    await expect.poll(() => run.output(), { timeout: 30_000 }).toContain('Starting DynamoDB Local');
+    await expect.poll(() => run.output(), { timeout: 60_000 }).toContain('Starting DynamoDB Local');
     expect(await readdir(folder)).toHaveLength(1);
     run.child.kill('SIGINT');
     const again = setInterval(() => run.child.kill('SIGINT'), 400);

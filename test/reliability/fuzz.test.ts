@@ -150,7 +150,8 @@ function routeOf(
         path: `/pets/${value}`,
         pathParameters: { petId: value },
       };
-    default:
+    case 'authorizer':
+    case 'unmatched-route':
       return { method, resource: '/{proxy+}', path: `/${value}`, pathParameters: { proxy: value } };
   }
 }

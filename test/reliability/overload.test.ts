@@ -27,7 +27,7 @@ let assembly: string;
 let service: OfflineService;
 
 beforeAll(async () => {
-  assembly = await writeGreeting(greetingTemplate('greet', { Greet: functionOf(30) }), slow);
+  assembly = await writeGreeting(greetingTemplate(), slow);
   service = await serve({ assembly, stack: greetingStack });
   await fetch(`${service.url}/greet`);
 });
@@ -36,13 +36,6 @@ afterAll(async () => {
   await service.stop();
   await removeDirectory(assembly);
 });
-
-function functionOf(timeout: number): object {
-  const { Resources } = z
-    .object({ Resources: z.object({ Greet: z.looseObject({ Properties: z.looseObject({}) }) }) })
-    .parse(greetingTemplate());
-  return { ...Resources.Greet, Properties: { ...Resources.Greet.Properties, Timeout: timeout } };
-}
 
 test('3,000 clients for 12 s: what exceeds the concurrency is shed, nothing waits for 29 s, memory is bounded', async () => {
   let peak = 0;

@@ -159,7 +159,9 @@ test.runIf(isLocal)(
   async () => {
     const owner = newOwner();
     const [rotated, moved, revoked] = [await create(owner), await create(owner), await create(owner)];
-    faults.set({ exclusiveMs: 20 });
+    // One conflict even if the commands happen not to overlap.
+    const conflict = { operation: 'CreateUsagePlanKey', error: 'ConcurrentModification' } as const;
+    faults.set({ exclusiveMs: 20, failures: [conflict] });
     // A twentieth of the real delays.
     const waiting = { sleep: (milliseconds: number) => sleep(milliseconds / 20), random: Math.random };
     const runs = await Promise.all(

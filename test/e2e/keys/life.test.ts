@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { describe, expect, inject, test } from 'vitest';
 import { z } from 'zod';
 import { hashOfKey, stageOfKey } from '../../../functions/access/keys.ts';
-import { isLocal } from '../support.ts';
+import { isLocal, sameDay } from '../support.ts';
 import {
   call,
   create,
@@ -50,6 +50,7 @@ async function untilAnswered(key: string, status: number): Promise<void> {
 
 describe.runIf(isLocal)('the life of a key', () => {
   test('create, call, see the use, rotate, let the overlap end, revoke', async () => {
+    await sameDay(60);
     const owner = newOwner();
     const first = await create(owner);
     expect(stageOfKey(first.key)).toBe('local');

@@ -120,7 +120,7 @@ describe('when the Pets table fails', () => {
     const caller = newCaller('free');
     const unavailable = anError('service_unavailable', { headers: { 'Retry-After': '1' } });
     // The SDK waits up to seconds before it repeats a call that was throttled.
-    const remainingMs = 1_000;
+    const remainingMs = 5_000;
     const answers = await Promise.all([
       service.call({ path: '/pets', caller, remainingMs }),
       service.call({ path: '/pets/1', caller, remainingMs }),
@@ -145,7 +145,7 @@ describe('when the Pets table fails', () => {
     async (_what, call) => {
       const service = await Service.start({ endpoint: proxy.endpoint });
       proxy.fate = faulty('hang', 'Query', 'GetItem', 'PutItem');
-      const answer = await service.call({ ...call, remainingMs: 500 });
+      const answer = await service.call({ ...call, remainingMs: 1_500 });
       expect(answer).toEqual(anError('service_unavailable', { headers: { 'Retry-After': '1' } }));
       expect(lastLine().errors?.[0]?.message).toMatch(/^The operation did not finish within \d+ ms$/);
     },

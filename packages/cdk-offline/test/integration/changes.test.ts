@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FunctionLoadError, type RequestRecord, RestartNeeded, serve, type ServeOptions } from 'cdk-offline';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { Gate } from './gate.ts';
 import {
   greetingStack,
   greetingTemplate,
@@ -94,13 +95,13 @@ describe('replaceCode', () => {
   );
 
   it('lets requests in progress finish on the old code', async () => {
-    const lines: string[] = [];
-    const slow = answers('old', `console.log('begun'); await new Promise((done) => setTimeout(done, 500));`);
-    const { service, get } = await start({ onLog: (_, line) => void lines.push(line) }, slow);
+    const gate = await Gate.start();
+    const { service, get } = await start({}, answers('old', `await fetch('${gate.url}');`));
     const old = get();
-    await expect.poll(() => lines.join(), { timeout: 60_000 }).toContain('begun');
+    await expect.poll(() => gate.waiting, { timeout: 60_000 }).toBe(1);
     await service.replaceCode('Greet', await codeDirectory(answers('new')));
     expect(await get()).toBe('new');
+    gate.open();
     expect(await old).toBe('old');
   });
 

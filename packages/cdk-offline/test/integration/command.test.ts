@@ -56,7 +56,7 @@ describe('the command cdk-offline', () => {
       expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/dev$/);
       expect(await (await fetch(`${url}/greet`)).json()).toBe('hello');
       await expect
-        .poll(() => service.output(), { timeout: 20_000 })
+        .poll(() => service.output(), { timeout: 60_000 })
         .toMatch(/^\S+ GET \/dev\/greet 200 \d+ ms$/m);
       service.child.kill(signal);
       expect(await service.ended).toBe(0);
@@ -79,7 +79,7 @@ describe('the command cdk-offline', () => {
             () => 'serves',
             () => 'gone',
           ),
-        { timeout: 20_000 },
+        { timeout: 60_000 },
       )
       .toBe('gone');
     await started.ended;

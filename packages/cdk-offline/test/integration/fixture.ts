@@ -223,9 +223,10 @@ export function template(suffix: string): { Resources: Record<string, object>; O
         },
       },
       Puppet: functionResource('puppet', {
-        Timeout: 2,
+        Timeout: 30,
         LoggingConfig: { LogFormat: 'JSON', ApplicationLogLevel: 'INFO' },
       }),
+      Hasty: functionResource('puppet', { Timeout: 1 }),
       Lonely: functionResource('puppet', { Timeout: 60, ReservedConcurrentExecutions: 1 }),
       Closed: functionResource('puppet', { ReservedConcurrentExecutions: 0 }),
       Broken: functionResource('broken'),
@@ -236,7 +237,7 @@ export function template(suffix: string): { Resources: Record<string, object>; O
       Authorize: functionResource('authorizer'),
       EchoPermission: permission(echoAlias),
       ...Object.fromEntries(
-        ['Puppet', 'Lonely', 'Closed', 'Broken', 'Authorize'].map((name) => [
+        ['Puppet', 'Hasty', 'Lonely', 'Closed', 'Broken', 'Authorize'].map((name) => [
           `${name}Permission`,
           permission(arnOf(name)),
         ]),
@@ -280,7 +281,7 @@ export function template(suffix: string): { Resources: Record<string, object>; O
       DoPath: path(root, 'do'),
       SlowPath: path(root, 'slow'),
       LonelyPath: path(root, 'lonely'),
-      ImpatientPath: path(root, 'impatient'),
+      HastyPath: path(root, 'hasty'),
       ClosedPath: path(root, 'closed'),
       BrokenPath: path(root, 'broken'),
       MockPath: path(root, 'mock'),
@@ -296,7 +297,7 @@ export function template(suffix: string): { Resources: Record<string, object>; O
       DoGet: method({ Ref: 'DoPath' }, 'GET', echoAlias),
       SlowPost: method({ Ref: 'SlowPath' }, 'POST', arnOf('Puppet'), {}, { TimeoutInMillis: 100 }),
       LonelyPost: method({ Ref: 'LonelyPath' }, 'POST', arnOf('Lonely')),
-      ImpatientPost: method({ Ref: 'ImpatientPath' }, 'POST', arnOf('Lonely'), {}, { TimeoutInMillis: 100 }),
+      HastyPost: method({ Ref: 'HastyPath' }, 'POST', arnOf('Hasty')),
       ClosedPost: method({ Ref: 'ClosedPath' }, 'POST', arnOf('Closed')),
       BrokenGet: method({ Ref: 'BrokenPath' }, 'GET', arnOf('Broken')),
       MockGet: method({ Ref: 'MockPath' }, 'GET', echoAlias, { Integration: { Type: 'MOCK' } }),

@@ -8,8 +8,15 @@ export const greetingStack = 'Greeting';
 
 const hello = `export const handler = async () => ({ statusCode: 200, body: JSON.stringify('hello') });`;
 
-/** @param changes resources that are added or replaced */
-export function greetingTemplate(code = 'greet', changes: Readonly<Record<string, object>> = {}): object {
+/**
+ * @param changes resources that are added or replaced
+ * @param timeout of the function, in seconds
+ */
+export function greetingTemplate(
+  code = 'greet',
+  changes: Readonly<Record<string, object>> = {},
+  timeout = 25,
+): object {
   const api = { Ref: 'Api' };
   const uri =
     'arn:${AWS::Partition}:apigateway:${AWS::Region}:lambda:path/2015-03-31/functions/${Greet.Arn}/invocations';
@@ -21,7 +28,7 @@ export function greetingTemplate(code = 'greet', changes: Readonly<Record<string
           Code: { S3Bucket: 'assets', S3Key: `${code}.zip` },
           Handler: 'index.handler',
           Runtime: 'nodejs24.x',
-          Timeout: 1,
+          Timeout: timeout,
         },
         Metadata: { 'aws:cdk:path': 'Greeting/Greet/Resource' },
       },

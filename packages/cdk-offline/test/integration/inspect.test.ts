@@ -121,7 +121,7 @@ const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(reso
 
 describe('under the inspector', () => {
   it('stops at a breakpoint in TypeScript without time-outs, and stays attached when code is replaced', async () => {
-    const assembly = await writeGreeting(greetingTemplate());
+    const assembly = await writeGreeting(greetingTemplate('greet', {}, 1));
     onTestFinished(() => removeDirectory(assembly));
     const lines: string[] = [];
     const service = await serve({

@@ -55,7 +55,7 @@ describe('starting and stopping', () => {
   it('stop can be called twice and during requests, and leaves nothing behind', async () => {
     const service = await start();
     expect(await copiesOfCode()).toHaveLength(1);
-    const cut = fetch(`${service.url}/do`, { method: 'POST', body: '{"sleepMs":1500}' }).catch(() => 'cut');
+    const cut = fetch(`${service.url}/do`, { method: 'POST', body: '{"sleepMs":25000}' }).catch(() => 'cut');
     await fetch(`${service.url}/echo`);
     await Promise.all([service.stop(), service.stop()]);
     expect(await cut).toBe('cut');

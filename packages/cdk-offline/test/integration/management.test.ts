@@ -25,7 +25,7 @@ import {
 } from '@aws-sdk/client-cloudformation';
 import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { type OfflineService, serve } from 'cdk-offline';
 import { template, writeAssembly } from './fixture.ts';
 
@@ -228,6 +228,9 @@ describe('usage plans, by the SDK', () => {
   });
 
   it('limit each key by its quota, and report its usage', async () => {
+    // Quotas end at midnight UTC.
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2036-07-01T12:00:00Z') });
+    onTestFinished(() => void vi.useRealTimers());
     const { id: keyId, value } = await createKey();
     await bind(plans.daily, keyId);
     const day = new Date().toISOString().slice(0, 10);
