@@ -11,7 +11,7 @@ export interface MixedLoadOptions {
   /** Of an Enterprise key: its limits must be above the rate. */
   readonly key: string;
   readonly seconds: number;
-  /** Requests a second. They are sent at these times, whether earlier ones were answered or not. */
+  /** Steps a second, of one to three requests. They begin on time, whether earlier ones were answered or not. */
   readonly rate: number;
 }
 

@@ -16,7 +16,7 @@ const { seconds, rate } = parseOptions();
 const directory = await mkdtemp(join(tmpdir(), 'soak-'));
 const service = await startService(join(directory, 'keys.json'));
 try {
-  console.log(`${rate} requests a second for ${seconds} s against ${service.url}`);
+  console.log(`${rate} steps a second for ${seconds} s against ${service.url}`);
   const memory: number[] = [];
   const sampling = setInterval(() => {
     void service.memoryMb().then((megabytes) => memory.push(megabytes));
@@ -40,7 +40,7 @@ function parseOptions() {
   const command = new Command('npm run soak --')
     .description('Sends a steady mix of requests to the service on this machine and checks every answer.')
     .option('--seconds <n>', 'how long', wholeNumber, 600)
-    .option('--rate <n>', 'requests a second', wholeNumber, 5)
+    .option('--rate <n>', 'steps a second, each of one to three requests', wholeNumber, 5)
     .parse();
   return z.object({ seconds: z.number(), rate: z.number() }).parse(command.opts());
 }
