@@ -126,9 +126,11 @@ test('a database that stands still is a 503 within 3 seconds, and repeated creat
   const java = await databaseProcess();
   const creations = Array.from({ length: 10 }, () => ({ name: randomUUID(), idempotencyKey: randomUUID() }));
   const create = ({ name, idempotencyKey }: (typeof creations)[number]): Promise<Reply> =>
-    client.post(JSON.stringify({ name, categoryId: 1 }), {
-      'Content-Type': 'application/json',
-      'Idempotency-Key': idempotencyKey,
+    client.send({
+      method: 'POST',
+      path: '/pets',
+      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': idempotencyKey },
+      body: JSON.stringify({ name, categoryId: 1 }),
     });
 
   const durations: number[] = [];
