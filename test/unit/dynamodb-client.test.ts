@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import {
@@ -170,6 +170,23 @@ test.each([
   expect(destinations).toEqual([`https://${host}/`, `https://${host}/`]);
 });
 
+test('a client that is destroyed closes its connection, and may be destroyed before its first call', async () => {
+  const { keepAliveTimeout } = server;
+  // The server leaves connections open, so that only the client can close them.
+  server.keepAliveTimeout = 0;
+  try {
+    const client = leanDynamoDbClient({ region, credentials, endpoint });
+    client.destroy();
+    const connected = once(server, 'connection') as Promise<[Socket]>;
+    await DynamoDBDocumentClient.from(client).send(commands.get);
+    const [socket] = await connected;
+    client.destroy();
+    await vi.waitFor(() => expect(socket.destroyed).toBe(true), { timeout: 20_000 });
+  } finally {
+    server.keepAliveTimeout = keepAliveTimeout;
+  }
+});
+
 describe('a clock that is wrong', () => {
   /** Runs work while this process believes it is another time. */
   async function withClockOffBy(minutes: number, work: () => Promise<void>): Promise<void> {
@@ -227,6 +244,18 @@ describe('a clock that is wrong', () => {
       name: 'ConditionalCheckFailedException',
     });
     expect(received).toHaveLength(1);
+  });
+
+  test('that was corrected before is not the reason for a signature that is rejected now', async () => {
+    await withClockOffBy(10, async () => {
+      const client = ours();
+      await client.send(commands.get);
+      expect(received).toHaveLength(2);
+      rejectsSkewedClocks = false;
+      answers = [{ status: 400, body: '{"__type":"SignatureDoesNotMatch"}' }];
+      await expect(client.send(commands.get)).rejects.toMatchObject({ name: 'SignatureDoesNotMatch' });
+      expect(received).toHaveLength(3);
+    });
   });
 
   test('is not the reason for a signature that is rejected at the right time', async () => {

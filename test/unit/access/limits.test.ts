@@ -4,6 +4,7 @@ import {
   decide,
   type Decision,
   decisionAfter,
+  suspensionDue,
   unused,
   unusedStatus,
   type Usage,
@@ -299,6 +300,21 @@ test('a request during a suspension changes nothing, whatever its windows', () =
   }
 });
 
+test('a suspension is due from the 100th rejection on, unless the key is already suspended', () => {
+  expect(suspensionDue({ ...unused, rejections: 99 }, noon)).toBe(false);
+  expect(suspensionDue({ ...unused, rejections: 100, suspendedUntil: noon }, noon)).toBe(true);
+  expect(suspensionDue({ ...unused, rejections: 101, suspendedUntil: noon + 1 }, noon)).toBe(false);
+});
+
+test('both windows full until the same midnight, the minute is in force', () => {
+  const limits = { perMinute: 1, perDay: 1 };
+  const { minute, day } = windowsAt(evening);
+  const usage = { ...unused, minute, minuteCount: 1, day, dayCount: 1 };
+  const { status } = decisionAfter(decide(usage, limits, evening), usage, limits, evening);
+  expect(status.minute.reset).toBe(status.day.reset);
+  expect(status.inForce).toBe('minute');
+});
+
 describe('a slow clock', () => {
   const limits = { perMinute: 2, perDay: 100 };
 
@@ -349,6 +365,8 @@ test('the status of an unused key is its full allowance', () => {
     fc.property(fc.integer({ min: 0, max: 2 ** 40 }), (now) => {
       const { minute, day } = unusedStatus({ perMinute: 60, perDay: 1_000 }, now);
       expect([minute.remaining, day.remaining]).toEqual([60, 1_000]);
+      expect([minute.name, day.name]).toEqual(['minute', 'day']);
+      expect([minute.length, day.length]).toEqual([60, 86_400]);
       expect([minute.reset, day.reset]).toEqual([
         (Math.floor(now / 60) + 1) * 60,
         (Math.floor(now / 86_400) + 1) * 86_400,

@@ -94,6 +94,10 @@ describe('an answer', () => {
       },
       { deprecated: true },
     );
+    const other = await serve(() => ({ status: 200, body: {} }));
+    for (const { headers } of [good, bad]) expect(headers).toHaveProperty('Deprecation');
+    expect(other.headers).not.toHaveProperty('Deprecation');
+    expect(lines.map((line) => line.includes(metrics.deprecated))).toEqual([true, true, false]);
     for (const { headers } of [good, bad]) {
       expect(headers).toMatchObject({
         Deprecation: '@0',
@@ -115,6 +119,14 @@ describe('an error of the catalogue', () => {
   test('is answered with its headers', async () => {
     const error = new ServiceError('method_not_allowed', undefined, { headers: { Allow: 'GET, POST' } });
     expect((await serveFailure(error)).headers).toMatchObject({ Allow: 'GET, POST' });
+  });
+
+  test('from 500 is logged with its cause, or itself if it has none', async () => {
+    const logged = () => (JSON.parse(lines.at(-1)!) as { errors: unknown[] }).errors;
+    await serveFailure(new ServiceError('internal_error', 'without cause'));
+    expect(logged()).toMatchObject([{ name: 'ServiceError', message: 'without cause' }]);
+    await serveFailure(new ServiceError('internal_error', 'outer', { cause: new TypeError('inner') }));
+    expect(logged()).toMatchObject([{ name: 'TypeError', message: 'inner' }]);
   });
 
   test('below 500 is not logged as an error', async () => {
@@ -287,6 +299,7 @@ describe('an operation', () => {
 describe('the log', () => {
   test('names the operation, the caller, the namespace and the time a request took', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
+    vi.advanceTimersByTime(1_000);
     try {
       await serving(() => {
         vi.advanceTimersByTime(12);
