@@ -55,7 +55,7 @@ class DevService {
 
   /** Waits until the output matches. Returns the match and forgets the output up to its end. */
   async printed(pattern: RegExp): Promise<RegExpExecArray> {
-    const deadline = Date.now() + 60_000;
+    const deadline = Date.now() + 300_000;
     for (;;) {
       const match = pattern.exec(this.#output);
       if (match !== null) {
@@ -90,7 +90,7 @@ const answering = (text: string): string =>
 
 const getPet = 'functions/get-pet.ts';
 
-describe.runIf(isLocal)('npm run dev', () => {
+describe.runIf(isLocal)('npm run dev', { timeout: 900_000 }, () => {
   it('applies what is saved, keeps data, keys and port, and goes on after an error', async () => {
     const service = await DevService.start();
     const { id } = expectPet(await service.client.post('{"name":"Rex","categoryId":7}'), 201);
