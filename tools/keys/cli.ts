@@ -76,31 +76,51 @@ export async function runKeys(args: readonly string[], io: Io, seams: Seams = {}
     };
     await act({ service, output, confirm, input });
   };
+  const program = programOf(open, io, output);
   try {
-    await programOf(open, io, output).parseAsync(args, { from: 'user' });
+    await program.parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {
     const isCommander = error instanceof CommanderError;
     // Help or the version.
     if (isCommander && error.exitCode === 0) return 0;
-    const { kind, message } = isCommander ? invalidArguments(error) : explain(error, target);
+    const { kind, message } = isCommander ? invalidArguments(error, program) : explain(error, target);
     output.report({ error: { code: kind, message } }, message, 'red');
     return exitCodes[kind];
   }
 }
 
+/** Required options and arguments that the call lacks. Commander's own error names only the first one. */
+function missingOf(program: Command): string {
+  const command = program.commands.find((each) => each.name() === program.args[0]);
+  const options = command?.options.filter(
+    (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
+  );
+  const given = command?.args.filter((arg) => !arg.startsWith('-')).length ?? 0;
+  const missing = command?.registeredArguments.slice(given).filter((argument) => argument.required);
+  return [
+    ...(missing ?? []).map((argument) => `<${argument.name()}>`),
+    ...(options ?? []).map((option) => option.long),
+  ].join(', ');
+}
+
 /** An error of the argument parser as one line. */
-function invalidArguments({ code, message }: CommanderError): KeyToolError {
+function invalidArguments({ code, message }: CommanderError, program: Command): KeyToolError {
   if (code === 'commander.help')
     return new KeyToolError('usage', 'Missing command. Run with --help to list commands.');
   const text = message
     .replace(/^error: /, '')
     .replaceAll(/\s+/g, ' ')
     .trim();
-  const line = `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)?]$/.test(text) ? '' : '.'}`;
-  // Without the double dash npm takes all options for itself.
-  const hint = line.includes("'--stage") && code === 'commander.missingMandatoryOptionValue';
-  return new KeyToolError('usage', hint ? `${line} Options follow a double dash: npm run keys -- …` : line);
+  if (/^commander\.missing(Mandatory|Argument)/.test(code)) {
+    // Without the double dash npm takes all options for itself.
+    const hint = 'Options follow a double dash: npm run keys -- …';
+    return new KeyToolError('usage', `Missing ${missingOf(program)}. ${hint}`);
+  }
+  return new KeyToolError(
+    'usage',
+    `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)?]$/.test(text) ? '' : '.'}`,
+  );
 }
 
 function programOf(open: Open, io: Io, output: Output): Command {

@@ -109,12 +109,16 @@ describe('invalid arguments', () => {
   test.each([
     [['lsit', '--stage', 'local'], "Unknown command 'lsit' (Did you mean list?)"],
     [['list', '--stage', 'local', '--all'], "Unknown option '--all'."],
-    [['show', '--stage', 'local'], "Missing required argument 'key-id'."],
+    [['show', '--stage', 'local'], 'Missing <key-id>. Options follow a double dash: npm run keys -- …'],
     [
-      ['list', 'local'],
-      "Required option '--stage <stage>' not specified. Options follow a double dash: npm run keys -- …",
+      ['create', '--plan', 'free'],
+      'Missing --stage, --owner. Options follow a double dash: npm run keys -- …',
     ],
-    [['create', '--stage', 'local', '--owner', 'A'], "Required option '--plan <plan>' not specified."],
+    [['list', 'local'], 'Missing --stage. Options follow a double dash: npm run keys -- …'],
+    [
+      ['create', '--stage', 'local', '--owner', 'A'],
+      'Missing --plan. Options follow a double dash: npm run keys -- …',
+    ],
     [
       ['list', '--stage', 'local', '--limit', '0'],
       "Option '--limit <n>' argument '0' is invalid. It must be a whole number from 1 to 100.",
