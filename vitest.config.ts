@@ -1,11 +1,27 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
-/** The budget is two minutes on two cores, so tests that need a server share one. */
+/**
+ * Tests that start whole processes again and again, or need a browser or Python. They take as long as all others
+ * together, so they run in CI and with `FULL=1` only.
+ */
+const slow = [
+  'test/e2e/client-package.test.ts',
+  'test/e2e/dev.test.ts',
+  'test/e2e/generated-clients.test.ts',
+  'test/e2e/reference.test.ts',
+  'test/e2e/start.test.ts',
+  'test/infrastructure/cfn-lint.test.ts',
+  'packages/cdk-offline/test/integration/command.test.ts',
+  'packages/cdk-offline/test/integration/database.test.ts',
+];
+const exclude = process.env['CI'] === undefined && process.env['FULL'] === undefined ? slow : [];
+
+/** Tests that need a server share one, so that all tests fit two cores. */
 export default defineConfig({
   test: {
-    // Vitest's default is one fewer than the processors: of two, one would be idle.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // More than the processors, because integration tests mostly wait for a server or a child process.
+    maxWorkers: availableParallelism() + 1,
     projects: [
       // Pure functions have no state, so files can share loaded modules, which halves the time.
       {
@@ -20,6 +36,7 @@ export default defineConfig({
         test: {
           name: 'infrastructure',
           include: ['test/infrastructure/**/*.test.ts'],
+          exclude,
           // CDK's own template validation takes 4 s in each process. `npm run synth` does it.
           env: { CDK_VALIDATION: 'false' },
           isolate: false,
@@ -31,6 +48,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/integration/**/*.test.ts', 'packages/*/test/integration/**/*.test.ts'],
+          exclude,
           globalSetup: 'test/integration/global-setup.ts',
           testTimeout: 180_000,
           hookTimeout: 180_000,
@@ -40,6 +58,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
+          exclude,
           globalSetup: 'test/e2e/global-setup.ts',
           setupFiles: 'test/e2e/validate-answers.ts',
           testTimeout: 180_000,

@@ -48,7 +48,7 @@ describe('the launcher of the tools', () => {
     await writeFile(join(project, 'node_modules', '.package-lock.json'), '{}');
     const { status, stderr } = launch([...asNode20, 'start'], join(project, launcher));
     expect(stderr.trim()).toMatch(
-      /^Node\.js 24 or later is needed, this is v20\.0\.0, .* Run "npm ci --include=optional"/,
+      /^Node\.js 24 or later is required \(this is v20\.0\.0\), .* Run "npm ci --include=optional"/,
     );
     expect(status).toBe(1);
   });

@@ -116,9 +116,7 @@ describe.runIf(isLocal)('the life of a key', () => {
     // The message names both reasons, since the operator's has nothing to do with the client.
     expect(await refused.json()).toEqual({
       code: 'key_suspended',
-      message: expect.stringMatching(
-        /kept sending requests .*, or the operator of the service suspended it\./,
-      ),
+      message: expect.stringMatching(/kept exceeding its rate limit or because an operator suspended it/),
       status: 429,
     });
     expect(await show(keyId)).toMatchObject({ status: 'suspended', suspendedUntil: '9999-12-31T23:59:59Z' });
