@@ -21,7 +21,7 @@ const errorShape = z.strictObject({ code: z.string(), message: z.string().min(1)
 
 const rateHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'] as const;
 
-export function expectStatus(reply: Reply, status: number): void {
+function expectStatus(reply: Reply, status: number): void {
   const { request, text } = reply;
   assert.equal(
     reply.status,
