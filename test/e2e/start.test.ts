@@ -90,9 +90,13 @@ describe.runIf(isLocal)('npm start', () => {
         names.push(reply.text);
         await client.send({ path: '/pets?limit=1', authorization: null });
         // The log is read through a pipe, so a line can arrive after the response.
-        const printed = expect.poll(() => run.output(), { timeout: 30_000 });
-        await printed.toMatch(/^\d\d:\d\d:\d\d GET {2}\/v1\/pets 200 \d+ ms enterprise \w+$/m);
-        await printed.toMatch(/^\d\d:\d\d:\d\d GET {2}\/v1\/pets\?limit=1 401 \d+ ms$/m);
+        const slowly = { timeout: 30_000 };
+        await expect
+          .poll(run.output, slowly)
+          .toMatch(/^\d\d:\d\d:\d\d GET {2}\/v1\/pets 200 \d+ ms enterprise \w+$/m);
+        await expect
+          .poll(run.output, slowly)
+          .toMatch(/^\d\d:\d\d:\d\d GET {2}\/v1\/pets\?limit=1 401 \d+ ms$/m);
 
         const started = await descendants(run.child);
         expect(started.length).toBeGreaterThan(0);

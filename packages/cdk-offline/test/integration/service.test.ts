@@ -405,7 +405,10 @@ describe('overload', () => {
       stack: 'Overload',
       dynamodbEndpoint: inject('dynamodbEndpoint'),
       concurrency: 1,
-      onLog: (from) => void printed.push(from),
+      // Node.js prints warnings of its own, which differ from version to version.
+      onLog: (from, line) => {
+        if (line.includes('it runs')) printed.push(from);
+      },
     });
     try {
       const send = (path: string, body: object) =>
