@@ -1,4 +1,4 @@
-// Runs a tool, such as `tools/start.ts`, with Node.js 24 or later: this one, or the one that `npm ci` installs.
+// Runs a tool with Node.js 24 or later: this one, or the one that `npm ci` installs.
 // Plain JavaScript, because Node.js 18 to 23 must be able to read it to say what to do.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -8,10 +8,21 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const oldestMajor = 24;
 const project = dirname(dirname(fileURLToPath(import.meta.url)));
-const [, , tool = '', ...args] = process.argv;
-const script = join(project, 'tools', `${tool}.ts`);
+/** The script of each tool, and its first arguments. */
+const tools = new Map([
+  ['start', ['local/main.ts', 'start']],
+  ['dev', ['local/main.ts', 'dev']],
+  ['keys', ['keys.ts']],
+  ['smoke', ['smoke/main.ts']],
+  ['docs', ['reference/main.ts']],
+]);
+const [, , tool = '', ...options] = process.argv;
+const [file, ...first] =
+  tools.get(tool) ??
+  fail(`Usage: node tools/run.mjs ${[...tools.keys()].join('|')} [OPTIONS] (got "${tool}")`);
+const script = join(project, 'tools', file);
+const args = [...first, ...options];
 
-if (!/^[\w-]+$/.test(tool) || !existsSync(script)) fail(`Usage: node tools/run.mjs TOOL (got "${tool}")`);
 // npm writes this file at the end of an installation.
 if (!existsSync(join(project, 'node_modules', '.package-lock.json'))) {
   fail(`The packages are not installed. Run "npm ci" in ${project}, then try again.`);
@@ -40,8 +51,7 @@ function installedNode() {
 }
 
 function runWith(node) {
-  const env = { ...process.env, LAUNCHER_PID: String(process.pid) };
-  const child = spawn(node, [script, ...args], { stdio: 'inherit', env });
+  const child = spawn(node, [script, ...args], { stdio: 'inherit' });
   // The terminal sends Ctrl-C to both processes; this one waits for the other to end.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {

@@ -149,7 +149,7 @@ describe.runIf(isLocal)('npm run dev', { timeout: 900_000 }, () => {
     expect((await service.client.send({ path: '/pets' })).text).toContain(String(id));
 
     await service.edit('lib/storage/tables.ts', (text) => text.replaceAll(/name: 'id'/g, `name: 'other'`));
-    await service.printed(/Restart "npm run dev"/);
+    await service.printed(/Restart without its data to apply it\./);
     expect((await service.client.send({ path: '/pets' })).text).toContain(String(id));
   });
 

@@ -64,7 +64,10 @@ describe.runIf(isLocal && installed)('The API reference', () => {
   }
 
   it('is served by npm start, lists the operations, and its first request is one click', async () => {
-    const url = await runTool(['tools/start.ts', '--port', '0', '--quiet'], /^API reference: (http:\S+\/)$/m);
+    const url = await runTool(
+      ['tools/run.mjs', 'start', '--port', '0', '--quiet'],
+      /^API reference: (http:\S+\/)$/m,
+    );
     const { page, requested, problems } = await open(url);
     await expectOperations(page);
 
@@ -89,7 +92,7 @@ describe.runIf(isLocal && installed)('The API reference', () => {
 
   it('is written by npm run docs as a static site, which holds no key and sends nothing', async () => {
     const file = await runTool(
-      ['tools/docs.ts', join(screenshots, 'site')],
+      ['tools/run.mjs', 'docs', join(screenshots, 'site')],
       /^Wrote the API reference to (.+)$/m,
     );
     const { page, requested, problems } = await open(pathToFileURL(file).href);

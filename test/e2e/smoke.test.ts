@@ -523,7 +523,7 @@ describe.runIf(isLocal)('the smoke test', () => {
 
 function smoke(...args: string[]): Promise<{ code: number; output: string }> {
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, ['tools/smoke.ts', ...args], (_error, stdout, stderr) =>
+    const child = execFile(process.execPath, ['tools/run.mjs', 'smoke', ...args], (_error, stdout, stderr) =>
       resolve({ code: child.exitCode ?? -1, output: stdout + stderr }),
     );
   });

@@ -8,8 +8,7 @@ import { type OfflineService, serve } from 'cdk-offline';
 import * as z from 'zod';
 import { createKey } from '../../tools/keys/commands/create.ts';
 import { openKeyService } from '../../tools/keys/service.ts';
-import { localStackName, localStage } from '../../tools/local-stack.ts';
-import { synthesize } from '../../tools/local/synthesize.ts';
+import { localStackName, localStage, synthesizeLocal } from '../../tools/local-stack.ts';
 import { Client, type Reply } from '../../tools/smoke/client.ts';
 import { expectError, expectPet, expectPets, nextOf } from '../../tools/smoke/expectations.ts';
 import { report } from './report.ts';
@@ -24,7 +23,7 @@ let restarts = 0;
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'reliability-'));
   const assembly = join(directory, 'assembly');
-  await synthesize(assembly);
+  await synthesizeLocal(assembly);
   await useDeployedTimeouts(join(assembly, `${localStackName}.template.json`));
   stack = await serve({
     assembly,

@@ -20,9 +20,9 @@ function launch(args: readonly string[], file = launcher) {
 async function emptyProject(): Promise<string> {
   const project = await mkdtemp(join(tmpdir(), 'launcher & ü-'));
   onTestFinished(() => rm(project, { recursive: true, force: true }));
-  await mkdir(join(project, 'tools'));
+  await mkdir(join(project, 'tools', 'local'), { recursive: true });
   await copyFile(launcher, join(project, launcher));
-  await writeFile(join(project, 'tools', 'start.ts'), 'console.log(`ran ${process.argv.length}`);');
+  await writeFile(join(project, 'tools', 'local', 'main.ts'), 'console.log(...process.argv.slice(2));');
   return project;
 }
 
@@ -39,7 +39,7 @@ describe('the launcher of the tools', () => {
     await mkdir(join(project, 'node_modules'));
     await writeFile(join(project, 'node_modules', '.package-lock.json'), '{}');
     const { stdout, stderr } = launch(['start'], join(project, launcher));
-    expect({ stdout, stderr }).toEqual({ stdout: 'ran 2\n', stderr: '' });
+    expect({ stdout, stderr }).toEqual({ stdout: 'start\n', stderr: '' });
   });
 
   it('says which Node.js to install where neither this one nor the packages have it', async () => {

@@ -1,7 +1,11 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { type OfflineService, serve } from './serve.ts';
+import { endWith } from './dev/lifetime.ts';
+import { terminalLog } from './dev/log.ts';
+import { synthesize } from './dev/synthesize.ts';
+import { watch } from './dev/watch.ts';
+import { serve } from './serve.ts';
 
 const help = `Usage: cdk-offline --assembly DIR --stack NAME [options]
 
@@ -13,7 +17,9 @@ usage plans, functions and DynamoDB tables.
   --port N            port on 127.0.0.1, 0 for any free one (default: 3000)
   --data DIR          keep tables and API keys there between runs (default: in memory)
   --inspect [PORT]    run functions under the Node.js inspector, given as --inspect or --inspect=PORT
-  --quiet             do not print requests
+  --watch DIR         when a file in DIR is saved, run the app of cdk.json and apply the result (repeatable)
+  --quiet             print no requests, and only errors of functions
+  --json-logs         print requests and function logs as lines of JSON
   --version           print the version
   -h, --help          print this help
 
@@ -25,43 +31,25 @@ const inspectFlag = /^--inspect$/;
 /** An invalid option. */
 class UsageError extends Error {}
 
-let service: OfflineService | undefined;
-let stopping = false;
-
-async function stop(exitCode: number): Promise<void> {
-  if (stopping) process.exit(130);
-  stopping = true;
-  await service?.stop();
-  process.exit(exitCode);
-}
-
-/** Stops when the parent process, such as npm, ends. */
-function endWithParent(): void {
-  const parent = process.ppid;
-  setInterval(() => {
-    if (process.ppid !== parent) void stop(0);
-  }, 1000).unref();
-}
+let stop = async (): Promise<void> => {};
 
 async function main(): Promise<void> {
   const options = readOptions(process.argv.slice(2));
   if (options === undefined) return;
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(0));
-  endWithParent();
-  const { quiet, ...rest } = options;
-  service = await serve({
+  endWith(() => stop());
+  const { quiet, json, folders, ...rest } = options;
+  const service = await serve({
     ...rest,
+    ...terminalLog({ quiet, json }),
     onProgress: (message) => console.error(message),
-    onLog: (functionId, line) => console.error(`[${functionId}] ${line}`),
-    onRequest: ({ time, method, path, status, durationMs }) => {
-      if (quiet) return;
-      console.log(`${new Date(time).toISOString()} ${method} ${path} ${status} ${durationMs.toFixed(0)} ms`);
-    },
     onFailure: (error) => {
       console.error(error.message);
       process.exit(1);
     },
   });
+  stop = () => service.stop();
+  if (folders.length > 0)
+    await watch(service, { folders, synthesize, onMessage: (message) => console.error(message) });
   if (service.inspectorUrl !== undefined) console.log(`inspector ${service.inspectorUrl}`);
   console.log(`ready ${service.url}`);
 }
@@ -75,7 +63,7 @@ function readOptions(args: readonly string[]) {
     process.stdout.write(values.version === true ? `${version}\n` : help);
     return undefined;
   }
-  const { assembly, stack, data: dataDirectory, inspect, quiet } = values;
+  const { assembly, stack, data: dataDirectory, inspect, watch: folders, quiet, 'json-logs': json } = values;
   if (stack === undefined) throw new UsageError('--stack NAME is required.');
   return {
     assembly,
@@ -83,7 +71,9 @@ function readOptions(args: readonly string[]) {
     port: port('--port', values.port),
     dataDirectory,
     inspect: inspect === undefined ? undefined : { port: port('--inspect', inspect || '9229') },
+    folders,
     quiet,
+    json,
   };
 }
 
@@ -97,7 +87,9 @@ function parse(args: string[]) {
         port: { type: 'string', default: '3000' },
         data: { type: 'string' },
         inspect: { type: 'string' },
+        watch: { type: 'string', multiple: true, default: [] },
         quiet: { type: 'boolean', default: false },
+        'json-logs': { type: 'boolean', default: false },
         version: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
       },
@@ -116,9 +108,7 @@ function port(option: string, text: string): number {
 try {
   await main();
 } catch (error) {
-  if (!stopping) {
-    const message = error instanceof Error ? error.message : String(error);
-    console.error(error instanceof UsageError ? `${message} Run with --help to list the options.` : message);
-    process.exitCode = error instanceof UsageError ? 2 : 1;
-  }
+  const message = error instanceof Error ? error.message : String(error);
+  console.error(error instanceof UsageError ? `${message} Run with --help to list the options.` : message);
+  process.exit(error instanceof UsageError ? 2 : 1);
 }

@@ -6,5 +6,8 @@ export type { ManagementError, ManagementFailure, ManagementFaults } from './man
 export type { RequestRecord } from './gateway/gateway.ts';
 export { FunctionLoadError } from './lambda/pool.ts';
 export { RestartNeeded } from './deployment.ts';
-export { isPortFree } from './ports.ts';
+export { endWith } from './dev/lifetime.ts';
+export { terminalLog, type TerminalLogOptions } from './dev/log.ts';
+export { synthesize, type SynthesizeOptions } from './dev/synthesize.ts';
+export { watch, type WatchOptions } from './dev/watch.ts';
 export { type OfflineService, serve, type ServedFunction, type ServeOptions } from './serve.ts';

@@ -1,9 +1,9 @@
-import { rmSync } from 'node:fs';
-import { mkdir, mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { prepareDataDirectory } from './data-directory.ts';
 import { type Deployment, readDeployment, requireUpdatable } from './deployment.ts';
 import { lockDirectory } from './directory-lock.ts';
+import { requireJava } from './dynamodb/java.ts';
 import { startDynamoDb } from './dynamodb/local.ts';
 import { createTables } from './dynamodb/tables.ts';
 import { Gateway, type RequestRecord } from './gateway/gateway.ts';
@@ -16,14 +16,18 @@ import { FaultInjector, type ManagementFaults } from './management/faults.ts';
 import { answerLogs } from './management/logs.ts';
 import { answerCloudFormation, answerSts } from './management/query-services.ts';
 import { jsonError } from './management/responses.ts';
-import { type Pages, startHttpServer } from './server.ts';
+import { isPortFree } from './ports.ts';
+import { type Pages, portInUse, startHttpServer } from './server.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 import { KeyFile, readKeyFile } from './usage-plans/key-file.ts';
 import { ApiKeyStore } from './usage-plans/store.ts';
 import { createTemplateKeys } from './usage-plans/template.ts';
 
+/** The folder that `cdk synth` wrote, or a function that writes it into a new directory. It is read only once. */
+type AssemblySource = string | ((directory: string) => Promise<void>);
+
 export interface ServeOptions {
-  /** The folder that `cdk synth` wrote. It is read only at the start. */
-  readonly assembly: string;
+  readonly assembly: AssemblySource;
   readonly stack: string;
   /** On 127.0.0.1. Any free port when absent or 0. */
   readonly port?: number | undefined;
@@ -31,6 +35,8 @@ export interface ServeOptions {
   readonly dataDirectory?: string | undefined;
   /** A running DynamoDB. When absent, DynamoDB Local is started for a stack with tables. */
   readonly dynamodbEndpoint?: string | undefined;
+  /** The stack has tables: DynamoDB Local is started while the assembly is written. */
+  readonly hasTables?: boolean | undefined;
   /** The account's Lambda concurrency. Invocations beyond it are throttled at once. 100 when absent. */
   readonly concurrency?: number | undefined;
   /**
@@ -87,7 +93,7 @@ export interface OfflineService {
    * @throws RestartNeeded when the stage or an existing table differs; FunctionLoadError; Error when the assembly cannot
    * be served. The old routes stay in use
    */
-  update(change: { readonly assembly: string }): Promise<void>;
+  update(change: { readonly assembly: AssemblySource }): Promise<void>;
   /** Replaces the injected errors of the management API; `{}` disables them. */
   injectManagementFaults(faults: ManagementFaults): void;
   /** Resolves when everything has ended. May be called more than once. */
@@ -129,25 +135,31 @@ async function start(
 ): Promise<OfflineService> {
   const { port = 0, dataDirectory, inspect, onRequest, onProgress = () => {}, onLog = () => {} } = options;
   const { onFailure = (error) => onProgress(error.message) } = options;
+  if (port !== 0 && !(await isPortFree(port))) throw new Error(portInUse(port));
+  if (options.hasTables === true) await requireJava();
   if (dataDirectory !== undefined) {
-    await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+    await prepareDataDirectory(dataDirectory);
     onStop(await lockDirectory(dataDirectory));
   }
-  const codeDirectory = await temporaryDirectory(onStop);
-  const read = (assembly: string): Promise<Deployment> => {
-    reads += 1;
-    return readDeployment(assembly, options.stack, join(codeDirectory, String(reads)));
-  };
+  const { path: codeDirectory, remove } = temporaryDirectory();
+  onStop(remove);
   let reads = 0;
-  let deployment = await read(options.assembly);
+  const read = async (source: AssemblySource): Promise<Deployment> => {
+    reads += 1;
+    const copies = join(codeDirectory, String(reads));
+    if (typeof source === 'string') return readDeployment(source, options.stack, copies);
+    onProgress('Synthesizing the stack');
+    const assembly = join(codeDirectory, 'assembly');
+    await mkdir(assembly);
+    try {
+      await source(assembly);
+      return await readDeployment(assembly, options.stack, copies);
+    } finally {
+      await rm(assembly, { recursive: true, force: true });
+    }
+  };
 
   let dynamodbEndpoint: string | undefined;
-  const openTables = async ({ tables }: Deployment): Promise<void> => {
-    if (tables.length === 0) return;
-    dynamodbEndpoint ??= options.dynamodbEndpoint ?? (await startDatabase());
-    onProgress('Creating the tables');
-    await createTables(tables, dynamodbEndpoint);
-  };
   const startDatabase = async (): Promise<string> => {
     onProgress('Starting DynamoDB Local');
     const dynamodb = await startDynamoDb({
@@ -161,6 +173,20 @@ async function start(
     onStop(() => dynamodb.stop());
     return dynamodb.endpoint;
   };
+  const openTables = async ({ tables }: Deployment): Promise<void> => {
+    if (tables.length === 0) return;
+    dynamodbEndpoint ??= options.dynamodbEndpoint ?? (await startDatabase());
+    onProgress('Creating the tables');
+    await createTables(tables, dynamodbEndpoint);
+  };
+  const reading = read(options.assembly);
+  if (options.hasTables === true && options.dynamodbEndpoint === undefined) {
+    const starting = startDatabase();
+    // Wait for both even if one fails: a database that is still starting cannot be stopped.
+    await Promise.allSettled([starting, reading]);
+    dynamodbEndpoint = await starting;
+  }
+  let deployment = await reading;
   await openTables(deployment);
 
   const keys = new ApiKeyStore(
@@ -230,7 +256,7 @@ async function start(
   };
   describe(deployment);
 
-  const update = async (assembly: string): Promise<void> => {
+  const update = async (assembly: AssemblySource): Promise<void> => {
     const next = await read(assembly);
     requireUpdatable(deployment, next);
     await openTables(next);
@@ -270,18 +296,6 @@ async function start(
     injectManagementFaults: (next) => faults.set(next),
     stop,
   };
-}
-
-/** Removed when the service stops or the process exits. */
-async function temporaryDirectory(onStop: (step: () => Promise<void>) => void): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'cdk-offline-'));
-  const remove = (): void => rmSync(path, { recursive: true, force: true });
-  process.once('exit', remove);
-  onStop(async () => {
-    process.off('exit', remove);
-    remove();
-  });
-  return path;
 }
 
 /** Replaces the API's address on AWS by its local address. */

@@ -78,9 +78,7 @@ export async function startHttpServer(port: number, handlers: HttpHandlers): Pro
     await listening;
   } catch (error) {
     const taken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
-    throw taken
-      ? new Error(`Port ${port} is taken: choose another one with --port.`, { cause: error })
-      : error;
+    throw taken ? new Error(portInUse(port), { cause: error }) : error;
   }
   return {
     port: z.object({ port: z.number() }).parse(server.address()).port,
@@ -91,6 +89,10 @@ export async function startHttpServer(port: number, handlers: HttpHandlers): Pro
       await closed;
     },
   };
+}
+
+export function portInUse(port: number): string {
+  return `Port ${port} is in use. Stop the process that listens on it, or choose another one with --port.`;
 }
 
 class Responder {

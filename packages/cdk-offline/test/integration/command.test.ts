@@ -57,7 +57,7 @@ describe('the command cdk-offline', () => {
       expect(await (await fetch(`${url}/greet`)).json()).toBe('hello');
       await expect
         .poll(() => service.output(), { timeout: 60_000 })
-        .toMatch(/^\S+ GET \/dev\/greet 200 \d+ ms$/m);
+        .toMatch(/^\d\d:\d\d:\d\d GET {2}\/dev\/greet 200 \d+ ms$/m);
       service.child.kill(signal);
       expect(await service.ended).toBe(0);
       expect(await readdir(temporary)).toEqual([]);
@@ -109,7 +109,7 @@ describe('the command cdk-offline', () => {
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     const taken = run([...(await greeting()), '--port', String(port)]);
     expect(await taken.ended).toBe(1);
-    expect(taken.output()).toBe(`Port ${port} is taken: choose another one with --port.\n`);
+    expect(taken.output()).toMatch(new RegExp(`^Port ${port} is in use\\. .* another one with --port\\.\n$`));
   });
 
   it.each(['--help', '-h', '--version'])('%s prints and exits', async (option) => {

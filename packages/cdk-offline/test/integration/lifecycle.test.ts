@@ -76,7 +76,7 @@ describe('starting and stopping', () => {
     await new Promise((done) => void server.once('listening', done));
     const address = server.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
-    await expect(start({ port })).rejects.toThrow(`Port ${port} is taken: choose another one with --port.`);
+    await expect(start({ port })).rejects.toThrow(`Port ${port} is in use.`);
     server.close();
   });
 

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { referencePages } from './reference/pages.ts';
+import { referencePages } from './pages.ts';
 
 /** `npm run docs [-- <folder>]`: writes the API reference as a static site, without an API key and without sending requests. */
 const folder = resolve(process.argv[2] ?? '.local/reference');

@@ -13,7 +13,7 @@ export function watchFolders(
   folders: readonly string[],
   onChange: (files: readonly string[]) => Promise<void>,
 ): () => void {
-  let changed = new Set<string>();
+  const changed = new Set<string>();
   let running = false;
   let timer: NodeJS.Timeout | undefined;
   const run = async (): Promise<void> => {
@@ -21,7 +21,7 @@ export function watchFolders(
     running = true;
     while (changed.size > 0) {
       const files = [...changed];
-      changed = new Set();
+      changed.clear();
       await onChange(files);
     }
     running = false;

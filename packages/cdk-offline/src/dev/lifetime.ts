@@ -1,17 +1,16 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-
 /** npm forwards Ctrl-C, so one key press arrives twice. */
 const sameKeyPressMs = 300;
-const ancestorCheckMs = 500;
+const parentCheckMs = 500;
 /** Limit for a clean stop. */
 const stopTimeoutMs = 5_000;
 
 /**
- * Stops the service and ends this process after a signal, when its output is closed, or when npm or the launcher that
- * started it has ended. A second signal ends it at once.
+ * Stops the service and ends this process after INT, TERM or HUP, when its output is closed, and when the program that
+ * started it has ended: npm with the shell of its scripts, or another process. A process that a shell has started may
+ * outlive it, in the background. A second signal ends the process at once.
  *
  * @param stop stops everything that was started
  */
@@ -32,32 +31,24 @@ export function endWith(stop: () => Promise<void>): void {
       },
     );
   };
-  for (const signal of signals) process.on(signal, () => end(0));
-  // The terminal, or the command that reads the output, has ended.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => end(0));
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => end(1));
 
-  void ancestors().then((pids) => {
-    if (pids.length === 0) return;
+  const { ppid } = process;
+  void startedBy(ppid).then((pids) => {
     setInterval(() => {
-      if (process.ppid !== pids[0] || !pids.every(isRunning)) end(1);
-    }, ancestorCheckMs).unref();
+      if (pids.length > 0 && (process.ppid !== ppid || !pids.every(isRunning))) end(0);
+    }, parentCheckMs).unref();
   });
 }
 
-/**
- * The processes that this one must not outlive, its parent first: npm and the shell of its scripts, or the launcher.
- * Empty when the tool was started directly, because then it may run in the background.
- */
-async function ancestors(): Promise<number[]> {
-  const { ppid: parent, env } = process;
-  if (env['LAUNCHER_PID'] === String(parent)) return [parent];
-  if (env['npm_lifecycle_event'] === undefined) return [];
-  const printed = await promisify(execFile)('ps', ['-o', 'ppid=,comm=', '-p', String(parent)]).catch(
-    () => undefined,
-  );
+/** The processes that this one must not outlive. */
+async function startedBy(parent: number): Promise<number[]> {
+  const args = ['-o', 'ppid=,comm=', '-p', String(parent)];
+  const printed = await promisify(execFile)('ps', args).catch(() => undefined);
   const [, grandparent, command = ''] = /^\s*(\d+)\s+(.*?)\s*$/m.exec(printed?.stdout ?? '') ?? [];
-  const isShell = /(?:^|[/-])(?:ba|da|k|z|a)?sh$/.test(command);
-  return isShell ? [parent, Number(grandparent)] : [parent];
+  if (!/(?:^|[/-])(?:ba|da|k|z|a)?sh$/.test(command)) return [parent];
+  return process.env['npm_lifecycle_event'] === undefined ? [] : [parent, Number(grandparent)];
 }
 
 function isRunning(pid: number): boolean {

@@ -1,25 +1,32 @@
 import { describe, expect, it } from 'vitest';
-import { functionLine, requestLine } from '../../../tools/local/log.ts';
+import { functionLine, requestLine } from '../../src/dev/log.ts';
 
 const answered = {
   time: new Date(2026, 0, 2, 3, 4, 5).getTime(),
   method: 'GET',
-  path: '/v1/pets',
+  path: '/dev/things',
   query: 'limit=2',
   status: 200,
   durationMs: 12.4,
 };
 
 describe('the line of a request', () => {
-  it('holds time, method, path, status, milliseconds, plan and key ID', () => {
-    expect(requestLine({ ...answered, authorizer: { plan: 'pro', principalId: 'key_1' } }, false)).toBe(
-      '03:04:05 GET  /v1/pets?limit=2 200 12 ms pro key_1',
+  it('names the caller as the service does', () => {
+    const authorizer = { principalId: 'key_1', tenant: 'north' };
+    expect(requestLine({ ...answered, authorizer }, false, (caller) => String(caller['tenant']))).toBe(
+      '03:04:05 GET  /dev/things?limit=2 200 12 ms north',
+    );
+  });
+
+  it('has time, method, path, status, milliseconds and the caller', () => {
+    expect(requestLine({ ...answered, authorizer: { principalId: 'key_1' } }, false)).toBe(
+      '03:04:05 GET  /dev/things?limit=2 200 12 ms key_1',
     );
   });
 
   it('ends after the milliseconds when the request was not authorized', () => {
     expect(requestLine({ ...answered, method: 'POST', query: '', status: 401 }, false)).toBe(
-      '03:04:05 POST /v1/pets 401 12 ms',
+      '03:04:05 POST /dev/things 401 12 ms',
     );
   });
 
@@ -33,28 +40,23 @@ describe('the line of a request', () => {
   });
 
   it('passes no control character on to the terminal', () => {
-    expect(requestLine({ ...answered, path: '/v1/\u001b[2J\u009b', query: '' }, false)).toContain(
-      ' /v1/%1B[2J%C2%9B ',
+    expect(requestLine({ ...answered, path: '/dev/\u001b[2J\u009b', query: '' }, false)).toContain(
+      ' /dev/%1B[2J%C2%9B ',
     );
   });
 });
 
 describe('the line of a function', () => {
-  const record = {
-    timestamp: '2026-01-02T03:04:05Z',
-    level: 'INFO',
-    message: 'listPets 200',
-    operation: 'listPets',
-  };
+  const record = { timestamp: '2026-01-02T03:04:05Z', level: 'INFO', message: 'list 200', operation: 'list' };
+  const isRepetition = (entry: Readonly<Record<string, unknown>>) => entry['operation'] === 'list';
 
-  it('is left out when it records a request without errors', () => {
-    expect(functionLine('ListPets', JSON.stringify(record))).toBeUndefined();
-    const authorized = {
-      level: 'INFO',
-      requestId: '1',
-      message: { operation: 'authorize', outcome: 'denied' },
-    };
-    expect(functionLine('Authorizer', JSON.stringify(authorized))).toBeUndefined();
+  it("is omitted when it only repeats the request's line", () => {
+    expect(functionLine('List', JSON.stringify(record), false, isRepetition)).toBeUndefined();
+    expect(functionLine('List', JSON.stringify(record))).toBe('List: INFO list 200');
+    const failed = JSON.stringify({ ...record, errors: [{ message: 'broken' }] });
+    expect(functionLine('List', failed, false, isRepetition)).toBe('List: INFO list 200\n  Error: broken');
+    const warning = JSON.stringify({ ...record, level: 'WARN' });
+    expect(functionLine('List', warning, false, isRepetition)).toBe('List: WARN list 200');
   });
 
   it('shows the stack of each error and of its cause', () => {
@@ -66,9 +68,9 @@ describe('the line of a function', () => {
     const errors = [
       { name: 'Error', message: 'broken', stack: 'Error: broken\n    at functions/a.ts:1:1', cause },
     ];
-    expect(functionLine('ListPets', JSON.stringify({ ...record, level: 'ERROR', errors }))).toBe(
+    expect(functionLine('List', JSON.stringify({ ...record, level: 'ERROR', errors }))).toBe(
       [
-        'ListPets: ERROR listPets 200',
+        'List: ERROR list 200',
         '  Error: broken',
         '      at functions/a.ts:1:1',
         '  Caused by TimeoutError: too slow',
@@ -85,8 +87,8 @@ describe('the line of a function', () => {
       errorMessage: 'broken',
       stackTrace: ['Error: broken', '    at functions/a.ts:1:1'],
     };
-    expect(functionLine('ListPets', JSON.stringify(line))).toBe(
-      'ListPets: ERROR Failed Error: broken\n  Error: broken\n      at functions/a.ts:1:1',
+    expect(functionLine('List', JSON.stringify(line))).toBe(
+      'List: ERROR Failed Error: broken\n  Error: broken\n      at functions/a.ts:1:1',
     );
   });
 
@@ -96,7 +98,7 @@ describe('the line of a function', () => {
     expect(functionLine('A', 'plain text')).toBe('A: plain text');
   });
 
-  it('is left out below the level ERROR where only errors are wanted', () => {
+  it('is omitted below level ERROR when only errors are printed', () => {
     expect(functionLine('A', JSON.stringify({ level: 'WARN', message: 'here' }), true)).toBeUndefined();
     expect(functionLine('A', 'plain text', true)).toBeUndefined();
     expect(functionLine('A', JSON.stringify({ level: 'ERROR', message: 'bad' }), true)).toBe('A: ERROR bad');

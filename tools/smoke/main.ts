@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
-import { checks } from './smoke/checks.ts';
-import { Client } from './smoke/client.ts';
-import { runChecks, waitUntilReady } from './smoke/run.ts';
+import { checks } from './checks.ts';
+import { Client } from './client.ts';
+import { runChecks, waitUntilReady } from './run.ts';
 
 /** `npm run smoke -- --url URL --key KEY`: checks that the service at an address behaves as the interface says. */
 const { url, key, wait } = new Command('npm run smoke --')

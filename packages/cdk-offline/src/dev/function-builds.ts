@@ -1,0 +1,152 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
+import {
+  type BuildContext,
+  type BuildFailure,
+  build,
+  type BuildOptions,
+  context,
+  formatMessages,
+} from 'esbuild';
+import type { OfflineService, ServedFunction } from '../serve.ts';
+import { temporaryDirectory } from '../temporary-directory.ts';
+
+export interface FunctionSources {
+  /** The functions' code. A change there is synthesized only when the app imports the file. */
+  readonly folder: string;
+  /** The entry file of the app. */
+  readonly app: string;
+  /** esbuild's options for a function; `undefined` for one whose changes are not applied. */
+  readonly bundle: (served: ServedFunction, outputDirectory: string) => BuildOptions | undefined;
+}
+
+/** An incremental build of one function. */
+interface Build {
+  readonly context: BuildContext;
+  readonly outputDirectory: string;
+  /** The folder that paths of the build are relative to. */
+  readonly project: string;
+  /** Absolute paths of the input files of the last successful build. */
+  inputs: ReadonlySet<string>;
+  /** Rebuild at the next change of any file: the missing input can be anywhere. */
+  failed: boolean;
+  code: string;
+}
+
+/** Builds the functions of a service with esbuild when their files change. */
+export class FunctionBuilds {
+  readonly #service: OfflineService;
+  readonly #sources: FunctionSources;
+  readonly #directory = temporaryDirectory();
+  /** By the functions' logical IDs. */
+  readonly #builds = new Map<string, Build>();
+  #appFiles: ReadonlySet<string> = new Set();
+
+  private constructor(service: OfflineService, sources: FunctionSources) {
+    this.#service = service;
+    this.#sources = sources;
+  }
+
+  static async start(service: OfflineService, sources: FunctionSources): Promise<FunctionBuilds> {
+    const builds = new FunctionBuilds(service, sources);
+    await builds.learn();
+    return builds;
+  }
+
+  /** Whether the assembly can depend on the file. */
+  isOfApp(file: string): boolean {
+    return relative(resolve(this.#sources.folder), file).startsWith('..') || this.#appFiles.has(file);
+  }
+
+  /** Finds the files of the functions and of the app. The service already runs this code. */
+  async learn(): Promise<void> {
+    for (const served of this.#service.functions) {
+      if (!this.#builds.has(served.logicalId)) await this.#open(served);
+    }
+    await Promise.all([...this.#builds.values()].map((each) => rebuild(each)));
+    this.#appFiles = await importsOf(resolve(this.#sources.app));
+  }
+
+  /**
+   * Replaces the code of the functions that the changed files belong to.
+   *
+   * @returns the handlers' files of the functions whose code has changed
+   * @throws BuildFailure, see `describe`; FunctionLoadError
+   */
+  async apply(files: readonly string[]): Promise<string[]> {
+    const results = await Promise.allSettled(
+      this.#service.functions.map(async ({ logicalId, handler }) => {
+        const found = this.#builds.get(logicalId);
+        if (found === undefined || !(found.failed || files.some((file) => found.inputs.has(file)))) return [];
+        if (!(await rebuild(found))) return [];
+        await this.#service.replaceCode(logicalId, found.outputDirectory);
+        return [handler.replace(/\.\w+$/, '')];
+      }),
+    );
+    const failure = results.find((result) => result.status === 'rejected');
+    if (failure !== undefined) throw failure.reason;
+    return results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+  }
+
+  /** The text of a build error, with file, line and source code; `undefined` for other errors. */
+  async describe(error: unknown): Promise<string | undefined> {
+    if (!isBuildFailure(error)) return undefined;
+    const color = process.stderr.hasColors?.() ?? false;
+    return (await formatMessages(error.errors, { kind: 'error', color })).join('').trimEnd();
+  }
+
+  async stop(): Promise<void> {
+    for (const { context: open } of this.#builds.values()) await open.dispose();
+    await this.#directory.remove();
+  }
+
+  async #open(served: ServedFunction): Promise<void> {
+    const outputDirectory = join(this.#directory.path, served.logicalId);
+    const options = this.#sources.bundle(served, outputDirectory);
+    if (options === undefined) return;
+    const project = options.absWorkingDir ?? process.cwd();
+    this.#builds.set(served.logicalId, {
+      context: await context({ ...options, absWorkingDir: project, metafile: true, logLevel: 'silent' }),
+      outputDirectory,
+      project,
+      inputs: new Set(),
+      failed: false,
+      code: '',
+    });
+  }
+}
+
+/** @returns whether the code has changed */
+async function rebuild(one: Build): Promise<boolean> {
+  one.failed = true;
+  const { metafile } = await one.context.rebuild();
+  one.failed = false;
+  const absolute = (paths: object = {}) => Object.keys(paths).map((path) => resolve(one.project, path));
+  one.inputs = new Set(absolute(metafile?.inputs));
+  const scripts = absolute(metafile?.outputs).filter((path) => !path.endsWith('.map'));
+  const code = (await Promise.all(scripts.map((path) => readFile(path, 'utf8')))).join('');
+  const isChanged = code !== one.code;
+  one.code = code;
+  return isChanged;
+}
+
+/** Absolute paths of the files that a script imports, those of packages excepted. */
+async function importsOf(script: string): Promise<Set<string>> {
+  const project = dirname(script);
+  const { metafile } = await build({
+    absWorkingDir: project,
+    entryPoints: [script],
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+    write: false,
+    metafile: true,
+    logLevel: 'silent',
+  });
+  return new Set(Object.keys(metafile.inputs).map((path) => resolve(project, path)));
+}
+
+function isBuildFailure(error: unknown): error is BuildFailure {
+  return error instanceof Error && 'errors' in error && Array.isArray(error.errors) && 'warnings' in error;
+}

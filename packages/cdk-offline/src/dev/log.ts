@@ -1,0 +1,121 @@
+import { styleText } from 'node:util';
+import { z } from 'zod';
+import type { RequestRecord } from '../gateway/gateway.ts';
+
+type Authorizer = NonNullable<RequestRecord['authorizer']>;
+type Entry = Readonly<Record<string, unknown>>;
+
+export interface TerminalLogOptions {
+  /** Only what functions log at level ERROR and above. */
+  readonly quiet?: boolean;
+  /** Each request and each line of a function as it is, for programs. */
+  readonly json?: boolean;
+  /** The caller's name at the end of a request's line. Default: the authorizer's `principalId`. */
+  readonly caller?: (authorizer: Authorizer) => string;
+  /** Whether a function's JSON log entry, up to level INFO and without errors, only repeats the request's line. */
+  readonly isRepetition?: (entry: Entry) => boolean;
+}
+
+/** `onRequest` and `onLog` for `serve`: readable lines on standard error, in colour on a terminal. */
+export function terminalLog(options: TerminalLogOptions = {}) {
+  const { quiet = false, json = false, caller, isRepetition } = options;
+  const colour = process.stderr.hasColors?.() ?? false;
+  return {
+    onRequest: (record: RequestRecord): void => {
+      if (json) console.error(JSON.stringify(record));
+      else if (!quiet) console.error(requestLine(record, colour, caller));
+    },
+    onLog: (functionName: string, line: string): void => {
+      const text = json ? line : functionLine(functionName, line, quiet, isRepetition);
+      if (text !== undefined) console.error(text);
+    },
+  };
+}
+
+/** `22:21:03 GET  /v1/things?limit=2 200 12 ms CALLER`, without the caller when the request was not authorized. */
+export function requestLine(
+  record: Omit<RequestRecord, 'requestId'>,
+  colour: boolean,
+  caller: (authorizer: Authorizer) => string = ({ principalId }) => String(principalId),
+): string {
+  const { time, method, path, query, status, durationMs, authorizer } = record;
+  return [
+    new Date(time).toTimeString().slice(0, 8),
+    method.padEnd(4),
+    printable(query === '' ? path : `${path}?${query}`),
+    colour ? styleText(colourOf(status), String(status), { validateStream: false }) : String(status),
+    `${Math.round(durationMs)} ms`,
+    ...(authorizer === undefined ? [] : [printable(caller(authorizer))]),
+  ].join(' ');
+}
+
+function colourOf(status: number): 'green' | 'cyan' | 'yellow' | 'red' {
+  if (status >= 500) return 'red';
+  if (status >= 400) return 'yellow';
+  return status >= 300 ? 'cyan' : 'green';
+}
+
+/** Control characters must not reach the terminal. */
+function printable(text: string): string {
+  return text.replaceAll(/[^\u0020-\u007e\u00a0-\uffff]/g, (character) => encodeURIComponent(character));
+}
+
+const stack = z.union([z.string(), z.array(z.string()).transform((lines) => lines.join('\n'))]);
+const loggedError = z.object({
+  name: z.string().optional(),
+  errorType: z.string().optional(),
+  message: z.string().optional(),
+  errorMessage: z.string().optional(),
+  stack: stack.optional(),
+  stackTrace: stack.optional(),
+  get cause() {
+    return loggedError.optional();
+  },
+});
+type LoggedError = z.infer<typeof loggedError>;
+
+const logEntry = z.looseObject({
+  level: z.string().default('INFO'),
+  message: z.unknown(),
+  errors: z.array(loggedError).default([]),
+});
+
+/**
+ * The text to print for a log line of a function.
+ *
+ * @param functionName printed before the line
+ * @param errorsOnly omits levels below ERROR
+ * @returns `undefined` when the line is omitted
+ */
+export function functionLine(
+  functionName: string,
+  line: string,
+  errorsOnly = false,
+  isRepetition: (entry: Entry) => boolean = () => false,
+): string | undefined {
+  const entry = parseEntry(line);
+  if (entry === undefined) return errorsOnly || line.trim() === '' ? undefined : `${functionName}: ${line}`;
+  const { level, message, errors } = entry;
+  if (errorsOnly && level !== 'ERROR' && level !== 'FATAL') return undefined;
+  const isUneventful = errors.length === 0 && ['TRACE', 'DEBUG', 'INFO'].includes(level);
+  if (isUneventful && isRepetition(entry)) return undefined;
+  const own = loggedError.safeParse(entry).data;
+  const all = [...errors, ...(own?.stackTrace === undefined ? [] : [own])];
+  const text = typeof message === 'string' ? message : JSON.stringify(message);
+  const indented = all.map((error) => describeError(error).replaceAll(/^/gm, '  '));
+  return [`${functionName}: ${level} ${text}`, ...indented].join('\n');
+}
+
+function parseEntry(line: string): z.infer<typeof logEntry> | undefined {
+  try {
+    return logEntry.safeParse(JSON.parse(line)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+function describeError(error: LoggedError): string {
+  const head = `${error.name ?? error.errorType ?? 'Error'}: ${error.message ?? error.errorMessage ?? ''}`;
+  const trace = error.stack ?? error.stackTrace ?? head;
+  return error.cause === undefined ? trace : `${trace}\nCaused by ${describeError(error.cause)}`;
+}

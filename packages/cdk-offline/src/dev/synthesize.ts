@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { delimiter, dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { z } from 'zod';
+
+export interface SynthesizeOptions {
+  /** The folder of cdk.json. The working directory when absent. */
+  readonly project?: string | undefined;
+  /** Replaces values of the context in cdk.json and cdk.context.json. */
+  readonly context?: Readonly<Record<string, unknown>>;
+  /** Environment variables in addition to those of this process. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const contextSchema = z.record(z.string(), z.unknown());
+const cdkJson = z.object({ app: z.string(), context: contextSchema.default({}) });
+
+/**
+ * Runs the app of cdk.json in a separate process, as the CDK CLI does, but several seconds faster.
+ *
+ * @param assembly the folder that it writes
+ * @throws Error with the output of the app when it fails
+ */
+export async function synthesize(assembly: string, options: SynthesizeOptions = {}): Promise<void> {
+  const { project = process.cwd(), context = {}, env = {} } = options;
+  const { app, context: ownContext } = cdkJson.parse(
+    JSON.parse(await readFile(join(project, 'cdk.json'), 'utf8')),
+  );
+  const looked = await readFile(join(project, 'cdk.context.json'), 'utf8').catch(() => '{}');
+  const child = spawn(app, {
+    cwd: project,
+    shell: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: {
+      ...process.env,
+      // An app that runs "node" gets the Node.js of this process.
+      PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter),
+      CDK_OUTDIR: assembly,
+      CDK_CONTEXT_JSON: JSON.stringify({
+        ...contextSchema.parse(JSON.parse(looked)),
+        ...ownContext,
+        ...context,
+      }),
+      ...env,
+    },
+    // In a new process group, because the app's child processes must end with it.
+    detached: process.platform !== 'win32',
+  });
+  const end = (): void => endGroup(child.pid);
+  // Before temporary folders are removed.
+  process.prependOnceListener('exit', end);
+  try {
+    const [[code], errors] = await Promise.all([once(child, 'exit'), text(child.stderr)]);
+    if (code !== 0) {
+      throw new Error(`The CDK app failed:\n${errors.replaceAll(/^Bundling asset .*\n/gm, '').trim()}`);
+    }
+  } finally {
+    process.removeListener('exit', end);
+  }
+}
+
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL');
+  } catch {
+    // It has already ended.
+  }
+}

@@ -1,0 +1,130 @@
+import { mkdir, mkdtemp, realpath, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { serve, synthesize, watch, type WatchOptions } from 'cdk-offline';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { greetingStack, greetingTemplate, removeDirectory, resource } from './greeting.ts';
+
+/** Writes the assembly of the stack, with the function built from code/greet.ts, as a CDK app does. */
+const app = `
+import { createHash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import { part } from './code/part.ts';
+import { template } from './template.mjs';
+const folder = process.env.CDK_OUTDIR;
+const { fails } = JSON.parse(process.env.CDK_CONTEXT_JSON);
+if (fails) throw new Error('the app fails');
+await build({ entryPoints: ['code/greet.ts'], outfile: join(folder, 'asset', 'index.mjs'), bundle: true, format: 'esm' });
+const key = createHash('sha256').update(await readFile(join(folder, 'asset', 'index.mjs'))).digest('hex') + '.zip';
+const files = { one: { source: { path: 'asset', packaging: 'zip' }, destinations: { here: { objectKey: key } } } };
+const text = JSON.stringify(template).replaceAll('PART', part).replaceAll('greet.zip', key);
+await writeFile(join(folder, '${greetingStack}.assets.json'), JSON.stringify({ files }));
+await writeFile(join(folder, '${greetingStack}.template.json'), text);
+`;
+
+const greet = `import { words } from './words.ts';
+export const handler = async () => ({ statusCode: 200, body: words });`;
+
+async function newProject(): Promise<string> {
+  // In the repository, so that the app finds esbuild.
+  await mkdir('.local', { recursive: true });
+  const project = await realpath(await mkdtemp(join('.local', 'watch-')));
+  onTestFinished(() => removeDirectory(project));
+  await mkdir(join(project, 'code'));
+  const template = JSON.stringify(greetingTemplate('greet', { Path: resource('PART') }));
+  for (const [name, text] of Object.entries({
+    'cdk.json': JSON.stringify({ app: 'node app.mjs', context: { fails: true } }),
+    'cdk.context.json': '{}',
+    'app.mjs': app,
+    'template.mjs': `export const template = ${template};`,
+    'code/part.ts': `export const part: string = 'greet';`,
+    'code/greet.ts': greet,
+    'code/words.ts': `export const words: string = 'one';`,
+  }))
+    await writeFile(join(project, name), text);
+  return project;
+}
+
+async function start(options: (project: string) => Partial<WatchOptions> = () => ({})) {
+  const project = await newProject();
+  const synthesizeProject = (assembly: string) =>
+    synthesize(assembly, { project, context: { fails: false } });
+  const service = await serve({ assembly: synthesizeProject, stack: greetingStack });
+  onTestFinished(() => service.stop());
+  const messages: string[] = [];
+  const stop = await watch(service, {
+    folders: [project],
+    synthesize: synthesizeProject,
+    onMessage: (message) => void messages.push(message),
+    ...options(project),
+  });
+  onTestFinished(stop);
+  return {
+    get: async (path = '/greet') => (await fetch(service.url + path)).text(),
+    save: async (name: string, text: string) => writeFile(join(project, name), text),
+    message: async (pattern: RegExp) => {
+      await expect.poll(() => messages.join('\n'), { timeout: 60_000 }).toMatch(pattern);
+      messages.length = 0;
+    },
+  };
+}
+
+const withBuilds = (project: string): Partial<WatchOptions> => ({
+  functions: {
+    folder: join(project, 'code'),
+    app: join(project, 'app.mjs'),
+    bundle: (_, outputDirectory) => ({
+      absWorkingDir: project,
+      entryPoints: ['code/greet.ts'],
+      outfile: join(outputDirectory, 'index.mjs'),
+      bundle: true,
+      format: 'esm',
+    }),
+  },
+});
+
+describe('watch', () => {
+  it('synthesizes the app again when a file is saved', async () => {
+    const { get, save, message } = await start();
+    expect(await get()).toBe('one');
+    await save('code/words.ts', `export const words: string = 'two';`);
+    await message(/^Applied the stack \(\d+ ms\)$/m);
+    expect(await get()).toBe('two');
+  });
+
+  it('builds only the function when its code is saved, and synthesizes when the app imports the file', async () => {
+    const { get, save, message } = await start(withBuilds);
+    await save('code/words.ts', `export const words: string = 'two';`);
+    await message(/^Applied index \(\d+ ms\)$/);
+    expect(await get()).toBe('two');
+    await save('code/part.ts', `export const part: string = 'hello';`);
+    await message(/^Applied the stack \(\d+ ms\)$/);
+    expect(await get('/hello')).toBe('two');
+  });
+
+  it('goes on as before after a change that cannot be applied, and applies the next one', async () => {
+    const { get, save, message } = await start(withBuilds);
+    await save('code/words.ts', `export const words: string = ;`);
+    await message(/code\/words\.ts:1:29:[\s\S]*Not applied/);
+    await save('app.mjs', `throw new Error('at the app');`);
+    await message(/The CDK app failed:[\s\S]*at the app[\s\S]*Not applied/);
+    expect(await get()).toBe('one');
+    await save('app.mjs', app);
+    await save('code/words.ts', `export const words: string = 'three';`);
+    await message(/Applied index/);
+    expect(await get()).toBe('three');
+  });
+});
+
+describe('synthesize', () => {
+  it('rejects with the output of the app when it fails', async () => {
+    const project = await newProject();
+    const assembly = await mkdtemp(join(tmpdir(), 'assembly-'));
+    onTestFinished(() => removeDirectory(assembly));
+    await expect(synthesize(assembly, { project })).rejects.toThrow(
+      /^The CDK app failed:\n[\s\S]*the app fails/,
+    );
+  });
+});

@@ -1,0 +1,106 @@
+import { join, resolve } from 'node:path';
+import { endWith, type OfflineService, terminalLog, watch } from 'cdk-offline';
+import { z } from 'zod';
+import { bundleOptions } from '../../lib/compute/bundle.ts';
+import { openKeyService } from '../keys/service.ts';
+import { localStage, startLocalStack, synthesizeLocal } from '../local-stack.ts';
+import { type ReferencePage, referencePages } from '../reference/pages.ts';
+import { localDynamoDb, seedAnimals } from '../seed.ts';
+import { announceAddress } from './address-file.ts';
+import { banner } from './banner.ts';
+import { enterpriseLimits, seedKeys, writePrivateJson } from './keys.ts';
+import { checkFile, forKeysFile, type LocalOptions, parseOptions } from './options.ts';
+
+/** `npm start` and `npm run dev`: the service on this machine, with sample animals and a key for each plan. */
+
+let stop = async (): Promise<void> => {};
+endWith(async () => {
+  console.log('\nStopping');
+  await stop();
+});
+try {
+  await start(parseOptions(process.argv.slice(2)));
+} catch (error) {
+  console.error(`\n${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+}
+
+async function start(options: LocalOptions): Promise<void> {
+  const { port, animals, data, keysFile, quiet = false, jsonLogs: json = false, inspect, reload } = options;
+  if (keysFile !== undefined) await forKeysFile(keysFile, checkFile(resolve(keysFile)));
+  const startedAt = performance.now();
+  const progress = (message: string): void => {
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    if (!quiet) console.log(`${seconds.padStart(5)} s  ${message}`);
+  };
+  const pages = new Map<string, ReferencePage>();
+  const dataDirectory = data === undefined ? undefined : resolve(data);
+  const log = terminalLog({ quiet, json, caller: planAndKeyId, isRepetition: isRequestRecord });
+  const service = await startLocalStack({
+    ...log,
+    port,
+    pages,
+    dataDirectory,
+    inspect,
+    onProgress: progress,
+  });
+  stop = () => service.stop();
+
+  const { endpoint, dynamodbEndpoint = endpoint, inspectorUrl, url } = service;
+  const tableName = service.outputs['PetsTableName'];
+  if (tableName === undefined) throw new Error('The stack has no output PetsTableName');
+  progress(`Seeding ${animals} animals and one key for each plan`);
+  const seeded = await seedAnimals(
+    { client: localDynamoDb(dynamodbEndpoint), tableName },
+    animals,
+    Date.now(),
+  );
+  if (seeded === 0 && animals > 0) progress('The store already has animals: none added');
+  const keys = await seedKeys(await openKeyService({ stage: localStage, endpoint }), dataDirectory);
+  if (keysFile !== undefined) await forKeysFile(keysFile, writePrivateJson(keysFile, keys));
+  const { pathname: basePath } = new URL(url);
+  for (const [path, page] of await referencePages({ basePath, key: keys.pro })) pages.set(path, page);
+
+  if (reload) {
+    progress('Watching functions/ and lib/');
+    const stopWatching = await applyChanges(service);
+    stop = async () => {
+      await stopWatching();
+      await service.stop();
+    };
+  }
+  announceAddress(endpoint);
+  progress('Ready');
+  console.log(banner({ url, keys, enterpriseLimits, reload, inspectorUrl }));
+}
+
+function applyChanges(service: OfflineService): Promise<() => Promise<void>> {
+  const project = join(import.meta.dirname, '..', '..');
+  return watch(service, {
+    folders: ['bin', 'lib', 'functions'].map((name) => join(project, name)),
+    synthesize: synthesizeLocal,
+    functions: {
+      folder: join(project, 'functions'),
+      app: join(project, 'bin', 'animal-store.ts'),
+      bundle: ({ handler }, outputDirectory) =>
+        bundleOptions(`functions/${handler.replace('.handler', '.ts')}`, outputDirectory, {
+          development: true,
+        }),
+    },
+    onMessage: (message) => console.error(message),
+  });
+}
+
+const identity = z.object({ plan: z.string().default(''), principalId: z.string().default('') });
+
+function planAndKeyId(authorizer: object): string {
+  const { plan, principalId } = identity.parse(authorizer);
+  return `${plan} ${principalId}`.trim();
+}
+
+/** The record of a request or of an authorization. */
+function isRequestRecord({ operation, message }: Readonly<Record<string, unknown>>): boolean {
+  return (
+    operation !== undefined || (typeof message === 'object' && message !== null && 'operation' in message)
+  );
+}
