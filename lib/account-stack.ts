@@ -4,12 +4,11 @@ import { ManagedPolicy, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { Construct } from 'constructs';
 import { acknowledge } from './security-checks.ts';
 
+const policy = 'AmazonAPIGatewayPushToCloudWatchLogs';
+
 /**
- * Settings that an account and Region has once for all stages: the role with which API Gateway writes logs. If a stage set
- * it, deleting that stage would stop the logs of all others. Stages depend on this stack, so it is deployed with them.
- *
- * The role is retained when the stack is deleted, because other APIs of the account may use it.
- *
+ * What an account and Region has once for all stages: the role with which API Gateway writes logs. If a stage set it,
+ * deleting that stage would stop the logs of all others. The role is retained, because other APIs may use it.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-logging.html
  */
 export class AccountStack extends Stack {
@@ -17,14 +16,12 @@ export class AccountStack extends Stack {
     super(scope, id, { description: 'Animal Store Service: settings that an account and Region has once' });
     const role = new Role(this, 'ApiGatewayLogs', {
       assumedBy: new ServicePrincipal('apigateway.amazonaws.com'),
-      managedPolicies: [
-        ManagedPolicy.fromAwsManagedPolicyName('service-role/AmazonAPIGatewayPushToCloudWatchLogs'),
-      ],
+      managedPolicies: [ManagedPolicy.fromAwsManagedPolicyName(`service-role/${policy}`)],
       description: 'API Gateway writes the logs of all REST APIs of this account and Region with it',
     });
     role.applyRemovalPolicy(RemovalPolicy.RETAIN);
     acknowledge(role, {
-      'AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]':
+      [`AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/${policy}]`]:
         'API Gateway uses one role for all APIs of the account and checks that it may write to any log group; AWS documents this policy for it.',
     });
 

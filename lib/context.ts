@@ -23,29 +23,27 @@ const settingsByStage = z.preprocess(
   z.partialRecord(z.enum(stageNames), z.record(z.string(), z.unknown())),
 );
 
+const managedOrExisting = z
+  .enum(['managed', 'existing'], 'must be "managed" or "existing"')
+  .default('managed');
+
 const context = z.strictObject({
   name: z
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9-]{0,63}$/, 'must be 1 to 64 letters, digits and hyphens, with a letter first')
     .default('AnimalStore'),
   stage: z.enum(stageNames, `must be one of ${stageNames.join(', ')}`).optional(),
-  accountSettings: z.enum(['managed', 'existing'], 'must be "managed" or "existing"').default('managed'),
+  accountSettings: managedOrExisting,
   github: z
     .string()
     // Tokens of repositories created since the summer of 2026 also contain IDs.
     // https://github.blog/changelog/2026-04-23-immutable-subject-claims-for-github-actions-oidc-tokens
     .regex(/^[\w.-]+(@\d+)?\/[\w.-]+(@\d+)?$/, 'must be owner/repository')
     .optional(),
-  githubProvider: z.enum(['managed', 'existing'], 'must be "managed" or "existing"').default('managed'),
+  githubProvider: managedOrExisting,
   stages: settingsByStage.default({}),
   overrides: settingsByStage.default({}),
 });
-
-/**
- * The context also contains keys of the CDK: `@aws-cdk/…`, `aws:cdk:…`, `cli-telemetry`, lookups. All of them have a
- * character that the keys of this project do not have.
- */
-const ownedByCdk = /\W/;
 
 /**
  * Reads the configuration from CDK context:
@@ -64,22 +62,17 @@ const ownedByCdk = /\W/;
  * @throws ConfigurationError
  */
 export function readConfiguration(all: Readonly<Record<string, unknown>>): Configuration {
-  const { name, stage, stages, overrides, accountSettings, github, githubProvider } = parse(
-    context,
-    'context',
-    Object.fromEntries(Object.entries(all).filter(([key]) => !ownedByCdk.test(key))),
-  );
+  // The CDK's own keys (`@aws-cdk/…`, `aws:cdk:…`, `cli-telemetry`, lookups) all have a character that is not in \w.
+  const own = Object.fromEntries(Object.entries(all).filter(([key]) => /^\w*$/.test(key)));
+  const { stage, stages, overrides, github, githubProvider, ...parsed } = parse(context, 'context', own);
   const names: readonly StageName[] = stage === undefined ? ['staging', 'prod'] : [stage];
+  const settingsOf = (name: StageName): StageSettings =>
+    parse(stageSettings, `stages.${name}`, merge(merge(presets[name], stages[name]), overrides[name]));
   return {
-    name,
-    stages: new Map(
-      names.map((each) => [
-        each,
-        parse(stageSettings, `stages.${each}`, merge(merge(presets[each], stages[each]), overrides[each])),
-      ]),
-    ),
+    name: parsed.name,
+    stages: new Map(names.map((name) => [name, settingsOf(name)])),
     // The local service has no account.
-    accountSettings: stage === 'local' ? 'existing' : accountSettings,
+    accountSettings: stage === 'local' ? 'existing' : parsed.accountSettings,
     github:
       github === undefined
         ? undefined

@@ -3,25 +3,17 @@ import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { z } from 'zod';
 import { functionEntries } from './compute/entries.ts';
 
-const functionSettings = z
-  .strictObject({
-    /** MiB. CPU grows in proportion. */
-    memory: z.int().min(128).max(10_240),
-    /** Concurrent executions reserved from the account's pool, and at most. Default: no reservation, no limit. */
-    reservedConcurrency: z.int().min(1).optional(),
-    /**
-     * Warm execution environments on the live alias, billed by the hour. Default: none. During a canary the old and the
-     * new version share them, and requests beyond them need unreserved concurrency.
-     */
-    provisionedConcurrency: z.int().min(1).optional(),
-  })
-  .refine(
-    ({ reservedConcurrency, provisionedConcurrency }) =>
-      reservedConcurrency === undefined ||
-      provisionedConcurrency === undefined ||
-      provisionedConcurrency <= reservedConcurrency,
-    { path: ['provisionedConcurrency'], error: 'must not exceed reservedConcurrency' },
-  );
+const functionSettings = z.strictObject({
+  /** MiB. CPU grows in proportion. */
+  memory: z.int().min(128).max(10_240),
+  /** Concurrent executions reserved from the account's pool, and at most. Default: no reservation, no limit. */
+  reservedConcurrency: z.int().min(1).optional(),
+  /**
+   * Warm execution environments on the live alias, billed by the hour. Default: none. During a canary the old and the
+   * new version share them, and requests beyond them need unreserved concurrency.
+   */
+  provisionedConcurrency: z.int().min(1).optional(),
+});
 
 /** A token bucket of API Gateway. */
 const throttle = z.strictObject({
@@ -31,13 +23,12 @@ const throttle = z.strictObject({
   burst: z.int().positive(),
 });
 
+const hostname = z.hostname('must be a valid host name');
+
 /** Everything that can differ between stages, and between copies of a stage. */
 export const stageSettings = z
   .strictObject({
-    /**
-     * In the stack's Region, or at the edge locations of CloudFront. It cannot be changed for a deployed stage, see
-     * EndpointGuard in api.ts.
-     */
+    /** In the stack's Region, or at CloudFront's edge locations. Fixed once deployed, see #guardEndpoint in api.ts. */
     endpoint: z.enum(['regional', 'edge']),
     /** What happens to tables and logs that are removed from the stack, or whose stack is deleted. */
     removalPolicy: z.enum([RemovalPolicy.RETAIN, RemovalPolicy.DESTROY]),
@@ -57,7 +48,7 @@ export const stageSettings = z
       'must be "DEBUG" or "INFO": Lambda drops lines below the level, and metrics are lines of level INFO',
     ),
     functions: z.record(z.enum(functionEntries), functionSettings),
-    /** Whether the code of functions is minified. Use false for a debugger. */
+    /** Minify the functions' code. Use false for a debugger. */
     minify: z.boolean(),
     /** How requests move to a new version of a function: a tenth of them for five minutes first, or all at once. */
     deployment: z.enum(['canary', 'all-at-once']),
@@ -72,15 +63,12 @@ export const stageSettings = z
     accountThrottle: throttle,
     /** The stage's share of the account's request rate, over all keys. Default: all of it. */
     throttle: throttle.optional(),
-    /**
-     * The X-RateLimit-* headers of API Gateway's own responses: from the authorizer's context, or static zeros. See
-     * gateway-responses.ts.
-     */
+    /** X-RateLimit-* of API Gateway's own responses: from the authorizer's context, or zeros. See gateway-responses.ts. */
     gatewayResponseHeaders: z.enum(['caller', 'static']),
     /** The stage's own address: `https://<name>/v1`. */
     domain: z
       .strictObject({
-        name: z.hostname('must be a valid host name'),
+        name: hostname,
         /** ARN of a certificate for the name, in ACM. */
         certificateArn: z
           .string('is required: a domain needs a certificate')
@@ -89,62 +77,52 @@ export const stageSettings = z
             'must be the ARN of a certificate in ACM',
           ),
         /** The Route 53 zone in which the name's records are created. Default: they are created elsewhere. */
-        hostedZone: z
-          .strictObject({ id: z.string(), name: z.hostname('must be a valid host name') })
-          .optional(),
+        hostedZone: z.strictObject({ id: z.string(), name: hostname }).optional(),
       })
       .optional(),
     /** A web ACL that blocks addresses that flood the API. Default: none, at no cost. */
     waf: z
-      .strictObject({
-        /** Requests from one address within five minutes, with or without a key. */
-        requestsPerAddress: z.int().min(10).max(2_000_000_000),
-      })
+      // Requests from one address within five minutes, with or without a key.
+      .strictObject({ requestsPerAddress: z.int().min(10).max(2_000_000_000) })
       .optional(),
   })
-  .refine(({ waf, endpoint }) => waf === undefined || endpoint === 'regional', {
-    path: ['waf'],
-    error:
-      'requires endpoint "regional": the rule counts the connecting address, which is CloudFront\'s at an edge endpoint',
-  })
-  .refine(
-    ({ domain, endpoint }) =>
-      domain === undefined || endpoint === 'regional' || domain.certificateArn.split(':')[3] === 'us-east-1',
-    { path: ['domain', 'certificateArn'], error: 'must be in us-east-1 for an edge endpoint' },
-  )
-  .refine(({ deployment, alarms }) => deployment !== 'canary' || alarms, {
-    path: ['alarms'],
-    error: 'must be true for deployment "canary": alarms roll the canary back',
-  })
-  .superRefine(({ deployment, functions }, check) => {
-    if (deployment !== 'canary') return;
-    for (const [entry, { provisionedConcurrency = 0, reservedConcurrency = Infinity }] of Object.entries(
-      functions,
-    )) {
-      if (provisionedConcurrency !== reservedConcurrency) continue;
+  .superRefine((settings, check) => {
+    const { accountThrottle, alarms, domain, endpoint, functions, throttle: stage, waf } = settings;
+    const canary = settings.deployment === 'canary';
+    const regional = endpoint === 'regional';
+    const must = (holds: boolean, path: string, message: string): void => {
+      if (!holds) check.addIssue({ code: 'custom', path: path.split('.'), message });
+    };
+
+    const wafNeeds = `the rule counts the connecting address, which is CloudFront's at an edge endpoint`;
+    must(waf === undefined || regional, 'waf', `requires endpoint "regional": ${wafNeeds}`);
+    const inVirginia = domain === undefined || domain.certificateArn.split(':')[3] === 'us-east-1';
+    must(inVirginia || regional, 'domain.certificateArn', 'must be in us-east-1 for an edge endpoint');
+    must(alarms || !canary, 'alarms', 'must be true for deployment "canary": alarms roll the canary back');
+    must(
+      alarms || settings.notificationAddress === undefined,
+      'notificationAddress',
+      'requires alarms to be true',
+    );
+    for (const [
+      entry,
+      { provisionedConcurrency: warm = 0, reservedConcurrency = Infinity },
+    ] of Object.entries(functions)) {
+      const path = `functions.${entry}.provisionedConcurrency`;
+      must(warm <= reservedConcurrency, path, 'must not exceed reservedConcurrency');
       // Lambda distributes requests over the two versions at random, so one of them can run out of warm environments:
       // https://docs.aws.amazon.com/lambda/latest/dg/configuring-alias-routing.html
-      check.addIssue({
-        code: 'custom',
-        path: ['functions', entry, 'provisionedConcurrency'],
-        message: 'must be less than reservedConcurrency for deployment "canary": two versions share them',
-      });
+      const shared = 'must be less than reservedConcurrency for deployment "canary": two versions share them';
+      must(!canary || warm !== reservedConcurrency, path, shared);
     }
-  })
-  .superRefine((settings, check) => {
     for (const part of ['requestsPerSecond', 'burst'] as const) {
-      const most = settings.accountThrottle[part];
-      if ((settings.throttle?.[part] ?? 0) <= most) continue;
-      check.addIssue({
-        code: 'custom',
-        path: ['throttle', part],
-        message: `must not exceed accountThrottle.${part} (${most})`,
-      });
+      const most = accountThrottle[part];
+      must(
+        (stage?.[part] ?? 0) <= most,
+        `throttle.${part}`,
+        `must not exceed accountThrottle.${part} (${most})`,
+      );
     }
-  })
-  .refine(({ notificationAddress, alarms }) => notificationAddress === undefined || alarms, {
-    path: ['notificationAddress'],
-    error: 'requires alarms to be true',
   });
 export type StageSettings = z.infer<typeof stageSettings>;
 export type FunctionSettings = z.infer<typeof functionSettings>;

@@ -1,20 +1,5 @@
 import { Duration, Stack } from 'aws-cdk-lib';
-import {
-  AccessLogFormat,
-  ApiKeySourceType,
-  AuthorizationType,
-  type CfnRestApi,
-  EndpointAccessMode,
-  EndpointType,
-  type IResource,
-  IpAddressType,
-  LambdaIntegration,
-  LogGroupLogDestination,
-  MethodLoggingLevel,
-  RestApi,
-  SecurityPolicy,
-  TokenAuthorizer,
-} from 'aws-cdk-lib/aws-apigateway';
+import * as apigateway from 'aws-cdk-lib/aws-apigateway';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { CfnParameter } from 'aws-cdk-lib/aws-ssm';
@@ -22,7 +7,7 @@ import { Construct } from 'constructs';
 import { GatewayResponses } from './gateway-responses.ts';
 import { operations, unmatchedPaths, unmatchedRoute } from './routes.ts';
 import { acknowledge } from '../security-checks.ts';
-import type { ServiceFunction } from '../compute/service-function.ts';
+import type { ServiceFunctions } from '../compute/service-function.ts';
 import type { FunctionEntry } from '../compute/entries.ts';
 import type { StageSettings } from '../settings.ts';
 
@@ -39,13 +24,13 @@ export const authorizerCache = Duration.seconds(60);
 const keyHeaderExpression = '^[Bb][Ee][Aa][Rr][Ee][Rr] +as_[a-z][a-z0-9]*_[0-9A-Za-z]{36}$';
 
 export interface ApiProps {
-  readonly functions: ReadonlyMap<FunctionEntry, ServiceFunction>;
+  readonly functions: ServiceFunctions;
   readonly settings: StageSettings;
 }
 
 /** The REST API: its routes, its authorizer and its gateway responses. */
 export class Api extends Construct {
-  readonly restApi: RestApi;
+  readonly restApi: apigateway.RestApi;
   readonly accessLogs: LogGroup;
 
   constructor(scope: Construct, id: string, { functions, settings }: ApiProps) {
@@ -58,22 +43,22 @@ export class Api extends Construct {
       removalPolicy: settings.removalPolicy,
     });
 
-    this.restApi = new RestApi(this, 'RestApi', {
+    this.restApi = new apigateway.RestApi(this, 'RestApi', {
       restApiName: stackName,
       // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-ip-address-type.html
       endpointConfiguration: {
-        types: [regional ? EndpointType.REGIONAL : EndpointType.EDGE],
-        ipAddressType: IpAddressType.DUAL_STACK,
+        types: [regional ? apigateway.EndpointType.REGIONAL : apigateway.EndpointType.EDGE],
+        ipAddressType: apigateway.IpAddressType.DUAL_STACK,
       },
-      apiKeySourceType: ApiKeySourceType.AUTHORIZER,
+      apiKeySourceType: apigateway.ApiKeySourceType.AUTHORIZER,
       // One role for the whole account and Region, see account-stack.ts.
       cloudWatchRole: false,
       deployOptions: {
         stageName: apiStageName,
-        accessLogDestination: new LogGroupLogDestination(this.accessLogs),
-        accessLogFormat: AccessLogFormat.custom(accessLogFormat),
+        accessLogDestination: new apigateway.LogGroupLogDestination(this.accessLogs),
+        accessLogFormat: apigateway.AccessLogFormat.custom(accessLogFormat),
         // No execution logs, see APIG6 below.
-        loggingLevel: MethodLoggingLevel.OFF,
+        loggingLevel: apigateway.MethodLoggingLevel.OFF,
         dataTraceEnabled: false,
         // No metrics per method, which are billed. The functions write their own.
         metricsEnabled: false,
@@ -85,10 +70,10 @@ export class Api extends Construct {
       },
     });
     this.restApi.node.tryRemoveChild('Endpoint');
-    const cfnApi = this.restApi.node.defaultChild as CfnRestApi;
+    const cfnApi = this.restApi.node.defaultChild as apigateway.CfnRestApi;
     cfnApi.securityPolicy = tlsPolicy(settings);
-    cfnApi.endpointAccessMode = EndpointAccessMode.STRICT;
-    cfnApi.addResourceDependency(new EndpointGuard(this, 'EndpointGuard', settings.endpoint).parameter);
+    cfnApi.endpointAccessMode = apigateway.EndpointAccessMode.STRICT;
+    cfnApi.addResourceDependency(this.#guardEndpoint(settings.endpoint));
 
     acknowledge(this.restApi, {
       'AwsSolutions-APIG2':
@@ -109,10 +94,8 @@ export class Api extends Construct {
       }),
     });
 
-    new GatewayResponses(this, 'GatewayResponses', {
-      api: this.restApi,
-      headers: settings.gatewayResponseHeaders,
-    });
+    const headers = settings.gatewayResponseHeaders;
+    new GatewayResponses(this, 'GatewayResponses', { api: this.restApi, headers });
     this.#addRoutes(functions);
   }
 
@@ -122,38 +105,32 @@ export class Api extends Construct {
     return `https://${this.restApi.restApiId}.execute-api.${region}.${urlSuffix}/${apiStageName}`;
   }
 
-  #addRoutes(functions: ReadonlyMap<FunctionEntry, ServiceFunction>): void {
+  #addRoutes(functions: ServiceFunctions): void {
     // A cast, because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
-    const liveOf = (entry: FunctionEntry) => functionOf(functions, entry).live as IFunction;
-    const authorizer = new TokenAuthorizer(this, 'Authorizer', {
+    const liveOf = (entry: FunctionEntry) => functions.get(entry)!.live as IFunction;
+    const authorizer = new apigateway.TokenAuthorizer(this, 'Authorizer', {
       handler: liveOf('authorizer'),
       validationRegex: keyHeaderExpression,
       resultsCacheTtl: authorizerCache,
     });
     const add = (path: string, method: string, entry: FunctionEntry): void => {
-      const integration = new LambdaIntegration(liveOf(entry), { allowTestInvoke: false });
-      resourceAt(this.restApi, path).addMethod(method, integration, {
-        authorizationType: AuthorizationType.CUSTOM,
-        authorizer,
-        apiKeyRequired: true,
-      });
+      const { root } = this.restApi;
+      const resource = path === '/' ? root : root.resourceForPath(path);
+      const integration = new apigateway.LambdaIntegration(liveOf(entry), { allowTestInvoke: false });
+      const authorizationType = apigateway.AuthorizationType.CUSTOM;
+      resource.addMethod(method, integration, { authorizationType, authorizer, apiKeyRequired: true });
     };
     for (const { path, method, entry } of operations) add(path, method, entry);
     for (const path of unmatchedPaths) add(path, 'ANY', unmatchedRoute);
   }
-}
 
-/**
- * Stops a deployment that would change the endpoint type of a deployed API: that takes up to an hour, blocks further
- * updates, and the two types have different TLS policies. The parameter has the same name for both types but
- * another logical ID, so CloudFormation fails to create the second one ("already exists") before it changes the API.
- */
-class EndpointGuard extends Construct {
-  readonly parameter: CfnParameter;
-
-  constructor(scope: Construct, id: string, endpoint: StageSettings['endpoint']) {
-    super(scope, id);
-    this.parameter = new CfnParameter(this, endpoint, {
+  /**
+   * Stops a deployment that would change the endpoint type of a deployed API: that takes up to an hour, blocks further
+   * updates, and the two types have different TLS policies. The parameter has the same name for both types but another
+   * logical ID, so CloudFormation fails to create the second one ("already exists") before it changes the API.
+   */
+  #guardEndpoint(endpoint: StageSettings['endpoint']): CfnParameter {
+    return new CfnParameter(new Construct(this, 'EndpointGuard'), endpoint, {
       name: `/animal-store/${Stack.of(this).stackName}/endpoint`,
       description: 'Endpoint type of the API. It cannot be changed in place: see docs/deploy.md#slow-changes',
       type: 'String',
@@ -165,7 +142,6 @@ class EndpointGuard extends Construct {
 /**
  * One line for each request, including those that reach no function. The request ID is that of the functions' log lines.
  * It contains no header, no query and no hash of a key, which could contain or reveal a key.
- *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-variables-for-access-logging.html
  */
 const accessLogFormat = JSON.stringify({
@@ -194,24 +170,10 @@ const accessLogFormat = JSON.stringify({
 
 /**
  * TLS 1.2 at least, with forward secrecy. API Gateway's default still accepts TLS 1.0.
- *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-security-policies-list.html
  */
-export function tlsPolicy({ endpoint }: Pick<StageSettings, 'endpoint'>): SecurityPolicy {
+export function tlsPolicy({ endpoint }: Pick<StageSettings, 'endpoint'>): apigateway.SecurityPolicy {
   return endpoint === 'regional'
-    ? SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09
-    : SecurityPolicy.TLS12_PFS_2025_EDGE;
-}
-
-function resourceAt(api: RestApi, path: string): IResource {
-  return path === '/' ? api.root : api.root.resourceForPath(path);
-}
-
-function functionOf(
-  functions: ReadonlyMap<FunctionEntry, ServiceFunction>,
-  entry: FunctionEntry,
-): ServiceFunction {
-  const found = functions.get(entry);
-  if (found === undefined) throw new Error(`Unknown function: ${entry}`);
-  return found;
+    ? apigateway.SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09
+    : apigateway.SecurityPolicy.TLS12_PFS_2025_EDGE;
 }

@@ -1,11 +1,4 @@
-import {
-  type CfnDomainName,
-  DomainName,
-  EndpointAccessMode,
-  EndpointType,
-  IpAddressType,
-  type RestApi,
-} from 'aws-cdk-lib/aws-apigateway';
+import * as apigateway from 'aws-cdk-lib/aws-apigateway';
 import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
 import { AaaaRecord, ARecord, HostedZone, RecordTarget } from 'aws-cdk-lib/aws-route53';
 import { ApiGatewayDomain } from 'aws-cdk-lib/aws-route53-targets';
@@ -14,7 +7,7 @@ import { apiStageName, tlsPolicy } from './api.ts';
 import type { StageSettings } from '../settings.ts';
 
 export interface CustomDomainProps {
-  readonly api: RestApi;
+  readonly api: apigateway.RestApi;
   readonly domain: NonNullable<StageSettings['domain']>;
   readonly endpoint: StageSettings['endpoint'];
 }
@@ -27,16 +20,19 @@ export class CustomDomain extends Construct {
 
   constructor(scope: Construct, id: string, { api, domain, endpoint }: CustomDomainProps) {
     super(scope, id);
-    const endpointType = endpoint === 'regional' ? EndpointType.REGIONAL : EndpointType.EDGE;
-    const domainName = new DomainName(this, 'DomainName', {
+    const endpointType =
+      endpoint === 'regional' ? apigateway.EndpointType.REGIONAL : apigateway.EndpointType.EDGE;
+    const domainName = new apigateway.DomainName(this, 'DomainName', {
       domainName: domain.name,
       certificate: Certificate.fromCertificateArn(this, 'Certificate', domain.certificateArn),
       endpointType,
       securityPolicy: tlsPolicy({ endpoint }),
-      endpointAccessMode: EndpointAccessMode.STRICT,
+      endpointAccessMode: apigateway.EndpointAccessMode.STRICT,
     });
-    const cfnDomainName = domainName.node.defaultChild as CfnDomainName;
-    cfnDomainName.endpointConfiguration = { types: [endpointType], ipAddressType: IpAddressType.DUAL_STACK };
+    (domainName.node.defaultChild as apigateway.CfnDomainName).endpointConfiguration = {
+      types: [endpointType],
+      ipAddressType: apigateway.IpAddressType.DUAL_STACK,
+    };
     domainName.addBasePathMapping(api, { basePath: apiStageName, stage: api.deploymentStage });
     this.url = `https://${domain.name}/${apiStageName}`;
     this.target = domainName.domainNameAliasDomainName;

@@ -4,9 +4,9 @@ import { type ErrorCode, errorBody } from '../../functions/http/errors.ts';
 import type { StageSettings } from '../settings.ts';
 
 /**
- * API Gateway's own responses, with the body and headers of all others (docs/interface.md#7-errors). Its templates substitute variables and cannot compute, so the bodies are fixed. None contains
- * `$context.error.message`, which for a bearer header on an unknown route echoes the key.
- *
+ * API Gateway's own responses, with the body and headers of all others (docs/interface.md#7-errors). Its templates
+ * cannot compute, so the bodies are fixed. None contains `$context.error.message`, which for a bearer header on an
+ * unknown route echoes the key.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html
  */
 interface GatewayResponse {
@@ -20,11 +20,10 @@ interface GatewayResponse {
   readonly challenge?: string;
 }
 
+type HeaderSource = StageSettings['gatewayResponseHeaders'];
+
 const bearer = 'Bearer realm="animal-store"';
 const invalidToken = `${bearer}, error="invalid_token"`;
-
-const minute = 60;
-const hour = 3_600;
 
 const responses: readonly GatewayResponse[] = [
   // No Authorization header, or one that does not match the authorizer's expression.
@@ -41,10 +40,10 @@ const responses: readonly GatewayResponse[] = [
 
   // The usage plan. Its bucket refills within a minute. Its quota ends with the day, but a template cannot compute the
   // seconds until then, so Retry-After is an hour; X-RateLimit-Reset is exact.
-  { type: Type.THROTTLED, code: 'rate_limit_exceeded', shows: 'callerMinute', retryAfter: minute },
-  { type: Type.QUOTA_EXCEEDED, code: 'rate_limit_exceeded', shows: 'callerDay', retryAfter: hour },
+  { type: Type.THROTTLED, code: 'rate_limit_exceeded', shows: 'callerMinute', retryAfter: 60 },
+  { type: Type.QUOTA_EXCEEDED, code: 'rate_limit_exceeded', shows: 'callerDay', retryAfter: 3_600 },
   // The web ACL has only a rate rule. It is evaluated before the authorizer.
-  { type: Type.WAF_FILTERED, code: 'rate_limit_exceeded', shows: 'nothing', retryAfter: minute },
+  { type: Type.WAF_FILTERED, code: 'rate_limit_exceeded', shows: 'nothing', retryAfter: 60 },
 
   // Every other 4XX, such as a URL that is too long. A status set here replaces the status of each 4XX type without one
   // of its own, on purpose: the status in the body must be the same.
@@ -69,11 +68,7 @@ const responses: readonly GatewayResponse[] = [
 ];
 
 export class GatewayResponses extends Construct {
-  constructor(
-    scope: Construct,
-    id: string,
-    { api, headers }: { api: RestApi; headers: StageSettings['gatewayResponseHeaders'] },
-  ) {
+  constructor(scope: Construct, id: string, { api, headers }: { api: RestApi; headers: HeaderSource }) {
     super(scope, id);
     const rateLimits = rateLimitMappings(headers);
     for (const { type, code, shows, retryAfter, challenge } of responses) {
@@ -102,9 +97,7 @@ export class GatewayResponses extends Construct {
  *
  * The gateway cannot count, so remaining is always 0, and requests are available again at the reset.
  */
-function rateLimitMappings(
-  source: StageSettings['gatewayResponseHeaders'],
-): Readonly<Record<GatewayResponse['shows'], Readonly<Record<string, string>>>> {
+function rateLimitMappings(source: HeaderSource): Record<GatewayResponse['shows'], Record<string, string>> {
   const of = (limit: string, reset: string) => ({
     'X-RateLimit-Limit': limit,
     'X-RateLimit-Remaining': fixed('0'),

@@ -15,8 +15,6 @@ export interface UsagePlanSettings {
   readonly quota?: number;
 }
 
-const secondsPerMinute = 60;
-
 /**
  * Requests per minute that the bucket admits beyond the plan, so that the limiter can suspend a key that floods: the 100
  * rejections in a minute that suspend it (`suspensionThreshold` in functions/access/limits.ts), plus 20.
@@ -45,7 +43,7 @@ export function usagePlanSettings(plan: Plan, account: Throttle): UsagePlanSetti
   const limits = limitsOf(plan);
   const { perMinute } = limits ?? customPlanCeiling;
   return {
-    rateLimit: Math.min((perMinute + floodMargin) / secondsPerMinute, account.requestsPerSecond),
+    rateLimit: Math.min((perMinute + floodMargin) / 60, account.requestsPerSecond),
     burstLimit: Math.min(2 * perMinute, account.burst),
     ...(limits && { quota: 2 * limits.perDay }),
   };
@@ -53,6 +51,7 @@ export function usagePlanSettings(plan: Plan, account: Throttle): UsagePlanSetti
 
 /** For operators who see the usage plan in the console. */
 function usagePlanDescription(plan: Plan): string {
+  const format = (count: number): string => count.toLocaleString('en-US');
   const limits = limitsOf(plan);
   const numbers =
     limits === undefined
@@ -65,35 +64,28 @@ function usagePlanDescription(plan: Plan): string {
   );
 }
 
-function format(count: number): string {
-  return count.toLocaleString('en-US');
-}
-
 /** One usage plan for each plan, bound to the API's stage. `npm run keys` adds keys to them. */
 export class UsagePlans extends Construct {
-  readonly plans: ReadonlyMap<Plan, UsagePlan>;
+  readonly plans = new Map<Plan, UsagePlan>();
 
   constructor(scope: Construct, id: string, { api, account }: { api: RestApi; account: Throttle }) {
     super(scope, id);
-    this.plans = new Map(planNames.map((plan) => [plan, this.#usagePlan(plan, api, account)]));
-    // One after the other, because the management API permits one UpdateUsagePlan every 20 seconds per account:
-    // https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
-    const all = [...this.plans.values()];
-    for (const [index, plan] of all.entries()) {
-      const previous = all[index - 1];
-      if (previous !== undefined) plan.node.addDependency(previous);
+    let previous: UsagePlan | undefined;
+    for (const plan of planNames) {
+      const { rateLimit, burstLimit, quota } = usagePlanSettings(plan, account);
+      const usagePlan = new UsagePlan(this, titleCase(plan), {
+        name: `${Stack.of(this).stackName}-${plan}`,
+        description: usagePlanDescription(plan),
+        // A cast, because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
+        apiStages: [{ api: api as IRestApi, stage: api.deploymentStage }],
+        throttle: { rateLimit, burstLimit },
+        ...(quota !== undefined && { quota: { limit: quota, period: Period.DAY } }),
+      });
+      // One after the other, because the management API permits one UpdateUsagePlan every 20 seconds per account:
+      // https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
+      if (previous !== undefined) usagePlan.node.addDependency(previous);
+      previous = usagePlan;
+      this.plans.set(plan, usagePlan);
     }
-  }
-
-  #usagePlan(plan: Plan, api: RestApi, account: Throttle): UsagePlan {
-    const { rateLimit, burstLimit, quota } = usagePlanSettings(plan, account);
-    return new UsagePlan(this, titleCase(plan), {
-      name: `${Stack.of(this).stackName}-${plan}`,
-      description: usagePlanDescription(plan),
-      // A cast, because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
-      apiStages: [{ api: api as IRestApi, stage: api.deploymentStage }],
-      throttle: { rateLimit, burstLimit },
-      ...(quota !== undefined && { quota: { limit: quota, period: Period.DAY } }),
-    });
   }
 }

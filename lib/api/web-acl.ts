@@ -9,16 +9,13 @@ export interface WebAclProps {
   readonly requestsPerAddress: number;
 }
 
-const fiveMinutes = 300;
-
 /**
  * Blocks an address that floods the API, with or without a key, before the authorizer runs. WAF_FILTERED in
- * gateway-responses.ts says that a rate was exceeded, so all rules must be rate rules.
- *
+ * gateway-responses.ts defines the response and says that a rate was exceeded, so all rules must be rate rules.
  * https://docs.aws.amazon.com/waf/latest/developerguide/waf-rule-statement-type-rate-based.html
  */
 export class WebAcl extends Construct {
-  constructor(scope: Construct, id: string, { api, requestsPerAddress }: WebAclProps) {
+  constructor(scope: Construct, id: string, { api, requestsPerAddress: limit }: WebAclProps) {
     super(scope, id);
     const { stackName } = Stack.of(this);
     const acl = new CfnWebACL(this, 'Acl', {
@@ -29,15 +26,8 @@ export class WebAcl extends Construct {
         {
           name: 'requests-per-address',
           priority: 0,
-          // No custom response: WAF_FILTERED in gateway-responses.ts defines it.
           action: { block: {} },
-          statement: {
-            rateBasedStatement: {
-              aggregateKeyType: 'IP',
-              limit: requestsPerAddress,
-              evaluationWindowSec: fiveMinutes,
-            },
-          },
+          statement: { rateBasedStatement: { aggregateKeyType: 'IP', limit, evaluationWindowSec: 300 } },
           visibilityConfig: visibility(`${stackName}-requests-per-address`),
         },
       ],
@@ -49,11 +39,7 @@ export class WebAcl extends Construct {
   }
 }
 
+/** Samples contain headers, and so API keys. */
 function visibility(metricName: string): CfnWebACL.VisibilityConfigProperty {
-  return {
-    cloudWatchMetricsEnabled: true,
-    // Samples contain headers, and so API keys.
-    sampledRequestsEnabled: false,
-    metricName,
-  };
+  return { cloudWatchMetricsEnabled: true, sampledRequestsEnabled: false, metricName };
 }

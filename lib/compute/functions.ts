@@ -1,11 +1,10 @@
 import { Duration, Stack } from 'aws-cdk-lib';
-import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
 import { authorizerCache } from '../api/api.ts';
 import { titleCase } from '../title-case.ts';
-import { allowedMethods, type Operation, operations, unmatchedRoute } from '../api/routes.ts';
-import { ServiceFunction } from './service-function.ts';
+import { allowedMethods, operations, unmatchedRoute } from '../api/routes.ts';
+import { ServiceFunction, type ServiceFunctionProps, type ServiceFunctions } from './service-function.ts';
 import type { FunctionEntry } from './entries.ts';
 import type { StageName } from '../stages.ts';
 import type { StageSettings } from '../settings.ts';
@@ -40,83 +39,66 @@ const localFactor = 5;
 
 /** The functions of the service, each with the least permissions. */
 export class Functions extends Construct {
-  readonly byEntry: ReadonlyMap<FunctionEntry, ServiceFunction>;
+  readonly byEntry: ServiceFunctions;
 
   constructor(scope: Construct, id: string, { stage, settings, tables }: FunctionsProps) {
     super(scope, id);
     const factor = stage === 'local' ? localFactor : 1;
-    const timeoutOf = (milliseconds: number): Duration => Duration.millis(milliseconds * factor);
-    const dynamoDbTimeouts = {
-      DYNAMODB_CONNECTION_TIMEOUT_MS: String(budget.connection * factor),
-      DYNAMODB_REQUEST_TIMEOUT_MS: String(budget.request * factor),
+    const byEntry = new Map<FunctionEntry, ServiceFunction>();
+    const add = (
+      entry: FunctionEntry,
+      timeout: number,
+      props: Pick<ServiceFunctionProps, 'description' | 'environment' | 'statements'>,
+    ): void => {
+      const environment = {
+        STAGE: stage,
+        DYNAMODB_CONNECTION_TIMEOUT_MS: String(budget.connection * factor),
+        DYNAMODB_REQUEST_TIMEOUT_MS: String(budget.request * factor),
+        ...props.environment,
+      };
+      const common = { entry, settings, environment, timeout: Duration.millis(timeout * factor) };
+      byEntry.set(entry, new ServiceFunction(this, titleCase(entry), { ...props, ...common }));
     };
-    const countRequests = allow('UpdateItem', tables.rateLimits.tableArn);
-    const common = {
-      STAGE: stage,
+    const limiter = {
       RATE_LIMITS_TABLE: tables.rateLimits.tableName,
-      ...dynamoDbTimeouts,
       LIMITER_TIMEOUT_MS: String(budget.limiter * factor),
       METRICS_NAMESPACE: Stack.of(this).stackName,
     };
+    const countRequests = allow('UpdateItem', tables.rateLimits.tableArn);
 
-    const operationFunction = ({
-      method,
-      path,
-      entry,
-      pets,
-      idempotent = false,
-    }: Operation): ServiceFunction =>
-      new ServiceFunction(this, titleCase(entry), {
-        entry,
+    for (const { method, path, entry, pets, idempotent = false } of operations) {
+      const { tableName, tableArn } = tables.pets;
+      add(entry, budget.operation, {
         description: `${method} ${path}`,
-        timeout: timeoutOf(budget.operation),
         environment: {
-          ...common,
-          PETS_TABLE: tables.pets.tableName,
+          ...limiter,
+          PETS_TABLE: tableName,
           ...(idempotent && { IDEMPOTENCY_TABLE: tables.idempotency.tableName }),
         },
         statements: [
-          allow(pets.action, arnOf(tables.pets, pets.index)),
+          allow(pets.action, pets.index === undefined ? tableArn : `${tableArn}/index/${pets.index}`),
           countRequests,
           ...(idempotent ? [allow('PutItem', tables.idempotency.tableArn)] : []),
         ],
-        settings,
       });
-    const unmatchedRouteFunction = new ServiceFunction(this, titleCase(unmatchedRoute), {
-      entry: unmatchedRoute,
+    }
+    add(unmatchedRoute, budget.operation, {
       description: 'Answers 404 and 405 for every other path and method',
-      timeout: timeoutOf(budget.operation),
-      environment: { ...common, ALLOWED_METHODS: JSON.stringify(allowedMethods()) },
+      environment: { ...limiter, ALLOWED_METHODS: JSON.stringify(allowedMethods()) },
       statements: [countRequests],
-      settings,
     });
-    const authorizerFunction = new ServiceFunction(this, titleCase('authorizer'), {
-      entry: 'authorizer',
+    add('authorizer', budget.authorizer, {
       description: 'Returns the caller and the limits of its plan',
-      timeout: timeoutOf(budget.authorizer),
       environment: {
-        STAGE: stage,
-        ...dynamoDbTimeouts,
         API_KEYS_TABLE: tables.apiKeys.tableName,
         AUTHORIZER_CACHE_SECONDS: String(authorizerCache.toSeconds()),
       },
       statements: [allow('GetItem', tables.apiKeys.tableArn)],
-      settings,
     });
-
-    this.byEntry = new Map(
-      [...operations.map(operationFunction), unmatchedRouteFunction, authorizerFunction].map((each) => [
-        each.entry,
-        each,
-      ]),
-    );
+    this.byEntry = byEntry;
   }
 }
 
 function allow(action: 'Query' | 'PutItem' | 'GetItem' | 'UpdateItem', resource: string): PolicyStatement {
   return new PolicyStatement({ actions: [`dynamodb:${action}`], resources: [resource] });
-}
-
-function arnOf(table: TableV2, index: string | undefined): string {
-  return index === undefined ? table.tableArn : `${table.tableArn}/index/${index}`;
 }

@@ -1,16 +1,6 @@
 import type { Duration } from 'aws-cdk-lib';
 import { type PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import {
-  Alias,
-  ApplicationLogLevel,
-  Architecture,
-  Function as LambdaFunction,
-  type IVersion,
-  LoggingFormat,
-  Runtime,
-  SystemLogLevel,
-  Tracing,
-} from 'aws-cdk-lib/aws-lambda';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { bundledCode } from './bundling.ts';
@@ -28,12 +18,20 @@ export interface ServiceFunctionProps {
   readonly settings: StageSettings;
 }
 
+/** Has an entry for every FunctionEntry. */
+export type ServiceFunctions = ReadonlyMap<FunctionEntry, ServiceFunction>;
+
+/** All functions but the authorizer. */
+export function operationsOf(functions: ServiceFunctions): ServiceFunction[] {
+  return [...functions.values()].filter(({ entry }) => entry !== 'authorizer');
+}
+
 /** A function of the service: bundle, role, log group, and the alias that API Gateway invokes. */
 export class ServiceFunction extends Construct {
   readonly entry: FunctionEntry;
-  readonly function: LambdaFunction;
+  readonly function: lambda.Function;
   /** The version that serves requests. */
-  readonly live: Alias;
+  readonly live: lambda.Alias;
   readonly logGroup: LogGroup;
 
   constructor(scope: Construct, id: string, props: ServiceFunctionProps) {
@@ -48,10 +46,8 @@ export class ServiceFunction extends Construct {
     });
 
     // Not AWS's managed policy, which permits writing to all log groups of the account.
-    const role = new Role(this, 'Role', {
-      assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
-      description,
-    });
+    const assumedBy = new ServicePrincipal('lambda.amazonaws.com');
+    const role = new Role(this, 'Role', { assumedBy, description });
     this.logGroup.grantWrite(role);
     for (const statement of statements) role.addToPolicy(statement);
     acknowledge(role, {
@@ -59,10 +55,10 @@ export class ServiceFunction extends Construct {
         'The X-Ray actions that send traces support no resource other than "*".',
     });
 
-    this.function = new LambdaFunction(this, 'Function', {
+    this.function = new lambda.Function(this, 'Function', {
       description,
-      runtime: Runtime.NODEJS_24_X,
-      architecture: Architecture.ARM_64,
+      runtime: lambda.Runtime.NODEJS_24_X,
+      architecture: lambda.Architecture.ARM_64,
       code: bundledCode(entry, settings),
       handler: `${entry}.handler`,
       role,
@@ -71,21 +67,20 @@ export class ServiceFunction extends Construct {
       ...(reservedConcurrency !== undefined && { reservedConcurrentExecutions: reservedConcurrency }),
       environment: { ...environment },
       logGroup: this.logGroup,
-      loggingFormat: LoggingFormat.JSON,
-      applicationLogLevelV2: ApplicationLogLevel[settings.logLevel],
-      systemLogLevelV2: SystemLogLevel.WARN,
-      tracing: Tracing.ACTIVE,
+      loggingFormat: lambda.LoggingFormat.JSON,
+      applicationLogLevelV2: lambda.ApplicationLogLevel[settings.logLevel],
+      systemLogLevelV2: lambda.SystemLogLevel.WARN,
+      tracing: lambda.Tracing.ACTIVE,
     });
-
     acknowledge(this.function, {
       'Serverless-LambdaDLQ':
         'Only API Gateway invokes the function, synchronously: there are no queued events to lose.',
     });
 
-    this.live = new Alias(this, 'Live', {
+    this.live = new lambda.Alias(this, 'Live', {
       aliasName: 'live',
       // A cast, because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
-      version: this.function.currentVersion as IVersion,
+      version: this.function.currentVersion as lambda.IVersion,
       ...(provisionedConcurrency !== undefined && {
         provisionedConcurrentExecutions: provisionedConcurrency,
       }),

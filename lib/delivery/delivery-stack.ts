@@ -1,57 +1,11 @@
 import { CfnOutput, Duration, Stack } from 'aws-cdk-lib';
-import {
-  type IOidcProvider,
-  OidcProviderNative,
-  OpenIdConnectPrincipal,
-  PolicyStatement,
-  Role,
-} from 'aws-cdk-lib/aws-iam';
+import * as iam from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
 import { titleCase } from '../title-case.ts';
 import { acknowledge } from '../security-checks.ts';
 import type { StageName } from '../stages.ts';
 
 const issuer = 'token.actions.githubusercontent.com';
-/** The default qualifier of `cdk bootstrap`. */
-const bootstrapQualifier = 'hnb659fds';
-/** The same as role-duration-seconds in .github/actions/deploy/action.yml. */
-const deploySession = Duration.hours(2);
-
-interface DeliveryRoleProps {
-  readonly provider: IOidcProvider;
-  /** `owner/repository` on GitHub. */
-  readonly repository: string;
-  /** The last part of the token's subject: `environment:prod`, `pull_request`. No other run may assume the role. */
-  readonly subject: string;
-  readonly description: string;
-  readonly statements: readonly PolicyStatement[];
-  /** How long a run may keep the role. Default: one hour. */
-  readonly maxSessionDuration?: Duration;
-}
-
-/**
- * A role that one kind of workflow run of a repository can assume with GitHub's token, without stored credentials.
- *
- * https://docs.github.com/en/actions/how-tos/secure-your-work/security-harden-deployments/oidc-in-aws
- */
-class DeliveryRole extends Construct {
-  readonly role: Role;
-
-  constructor(scope: Construct, id: string, props: DeliveryRoleProps) {
-    super(scope, id);
-    this.role = new Role(this, 'Role', {
-      description: props.description,
-      ...(props.maxSessionDuration && { maxSessionDuration: props.maxSessionDuration }),
-      assumedBy: new OpenIdConnectPrincipal(props.provider, {
-        StringEquals: {
-          [`${issuer}:aud`]: 'sts.amazonaws.com',
-          [`${issuer}:sub`]: `repo:${props.repository}:${props.subject}`,
-        },
-      }),
-    });
-    for (const statement of props.statements) this.role.addToPolicy(statement);
-  }
-}
 
 export interface DeliveryStackProps {
   /** `owner/repository` on GitHub. */
@@ -68,77 +22,71 @@ export interface DeliveryStackProps {
 }
 
 /**
- * The roles of the delivery workflows. An operator deploys it once for each account, because a pipeline must not be able to
- * extend its own permissions. See docs/delivery.md.
+ * The roles of the delivery workflows, which GitHub's tokens can assume without stored credentials. An operator deploys
+ * it once for each account, because a pipeline must not be able to extend its own permissions. See docs/delivery.md.
+ * https://docs.github.com/en/actions/how-tos/secure-your-work/security-harden-deployments/oidc-in-aws
  */
 export class DeliveryStack extends Stack {
-  constructor(
-    scope: Construct,
-    id: string,
-    { repository, name, stages, providerExists }: DeliveryStackProps,
-  ) {
+  constructor(scope: Construct, id: string, props: DeliveryStackProps) {
+    const { repository, name, stages, providerExists } = props;
     super(scope, id, { description: `Animal Store Service: roles of the workflows of ${repository}` });
-    const provider = providerExists
-      ? OidcProviderNative.fromOidcProviderArn(
-          this,
-          'GitHub',
-          this.formatArn({ service: 'iam', region: '', resource: 'oidc-provider', resourceName: issuer }),
-        )
-      : new OidcProviderNative(this, 'GitHub', {
+    const providerArn = this.#iamArn('oidc-provider', issuer);
+    const provider: iam.IOidcProvider = providerExists
+      ? iam.OidcProviderNative.fromOidcProviderArn(this, 'GitHub', providerArn)
+      : new iam.OidcProviderNative(this, 'GitHub', {
           url: `https://${issuer}`,
           clientIds: ['sts.amazonaws.com'],
         });
 
-    for (const stage of stages) {
-      const { role } = new DeliveryRole(this, `Deploy${titleCase(stage)}`, {
-        provider,
-        repository,
-        subject: `environment:${stage}`,
-        description: `Deploys ${name}-${stage}`,
-        // A change of the TLS policy can take an hour, see docs/deploy.md#slow-changes.
-        maxSessionDuration: deploySession,
-        // The roles of `cdk bootstrap` have the other permissions.
-        statements: [
-          new PolicyStatement({
-            actions: ['sts:AssumeRole'],
-            resources: ['deploy', 'file-publishing', 'lookup'].map((part) => this.#bootstrapRole(part)),
-          }),
-        ],
+    /** @param subject the last part of the token's subject. No other kind of run may assume the role. */
+    const addRole = (
+      roleId: string,
+      subject: string,
+      statement: iam.PolicyStatement,
+      options: Pick<iam.RoleProps, 'description' | 'maxSessionDuration'>,
+    ): iam.Role => {
+      const assumedBy = new iam.OpenIdConnectPrincipal(provider, {
+        StringEquals: {
+          [`${issuer}:aud`]: 'sts.amazonaws.com',
+          [`${issuer}:sub`]: `repo:${repository}:${subject}`,
+        },
       });
-      this.#output(`DeployRoleArn${titleCase(stage)}`, role);
+      const role = new iam.Role(new Construct(this, roleId), 'Role', { assumedBy, ...options });
+      role.addToPolicy(statement);
+      return role;
+    };
+
+    for (const stage of stages) {
+      // The roles of `cdk bootstrap` with its default qualifier. They have the other permissions.
+      const resources = ['deploy', 'file-publishing', 'lookup'].map((part) =>
+        this.#iamArn('role', `cdk-hnb659fds-${part}-role-${this.account}-${this.region}`),
+      );
+      const assume = new iam.PolicyStatement({ actions: ['sts:AssumeRole'], resources });
+      const { roleArn } = addRole(`Deploy${titleCase(stage)}`, `environment:${stage}`, assume, {
+        description: `Deploys ${name}-${stage}`,
+        // As in .github/actions/deploy/action.yml. A change of the TLS policy can take an hour, see
+        // docs/deploy.md#slow-changes.
+        maxSessionDuration: Duration.hours(2),
+      });
+      new CfnOutput(this, `DeployRoleArn${titleCase(stage)}`, { value: roleArn });
     }
 
-    const stacks = this.formatArn({
-      service: 'cloudformation',
-      resource: 'stack',
-      resourceName: `${name}-*/*`,
-    });
-    const diff = new DeliveryRole(this, 'Diff', {
-      provider,
-      repository,
-      subject: 'pull_request',
+    const resources = [
+      this.formatArn({ service: 'cloudformation', resource: 'stack', resourceName: `${name}-*/*` }),
+    ];
+    // Not the lookup role of `cdk bootstrap`, which can read everything in the account, including data.
+    const readTemplates = new iam.PolicyStatement({ actions: ['cloudformation:GetTemplate'], resources });
+    const diff = addRole('Diff', 'pull_request', readTemplates, {
       description: 'Reads the deployed templates, to compare a pull request with',
-      // Not the lookup role of `cdk bootstrap`, which can read everything in the account, including data.
-      statements: [new PolicyStatement({ actions: ['cloudformation:GetTemplate'], resources: [stacks] })],
     });
     acknowledge(diff, {
       [`AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:cloudformation:<AWS::Region>:<AWS::AccountId>:stack/${name}-*/*]`]:
         'The stacks of this service by their names, each followed by an ID that AWS generates.',
     });
-    this.#output('DiffRoleArn', diff.role);
+    new CfnOutput(this, 'DiffRoleArn', { value: diff.roleArn });
   }
 
-  #bootstrapRole(part: string): string {
-    const { account, region } = this;
-    return this.formatArn({
-      service: 'iam',
-      region: '',
-      resource: 'role',
-      resourceName: `cdk-${bootstrapQualifier}-${part}-role-${account}-${region}`,
-    });
-  }
-
-  #output(name: string, { roleArn }: Role): void {
-    new CfnOutput(this, name, { value: roleArn });
+  #iamArn(resource: string, resourceName: string): string {
+    return this.formatArn({ service: 'iam', region: '', resource, resourceName });
   }
 }

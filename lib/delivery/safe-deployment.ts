@@ -39,7 +39,7 @@ export class SafeDeployment extends Construct {
         application,
         alias: live,
         deploymentConfig: LambdaDeploymentConfig.CANARY_10PERCENT_5MINUTES,
-        alarms: [...alarms.forDeploymentOf(entry)],
+        alarms: alarms.forDeploymentOf(entry),
         autoRollback: { failedDeployment: true, stoppedDeployment: true, deploymentInAlarm: true },
         // CDK would add AWS's managed policy, which permits moving the aliases of every function of the account.
         role: role.withoutPolicyUpdates(),

@@ -1,44 +1,32 @@
 import { Duration, Stack } from 'aws-cdk-lib';
 import type { IRestApi } from 'aws-cdk-lib/aws-apigateway';
-import {
-  AlarmStatusWidget,
-  GraphWidget,
-  type IAlarm,
-  type IMetric,
-  type IWidget,
-  LogQueryVisualizationType,
-  LogQueryWidget,
-  type Metric,
-} from 'aws-cdk-lib/aws-cloudwatch';
+import * as cloudwatch from 'aws-cdk-lib/aws-cloudwatch';
 import { BillingMode, type ITable } from 'aws-cdk-lib/aws-dynamodb';
-import type { QueryString } from 'aws-cdk-lib/aws-logs';
-import {
-  type CustomMetricGroup,
-  CountAxisFromZero,
-  DefaultDashboardFactory,
-  DynamoTableMonitoring,
-  type DynamoTableMonitoringProps,
-  GraphWidgetType,
-  LatencyType,
-  MonitoringFacade,
-  type MonitoringScope,
-} from 'cdk-monitoring-constructs';
+import { QueryString, type QueryStringProps } from 'aws-cdk-lib/aws-logs';
+import * as monitoring from 'cdk-monitoring-constructs';
 import { Construct } from 'constructs';
 import { planNames } from '../../functions/access/plans.ts';
 import { type Metric as MetricName, metrics } from '../../functions/http/metrics.ts';
 import { type Api, apiStageName } from '../api/api.ts';
-import { metricsNamespace, serviceMetric, tableMetric } from './metrics.ts';
+import { serviceMetric, tableMetric, tableNames } from './metrics.ts';
 import { coldStarts, deprecatedCallsByKey, rejectionsByKey } from './saved-queries.ts';
-import type { ServiceFunction } from '../compute/service-function.ts';
-import type { FunctionEntry } from '../compute/entries.ts';
+import { operationsOf, type ServiceFunctions } from '../compute/service-function.ts';
 import type { Tables } from '../storage/tables.ts';
+import { titleCase } from '../title-case.ts';
 
 export interface DashboardsProps {
-  readonly functions: ReadonlyMap<FunctionEntry, ServiceFunction>;
+  readonly functions: ServiceFunctions;
   readonly tables: Tables;
   readonly api: Api;
-  readonly alarms: readonly IAlarm[];
+  readonly alarms: readonly cloudwatch.IAlarm[];
 }
+
+const usage = [
+  [metrics.admitted, 'Requests served'],
+  [metrics.created, 'New pets'],
+  [metrics.rejected, 'Requests rejected'],
+  [metrics.suspended, 'Requests of suspended keys'],
+] as const;
 
 /** Two dashboards: Business shows usage, Engineering shows health. */
 export class Dashboards extends Construct {
@@ -50,102 +38,80 @@ export class Dashboards extends Construct {
 
   /** Usage by plan, rejections, new pets, and keys that call deprecated operations. */
   #business({ functions }: DashboardsProps): void {
-    const monitoring = this.#dashboard('Business', Duration.days(7));
-    const byPlan = (metric: MetricName, title: string): CustomMetricGroup => ({
-      title,
-      graphWidgetType: GraphWidgetType.STACKED_AREA,
-      metrics: planNames.map((plan) => hourly(serviceMetric(this, metric, plan))),
-    });
-    const total = (metric: MetricName, title: string): CustomMetricGroup => ({
-      title,
-      graphWidgetType: GraphWidgetType.SINGLE_VALUE,
-      graphWidgetSetPeriodToTimeRange: true,
-      metrics: [serviceMetric(this, metric)],
-    });
-
-    monitoring.addLargeHeader('Business');
-    monitoring.monitorCustom({
+    const business = this.#dashboard('Business', Duration.days(7));
+    business.monitorCustom({
       humanReadableName: 'Total for the period',
       alarmFriendlyName: 'totals',
-      metricGroups: [
-        total(metrics.admitted, 'Requests served'),
-        total(metrics.created, 'New pets'),
-        total(metrics.rejected, 'Requests rejected'),
-        total(metrics.suspended, 'Requests of suspended keys'),
-      ],
+      metricGroups: usage.map(([metric, title]) => ({
+        title,
+        graphWidgetType: monitoring.GraphWidgetType.SINGLE_VALUE,
+        graphWidgetSetPeriodToTimeRange: true,
+        metrics: [serviceMetric(this, metric)],
+      })),
     });
-    monitoring.monitorCustom({
+    const hourly = (metric: MetricName) =>
+      planNames.map((plan) => serviceMetric(this, metric, plan).with({ period: Duration.hours(1) }));
+    business.monitorCustom({
       humanReadableName: 'By plan, per hour',
       alarmFriendlyName: 'plans',
-      metricGroups: [
-        byPlan(metrics.admitted, 'Requests served'),
-        byPlan(metrics.created, 'New pets'),
-        byPlan(metrics.rejected, 'Requests rejected'),
-        byPlan(metrics.suspended, 'Requests of suspended keys'),
-        byPlan(metrics.deprecated, 'Calls of deprecated operations'),
-      ],
+      metricGroups: [...usage, [metrics.deprecated, 'Calls of deprecated operations'] as const].map(
+        ([metric, title]) => ({
+          title,
+          graphWidgetType: monitoring.GraphWidgetType.STACKED_AREA,
+          metrics: hourly(metric),
+        }),
+      ),
     });
-    const operations = [...functions.values()].filter(({ entry }) => entry !== 'authorizer');
-    monitoring.addWidget(table('Keys with the most rejections', operations, rejectionsByKey));
-    monitoring.addWidget(table('Keys that call deprecated operations', operations, deprecatedCallsByKey));
+    business.addWidget(table('Keys with the most rejections', functions, rejectionsByKey));
+    business.addWidget(table('Keys that call deprecated operations', functions, deprecatedCallsByKey));
   }
 
   /** Latency, errors, cold starts, throttles and DynamoDB. */
   #engineering({ functions, tables, api, alarms }: DashboardsProps): void {
-    const monitoring = this.#dashboard('Engineering', Duration.hours(8));
-    monitoring.addLargeHeader('Engineering');
+    const engineering = this.#dashboard('Engineering', Duration.hours(8));
     if (alarms.length > 0) {
-      monitoring.addWidget(
-        new AlarmStatusWidget({ title: 'Alarms', alarms: [...alarms], width: 24, height: 4 }),
+      engineering.addWidget(
+        new cloudwatch.AlarmStatusWidget({ title: 'Alarms', alarms: [...alarms], width: 24, height: 4 }),
       );
     }
-    // Casts, because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
-    monitoring.monitorApiGateway({
+    // Casts here and below, because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
+    engineering.monitorApiGateway({
       api: api.restApi as IRestApi,
       apiStage: apiStageName,
       humanReadableName: 'API',
       alarmFriendlyName: 'api',
-      latencyTypesToRender: [LatencyType.P50, LatencyType.P99],
+      latencyTypesToRender: [monitoring.LatencyType.P50, monitoring.LatencyType.P99],
     });
-    monitoring.monitorCustom({
+    engineering.monitorCustom({
       humanReadableName: 'Limiter and data',
       alarmFriendlyName: 'service',
-      metricGroups: [
-        {
-          title: 'Requests admitted without being counted',
-          metrics: [serviceMetric(this, metrics.failOpen)],
-        },
-        { title: 'Pet ID collisions', metrics: [serviceMetric(this, metrics.collision)] },
-        { title: 'Creations replayed', metrics: [serviceMetric(this, metrics.replayed)] },
-        { title: 'Malformed items', metrics: [serviceMetric(this, metrics.malformed)] },
-      ],
+      metricGroups: Object.entries({
+        'Requests admitted without being counted': metrics.failOpen,
+        'Pet ID collisions': metrics.collision,
+        'Creations replayed': metrics.replayed,
+        'Malformed items': metrics.malformed,
+      }).map(([title, metric]) => ({ title, metrics: [serviceMetric(this, metric)] })),
     });
-    for (const { entry, function: lambda } of functions.values()) {
-      monitoring.monitorLambdaFunction({
-        lambdaFunction: lambda,
+    for (const { entry, function: lambdaFunction } of functions.values()) {
+      engineering.monitorLambdaFunction({
+        lambdaFunction,
         humanReadableName: entry,
         alarmFriendlyName: entry,
         isIterator: false,
       });
     }
-    const operations = [...functions.values()].filter(({ entry }) => entry !== 'authorizer');
-    monitoring.addWidget(table('Cold starts', operations, coldStarts));
-    for (const [title, name] of Object.entries({
-      Pets: 'pets',
-      ApiKeys: 'apiKeys',
-      RateLimits: 'rateLimits',
-      Idempotency: 'idempotency',
-    } as const)) {
+    engineering.addWidget(table('Cold starts', functions, coldStarts));
+    for (const name of tableNames) {
       const props = {
         table: tables[name] as ITable,
         billingMode: BillingMode.PAY_PER_REQUEST,
-        humanReadableName: title,
-        alarmFriendlyName: title,
+        humanReadableName: titleCase(name),
+        alarmFriendlyName: titleCase(name),
       };
       const errors = tableMetric(tables, name, 'SystemErrors', 'System errors');
-      monitoring.addSegment(new TableMonitoring(monitoring, props, errors));
+      engineering.addSegment(new TableMonitoring(engineering, props, errors));
     }
-    monitoring.monitorDynamoTableGlobalSecondaryIndex({
+    engineering.monitorDynamoTableGlobalSecondaryIndex({
       table: tables.pets as ITable,
       globalSecondaryIndexName: 'byStatus',
       humanReadableName: 'Pets, byStatus',
@@ -154,49 +120,46 @@ export class Dashboards extends Construct {
   }
 
   /** Dashboards are visible in every Region of the account, so their names contain the stack and its Region. */
-  #dashboard(name: string, range: Duration): MonitoringFacade {
+  #dashboard(name: string, range: Duration): monitoring.MonitoringFacade {
     const { region, stackName } = Stack.of(this);
-    return new MonitoringFacade(this, name, {
-      metricFactoryDefaults: { namespace: metricsNamespace(this) },
+    const dashboard = new monitoring.MonitoringFacade(this, name, {
+      metricFactoryDefaults: { namespace: stackName },
       alarmFactoryDefaults: { actionsEnabled: false, alarmNamePrefix: stackName },
-      dashboardFactory: new DefaultDashboardFactory(this, `${name}Dashboard`, {
+      dashboardFactory: new monitoring.DefaultDashboardFactory(this, `${name}Dashboard`, {
         dashboardNamePrefix: `${stackName}-${region}-${name}`,
         detailDashboardRange: range,
       }),
     });
+    dashboard.addLargeHeader(name);
+    return dashboard;
   }
 }
 
 /** The library adds the errors of nine operations without filling missing data, so its graph is always empty. */
-class TableMonitoring extends DynamoTableMonitoring {
-  readonly #errors: IMetric;
+class TableMonitoring extends monitoring.DynamoTableMonitoring {
+  readonly #errors: cloudwatch.IMetric;
 
-  constructor(scope: MonitoringScope, props: DynamoTableMonitoringProps, errors: IMetric) {
+  constructor(
+    scope: monitoring.MonitoringScope,
+    props: monitoring.DynamoTableMonitoringProps,
+    errors: cloudwatch.IMetric,
+  ) {
     super(scope, props);
     this.#errors = errors;
   }
 
-  override createErrorsWidget(width: number, height: number): GraphWidget {
-    return new GraphWidget({
-      width,
-      height,
-      title: 'Errors',
-      left: [this.#errors],
-      leftYAxis: CountAxisFromZero,
-    });
+  override createErrorsWidget(width: number, height: number): cloudwatch.GraphWidget {
+    const leftYAxis = monitoring.CountAxisFromZero;
+    return new cloudwatch.GraphWidget({ width, height, title: 'Errors', left: [this.#errors], leftYAxis });
   }
 }
 
-function hourly(metric: Metric): Metric {
-  return metric.with({ period: Duration.hours(1) });
-}
-
-function table(title: string, functions: readonly ServiceFunction[], query: QueryString): IWidget {
-  return new LogQueryWidget({
+function table(title: string, functions: ServiceFunctions, query: QueryStringProps): cloudwatch.IWidget {
+  return new cloudwatch.LogQueryWidget({
     title,
-    logGroupNames: functions.map(({ logGroup }) => logGroup.logGroupName),
-    queryString: query.toString(),
-    view: LogQueryVisualizationType.TABLE,
+    logGroupNames: operationsOf(functions).map(({ logGroup }) => logGroup.logGroupName),
+    queryString: new QueryString(query).toString(),
+    view: cloudwatch.LogQueryVisualizationType.TABLE,
     width: 12,
     height: 6,
   });

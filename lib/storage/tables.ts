@@ -1,4 +1,4 @@
-import { AttributeType, Billing, type TablePropsV2, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import { type Attribute, AttributeType, Billing, type TablePropsV2, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { Construct } from 'constructs';
 import type { StageSettings } from '../settings.ts';
 
@@ -6,7 +6,6 @@ export type TablesProps = Pick<StageSettings, 'removalPolicy' | 'deletionProtect
 
 /**
  * The tables, with on-demand capacity, encrypted at rest with keys that DynamoDB owns.
- *
  * Never change the construct IDs: they determine the logical IDs, and a new logical ID is a new, empty table.
  */
 export class Tables extends Construct {
@@ -15,55 +14,40 @@ export class Tables extends Construct {
   readonly rateLimits: TableV2;
   readonly idempotency: TableV2;
 
-  constructor(scope: Construct, id: string, props: TablesProps) {
-    super(scope, id);
+  constructor(scope: Construct, constructId: string, props: TablesProps) {
+    super(scope, constructId);
     const common = {
       billing: Billing.onDemand(),
       removalPolicy: props.removalPolicy,
       deletionProtection: props.deletionProtection,
     } satisfies Partial<TablePropsV2>;
-    const recovery = {
+    const recoverable = {
+      ...common,
       pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: props.pointInTimeRecovery },
     };
-    const keyId = { name: 'keyId', type: AttributeType.STRING };
+    const text = (name: string): Attribute => ({ name, type: AttributeType.STRING });
+    const id: Attribute = { name: 'id', type: AttributeType.NUMBER };
 
     this.pets = new TableV2(this, 'Pets', {
-      ...common,
-      ...recovery,
-      partitionKey: { name: 'id', type: AttributeType.NUMBER },
-      globalSecondaryIndexes: [
-        {
-          indexName: 'byStatus',
-          partitionKey: { name: 'status', type: AttributeType.STRING },
-          sortKey: { name: 'id', type: AttributeType.NUMBER },
-        },
-      ],
+      ...recoverable,
+      partitionKey: id,
+      globalSecondaryIndexes: [{ indexName: 'byStatus', partitionKey: text('status'), sortKey: id }],
     });
 
     // The indexes are for the key tool. The functions read by hash only.
     this.apiKeys = new TableV2(this, 'ApiKeys', {
-      ...common,
-      ...recovery,
-      partitionKey: { name: 'keyHash', type: AttributeType.STRING },
+      ...recoverable,
+      partitionKey: text('keyHash'),
       globalSecondaryIndexes: [
-        { indexName: 'byKeyId', partitionKey: keyId },
-        { indexName: 'byOwner', partitionKey: { name: 'owner', type: AttributeType.STRING }, sortKey: keyId },
-        { indexName: 'byPlan', partitionKey: { name: 'plan', type: AttributeType.STRING }, sortKey: keyId },
+        { indexName: 'byKeyId', partitionKey: text('keyId') },
+        { indexName: 'byOwner', partitionKey: text('owner'), sortKey: text('keyId') },
+        { indexName: 'byPlan', partitionKey: text('plan'), sortKey: text('keyId') },
       ],
     });
 
-    // No point-in-time recovery: windows end within a day, and operators can suspend a key again.
-    this.rateLimits = new TableV2(this, 'RateLimits', {
-      ...common,
-      partitionKey: { name: 'keyHash', type: AttributeType.STRING },
-      timeToLiveAttribute: 'expiresAt',
-    });
-
-    // No point-in-time recovery: a record is needed for one day only.
-    this.idempotency = new TableV2(this, 'Idempotency', {
-      ...common,
-      partitionKey: { name: 'id', type: AttributeType.STRING },
-      timeToLiveAttribute: 'expiresAt',
-    });
+    // No point-in-time recovery: windows and records end within a day, and operators can suspend a key again.
+    const temporary = { ...common, timeToLiveAttribute: 'expiresAt' };
+    this.rateLimits = new TableV2(this, 'RateLimits', { ...temporary, partitionKey: text('keyHash') });
+    this.idempotency = new TableV2(this, 'Idempotency', { ...temporary, partitionKey: text('id') });
   }
 }
