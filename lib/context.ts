@@ -46,19 +46,9 @@ const context = z.strictObject({
 });
 
 /**
- * Reads the configuration from CDK context:
+ * Reads the configuration from the app's whole CDK context. docs/deploy.md explains each key. `overrides` changes settings
+ * on top of `stages`, for one deployment: `-c stages=…` would replace all of cdk.json's `stages`.
  *
- * - `-c stage=prod`: only that stage. Default: staging and prod.
- * - `-c name=Shelter`: stacks named `Shelter-<stage>`. Default: `AnimalStore`.
- * - `-c accountSettings=existing`: leave the account's role for API Gateway's logs as it is.
- * - `-c github=owner/repository`, or `owner@id/repository@id` if GitHub's tokens contain IDs: add the roles for its
- *   workflows. `-c githubProvider=existing` if the account already trusts GitHub's tokens.
- * - `stages` in cdk.json: settings that differ from lib/stages.ts, such as
- *   `{"prod": {"domain": {"name": "api.example.com", "certificateArn": "arn:…"}}}`. `null` removes a setting.
- * - `-c overrides=JSON`: the same, on top of cdk.json, for one deployment. (`-c stages=…` would replace all of
- *   cdk.json's `stages`.)
- *
- * @param all the app's whole context, including the CDK's own keys
  * @throws ConfigurationError
  */
 export function readConfiguration(all: Readonly<Record<string, unknown>>): Configuration {

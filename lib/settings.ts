@@ -23,6 +23,7 @@ const throttle = z.strictObject({
   burst: z.int().positive(),
 });
 
+const certificateArn = /^arn:[a-z-]+:acm:[a-z0-9-]+:\d{12}:certificate\/.+$/;
 const hostname = z.hostname('must be a valid host name');
 
 /** Everything that can differ between stages, and between copies of a stage. */
@@ -72,10 +73,7 @@ export const stageSettings = z
         /** ARN of a certificate for the name, in ACM. */
         certificateArn: z
           .string('is required: a domain needs a certificate')
-          .regex(
-            /^arn:[a-z-]+:acm:[a-z0-9-]+:\d{12}:certificate\/.+$/,
-            'must be the ARN of a certificate in ACM',
-          ),
+          .regex(certificateArn, 'must be the ARN of a certificate in ACM'),
         /** The Route 53 zone in which the name's records are created. Default: they are created elsewhere. */
         hostedZone: z.strictObject({ id: z.string(), name: hostname }).optional(),
       })
@@ -99,15 +97,10 @@ export const stageSettings = z
     const inVirginia = domain === undefined || domain.certificateArn.split(':')[3] === 'us-east-1';
     must(inVirginia || regional, 'domain.certificateArn', 'must be in us-east-1 for an edge endpoint');
     must(alarms || !canary, 'alarms', 'must be true for deployment "canary": alarms roll the canary back');
-    must(
-      alarms || settings.notificationAddress === undefined,
-      'notificationAddress',
-      'requires alarms to be true',
-    );
-    for (const [
-      entry,
-      { provisionedConcurrency: warm = 0, reservedConcurrency = Infinity },
-    ] of Object.entries(functions)) {
+    const silent = settings.notificationAddress === undefined;
+    must(alarms || silent, 'notificationAddress', 'requires alarms to be true');
+    for (const [entry, concurrency] of Object.entries(functions)) {
+      const { provisionedConcurrency: warm = 0, reservedConcurrency = Infinity } = concurrency;
       const path = `functions.${entry}.provisionedConcurrency`;
       must(warm <= reservedConcurrency, path, 'must not exceed reservedConcurrency');
       // Lambda distributes requests over the two versions at random, so one of them can run out of warm environments:
@@ -116,14 +109,9 @@ export const stageSettings = z
       must(!canary || warm !== reservedConcurrency, path, shared);
     }
     for (const part of ['requestsPerSecond', 'burst'] as const) {
-      const most = accountThrottle[part];
-      must(
-        (stage?.[part] ?? 0) <= most,
-        `throttle.${part}`,
-        `must not exceed accountThrottle.${part} (${most})`,
-      );
+      const tooMuch = `must not exceed accountThrottle.${part} (${accountThrottle[part]})`;
+      must((stage?.[part] ?? 0) <= accountThrottle[part], `throttle.${part}`, tooMuch);
     }
   });
 export type StageSettings = z.infer<typeof stageSettings>;
-export type FunctionSettings = z.infer<typeof functionSettings>;
 export type Throttle = z.infer<typeof throttle>;

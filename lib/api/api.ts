@@ -38,10 +38,8 @@ export class Api extends Construct {
     const { stackName } = Stack.of(this);
     const regional = settings.endpoint === 'regional';
 
-    this.accessLogs = new LogGroup(this, 'AccessLogs', {
-      retention: settings.logRetentionDays,
-      removalPolicy: settings.removalPolicy,
-    });
+    const { logRetentionDays: retention, removalPolicy } = settings;
+    this.accessLogs = new LogGroup(this, 'AccessLogs', { retention, removalPolicy });
 
     this.restApi = new apigateway.RestApi(this, 'RestApi', {
       restApiName: stackName,

@@ -5,16 +5,6 @@ import { customPlanCeiling, limitsOf, type Plan, planNames } from '../../functio
 import type { Throttle } from '../settings.ts';
 import { titleCase } from '../title-case.ts';
 
-/** The numbers of a usage plan in API Gateway. */
-export interface UsagePlanSettings {
-  /** Tokens added to the bucket per second. */
-  readonly rateLimit: number;
-  /** Size of the bucket. */
-  readonly burstLimit: number;
-  /** Requests per UTC day. Undefined: no quota. */
-  readonly quota?: number;
-}
-
 /**
  * Requests per minute that the bucket admits beyond the plan, so that the limiter can suspend a key that floods: the 100
  * rejections in a minute that suspend it (`suspensionThreshold` in functions/access/limits.ts), plus 20.
@@ -22,7 +12,7 @@ export interface UsagePlanSettings {
 export const floodMargin = 120;
 
 /**
- * The usage plan of a plan. It is a backstop that rejects abuse at low cost, not the limit itself: API Gateway throttles
+ * The rate and burst of a plan's usage plan, and its quota a day if it has one. It is a backstop that rejects abuse at low cost, not the limit itself: API Gateway throttles
  * on a best-effort basis and sends no rate limit headers
  * (https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-request-throttling.html). For a plan of N
  * requests a minute:
@@ -39,13 +29,13 @@ export const floodMargin = 120;
  *
  * The custom plan's limits are on each key, so its usage plan is that of the largest possible key, without a quota.
  */
-export function usagePlanSettings(plan: Plan, account: Throttle): UsagePlanSettings {
+export function usagePlanSettings(plan: Plan, account: Throttle) {
   const limits = limitsOf(plan);
   const { perMinute } = limits ?? customPlanCeiling;
   return {
     rateLimit: Math.min((perMinute + floodMargin) / 60, account.requestsPerSecond),
     burstLimit: Math.min(2 * perMinute, account.burst),
-    ...(limits && { quota: 2 * limits.perDay }),
+    quota: limits && 2 * limits.perDay,
   };
 }
 

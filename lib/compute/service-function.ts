@@ -40,10 +40,8 @@ export class ServiceFunction extends Construct {
     const { memory, reservedConcurrency, provisionedConcurrency } = settings.functions[entry];
     this.entry = entry;
 
-    this.logGroup = new LogGroup(this, 'Logs', {
-      retention: settings.logRetentionDays,
-      removalPolicy: settings.removalPolicy,
-    });
+    const { logRetentionDays: retention, removalPolicy } = settings;
+    this.logGroup = new LogGroup(this, 'Logs', { retention, removalPolicy });
 
     // Not AWS's managed policy, which permits writing to all log groups of the account.
     const assumedBy = new ServicePrincipal('lambda.amazonaws.com');

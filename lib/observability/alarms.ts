@@ -15,8 +15,6 @@ import type { Tables } from '../storage/tables.ts';
 interface AlarmOptions {
   /** How many of the last periods must be above the threshold. Default: two of five. */
   readonly datapoints?: readonly [above: number, of: number];
-  /** The section of docs/runbook.md. Default: the one with the alarm's ID. */
-  readonly runbook?: string;
   /** Keeps the logical ID of an alarm that was renamed. Default: the alarm's ID. */
   readonly constructId?: string;
 }
@@ -42,30 +40,25 @@ export class Alarms extends Construct {
     for (const { entry, function: lambda } of functions.values()) {
       const errors = `Invocations of ${entry} crash or time out.`;
       const throttles = `Lambda throttles ${entry}: the account or the function has reached its concurrency limit.`;
-      this.#add(`${entry}-errors`, errors, lambda.metricErrors({ period }), 0, {
-        runbook: 'function-errors',
-      });
-      this.#add(`${entry}-throttles`, throttles, lambda.metricThrottles({ period }), 0, {
-        runbook: 'function-throttles',
-      });
+      this.#add(`${entry}-errors`, errors, lambda.metricErrors({ period }), 0, 'function-errors');
+      this.#add(`${entry}-throttles`, throttles, lambda.metricThrottles({ period }), 0, 'function-throttles');
     }
 
     for (const table of tableNames) {
       const name = table.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`);
-      const throttles = tableMetric(tables, table, 'ThrottledRequests', 'Throttled requests');
-      this.#add(`${name}-throttles`, `DynamoDB throttles requests to the ${name} table.`, throttles, 10, {
-        runbook: 'table-throttles',
-      });
-      const errors = tableMetric(tables, table, 'SystemErrors', 'System errors');
-      const summary = `Requests to the ${name} table fail with system errors of DynamoDB.`;
-      this.#add(`${name}-system-errors`, summary, errors, 5, { runbook: 'table-system-errors' });
+      const throttled = tableMetric(tables, table, 'ThrottledRequests', 'Throttled requests');
+      const throttles = `DynamoDB throttles requests to the ${name} table.`;
+      this.#add(`${name}-throttles`, throttles, throttled, 10, 'table-throttles');
+      const failed = tableMetric(tables, table, 'SystemErrors', 'System errors');
+      const errors = `Requests to the ${name} table fail with system errors of DynamoDB.`;
+      this.#add(`${name}-system-errors`, errors, failed, 5, 'table-system-errors');
     }
 
     const failOpen =
       'Requests are admitted without being counted, because the RateLimits table does not answer in time.';
     this.#add('limiter-fail-open', failOpen, serviceMetric(this, metrics.failOpen), 4);
     const malformed = 'Stored pets fail validation and are left out of listings.';
-    this.#add('malformed-items', malformed, serviceMetric(this, metrics.malformed), 0, {
+    this.#add('malformed-items', malformed, serviceMetric(this, metrics.malformed), 0, 'malformed-items', {
       datapoints: [1, 1],
       constructId: 'damaged-items',
     });
@@ -95,15 +88,19 @@ export class Alarms extends Construct {
     });
     this.#add('api-5xx', 'More than 1 % of requests return a 5xx status.', errorRate, 1);
     const latency = apiMetric(this, 'Latency').with({ statistic: 'p99', period: Duration.minutes(5) });
-    this.#add('api-latency', 'The p99 latency is above one second.', latency, 1_000, { datapoints: [3, 3] });
+    this.#add('api-latency', 'The p99 latency is above one second.', latency, 1_000, 'api-latency', {
+      datapoints: [3, 3],
+    });
   }
 
+  /** @param runbook the section of docs/runbook.md */
   #add(
     id: string,
     summary: string,
     metric: cloudwatch.IMetric,
     threshold: number,
-    { datapoints = [2, 5], runbook = id, constructId = id }: AlarmOptions = {},
+    runbook = id,
+    { datapoints = [2, 5], constructId = id }: AlarmOptions = {},
   ): void {
     const alarm = new cloudwatch.Alarm(this, constructId, {
       alarmName: `${Stack.of(this).stackName}-${id}`,
