@@ -9,11 +9,7 @@ import { dynamoDb } from './dynamodb.ts';
 import { wholeNumber } from './environment.ts';
 
 const env = z.parse(
-  z.object({
-    STAGE: z.string(),
-    API_KEYS_TABLE: z.string(),
-    AUTHORIZER_CACHE_SECONDS: wholeNumber,
-  }),
+  z.object({ STAGE: z.string(), API_KEYS_TABLE: z.string(), AUTHORIZER_CACHE_SECONDS: wholeNumber }),
   process.env,
 );
 const table = { client: dynamoDb(), tableName: env.API_KEYS_TABLE };
@@ -23,7 +19,6 @@ const tokenEvent = z.object({ authorizationToken: z.string(), methodArn: z.strin
 /**
  * Returns the caller and the limits of their plan (docs/interface.md#5-authentication). A key that is malformed, of
  * another stage, unknown, revoked or expired is denied, which API Gateway answers with 401. It answers an error with 503.
- *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-use-lambda-authorizer.html
  */
 export const handler = middy<APIGatewayTokenAuthorizerEvent, APIGatewayAuthorizerResult>({
@@ -37,10 +32,9 @@ export const handler = middy<APIGatewayTokenAuthorizerEvent, APIGatewayAuthorize
   if (stage !== env.STAGE) return deny(methodArn, 'other_stage');
 
   const keyHash = hashOfKey(key);
-  const record = await withDeadline(
-    'The lookup of the API key',
-    lambda.getRemainingTimeInMillis() - timeToAnswer,
-    (signal) => findKey(table, keyHash, signal),
+  const time = lambda.getRemainingTimeInMillis() - timeToAnswer;
+  const record = await withDeadline('The lookup of the API key', time, (signal) =>
+    findKey(table, keyHash, signal),
   );
   const decision = decideKey(record, now);
   if (decision.kind === 'denied') return deny(methodArn, decision.reason, record?.keyId);

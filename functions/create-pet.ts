@@ -20,7 +20,7 @@ const unavailableMessage =
   'The service is temporarily unavailable. The animal may have been created: to avoid a duplicate, retry with the same ' +
   'Idempotency-Key and body.';
 
-/** `POST /pets`: adds an animal (docs/interface.md#42-add-an-animal). The limit is checked first: a rejected request writes nothing. */
+/** `POST /pets`: adds an animal (docs/interface.md#42-add-an-animal). Limited first: a rejected request writes nothing. */
 export const handler = pipeline(
   { name: 'createPet', client, limit: 'before', unavailableMessage },
   async ({ request, recorder, signal }) => {

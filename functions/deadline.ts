@@ -2,8 +2,7 @@
 export const timeToAnswer = 300;
 
 /**
- * Runs work with a signal that is aborted after `milliseconds`. The work must reject when the signal is aborted, as calls
- * of the SDK do.
+ * Runs work with a signal that is aborted after `milliseconds`. The work must then reject, as calls of the SDK do.
  *
  * @param what names the work in the error
  * @throws TimeoutError if the work fails after the deadline; otherwise whatever it throws

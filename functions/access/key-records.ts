@@ -59,27 +59,19 @@ export type KeyDecision =
   /** `unknown`, `expired`, or the status of a record that is not active. */
   | { readonly kind: 'denied'; readonly reason: string };
 
-/**
- * Whether a key is valid, and its limits.
- *
- * @param now Unix seconds
- * @throws Error if the record of a key on the custom plan has no limits
- */
+/** Whether a key is valid at `now` (Unix seconds), and its limits. @throws Error if a key on the custom plan has none */
 export function decideKey(record: KeyRecord | undefined, now: number): KeyDecision {
   if (record === undefined) return { kind: 'denied', reason: 'unknown' };
   const { keyHash, keyId, plan, status, expiresAt = 0 } = record;
   if (status !== 'active') return { kind: 'denied', reason: status };
   if (expiresAt !== 0 && expiresAt <= now) return { kind: 'denied', reason: 'expired' };
-  return {
-    kind: 'granted',
-    grant: { keyHash, keyId, plan, expiresAt, limits: limitsOf(plan) ?? customLimits(record) },
-  };
+  const grant = { keyHash, keyId, plan, expiresAt, limits: limitsOf(plan) ?? customLimits(record) };
+  return { kind: 'granted', grant };
 }
 
 function customLimits({ keyId, perMinute, perDay }: KeyRecord): Limits {
-  if (!perMinute || !perDay)
-    throw new Error(
-      `The record of key ${keyId} is malformed: the ${customPlan} plan requires perMinute and perDay`,
-    );
-  return { perMinute, perDay };
+  if (perMinute && perDay) return { perMinute, perDay };
+  throw new Error(
+    `The record of key ${keyId} is malformed: the ${customPlan} plan requires perMinute and perDay`,
+  );
 }

@@ -2,9 +2,7 @@ import { createHash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
- * API keys: `as_<stage>_<30 random base62 characters><CRC-32 of the preceding text, 6 base62 characters>`.
- *
- * The prefix identifies a leaked key, the checksum detects a typo without a lookup, and 30 random characters are 178 bits.
+ * API keys: `as_<stage>_<30 random base62 characters><CRC-32 of the preceding text, 6 base62 characters>`. The prefix identifies a leaked key, the checksum detects a typo without a lookup, and 30 random characters are 178 bits.
  * Only the SHA-256 of a key is stored.
  */
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -32,10 +30,7 @@ export function keyOfHeader(authorization: string): string | undefined {
   return bearerPattern.exec(authorization)?.[1];
 }
 
-/**
- * SHA-256 of the whole key, 64 lower-case hexadecimal characters: the partition key of its records. 178 random bits need
- * no salt or slow hash.
- */
+/** SHA-256 of the whole key, in hexadecimal: the partition key of its records. 178 random bits need no salt. */
 export function hashOfKey(key: string): string {
   return createHash('sha256').update(key).digest('hex');
 }

@@ -56,11 +56,6 @@ export interface RateLimitRequest {
 
 const notSuspended = '(attribute_not_exists(suspendedUntil) OR suspendedUntil <= :now)';
 
-interface Write {
-  readonly update: string;
-  readonly condition: string;
-}
-
 const writes = {
   count: {
     update: 'ADD minuteCount :one, dayCount :one, deprecatedCalls :deprecatedCalls',
@@ -85,11 +80,8 @@ const writes = {
     update: 'SET #minute = :minute, minuteCount = :zero, rejections = :one',
     condition: `#minute < :minute AND #day = :day AND dayCount >= :perDay AND ${notSuspended}`,
   },
-  suspend: {
-    update: 'SET suspendedUntil = :suspendedUntil',
-    condition: notSuspended,
-  },
-} as const satisfies Record<Exclude<Transition['kind'], 'suspended'> | 'suspend', Write>;
+  suspend: { update: 'SET suspendedUntil = :suspendedUntil', condition: notSuspended },
+} as const satisfies Record<Exclude<Transition['kind'], 'suspended'> | 'suspend', object>;
 
 /**
  * Decides whether a request of a key is admitted, and counts it. Exact for any number of concurrent functions. One write in
@@ -102,20 +94,21 @@ export async function admit(
   request: RateLimitRequest,
   signal?: AbortSignal,
 ): Promise<Decision> {
-  const { limits, now } = request;
+  const { keyHash, limits, now } = request;
+  const send = (kind: keyof typeof writes, values: Values) =>
+    write(table, keyHash, writes[kind], values, signal);
   // Correct for nearly every request, so the stored usage is not read first.
   let transition: Transition = { kind: 'count', windows: windowsAt(now) };
   let usage = unused;
   while (transition.kind !== 'suspended') {
     const values = valuesOf(request, transition);
     try {
-      const written: Written = await write(table, request.keyHash, writes[transition.kind], values, signal);
+      const written: Written = await send(transition.kind, values);
       usage = written.usage;
       if (written.done) {
-        if (isRejection(transition) && suspensionDue(usage, now)) {
-          // Several functions can reach this. The first one sets the end of the suspension.
-          usage = (await write(table, request.keyHash, writes.suspend, values, signal)).usage;
-        }
+        // Several functions can reach this. The first one sets the end of the suspension.
+        if (isRejection(transition) && suspensionDue(usage, now))
+          usage = (await send('suspend', values)).usage;
         break;
       }
     } catch (error) {
@@ -154,11 +147,10 @@ interface Written {
 async function write(
   table: LimitTable,
   keyHash: string,
-  { update, condition }: Write,
+  { update, condition }: (typeof writes)[keyof typeof writes],
   values: Values,
   signal: AbortSignal | undefined,
 ): Promise<Written> {
-  const expressions = `${update} ${condition}`;
   try {
     const { Attributes: attributes } = await table.client.send(
       new UpdateCommand({
@@ -166,7 +158,7 @@ async function write(
         Key: { keyHash },
         UpdateExpression: update,
         ConditionExpression: condition,
-        ...usedIn(expressions, { '#minute': 'minute', '#day': 'day' }, values),
+        ...usedIn(`${update} ${condition}`, values),
         ReturnValues: 'ALL_NEW',
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       }),
@@ -182,13 +174,13 @@ async function write(
 }
 
 /** DynamoDB rejects names and values that no expression uses. `minute` and `day` are reserved words. */
-function usedIn(expressions: string, names: Readonly<Record<`#${string}`, string>>, values: Values) {
+function usedIn(expressions: string, values: Values) {
   const used = new Set(expressions.match(/[#:]\w+/g));
   const pick = <T>(all: Readonly<Record<string, T>>): Record<string, T> =>
     Object.fromEntries(Object.entries(all).filter(([name]) => used.has(name)));
-  const usedNames = pick(names);
+  const names = pick({ '#minute': 'minute', '#day': 'day' });
   return {
-    ...(Object.keys(usedNames).length > 0 && { ExpressionAttributeNames: usedNames }),
+    ...(Object.keys(names).length > 0 && { ExpressionAttributeNames: names }),
     ExpressionAttributeValues: pick(values),
   };
 }

@@ -13,30 +13,23 @@ export const suspensionSeconds = 600;
 /** Largest `Retry-After` of a suspended key, in seconds: an operator can end a long suspension early. */
 const maxRetryAfter = secondsPerDay;
 
-/** The stored usage of a key. All zeros for a key that was never used. */
-export interface Usage {
+/** The usage of a key that was never used. */
+export const unused = {
   /** Start of the minute that `minuteCount` and `rejections` belong to. */
-  readonly minute: number;
-  readonly minuteCount: number;
-  readonly rejections: number;
-  /** Start of the day that `dayCount` belongs to. */
-  readonly day: number;
-  readonly dayCount: number;
-  /** End of the suspension. In the past if the key is not suspended. */
-  readonly suspendedUntil: number;
-}
-
-export const unused: Usage = {
   minute: 0,
   minuteCount: 0,
   rejections: 0,
+  /** Start of the day that `dayCount` belongs to. */
   day: 0,
   dayCount: 0,
+  /** End of the suspension. In the past if the key is not suspended. */
   suspendedUntil: 0,
 };
+/** The stored usage of a key. */
+export type Usage = Readonly<typeof unused>;
 
 /** One window after the current request. */
-export interface WindowStatus {
+interface WindowStatus {
   readonly name: 'minute' | 'day';
   readonly limit: number;
   readonly remaining: number;
@@ -46,11 +39,10 @@ export interface WindowStatus {
   readonly length: number;
 }
 
-/** Both windows of a key after the current request. */
+/** Both windows of a key after the current request. `inForce` is the one that `X-RateLimit-*` and `Retry-After` show. */
 export interface RateLimitStatus {
   readonly minute: WindowStatus;
   readonly day: WindowStatus;
-  /** The window that `X-RateLimit-*` and `Retry-After` show. */
   readonly inForce: WindowStatus['name'];
 }
 
@@ -63,11 +55,6 @@ export type Decision =
       readonly retryAfter: number;
     };
 
-export interface Windows {
-  readonly minute: number;
-  readonly day: number;
-}
-
 /**
  * How a request changes the stored usage. functions/access/limiter.ts has a write for each kind except `suspended`:
  * requests during a suspension do not extend it.
@@ -75,11 +62,11 @@ export interface Windows {
 export interface Transition {
   readonly kind: 'count' | 'startMinute' | 'startDay' | 'reject' | 'startMinuteRejecting' | 'suspended';
   /** The windows in which the request is counted. */
-  readonly windows: Windows;
+  readonly windows: { readonly minute: number; readonly day: number };
 }
 
 /** The windows that contain `now`. */
-export function windowsAt(now: number): Windows {
+export function windowsAt(now: number): Transition['windows'] {
   return { minute: windowStart(now, secondsPerMinute), day: windowStart(now, secondsPerDay) };
 }
 
@@ -92,8 +79,7 @@ export function decide(usage: Usage, limits: Limits, now: number): Transition {
   const dayFull = usage.dayCount >= limits.perDay;
   if (windows.minute > usage.minute)
     return { kind: dayFull ? 'startMinuteRejecting' : 'startMinute', windows };
-  const minuteFull = usage.minuteCount >= limits.perMinute;
-  return { kind: dayFull || minuteFull ? 'reject' : 'count', windows };
+  return { kind: dayFull || usage.minuteCount >= limits.perMinute ? 'reject' : 'count', windows };
 }
 
 /** Whether a transition rejects the request because a window is full. */
@@ -111,11 +97,7 @@ export function decisionAfter(transition: Transition, usage: Usage, limits: Limi
   if (usage.suspendedUntil > now) {
     const reset = Math.min(usage.suspendedUntil, now + maxRetryAfter);
     const minute = { ...status.minute, remaining: 0, reset };
-    return {
-      kind: 'suspended',
-      status: { ...status, minute, inForce: 'minute' },
-      retryAfter: reset - now,
-    };
+    return { kind: 'suspended', status: { ...status, minute, inForce: 'minute' }, retryAfter: reset - now };
   }
   if (!isRejection(transition)) return { kind: 'admitted', status };
   return { kind: 'rejected', status, retryAfter: status[status.inForce].reset - now };
@@ -136,23 +118,21 @@ function resetEndedWindows(usage: Usage, now: number): Usage {
   };
 }
 
-function statusOf(usage: Usage, limits: Limits): RateLimitStatus {
-  const minute: WindowStatus = {
-    name: 'minute',
-    limit: limits.perMinute,
-    // The plan can change within a window, so the count can exceed the limit.
-    remaining: Math.max(0, limits.perMinute - usage.minuteCount),
-    reset: usage.minute + secondsPerMinute,
-    length: secondsPerMinute,
-  };
-  const day: WindowStatus = {
-    name: 'day',
-    limit: limits.perDay,
-    remaining: Math.max(0, limits.perDay - usage.dayCount),
-    reset: usage.day + secondsPerDay,
-    length: secondsPerDay,
-  };
+function statusOf(usage: Usage, { perMinute, perDay }: Limits): RateLimitStatus {
+  const minute = windowStatus('minute', perMinute, usage.minuteCount, usage.minute, secondsPerMinute);
+  const day = windowStatus('day', perDay, usage.dayCount, usage.day, secondsPerDay);
   return { minute, day, inForce: windowInForce(minute, day) };
+}
+
+function windowStatus(
+  name: WindowStatus['name'],
+  limit: number,
+  count: number,
+  start: number,
+  length: number,
+): WindowStatus {
+  // The plan can change within a window, so the count can exceed the limit.
+  return { name, limit, remaining: Math.max(0, limit - count), reset: start + length, length };
 }
 
 /**

@@ -1,16 +1,10 @@
-/**
- * The only definition of the plans (docs/interface.md#8-limits). Usage plans, the authorizer, the key tool and the tests of
- * the docs read it.
- */
-
+/** Requests per UTC minute and per UTC day, each at least 1. */
 export interface Limits {
-  /** Requests per UTC minute, at least 1. */
   readonly perMinute: number;
-  /** Requests per UTC day, at least 1. */
   readonly perDay: number;
 }
 
-/** Plans whose limits are the same for every key. */
+/** docs/interface.md#8-limits: the plans whose limits are the same for every key. */
 export const fixedPlans = {
   free: { perMinute: 60, perDay: 1_000 },
   pro: { perMinute: 300, perDay: 10_000 },

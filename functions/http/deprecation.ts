@@ -7,11 +7,7 @@ export interface Deprecation {
 }
 
 /** `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and a `Link` to the successor (RFC 5829). */
-export function deprecationHeaders({
-  since,
-  removal,
-  successor,
-}: Deprecation): Readonly<Record<string, string>> {
+export function deprecationHeaders({ since, removal, successor }: Deprecation): Record<string, string> {
   return {
     Deprecation: `@${since.getTime() / 1000}`,
     Sunset: removal.toUTCString(),

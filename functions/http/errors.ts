@@ -1,7 +1,4 @@
-/**
- * The error catalogue: every `code` with its HTTP status and default message (docs/interface.md#7-errors).
- * Functions and gateway responses both read it.
- */
+/** Every `code` with its HTTP status and default message (docs/interface.md#7-errors), also for gateway responses. */
 export const errorCatalogue = {
   invalid_request: { status: 400, message: 'The request is invalid.' },
   unauthorized: {
@@ -57,9 +54,7 @@ export function errorBody(code: ErrorCode, message: string = errorCatalogue[code
   return { code, message, status: errorCatalogue[code].status };
 }
 
-/**
- * An error that the pipeline returns to the client. The client sees the message; `options.cause` is only logged.
- */
+/** An error that the pipeline returns to the client. The client sees the message; `options.cause` is only logged. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   readonly code: ErrorCode;

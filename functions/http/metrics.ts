@@ -1,7 +1,4 @@
-/**
- * Names of the metrics that the functions count, in the namespace METRICS_NAMESPACE. Each is published with the
- * dimension `Plan` and without dimensions, so that alarms need no sum.
- */
+/** Metrics that the functions count. Each is published with the dimension `Plan` and without, so that alarms need no sum. */
 export const metrics = {
   /** Requests that the limiter admitted. */
   admitted: 'RequestsAdmitted',

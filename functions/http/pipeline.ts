@@ -70,11 +70,8 @@ export function pipeline(
     let answer: Answer;
     try {
       if (limit === 'before') await throwIfRejected();
-      answer = await withDeadline(
-        'The operation',
-        lambda.getRemainingTimeInMillis() - timeToAnswer,
-        (signal) => operate({ request, recorder, signal }),
-      );
+      const time = lambda.getRemainingTimeInMillis() - timeToAnswer;
+      answer = await withDeadline('The operation', time, (signal) => operate({ request, recorder, signal }));
       await throwIfRejected();
     } catch (error) {
       // A rejection takes precedence over other errors.
@@ -91,20 +88,13 @@ export function pipeline(
     middy<Recorded, APIGatewayProxyResult, unknown>({ timeoutEarlyInMillis: 0 })
       // 1. Record: one log line per request, whatever happens below.
       .use(
-        recordRequests({
-          operation: name,
-          namespace: env.METRICS_NAMESPACE,
-          // Not with console, which Lambda wraps: an embedded metric must be the whole line.
-          write: (line) => process.stdout.write(`${line}\n`),
-        }),
+        // Not with console, which Lambda wraps: an embedded metric must be the whole line.
+        recordRequests(name, env.METRICS_NAMESPACE, (line) => process.stdout.write(`${line}\n`)),
       )
       // Only for events that are not from API Gateway: they have no caller.
       .onError((step) => {
-        const { recorder } = step.event;
-        step.response = toResult(
-          errorAnswer(toServiceError(step.error), recorder),
-          commonHeaders(undefined, zeroRateHeaders),
-        );
+        const answer = errorAnswer(toServiceError(step.error), step.event.recorder);
+        step.response = toResult(answer, commonHeaders(undefined, zeroRateHeaders));
       })
       .handler(serve)
   );

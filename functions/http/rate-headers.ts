@@ -1,4 +1,4 @@
-import type { RateLimitStatus, WindowStatus } from '../access/limits.ts';
+import type { RateLimitStatus } from '../access/limits.ts';
 
 /** docs/interface.md#8-limits */
 export const rateLimitHeaders = {
@@ -23,20 +23,16 @@ export const zeroRateHeaders: Readonly<Record<string, string>> = {
 export function rateHeaders(status: RateLimitStatus, now: number): Readonly<Record<string, string>> {
   const { limit, remaining, reset } = status[status.inForce];
   const windows = [status.minute, status.day];
+  const policies = windows.map(({ name, limit: q, length: w }) => `"${name}";q=${q};w=${w}`);
+  // `t` is in seconds from now, unlike X-RateLimit-Reset.
+  const states = windows.map(
+    (each) => `"${each.name}";r=${each.remaining};t=${Math.max(0, each.reset - now)}`,
+  );
   return {
     [rateLimitHeaders.limit]: String(limit),
     [rateLimitHeaders.remaining]: String(remaining),
     [rateLimitHeaders.reset]: String(reset),
-    'RateLimit-Policy': windows.map(policy).join(', '),
-    RateLimit: windows.map((window) => state(window, now)).join(', '),
+    'RateLimit-Policy': policies.join(', '),
+    RateLimit: states.join(', '),
   };
-}
-
-function policy({ name, limit, length }: WindowStatus): string {
-  return `"${name}";q=${limit};w=${length}`;
-}
-
-/** `t` is in seconds from now, unlike X-RateLimit-Reset. */
-function state({ name, remaining, reset }: WindowStatus, now: number): string {
-  return `"${name}";r=${remaining};t=${Math.max(0, reset - now)}`;
 }

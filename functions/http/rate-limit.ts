@@ -15,13 +15,19 @@ export interface RateLimiterOptions {
   readonly timeout: number;
 }
 
-export interface RateLimitOutcome {
+interface RateLimitOutcome {
   readonly headers: Readonly<Record<string, string>>;
   /** Undefined if the request is admitted. */
   readonly rejection: ServiceError | undefined;
 }
 
-/** Checks and counts a request against the limits of its caller's plan (docs/interface.md#8-limits). The promise never rejects. */
+const countedAs = {
+  admitted: metrics.admitted,
+  rejected: metrics.rejected,
+  suspended: metrics.suspended,
+} as const satisfies Record<Decision['kind'], Metric>;
+
+/** Counts a request against the limits of its caller's plan (docs/interface.md#8-limits). The promise never rejects. */
 export function rateLimiter({ table, deprecated, timeout }: RateLimiterOptions) {
   return async (caller: Caller, recorder: Recorder): Promise<RateLimitOutcome> => {
     const { keyHash, limits, expiresAt } = caller;
@@ -47,12 +53,6 @@ export function rateLimiter({ table, deprecated, timeout }: RateLimiterOptions) 
     }
   };
 }
-
-const countedAs = {
-  admitted: metrics.admitted,
-  rejected: metrics.rejected,
-  suspended: metrics.suspended,
-} as const satisfies Record<Decision['kind'], Metric>;
 
 function rejectionOf(decision: Decision): ServiceError | undefined {
   if (decision.kind === 'admitted') return undefined;

@@ -62,9 +62,7 @@ export function parseRequest(event: unknown): ApiRequest {
 }
 
 /** API Gateway keeps the case of header names, so one header can have two spellings. */
-function withLowerCaseNames(
-  sent: Readonly<Record<string, readonly string[]>>,
-): Map<string, readonly string[]> {
+function withLowerCaseNames(sent: Readonly<Record<string, readonly string[]>>): ApiRequest['headers'] {
   const headers = new Map<string, readonly string[]>();
   for (const [name, values] of Object.entries(sent)) {
     const lowerCase = name.toLowerCase();

@@ -14,13 +14,10 @@ export interface Answer {
   readonly headers?: Headers;
 }
 
-/** `Retry-After` of a 503, in seconds. */
-const retryAfterUnavailable = 1;
-
-/** The answer for an error (docs/interface.md#error). A 5xx is logged with its cause. */
+/** The answer for an error (docs/interface.md#error). A 5xx is logged with its cause, a 503 can be retried after 1 s. */
 export function errorAnswer(error: ServiceError, recorder: Recorder): Answer {
   if (error.status >= 500) recorder.error(error.cause ?? error);
-  const retry = error.code === 'service_unavailable' && { 'Retry-After': String(retryAfterUnavailable) };
+  const retry = error.code === 'service_unavailable' && { 'Retry-After': '1' };
   return { status: error.status, body: error.body, headers: { ...retry, ...error.headers } };
 }
 
@@ -50,20 +47,17 @@ export function toResult({ status, body, headers }: Answer, common: Headers): AP
  */
 export function toServiceError(error: unknown, unavailableMessage?: string): ServiceError {
   if (error instanceof ServiceError) return error;
-  if (isError(error) && isRetryable(error)) {
-    return new ServiceError('service_unavailable', unavailableMessage, { cause: error });
-  }
-  return new ServiceError('internal_error', undefined, { cause: error });
+  return isRetryable(error)
+    ? new ServiceError('service_unavailable', unavailableMessage, { cause: error })
+    : new ServiceError('internal_error', undefined, { cause: error });
 }
 
 /** Whether a retry may succeed, by the rules of the SDK's own retries. */
-function isRetryable(error: SdkError): boolean {
-  return isThrottlingError(error) || isTransientError(error) || isServerError(error);
+function isRetryable(error: unknown): boolean {
+  return isSdkError(error) && (isThrottlingError(error) || isTransientError(error) || isServerError(error));
 }
 
-type SdkError = Parameters<typeof isTransientError>[0];
-
-/** The other fields of SdkError are optional. */
-function isError(error: unknown): error is SdkError {
+/** All other fields of the SDK's type are optional. */
+function isSdkError(error: unknown): error is Parameters<typeof isTransientError>[0] {
   return error instanceof Error;
 }

@@ -8,37 +8,21 @@ export interface Recorded {
   readonly recorder: Recorder;
 }
 
-export interface RecordOptions {
-  readonly operation: string;
-  /** Namespace of the metrics. */
-  readonly namespace: string;
-  readonly write: (line: string) => void;
-}
-
 /** Writes one log line for each request after its answer. The outermost middleware, so it sees what the client sees. */
-export function recordRequests({
-  operation,
-  namespace,
-  write,
-}: RecordOptions): MiddlewareObj<Recorded, APIGatewayProxyResult, unknown> {
+export function recordRequests(
+  operation: string,
+  namespace: string,
+  write: (line: string) => void,
+): MiddlewareObj<Recorded, APIGatewayProxyResult, unknown> {
   let coldStart = true;
-  const finish = ({
-    event,
-    response,
-  }: {
-    event: Recorded;
-    response?: APIGatewayProxyResult | null | undefined;
+  const finish = (step: {
+    readonly event: Recorded;
+    readonly response?: APIGatewayProxyResult | null | undefined;
   }): void => {
-    const { recorder } = event;
-    const record: RequestRecord = {
-      ...recorder.identity,
-      operation,
-      status: response?.statusCode ?? 500,
-      durationMs: performance.now() - recorder.startedAt,
-      coldStart,
-      errors: recorder.errors,
-      counts: recorder.counts,
-    };
+    const { identity, startedAt, errors, counts } = step.event.recorder;
+    const status = step.response?.statusCode ?? 500;
+    const durationMs = performance.now() - startedAt;
+    const record = { ...identity, operation, status, durationMs, coldStart, errors, counts };
     coldStart = false;
     write(toLogLine(record, namespace, Date.now()));
   };
@@ -51,7 +35,7 @@ export function recordRequests({
   };
 }
 
-export interface Identity {
+interface Identity {
   readonly requestId: string | undefined;
   readonly keyId: string | undefined;
   readonly plan: string | undefined;
@@ -59,46 +43,30 @@ export interface Identity {
 
 /** Collects the fields of the log line of a request. */
 export class Recorder {
+  /** Milliseconds, from `performance.now`. */
   readonly startedAt: number;
-  readonly #errors: unknown[] = [];
-  readonly #counts = new Map<Metric, number>();
-  #identity: Identity = { requestId: undefined, keyId: undefined, plan: undefined };
+  readonly errors: unknown[] = [];
+  readonly counts = new Map<Metric, number>();
+  identity: Identity = { requestId: undefined, keyId: undefined, plan: undefined };
 
-  /** @param startedAt milliseconds, from `performance.now` */
   constructor(startedAt: number) {
     this.startedAt = startedAt;
   }
 
   identify(requestId: string, { keyId, plan }: { readonly keyId: string; readonly plan: string }): void {
-    this.#identity = { requestId, keyId, plan };
+    this.identity = { requestId, keyId, plan };
   }
 
   count(metric: Metric): void {
-    this.#counts.set(metric, (this.#counts.get(metric) ?? 0) + 1);
+    this.counts.set(metric, (this.counts.get(metric) ?? 0) + 1);
   }
 
   /** Records an internal error. The request may still succeed. */
   error(error: unknown): void {
-    this.#errors.push(error);
-  }
-
-  get identity(): Identity {
-    return this.#identity;
-  }
-
-  get errors(): readonly unknown[] {
-    return this.#errors;
-  }
-
-  get counts(): ReadonlyMap<Metric, number> {
-    return this.#counts;
+    this.errors.push(error);
   }
 }
 
-/**
- * One line of JSON for each request. It is also the source of the metrics, in the embedded metric format:
- * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
- */
 export interface RequestRecord extends Identity {
   readonly operation: string;
   readonly status: number;
@@ -109,10 +77,16 @@ export interface RequestRecord extends Identity {
   readonly counts: ReadonlyMap<Metric, number>;
 }
 
-/** @param now milliseconds since the Unix epoch */
+/**
+ * One line of JSON, which is also the source of the metrics, in the embedded metric format:
+ * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
+ *
+ * @param now milliseconds since the Unix epoch
+ */
 export function toLogLine(record: RequestRecord, namespace: string, now: number): string {
   const { errors, counts, durationMs, ...fields } = record;
-  const dimensions = record.plan === undefined ? [[]] : [[planDimension], []];
+  const Dimensions = record.plan === undefined ? [[]] : [[planDimension], []];
+  const Metrics = [...counts.keys()].map((name) => ({ Name: name, Unit: 'Count' }));
   return JSON.stringify({
     timestamp: new Date(now).toISOString(),
     level: errors.length > 0 ? 'ERROR' : 'INFO',
@@ -121,16 +95,7 @@ export function toLogLine(record: RequestRecord, namespace: string, now: number)
     durationMs: Math.round(durationMs * 1000) / 1000,
     ...(errors.length > 0 && { errors: errors.map((error) => describe(error)) }),
     ...(counts.size > 0 && {
-      _aws: {
-        Timestamp: now,
-        CloudWatchMetrics: [
-          {
-            Namespace: namespace,
-            Dimensions: dimensions,
-            Metrics: [...counts.keys()].map((name) => ({ Name: name, Unit: 'Count' })),
-          },
-        ],
-      },
+      _aws: { Timestamp: now, CloudWatchMetrics: [{ Namespace: namespace, Dimensions, Metrics }] },
       ...(record.plan !== undefined && { [planDimension]: record.plan }),
       ...Object.fromEntries(counts),
     }),
@@ -142,10 +107,7 @@ const maxCauseDepth = 4;
 /** Only fields that are safe to log: other properties of an error may hold a request with its headers. */
 function describe(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return { message: String(error) };
-  return {
-    name: error.name,
-    message: error.message,
-    stack: error.stack,
-    ...(error.cause !== undefined && depth < maxCauseDepth && { cause: describe(error.cause, depth + 1) }),
-  };
+  const { name, message, stack, cause } = error;
+  const shown = cause !== undefined && depth < maxCauseDepth && { cause: describe(cause, depth + 1) };
+  return { name, message, stack, ...shown };
 }

@@ -23,10 +23,9 @@ export interface IdempotentCreation extends Creation {
   readonly now: number;
 }
 
-export type CreationOutcome =
-  | { readonly kind: 'created' | 'replayed'; readonly pet: Pet }
-  /** The idempotency key was used for another pet. */
-  | { readonly kind: 'mismatch' };
+/** `mismatch`: the idempotency key was used for another pet. */
+type CreationOutcome =
+  { readonly kind: 'created' | 'replayed'; readonly pet: Pet } | { readonly kind: 'mismatch' };
 
 /** The ID of a record: a SHA-256, so that the table contains neither key. */
 export function idempotencyId(callerHash: string, idempotencyKey: string): string {
@@ -45,6 +44,14 @@ export function idempotencyId(callerHash: string, idempotencyKey: string): strin
  */
 const recordAbsent = 'attribute_not_exists(id) OR expiresAt <= :now';
 const idNotTaken = 'attribute_not_exists(id)';
+
+const conditionFailed = 'ConditionalCheckFailed';
+/** https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html */
+const retryableCodes = ['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'];
+/** Milliseconds between two attempts. */
+const maxDelay = 50;
+
+const storedRecord = z.object({ bodyHash: z.string(), pet: storedPet });
 
 /**
  * Stores a new pet unless the idempotency key was used before. A replay needs no read: the failed condition returns the
@@ -101,20 +108,7 @@ export async function createPetOnce(
   }
 }
 
-/** Milliseconds between two attempts. */
-const maxDelay = 50;
-
-const conditionFailed = 'ConditionalCheckFailed';
-
-/** https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html */
-const retryableCodes = ['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'];
-
-const storedRecord = z.object({ bodyHash: z.string(), pet: storedPet });
-
-/**
- * Equal for bodies that describe the same pet: the order of fields, whitespace, unknown fields and an omitted default
- * `status` make no difference.
- */
+/** Equal for bodies that describe the same pet, whatever their spelling, unknown fields and omitted defaults. */
 function hashOfBody({ name, categoryId, status }: NewPet): string {
   return sha256(JSON.stringify([name, String(categoryId), status]));
 }

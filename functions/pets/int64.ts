@@ -11,12 +11,11 @@ export const int64 = z
         ? 'is required'
         : 'must be a whole number, written as a JSON number without fraction or exponent',
   })
-  .check(
-    z.refine(
-      (value) => value >= int64Min && value <= int64Max,
-      `must be between ${int64Min} and ${int64Max}`,
-    ),
-  );
+  .check(z.refine(inRange, `must be between ${int64Min} and ${int64Max}`));
+
+function inRange(value: bigint): boolean {
+  return value >= int64Min && value <= int64Max;
+}
 
 const canonicalDigits = /^(?:0|-?[1-9]\d{0,18})$/;
 
@@ -27,5 +26,5 @@ const canonicalDigits = /^(?:0|-?[1-9]\d{0,18})$/;
 export function parseInt64(text: string): bigint | undefined {
   if (!canonicalDigits.test(text)) return undefined;
   const value = BigInt(text);
-  return value >= int64Min && value <= int64Max ? value : undefined;
+  return inRange(value) ? value : undefined;
 }

@@ -21,9 +21,9 @@ export class MalformedItemError extends Error {
   }
 }
 
-export interface Page {
+/** `next`: the ID of the last item, if there is another page. */
+interface Page {
   readonly pets: readonly Pet[];
-  /** ID of the last item, if there is another page. */
   readonly next: bigint | undefined;
   readonly malformed: readonly MalformedItemError[];
 }
@@ -48,7 +48,7 @@ export async function listPets(
   const statuses = status === undefined ? petStatuses : [status];
   // One item more than the limit shows whether there is another page, so no page but the first is empty.
   const partitions = await Promise.all(
-    statuses.map((each) => readPartition(table, { status: each, before, count: limit + 1 }, signal)),
+    statuses.map((each) => readPartition(table, each, before, limit + 1, signal)),
   );
   const items = partitions.length === 1 ? partitions[0]! : partitions.flat().toSorted(newestFirst);
   return toPage(items.slice(0, limit), items.length > limit);
@@ -95,15 +95,11 @@ export async function createPet(
   }
 }
 
-/**
- * Whether the item is the new pet itself: the SDK repeats a call whose answer is lost, and the first call may have stored the
- * pet.
- */
+/** Whether the item is the new pet itself: the SDK repeats a call whose answer is lost, and the first may have stored it. */
 function wasStored(pet: Pet, { $metadata, Item: item }: ConditionalCheckFailedException): boolean {
   if (item === undefined || ($metadata.attempts ?? 1) === 1) return false;
   // The document client does not unmarshall the items of errors.
-  const stored = toPet(unmarshall(item, { wrapNumbers: true }));
-  return isDeepStrictEqual(stored, pet);
+  return isDeepStrictEqual(toPet(unmarshall(item, { wrapNumbers: true })), pet);
 }
 
 /** The pet with this ID, or `undefined`. @throws MalformedItemError if the stored item is not a valid pet */
@@ -122,7 +118,9 @@ type Item = Record<string, unknown>;
 
 async function readPartition(
   table: PetTable,
-  { status, before, count }: { status: PetStatus; before: bigint | undefined; count: number },
+  status: PetStatus,
+  before: bigint | undefined,
+  count: number,
   signal: AbortSignal | undefined,
 ): Promise<Item[]> {
   const items: Item[] = [];
@@ -169,11 +167,7 @@ function toPet(item: Item): Pet | MalformedItemError {
 }
 
 function newestFirst(a: Item, b: Item): number {
-  const [left, right] = [sortKey(a), sortKey(b)];
-  return left < right ? 1 : left > right ? -1 : 0;
-}
-
-/** An index key is a number, but that of a malformed item may have a fraction. */
-function sortKey({ id }: Item): bigint | number {
-  return parseInt64(String(id)) ?? Number(id);
+  // An index key is a number, but that of a malformed item may have a fraction.
+  const [left, right] = [a, b].map(({ id }) => parseInt64(String(id)) ?? Number(id));
+  return left! < right! ? 1 : left! > right! ? -1 : 0;
 }

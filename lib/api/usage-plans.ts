@@ -35,7 +35,7 @@ export function usagePlanSettings(plan: Plan, account: Throttle) {
   return {
     rateLimit: Math.min((perMinute + floodMargin) / 60, account.requestsPerSecond),
     burstLimit: Math.min(2 * perMinute, account.burst),
-    quota: limits && 2 * limits.perDay,
+    ...(limits && { quota: 2 * limits.perDay }),
   };
 }
 
