@@ -1,19 +1,22 @@
 import { inject } from 'vitest';
 import type { Plan } from '../../functions/access/plans.ts';
 import { Client, type Reply } from '../../tools/smoke/client.ts';
-import { createKey } from '../../tools/keys/commands/create.ts';
+import { createKey } from '../../tools/keys/issue.ts';
 import { openKeyService } from '../../tools/keys/service.ts';
 import { localStage } from '../../tools/local-stack.ts';
 
 /** Whether the suite tests the service on this machine, whose keys and tables are at hand. */
 export const isLocal = inject('local') !== undefined;
 
+/** Whether to run every round. Otherwise tests that repeat others with another variant run fewer. */
+export const isFullRun = process.env['CI'] !== undefined || process.env['FULL'] !== undefined;
+
 /** A client with a new key of its own, so that tests do not use up each other's allowance. Local only. */
 export async function newClient(plan: Plan): Promise<Client> {
   const local = inject('local');
   if (local === undefined) throw new Error('Keys can only be created for the service on this machine');
   const service = await openKeyService({ stage: localStage, endpoint: local.endpoint });
-  const limits = plan === 'enterprise' ? { limits: { perMinute: 60_000, perDay: 10_000_000 } } : {};
+  const limits = plan === 'enterprise' ? { perMinute: 60_000, perDay: 10_000_000 } : {};
   const { key } = await createKey(service, { owner: 'e2e', plan, ...limits });
   return new Client(inject('e2e').url, key);
 }

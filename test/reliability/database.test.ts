@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type OfflineService, serve } from 'cdk-offline';
 import * as z from 'zod';
-import { createKey } from '../../tools/keys/commands/create.ts';
+import { createKey } from '../../tools/keys/issue.ts';
 import { openKeyService } from '../../tools/keys/service.ts';
 import { localStackName, localStage, synthesizeLocal } from '../../tools/local-stack.ts';
 import { Client, type Reply } from '../../tools/smoke/client.ts';
@@ -52,7 +52,7 @@ async function useDeployedTimeouts(file: string): Promise<void> {
 
 async function newClient(): Promise<Client> {
   const service = await openKeyService({ stage: localStage, endpoint: stack.endpoint });
-  const { key } = await createKey(service, { owner: 'reliability', plan: 'enterprise', limits });
+  const { key } = await createKey(service, { owner: 'reliability', plan: 'enterprise', ...limits });
   return new Client(stack.url, key);
 }
 

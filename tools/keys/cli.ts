@@ -21,28 +21,14 @@ import { suspend } from './commands/suspend.ts';
 import { usage } from './commands/usage.ts';
 import { exitCodes, explain, KeyToolError, type Target } from './errors.ts';
 import { type Io, Output, redact } from './output.ts';
-import { type KeyServiceOptions, openKeyService } from './service.ts';
+import { type Hooks, openKeyService } from './service.ts';
 import { changeJson, changeText } from './views.ts';
 
-const commands = [
-  create,
-  list,
-  show,
-  usage,
-  rotate,
-  revoke,
-  suspend,
-  resume,
-  changePlan,
-  identify,
-  cleanup,
-  repair,
-];
+const reading = [list, show, usage, identify];
+const changing = [create, rotate, revoke, suspend, resume, changePlan, cleanup, repair];
 
 /** What differs when tests run the tool. */
-export type Seams = Pick<KeyServiceOptions, 'afterStep' | 'clock' | 'waiting'> & {
-  readonly localEndpoint?: string;
-};
+export type Seams = Partial<Hooks> & { readonly localEndpoint?: string };
 
 /**
  * Runs the tool once.
@@ -52,29 +38,31 @@ export type Seams = Pick<KeyServiceOptions, 'afterStep' | 'clock' | 'waiting'> &
  */
 export async function runKeys(args: readonly string[], io: Io, seams: Seams = {}): Promise<number> {
   const output = new Output(io, args.includes('--json'));
-  let target: Target = {};
-  const open: Open = async ({ stage, port, region, profile, name, yes }, act) => {
-    const isLocal = stage === 'local';
-    if (!isLocal && port !== undefined) throw new KeyToolError('usage', '--port needs --stage local.');
-    const last = port === undefined ? readAddress() : undefined;
-    const endpoint = seams.localEndpoint ?? last ?? `http://127.0.0.1:${port ?? 3000}`;
-    target = { stage, endpoint: isLocal ? endpoint : undefined, region, profile };
+  let target: Target | undefined;
+  const open: Open = async ({ stage, port, region, profile, name, yes }, run) => {
+    if (stage !== 'local' && port !== undefined)
+      throw new KeyToolError('usage', '--port requires --stage local.');
+    const address = port === undefined ? (seams.localEndpoint ?? readAddress()) : undefined;
+    const endpoint = address ?? `http://127.0.0.1:${port ?? 3000}`;
+    target = stage === 'local' ? { stage, endpoint } : { stage, region, profile };
     const service = await openKeyService({
       ...seams,
       ...target,
-      stage,
       stackName: `${name}-${stage}`,
-      onChange: (line) => output.report(changeJson(line), changeText(line)),
+      onChange: (change) => output.report(changeJson(change), changeText(change)),
       notify: (message) => output.note(message, 'yellow'),
     });
-    const confirm = async (question: string) => {
-      if (stage === 'prod' && !yes) await ask(io, question);
-    };
-    const input = () => {
-      if (io.interactive) output.note('Paste the API key, then press Enter and Ctrl-D.');
-      return readAll(io.stdin);
-    };
-    await act({ service, output, confirm, input });
+    await run({
+      service,
+      output,
+      confirm: async (question) => {
+        if (stage === 'prod' && !yes) await ask(io, `${stage}: ${question}`);
+      },
+      input: () => {
+        if (io.interactive) output.note('Paste the API key, then press Enter and Ctrl-D.');
+        return readAll(io.stdin);
+      },
+    });
   };
   const program = programOf(open, io, output);
   try {
@@ -88,39 +76,6 @@ export async function runKeys(args: readonly string[], io: Io, seams: Seams = {}
     output.report({ error: { code: kind, message } }, message, 'red');
     return exitCodes[kind];
   }
-}
-
-/** Required options and arguments that the call lacks. Commander's own error names only the first one. */
-function missingOf(program: Command): string {
-  const command = program.commands.find((each) => each.name() === program.args[0]);
-  const options = command?.options.filter(
-    (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
-  );
-  const given = command?.args.filter((arg) => !arg.startsWith('-')).length ?? 0;
-  const missing = command?.registeredArguments.slice(given).filter((argument) => argument.required);
-  return [
-    ...(missing ?? []).map((argument) => `<${argument.name()}>`),
-    ...(options ?? []).map((option) => option.long),
-  ].join(', ');
-}
-
-/** An error of the argument parser as one line. */
-function invalidArguments({ code, message }: CommanderError, program: Command): KeyToolError {
-  if (code === 'commander.help')
-    return new KeyToolError('usage', 'Missing command. Run with --help to list commands.');
-  const text = message
-    .replace(/^error: /, '')
-    .replaceAll(/\s+/g, ' ')
-    .trim();
-  if (/^commander\.missing(Mandatory|Argument)/.test(code)) {
-    // Without the double dash npm takes all options for itself.
-    const hint = 'Options follow a double dash: npm run keys -- …';
-    return new KeyToolError('usage', `Missing ${missingOf(program)}. ${hint}`);
-  }
-  return new KeyToolError(
-    'usage',
-    `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)?]$/.test(text) ? '' : '.'}`,
-  );
 }
 
 function programOf(open: Open, io: Io, output: Output): Command {
@@ -142,13 +97,13 @@ Examples:
 Exit codes: 0 done, 1 failed, 2 invalid arguments, 3 no such key or stack, 4 refused.
 More in docs/keys.md.`,
     );
-  for (const command of commands) root.addCommand(command(open));
+  for (const command of [...changing, ...reading]) root.addCommand(command(open));
   root
     .command('completion')
     .description('print a completion script: source <(animal-store-keys completion bash)')
     .addArgument(new Argument('<shell>', 'the shell').choices(shells))
     .action((shell) => void io.stdout.write(`${completionScript(shell, root)}\n`));
-  for (const command of [root, ...root.commands]) {
+  for (const command of [root, ...root.commands])
     command
       .helpOption('-h, --help', 'show this help')
       .exitOverride()
@@ -159,13 +114,46 @@ More in docs/keys.md.`,
         outputError: () => {},
         getOutHasColors: () => false,
       });
-  }
   return root;
+}
+
+/** An error of the argument parser as one line. */
+function invalidArguments({ code, message }: CommanderError, program: Command): KeyToolError {
+  if (code === 'commander.help')
+    return new KeyToolError('usage', 'Missing command. Run with --help to list commands.');
+  if (/^commander\.missing(Mandatory|Argument)/.test(code)) {
+    // Without the double dash npm takes all options for itself.
+    const hint = 'Options follow a double dash: npm run keys -- …';
+    return new KeyToolError('usage', `Missing ${missingOf(program).join(', ')}. ${hint}`);
+  }
+  const text = message
+    .replace(/^error: /, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+  return new KeyToolError(
+    'usage',
+    `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)?]$/.test(text) ? '' : '.'}`,
+  );
+}
+
+/** Required options and arguments that the call lacks. Commander's own error names only the first one. */
+function missingOf({ commands, args: [name] }: Command): string[] {
+  const command = commands.find((each) => each.name() === name);
+  if (command === undefined) return [];
+  const { options, registeredArguments, args } = command;
+  const given = args.filter((arg) => !arg.startsWith('-')).length;
+  const missing = options.filter(
+    (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
+  );
+  return [
+    ...registeredArguments.slice(given).map((argument) => `<${argument.name()}>`),
+    ...missing.map(({ long }) => long ?? ''),
+  ];
 }
 
 async function ask(io: Io, question: string): Promise<void> {
   if (!io.interactive)
-    throw new KeyToolError('refused', 'This needs a confirmation. Run it in a terminal, or with --yes.');
+    throw new KeyToolError('refused', 'This change must be confirmed. Run it in a terminal, or with --yes.');
   const readline = createInterface({ input: io.stdin, output: io.stderr });
   try {
     const answer = await readline.question(`${redact(question)} [y/N] `);

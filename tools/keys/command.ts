@@ -3,7 +3,7 @@ import { KeyToolError } from './errors.ts';
 import { keyId, wholeNumber } from './options.ts';
 import type { Output } from './output.ts';
 import { type AdministeredKey, findKeyById, isValid } from './records.ts';
-import { defaultStackPrefix, type KeyService, nowOf } from './service.ts';
+import { defaultStackPrefix, type KeyService } from './service.ts';
 
 /** The stages of the service (lib/stages.ts). */
 export const stages = ['local', 'staging', 'prod'] as const;
@@ -17,19 +17,6 @@ export interface Session {
   /** All of standard input. */
   readonly input: () => Promise<string>;
 }
-
-/** The options of every command, and `--yes` of those that ask. */
-export interface CommonOptions {
-  readonly stage: (typeof stages)[number];
-  readonly port?: number | undefined;
-  readonly region?: string | undefined;
-  readonly profile?: string | undefined;
-  readonly name: string;
-  readonly yes?: true | undefined;
-}
-
-/** Runs a command on the stage that its options name. */
-export type Open = (options: CommonOptions, act: (session: Session) => Promise<void>) => Promise<void>;
 
 /** A command about the stage. */
 export function stageCommand(name: string, summary: string, example: string, details = '') {
@@ -48,41 +35,39 @@ export function stageCommand(name: string, summary: string, example: string, det
 
 /** A command about one key. */
 export function keyCommand(name: string, summary: string, example = '', details = '') {
-  return stageCommand(name, summary, `key_06fz1m4tqabcdefg --stage prod ${example}`.trim(), details).argument(
-    '<key-id>',
-    'ID of the key',
-    keyId,
-  );
+  const command = stageCommand(name, summary, `key_06fz1m4tqabcdefg --stage prod ${example}`.trim(), details);
+  return command.argument('<key-id>', 'ID of the key', keyId);
 }
 
-/**
- * The action of a command about one key: looks it up, checks its state, then runs.
- *
- * @param participle what cannot be done with a revoked or expired key, such as `rotated`
- */
-export function onKey<T extends CommonOptions>(
-  open: Open,
-  run: (session: Session, key: AdministeredKey, options: T) => Promise<void>,
-  participle?: string,
-): (id: string, options: T) => Promise<void> {
-  return (id, options) =>
+/** The options of every command, and `--yes` of those that ask. */
+export type CommonOptions = ReturnType<ReturnType<typeof stageCommand>['opts']> & { readonly yes?: true };
+
+/** Runs a command on the stage that its options name. */
+export type Open = (options: CommonOptions, run: (session: Session) => Promise<void>) => Promise<void>;
+
+type KeyAction<T> = (session: Session, key: AdministeredKey, options: T) => Promise<void>;
+
+/** The action of a command about any key, which it looks up. */
+export function onKey<T extends CommonOptions>(open: Open, run: KeyAction<T>) {
+  return (id: string, options: T) =>
     open(options, async (session) => {
-      const { service } = session;
-      const key = await findKeyById(service, id);
-      if (key === undefined)
-        throw new KeyToolError(
-          'not_found',
-          `There is no key ${id} in stage ${service.stage}. "list" shows all keys.`,
-        );
-      if (participle !== undefined && !isValid(key, nowOf(service))) {
-        const state = key.status === 'active' ? 'expired' : key.status;
-        throw new KeyToolError('refused', `${id} is ${state}, so it cannot be ${participle}.`);
-      }
-      await run(session, key, options);
+      const key = await findKeyById(session.service, id);
+      if (key !== undefined) return run(session, key, options);
+      const message = `Key ${id} does not exist in stage ${options.stage}. "list" shows all keys.`;
+      throw new KeyToolError('not_found', message);
     });
 }
 
+/** The action of a command about a valid key. @param participle what cannot be done with others, such as `rotated` */
+export function onValidKey<T extends CommonOptions>(open: Open, participle: string, run: KeyAction<T>) {
+  return onKey<T>(open, async (session, key, options) => {
+    if (isValid(key, session.service.now())) return run(session, key, options);
+    const state = key.status === 'active' ? 'expired' : key.status;
+    throw new KeyToolError('refused', `${key.keyId} is ${state}, so it cannot be ${participle}.`);
+  });
+}
+
 /** A key as a question names it. */
-export function nameOf({ keyId: id, owner, plan }: AdministeredKey, { stage }: KeyService): string {
-  return `${id} (${owner}, ${plan}) in ${stage}`;
+export function nameOf({ keyId: id, owner, plan }: AdministeredKey): string {
+  return `${id} (${owner}, ${plan})`;
 }

@@ -2,7 +2,7 @@
 export const exitCodes = {
   /** AWS, the network or the local service failed. */
   failed: 1,
-  /** Invalid arguments: an unknown option, a missing limit. */
+  /** Invalid arguments. */
   usage: 2,
   /** No such key or stack. */
   not_found: 3,
@@ -21,76 +21,56 @@ export class KeyToolError extends Error {
   }
 }
 
-/** What the tool was talking to. */
+/** What the tool connects to. `endpoint`: the local service, AWS if it is `undefined`. */
 export interface Target {
-  readonly stage?: string | undefined;
+  readonly stage: string;
   readonly endpoint?: string | undefined;
   readonly region?: string | undefined;
   readonly profile?: string | undefined;
 }
 
-/** Any error as one line that says what is wrong and what to do. */
-export function explain(error: unknown, target: Target): KeyToolError {
+/** Any error as one line for the operator. */
+export function explain(error: unknown, target: Target | undefined): KeyToolError {
   if (error instanceof KeyToolError) return error;
-  const { name, message, code } = describe(error);
+  const {
+    name,
+    message,
+    code = '',
+  }: NodeJS.ErrnoException = error instanceof Error ? error : new Error(String(error));
   const cause = message.replaceAll(/\s+/g, ' ').trim();
-  const advice = adviceFor(`${name}: ${cause}`, code, cause, target);
+  const text = `${code} ${name}: ${cause}`;
+  const advice = Object.entries(adviceFor(code, cause, target)).find(([pattern]) =>
+    new RegExp(pattern, 'i').test(text),
+  )?.[1];
   return new KeyToolError('failed', advice ?? (cause || name), { cause: error });
 }
 
-const unreachable = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/;
-
+/** What to do about an error, by a pattern for its code, name and message. The first that matches counts. */
 function adviceFor(
-  text: string,
   code: string,
   cause: string,
-  { stage, endpoint, region = 'AWS_REGION', profile }: Target,
-): string | undefined {
-  if (unreachable.test(code)) {
-    return endpoint === undefined
-      ? `AWS cannot be reached (${code}). Check the network and the Region (${region}).`
-      : `No service answers at ${endpoint}. Start it with "npm start", or give its port with --port.`;
-  }
-  const noCredentials =
-    profile === undefined
-      ? 'There are no AWS credentials. Sign in ("aws sso login"), set AWS_PROFILE, or give a profile with --profile.'
-      : `There are no credentials for profile ${profile}. Sign in with "aws sso login --profile ${profile}".`;
-  const advice: readonly (readonly [pattern: RegExp, advice: string])[] = [
-    [/region is missing/i, 'No Region is set. Give it with --region, or set AWS_REGION.'],
-    [/^CredentialsProviderError|could not load credentials/i, noCredentials],
-    [
-      /^(ExpiredToken|TokenRefreshRequired)/,
+  { stage, endpoint, region = 'AWS_REGION', profile }: Partial<Target> = {},
+): Record<string, string> {
+  return {
+    '^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)':
+      endpoint === undefined
+        ? `AWS cannot be reached (${code}). Check the network and the Region (${region}).`
+        : `No service answers at ${endpoint}. Start it with "npm start", or give its port with --port.`,
+    'region is missing': 'The Region is not set. Give it with --region, or set AWS_REGION.',
+    'CredentialsProviderError|could not load credentials':
+      profile === undefined
+        ? 'AWS credentials are missing. Sign in ("aws sso login"), set AWS_PROFILE, or give a profile with --profile.'
+        : `Credentials for profile ${profile} are missing. Sign in with "aws sso login --profile ${profile}".`,
+    ' (ExpiredToken|TokenRefreshRequired)':
       'The AWS credentials have expired. Sign in again ("aws sso login").',
-    ],
-    [
-      /^(UnrecognizedClient|InvalidClientTokenId|(Invalid)?Signature|IncompleteSignature)/,
+    ' (UnrecognizedClient|InvalidClientTokenId|(Invalid)?Signature|IncompleteSignature)':
       'AWS does not accept these credentials. Check which account they belong to ("aws sts get-caller-identity").',
-    ],
-    [/^(AccessDenied|Unauthorized|NotAuthorized)/, `These credentials do not allow that: ${cause}`],
-    [
-      /^LimitExceededException/,
-      `A quota of AWS is reached: ${cause}. An account has 10,000 API keys per Region, see docs/keys.md.`,
-    ],
-    [
-      /^(Throttling|TooManyRequests|\w+LimitExceeded|Provisioned)/,
+    ' (AccessDenied|Unauthorized|NotAuthorized)': `These credentials do not allow this: ${cause}`,
+    ' LimitExceededException': `An AWS quota is reached: ${cause}. An account has 10,000 API keys per Region, see docs/keys.md.`,
+    ' (Throttling|TooManyRequests|\\w+LimitExceeded|Provisioned)':
       'AWS still limits the rate of calls after several tries. Wait a minute, then run the same command again.',
-    ],
-    [
-      /concurrent modification/i,
+    'concurrent modification':
       'API Gateway is busy with other changes in this account and Region, after 10 tries. Run the same command again.',
-    ],
-    [
-      /^(Resource)?NotFoundException/,
-      `A resource of the stack does not exist (${cause}). Deploy stage ${stage} again.`,
-    ],
-  ];
-  return advice.find(([pattern]) => pattern.test(text))?.[1];
-}
-
-function describe(error: unknown): { name: string; message: string; code: string } {
-  if (!(error instanceof Error)) return { name: 'Error', message: String(error), code: '' };
-  // Node tries several addresses and reports one error for each.
-  const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [];
-  const code = 'code' in first && typeof first.code === 'string' ? first.code : '';
-  return { name: error.name, message: error.message, code };
+    ' (Resource)?NotFoundException': `A resource of the stack does not exist (${cause}). Deploy stage ${stage} again.`,
+  };
 }

@@ -8,14 +8,14 @@ export function grouped(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/** `until 2026-07-01T12:00:30Z`, or until it is lifted. @param seconds Unix seconds */
-export function untilTime(seconds: number): string {
-  return seconds >= indefinitely ? 'until it is resumed' : `until ${isoTime(seconds)}`;
-}
-
 /** `2026-07-01T12:00:30Z`, `null` for 0 and `undefined`. @param seconds Unix seconds */
 export function isoTime(seconds = 0): string | null {
   return seconds === 0 ? null : `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
+}
+
+/** `until 2026-07-01T12:00:30Z`, or until an operator resumes the key. @param seconds Unix seconds */
+export function untilTime(seconds: number): string {
+  return seconds >= indefinitely ? 'until it is resumed' : `until ${isoTime(seconds)}`;
 }
 
 /** Rows in columns two spaces apart. Cells can be coloured. */

@@ -1,19 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import {
-  type ApiKey,
   CreateApiKeyCommand,
   CreateUsagePlanKeyCommand,
   DeleteApiKeyCommand,
-  DeleteUsagePlanKeyCommand,
   FlushStageAuthorizersCacheCommand,
   NotFoundException,
-  paginateGetApiKeys,
-  paginateGetUsagePlanKeys,
 } from '@aws-sdk/client-api-gateway';
 import type { Plan } from '../../functions/access/plans.ts';
 import { KeyToolError } from './errors.ts';
 import { type AdministeredKey, readKey } from './records.ts';
-import { type KeyService, nowOf } from './service.ts';
+import type { KeyService } from './service.ts';
 
 /**
  * API Gateway keys and their usage plans. An API Gateway key is named by our key ID. Its value is the key's hash, or
@@ -22,16 +18,21 @@ import { type KeyService, nowOf } from './service.ts';
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-api-usage-plans.html
  */
 
-/** The stage in API Gateway: the version segment of the base address (interface, section 1). */
-const apiStage = 'v1';
 /** Seconds after which an API Gateway key without a record is a leftover, not one that is being made. */
 export const leftoverAge = 900;
 /** Seconds that making a key may take, well below `leftoverAge`. */
 const longestMaking = 600;
+/** AWS states no time. Seconds are reported: https://stackoverflow.com/questions/42194561 */
+const propagationSeconds = 30;
 
 /** A value for an API Gateway key in place of the hash. */
 export function newGatewayValue(): string {
   return randomBytes(32).toString('hex');
+}
+
+/** The description of an owner's API Gateway keys. With an empty owner, its start for all keys of the stage. */
+export function descriptionOf({ stackName }: KeyService, owner: string): string {
+  return `${stackName}, owner ${owner}`;
 }
 
 /**
@@ -46,28 +47,28 @@ export async function withGatewayKey(
   value: string,
   commit: (gatewayKeyId: string) => Promise<void>,
 ): Promise<void> {
-  const startedAt = nowOf(service);
-  const description = `${descriptionPrefix(service)}${owner}`;
-  const { id = '' } = await service.apiGateway.send(
-    // The ID appears in logs, so it must not be the value.
-    new CreateApiKeyCommand({ name: keyId, value, description, enabled: true, generateDistinctId: true }),
-  );
+  const startedAt = service.now();
+  // The ID appears in logs, so it must not be the value.
+  const created = {
+    name: keyId,
+    value,
+    description: descriptionOf(service, owner),
+    generateDistinctId: true,
+  };
+  const { id = '' } = await service.apiGateway.send(new CreateApiKeyCommand({ ...created, enabled: true }));
   try {
-    await service.afterStep('gateway key');
     await addToPlan(service, id, plan);
-    if (nowOf(service) - startedAt > longestMaking)
+    if (service.now() - startedAt > longestMaking)
       throw new KeyToolError('failed', 'API Gateway took over 10 minutes. Run the command again.');
     await commit(id);
   } catch (error) {
     try {
-      // The write succeeded, and only its answer was lost.
+      // The write succeeded, and only its response was lost.
       if ((await readKey(service, keyHash))?.gatewayKeyId === id) return;
       await deleteGatewayKey(service, id);
     } catch {
-      throw new KeyToolError(
-        'failed',
-        `${(error as Error).message} Removing the new API Gateway key of ${keyId} failed as well. It lets nobody in; "cleanup" removes it.`,
-        { cause: error },
+      service.notify(
+        `The API Gateway key of ${keyId} is left over. It lets nobody in, and "cleanup" deletes it.`,
       );
     }
     throw error;
@@ -78,63 +79,31 @@ export async function withGatewayKey(
 export async function addToPlan(service: KeyService, keyId: string, plan: Plan): Promise<void> {
   const usagePlanId = service.usagePlanIds[plan];
   await service.apiGateway.send(new CreateUsagePlanKeyCommand({ usagePlanId, keyId, keyType: 'API_KEY' }));
-  await service.afterStep('usage plan');
-}
-
-export async function removeFromPlan(service: KeyService, keyId: string, usagePlanId: string): Promise<void> {
-  await ignoreNotFound(service.apiGateway.send(new DeleteUsagePlanKeyCommand({ usagePlanId, keyId })));
-  await service.afterStep('old usage plan');
 }
 
 /** Deletes a key if there is one, which also removes it from its usage plan. */
-export async function deleteGatewayKey(service: KeyService, apiKey: string | undefined): Promise<void> {
-  if (apiKey !== undefined)
-    await ignoreNotFound(service.apiGateway.send(new DeleteApiKeyCommand({ apiKey })));
-  await service.afterStep('old gateway key');
+export async function deleteGatewayKey(
+  { apiGateway }: KeyService,
+  apiKey: string | undefined,
+): Promise<void> {
+  if (apiKey !== undefined) await ignoreNotFound(apiGateway.send(new DeleteApiKeyCommand({ apiKey })));
 }
 
-/** Empties the cache of the authorizer's answers, so that a change applies before their 60 s are over. */
-export async function flushAuthorizer(service: KeyService): Promise<void> {
-  const { apiGateway, restApiId } = service;
-  await apiGateway.send(new FlushStageAuthorizersCacheCommand({ restApiId, stageName: apiStage }));
-  await service.afterStep('authorizer cache');
-}
-
-/** The most that one call lists: https://docs.aws.amazon.com/apigateway/latest/api/API_GetApiKeys.html */
-const pageSize = 500;
-
-/** Every API Gateway key of the account's Region, with its value: 20 calls for 10,000. */
-export async function* gatewayKeys({ apiGateway: client }: KeyService): AsyncGenerator<ApiKey> {
-  for await (const { items = [] } of paginateGetApiKeys({ client, pageSize }, { includeValues: true }))
-    yield* items;
-}
-
-/** Whether this tool created an API Gateway key for this stage, and for this owner if one is given. */
-export function isOwn(service: KeyService, { description = '' }: ApiKey, owner?: string): boolean {
-  const prefix = descriptionPrefix(service);
-  return owner === undefined ? description.startsWith(prefix) : description === `${prefix}${owner}`;
-}
-
-function descriptionPrefix({ stackName }: KeyService): string {
-  return `${stackName}, owner `;
-}
-
-/** The service's usage plans that each API Gateway key is in, by its ID. */
-export async function usagePlanMembers({
-  apiGateway: client,
-  usagePlanIds,
-}: KeyService): Promise<ReadonlyMap<string, readonly string[]>> {
-  const members = new Map<string, string[]>();
-  for (const usagePlanId of Object.values(usagePlanIds)) {
-    for await (const { items = [] } of paginateGetUsagePlanKeys({ client, pageSize }, { usagePlanId })) {
-      for (const { id = '' } of items) members.set(id, [...(members.get(id) ?? []), usagePlanId]);
-    }
-  }
-  return members;
-}
-
-async function ignoreNotFound(deletion: Promise<unknown>): Promise<void> {
-  await deletion.catch((error: unknown) => {
+export async function ignoreNotFound(call: Promise<unknown>): Promise<void> {
+  await call.catch((error: unknown) => {
     if (!(error instanceof NotFoundException)) throw error;
   });
+}
+
+/** Empties the authorizer's cache, so that a change applies before its 60 s are over. */
+export async function flushAuthorizer({ apiGateway, restApiId }: KeyService): Promise<void> {
+  // The stage of API Gateway is the version segment of the base URL (docs/interface.md, Versioning).
+  await apiGateway.send(new FlushStageAuthorizersCacheCommand({ restApiId, stageName: 'v1' }));
+}
+
+/** Waits until API Gateway uses a new API Gateway key everywhere. Returns at once for the local service. */
+export async function propagate({ isLocal, notify, sleep }: KeyService): Promise<void> {
+  if (isLocal) return;
+  notify(`Waiting ${propagationSeconds} s for API Gateway to apply the change.`);
+  await sleep(propagationSeconds * 1000);
 }

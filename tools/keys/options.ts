@@ -1,42 +1,12 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
-import {
-  customPlan,
-  customPlanCeiling,
-  type Limits,
-  type Plan,
-  planNames,
-} from '../../functions/access/plans.ts';
+import { customPlan, customPlanCeiling, planNames } from '../../functions/access/plans.ts';
 import { KeyToolError } from './errors.ts';
 import { grouped } from './format.ts';
 import { isKeyId } from './key-ids.ts';
 import { redact } from './output.ts';
+import type { PlanLimits } from './records.ts';
 
-/** Options that several commands share, and their parsers. */
-
-export function planOption(description: string) {
-  return new Option('--plan <plan>', description).choices(planNames);
-}
-
-export function perMinuteOption() {
-  return new Option(
-    '--per-minute <n>',
-    `requests a minute, required on the ${customPlan} plan (DynamoDB takes 1,000 writes a second for one key)`,
-  ).argParser(wholeNumber(1, customPlanCeiling.perMinute));
-}
-
-export function perDayOption() {
-  return new Option('--per-day <n>', `requests a day, required on the ${customPlan} plan`).argParser(
-    wholeNumber(1, customPlanCeiling.perDay),
-  );
-}
-
-export function ownerFilter() {
-  return new Option('--owner <name>', 'only keys of this owner').argParser(line(100));
-}
-
-export function yesOption() {
-  return new Option('-y, --yes', 'do not ask for confirmation in prod');
-}
+/** Parsers of options and arguments, and the options of several commands. */
 
 /** Text that is stored, and printed on terminals later. */
 export function line(longest: number): (text: string) => string {
@@ -55,51 +25,60 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
 }
 
 const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
-const longestDuration = 366 * 86_400;
 
 /** Whole seconds of a duration such as `90s`, `15m`, `24h` or `7d`. @param min seconds */
 export function duration(min: number): (text: string) => number {
   return (text) => {
     const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
     const seconds = Number(count) * (unitSeconds[unit] ?? Number.NaN);
-    if (seconds >= min && seconds <= longestDuration) return seconds;
+    if (seconds >= min && seconds <= 366 * 86_400) return seconds;
     throw new InvalidArgumentError(
-      'It must be a whole number and a unit, such as 90s, 15m, 24h or 7d, at most 366d.',
+      'It must be a number and a unit, such as 90s, 15m, 24h or 7d, at most 366d.',
     );
   };
 }
 
 export function cursor(text: string): string {
   if (isKeyId(text)) return text;
-  throw new InvalidArgumentError('It is not a cursor printed by "list".');
+  throw new InvalidArgumentError('Not a cursor printed by "list".');
 }
 
 export function keyId(text: string): string {
   if (isKeyId(text)) return text;
   throw new InvalidArgumentError(
     text.startsWith('as_')
-      ? 'That is an API key, not a key ID. Keys do not belong in a command line. "identify" reads one from standard input and prints its ID.'
+      ? 'This is an API key, not a key ID. Keys do not belong in a command line. "identify" reads one from standard input and prints its ID.'
       : 'A key ID looks like key_06fz1m4tqabcdefg. "list" shows all IDs.',
   );
 }
 
-/** The key's own limits, `undefined` on a plan with fixed limits. @throws KeyToolError */
-export function checkLimits(
-  plan: Plan,
-  { perMinute, perDay }: { readonly [K in keyof Limits]?: number | undefined } = {},
-): Limits | undefined {
+export const planOption = new Option('--plan <plan>', 'plan of the key (required)')
+  .choices(planNames)
+  .makeOptionMandatory();
+export const perMinuteOption = new Option(
+  '--per-minute <n>',
+  `requests a minute, required on the ${customPlan} plan (DynamoDB takes 1,000 writes a second for one key)`,
+).argParser(wholeNumber(1, customPlanCeiling.perMinute));
+export const perDayOption = new Option(
+  '--per-day <n>',
+  `requests a day, required on the ${customPlan} plan`,
+).argParser(wholeNumber(1, customPlanCeiling.perDay));
+export const ownerFilter = new Option('--owner <name>', 'only keys of this owner').argParser(line(100));
+export const planFilter = new Option('--plan <plan>', 'only keys on this plan').choices(planNames);
+export const yesOption = new Option('-y, --yes', 'do not ask for confirmation in prod');
+
+/** Checks that limits are given exactly if the plan is the custom one. @throws KeyToolError */
+export function checkLimits({ plan, perMinute, perDay }: PlanLimits): void {
+  const reject = (message: string) => {
+    throw new KeyToolError('usage', message);
+  };
   if (plan !== customPlan) {
-    if (perMinute === undefined && perDay === undefined) return undefined;
-    throw new KeyToolError(
-      'usage',
-      `The limits of the ${plan} plan are fixed. --per-minute and --per-day need --plan ${customPlan}.`,
+    if ((perMinute ?? perDay) === undefined) return;
+    reject(
+      `The limits of the ${plan} plan are fixed. --per-minute and --per-day require --plan ${customPlan}.`,
     );
   }
   if (perMinute === undefined || perDay === undefined)
-    throw new KeyToolError('usage', `A key on the ${customPlan} plan needs both --per-minute and --per-day.`);
-  if (perDay >= perMinute) return { perMinute, perDay };
-  throw new KeyToolError(
-    'usage',
-    `--per-day must be at least --per-minute (got ${perDay} and ${perMinute}).`,
-  );
+    return reject(`A key on the ${customPlan} plan requires --per-minute and --per-day.`);
+  if (perDay < perMinute) reject(`--per-day must be at least --per-minute (got ${perDay} and ${perMinute}).`);
 }

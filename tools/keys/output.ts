@@ -13,12 +13,12 @@ export interface Io {
 /** An API key, or the hash of one. */
 const secrets = /as_[a-z][a-z0-9]*_[0-9A-Za-z]{36}|[0-9A-Fa-f]{64}/g;
 
-/** Text with every key and hash removed, wherever it came from. */
+/** Text with every key and hash removed. */
 export function redact(text: string): string {
   return text.replace(secrets, '[redacted]');
 }
 
-type Style = 'red' | 'yellow' | 'green' | 'dim' | 'bold';
+type Style = 'red' | 'yellow' | 'green';
 
 /** Everything the tool prints goes through here. Only `reveal` prints a key. */
 export class Output {
@@ -30,19 +30,22 @@ export class Output {
     this.json = json;
   }
 
-  /** A result: `value` with --json, otherwise `text`. */
+  /** The result: `value` with --json, otherwise `text`. */
   result(value: unknown, text: string): void {
-    this.#io.stdout.write(`${redact(this.#printed(value, text))}\n`);
+    this.#io.stdout.write(redact(this.#printed(value, text)));
+  }
+
+  /** The result that shows a key. Resolves when it is written, rejects if nobody can have read it. */
+  reveal(value: unknown, text: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#io.stdout.write(this.#printed(value, text), (error) => (error ? reject(error) : resolve()));
+    });
   }
 
   /** One line on standard error: `value` with --json, otherwise `text`. */
   report(value: unknown, text: string, style?: Style): void {
-    const printed = this.json
-      ? JSON.stringify(value)
-      : style
-        ? this.paint(style, text, this.#io.stderr)
-        : text;
-    this.#io.stderr.write(`${redact(printed)}\n`);
+    const coloured = style === undefined ? text : this.paint(style, text, this.#io.stderr);
+    this.#io.stderr.write(`${redact(this.json ? JSON.stringify(value) : coloured)}\n`);
   }
 
   /** Information besides the result. */
@@ -55,15 +58,7 @@ export class Output {
     return styleText(style, text, { stream });
   }
 
-  /** The line that shows a key. Resolves when it is written, rejects when nobody can have read it. */
-  reveal(value: unknown, text: string): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const done = (error?: Error | null) => (error ? reject(error) : resolve());
-      this.#io.stdout.write(`${this.#printed(value, text)}\n`, done);
-    });
-  }
-
   #printed(value: unknown, text: string): string {
-    return this.json ? JSON.stringify(value, undefined, 2) : text;
+    return `${this.json ? JSON.stringify(value, undefined, 2) : text}\n`;
   }
 }

@@ -1,21 +1,15 @@
 import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
-import {
-  GetCommand,
-  paginateQuery,
-  QueryCommand,
-  type QueryCommandInput,
-  TransactWriteCommand,
-} from '@aws-sdk/lib-dynamodb';
+import { GetCommand, paginateQuery, QueryCommand, TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod/mini';
 import { keyRecord } from '../../functions/access/key-records.ts';
-import { customPlan, type Limits, type Plan, planNames } from '../../functions/access/plans.ts';
+import { type Limits, limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
 import { storedCount } from '../../functions/access/stored-count.ts';
 import { KeyToolError } from './errors.ts';
-import { type KeyService, nowOf } from './service.ts';
+import type { KeyService } from './service.ts';
 
 /**
- * The records of API keys as operators read and change them. The functions read fewer fields, see key-records.ts.
- * Every change is one write that also adds a line to the record's audit trail.
+ * The records of API keys as operators read and change them. The functions read fewer attributes, see
+ * functions/access/key-records.ts. Every change adds a line to the record's audit trail.
  *
  * Indexes of the ApiKeys table: `byKeyId` (partition key `keyId`), `byOwner` and `byPlan` (sort key `keyId`).
  */
@@ -30,10 +24,12 @@ const auditLine = z.object({
   detail: z.optional(z.string()),
 });
 export type AuditLine = z.infer<typeof auditLine>;
-/** A line of the audit trail, with the key that it is about. */
-export type ChangeLine = AuditLine & { readonly stage: string; readonly keyId: string };
+/** A change that was made, with the key that it is about. */
+export type ReportedChange = AuditLine & { readonly keyId: string; readonly stage: string };
 
-const administeredKey = z.extend(keyRecord, {
+/** A change keeps the attributes that this version does not know. */
+const administeredKey = z.looseObject({
+  ...keyRecord.shape,
   owner: z.string(),
   /** Unix seconds. */
   createdAt: storedCount,
@@ -48,19 +44,15 @@ const administeredKey = z.extend(keyRecord, {
 export type AdministeredKey = z.infer<typeof administeredKey>;
 
 /** A stored record that fails validation. Its message names the key by its ID only. */
-export class MalformedRecordError extends KeyToolError {
-  override readonly name = 'MalformedRecordError';
-}
+export class MalformedRecordError extends KeyToolError {}
 
 /** The record was changed after it was read, or does not exist any more. */
-export class StaleRecordError extends KeyToolError {
-  override readonly name = 'StaleRecordError';
-}
+export class StaleRecordError extends KeyToolError {}
 
-/** Lines in an audit trail. Only a change that ends the key's life, and a repair, may add more (items end at 400 KB). */
+/** Lines in an audit trail (items end at 400 KB). Only a change that ends the key's life, and a repair, may add more. */
 export const auditTrailLength = 1_000;
 
-/** Whether the authorizer accepts a key. A suspended key is accepted, then answered 429. @param now Unix seconds */
+/** Whether the authorizer accepts a key. It accepts a suspended one, which then gets 429. @param now Unix seconds */
 export function isValid({ status, expiresAt = 0 }: AdministeredKey, now: number): boolean {
   return status === 'active' && (expiresAt === 0 || expiresAt > now);
 }
@@ -70,9 +62,19 @@ export function gatewayValueOf({ keyHash, gatewayKeyValue }: AdministeredKey): s
   return gatewayKeyValue ?? keyHash;
 }
 
-/** The limits on the key's own record, `undefined` on a plan with fixed limits. */
-export function ownLimits({ plan, perMinute = 0, perDay = 0 }: AdministeredKey): Limits | undefined {
-  return plan === customPlan ? { perMinute, perDay } : undefined;
+/** A plan, and on the custom plan the limits of the key. */
+export interface PlanLimits {
+  readonly plan: Plan;
+  readonly perMinute?: number | undefined;
+  readonly perDay?: number | undefined;
+}
+
+export function limitsInForce({ plan, perMinute = 0, perDay = 0 }: PlanLimits): Limits {
+  return limitsOf(plan) ?? { perMinute, perDay };
+}
+
+export function describePlan({ plan, perMinute, perDay }: PlanLimits): string {
+  return limitsOf(plan) === undefined ? `${plan} (${perMinute} a minute, ${perDay} a day)` : plan;
 }
 
 /** The record of the key with this ID. The index is eventually consistent, the record is not. */
@@ -99,7 +101,7 @@ export async function readKey(
   const { Item: item } = await client.send(
     new GetCommand({ TableName: tableName, Key: { keyHash }, ConsistentRead: true }),
   );
-  return item === undefined ? undefined : parseRecord(item);
+  return item && parseRecord(item);
 }
 
 export interface KeyFilter {
@@ -107,61 +109,56 @@ export interface KeyFilter {
   readonly plan?: Plan | undefined;
 }
 
-/** The queries for the keys of an owner, of a plan, or of every plan, newest first. @param before only older keys */
-function queriesOf({ keyTable }: KeyService, { owner, plan }: KeyFilter, before = '~'): QueryCommandInput[] {
-  const plans = plan === undefined ? planNames : [plan];
-  return (owner === undefined ? plans : [owner]).map((value) => ({
-    TableName: keyTable.tableName,
-    IndexName: owner === undefined ? 'byPlan' : 'byOwner',
-    KeyConditionExpression: '#partition = :partition AND keyId < :before',
-    ExpressionAttributeNames: { '#partition': owner === undefined ? 'plan' : 'owner' },
-    ExpressionAttributeValues: { ':partition': value, ':before': before },
-    ScanIndexForward: false,
-  }));
-}
-
-/** Every key that the filter lets through, a page at a time. Malformed records are reported and left out. */
-export async function* allKeys(service: KeyService, filter: KeyFilter): AsyncGenerator<AdministeredKey> {
-  const { client } = service.keyTable;
-  for (const query of queriesOf(service, filter))
-    for await (const { Items: items } of paginateQuery({ client }, query))
-      yield* keysAmong(service, items, filter);
-}
-
 /**
- * The newest keys that the filter lets through: one Query for each partition, of at most `limit` records or 1 MB.
+ * The keys of an owner, otherwise of a plan or of all plans, newest first. Malformed records are reported and left out.
  *
- * @returns keys, newest first, and the ID of the last record read if there may be older ones
+ * @param limit records at most. There may be more after the key ID `end`
+ * @param before a key ID: only older keys
  */
-export async function newestKeys(
-  service: KeyService,
-  filter: KeyFilter,
-  limit: number,
-  before: string | undefined,
-): Promise<{ readonly keys: readonly AdministeredKey[]; readonly end: string | undefined }> {
-  const queries = queriesOf(service, filter, before).map(
-    (query) => new QueryCommand({ ...query, Limit: limit }),
-  );
-  const pages = await Promise.all(queries.map((query) => service.keyTable.client.send(query)));
-  // A partition was not read beyond this ID, so older keys of the others have to wait for the next page.
-  const ends = pages.map(({ LastEvaluatedKey: last }) => String(last?.['keyId'] ?? ''));
-  const end = ends.toSorted().at(-1) ?? '';
-  const keys = pages
-    .flatMap(({ Items: items }) => keysAmong(service, items, filter))
-    .filter(({ keyId }) => keyId >= end)
-    .toSorted((a, b) => (a.keyId > b.keyId ? -1 : 1));
-  return { keys, end: end || undefined };
+export async function newestKeys(service: KeyService, filter: KeyFilter, limit = Infinity, before = '~') {
+  const { client, tableName } = service.keyTable;
+  const { owner, plan } = filter;
+  const plans = plan === undefined ? planNames : [plan];
+  const partitions = (owner === undefined ? plans : [owner]).map(async (partition) => {
+    const query = {
+      TableName: tableName,
+      IndexName: owner === undefined ? 'byPlan' : 'byOwner',
+      KeyConditionExpression: '#partition = :partition AND keyId < :before',
+      ExpressionAttributeNames: { '#partition': owner === undefined ? 'plan' : 'owner' },
+      ExpressionAttributeValues: { ':partition': partition, ':before': before },
+      ScanIndexForward: false,
+    };
+    const read: Record<string, unknown>[] = [];
+    // One more than requested shows whether there are more.
+    for await (const { Items: items = [] } of paginateQuery(
+      { client, pageSize: Math.min(limit + 1, 1_000) },
+      query,
+    ))
+      if (read.push(...items) > limit) break;
+    return read;
+  });
+  const found = (await Promise.all(partitions)).flat();
+  const newest = found.toSorted((a, b) => (String(a['keyId']) > String(b['keyId']) ? -1 : 1));
+  const keys = newest.slice(0, limit).flatMap((item) => {
+    try {
+      return parseRecord(item);
+    } catch (error) {
+      service.notify((error as MalformedRecordError).message);
+      return [];
+    }
+  });
+  return { keys, end: newest.length > limit ? String(newest[limit - 1]!['keyId']) : undefined };
 }
 
 /** One record and its audit line in a write. */
 export interface Change {
-  /** As it was read. A new record has no `audit` lines yet. */
+  /** As it was read. A new record has no audit lines yet. */
   readonly key: Pick<AdministeredKey, 'keyHash' | 'keyId' | 'audit'>;
-  /** What was done, see `AuditLine`. */
+  /** See `AuditLine`. */
   readonly did: string;
   readonly detail?: string;
-  /** Attributes to set, or to remove if `undefined`. */
-  readonly set?: Readonly<Record<string, string | number | undefined>>;
+  /** New attributes. One that is `undefined` is removed. */
+  readonly set?: Partial<AdministeredKey>;
   /** Whether a full audit trail may grow further. */
   readonly anyLength?: boolean;
 }
@@ -179,10 +176,24 @@ export async function write(service: KeyService, ...changes: readonly Change[]):
       `The audit trail of ${full.key.keyId} is full (${auditTrailLength} lines). Rotate or revoke the key.`,
     );
   }
-  const stamp = { at: nowOf(service), by: await service.identify() };
-  const TransactItems = changes.map((change) => ({ Update: updateOf(service, change, stamp) }));
+  const lines = await Promise.all(changes.map(({ did, detail }) => newLine(service, did, detail)));
+  const puts = changes.map(({ key, set }, index) => {
+    const version = key.audit.length;
+    return {
+      TableName: service.keyTable.tableName,
+      Item: { ...key, ...set, audit: [...key.audit, lines[index]] },
+      // Every change adds an audit line, so the length of the trail is the version of the record.
+      ...(version === 0
+        ? { ConditionExpression: 'attribute_not_exists(keyHash)' }
+        : {
+            ConditionExpression: 'size(audit) = :version',
+            ExpressionAttributeValues: { ':version': version },
+          }),
+    };
+  });
   try {
-    await service.keyTable.client.send(new TransactWriteCommand({ TransactItems }));
+    const command = new TransactWriteCommand({ TransactItems: puts.map((put) => ({ Put: put })) });
+    await service.keyTable.client.send(command);
   } catch (error) {
     const reasons = error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
     if (!reasons.some(({ Code: code = '' }) => /^(ConditionalCheckFailed|TransactionConflict)$/.test(code)))
@@ -190,74 +201,19 @@ export async function write(service: KeyService, ...changes: readonly Change[]):
     const message = 'The key was changed by someone else. Look at it and try again.';
     throw new StaleRecordError('refused', message, { cause: error });
   }
-  for (const { key, did, detail } of changes) await report(service, key.keyId, did, detail);
+  for (const [index, { key }] of changes.entries())
+    service.onChange({ ...lines[index]!, keyId: key.keyId, stage: service.stage });
   await service.afterStep('record');
 }
 
-/** Every change adds an audit line, so the trail's length is the record's version. */
-function updateOf(
-  { keyTable: { tableName } }: KeyService,
-  { key: { keyHash, audit }, did, detail, set = {} }: Change,
-  stamp: Pick<AuditLine, 'at' | 'by'>,
-) {
-  const isNew = audit.length === 0;
-  const names = Object.keys(set);
-  const [sets, removes] = [
-    names.filter((name) => set[name] !== undefined),
-    names.filter((name) => set[name] === undefined),
-  ];
-  const line = { ...stamp, did, ...(detail !== undefined && { detail }) };
-  return {
-    TableName: tableName,
-    Key: { keyHash },
-    UpdateExpression:
-      `SET #audit = ${isNew ? ':line' : 'list_append(#audit, :line)'}` +
-      sets.map((name) => `, #${name} = :${name}`).join('') +
-      (removes.length > 0 ? ` REMOVE ${removes.map((name) => `#${name}`).join(', ')}` : ''),
-    ConditionExpression: isNew ? 'attribute_not_exists(#audit)' : 'size(#audit) = :version',
-    ExpressionAttributeNames: Object.fromEntries(['audit', ...names].map((name) => [`#${name}`, name])),
-    ExpressionAttributeValues: {
-      ':line': [line],
-      ...(!isNew && { ':version': audit.length }),
-      ...Object.fromEntries(sets.map((name) => [`:${name}`, set[name]])),
-    },
-  };
-}
-
-/** Reports a change that has been made, with its time and who made it. */
-export async function report(
-  service: KeyService,
-  keyId: string,
-  did: string,
-  detail?: string,
-): Promise<void> {
-  const { stage } = service;
-  const [at, by] = [nowOf(service), await service.identify()];
-  service.onChange({ at, by, did, ...(detail !== undefined && { detail }), keyId, stage });
+export async function newLine(service: KeyService, did: string, detail?: string): Promise<AuditLine> {
+  return { at: service.now(), by: await service.caller(), did, detail };
 }
 
 function parseRecord(item: Readonly<Record<string, unknown>>): AdministeredKey {
-  const record = z.safeParse(administeredKey, item);
-  if (record.success) return record.data;
-  const errors = record.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
-  throw new MalformedRecordError(
-    'failed',
-    `The record of key ${String(item['keyId'])} is malformed: ${errors}`,
-  );
-}
-
-function keysAmong(
-  { notify }: KeyService,
-  items: readonly Record<string, unknown>[] = [],
-  { plan }: KeyFilter,
-): AdministeredKey[] {
-  const keys = items.flatMap((item) => {
-    try {
-      return [parseRecord(item)];
-    } catch (error) {
-      notify((error as MalformedRecordError).message);
-      return [];
-    }
-  });
-  return keys.filter((key) => plan === undefined || key.plan === plan);
+  const { data, error } = z.safeParse(administeredKey, item);
+  if (data !== undefined) return data;
+  const errors = error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
+  const keyId = String(item['keyId']);
+  throw new MalformedRecordError('failed', `The record of key ${keyId} is malformed: ${errors}`);
 }

@@ -1,61 +1,30 @@
 import { hostname, userInfo } from 'node:os';
+import { setTimeout } from 'node:timers/promises';
 import { APIGatewayClient } from '@aws-sdk/client-api-gateway';
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
-import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DynamoDBClient, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { z } from 'zod';
-import type { KeyTable } from '../../functions/access/key-records.ts';
-import type { LimitTable } from '../../functions/access/limiter.ts';
-import type { Plan } from '../../functions/access/plans.ts';
-import { KeyToolError } from './errors.ts';
-import type { ChangeLine } from './records.ts';
-import { realWaiting, retryCalls, type Waiting } from './retry.ts';
+import { KeyToolError, type Target } from './errors.ts';
+import type { ReportedChange } from './records.ts';
+import { retryCalls } from './retry.ts';
 
 /** First part of the stack's name, unless the CDK app is given another. */
 export const defaultStackPrefix = 'AnimalStore';
 
-interface Hooks {
-  /** Called for every change. */
-  readonly onChange: (line: ChangeLine) => void;
+export interface Hooks {
+  readonly onChange?: (change: ReportedChange) => void;
   /** Called when something takes longer, and for each malformed record. */
-  readonly notify: (message: string) => void;
-  /** Called after each step of a change, before the next begins. Tests stop here as a crash would. */
-  readonly afterStep: (step: string) => void | Promise<void>;
+  readonly notify?: (message: string) => void;
+  /** Called after each step of a change. Tests stop here as a crash would. */
+  readonly afterStep?: (step: string) => void | Promise<void>;
   /** Milliseconds since the Unix epoch. */
-  readonly clock: () => number;
-}
-
-export interface KeyServiceOptions extends Partial<Hooks> {
-  /** The stage whose keys these are; it is part of every key. */
-  readonly stage: string;
-  /** Base address of a service on this machine, such as `http://127.0.0.1:3000`. Default: AWS. */
-  readonly endpoint?: string | undefined;
-  /** Default: AWS_REGION or the profile's. */
-  readonly region?: string | undefined;
-  /** A profile of the AWS configuration files. Default: AWS_PROFILE, or the credentials the SDK finds. */
-  readonly profile?: string | undefined;
-  /** Default: `AnimalStore-<stage>`. */
-  readonly stackName?: string | undefined;
-  readonly waiting?: Waiting;
+  readonly clock?: () => number;
+  readonly sleep?: (milliseconds: number) => Promise<unknown>;
 }
 
 /** Where the keys of one stage are stored, and how to reach them. */
-export interface KeyService extends Hooks {
-  readonly stage: string;
-  readonly stackName: string;
-  readonly keyTable: KeyTable;
-  readonly limitTable: LimitTable;
-  readonly apiGateway: APIGatewayClient;
-  readonly usagePlanIds: Readonly<Record<Plan, string>>;
-  readonly restApiId: string;
-  /** Who makes changes: an ARN on AWS, a user of this machine for the local service. */
-  readonly identify: () => Promise<string>;
-  /** Waits until API Gateway uses a new API Gateway key everywhere. Returns at once for the local service. */
-  readonly propagate: () => Promise<void>;
-}
-
-/** AWS states no time. Seconds are reported: https://stackoverflow.com/questions/42194561 */
-const propagationSeconds = 30;
+export type KeyService = Awaited<ReturnType<typeof openKeyService>>;
 
 const outputs = z.object({
   RestApiId: z.string(),
@@ -68,98 +37,95 @@ const outputs = z.object({
 });
 
 /**
- * Finds the tables and usage plans of a stage in the outputs of its stack. For a service on this machine only the
- * endpoint and the credentials differ.
+ * Finds the tables and usage plans of a stage in the outputs of its stack.
  *
- * @throws KeyToolError when there is no such stack, or it is of another version
+ * @throws KeyToolError if the stack does not exist, or is of another version
  */
-export async function openKeyService(options: KeyServiceOptions): Promise<KeyService> {
-  const { stage, endpoint, region, profile, waiting = realWaiting, notify = () => {} } = options;
-  const { stackName = `${defaultStackPrefix}-${stage}` } = options;
-  const local = { region: 'us-east-1', credentials: { accessKeyId: 'local', secretAccessKey: 'local' } };
+export async function openKeyService({
+  stage,
+  endpoint,
+  region,
+  profile,
+  stackName = `${defaultStackPrefix}-${stage}`,
+  onChange = () => {},
+  notify = () => {},
+  afterStep = () => {},
+  clock = Date.now,
+  sleep = setTimeout,
+}: Target & { readonly stackName?: string } & Hooks) {
   const configuration = endpoint
-    ? { endpoint, ...local }
+    ? { endpoint, region: 'us-east-1', credentials: { accessKeyId: 'local', secretAccessKey: 'local' } }
     : { ...(region && { region }), ...(profile && { profile }) };
-  const found = await describeOutputs(new CloudFormationClient(configuration), stackName, endpoint);
-  const client = DynamoDBDocumentClient.from(new DynamoDBClient(configuration), {
-    // As the functions read numbers, see functions/dynamodb.ts.
-    unmarshallOptions: { wrapNumbers: true },
-  });
+  const found = await outputsOf(new CloudFormationClient(configuration), stackName, endpoint);
+  const client = documentClient(configuration);
   const apiGateway = new APIGatewayClient({ ...configuration, maxAttempts: 1 });
-  retryCalls(apiGateway, waiting, notify);
-  let user: Promise<string> | undefined;
+  retryCalls(apiGateway, { sleep, notify, afterStep });
+  let caller: Promise<string> | undefined;
   return {
     stage,
     stackName,
+    isLocal: endpoint !== undefined,
     keyTable: { client, tableName: found.ApiKeysTableName },
     limitTable: { client, tableName: found.RateLimitsTableName },
     apiGateway,
+    restApiId: found.RestApiId,
     usagePlanIds: {
       free: found.UsagePlanIdFree,
       pro: found.UsagePlanIdPro,
       business: found.UsagePlanIdBusiness,
       enterprise: found.UsagePlanIdEnterprise,
     },
-    restApiId: found.RestApiId,
-    identify: () => (user ??= endpoint === undefined ? callerArn(configuration) : localUser()),
-    onChange: options.onChange ?? (() => {}),
+    /** Who makes changes: an ARN on AWS, a user of this machine for the local service. */
+    caller: () => (caller ??= endpoint ? localUser() : callerArn(configuration)),
+    /** Whole Unix seconds. */
+    now: () => Math.floor(clock() / 1000),
+    clock,
+    onChange,
     notify,
-    afterStep: options.afterStep ?? (() => {}),
-    clock: options.clock ?? Date.now,
-    propagate: async () => {
-      if (endpoint !== undefined) return;
-      notify(`Waiting ${propagationSeconds} s for API Gateway to apply the change.`);
-      await waiting.sleep(propagationSeconds * 1000);
-    },
+    afterStep,
+    sleep,
   };
 }
 
-/** The clock in whole Unix seconds. */
-export function nowOf({ clock }: KeyService): number {
-  return Math.floor(clock() / 1000);
+export function documentClient(configuration: DynamoDBClientConfig): DynamoDBDocumentClient {
+  return DynamoDBDocumentClient.from(new DynamoDBClient(configuration), {
+    marshallOptions: { removeUndefinedValues: true },
+    // As the functions read numbers, see functions/dynamodb.ts.
+    unmarshallOptions: { wrapNumbers: true },
+  });
 }
 
-async function describeOutputs(
-  client: CloudFormationClient,
-  stackName: string,
-  endpoint: string | undefined,
-): Promise<z.infer<typeof outputs>> {
-  const { Stacks: stacks } = await client
-    .send(new DescribeStacksCommand({ StackName: stackName }))
-    .catch(async (error: Error) => {
-      // CloudFormation has no type of its own for a stack that is not there.
-      if (error.name !== 'ValidationError' || !error.message.includes('does not exist')) throw error;
-      const where = endpoint ?? `Region ${await client.config.region()}`;
-      throw new KeyToolError(
-        'not_found',
-        `There is no stack ${stackName} at ${where}. Deploy it, or give its Region with --region, its account with --profile, or the name of a copy with --name.`,
-        { cause: error },
-      );
-    });
-  const described = stacks?.[0]?.Outputs ?? [];
-  const parsed = outputs.safeParse(
-    Object.fromEntries(described.map(({ OutputKey: key, OutputValue: value }) => [key, value])),
-  );
-  if (parsed.success) return parsed.data;
-  const missing = parsed.error.issues.map(({ path }) => path.join('.')).join(', ');
+async function outputsOf(client: CloudFormationClient, stackName: string, endpoint: string | undefined) {
+  const command = new DescribeStacksCommand({ StackName: stackName });
+  const { Stacks: stacks } = await client.send(command).catch(async (error: Error) => {
+    // CloudFormation has no error type for a stack that does not exist.
+    if (error.name !== 'ValidationError' || !error.message.includes('does not exist')) throw error;
+    throw new KeyToolError(
+      'not_found',
+      `Stack ${stackName} does not exist at ${endpoint ?? `Region ${await client.config.region()}`}. Deploy it, or give its Region with --region, its account with --profile, or the name of a copy with --name.`,
+    );
+  });
+  const described = stacks?.[0]?.Outputs?.map(({ OutputKey: key, OutputValue: value }) => [key, value]);
+  const { data, error } = outputs.safeParse(Object.fromEntries(described ?? []));
+  if (data !== undefined) return data;
+  const missing = error.issues.map(({ path }) => path.join('.')).join(', ');
   throw new KeyToolError(
     'failed',
     `Stack ${stackName} lacks the outputs ${missing}: its deployment is incomplete, or of another version. Deploy it again.`,
   );
 }
 
-/** Loaded for changes only. */
 async function callerArn(configuration: object): Promise<string> {
+  // Loaded for changes only.
   const { GetCallerIdentityCommand, STSClient } = await import('@aws-sdk/client-sts');
   const { Arn: arn } = await new STSClient(configuration).send(new GetCallerIdentityCommand());
-  if (arn !== undefined) return arn;
-  throw new KeyToolError('failed', 'AWS did not return the owner of these credentials.');
+  return arn ?? 'unknown';
 }
 
 async function localUser(): Promise<string> {
   try {
     return `${userInfo().username}@${hostname()}`;
   } catch {
-    return `user ${process.getuid?.() ?? 'unknown'}@${hostname()}`; // a user without a name
+    return `user ${process.getuid?.()}@${hostname()}`; // a user without a name
   }
 }

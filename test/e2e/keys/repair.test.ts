@@ -8,7 +8,7 @@ import {
 import { describe, expect, test } from 'vitest';
 import { type AdministeredKey, readKey } from '../../../tools/keys/records.ts';
 import { hashOfKey } from '../../../functions/access/keys.ts';
-import { surveyKeys } from '../../../tools/keys/commands/repair.ts';
+import { findDrift } from '../../../tools/keys/commands/repair.ts';
 import type { KeyService } from '../../../tools/keys/service.ts';
 import { isLocal } from '../support.ts';
 import {
@@ -174,7 +174,7 @@ describe.runIf(isLocal)('repair', () => {
         },
       { step: 'initialize' },
     );
-    expect(await surveyKeys({ ...service, apiGateway }, { owner })).toMatchObject({ valid: 12, drifted: [] });
+    expect(await findDrift({ ...service, apiGateway }, { owner })).toMatchObject({ valid: 12, drifted: [] });
     // Lists, a page of each or a few: nothing is asked about a single key.
     expect(new Set(sent)).toEqual(new Set(['GetApiKeysCommand', 'GetUsagePlanKeysCommand']));
     expect(sent.length).toBeLessThan(12);
@@ -192,7 +192,7 @@ describe.runIf(isLocal)('repair', () => {
       return [newer, older];
     }
     const command = (owner: string) => ['repair', '--owner', owner];
-    const steps = ['gateway key', 'usage plan', 'record', 'record', 'usage plan'];
+    const steps = ['CreateApiKey', 'CreateUsagePlanKey', 'record', 'record', 'CreateUsagePlanKey'];
 
     test('has these steps', async () => {
       const owner = newOwner();
@@ -236,7 +236,7 @@ describe.runIf(isLocal)('repair', () => {
     const run = await keysLocal(['repair', '--owner', owner, '--json'], {
       // After the survey, and before it gets to the others: newest first.
       afterStep: async (step) => {
-        if (step !== 'usage plan') return;
+        if (step !== 'CreateUsagePlanKey') return;
         await keysJson(['change-plan', moved.keyId, '--plan', 'pro']);
         await keysJson(['revoke', revoked.keyId]);
         await keysJson(['rotate', replaced.keyId, '--overlap', '0s']);

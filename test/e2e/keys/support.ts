@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { GetUsagePlansCommand, paginateGetApiKeys } from '@aws-sdk/client-api-gateway';
 import { expect, inject } from 'vitest';
-import { type AdministeredKey, allKeys, gatewayValueOf } from '../../../tools/keys/records.ts';
+import { type AdministeredKey, newestKeys, gatewayValueOf } from '../../../tools/keys/records.ts';
 import { hashOfKey } from '../../../functions/access/keys.ts';
 import { type KeyService, openKeyService } from '../../../tools/keys/service.ts';
 import { localStage } from '../../../tools/local-stack.ts';
@@ -25,8 +25,8 @@ export function keysLocal(args: readonly string[], options: RunOptions = {}): Pr
 }
 
 /** Runs the key tool for its JSON result. */
-export async function keysJson<T>(args: readonly string[]): Promise<T> {
-  const run = await keysLocal([...args, '--json']);
+export async function keysJson<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {
+  const run = await keysLocal([...args, '--json'], options);
   expect(run).toMatchObject({ exitCode: 0 });
   return JSON.parse(run.stdout) as T;
 }
@@ -93,9 +93,7 @@ export function openLocal(): Promise<KeyService> {
 }
 
 export async function recordsOf(service: KeyService, owner: string): Promise<readonly AdministeredKey[]> {
-  const records: AdministeredKey[] = [];
-  for await (const record of allKeys(service, { owner })) records.push(record);
-  return records;
+  return (await newestKeys(service, { owner })).keys;
 }
 
 /**

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { readUse, suspendUse } from '../../../tools/keys/use.ts';
+import { readUse, setSuspension } from '../../../tools/keys/use.ts';
 import { planNames } from '../../../functions/access/plans.ts';
-import { examineAtMost, type KeyListing, listKeys } from '../../../tools/keys/commands/list.ts';
+import { examineAtMost, listKeys } from '../../../tools/keys/commands/list.ts';
 import { findKeyById } from '../../../tools/keys/records.ts';
 import type { KeyService } from '../../../tools/keys/service.ts';
 import { keyStatuses, statusOf } from '../../../tools/keys/views.ts';
@@ -37,7 +37,7 @@ async function newStore(count: number): Promise<Store> {
   const keys = sampleKeys(count).toReversed();
   await store(service.keyTable, keys);
   const chosen = keys.filter((_, index) => index % 40 === 7);
-  await Promise.all(chosen.map(({ keyHash }) => suspendUse(service.limitTable, keyHash, now + 60)));
+  await Promise.all(chosen.map(({ keyHash }) => setSuspension(service.limitTable, keyHash, now + 60, now)));
   return { service, keys, suspended: new Set(chosen.map(({ keyId }) => keyId)) };
 }
 
@@ -62,7 +62,7 @@ function watch(service: KeyService): void {
   );
 }
 
-function expected({ owner, plan, status }: Partial<KeyListing>): string[] {
+function expected({ owner, plan, status }: Partial<Parameters<typeof listKeys>[1]>): string[] {
   return small.keys
     .filter((key) => owner === undefined || key.owner === owner)
     .filter((key) => plan === undefined || key.plan === plan)
@@ -92,7 +92,7 @@ describe('a walk through the pages', () => {
         do {
           const page = await listKeys(small.service, { ...wanted, limit, cursor });
           expect(page.keys.length).toBeLessThanOrEqual(limit);
-          met.push(...page.keys.map(({ key }) => key.keyId));
+          met.push(...page.keys.map(({ keyId }) => keyId));
           ({ cursor } = page);
         } while (cursor !== undefined);
         expect(met).toEqual(expected(wanted));
@@ -105,7 +105,7 @@ describe('a walk through the pages', () => {
     const all = expected({ owner: 'owner-3' });
     const before = all.at(-21)!;
     const last = await listKeys(small.service, { owner: 'owner-3', limit: 20, cursor: before });
-    expect(last.keys.map(({ key }) => key.keyId)).toEqual(all.slice(-20));
+    expect(last.keys.map(({ keyId }) => keyId)).toEqual(all.slice(-20));
     expect(last.cursor).toBeUndefined();
   });
 });

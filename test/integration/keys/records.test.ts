@@ -91,7 +91,7 @@ describe('a new key', () => {
 describe('a change', () => {
   test('and its audit line are one write', async () => {
     const record = await stored();
-    const set = { plan: 'enterprise', perMinute: 5, perDay: 50 };
+    const set = { plan: 'enterprise', perMinute: 5, perDay: 50 } as const;
     await write(service, { key: record, set, did: 'changed plan' });
     const changed = await readKey(service, record.keyHash);
     expect(changed).toMatchObject({ ...set, audit: [{ did: 'created' }, { did: 'changed plan' }] });

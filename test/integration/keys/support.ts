@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { APIGatewayClient } from '@aws-sdk/client-api-gateway';
 import { BatchWriteCommand } from '@aws-sdk/lib-dynamodb';
+import { inject } from 'vitest';
 import type { KeyTable } from '../../../functions/access/key-records.ts';
 import { type Plan, planNames } from '../../../functions/access/plans.ts';
 import { newKeyId } from '../../../tools/keys/key-ids.ts';
-import type { KeyService } from '../../../tools/keys/service.ts';
-import { createTable, newClient } from '../../support/tables.ts';
+import { documentClient, type KeyService } from '../../../tools/keys/service.ts';
+import { createTable } from '../../support/tables.ts';
 
 /**
  * Unix seconds, in the middle of a minute. Of today, since DynamoDB Local deletes items whose time to live has
@@ -15,7 +16,11 @@ export const now = Math.floor(Date.now() / 60_000) * 60 + 30;
 
 /** A key service whose tables are real and empty. There is no API Gateway, which reading does not need. */
 export async function newKeyService(): Promise<KeyService> {
-  const client = newClient();
+  const client = documentClient({
+    endpoint: inject('dynamodbEndpoint'),
+    region: 'local',
+    credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+  });
   const [keyTable, limitTable] = await Promise.all([
     createTable('ApiKeys', client),
     createTable('RateLimits', client),
@@ -28,12 +33,14 @@ export async function newKeyService(): Promise<KeyService> {
     apiGateway: new APIGatewayClient({ region: 'us-east-1', endpoint: 'http://127.0.0.1:1' }),
     usagePlanIds: { free: 'f', pro: 'p', business: 'b', enterprise: 'e' },
     restApiId: 'api',
-    identify: () => Promise.resolve('someone'),
+    isLocal: true,
+    caller: () => Promise.resolve('someone'),
+    now: () => now,
+    clock: () => now * 1000,
     onChange: () => {},
     notify: () => {},
     afterStep: () => {},
-    clock: () => now * 1000,
-    propagate: () => Promise.resolve(),
+    sleep: () => Promise.resolve(),
   };
 }
 

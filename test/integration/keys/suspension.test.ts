@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { GetCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, expect, test } from 'vitest';
-import { indefinitely, readUse, readUses, resumeUse, suspendUse } from '../../../tools/keys/use.ts';
+import { indefinitely, readUse, readUses, setSuspension } from '../../../tools/keys/use.ts';
 import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
 import { suspensionThreshold } from '../../../functions/access/limits.ts';
 import { createTable } from '../../support/tables.ts';
@@ -32,7 +32,7 @@ test.each([
   'a suspension for %s holds until its last second, and its item is kept for longer',
   async (_time, until) => {
     const keyHash = newHash();
-    await suspendUse(table, keyHash, until);
+    await setSuspension(table, keyHash, until, now);
     expect(await ask(keyHash, now)).toMatchObject({ kind: 'suspended' });
     expect(await ask(keyHash, until - 1)).toMatchObject({ kind: 'suspended', retryAfter: 1 });
     expect(await deletedAt(keyHash)).toBeGreaterThan(until);
@@ -43,7 +43,7 @@ test.each([
 test('a suspension outlasts the use that was counted before it', async () => {
   const keyHash = newHash();
   await ask(keyHash, now);
-  await suspendUse(table, keyHash, indefinitely);
+  await setSuspension(table, keyHash, indefinitely, now);
   expect(await deletedAt(keyHash)).toBeGreaterThan(indefinitely);
 });
 
@@ -51,7 +51,7 @@ test('a key resumed in the minute in which its rejections suspended it is not su
   const keyHash = newHash();
   for (let requests = 0; requests <= suspensionThreshold; requests += 1) await ask(keyHash, now);
   expect(await ask(keyHash, now)).toMatchObject({ kind: 'suspended' });
-  await resumeUse(table, keyHash, now);
+  await setSuspension(table, keyHash, 0, now);
   expect(await ask(keyHash, now)).toMatchObject({ kind: 'rejected' });
   expect(await readUse(table, keyHash)).toMatchObject({ rejections: 1, suspendedUntil: 0 });
 });
@@ -59,8 +59,8 @@ test('a key resumed in the minute in which its rejections suspended it is not su
 test('resuming keeps what was used of the windows, and lets the item go some time after', async () => {
   const keyHash = newHash();
   await ask(keyHash, now);
-  await suspendUse(table, keyHash, indefinitely);
-  await resumeUse(table, keyHash, now);
+  await setSuspension(table, keyHash, indefinitely, now);
+  await setSuspension(table, keyHash, 0, now);
   expect(await ask(keyHash, now)).toMatchObject({ kind: 'rejected' });
   expect(await deletedAt(keyHash)).toBeLessThan(now + 366 * 86_400);
 });

@@ -195,14 +195,16 @@ describe('one line says what to do', () => {
     onAws();
     vi.stubEnv('AWS_ACCESS_KEY_ID', '');
     vi.stubEnv('AWS_SECRET_ACCESS_KEY', '');
-    expect(await failure(list, 1)).toContain('There are no AWS credentials. Sign in');
+    expect(await failure(list, 1)).toContain('AWS credentials are missing. Sign in');
     expect(await failure([...list, '--profile', 'ops'], 1)).toContain('"aws sso login --profile ops"');
   });
 
   test('when no Region is named', async () => {
     onAws();
     vi.stubEnv('AWS_REGION', undefined);
-    expect(await failure(list, 1)).toContain('No Region is set. Give it with --region, or set AWS_REGION');
+    expect(await failure(list, 1)).toContain(
+      'The Region is not set. Give it with --region, or set AWS_REGION',
+    );
   });
 
   test('when the stack is absent, or in another Region or account, or named otherwise', async () => {
@@ -212,10 +214,10 @@ describe('one line says what to do', () => {
       body: refusal('ValidationError', 'Stack with id AnimalStore-prod does not exist'),
     };
     expect(await failure(list, 3)).toMatch(
-      /There is no stack AnimalStore-prod at Region eu-central-1\. Deploy it, or give its Region with --region/,
+      /Stack AnimalStore-prod does not exist at Region eu-central-1\. Deploy it, or give its Region with --region/,
     );
     expect(await failure([...list, '--region', 'us-west-2', '--name', 'Shelter'], 3)).toContain(
-      'no stack Shelter-prod at Region us-west-2',
+      'Stack Shelter-prod does not exist at Region us-west-2',
     );
   });
 
@@ -244,7 +246,7 @@ describe('one line says what to do', () => {
       'AccessDenied',
       403,
       'User: arn:aws:iam::1:user/x is not authorized to perform: cloudformation:DescribeStacks',
-      'do not allow that: User',
+      'do not allow this: User',
     ],
     ['Throttling', 400, 'Rate exceeded', 'Wait a minute, then run the same command again'],
   ])('when AWS answers %s', async (code, status, message, advice) => {

@@ -25,7 +25,7 @@ export async function keys(args: readonly string[], options: RunOptions = {}): P
 export function startKeys(args: readonly string[], options: RunOptions = {}) {
   const { input = '', interactive = false, ...given } = options;
   // Nothing waits in tests.
-  const seams = { waiting: { sleep: async () => {}, random: () => 0.5 }, ...given };
+  const seams = { sleep: async () => {}, ...given };
   const out = collector();
   const err = collector();
   const io = { stdin: Readable.from([input]), stdout: out.stream, stderr: err.stream, interactive };

@@ -1,9 +1,10 @@
 import type { ApiKey } from '@aws-sdk/client-api-gateway';
 import { type Open, stageCommand } from '../command.ts';
-import { deleteGatewayKey, gatewayKeys, isOwn, leftoverAge } from '../gateway.ts';
+import { deleteGatewayKey, descriptionOf, leftoverAge } from '../gateway.ts';
 import { ownerFilter } from '../options.ts';
-import { allKeys, findKeyById, gatewayValueOf, isValid, MalformedRecordError, report } from '../records.ts';
-import { type KeyService, nowOf } from '../service.ts';
+import { findKeyById, gatewayValueOf, isValid, MalformedRecordError, newLine } from '../records.ts';
+import type { KeyService } from '../service.ts';
+import { survey } from '../survey.ts';
 
 export const cleanup = (open: Open) =>
   stageCommand(
@@ -12,45 +13,37 @@ export const cleanup = (open: Open) =>
     '--stage prod',
     'It leaves alone what is younger than 15 minutes, in case another run is making it. Run it once a month, and after a command that failed half way.',
   )
-    .addOption(ownerFilter())
-    .action((options) =>
+    .addOption(ownerFilter)
+    .action(({ owner, ...options }) =>
       open(options, async ({ service, output }) => {
-        const removed = await removeUnused(service, options.owner);
+        const { valid, gatewayKeys } = await survey(service, { owner });
+        const own = descriptionOf(service, owner ?? '');
+        const isOwn = ({ description = '' }: ApiKey) =>
+          owner === undefined ? description.startsWith(own) : description === own;
+        const unused = gatewayKeys.filter((each) => isOwn(each) && !valid.has(each.value ?? ''));
+        const removed: { readonly keyId: string; readonly reason: string }[] = [];
+        for (const { name: keyId = '', ...gatewayKey } of unused) {
+          const reason = await reasonToDelete(service, keyId, gatewayKey);
+          if (reason === undefined) continue;
+          await deleteGatewayKey(service, gatewayKey.id);
+          const line = await newLine(service, 'cleaned up', reason);
+          service.onChange({ ...line, keyId, stage: service.stage });
+          removed.push({ keyId, reason });
+        }
         const lines = removed.map(({ keyId, reason }) => `${keyId}: deleted the API Gateway key (${reason})`);
-        output.result({ removed }, lines.join('\n') || 'There is nothing to clean up.');
+        output.result({ removed }, lines.join('\n') || 'Nothing to clean up.');
       }),
     );
 
-async function removeUnused(service: KeyService, owner: string | undefined) {
-  // API Gateway first: every key that is valid by then is in the records that are read afterwards.
-  const found: ApiKey[] = [];
-  for await (const each of gatewayKeys(service)) if (isOwn(service, each, owner)) found.push(each);
-  const inUse = new Set<string>();
-  for await (const key of allKeys(service, { owner }))
-    if (isValid(key, nowOf(service))) inUse.add(gatewayValueOf(key));
-  const removed: { readonly keyId: string; readonly reason: string }[] = [];
-  for (const gatewayKey of found.filter(({ value = '' }) => !inUse.has(value))) {
-    const reason = await reasonToRemove(service, gatewayKey);
-    if (reason === undefined) continue;
-    const { id, name: keyId = '' } = gatewayKey;
-    await deleteGatewayKey(service, id);
-    await report(service, keyId, 'cleaned up', reason);
-    removed.push({ keyId, reason });
-  }
-  return removed;
-}
-
 /** Looks at the record itself: the indexes lag behind. */
-async function reasonToRemove(service: KeyService, gatewayKey: ApiKey): Promise<string | undefined> {
-  const { name = '', value, createdDate } = gatewayKey;
-  const now = nowOf(service);
-  const createdAt = (createdDate?.getTime() ?? service.clock()) / 1000;
+async function reasonToDelete(service: KeyService, keyId: string, { value, createdDate }: ApiKey) {
+  const now = service.now();
   try {
-    const key = await findKeyById(service, name);
-    if (key !== undefined && key.status !== 'active') return 'revoked key';
-    if (key !== undefined && !isValid(key, now)) return 'expired key';
-    const lastChange = Math.max(createdAt, ...(key?.audit ?? []).map(({ at }) => at));
-    if (now - lastChange <= leftoverAge) return undefined;
+    const key = await findKeyById(service, keyId);
+    if (key !== undefined && !isValid(key, now))
+      return key.status === 'active' ? 'expired key' : 'revoked key';
+    const changes = [...(key?.audit ?? []).map(({ at }) => at), createdDate!.getTime() / 1000];
+    if (now - Math.max(...changes) <= leftoverAge) return undefined;
     if (key === undefined) return 'half-made key';
     return gatewayValueOf(key) === value ? undefined : 'earlier plan';
   } catch (error) {

@@ -2,7 +2,6 @@ import { hashOfKey, stageOfKey } from '../../../functions/access/keys.ts';
 import { type Open, stageCommand } from '../command.ts';
 import { KeyToolError } from '../errors.ts';
 import { readKey } from '../records.ts';
-import { nowOf } from '../service.ts';
 import { readUse } from '../use.ts';
 import { statusOf } from '../views.ts';
 
@@ -18,13 +17,16 @@ export const identify = (open: Open) =>
       if (given === '')
         throw new KeyToolError('usage', 'Standard input is empty. Paste the API key, or pipe it in.');
       if (stage === undefined)
-        throw new KeyToolError('usage', 'That is not an API key: its form or its checksum is wrong.');
+        throw new KeyToolError(
+          'usage',
+          'Standard input is not an API key: its form or its checksum is wrong.',
+        );
       if (stage !== options.stage)
-        throw new KeyToolError('usage', `That is an API key of stage ${stage}. Use --stage ${stage}.`);
+        throw new KeyToolError('usage', `The API key is one of stage ${stage}. Use --stage ${stage}.`);
       const key = await readKey(service, hashOfKey(given));
-      if (key === undefined) throw new KeyToolError('not_found', `Stage ${stage} never issued that API key.`);
+      if (key === undefined) throw new KeyToolError('not_found', `Stage ${stage} never issued this API key.`);
       const { keyId, owner } = key;
-      const status = statusOf(key, await readUse(service.limitTable, key.keyHash), nowOf(service));
+      const status = statusOf(key, await readUse(service.limitTable, key.keyHash), service.now());
       output.result({ keyId, status, owner }, `${keyId} of ${owner}, ${status}`);
     }),
   );

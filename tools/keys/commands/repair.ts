@@ -1,20 +1,12 @@
-import { ConflictException, NotFoundException } from '@aws-sdk/client-api-gateway';
+import { ConflictException, DeleteUsagePlanKeyCommand, NotFoundException } from '@aws-sdk/client-api-gateway';
 import { type Open, stageCommand } from '../command.ts';
 import { grouped } from '../format.ts';
-import { addToPlan, gatewayKeys, removeFromPlan, usagePlanMembers, withGatewayKey } from '../gateway.ts';
-import { ownerFilter, planOption, yesOption } from '../options.ts';
-import {
-  type AdministeredKey,
-  allKeys,
-  gatewayValueOf,
-  isValid,
-  type KeyFilter,
-  readKey,
-  StaleRecordError,
-  write,
-} from '../records.ts';
+import { addToPlan, ignoreNotFound, withGatewayKey } from '../gateway.ts';
+import { ownerFilter, planFilter, yesOption } from '../options.ts';
+import { gatewayValueOf, type KeyFilter, readKey, StaleRecordError, write } from '../records.ts';
 import { isBusy } from '../retry.ts';
-import { type KeyService, nowOf } from '../service.ts';
+import type { KeyService } from '../service.ts';
+import { survey } from '../survey.ts';
 
 /** How API Gateway can differ from a key's record. */
 const driftText = {
@@ -23,14 +15,6 @@ const driftText = {
   record: 'its record names another API Gateway key',
 } as const;
 
-interface DriftedKey {
-  readonly key: AdministeredKey;
-  readonly drift: keyof typeof driftText;
-  /** API Gateway's ID of the key with the right value, if there is one. */
-  readonly gatewayKeyId: string | undefined;
-  readonly usagePlanIds: readonly string[];
-}
-
 export const repair = (open: Open) =>
   stageCommand(
     'repair',
@@ -38,73 +22,54 @@ export const repair = (open: Open) =>
     '--stage prod --dry-run',
     'Clients keep their keys. If it stops half way, run it again.',
   )
-    .addOption(ownerFilter())
-    .addOption(planOption('only keys on this plan'))
+    .addOption(ownerFilter)
+    .addOption(planFilter)
     .option('--dry-run', 'only show the drift', false)
-    .addOption(yesOption())
+    .addOption(yesOption)
     .action((options) =>
       open(options, async ({ service, output, confirm }) => {
-        const { owner, plan, dryRun } = options;
-        const { valid, drifted, disabled } = await surveyKeys(service, { owner, plan });
+        const { dryRun } = options;
+        const { valid, drifted, disabled } = await findDrift(service, options);
         for (const keyId of disabled)
           service.notify(`${keyId} is disabled in API Gateway: its requests get 401. It was left disabled.`);
+        if (!dryRun && drifted.length > 0)
+          await confirm(`Repair ${grouped(drifted.length)} of ${grouped(valid)} valid keys?`);
         const repaired: string[] = [];
-        if (!dryRun && drifted.length > 0) {
-          await confirm(
-            `Repair ${grouped(drifted.length)} of ${grouped(valid)} valid keys in ${options.stage}?`,
-          );
-          for (const each of drifted) if (await repairKey(service, each)) repaired.push(each.key.keyId);
-        }
-        const lines = drifted.map(({ key, drift }) => `${key.keyId}: ${driftText[drift]}\n`).join('');
-        const count = grouped((dryRun ? drifted : repaired).length);
+        for (const each of dryRun ? [] : drifted)
+          if (await repairKey(service, each)) repaired.push(each.key.keyId);
+        const shown = drifted.map(({ key: { keyId }, drift }) => ({ keyId, drift }));
+        const lines = shown.map(({ keyId, drift }) => `${keyId}: ${driftText[drift]}\n`).join('');
+        const counts = dryRun
+          ? `To repair: ${grouped(shown.length)}`
+          : `Repaired: ${grouped(repaired.length)}`;
         output.result(
-          {
-            dryRun,
-            valid,
-            drifted: drifted.map(({ key: { keyId }, drift }) => ({ keyId, drift })),
-            repaired,
-            disabled,
-          },
-          `${dryRun ? lines : ''}Valid keys: ${grouped(valid)}. ${dryRun ? 'To repair' : 'Repaired'}: ${count}.`,
+          { dryRun, valid, drifted: shown, repaired, disabled },
+          `${dryRun ? lines : ''}Valid keys: ${grouped(valid)}. ${counts}.`,
         );
       }),
     );
 
-/**
- * Compares the records of all valid keys with API Gateway, in pages. Changes nothing. Keys that someone disabled in
- * API Gateway get 401, and stay disabled.
- */
-export async function surveyKeys(service: KeyService, filter: KeyFilter) {
-  const keys = new Map<string, AdministeredKey>();
-  for await (const key of allKeys(service, filter))
-    if (isValid(key, nowOf(service))) keys.set(gatewayValueOf(key), key);
-  // After the records: the API Gateway key of a valid key existed before its record.
-  const members = await usagePlanMembers(service);
-  const ids = new Map<string, string>();
-  const disabled: string[] = [];
-  for await (const { id = '', value = '', enabled } of gatewayKeys(service)) {
-    const key = keys.get(value);
-    if (key !== undefined) ids.set(value, id);
-    if (key !== undefined && enabled === false) disabled.push(key.keyId);
-  }
-  const drifted = [...keys].flatMap(([value, key]): DriftedKey[] => {
-    const gatewayKeyId = ids.get(value);
-    const usagePlanIds = members.get(gatewayKeyId ?? '') ?? [];
-    const isInPlan = usagePlanIds.join() === service.usagePlanIds[key.plan];
-    if (isInPlan && gatewayKeyId === key.gatewayKeyId) return [];
-    const drift = gatewayKeyId === undefined ? 'gateway key' : isInPlan ? 'record' : 'usage plan';
-    return [{ key, drift, gatewayKeyId, usagePlanIds }];
+/** Compares the records of all valid keys with API Gateway. Keys that someone disabled there stay disabled. */
+export async function findDrift(service: KeyService, filter: KeyFilter) {
+  const { valid, gatewayKeys } = await survey(service, filter);
+  const byValue = new Map(gatewayKeys.map((each) => [each.value, each]));
+  const pairs = [...valid].map(([value, key]) => ({ key, found: byValue.get(value) }));
+  const drifted = pairs.flatMap(({ key, found }) => {
+    const isInPlan = found?.usagePlanIds.join() === service.usagePlanIds[key.plan];
+    if (isInPlan && found?.id === key.gatewayKeyId) return [];
+    const drift: keyof typeof driftText = !found ? 'gateway key' : isInPlan ? 'record' : 'usage plan';
+    return [{ key, found, drift }];
   });
-  return { valid: keys.size, drifted, disabled };
+  const disabled = pairs.filter(({ found }) => found?.enabled === false).map(({ key }) => key.keyId);
+  return { valid: valid.size, drifted, disabled };
 }
 
+type DriftedKey = Awaited<ReturnType<typeof findDrift>>['drifted'][number];
+
 /** Returns false for a key that another run or command has changed since the survey, or changes now. */
-async function repairKey(
-  service: KeyService,
-  { key: seen, drift, gatewayKeyId: found, usagePlanIds }: DriftedKey,
-): Promise<boolean> {
+async function repairKey(service: KeyService, { key: seen, found, drift }: DriftedKey): Promise<boolean> {
   const key = await readKey(service, seen.keyHash);
-  if (key === undefined || key.audit.length !== seen.audit.length) return false;
+  if (key?.audit.length !== seen.audit.length) return false;
   const commit = (gatewayKeyId: string) =>
     write(service, {
       key,
@@ -118,11 +83,12 @@ async function repairKey(
       await withGatewayKey(service, key, gatewayValueOf(key), commit);
       return true;
     }
-    await commit(found);
+    const { id: keyId, usagePlanIds } = found;
     const target = service.usagePlanIds[key.plan];
-    for (const other of usagePlanIds.filter((id) => id !== target))
-      await removeFromPlan(service, found, other);
-    if (!usagePlanIds.includes(target)) await addToPlan(service, found, key.plan);
+    await commit(keyId);
+    for (const usagePlanId of usagePlanIds.filter((id) => id !== target))
+      await ignoreNotFound(service.apiGateway.send(new DeleteUsagePlanKeyCommand({ usagePlanId, keyId })));
+    if (!usagePlanIds.includes(target)) await addToPlan(service, keyId, key.plan);
     return true;
   } catch (error) {
     const isExisting = error instanceof ConflictException && !isBusy(error);

@@ -11,15 +11,15 @@ export const revoke = (open: Open) =>
     '',
     'If it fails half way, run it again: until then the authorizer can accept the key for 60 s.',
   )
-    .addOption(yesOption())
+    .addOption(yesOption)
     .action(
       onKey(open, async ({ service, output, confirm }, key) => {
         const { keyId } = key;
         const changed = key.status !== 'revoked';
-        if (changed) await confirm(`Revoke ${nameOf(key, service)}? It cannot be undone.`);
+        if (changed) await confirm(`Revoke ${nameOf(key)}? It cannot be undone.`);
         // Record first, so that the authorizer denies the key whatever happens next. For a revoked key the other steps
         // are repeated, in case an earlier run stopped before them.
-        const { gatewayKeyId } = changed ? await revokeRecord(service, key) : key;
+        const { gatewayKeyId } = await revokeRecord(service, key);
         await flushAuthorizer(service);
         await deleteGatewayKey(service, gatewayKeyId);
         output.result({ keyId, changed }, changed ? `${keyId} is revoked.` : `${keyId} was revoked before.`);
@@ -30,14 +30,14 @@ export const revoke = (open: Open) =>
 async function revokeRecord(
   service: KeyService,
   key: AdministeredKey,
-  attempt = 1,
+  triesLeft = 4,
 ): Promise<AdministeredKey> {
+  if (key.status === 'revoked') return key;
   try {
     await write(service, { key, did: 'revoked', set: { status: 'revoked' }, anyLength: true });
     return key;
   } catch (error) {
-    if (!(error instanceof StaleRecordError) || attempt === 5) throw error;
-    const current = (await readKey(service, key.keyHash)) ?? key;
-    return current.status === 'revoked' ? current : revokeRecord(service, current, attempt + 1);
+    if (!(error instanceof StaleRecordError) || triesLeft === 0) throw error;
+    return revokeRecord(service, (await readKey(service, key.keyHash)) ?? key, triesLeft - 1);
   }
 }

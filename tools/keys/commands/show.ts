@@ -1,13 +1,15 @@
 import { keyCommand, onKey, type Open } from '../command.ts';
-import { nowOf } from '../service.ts';
+import { table } from '../format.ts';
 import { readUse } from '../use.ts';
-import { details, detailsText } from '../views.ts';
+import { auditJson, detailsText, viewOf } from '../views.ts';
 
 export const show = (open: Open) =>
   keyCommand('show', 'show a key: plan, use, suspension and audit trail').action(
     onKey(open, async ({ service, output }, key) => {
-      const use = await readUse(service.limitTable, key.keyHash);
-      const shown = details(key, use, nowOf(service));
-      output.result(shown, detailsText(output, shown));
+      const view = viewOf(key, await readUse(service.limitTable, key.keyHash), service.now());
+      const audit = key.audit.map(auditJson);
+      const trail = audit.map(({ at, by, did, detail }) => [at ?? '', by, `${did} ${detail ?? ''}`]);
+      const text = `${detailsText(output, view)}\n\n${table([['WHEN', 'WHO', 'WHAT'], ...trail])}`;
+      output.result({ ...view, audit }, text);
     }),
   );

@@ -4,7 +4,7 @@ import { keyCommand, onKey, type Open } from '../command.ts';
 import { grouped, isoTime, table } from '../format.ts';
 import { wholeNumber } from '../options.ts';
 import type { AdministeredKey } from '../records.ts';
-import { type KeyService, nowOf } from '../service.ts';
+import type { KeyService } from '../service.ts';
 
 export const usage = (open: Open) =>
   keyCommand(
@@ -16,36 +16,32 @@ export const usage = (open: Open) =>
     .option('--days <n>', 'number of days, today included', wholeNumber(1, 90), 7)
     .action(
       onKey(open, async ({ service, output }, key, { days: count }) => {
-        const days = await dailyRequests(service, key, count);
+        const ages = Array.from({ length: count }, (_, index) => count - 1 - index);
+        const dates = ages.map((age) => isoTime(service.now() - age * secondsPerDay)?.slice(0, 10) ?? '');
+        const counts = await requestsPerDay(service, key, dates);
+        const days = counts.length === 0 ? [] : dates.map((date, i) => ({ date, requests: counts[i] ?? 0 }));
         const rows = days.map(({ date, requests }) => [date, grouped(requests)]);
+        const text = table([['DAY (UTC)', 'REQUESTS'], ...rows]);
         output.result(
           { keyId: key.keyId, days },
-          days.length === 0
-            ? `API Gateway has no counts for ${key.keyId}.`
-            : table([['DAY (UTC)', 'REQUESTS'], ...rows]),
+          rows[0] ? text : `API Gateway has no counts for ${key.keyId}.`,
         );
       }),
     );
 
-/** Requests on each of the last days, the oldest first. Empty when API Gateway has no counts. */
-async function dailyRequests(
-  service: KeyService,
+/** API Gateway's counts, empty if it has none. @param dates consecutive days */
+async function requestsPerDay(
+  { apiGateway: client, usagePlanIds }: KeyService,
   { plan, gatewayKeyId: keyId }: AdministeredKey,
-  count: number,
-): Promise<{ date: string; requests: number }[]> {
-  const dates = Array.from(
-    { length: count },
-    (_, index) => isoTime(nowOf(service) - (count - 1 - index) * secondsPerDay)?.slice(0, 10) ?? '',
-  );
-  const range = { usagePlanId: service.usagePlanIds[plan], startDate: dates[0], endDate: dates.at(-1) };
-  const counts: number[] = [];
+  dates: readonly string[],
+): Promise<number[]> {
+  if (keyId === undefined) return [];
+  const query = { usagePlanId: usagePlanIds[plan], keyId, startDate: dates[0], endDate: dates.at(-1) };
   try {
-    const { apiGateway: client } = service;
-    if (keyId !== undefined)
-      for await (const { items } of paginateGetUsage({ client }, { ...range, keyId }))
-        counts.push(...(items?.[keyId] ?? []).map(([requests = 0]) => requests));
+    const pages = await Array.fromAsync(paginateGetUsage({ client }, query));
+    return pages.flatMap(({ items }) => items?.[keyId] ?? []).map(([requests = 0]) => requests);
   } catch (error) {
-    if (!(error instanceof NotFoundException)) throw error;
+    if (error instanceof NotFoundException) return [];
+    throw error;
   }
-  return counts.length === 0 ? [] : dates.map((date, index) => ({ date, requests: counts[index] ?? 0 }));
 }
