@@ -9,7 +9,7 @@ import { defaultStackPrefix, type KeyService } from './service.ts';
 export const stages = ['local', 'staging', 'prod'] as const;
 
 /** What a command works with. */
-export interface Session {
+interface Session {
   readonly service: KeyService;
   readonly output: Output;
   /** Asks before a change in prod. @throws KeyToolError unless it is confirmed */
