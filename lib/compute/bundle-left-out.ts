@@ -27,6 +27,10 @@ export const leftOutModules: Readonly<Record<string, LeftOutModule>> = {
   '@smithy/core/dist-es/submodules/event-streams/index.js': {
     because: 'DynamoDB has no operation with event streams',
   },
+  '@smithy/core/dist-es/submodules/retry/middleware-retry/isStreamingPayload/isStreamingPayload.js': {
+    because: 'it reads `ReadableStream`, which loads web streams; requests are never streamed',
+    instead: { isStreamingPayload: '() => false' },
+  },
   '@smithy/core/dist-es/submodules/serde/uuid/v4.js': {
     // 3 ms of CPU time.
     because: 'it reads `crypto.randomUUID`, which loads WebCrypto; node:crypto does not',
