@@ -90,3 +90,11 @@ function multiValue(pairs: readonly (readonly [string, string])[]): Record<strin
   for (const [name, value] of pairs) values.set(name, [...(values.get(name) ?? []), value]);
   return Object.fromEntries(values);
 }
+
+/** The resource that API Gateway finds for a path, and its parameters, which it passes on as they were sent. */
+export function routeOf(path: string): Pick<HttpRequest, 'resource' | 'pathParameters'> {
+  if (path === '/' || path === '/pets') return { resource: path };
+  const petId = /^\/pets\/([^/]+)$/.exec(path)?.[1];
+  if (petId !== undefined) return { resource: '/pets/{petId}', pathParameters: { petId } };
+  return { resource: '/{proxy+}', pathParameters: { proxy: path.slice(1) } };
+}

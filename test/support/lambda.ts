@@ -2,8 +2,12 @@ import type { Context } from 'aws-lambda';
 import * as z from 'zod/mini';
 import { parseJson } from '../../functions/http/exact-json.ts';
 
-/** What Lambda hands a function besides the event. @param remainingMs until Lambda ends the function */
-export function lambdaContext(remainingMs = 30_000): Context {
+/**
+ * What Lambda passes a function besides the event.
+ *
+ * @param remainingMs until Lambda ends the function; by default more than a busy machine needs
+ */
+export function lambdaContext(remainingMs = 120_000): Context {
   const end = performance.now() + remainingMs;
   return {
     callbackWaitsForEmptyEventLoop: true,

@@ -4,7 +4,7 @@ import { domainName } from './events.ts';
 import type { Reply } from './lambda.ts';
 import type { Service } from './service.ts';
 
-/** An animal and nothing else, as the interface, section 2, has it. */
+/** An animal and nothing else, with the fields of docs/interface.md, Pet. */
 export const pet = z.strictObject({
   id: z.bigint(),
   name: z.string(),

@@ -8,7 +8,7 @@ import type { IdempotencyTable } from '../../functions/pets/idempotent-creation.
 import type { PetTable } from '../../functions/pets/store.ts';
 import { allowedMethods, operations } from '../../lib/api/routes.ts';
 import { awsVariables } from './aws-variables.ts';
-import { type HttpRequest, proxyEvent } from './events.ts';
+import { type HttpRequest, proxyEvent, routeOf } from './events.ts';
 import { lambdaContext, type Reply, reply } from './lambda.ts';
 import { createTable } from './tables.ts';
 
@@ -24,16 +24,16 @@ export interface Call extends Pick<HttpRequest, 'query' | 'headers' | 'body'> {
 }
 
 export interface ServiceOptions {
-  /** Of DynamoDB, for the functions. Tables are made in DynamoDB Local all the same. */
+  /** Of DynamoDB, for the functions. Tables are always created in DynamoDB Local. */
   readonly endpoint?: string;
   /** Variables that differ from what the stack would set. */
   readonly variables?: Readonly<Record<string, string>>;
 }
 
-/** Unlimited for all that a test sends. */
+/** Limits that no test reaches. */
 const ample: Limits = { perMinute: 60_000, perDay: 1_000_000 };
 
-/** What the functions write to their log from now on, a line for each request, by way of standard output. */
+/** Captures the log of the functions, which they write to standard output: one line for each request. */
 export function captureLog(): string[] {
   const lines: string[] = [];
   vi.spyOn(process.stdout, 'write').mockImplementation((chunk) => {
@@ -44,8 +44,8 @@ export function captureLog(): string[] {
 }
 
 /**
- * The functions of the API with tables of their own, called the way API Gateway calls them. Each service loads
- * the functions' modules anew, as a new execution environment does.
+ * The functions of the API with their own tables, called as API Gateway calls them. Each service loads the modules of the
+ * functions again, as a new execution environment does.
  */
 export class Service {
   readonly pets: PetTable;
@@ -89,7 +89,8 @@ export class Service {
       RATE_LIMITS_TABLE: rateLimits.tableName,
       IDEMPOTENCY_TABLE: idempotency.tableName,
       API_KEYS_TABLE: apiKeys.tableName,
-      LIMITER_TIMEOUT_MS: '10000',
+      // More than a busy machine needs: a limiter that times out admits the request.
+      LIMITER_TIMEOUT_MS: '60000',
       METRICS_NAMESPACE: 'Test',
       ALLOWED_METHODS: JSON.stringify(allowedMethods()),
       AUTHORIZER_CACHE_SECONDS: '60',
@@ -107,7 +108,7 @@ export class Service {
     );
   }
 
-  /** A new key with limits that no test reaches, unless a call names its own. */
+  /** The key of each call without its own. */
   get caller(): CallerContext {
     return this.#caller;
   }
@@ -119,7 +120,7 @@ export class Service {
     const event = proxyEvent({ method, path, caller, ...route, ...rest });
     const answer = reply(await handler(event as never, lambdaContext(remainingMs)));
     if (answer.headers['X-Request-Id'] !== event.requestContext.requestId) {
-      throw new Error('The answer does not bear the id of its request');
+      throw new Error('The answer does not carry the ID of its request');
     }
     return answer;
   }
@@ -147,7 +148,7 @@ export class Service {
   }
 }
 
-/** What the authorizer says of a new key of a plan, or with limits of its own. */
+/** The authorizer's result for a new key of a plan, or with its own limits. */
 export function newCaller(
   plan: Plan,
   limits: Limits = plan === 'enterprise' ? ample : fixedPlans[plan],
@@ -160,12 +161,4 @@ export function newCaller(
 async function load(entry: string): Promise<Handler> {
   const module = (await import(`../../functions/${entry}.ts`)) as { handler: Handler };
   return module.handler;
-}
-
-/** The resource that API Gateway finds for a path, and its parameters, which it leaves as they were sent. */
-function routeOf(path: string): Pick<HttpRequest, 'resource' | 'pathParameters'> {
-  if (path === '/' || path === '/pets') return { resource: path };
-  const petId = /^\/pets\/([^/]+)$/.exec(path)?.[1];
-  if (petId !== undefined) return { resource: '/pets/{petId}', pathParameters: { petId } };
-  return { resource: '/{proxy+}', pathParameters: { proxy: path.slice(1) } };
 }

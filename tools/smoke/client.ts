@@ -27,19 +27,26 @@ export class Client {
   readonly retryPauses: readonly number[];
   /** Requests sent so far. */
   calls = 0;
+  readonly #fetch: typeof fetch;
 
   /** @param baseUrl with the version segment, such as `https://api.example.com/v1` */
-  constructor(baseUrl: string, key: string, retryPauses: readonly number[] = [250, 500, 1_000]) {
+  constructor(
+    baseUrl: string,
+    key: string,
+    retryPauses: readonly number[] = [250, 500, 1_000],
+    send: typeof fetch = fetch,
+  ) {
     this.baseUrl = baseUrl.replace(/\/+$/, '');
     this.key = key;
     this.retryPauses = retryPauses;
+    this.#fetch = send;
   }
 
   async send({ method = 'GET', path, headers, body, authorization }: Ask): Promise<Reply> {
     this.calls += 1;
     const sent = new Headers(headers);
     if (authorization !== null) sent.set('Authorization', authorization ?? `Bearer ${this.key}`);
-    const response = await fetch(path.startsWith('http') ? path : this.baseUrl + path, {
+    const response = await this.#fetch(path.startsWith('http') ? path : this.baseUrl + path, {
       method,
       headers: sent,
       ...(body !== undefined && { body }),

@@ -7,6 +7,7 @@ import { decide, type Decision, unused } from '../../../functions/access/limits.
 import { fixedPlans, type Limits } from '../../../functions/access/plans.ts';
 import { DynamoDbProxy, type Fate } from '../../support/dynamodb-proxy.ts';
 import { headersOf, ReferenceLimiter } from '../../support/reference-limiter.ts';
+import { rounds } from '../../support/rounds.ts';
 import { usageAfter } from '../../support/usage-model.ts';
 import { rateHeaders } from '../../../functions/http/rate-headers.ts';
 import { createTable, newClient } from '../../support/tables.ts';
@@ -96,7 +97,7 @@ describe('requests of one key, one after the other', () => {
           }
         },
       ),
-      { numRuns: 8 },
+      { numRuns: rounds({ full: 8, sample: 4 }) },
     );
   });
 
@@ -119,7 +120,7 @@ describe('requests of one key, one after the other', () => {
           expect(Object.fromEntries(stored)).toEqual(usage);
         },
       ),
-      { numRuns: 4 },
+      { numRuns: rounds({ full: 4, sample: 2 }) },
     );
   });
 
@@ -141,7 +142,7 @@ describe('requests of one key, one after the other', () => {
           }
         },
       ),
-      { numRuns: 3 },
+      { numRuns: rounds({ full: 3, sample: 2 }) },
     );
   });
 });
@@ -250,26 +251,29 @@ describe('a request between whose writes the usage changes', () => {
   });
 });
 
-describe('a day of the Free plan', () => {
-  test('has 1,000 requests, then 429 until midnight UTC, and the headers show the day', async () => {
-    const key = keyOf(free);
+describe('a day', () => {
+  /** The Free plan, or a tenth of it. */
+  const [perMinute, perDay] = [rounds({ full: 60, sample: 6 }), rounds({ full: 1_000, sample: 100 })];
+
+  test(`of ${perDay} requests ends with 429 until midnight UTC, and the headers show the day`, async () => {
+    const key = keyOf({ perMinute, perDay });
     for (let minute = 0; minute < 16; minute += 1) {
-      expect(countOf(await key.burst(60, noon + minute * 60), 'admitted')).toBe(60);
+      expect(countOf(await key.burst(perMinute, noon + minute * 60), 'admitted')).toBe(perMinute);
     }
-    const last = await key.burst(45, noon + 16 * 60);
-    expect(countOf(last, 'admitted')).toBe(40);
+    const last = await key.burst(perMinute, noon + 16 * 60);
+    expect(countOf(last, 'admitted')).toBe(perDay - 16 * perMinute);
     for (const now of [noon + 16 * 60, noon + 17 * 60, midnight - 1]) {
       const decision = await key.at(now);
       expect(decision).toMatchObject({ kind: 'rejected', retryAfter: midnight - now });
       expect(rateHeaders(decision.status, now)).toMatchObject({
-        'X-RateLimit-Limit': '1000',
+        'X-RateLimit-Limit': String(perDay),
         'X-RateLimit-Remaining': '0',
         'X-RateLimit-Reset': String(midnight),
       });
     }
     expect(await key.at(midnight)).toMatchObject({
       kind: 'admitted',
-      status: { minute: { remaining: 59 }, day: { remaining: 999 } },
+      status: { minute: { remaining: perMinute - 1 }, day: { remaining: perDay - 1 } },
     });
   });
 });

@@ -5,6 +5,7 @@ import * as z from 'zod/mini';
 import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
 import { DynamoDbProxy } from '../../support/dynamodb-proxy.ts';
 import { lambdaContext } from '../../support/lambda.ts';
+import { rounds } from '../../support/rounds.ts';
 import { captureLog, Service } from '../../support/service.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
 
@@ -188,7 +189,7 @@ describe('a key that is denied', () => {
           expect(await authorize(header)).toMatchObject({ ...denied, principalId: 'unknown' });
         },
       ),
-      { numRuns: 60 },
+      { numRuns: rounds({ full: 60, sample: 20 }) },
     );
     expect(proxy.calls).toEqual([]);
   });

@@ -4,6 +4,7 @@ import * as z from 'zod/mini';
 import { anError, commonHeaders } from '../../support/answers.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
 import { base, create, pet } from '../../support/pets.ts';
+import { rounds } from '../../support/rounds.ts';
 import { captureLog, Service } from '../../support/service.ts';
 
 /** What every answer of a deprecated operation tells (RFC 9745, RFC 8594). */
@@ -80,6 +81,6 @@ test('returns 404 for any unknown ID, never 500', async () => {
       fc.pre(text !== '' && text !== String(id));
       expect(await service.get(`/pets/${encodeURIComponent(text)}`)).toEqual(notFound);
     }),
-    { numRuns: 100 },
+    { numRuns: rounds({ full: 100, sample: 30 }) },
   );
 });

@@ -15,8 +15,8 @@ beforeAll(async () => {
   service = await Service.start();
 });
 
-// Time stands still, or a minute might turn in the midst of a test. It stands in the future, since DynamoDB Local
-// deletes what has expired by its own clock.
+// Time stands still, so that no minute ends within a test. It is in the future, because DynamoDB Local deletes what has
+// expired by its own clock.
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'], now: noon + 12_000 });
 });
@@ -25,14 +25,14 @@ beforeEach(() => {
 const kinds: readonly (readonly [string, number, Omit<Call, 'caller'>])[] = [
   ['a listing', 200, { path: '/pets' }],
   ['a creation', 201, { method: 'POST', path: '/pets', body: JSON.stringify(rex) }],
-  ['a listing with a fault', 400, { path: '/pets', query: [['limit', '0']] }],
-  ['a creation with a fault', 400, { method: 'POST', path: '/pets', body: '{}' }],
-  ['an animal that is not there', 404, { path: '/pets/1' }],
-  ['a path that is not there', 404, { path: '/nowhere' }],
-  ['a method that is not there', 405, { method: 'DELETE', path: '/pets' }],
+  ['an invalid listing', 400, { path: '/pets', query: [['limit', '0']] }],
+  ['an invalid creation', 400, { method: 'POST', path: '/pets', body: '{}' }],
+  ['an unknown animal', 404, { path: '/pets/1' }],
+  ['an unknown path', 404, { path: '/nowhere' }],
+  ['a method that is not supported', 405, { method: 'DELETE', path: '/pets' }],
   ['a body that is too large', 413, { method: 'POST', path: '/pets', body: ' '.repeat(65_537) }],
   [
-    'a body that is no JSON',
+    'a body that is not JSON',
     415,
     { method: 'POST', path: '/pets', body: '', headers: [['Content-Type', 'text/plain']] },
   ],

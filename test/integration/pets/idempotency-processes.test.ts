@@ -26,7 +26,7 @@ afterAll(() => {
 
 test('two concurrent creations with one idempotency key from two processes create one pet, and both return it', async () => {
   const [pets, idempotency] = await Promise.all([createTable('Pets'), createTable('Idempotency')]);
-  const count = rounds({ full: 200, sample: 20 });
+  const count = rounds({ full: 200, sample: 10 });
   for (let round = 0; round < count; round += 1) {
     const order: CreationOrder = {
       pets: pets.tableName,

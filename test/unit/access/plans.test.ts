@@ -7,7 +7,7 @@ import {
   planNames,
 } from '../../../functions/access/plans.ts';
 
-test('the plans are those of the interface, section 8', () => {
+test('the plans have the limits of docs/interface.md', () => {
   expect(planNames).toEqual(['free', 'pro', 'business', 'enterprise']);
   expect(planNames.map((plan) => limitsOf(plan))).toEqual([
     { perMinute: 60, perDay: 1_000 },
