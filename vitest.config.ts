@@ -50,6 +50,9 @@ export default defineConfig({
           include: ['test/integration/**/*.test.ts', 'packages/*/test/integration/**/*.test.ts'],
           exclude,
           globalSetup: 'test/integration/global-setup.ts',
+          // Files share loaded modules.
+          isolate: false,
+          setupFiles: 'test/integration/clean-up.ts',
           testTimeout: 180_000,
           hookTimeout: 180_000,
         },
@@ -60,6 +63,8 @@ export default defineConfig({
           include: ['test/e2e/**/*.test.ts'],
           exclude,
           globalSetup: 'test/e2e/global-setup.ts',
+          // Files share loaded modules.
+          isolate: false,
           setupFiles: 'test/e2e/validate-answers.ts',
           testTimeout: 180_000,
           hookTimeout: 180_000,

@@ -74,7 +74,7 @@ export async function inOneMinute<T>(
   limit: number,
   work: (remaining: number) => Promise<T>,
 ): Promise<{ readonly remaining: number; readonly result: T }> {
-  for (let secondsNeeded = 20; ; secondsNeeded = 50) {
+  for (let secondsNeeded = 5; ; secondsNeeded = 50) {
     const { remaining, until } = await freshMinute(client, limit, secondsNeeded);
     const result = await work(remaining);
     if (performance.now() < until) return { remaining, result };

@@ -1,4 +1,4 @@
-import { inject } from 'vitest';
+import { afterAll, inject } from 'vitest';
 import { AnswerValidator } from '../support/openapi-answers.ts';
 
 /**
@@ -8,6 +8,9 @@ import { AnswerValidator } from '../support/openapi-answers.ts';
 const { url: baseUrl } = inject('e2e');
 const validator = new AnswerValidator();
 const plainFetch = globalThis.fetch;
+afterAll(() => {
+  globalThis.fetch = plainFetch;
+});
 
 globalThis.fetch = async (input, init) => {
   const request = new Request(input, init);

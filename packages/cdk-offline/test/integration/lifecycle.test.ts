@@ -7,7 +7,7 @@ import {
   CreateApiKeyCommand,
   CreateUsagePlanKeyCommand,
 } from '@aws-sdk/client-api-gateway';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { type OfflineService, serve, type ServeOptions } from 'cdk-offline';
 import { template, writeAssembly } from './fixture.ts';
 
@@ -19,7 +19,7 @@ const cleanUps: (() => Promise<unknown>)[] = [];
 let temporary: string;
 beforeAll(async () => {
   temporary = await mkdtemp(join(tmpdir(), 'lifecycle-'));
-  process.env['TMPDIR'] = temporary;
+  vi.stubEnv('TMPDIR', temporary);
 });
 afterAll(async () => {
   await rm(temporary, { recursive: true });
