@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
@@ -42,7 +42,7 @@ describe.runIf(isLocal)('npm run smoke', () => {
   it('waits visibly for a key that is not effective yet', async () => {
     const service = new MemoryService(30);
     let calls = 0;
-    const server = createServer(async (request, response) => {
+    const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       const { method = '', url: path = '' } = request;
       const headers = new Headers();
       for (const name of ['authorization', 'content-type']) {
@@ -56,7 +56,8 @@ describe.runIf(isLocal)('npm run smoke', () => {
         response.setHeader(name, value.replaceAll(service.baseUrl, base));
       }
       response.writeHead(answer.status).end(answer.body);
-    });
+    };
+    const server = createServer((request, response) => void serve(request, response));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void server.close());
     const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;

@@ -132,7 +132,7 @@ describe('when the Pets table fails', () => {
     const caller = newCaller('free');
     // The SDK waits for a random part of up to seconds before it retries a call that was throttled.
     vi.spyOn(Math, 'random').mockReturnValue(0.01);
-    onTestFinished(() => void vi.mocked(Math.random).mockRestore());
+    onTestFinished(() => vi.mocked(Math.random).mockRestore());
     const answers = await Promise.all([
       service.get('/pets', caller),
       service.get('/pets/1', caller),
