@@ -34,7 +34,7 @@ describe('A client generated from the document creates an animal without a statu
     const output = join(directory, 'animal_store');
     const options = [
       '--path',
-      'docs/openapi.json',
+      'docs/openapi.yaml',
       '--output-path',
       output,
       '--meta',

@@ -22,7 +22,7 @@ globalThis.fetch = async (input, init) => {
   const text = await response.clone().text();
   const violations = validator.violations({ method, path, status, headers, text });
   if (violations.length > 0) {
-    throw new Error(`${method} ${path} ${status} differs from docs/openapi.json: ${violations.join('; ')}`);
+    throw new Error(`${method} ${path} ${status} differs from docs/openapi.yaml: ${violations.join('; ')}`);
   }
   return response;
 };

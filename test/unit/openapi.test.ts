@@ -1,49 +1,289 @@
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { newPet } from '../../functions/pets/schema.ts';
-import { openApiDocument } from '../../tools/openapi/document.ts';
-import { namePattern } from '../../tools/openapi/schemas.ts';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { newKey } from '../../functions/access/keys.ts';
+import { customPlan, fixedPlans } from '../../functions/access/plans.ts';
+import { secondsPerDay, secondsPerMinute } from '../../functions/access/windows.ts';
+import { type ErrorCode, errorBody, errorCatalogue } from '../../functions/http/errors.ts';
+import { parseIdempotencyKey } from '../../functions/http/idempotency-key.ts';
+import { maxBodyBytes } from '../../functions/http/input.ts';
+import { rateLimitHeaders } from '../../functions/http/rate-headers.ts';
+import { parseRequest } from '../../functions/http/request.ts';
+import { idempotencyRetention } from '../../functions/pets/idempotent-creation.ts';
+import { pageSize } from '../../functions/pets/listing.ts';
+import { defaultPetStatus, maxNameLength, newPet, petStatuses } from '../../functions/pets/schema.ts';
+import { operations } from '../../lib/api/routes.ts';
+import { proxyEvent } from '../support/events.ts';
 
-describe('docs/openapi.json', () => {
-  it('is what the code says now (npm run openapi writes it)', async () => {
-    const written: unknown = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
-    expect(written).toEqual(JSON.parse(JSON.stringify(openApiDocument())));
-  });
+/** docs/openapi.yaml is written by hand. These tests compare it with the code that enforces it. */
 
+const object = z.record(z.string(), z.unknown());
+const response = z.object({
+  description: z.string(),
+  headers: z.record(z.string(), z.object({ $ref: z.string() })),
+  content: z.strictObject({
+    'application/json': z.object({
+      schema: object,
+      examples: z.record(z.string(), z.object({ value: z.unknown() })),
+    }),
+  }),
+});
+const operation = z.looseObject({
+  operationId: z.string(),
+  deprecated: z.boolean().default(false),
+  description: z.string(),
+  parameters: z.array(
+    z.object({ name: z.string(), description: z.string(), schema: object, required: z.boolean().optional() }),
+  ),
+  responses: z.record(z.string(), z.union([z.object({ $ref: z.string() }), response])),
+});
+const schema = z.object({
+  info: z.object({ description: z.string() }),
+  paths: z.record(z.string(), z.record(z.string(), operation)),
+  components: z.object({
+    securitySchemes: z.object({ apiKey: z.object({ description: z.string() }) }),
+    schemas: z.record(z.string(), z.looseObject({ properties: z.record(z.string(), object).default({}) })),
+    headers: z.record(
+      z.string(),
+      z.object({ description: z.string(), schema: object, required: z.boolean().optional() }),
+    ),
+    responses: z.record(z.string(), response),
+  }),
+});
+
+const text = readFileSync('docs/openapi.yaml', 'utf8');
+const parsed = object.parse(parse(text));
+const { info, paths, components } = schema.parse(parsed);
+const { get: listPets, post: createPet } = paths['/pets']!;
+const getPet = paths['/pets/{petId}']!['get']!;
+const { NewPet, Pet, Error: ErrorSchema, PetStatus } = components.schemas;
+
+/** Every response of every operation, with references resolved. */
+const responses = Object.values(paths)
+  .flatMap((path) => Object.values(path))
+  .flatMap((each) =>
+    Object.entries(each.responses).map(([status, found]) => {
+      const name = '$ref' in found ? found.$ref.replace('#/components/responses/', '') : undefined;
+      const resolved = name === undefined ? response.parse(found) : components.responses[name]!;
+      const title = name ?? `${each.operationId} ${status}`;
+      return { title, operation: each, status: Number(status), ...resolved };
+    }),
+  );
+const errors = responses.filter(({ status }) => status >= 400);
+const examplesOf = ({ content }: z.infer<typeof response>) => content['application/json'].examples;
+const codesOf = (one: z.infer<typeof response>) =>
+  Object.keys(examplesOf(one)).map((code) => errorCode.parse(code));
+const errorCode = z.enum(Object.keys(errorCatalogue) as [ErrorCode]);
+
+describe('docs/openapi.yaml', () => {
   it('is a valid OpenAPI 3.1 document', async () => {
-    const { valid, errors } = await new Validator().validate(JSON.parse(JSON.stringify(openApiDocument())));
-    expect(errors).toBeUndefined();
-    expect(valid).toBe(true);
+    const result = await new Validator().validate(structuredClone(parsed));
+    expect(result.errors).toBeUndefined();
+    expect(result.valid).toBe(true);
   });
 
-  it('accepts exactly the names that the service accepts', () => {
-    const pattern = new RegExp(namePattern, 'u');
-    const awkward = fc.constantFrom(
-      ' ',
-      '\u200b',
-      '\u0000',
-      '\u00a0',
-      '\ud800',
-      '\udc00',
-      '\ufffd',
-      '\ue000',
-      'é',
-      '🐈',
-      '\n',
+  it('has the methods and paths of the API', () => {
+    const described = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
-    const name = fc.oneof(
-      fc.string({ unit: 'binary' }),
-      fc.array(awkward, { maxLength: 6 }).map((parts) => parts.join('')),
+    expect(described.toSorted()).toEqual(
+      operations.map(({ method, path }) => `${method} ${path}`).toSorted(),
     );
-    fc.assert(
-      fc.property(name, (text) => {
-        // minLength and maxLength state the rest of the rule.
-        fc.pre(Array.from(text).length <= 255);
-        expect(pattern.test(text)).toBe(newPet.safeParse({ name: text, categoryId: 1n }).success);
-      }),
-      { numRuns: 2_000 },
+  });
+
+  it('has no component that nothing refers to', () => {
+    for (const [kind, entries] of Object.entries(components)) {
+      if (kind === 'securitySchemes') continue;
+      for (const name of Object.keys(entries)) expect(text).toContain(`'#/components/${kind}/${name}'`);
+    }
+  });
+
+  it('has the limits of every plan and the form of a key', () => {
+    const plans = Object.entries(fixedPlans).map(
+      ([plan, { perMinute, perDay }]) => `${plan}: ${perMinute} and ${perDay}`,
+    );
+    expect(info.description).toContain(`by plan: ${plans.join(', ')}; ${customPlan}: custom.`);
+    const secret = newKey('prod').replace('as_prod_', '');
+    expect(secret).toMatch(/^[0-9A-Za-z]+$/);
+    expect(components.securitySchemes.apiKey.description).toBe(
+      `An API key: as_<stage>_<${secret.length} letters and digits>.`,
+    );
+  });
+
+  it('has the parameters of a listing and the page sizes', () => {
+    const { min: minimum, max: maximum, default: usual } = pageSize;
+    expect(listPets!.parameters.map(({ name }) => name)).toEqual(['limit', 'status', 'cursor']);
+    expect(listPets!.parameters[0]!.schema).toEqual({
+      type: 'integer',
+      format: 'int32',
+      minimum,
+      maximum,
+      default: usual,
+    });
+    expect(listPets!.parameters[1]!.schema).toEqual({ $ref: '#/components/schemas/PetStatus' });
+    const pages = response.parse(listPets!.responses['200']).content['application/json'].schema;
+    expect(pages).toEqual({ type: 'array', maxItems: maximum, items: { $ref: '#/components/schemas/Pet' } });
+  });
+
+  it('has the limits of a creation', () => {
+    expect(createPet).toHaveProperty('requestBody.description', `At most ${maxBodyBytes / 1024} KiB.`);
+    expect(createPet).toHaveProperty('requestBody.required', true);
+    const { name, description } = createPet!.parameters[0]!;
+    expect(name).toBe('Idempotency-Key');
+    expect(description).toContain(`kept for ${idempotencyRetention / 3600} hours`);
+  });
+
+  it('has the fields, statuses and numbers of a pet', () => {
+    expect(PetStatus!['enum']).toEqual(petStatuses);
+    expect(NewPet!['required']).toEqual(['name', 'categoryId']);
+    expect(Pet!['required']).toEqual(['id', 'name', 'categoryId']);
+    expect(Object.keys(NewPet!.properties)).toEqual(Object.keys(newPet.shape));
+    expect(Object.keys(Pet!.properties)).toEqual(['id', ...Object.keys(newPet.shape)]);
+    expect(NewPet!.properties['name']).toMatchObject({ minLength: 1, maxLength: maxNameLength });
+    expect(NewPet!.properties['name']!['description']).toContain(`1 to ${maxNameLength} Unicode code points`);
+    expect(NewPet!.properties['status']!['description']).toContain(`\`${defaultPetStatus}\` when omitted`);
+    expect(NewPet!.properties['status']!['allOf']).toEqual([{ $ref: '#/components/schemas/PetStatus' }]);
+    expect(Pet!.properties['status']).toEqual({ $ref: '#/components/schemas/PetStatus' });
+    expect(Pet!.properties['id']!['description']).toContain(
+      `2^${Math.log2(Number.MAX_SAFE_INTEGER + 1)} − 1`,
+    );
+    const int64 = { type: 'integer', format: 'int64' };
+    for (const number of [
+      Pet!.properties['id'],
+      Pet!.properties['categoryId'],
+      NewPet!.properties['categoryId'],
+    ])
+      expect(number).toMatchObject(int64);
+    expect(getPet.parameters[0]).toMatchObject({ name: 'petId', required: true, schema: int64 });
+  });
+});
+
+/** A text on which the document and the service disagree, out of many with characters that a rule can get wrong. */
+function disagreement(described: object, isAccepted: (value: string) => boolean, awkward: readonly string[]) {
+  const validate = new Ajv2020({ strict: false }).compile(described);
+  const value = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.array(fc.constantFrom(...awkward), { maxLength: 6 }).map((parts) => parts.join('')),
+    fc
+      .tuple(fc.constantFrom('a', '🐈'), fc.integer({ min: 250, max: 260 }))
+      .map(([one, count]) => one.repeat(count)),
+  );
+  const agreed = fc.property(value, (candidate) => validate(candidate) === isAccepted(candidate));
+  return fc.check(agreed, { numRuns: 2_000 }).counterexample;
+}
+
+describe('the rules in docs/openapi.yaml accept exactly what the service accepts', () => {
+  it('as a name', () => {
+    const isAccepted = (name: string) => newPet.safeParse({ name, categoryId: 1n }).success;
+    const awkward = [' ', '\u200b', '\0', '\u00a0', '\ud800', '\udc00', '\ufffd', '\ue000', 'é', '🐈', '\n'];
+    expect(disagreement(NewPet!.properties['name']!, isAccepted, awkward)).toBeNull();
+  });
+
+  it('as an Idempotency-Key', () => {
+    const caller = { keyHash: 'a', keyId: 'b', plan: 'free', perMinute: 60, perDay: 1_000, expiresAt: 0 };
+    const isAccepted = (key: string): boolean => {
+      const headers = [['Idempotency-Key', key]] as const;
+      try {
+        return parseIdempotencyKey(parseRequest(proxyEvent({ resource: '/pets', headers, caller }))) === key;
+      } catch {
+        return false;
+      }
+    };
+    const awkward = [' ', '~', '\u007f', '\u001f', '"', 'é', '\n'];
+    expect(disagreement(createPet!.parameters[0]!.schema, isAccepted, awkward)).toBeNull();
+  });
+});
+
+describe('the errors in docs/openapi.yaml', () => {
+  it('have the fields and codes of the catalogue', () => {
+    expect(ErrorSchema!['required']).toEqual(Object.keys(errorBody('unauthorized')));
+    expect(Object.keys(ErrorSchema!.properties)).toEqual(ErrorSchema!['required']);
+    expect(ErrorSchema!.properties['code']!['x-extensible-enum']).toEqual(Object.keys(errorCatalogue));
+    const { minimum, maximum } = ErrorSchema!.properties['status']!;
+    for (const { status } of Object.values(errorCatalogue)) {
+      expect(status).toBeGreaterThanOrEqual(Number(minimum));
+      expect(status).toBeLessThanOrEqual(Number(maximum));
+    }
+    const described = new Set<string>(errors.flatMap((each) => codesOf(each)));
+    for (const [code, { status }] of Object.entries(errorCatalogue))
+      if (!described.has(code)) expect(info.description).toContain(`${status} \`${code}\``);
+  });
+
+  it.each(errors.map((each) => [each.title, each] as const))(
+    '%s has its codes, status and message',
+    (title, each) => {
+      expect(each.content['application/json'].schema).toEqual({ $ref: '#/components/schemas/Error' });
+      expect(codesOf(each).length).toBeGreaterThan(0);
+      for (const [code, { value }] of Object.entries(examplesOf(each))) {
+        const message = code === 'invalid_request' ? 'name: is required' : undefined;
+        expect(value).toEqual(errorBody(errorCode.parse(code), message));
+        expect(value).toHaveProperty('status', each.status);
+      }
+      const own = ['InvalidRequest', 'getPet 400', 'createPet 503'].includes(title);
+      const messages = codesOf(each).map((code) => errorCatalogue[code].message);
+      if (!own) expect(each.description).toBe(messages.join(' Or: '));
+    },
+  );
+});
+
+describe('the headers in docs/openapi.yaml', () => {
+  const everyAnswer = [...Object.values(rateLimitHeaders), 'X-Request-Id'];
+  const windows = ['RateLimit-Policy', 'RateLimit'];
+  const deprecation = ['Deprecation', 'Sunset', 'Successor-Link'];
+  /** Codes that only functions answer. API Gateway answers the others, too, with fewer headers. */
+  const ofFunctions: ReadonlySet<ErrorCode> = new Set(['pet_not_found', 'idempotency_key_reused']);
+  const ownHeaders: Readonly<Record<string, readonly string[]>> = {
+    'listPets 200': ['Link.optional'],
+    'createPet 201': ['Location', 'Idempotency-Replayed.optional'],
+  };
+
+  const expected = ({ title, status, operation: { deprecated }, ...rest }: (typeof responses)[number]) => {
+    const codes = status < 400 ? [] : codesOf(rest);
+    const bySource = [...(codes.includes('unauthorized') ? [] : windows), ...(deprecated ? deprecation : [])];
+    const isOfFunction = codes.every((code) => ofFunctions.has(code));
+    return [
+      ...everyAnswer,
+      ...bySource.map((name) => (isOfFunction ? name : `${name}.optional`)),
+      ...(codes.includes('unauthorized') ? ['WWW-Authenticate.optional'] : []),
+      ...([429, 503].includes(status) ? ['Retry-After'] : []),
+      ...(ownHeaders[title] ?? []),
+    ];
+  };
+
+  it.each(responses.map((each) => [`${each.operation.operationId} ${each.status}`, each] as const))(
+    'of %s are those that it has',
+    (_, each) => {
+      const refs = Object.values(each.headers).map(({ $ref }) => $ref.replace('#/components/headers/', ''));
+      expect(refs.toSorted()).toEqual(expected(each).toSorted());
+      const names = Object.keys(each.headers).map((name, index) =>
+        name === 'Link' && refs[index]!.startsWith('Successor-') ? 'Successor-Link' : name,
+      );
+      expect(names).toEqual(refs.map((name) => name.replace('.optional', '')));
+    },
+  );
+
+  it('are required unless they are optional, and otherwise the same', () => {
+    for (const [name, { required, ...definition }] of Object.entries(components.headers)) {
+      expect(required).toBe(name.endsWith('.optional') ? undefined : true);
+      const other = components.headers[name.replace('.optional', '')];
+      if (other !== undefined)
+        expect(definition).toEqual({ description: other.description, schema: other.schema });
+    }
+  });
+
+  it('have the lengths of the windows and the date of removal', () => {
+    const { 'RateLimit-Policy': policy, Sunset } = components.headers;
+    expect(policy!.schema['pattern']).toBe(
+      String.raw`^"minute";q=\d+;w=${secondsPerMinute}, "day";q=\d+;w=${secondsPerDay}$`,
+    );
+    const removal = /removed on (\d+ \w+ \d+)\./.exec(getPet.description)?.[1];
+    expect(Sunset!.schema['examples']).toEqual([new Date(`${removal} UTC`).toUTCString()]);
+    expect(readFileSync('functions/get-pet.ts', 'utf8')).toContain(
+      new Date(`${removal} UTC`).toISOString().slice(0, 10),
     );
   });
 });

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { openApiDocument } from '../openapi/document.ts';
+import { parse } from 'yaml';
+import { z } from 'zod';
 
 export interface ReferencePage {
   /** Media type. */
@@ -28,7 +29,7 @@ export async function referencePages(local?: LocalReference): Promise<ReadonlyMa
       async ([name, type]) => [`/${name}`, { type, body: await readFile(join(swaggerUi, name)) }] as const,
     ),
   );
-  const document = openApiDocument();
+  const document = await openApiDocument();
   const spec = local === undefined ? document : { ...document, servers: [{ url: local.basePath }] };
   return new Map<string, ReferencePage>([
     ['/', { type: 'text/html; charset=utf-8', body: page(document.info.title) }],
@@ -36,6 +37,13 @@ export async function referencePages(local?: LocalReference): Promise<ReadonlyMa
     ['/openapi.json', { type: 'application/json', body: JSON.stringify(document, undefined, 2) }],
     ...files,
   ]);
+}
+
+const documentFile = join(import.meta.dirname, '..', '..', 'docs', 'openapi.yaml');
+const documentSchema = z.looseObject({ info: z.object({ title: z.string() }) });
+
+async function openApiDocument(): Promise<z.infer<typeof documentSchema>> {
+  return documentSchema.parse(parse(await readFile(documentFile, 'utf8')));
 }
 
 const swaggerUiFiles = {

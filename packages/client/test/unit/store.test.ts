@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { inspect } from 'node:util';
+import { parse } from 'yaml';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { knownErrorCodes } from '../../src/errors.ts';
 import {
@@ -184,7 +185,7 @@ describe('A failure', () => {
   );
 
   it('has every error code of the OpenAPI document', async () => {
-    const document: unknown = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
+    const document: unknown = parse(await readFile('docs/openapi.yaml', 'utf8'));
     expect(document).toHaveProperty(
       'components.schemas.Error.properties.code.x-extensible-enum',
       expect.arrayContaining([...knownErrorCodes]),
