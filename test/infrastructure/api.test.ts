@@ -27,10 +27,10 @@ const methodSchema = z.object({
 const resourceSchema = z.object({ ParentId: z.unknown(), PathPart: z.string() });
 const settingsSchema = z.tuple([z.record(z.string(), z.unknown())]);
 
-/** The entry of the function that a URI of API Gateway calls: through its live alias, or not at all. */
+/** The function that an integration URI invokes. @throws Error if it is not invoked through its live alias */
 const entryOfAlias = new Map(
   resourcesOf(prod, 'AWS::Lambda::Alias').map(([id, { Properties }]) => {
-    if (Properties['Name'] !== 'live') throw new Error(`${id} is no live alias`);
+    if (Properties['Name'] !== 'live') throw new Error(`${id} must be a live alias`);
     const { Handler } = lambdaSchema.parse(prod.Resources[idOf(Properties['FunctionName'])]?.Properties);
     return [id, Handler.replace(/\.handler$/, '')] as const;
   }),
@@ -43,7 +43,7 @@ const methods = resourcesOf(prod, 'AWS::ApiGateway::Method').map(([, { Propertie
 );
 
 describe('the routes', () => {
-  it('are the operations of the interface, and a function for whatever matches none', () => {
+  it('are the operations of the interface, and a function for all other paths and methods', () => {
     const routes = methods.map(
       ({ HttpMethod, ResourceId, Integration }) =>
         `${HttpMethod} ${pathOf(ResourceId)} ${Integration.Type} ${called(Integration.Uri)}`,
@@ -61,7 +61,7 @@ describe('the routes', () => {
     );
   });
 
-  it('all need a key that the authorizer has seen and API Gateway knows', () => {
+  it('all require the authorizer and an API key of API Gateway', () => {
     for (const { AuthorizationType, AuthorizerId, ApiKeyRequired } of methods) {
       expect({ AuthorizationType, AuthorizerId, ApiKeyRequired }).toEqual({
         AuthorizationType: 'CUSTOM',
@@ -71,14 +71,14 @@ describe('the routes', () => {
     }
   });
 
-  it('are known to the function that answers with the Allow header', () => {
+  it('are passed to the function that answers with the Allow header', () => {
     expect(JSON.parse(z.string().parse(variablesOf('unmatched-route')['ALLOWED_METHODS']))).toEqual({
       '/pets': ['GET', 'POST'],
       '/pets/{petId}': ['GET'],
     });
   });
 
-  it('are deployed anew when what the API answers by itself changes', () => {
+  it('are deployed again when a gateway response changes', () => {
     const deploymentOf = (): string =>
       theResource(
         new Synthesis({ stage: 'prod' }).stack('AnimalStore-prod'),
@@ -93,7 +93,7 @@ describe('the routes', () => {
     expect(deploymentOf()).toBe(before);
   });
 
-  it('are deployed after everything that belongs to them is there', () => {
+  it('are deployed after all methods and gateway responses exist', () => {
     const [, { DependsOn }] = theResource(prod, 'AWS::ApiGateway::Deployment');
     const parts = ['Method', 'GatewayResponse', 'Authorizer'].flatMap((type) =>
       resourcesOf(prod, `AWS::ApiGateway::${type}`).map(([id]) => id),
@@ -114,22 +114,22 @@ describe('the endpoint of a deployed stage', () => {
   const [regional, edge] = [guardOf('regional'), guardOf('edge')];
 
   // CloudFormation creates before it deletes: a second parameter of the same name fails the deployment.
-  it('cannot be switched in place: a parameter of the same name, but another logical ID, is in the way', () => {
+  it('cannot be changed in place: a parameter has the same name but another logical ID', () => {
     expect(edge.name).toBe(regional.name);
     expect(edge.id).not.toBe(regional.id);
   });
 
-  it('is checked before anything of the API changes', () => {
+  it('is checked before the API changes', () => {
     for (const { id, before } of [regional, edge]) expect(before).toEqual([id]);
   });
 
-  it('can be deployed again as it is', () => {
+  it('can be deployed again unchanged', () => {
     expect(regional.id).toBe(theResource(staging, 'AWS::SSM::Parameter')[0]);
   });
 });
 
 describe('the authorizer', () => {
-  it('is the function of that name, asked with the Authorization header', () => {
+  it('is the authorizer function and reads the Authorization header', () => {
     expect(called(authorizer['AuthorizerUri'])).toBe('authorizer');
     expect(authorizer).toMatchObject({
       Type: 'TOKEN',
@@ -139,7 +139,7 @@ describe('the authorizer', () => {
     expect(api['ApiKeySourceType']).toBe('AUTHORIZER');
   });
 
-  it('is told for how long its answers are cached', () => {
+  it('knows how long its results are cached', () => {
     expect(String(authorizer['AuthorizerResultTtlInSeconds'])).toBe(
       variablesOf('authorizer')['AUTHORIZER_CACHE_SECONDS'],
     );
@@ -148,7 +148,7 @@ describe('the authorizer', () => {
 
   const expression = new RegExp(z.string().parse(authorizer['IdentityValidationExpression']));
 
-  it.each(['local', 'staging', 'prod', 'a', 'eu2'])('is asked about every key of the stage %s', (name) => {
+  it.each(['local', 'staging', 'prod', 'a', 'eu2'])('is invoked for every key of the stage %s', (name) => {
     for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
       const header = `${scheme} ${newKey(name)}`;
       expect(header).toMatch(expression);
@@ -168,7 +168,7 @@ describe('the authorizer', () => {
     ['a key that goes on', `Bearer ${newKey('prod')}0`],
     ['a stage in capitals', `Bearer ${newKey('prod').replace('prod', 'PROD')}`],
     ['a signature of AWS', 'AWS4-HMAC-SHA256 Credential=AKIA/20260101/eu-west-1/execute-api/aws4_request'],
-  ])('is not asked about %s', (_, header) => {
+  ])('is not invoked for %s', (_, header) => {
     expect(header).not.toMatch(expression);
   });
 });
@@ -182,7 +182,7 @@ describe('the stage of the API', () => {
     );
   });
 
-  it('is traced, pays for no metrics that nobody watches, and keeps no execution logs, which would show keys', () => {
+  it('has traces, no detailed metrics, and no execution logs, which would contain keys', () => {
     expect(stage['TracingEnabled']).toBe(true);
     const [settings] = settingsSchema.parse(stage['MethodSettings']);
     expect(settings).toMatchObject({
@@ -194,7 +194,7 @@ describe('the stage of the API', () => {
     });
   });
 
-  it('has no throttle of its own in prod, and in staging one that leaves most of the account to prod', () => {
+  it('has no throttle in prod, and in staging one that leaves most of the account to prod', () => {
     const ceilingOf = (stack: typeof prod): unknown => {
       const [, { Properties }] = theResource(stack, 'AWS::ApiGateway::Stage');
       const [settings] = settingsSchema.parse(Properties['MethodSettings']);
@@ -206,7 +206,7 @@ describe('the stage of the API', () => {
     expect(ceilingOf(local)).toEqual([undefined, undefined]);
   });
 
-  it('hands everything through as it is: nothing is cached, compressed, recoded or under another policy', () => {
+  it('does not cache, compress or convert anything, and has no resource policy', () => {
     const [settings] = settingsSchema.parse(stage['MethodSettings']);
     expect([stage['CacheClusterEnabled'] ?? false, settings['CachingEnabled'] ?? false]).toEqual([
       false,
@@ -216,7 +216,7 @@ describe('the stage of the API', () => {
     expect(others.filter((property) => property in api)).toEqual([]);
   });
 
-  it('speaks TLS 1.2 or later, and only to clients that ask for its own name, over IPv4 and IPv6', () => {
+  it('accepts TLS 1.2 or later for its own host name only, over IPv4 and IPv6', () => {
     expect(api['SecurityPolicy']).toMatch(/TLS13_1_[23]/);
     expect(api['EndpointAccessMode']).toBe('STRICT');
     expect(api['EndpointConfiguration']).toEqual({ Types: ['REGIONAL'], IpAddressType: 'dualstack' });
@@ -229,12 +229,12 @@ describe('the access log', () => {
     .parse(stage['AccessLogSetting']);
   const format = z.record(z.string(), z.string()).parse(JSON.parse(settings.Format));
 
-  it('is JSON with the ids and the outcome of each request', () => {
+  it('is JSON with the IDs and the result of each request', () => {
     expect(format).toEqual({
-      // What joins this line to those of the function, and to the trace.
+      // Correlation with the function's log lines and the trace.
       requestId: '$context.requestId',
       traceId: '$context.xrayTraceId',
-      // Who asked, when, and for what.
+      // Client, time and route.
       time: '$context.requestTime',
       sourceIp: '$context.identity.sourceIp',
       keyId: '$context.authorizer.keyId',
@@ -243,11 +243,11 @@ describe('the access log', () => {
       resource: '$context.resourcePath',
       protocol: '$context.protocol',
       tlsVersion: '$context.tlsVersion',
-      // What they got, after how long.
+      // Response and latency.
       status: '$context.status',
       responseLength: '$context.responseLength',
       responseLatency: '$context.responseLatency',
-      // Which part answered so.
+      // Component that answered.
       wafStatus: '$context.waf.status',
       authorizerStatus: '$context.authorizer.status',
       authorizerLatency: '$context.authorizer.latency',
@@ -258,18 +258,18 @@ describe('the access log', () => {
     });
   });
 
-  it('holds nothing that a key, or its hash, could be read from', () => {
-    // The path and messages of errors repeat what was sent; the others are the key's hash or names for it.
+  it('contains nothing that could reveal a key or its hash', () => {
+    // Paths and error messages repeat what the client sent; the others contain the key or its hash.
     const telling = /header|path$|querystring|error\.message|apiKey|keyHash|principalId|userAgent|body/i;
     const fields = Object.values(format).filter((variable) => variable !== '$context.resourcePath');
     expect(fields.filter((variable) => telling.test(variable))).toEqual([]);
     for (const variable of fields) expect(variable).toMatch(/^\$context\.[A-Za-z.]+$/);
   });
 
-  it('is kept for three months in prod, for two weeks in staging, and for a day of a laptop', () => {
+  it('is kept for three months in prod, two weeks in staging and one day in local', () => {
     const retentionOf = (stack: typeof prod): unknown[] =>
       resourcesOf(stack, 'AWS::Logs::LogGroup').map(([, { Properties }]) => Properties['RetentionInDays']);
-    // One for each of the five functions, and this.
+    // One for each of the five functions, and the access log.
     expect(retentionOf(prod)).toEqual(Array(6).fill(90));
     expect(retentionOf(staging)).toEqual(Array(6).fill(14));
     expect(retentionOf(local)).toEqual(Array(6).fill(1));
@@ -281,7 +281,7 @@ describe('the access log', () => {
   });
 });
 
-describe("the stage's own address", () => {
+describe('a custom domain', () => {
   const domain = {
     name: 'api.example.com',
     certificateArn: 'arn:aws:acm:eu-west-1:123456789012:certificate/1',
@@ -289,7 +289,7 @@ describe("the stage's own address", () => {
   };
   const { stack } = withSettings({ domain });
 
-  it('serves the stage below /v1 and is what the output tells', () => {
+  it('serves the stage below /v1 and is the URL in the output', () => {
     const [domainId, { Properties }] = theResource(stack, 'AWS::ApiGateway::DomainName');
     expect(Properties).toMatchObject({
       DomainName: domain.name,
@@ -306,7 +306,7 @@ describe("the stage's own address", () => {
     expect(stack.Outputs['ApiUrl']?.Value).toBe('https://api.example.com/v1');
   });
 
-  it('is found over IPv4 and IPv6', () => {
+  it('has records for IPv4 and IPv6', () => {
     const records = resourcesOf(stack, 'AWS::Route53::RecordSet').map(([, { Properties }]) => Properties);
     expect(new Set(records.map(({ Type }) => Type))).toEqual(new Set(['A', 'AAAA']));
     expect(records.length).toBe(2);
@@ -323,7 +323,7 @@ describe("the stage's own address", () => {
     }
   });
 
-  it('can have its records elsewhere: the output tells where they point', () => {
+  it('can have its records in another DNS service, and an output is their target', () => {
     const elsewhere = withSettings({ domain: { ...domain, hostedZone: undefined } }).stack;
     expect(resourcesOf(elsewhere, 'AWS::Route53::RecordSet')).toEqual([]);
     expect(elsewhere.Outputs['DomainTarget']?.Value).toEqual({
@@ -332,7 +332,7 @@ describe("the stage's own address", () => {
   });
 });
 
-describe('a stage at the edge', () => {
+describe('an edge endpoint', () => {
   const certificateArn = 'arn:aws:acm:us-east-1:123456789012:certificate/1';
   const { stack } = withSettings({
     endpoint: 'edge',
@@ -340,7 +340,7 @@ describe('a stage at the edge', () => {
   });
 
   it.each(['RestApi', 'DomainName'])(
-    'is served from there, over TLS 1.2 at least, IPv4 and IPv6: %s',
+    'is served by CloudFront, over TLS 1.2 at least, IPv4 and IPv6: %s',
     (type) => {
       const [, { Properties }] = theResource(stack, `AWS::ApiGateway::${type}`);
       expect(Properties).toMatchObject({
@@ -351,7 +351,7 @@ describe('a stage at the edge', () => {
     },
   );
 
-  it('has its records lead there', () => {
+  it('has records that point to the distribution', () => {
     const [domainId, { Properties }] = theResource(stack, 'AWS::ApiGateway::DomainName');
     expect(Properties['CertificateArn']).toBe(certificateArn);
     const records = resourcesOf(stack, 'AWS::Route53::RecordSet').map(([, record]) => record.Properties);
@@ -368,13 +368,13 @@ describe('the web ACL', () => {
   const { stack } = withSettings({ waf: { requestsPerAddress: 2_000 } });
   const [aclId, { Properties: acl }] = theResource(stack, 'AWS::WAFv2::WebACL');
 
-  it('blocks an address that sends more than it may within five minutes, and nothing else', () => {
+  it('blocks only addresses that exceed their rate within five minutes', () => {
     expect(acl).toMatchObject({
       Scope: 'REGIONAL',
       DefaultAction: { Allow: {} },
       Rules: [
         {
-          // Without an answer of its own, so that WAF_FILTERED answers in the shape that clients know.
+          // No custom response, so that WAF_FILTERED defines it.
           Action: { Block: {} },
           Statement: {
             RateBasedStatement: { AggregateKeyType: 'IP', Limit: 2_000, EvaluationWindowSec: 300 },
@@ -382,18 +382,18 @@ describe('the web ACL', () => {
         },
       ],
     });
-    // What an action or a statement could have beside that: an answer of its own, a part of the requests only.
+    // No custom response and no scope-down statement.
     const rule = JSON.stringify(acl['Rules']);
     expect(rule).not.toMatch(/"(?:CustomResponse|ScopeDownStatement|CustomRequestHandling)"/);
   });
 
-  it('stands before the stage', () => {
+  it('is associated with the stage', () => {
     const [, { Properties }] = theResource(stack, 'AWS::WAFv2::WebACLAssociation');
     expect(Properties['WebACLArn']).toEqual(arnOf(aclId));
     expect(JSON.stringify(Properties['ResourceArn'])).toContain(JSON.stringify(ref(stageId)));
   });
 
-  it('counts what it blocks, under names of the stack', () => {
+  it('counts blocked requests in metrics with the name of the stack', () => {
     const metrics = JSON.stringify(acl).match(/"CloudWatchMetricsEnabled":\w+,"MetricName":"[^"]+"/g);
     expect(metrics?.toSorted()).toEqual([
       '"CloudWatchMetricsEnabled":true,"MetricName":"AnimalStore-prod"',
@@ -401,12 +401,12 @@ describe('the web ACL', () => {
     ]);
   });
 
-  it('keeps no samples of requests, which would show keys', () => {
+  it('keeps no samples of requests, which would contain keys', () => {
     const samples = JSON.stringify(acl).match(/"SampledRequestsEnabled":\w+/g);
     expect(samples).toEqual(Array(2).fill('"SampledRequestsEnabled":false'));
   });
 
-  it('costs nothing where it is not asked for', () => {
+  it('does not exist by default', () => {
     expect(resourcesOf(prod, 'AWS::WAFv2::WebACL')).toEqual([]);
   });
 });

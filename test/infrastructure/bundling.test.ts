@@ -25,7 +25,7 @@ const bundles = await Promise.all(
   }),
 );
 
-/** Enough for a function to load. */
+/** The variables that a function needs to load. */
 const environment = {
   PATH: process.env['PATH'],
   AWS_REGION: 'eu-west-1',
@@ -43,7 +43,7 @@ const environment = {
 };
 
 describe.each(bundles)('the bundle of %s', (entry, { directory, inputs }) => {
-  it('loads by itself, outside the project, and has the handler that the template names', async () => {
+  it('loads outside the project and has the handler of the template', async () => {
     const [, { Properties }] = theResource(synthesize().stack('AnimalStore-prod'), 'AWS::Lambda::Function', {
       Handler: `${entry}.handler`,
     });
@@ -61,15 +61,15 @@ describe.each(bundles)('the bundle of %s', (entry, { directory, inputs }) => {
     expect(await readdir(directory)).toEqual([`${entry}.mjs`, `${entry}.mjs.map`]);
   });
 
-  it('holds nothing of the project but functions/', () => {
-    // What a plugin puts in has a name like `plugin:module`.
+  it('contains no code of the project outside functions/', () => {
+    // Modules of plugins have names like `plugin:module`.
     const own = inputs.filter((path) => !path.startsWith('node_modules/') && !path.includes(':'));
     expect(own.length).toBeGreaterThan(0);
     expect(own.filter((path) => !path.startsWith('functions/'))).toEqual([]);
   });
 });
 
-describe('what is deployed', () => {
+describe('the deployed asset', () => {
   const outdir = join(root, 'cdk.out');
   const entries = ['get-pet', 'authorizer'] as const;
   let template: unknown;
@@ -87,33 +87,30 @@ describe('what is deployed', () => {
     template = app.synth().getStackByName('Stack').template;
   });
 
-  it.each(entries)(
-    'is the bundle, under a name that changes with nothing but its content: %s',
-    async (entry) => {
-      const { Resources } = z
-        .object({
-          Resources: z.record(
-            z.string(),
-            z.object({
-              Properties: z.object({
-                Handler: z.string().optional(),
-                Code: z.object({ S3Key: z.string() }).optional(),
-              }),
+  it.each(entries)('is the bundle, and its hash depends only on its content: %s', async (entry) => {
+    const { Resources } = z
+      .object({
+        Resources: z.record(
+          z.string(),
+          z.object({
+            Properties: z.object({
+              Handler: z.string().optional(),
+              Code: z.object({ S3Key: z.string() }).optional(),
             }),
-          ),
-        })
-        .parse(template);
-      const found = Object.values(Resources).find(
-        ({ Properties }) => Properties.Handler === `${entry}.handler`,
-      );
-      const hash = found?.Properties.Code?.S3Key.replace(/\.zip$/, '');
-      const directory = join(outdir, `asset.${hash}`);
-      expect(await readdir(directory)).toEqual([`${entry}.mjs`, `${entry}.mjs.map`]);
-      expect(FileSystem.fingerprint(directory)).toBe(hash);
-    },
-  );
+          }),
+        ),
+      })
+      .parse(template);
+    const found = Object.values(Resources).find(
+      ({ Properties }) => Properties.Handler === `${entry}.handler`,
+    );
+    const hash = found?.Properties.Code?.S3Key.replace(/\.zip$/, '');
+    const directory = join(outdir, `asset.${hash}`);
+    expect(await readdir(directory)).toEqual([`${entry}.mjs`, `${entry}.mjs.map`]);
+    expect(FileSystem.fingerprint(directory)).toBe(hash);
+  });
 
-  it('is written for the Node.js that runs it', () => {
+  it('targets the Node.js version of the runtime', () => {
     const runtimes = resourcesOf(synthesize().stack('AnimalStore-prod'), 'AWS::Lambda::Function').map(
       ([, { Properties }]) => Properties['Runtime'],
     );
@@ -124,20 +121,20 @@ describe('what is deployed', () => {
 });
 
 describe('bundling', () => {
-  it('makes the same of the same sources, wherever it is put', async () => {
+  it('gives the same output in any output folder', async () => {
     const [[entry, { directory }]] = bundles as [(typeof bundles)[number]];
     const again = join(root, 'elsewhere', 'again');
     await bundle(`functions/${entry}.ts`, again);
     expect(await contentsOf(again)).toEqual(await contentsOf(directory));
   });
 
-  it('makes the same of the same sources in a folder with special characters', async () => {
+  it('gives the same output in a project folder with special characters', async () => {
     const [[entry, { directory, inputs }]] = bundles as [(typeof bundles)[number]];
     const project = join(root, "Zoë's $project & (Müller) [1]+");
     const sources = inputs.filter((path) => !path.includes(':'));
     const packages = sources.flatMap((path) => /.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
     const descriptions = [...new Set(packages)].map((path) => `${path}/package.json`);
-    // Modules that are left out of other functions are looked for, too.
+    // The plugin also resolves modules that are left out of other functions.
     const leftOut = Object.keys(leftOutModules).map((path) => `node_modules/${path}`);
     const settings = ['package.json', 'tsconfig.json'];
     for (const path of [...sources, ...descriptions, ...leftOut, ...settings])
@@ -150,7 +147,7 @@ describe('bundling', () => {
   it.each([
     { development: false, source: 'functions/get-pet.ts' },
     { development: true, source: pathToFileURL('functions/get-pet.ts').href },
-  ])('lets stack traces name TypeScript files and lines: $source', async ({ development, source }) => {
+  ])('makes stack traces show TypeScript files and lines: $source', async ({ development, source }) => {
     const output = join(root, development ? 'development' : 'deployed');
     await bundle('functions/get-pet.ts', output, { development });
     const lines = (await readFile('functions/get-pet.ts', 'utf8')).split('\n');
@@ -164,7 +161,7 @@ describe('bundling', () => {
     expect(stdout).toContain(`${source}:${throwing}:`);
   });
 
-  it('bundles again what has changed since', async () => {
+  it('rebuilds changed files', async () => {
     const project = join(root, 'changing');
     await cp('functions/stack-traces.ts', join(project, 'functions', 'stack-traces.ts'));
     for (const module of Object.keys(leftOutModules)) {

@@ -50,7 +50,7 @@ const variants: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   }),
 };
 
-/** What cfn-lint reports as errors, not as warnings, in these templates. One call, because each takes seconds to start. */
+/** The errors of cfn-lint, without warnings. One call for all templates, because each takes seconds to start. */
 function lint(templates: string): { readonly errors: string; readonly status: number | null } {
   const { status, stdout, stderr } = spawnSync('cfn-lint', ['--ignore-checks', 'W', '--', templates], {
     encoding: 'utf8',
@@ -78,7 +78,7 @@ describe.runIf(installed)('cfn-lint', () => {
     expect(lint(join(folder, 'variants', '*', '*.template.json'))).toEqual({ errors: '', status: 0 });
   });
 
-  it('finds the error of a template that has one', () => {
+  it('finds the error in an invalid template', () => {
     const Resources = { Topic: { Type: 'AWS::SNS::Topic', Properties: { TopicName: 1, Title: 'a' } } };
     writeFileSync(join(folder, 'wrong.template.json'), JSON.stringify({ Resources }));
     const { errors, status } = lint(join(folder, 'wrong.template.json'));

@@ -11,7 +11,7 @@ const prodWith = (settings: unknown): StageSettings | undefined =>
   read({ stage: 'prod', stages: { prod: settings } }).stages.get('prod');
 
 describe('the configuration', () => {
-  it('is staging and prod of AnimalStore, unless the context says otherwise', () => {
+  it('is staging and prod of AnimalStore by default', () => {
     const { name, stages, accountSettings, github } = read({});
     expect({ name, stages: [...stages.keys()], accountSettings, github }).toEqual({
       name: 'AnimalStore',
@@ -21,15 +21,15 @@ describe('the configuration', () => {
     });
   });
 
-  it('can be one stage alone', () => {
+  it('can be one stage', () => {
     expect([...read({ stage: 'staging' }).stages.keys()]).toEqual(['staging']);
   });
 
-  it('touches no account for a laptop', () => {
+  it('does not manage the account settings for local', () => {
     expect(read({ stage: 'local' }).accountSettings).toBe('existing');
   });
 
-  it('takes the settings of a stage as an object or as text, and leaves what they do not name', () => {
+  it('merges the settings of a stage, given as an object or as text', () => {
     const changes = { accountThrottle: { burst: 1_250 }, logRetentionDays: 30 };
     for (const stages of [{ prod: changes }, JSON.stringify({ prod: changes })]) {
       const changed = read({ stages }).stages;
@@ -56,7 +56,7 @@ describe('the configuration', () => {
     it.each([
       ['text', '{"prod":{"deployment":"all-at-once"}}'],
       ['an object', { prod: { deployment: 'all-at-once' } }],
-    ])('keeps every setting of the file that they do not name, given as %s', (_, overrides) => {
+    ])('keeps all other settings of the file, given as %s', (_, overrides) => {
       const { stages: without } = read({ stages: file });
       const { stages: overridden } = read({ stages: file, overrides });
       expect(overridden.get('prod')).toEqual({ ...without.get('prod'), deployment: 'all-at-once' });
@@ -64,7 +64,7 @@ describe('the configuration', () => {
       expect(overridden.get('staging')).toEqual(without.get('staging'));
     });
 
-    it('lets them win over the file, and take away what it sets', () => {
+    it('replaces and removes settings of the file', () => {
       const { stages } = read({
         stages: file,
         overrides: { prod: { waf: null, domain: { name: 'b.example' } } },
@@ -73,34 +73,34 @@ describe('the configuration', () => {
       expect(stages.get('prod')?.domain).toEqual({ ...domain, name: 'b.example' });
     });
 
-    it('checks the outcome as it checks the file', () => {
+    it('validates the merged settings', () => {
       expect(() => read({ stages: file, overrides: { prod: { alarms: false } } })).toThrow(
         'stages.prod.alarms: must be true for deployment "canary"',
       );
     });
   });
 
-  it('leaves to CDK what is its own', () => {
+  it("ignores the CDK's own context", () => {
     const context = z
       .object({ context: z.record(z.string(), z.unknown()) })
       .parse(JSON.parse(readFileSync('cdk.json', 'utf8'))).context;
-    const ofCommandLine = {
+    const fromCommandLine = {
       'aws:cdk:enable-path-metadata': true,
       'aws-cdk:enableDiffNoFail': true,
       'availability-zones:account=123456789012:region=eu-west-1': ['eu-west-1a'],
       'acknowledged-issue-numbers': [1],
     };
-    expect(read({ ...context, ...ofCommandLine })).toEqual(read({}));
+    expect(read({ ...context, ...fromCommandLine })).toEqual(read({}));
   });
 
   it.each(['owner/animal-store', 'owner@1/animal-store@23'])(
-    'takes a repository as tokens of GitHub name it: %s',
+    'accepts a repository as named in GitHub tokens: %s',
     (github) => {
       expect(read({ github }).github).toEqual({ repository: github, providerExists: false });
     },
   );
 
-  it('takes a setting away with null', () => {
+  it('removes a setting with null', () => {
     const { stages } = read({ stages: { staging: { throttle: null } } });
     expect(stages.get('staging')?.throttle).toBeUndefined();
   });
@@ -108,7 +108,7 @@ describe('the configuration', () => {
   it.each([
     ['an unknown stage', { stage: 'qa' }, 'context.stage: must be one of local, staging, prod'],
     [
-      'a name that no stack can have',
+      'an invalid stack name',
       { name: '9 lives' },
       'context.name: must be 1 to 64 letters, digits and hyphens, with a letter first',
     ],
@@ -137,18 +137,18 @@ describe('the configuration', () => {
       'context.name: must be 1 to 64 letters, digits and hyphens, with a letter first',
     ],
     [
-      'a word for the account that it does not know',
+      'an unknown value of accountSettings',
       { accountSettings: 'exists' },
       'context.accountSettings: must be "managed" or "existing"',
     ],
     [
-      'a word for the trust in GitHub that it does not know',
+      'an unknown value of githubProvider',
       { githubProvider: 'exists' },
       'context.githubProvider: must be "managed" or "existing"',
     ],
-    ['a misspelt key', { stge: 'local' }, 'context: Unrecognized key: "stge"'],
-    ['settings under a misspelt key', { stagess: '{}' }, 'context: Unrecognized key: "stagess"'],
-  ])('refuses %s', (_, context, message) => {
+    ['an unknown key', { stge: 'local' }, 'context: Unrecognized key: "stge"'],
+    ['settings under an unknown key', { stagess: '{}' }, 'context: Unrecognized key: "stagess"'],
+  ])('rejects %s', (_, context, message) => {
     expect(() => read(context)).toThrow(ConfigurationError);
     expect(() => read(context)).toThrow(message);
   });
@@ -173,39 +173,39 @@ describe('the configuration', () => {
       'stages.prod.domain.certificateArn: is required: a domain needs a certificate',
     ],
     [
-      'a certificate of something else',
+      'a certificate that is not in ACM',
       {
         domain: { name: 'api.example.com', certificateArn: 'arn:aws:iam::123456789012:server-certificate/1' },
       },
       'stages.prod.domain.certificateArn: must be the ARN of a certificate in ACM',
     ],
     [
-      'an edge endpoint with a certificate elsewhere than in us-east-1',
+      'an edge endpoint with a certificate outside us-east-1',
       { endpoint: 'edge', domain: { name: 'api.example.com', certificateArn } },
       'stages.prod.domain.certificateArn: must be in us-east-1',
     ],
     [
-      'a domain that is an address',
+      'a domain that is a URL',
       { domain: { name: 'https://api.example.com/', certificateArn } },
       'stages.prod.domain.name: must be a valid host name',
     ],
     [
-      'a canary that nothing would roll back',
+      'a canary without alarms',
       { alarms: false },
       'stages.prod.alarms: must be true for deployment "canary"',
     ],
     [
-      'somebody to tell, and nothing to tell',
+      'a notification address without alarms',
       { deployment: 'all-at-once', alarms: false, notificationAddress: 'a@example.com' },
       'stages.prod.notificationAddress: requires alarms to be true',
     ],
     [
-      'a notification address that is none',
+      'an invalid notification address',
       { notificationAddress: 'on-call' },
       'stages.prod.notificationAddress: must be a valid e-mail address',
     ],
     [
-      'a retention that CloudWatch does not offer',
+      'a retention that CloudWatch does not support',
       { logRetentionDays: 2 },
       'stages.prod.logRetentionDays: Invalid option',
     ],
@@ -215,7 +215,7 @@ describe('the configuration', () => {
       'stages.prod.functions.authorizer.provisionedConcurrency: must not exceed reservedConcurrency',
     ],
     [
-      'a canary of two versions that have no room beside each other',
+      'a canary with as much provisioned as reserved concurrency',
       { functions: { authorizer: { reservedConcurrency: 5, provisionedConcurrency: 5 } } },
       'stages.prod.functions.authorizer.provisionedConcurrency: must be less than reservedConcurrency',
     ],
@@ -225,51 +225,51 @@ describe('the configuration', () => {
       'stages.prod.functions: Unrecognized key: "update-pet"',
     ],
     [
-      'less memory than Lambda offers',
+      'less memory than Lambda supports',
       { functions: { authorizer: { memory: 127 } } },
       'stages.prod.functions.authorizer.memory: Too small',
     ],
     [
-      'more memory than Lambda offers',
+      'more memory than Lambda supports',
       { functions: { authorizer: { memory: 10_241 } } },
       'stages.prod.functions.authorizer.memory: Too big',
     ],
     [
-      'a function that may not run',
+      'a reserved concurrency of zero',
       { functions: { authorizer: { reservedConcurrency: 0 } } },
       'stages.prod.functions.authorizer.reservedConcurrency: Too small',
     ],
     [
-      'no environments that are kept warm, which is said by leaving them out',
+      'a provisioned concurrency of zero',
       { functions: { authorizer: { provisionedConcurrency: 0 } } },
       'stages.prod.functions.authorizer.provisionedConcurrency: Too small',
     ],
     [
-      'a misspelt setting of a function',
+      'an unknown setting of a function',
       { functions: { authorizer: { memorySize: 512 } } },
       'stages.prod.functions.authorizer: Unrecognized key: "memorySize"',
     ],
     [
-      'fewer requests than WAF can count',
+      'fewer requests than WAF supports',
       { waf: { requestsPerAddress: 9 } },
       'stages.prod.waf.requestsPerAddress: Too small',
     ],
     [
-      'more requests than WAF can count',
+      'more requests than WAF supports',
       { waf: { requestsPerAddress: 2_000_000_001 } },
       'stages.prod.waf.requestsPerAddress: Too big',
     ],
     [
-      'a misspelt setting of the web ACL',
+      'an unknown setting of the web ACL',
       { waf: { requestsPerAddress: 100, block: true } },
       'stages.prod.waf: Unrecognized key: "block"',
     ],
     [
-      'a rate that lets nothing through',
+      'a rate of zero',
       { throttle: { requestsPerSecond: 0 } },
       'stages.prod.throttle.requestsPerSecond: Too small',
     ],
-    ['a bucket that holds nothing', { throttle: { burst: 0 } }, 'stages.prod.throttle.burst: Too small'],
+    ['a burst of zero', { throttle: { burst: 0 } }, 'stages.prod.throttle.burst: Too small'],
     [
       "a burst that exceeds the account's",
       { throttle: { requestsPerSecond: 1, burst: 5_001 } },
@@ -281,7 +281,7 @@ describe('the configuration', () => {
       'stages.prod.throttle.requestsPerSecond: must not exceed accountThrottle.requestsPerSecond (2500)',
     ],
     [
-      'headers of gateway responses from elsewhere',
+      'an unknown value of gatewayResponseHeaders',
       { gatewayResponseHeaders: 'none' },
       'stages.prod.gatewayResponseHeaders: Invalid option',
     ],
@@ -290,24 +290,28 @@ describe('the configuration', () => {
       { logLevel },
       'stages.prod.logLevel: must be "DEBUG" or "INFO": Lambda drops lines below the level',
     ]),
-    ['half a token', { throttle: { burst: 1.5 } }, 'stages.prod.throttle.burst: Invalid input'],
     [
-      'a misspelt setting of the throttle',
+      'a burst that is not a whole number',
+      { throttle: { burst: 1.5 } },
+      'stages.prod.throttle.burst: Invalid input',
+    ],
+    [
+      'an unknown setting of the throttle',
       { throttle: { rate: 5 } },
       'stages.prod.throttle: Unrecognized key: "rate"',
     ],
     [
-      'a misspelt setting of the domain',
+      'an unknown setting of the domain',
       { domain: { name: 'api.example.com', certificateArn, zone: 'example.com' } },
       'stages.prod.domain: Unrecognized key: "zone"',
     ],
     [
-      'a zone that is none',
+      'a hosted zone that is not a host name',
       { domain: { name: 'api.example.com', certificateArn, hostedZone: { id: 'Z1', name: 'Z1 example' } } },
       'stages.prod.domain.hostedZone.name: must be a valid host name',
     ],
     [
-      'a misspelt setting of the zone',
+      'an unknown setting of the hosted zone',
       {
         domain: {
           name: 'api.example.com',
@@ -318,34 +322,30 @@ describe('the configuration', () => {
       'stages.prod.domain.hostedZone: Unrecognized key: "zoneName"',
     ],
     [
-      'an end of data that tables and logs do not have',
+      'an unsupported removal policy',
       { removalPolicy: 'snapshot' },
       'stages.prod.removalPolicy: Invalid option',
     ],
-    [
-      'a way to take over that there is not',
-      { deployment: 'linear' },
-      'stages.prod.deployment: Invalid option',
-    ],
-  ])('refuses %s', (_, settings, message) => {
+    ['an unknown deployment', { deployment: 'linear' }, 'stages.prod.deployment: Invalid option'],
+  ])('rejects %s', (_, settings, message) => {
     expect(() => prodWith(settings)).toThrow(ConfigurationError);
     expect(() => prodWith(settings)).toThrow(message);
   });
 
-  it('lets all of a function be kept warm where versions change at once', () => {
+  it('accepts as much provisioned as reserved concurrency without a canary', () => {
     const concurrency = { reservedConcurrency: 5, provisionedConcurrency: 5 };
     const settings = { deployment: 'all-at-once', functions: { authorizer: concurrency } };
     expect(prodWith(settings)?.functions.authorizer).toMatchObject(concurrency);
   });
 
-  it('names every mistake, in one line', () => {
+  it('lists every error in one line', () => {
     const mistakes = { alarm: true, endpoint: 'global', logLevel: 'LOUD' };
     expect(() => prodWith(mistakes)).toThrow(
       /^stages\.prod\.endpoint: [^\n;]+; stages\.prod\.logLevel: [^\n;]+; stages\.prod: [^\n;]+$/,
     );
   });
 
-  it('stops the app with that one line and no stack trace', async () => {
+  it('stops the app with that line and without a stack trace', async () => {
     const context = JSON.stringify({ stage: 'prod', stages: { prod: { waff: {} } } });
     const app = promisify(execFile)(process.execPath, ['bin/animal-store.ts'], {
       env: { ...process.env, CDK_CONTEXT_JSON: context },

@@ -9,10 +9,10 @@ import { operations, unmatchedRoute } from '../../lib/api/routes.ts';
 import { Tables } from '../../lib/storage/tables.ts';
 import { tableShapes, timeToLiveAttribute } from '../support/table-shapes.ts';
 
-// The linter (.oxlintrc.json) checks which part may import which, and knip what nobody uses.
+// The linter (.oxlintrc.json) checks imports, and knip finds unused code.
 
 describe('packages/cdk-offline', () => {
-  test('names no route, table or plan of this service', () => {
+  test('contains no route, table or plan of this service', () => {
     const segments = operations
       .flatMap(({ path }) => path.split('/'))
       .map((part) => part.replaceAll(/[{}]/g, ''));
@@ -49,7 +49,7 @@ describe('packages/cdk-offline', () => {
   });
 });
 
-describe('the tables that tests make', () => {
+describe('the tables of the tests', () => {
   const table = z.object({
     KeySchema: z.array(z.unknown()),
     AttributeDefinitions: z.array(z.object({ AttributeName: z.string(), AttributeType: z.string() })),
@@ -76,14 +76,14 @@ describe('the tables that tests make', () => {
     return { ...shape, AttributeDefinitions: byName, timeToLive: timeToLive?.AttributeName };
   };
 
-  test('have the shapes that the stack gives them', () => {
+  test('have the same schema as in the stack', () => {
     expect(shapeOf(pets)).toEqual({ ...tableShapes.Pets, timeToLive: undefined });
     expect(shapeOf(apiKeys)).toEqual({ ...tableShapes.ApiKeys, timeToLive: undefined });
     expect(shapeOf(rateLimits)).toEqual({ ...tableShapes.RateLimits, timeToLive: timeToLiveAttribute });
     expect(shapeOf(idempotency)).toEqual({ ...tableShapes.Idempotency, timeToLive: timeToLiveAttribute });
   });
 
-  test('are all that the stack has', () => {
+  test('are all tables of the stack', () => {
     expect(resources.size).toBe(Object.keys(tableShapes).length);
   });
 });

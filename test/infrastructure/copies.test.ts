@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { synthesize } from './synthesis.ts';
 
-/** Everything that a copy can have, so that everything that could clash is there. */
+/** All optional parts, so that every possible name conflict is tested. */
 const settings = {
   waf: { requestsPerAddress: 1_000 },
   notificationAddress: 'a@example.com',
@@ -11,7 +11,7 @@ const copy = (name: string) => synthesize({ name, stages: { staging: settings, p
 const one = copy('Shelter');
 const two = copy('Farm');
 
-/** Properties that give a resource a name which nothing else in the account and Region may have. */
+/** Properties whose values must be unique in the account and Region. */
 const naming: Readonly<Record<string, string>> = {
   'AWS::CloudWatch::Alarm': 'AlarmName',
   'AWS::CloudWatch::Dashboard': 'DashboardName',
@@ -21,7 +21,7 @@ const naming: Readonly<Record<string, string>> = {
   'AWS::SSM::Parameter': 'Name',
 };
 
-/** Names that are unique within something of the stack's own. */
+/** Names that must be unique only within another resource of the stack. */
 const scoped: ReadonlySet<string> = new Set([
   'AWS::ApiGateway::Authorizer.Name',
   'AWS::ApiGateway::Stage.StageName',
@@ -32,19 +32,19 @@ const scoped: ReadonlySet<string> = new Set([
   'AWS::Lambda::Version.FunctionName',
   'AWS::CodeDeploy::DeploymentGroup.ApplicationName',
   'AWS::CodeDeploy::DeploymentGroup.DeploymentConfigName',
-  // Of the metric that an alarm watches, and what a mail of the topic is from.
+  // The metric of an alarm, and the sender of the topic's e-mails.
   'AWS::CloudWatch::Alarm.MetricName',
   'AWS::SNS::Topic.DisplayName',
 ]);
 
 describe('two copies in one account and Region', () => {
-  it('are stacks of different names, beside the one that they share', () => {
+  it('have different stack names and share the account stack', () => {
     expect(one.stackNames.toSorted()).toEqual(['AnimalStore-account', 'Shelter-prod', 'Shelter-staging']);
     expect(two.stackNames.toSorted()).toEqual(['AnimalStore-account', 'Farm-prod', 'Farm-staging']);
     expect(one.stack('AnimalStore-account')).toEqual(two.stack('AnimalStore-account'));
   });
 
-  it.each(['Shelter-staging', 'Shelter-prod'])('give nothing a name but after their stack: %s', (name) => {
+  it.each(['Shelter-staging', 'Shelter-prod'])('name resources after their stack only: %s', (name) => {
     for (const { Type, Properties } of Object.values(one.stack(name).Resources)) {
       for (const [property, value] of Object.entries(Properties)) {
         if (!property.endsWith('Name') || scoped.has(`${Type}.${property}`)) continue;
@@ -54,7 +54,7 @@ describe('two copies in one account and Region', () => {
     }
   });
 
-  it('differ in every such name', () => {
+  it('have no such name in common', () => {
     const namesOf = (copied: typeof one): string[] =>
       copied.stackNames
         .filter((stackName) => stackName !== 'AnimalStore-account')
@@ -68,7 +68,7 @@ describe('two copies in one account and Region', () => {
     expect(new Set(names).size).toBe(names.length);
   });
 
-  it('export nothing', () => {
+  it('have no exports', () => {
     for (const synthesis of [one, two]) {
       for (const stackName of synthesis.stackNames) {
         for (const { Export } of Object.values(synthesis.stack(stackName).Outputs))
@@ -77,7 +77,7 @@ describe('two copies in one account and Region', () => {
     }
   });
 
-  it('keep their metrics apart', () => {
+  it('write their metrics to separate namespaces', () => {
     const namespaces = [one.stack('Shelter-prod'), two.stack('Farm-prod')].map(({ Resources }) => {
       const all = Object.values(Resources).flatMap(({ Properties }) => {
         const variables = z

@@ -77,18 +77,18 @@ describe.each(stages)('the functions of %s', (stage, stack) => {
         AUTHORIZER_CACHE_SECONDS: '60',
       },
     ],
-  ])('are told what they need and no more: %s', (entry, variables) => {
+  ])('have only the environment variables that they need: %s', (entry, variables) => {
     expect(functionOf(stack, entry).Environment.Variables).toEqual(variables);
   });
 
-  it.each(entries)('run on Node.js 24 and arm64, traced, with JSON logs of their own: %s', (entry) => {
+  it.each(entries)('run on Node.js 24 and arm64, with traces and a JSON log group each: %s', (entry) => {
     const { LoggingConfig, ...properties } = functionOf(stack, entry);
     expect(properties).toMatchObject({
       Runtime: 'nodejs24.x',
       Architectures: ['arm64'],
       TracingConfig: { Mode: 'Active' },
     });
-    // Of Lambda's own lines, those of every start and end are paid for and tell nothing new.
+    // Lambda's own INFO lines cost money and contain nothing new.
     expect(LoggingConfig).toMatchObject({
       LogFormat: 'JSON',
       ApplicationLogLevel: 'INFO',
@@ -97,7 +97,7 @@ describe.each(stages)('the functions of %s', (stage, stack) => {
     expect(stack.Resources[idOf(LoggingConfig.LogGroup)]?.Type).toBe('AWS::Logs::LogGroup');
   });
 
-  it.each(entries)('answer within 3 seconds on AWS if DynamoDB hangs: %s', (entry) => {
+  it.each(entries)('answer within 3 seconds on AWS if DynamoDB does not answer: %s', (entry) => {
     const { Timeout, Environment } = functionOf(stack, entry);
     const milliseconds = (name: string): number => Number(Environment.Variables[name] ?? 0);
     const [limiter, request] = [
@@ -110,13 +110,13 @@ describe.each(stages)('the functions of %s', (stage, stack) => {
         ? { Timeout: 2 * factor, limiter: 0, request: 750 * factor }
         : { Timeout: 3 * factor, limiter: 1_000 * factor, request: 750 * factor },
     );
-    // Two attempts without an answer, the longest delay between them, and some of a third.
+    // Two attempts without an answer, the longest delay between them, and part of a third.
     expect(operation).toBeGreaterThan(2 * request + 25);
     expect(milliseconds('DYNAMODB_CONNECTION_TIMEOUT_MS')).toBeLessThan(request);
     expect(request).toBeLessThan(Timeout * 1_000);
   });
 
-  it.each(entries)('have the memory that docs/performance.md chooses: %s', (entry) => {
+  it.each(entries)('have the memory size of docs/performance.md: %s', (entry) => {
     const recommended = /^All functions have ([\d,]+) MB/m.exec(readFileSync('docs/performance.md', 'utf8'));
     expect(functionOf(stack, entry).MemorySize).toBe(Number(recommended?.[1]?.replace(',', '')));
   });
@@ -126,7 +126,7 @@ describe('the logs', () => {
   it.each([
     ['prod', prod, 'Retain'],
     ['staging', staging, 'Delete'],
-  ])('of %s go with the stack only in staging', (_, stack, policy) => {
+  ])('of %s are deleted with the stack only in staging', (_, stack, policy) => {
     for (const [, group] of resourcesOf(stack, 'AWS::Logs::LogGroup')) {
       expect(group.DeletionPolicy).toBe(policy);
     }
@@ -135,7 +135,7 @@ describe('the logs', () => {
 
 describe('a new version', () => {
   it.each(entries)(
-    'takes over a tenth of the requests first in prod, and goes back on an alarm: %s',
+    'gets a tenth of the requests first in prod, and is rolled back on an alarm: %s',
     (entry) => {
       const group = deploymentGroupOf(prod, entry);
       expect(group.DeploymentConfigName).toBe('CodeDeployDefault.LambdaCanary10Percent5Minutes');
@@ -147,7 +147,7 @@ describe('a new version', () => {
       const alarms = group.AlarmConfiguration.Alarms.map(
         ({ Name }) => prod.Resources[Name.Ref]?.Properties['AlarmName'],
       );
-      // More than ten CodeDeploy does not take.
+      // CodeDeploy accepts at most ten.
       expect(alarms).toEqual([
         'AnimalStore-prod-api-5xx',
         `AnimalStore-prod-${entry}-errors`,
@@ -160,14 +160,14 @@ describe('a new version', () => {
   it.each([
     ['staging', staging],
     ['local', local],
-  ])('takes over at once in %s', (_, stack) => {
+  ])('gets all requests at once in %s', (_, stack) => {
     expect(resourcesOf(stack, 'AWS::CodeDeploy::DeploymentGroup')).toEqual([]);
     for (const [, { UpdatePolicy }] of resourcesOf(stack, 'AWS::Lambda::Alias')) {
       expect(UpdatePolicy).toBeUndefined();
     }
   });
 
-  it('waits until CodeDeploy may move the alias', () => {
+  it('is deployed after CodeDeploy has its permissions', () => {
     const policies = new Set(resourcesOf(prod, 'AWS::IAM::Policy').map(([id]) => id));
     for (const [, { DependsOn }] of resourcesOf(prod, 'AWS::CodeDeploy::DeploymentGroup')) {
       expect(DependsOn.filter((id) => policies.has(id)).length).toBe(1);
@@ -181,7 +181,7 @@ describe('a stage', () => {
     'AnimalStore-prod',
   );
 
-  it('can give each function its own memory and concurrency', () => {
+  it('can set the memory and concurrency of one function', () => {
     expect(functionOf(stack, 'authorizer')).toMatchObject({
       MemorySize: 512,
       ReservedConcurrentExecutions: 20,
@@ -191,7 +191,7 @@ describe('a stage', () => {
     });
   });
 
-  it('leaves the others what they have', () => {
+  it('keeps the settings of the other functions', () => {
     const { MemorySize, ReservedConcurrentExecutions } = functionOf(stack, 'list-pets');
     expect(MemorySize).toBe(functionOf(prod, 'list-pets').MemorySize);
     expect(ReservedConcurrentExecutions).toBeUndefined();
@@ -237,7 +237,7 @@ describe('a log level', () => {
 
   // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
   it.each(stageSettings.shape.logLevel.options)(
-    'that is permitted keeps the lines that metrics are extracted from: %s',
+    'that is permitted keeps the lines with metrics: %s',
     (logLevel) => {
       const { level, _aws } = z
         .object({ level: z.string(), _aws: z.object() })

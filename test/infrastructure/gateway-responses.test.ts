@@ -61,7 +61,7 @@ const expected: Readonly<Record<string, ErrorCode>> = {
   WAF_FILTERED: 'rate_limit_exceeded',
 };
 
-/** Types that AWS documents, and why the API cannot give them or cannot change them. */
+/** Types that AWS documents, and why they cannot occur or cannot be customized. */
 const undeclared: Readonly<Record<string, string>> = {
   BAD_REQUEST_BODY: 'needs a request validator',
   BAD_REQUEST_PARAMETERS: 'needs a request validator',
@@ -101,7 +101,7 @@ describe('a gateway response', () => {
     expect(types.toSorted()).toEqual([...Object.keys(expected), ...Object.keys(undeclared)].toSorted());
   });
 
-  it('is left out only where the API has nothing that could cause it', () => {
+  it('is left out only for types that cannot occur or cannot be customized', () => {
     expect(resourcesOf(stack, 'AWS::ApiGateway::RequestValidator')).toEqual([]);
     expect(resourcesOf(stack, 'AWS::ApiGateway::Model')).toEqual([]);
     const [, api] = theResource(stack, 'AWS::ApiGateway::RestApi');
@@ -117,7 +117,7 @@ describe('a gateway response', () => {
   });
 
   // The status of DEFAULT_4XX and DEFAULT_5XX replaces that of every type without one, so each type has its own.
-  it.each(Object.keys(expected))('has the status that its body states: %s', (type) => {
+  it.each(Object.keys(expected))('has the same status as its body: %s', (type) => {
     const { status, body } = answers.get(type)!;
     expect(status).toBe(String(body.status));
   });
@@ -130,7 +130,7 @@ describe('a gateway response', () => {
     for (const name of Object.values(rateLimitHeaders)) expect(headers.get(name)).toBeDefined();
   });
 
-  it.each(withoutAuthorizer)('shows no limit where the authorizer may not have run: %s', (type) => {
+  it.each(withoutAuthorizer)('shows no limit if the authorizer may not have run: %s', (type) => {
     const { headers } = answers.get(type)!;
     const shown = Object.keys(zeroRateHeaders).map((name) => [name, headers.get(name)]);
     expect(Object.fromEntries(shown)).toEqual(
@@ -139,7 +139,7 @@ describe('a gateway response', () => {
   });
 
   it.each(Object.keys(expected).filter((type) => !withoutAuthorizer.includes(type)))(
-    'shows the caller its limit and when requests surely remain: %s',
+    'shows the limit of the caller and a reset after which requests are available: %s',
     (type) => {
       const { headers } = answers.get(type)!;
       const day = type === 'QUOTA_EXCEEDED';
@@ -169,7 +169,7 @@ describe('a gateway response', () => {
   });
 
   it.each(Object.entries(expected).filter(([, code]) => errorCatalogue[code].status === 401))(
-    'has a challenge where the key is missing or invalid: %s',
+    'has a WWW-Authenticate challenge if the key is missing or invalid: %s',
     (type) => {
       const challenge = answers.get(type)?.headers.get('WWW-Authenticate');
       const keyWasSent = !['UNAUTHORIZED', 'MISSING_AUTHENTICATION_TOKEN'].includes(type);
@@ -188,12 +188,12 @@ describe('a gateway response', () => {
     INTEGRATION_TIMEOUT: 1,
   };
 
-  it.each(Object.entries(expected))('has Retry-After where a retry helps: %s', (type, code) => {
+  it.each(Object.entries(expected))('has Retry-After if a retry can succeed: %s', (type, code) => {
     const helps = [429, 503].includes(errorCatalogue[code].status);
     expect(answers.get(type)?.headers.get('Retry-After')).toBe(helps ? `'${retryAfter[type]}'` : undefined);
   });
 
-  it('shows static zeros for every type when the setting says so', () => {
+  it('shows static zeros for every type if gatewayResponseHeaders is static', () => {
     const settings = { gatewayResponseHeaders: 'static' };
     const fixed = answersOf(
       synthesize({ stage: 'prod', stages: { prod: settings } }).stack('AnimalStore-prod'),

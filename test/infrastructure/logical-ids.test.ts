@@ -2,16 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { resourcesOf, synthesize } from './synthesis.ts';
 
 /**
- * CloudFormation knows a resource by its logical id: under another one it is a new resource, and the old one goes. For
- * those below that cannot be undone, since something hangs on the old one that is in no template. Never change an id to
- * make this test pass: give the construct its own id back. (The tables are in tables.test.ts.)
+ * CloudFormation replaces a resource whose logical ID changes. For these resources that cannot be undone, because
+ * something outside the template depends on them. Never change an ID to make this test pass: restore the construct's ID.
+ * (tables.test.ts has the tables.)
  */
 const pinned = {
-  // Its id is part of the address that clients call, and of what domain, usage plans and key tool refer to.
+  // Its ID is part of the URL of clients. The domain, the usage plans and the key tool refer to it.
   'AWS::ApiGateway::RestApi': ['ApiRestApiE35FEAFE'],
-  // The last segment of that address. Usage plans, the web ACL and the domain are bound to it.
+  // The last segment of that URL. Usage plans, the web ACL and the domain are bound to it.
   'AWS::ApiGateway::Stage': ['ApiRestApiDeploymentStagev157F58EAC'],
-  // The key tool binds every key to one of them. A new plan has no keys, so that all of the old one's are turned away.
+  // The key tool adds every key to one of them. A new usage plan has no keys, so all keys would be rejected.
   'AWS::ApiGateway::UsagePlan': [
     'UsagePlansFreeA3438353',
     'UsagePlansProD81A9807',
@@ -20,24 +20,24 @@ const pinned = {
   ],
 } as const;
 
-/** Whoever is paged has subscribed to it by hand: a new topic would wake nobody. A laptop has none. */
+/** Operators subscribe to it by hand, so a new topic would notify nobody. The local stage has none. */
 const alarmTopic = ['AlarmsTopic3A2DFEBA'];
 
 describe.each(['prod', 'staging', 'local'])('in %s', (stage) => {
   const stack = synthesize(stage === 'local' ? { stage } : {}).stack(`AnimalStore-${stage}`);
 
-  it.each(Object.entries(pinned))('%s keeps its logical id', (type, ids) => {
+  it.each(Object.entries(pinned))('%s keeps its logical ID', (type, ids) => {
     expect(resourcesOf(stack, type).map(([id]) => id)).toEqual(ids);
   });
 
-  it('the topic of the alarms keeps its logical id, where there is one', () => {
+  it('the alarm topic keeps its logical ID', () => {
     expect(resourcesOf(stack, 'AWS::SNS::Topic').map(([id]) => id)).toEqual(
       stage === 'local' ? [] : alarmTopic,
     );
   });
 });
 
-it('a domain or a web ACL in front of the API leaves all of them where they are', () => {
+it('a custom domain or a web ACL changes no logical ID', () => {
   const settings = {
     domain: {
       name: 'api.example.com',

@@ -21,7 +21,7 @@ const alarmSchema = z.object({
   EvaluationPeriods: z.int(),
   DatapointsToAlarm: z.int(),
   TreatMissingData: z.string(),
-  // Left out, they are on.
+  // Enabled by default.
   ActionsEnabled: z.literal(true).optional(),
   Period: z.int().optional(),
   Statistic: z.string().optional(),
@@ -86,7 +86,7 @@ const throttled = (output: string, ...operations: string[]): string[] =>
 const failed = (...args: Parameters<typeof throttled>): string[] =>
   throttled(...args).map((key) => key.replace('ThrottledRequests', 'SystemErrors'));
 
-/** What each alarm looks at. */
+/** The metric of each alarm. */
 const watched: Readonly<Record<string, readonly string[]>> = {
   'api-5xx': [metricKey('AWS/ApiGateway', '5XXError', api), metricKey('AWS/ApiGateway', 'Count', api)],
   'api-latency': [metricKey('AWS/ApiGateway', 'Latency', api)],
@@ -111,7 +111,7 @@ const watched: Readonly<Record<string, readonly string[]>> = {
   'malformed-items': [metricKey('AnimalStore-prod', metrics.malformed, [])],
 };
 
-/** Above what each alarm goes off, for how much of the time, and what its metric is over each period. */
+/** The threshold of each alarm, its datapoints, and the statistic and period of its metric. */
 interface Limit {
   readonly above: number;
   readonly datapoints: readonly [above: number, of: number];
@@ -142,7 +142,7 @@ const limits: Readonly<Record<string, Limit>> = {
 };
 
 describe('an alarm', () => {
-  it.each(Object.entries(watched))('watches: %s', (name, expected) => {
+  it.each(Object.entries(watched))('has the right metric: %s', (name, expected) => {
     const alarm = alarms.get(name);
     expect(alarm && metricsOf(alarm).toSorted(byText)).toEqual(expected.toSorted(byText));
   });
@@ -151,14 +151,14 @@ describe('an alarm', () => {
     expect([...alarms.keys()].toSorted(byText)).toEqual(Object.keys(watched).toSorted(byText));
   });
 
-  it.each([...alarms.keys()])('goes off above its threshold and not for want of data: %s', (name) => {
+  it.each([...alarms.keys()])('is triggered above its threshold and not by missing data: %s', (name) => {
     expect(alarms.get(name)).toMatchObject({
       ComparisonOperator: 'GreaterThanThreshold',
       TreatMissingData: 'notBreaching',
     });
   });
 
-  it.each([...alarms.keys()])('needs as much, and for as long, as stands here: %s', (name) => {
+  it.each([...alarms.keys()])('has the threshold and datapoints listed here: %s', (name) => {
     const { Threshold, DatapointsToAlarm, EvaluationPeriods, ...alarm } = alarms.get(name)!;
     const { above, datapoints, statistic, seconds } = limits[name]!;
     expect({ above: Threshold, datapoints: [DatapointsToAlarm, EvaluationPeriods] }).toEqual({
@@ -175,25 +175,25 @@ describe('an alarm', () => {
     for (const look of looks) expect(look).toEqual([statistic, seconds]);
   });
 
-  it.each([...alarms.keys()])('tells when it goes off and when it is over: %s', (name) => {
+  it.each([...alarms.keys()])('notifies the topic when it starts and when it ends: %s', (name) => {
     const [topicId] = theResource(prod, 'AWS::SNS::Topic');
     expect(alarms.get(name)).toMatchObject({ AlarmActions: [ref(topicId)], OKActions: [ref(topicId)] });
   });
 
-  it.each([...alarms.keys()])('leads to a section of the runbook: %s', (name) => {
+  it.each([...alarms.keys()])('links to a section of the runbook: %s', (name) => {
     const anchor = /docs\/runbook\.md#([\w-]+)$/.exec(alarms.get(name)?.AlarmDescription ?? '')?.[1];
     expect(anchor).toBeDefined();
     expect(runbookAnchors()).toContain(anchor);
   });
 
-  it('is mentioned by name in the section it leads to', () => {
+  it('is mentioned by name in its section of the runbook', () => {
     const runbook = readFileSync('docs/runbook.md', 'utf8');
     expect([...alarms.keys()].filter((name) => !runbook.includes(`\`${name}\``))).toEqual([]);
   });
 });
 
 describe('the alarms', () => {
-  it('go off when one answer in a hundred is a 5xx, unless that is one answer in all', () => {
+  it('report 1 % of 5xx responses, but not a single 5xx response', () => {
     const { Metrics, Threshold, DatapointsToAlarm, EvaluationPeriods } = alarms.get('api-5xx')!;
     expect(Metrics[0]?.Expression).toBe('IF(errors >= 3, 100 * errors / requests, 0)');
     expect(Threshold).toBe(1);
@@ -214,20 +214,20 @@ describe('the alarms', () => {
     ['rate-limits-system-errors', 'FILL(updateItem, 0)'],
     ['idempotency-throttles', 'FILL(transactWriteItems, 0)'],
     ['idempotency-system-errors', 'FILL(transactWriteItems, 0)'],
-  ])('fill the gaps that DynamoDB leaves where it counts nothing: %s', (name, expression) => {
+  ])('fill missing data of DynamoDB with zeros: %s', (name, expression) => {
     const { Metrics } = alarms.get(name)!;
     expect(Metrics.flatMap(({ Expression }) => Expression ?? [])).toEqual([expression]);
     const ids = Metrics.flatMap(({ Id, MetricStat }) => (MetricStat === undefined ? [] : [Id]));
     expect(ids.map((id) => `FILL(${id}, 0)`).join(' + ')).toBe(expression);
   });
 
-  it('watch nothing of DynamoDB without filling its gaps, or they would never end', () => {
+  it('never use a metric of DynamoDB without FILL, because they would never end', () => {
     const unfilled = [...alarms].filter(([, { Namespace }]) => Namespace === 'AWS/DynamoDB');
     expect(unfilled.map(([name]) => name)).toEqual([]);
   });
 
   it.each(['authorizer-errors', 'list-pets-errors', 'limiter-fail-open', 'malformed-items', 'api-5xx'])(
-    'that roll a canary back can go off within its five minutes: %s',
+    'that roll a canary back can be triggered within its five minutes: %s',
     (name) => {
       const { DatapointsToAlarm, Metrics, Period } = alarms.get(name)!;
       const period = Math.max(Period ?? 0, ...Metrics.map(({ MetricStat }) => MetricStat?.Period ?? 0));
@@ -235,18 +235,18 @@ describe('the alarms', () => {
     },
   );
 
-  it('are there in staging as well, under names of its own', () => {
+  it('exist in staging too, with names of that stack', () => {
     const names = resourcesOf(staging, 'AWS::CloudWatch::Alarm').map(
       ([, { Properties }]) => alarmSchema.parse(Properties).AlarmName,
     );
     expect(names).toEqual([...alarms.keys()].map((name) => `AnimalStore-staging-${name}`));
   });
 
-  it('wake nobody for a laptop', () => {
+  it('do not exist in local', () => {
     expect(resourcesOf(local, 'AWS::CloudWatch::Alarm')).toEqual([]);
   });
 
-  it('are mailed to an address, where there is one', () => {
+  it('are sent to the notification address', () => {
     const notificationAddress = 'on-call@example.com';
     const stack = synthesize({ stage: 'prod', stages: { prod: { notificationAddress } } }).stack(
       'AnimalStore-prod',
@@ -281,7 +281,7 @@ describe('the dashboards', () => {
   const business = dashboards.get('Business')!.body;
   const engineering = dashboards.get('Engineering')!.body;
 
-  it('are two, named after the stack and its Region, since all Regions show all dashboards', () => {
+  it('have names with the stack and its Region, because all Regions show all dashboards', () => {
     expect(dashboards.size).toBe(2);
     for (const { name } of dashboards.values()) {
       expect(name).toContain('AnimalStore-prod-');
@@ -290,7 +290,7 @@ describe('the dashboards', () => {
   });
 
   it.each([metrics.admitted, metrics.created, metrics.rejected, metrics.suspended, metrics.deprecated])(
-    'show the business each plan of %s',
+    'show %s by plan on Business',
     (metric) => {
       for (const plan of planNames) {
         expect(business).toContain(quoted(`"AnimalStore-prod","${metric}","Plan","${plan}"`));
@@ -299,7 +299,7 @@ describe('the dashboards', () => {
   );
 
   it.each([metrics.admitted, metrics.created, metrics.rejected, metrics.suspended])(
-    'show the business %s in all, as one number for the time that is shown',
+    'show the total of %s for the period on Business',
     (metric) => {
       const totals = widgetsOn('Business').filter(
         ({ properties }) => properties.view === 'singleValue' && properties.setPeriodToTimeRange,
@@ -313,7 +313,7 @@ describe('the dashboards', () => {
     },
   );
 
-  it('show the business each hour of each plan, as a sum', () => {
+  it('show hourly sums by plan on Business', () => {
     const byPlan = widgetsOn('Business')
       .flatMap(({ properties }) => properties.metrics ?? [])
       .filter((metric) => metric.includes('Plan'));
@@ -325,7 +325,7 @@ describe('the dashboards', () => {
     ['Business', 'filter status = 429'],
     ['Business', `filter ispresent(${metrics.deprecated})`],
     ['Engineering', 'filter ispresent(coldStart)'],
-  ])('have a table on %s of what the logs of every operation say to: %s', (name, filter) => {
+  ])('have a table on %s from the logs of every operation: %s', (name, filter) => {
     const found = widgetsOn(name).filter(({ properties }) => properties.query?.includes(filter));
     expect(found.map(({ type, properties }) => [type, properties.view])).toEqual([['log', 'table']]);
     for (const group of logsOf(prod).operations) {
@@ -334,7 +334,7 @@ describe('the dashboards', () => {
   });
 
   it.each(['ConsumedReadCapacityUnits', 'ConsumedWriteCapacityUnits'])(
-    'show the engineer %s of the index that listings read',
+    'show %s of the index byStatus on Engineering',
     (metric) => {
       const shown = widgetsOn('Engineering').flatMap(({ properties }) => properties.metrics ?? []);
       const ofIndex = shown.filter((each) => each.includes('GlobalSecondaryIndexName'));
@@ -349,7 +349,7 @@ describe('the dashboards', () => {
     },
   );
 
-  it('are of the stage that serves requests', () => {
+  it('show the metrics of the API stage v1', () => {
     const shown = widgetsOn('Engineering').flatMap(({ properties }) => properties.metrics ?? []);
     const ofApi = shown.filter(([namespace]) => namespace === 'AWS/ApiGateway');
     expect(ofApi.length).toBeGreaterThan(0);
@@ -365,19 +365,19 @@ describe('the dashboards', () => {
     expect(parsed.get(name)?.start).toBe(start);
   });
 
-  it('cost nothing for a laptop, nor do saved queries', () => {
+  it('and saved queries do not exist in local', () => {
     expect(resourcesOf(local, 'AWS::CloudWatch::Dashboard')).toEqual([]);
     expect(resourcesOf(local, 'AWS::Logs::QueryDefinition')).toEqual([]);
   });
 
   it.each([metrics.failOpen, metrics.collision, metrics.replayed, metrics.malformed])(
-    'show the engineer %s',
+    'show %s on Engineering',
     (metric) => {
       expect(engineering).toContain(quoted(`"AnimalStore-prod","${metric}"`));
     },
   );
 
-  it.each(entries)('show the engineer latency, errors and throttles of %s', (entry) => {
+  it.each(entries)('show latency, errors and throttles of %s on Engineering', (entry) => {
     for (const metric of ['Duration', 'Errors', 'Throttles']) {
       expect(engineering).toContain(
         `${quoted(`"AWS/Lambda","${metric}","FunctionName","`)}",${JSON.stringify(ref(functionId(entry)))}`,
@@ -385,7 +385,7 @@ describe('the dashboards', () => {
     }
   });
 
-  it('show the engineer p50 and p99 of the API, cold starts, the tables, and the state of every alarm', () => {
+  it('show p50 and p99 of the API, cold starts, the tables and all alarms on Engineering', () => {
     expect(engineering).toMatch(/"Latency\\",\\"ApiName[^\]]*\\"stat\\":\\"p50\\"/);
     expect(engineering).toMatch(/"Latency\\",\\"ApiName[^\]]*\\"stat\\":\\"p99\\"/);
     expect(engineering).toContain('sum(coldStart)');
@@ -404,7 +404,7 @@ describe('the dashboards', () => {
 });
 
 describe('a graph of a sum', () => {
-  it('has values also where one of its terms has none', () => {
+  it('has values even if one of its terms has none', () => {
     const expressions = resourcesOf(prod, 'AWS::CloudWatch::Dashboard').flatMap(([, { Properties }]) =>
       [
         ...JSON.stringify(Properties['DashboardBody']).matchAll(
@@ -442,7 +442,7 @@ describe('a saved query', () => {
 
   const { operations, authorizer, access } = logsOf(prod);
 
-  /** Which logs each asks, and for which of their lines. */
+  /** The log groups and the filter of each query. */
   const asked: Readonly<Record<string, readonly [logs: readonly string[], filter: string | undefined]>> = {
     faults: [operations, "level = 'ERROR'"],
     'slowest-requests': [operations, 'ispresent(durationMs)'],
@@ -456,7 +456,7 @@ describe('a saved query', () => {
     'busiest-addresses': [access, undefined],
   };
 
-  /** What each shows first: the latest, the slowest, the most. */
+  /** The sort order of each query. */
   const first: Readonly<Record<string, string>> = {
     faults: '@timestamp desc',
     'slowest-requests': 'durationMs desc',
@@ -468,7 +468,7 @@ describe('a saved query', () => {
     'busiest-addresses': 'requests desc',
   };
 
-  it.each(Object.entries(first))('shows first what matters most: %s', (name, order) => {
+  it.each(Object.entries(first))('has the sort order listed here: %s', (name, order) => {
     const query = queries.find(({ Name }) => Name === `AnimalStore-prod/${name}`);
     expect(/^\| sort (.*)$/m.exec(query?.QueryString ?? '')?.[1]).toBe(order);
   });
@@ -481,17 +481,14 @@ describe('a saved query', () => {
     );
   });
 
-  it.each(Object.entries(asked))(
-    'asks the logs that have the answer, for their lines: %s',
-    (name, [logs, filter]) => {
-      const { LogGroupNames, QueryString } = queries.find(({ Name }) => Name === `AnimalStore-prod/${name}`)!;
-      expect(LogGroupNames.map((group) => idOf(group)).toSorted(byText)).toEqual(logs.toSorted(byText));
-      expect(/^(?:\| )?filter (.*)$/m.exec(QueryString)?.[1]).toBe(filter);
-    },
-  );
+  it.each(Object.entries(asked))('reads the right log groups and lines: %s', (name, [logs, filter]) => {
+    const { LogGroupNames, QueryString } = queries.find(({ Name }) => Name === `AnimalStore-prod/${name}`)!;
+    expect(LogGroupNames.map((group) => idOf(group)).toSorted(byText)).toEqual(logs.toSorted(byText));
+    expect(/^(?:\| )?filter (.*)$/m.exec(QueryString)?.[1]).toBe(filter);
+  });
 
   it.each(queries.map(({ Name, QueryString }) => [Name, QueryString]))(
-    'asks for fields that the logs have: %s',
+    'uses only fields that the logs have: %s',
     (_, query) => {
       const named = new Set([...query.matchAll(/\bas (\w+)/g)].map(([, name]) => name));
       const words = query
@@ -508,7 +505,7 @@ describe('a saved query', () => {
   );
 });
 
-/** The log groups of a stack by what writes to them. */
+/** The log groups of a stack by their writers. */
 function logsOf(stack: Template): Record<'operations' | 'authorizer' | 'access', readonly string[]> {
   const writer = z.object({
     Handler: z.string(),
@@ -527,7 +524,7 @@ function logsOf(stack: Template): Record<'operations' | 'authorizer' | 'access',
   };
 }
 
-/** Text that is joined of parts, with the logical id in the place of each reference. */
+/** The text of an Fn::Join, with a logical ID for each reference. */
 function resolved(value: unknown): string {
   const [separator, parts] = z
     .object({ 'Fn::Join': z.tuple([z.string(), z.array(z.unknown())]) })
@@ -535,7 +532,7 @@ function resolved(value: unknown): string {
   return parts.map((part) => (typeof part === 'string' ? part : idOf(part))).join(separator);
 }
 
-/** A line with all that a line can have. */
+/** A log line with all fields. */
 function functionLogLine(): string {
   return toLogLine(
     {
@@ -573,7 +570,7 @@ function metricKey(namespace: string, name: string, dims: readonly unknown[]): s
   return [namespace, name, ...dims.map((dimension) => JSON.stringify(dimension))].join(' ');
 }
 
-/** The anchors that GitHub makes of the runbook's headings. */
+/** The anchors of the runbook's headings on GitHub. */
 function runbookAnchors(): string[] {
   const headings = readFileSync('docs/runbook.md', 'utf8').matchAll(/^#+ (.+)$/gm);
   return [...headings].map(([, heading]) =>
@@ -584,7 +581,7 @@ function runbookAnchors(): string[] {
   );
 }
 
-/** As it stands within a string of JSON within JSON. */
+/** Escaped as in a JSON string within JSON. */
 function quoted(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }

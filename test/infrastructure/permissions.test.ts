@@ -52,7 +52,7 @@ const allow = (actions: string[], ...resources: unknown[]) => ({
 });
 const countRequests = allow(['dynamodb:UpdateItem'], rateLimits);
 
-/** What a function may do, besides writing its own logs and traces: nothing but this. */
+/** All permissions of each function, besides writing its own logs and traces. */
 const permissions = {
   'list-pets': [allow(['dynamodb:Query'], joined(pets, '/index/byStatus')), countRequests],
   'create-pet': [allow(['dynamodb:PutItem'], idempotency, pets), countRequests],
@@ -69,11 +69,11 @@ describe('a function', () => {
     }),
   );
 
-  it('is one of those listed here', () => {
+  it('is listed here', () => {
     expect([...functions.keys()].toSorted()).toEqual(Object.keys(permissions).toSorted());
   });
 
-  it.each(Object.entries(permissions))('may do this and nothing else: %s', (entry, expected) => {
+  it.each(Object.entries(permissions))('has exactly these permissions: %s', (entry, expected) => {
     const {
       Role: {
         'Fn::GetAtt': [roleId],
@@ -83,23 +83,23 @@ describe('a function', () => {
     expect(statementsOf(prod, roleId)).toEqual([
       allow(['logs:CreateLogStream', 'logs:PutLogEvents'], arnOf(LogGroup.Ref)),
       ...expected,
-      // X-Ray's actions know no resource.
+      // X-Ray's actions support no resource.
       allow(['xray:PutTelemetryRecords', 'xray:PutTraceSegments'], '*'),
     ]);
   });
 
-  it.each(Object.keys(permissions))('lends what it may do to Lambda alone: %s', (entry) => {
+  it.each(Object.keys(permissions))('has a role that only Lambda can assume: %s', (entry) => {
     const [roleId] = functions.get(entry)!.Role['Fn::GetAtt'];
     expect(trustOf(prod, roleId)).toEqual([assumedBy('lambda.amazonaws.com')]);
   });
 
-  it('has a role and a log group of its own', () => {
+  it('has its own role and log group', () => {
     const all = [...functions.values()];
     expect(new Set(all.map(({ Role }) => Role['Fn::GetAtt'][0])).size).toBe(all.length);
     expect(new Set(all.map(({ LoggingConfig }) => LoggingConfig.LogGroup.Ref)).size).toBe(all.length);
   });
 
-  it('is called by this API alone, and only through its live alias', () => {
+  it('can be invoked only by this API, through its live alias', () => {
     const aliases = resourcesOf(prod, 'AWS::Lambda::Alias').map(([id]) => ref(id));
     const [apiId] = theResource(prod, 'AWS::ApiGateway::RestApi');
     const calls = resourcesOf(prod, 'AWS::Lambda::Permission').map(([, { Properties }]) => Properties);
@@ -115,7 +115,7 @@ describe('a function', () => {
     }
   });
 
-  it('may be called for the stage v1 only, never for a test in the console', () => {
+  it('cannot be invoked by the test feature of the API Gateway console', () => {
     const arns = resourcesOf(prod, 'AWS::Lambda::Permission').map(([, { Properties }]) =>
       JSON.stringify(Properties['SourceArn']),
     );
@@ -124,7 +124,7 @@ describe('a function', () => {
 });
 
 describe('CodeDeploy', () => {
-  it('may move the live alias of the functions of this stack, and see alarms', () => {
+  it('can move the live aliases of this stack and read alarms, and nothing else', () => {
     const [, group] = resourcesOf(prod, 'AWS::CodeDeploy::DeploymentGroup')[0]!;
     const roleId = idOf(group.Properties['ServiceRoleArn']);
     const functionIds = resourcesOf(prod, 'AWS::Lambda::Function').map(([id]) => id);
@@ -143,32 +143,32 @@ describe('CodeDeploy', () => {
   });
 });
 
-describe('everything in all stacks', () => {
+describe('every stack', () => {
   const stacks = synthesis.stackNames.map((name) => [name, synthesis.stack(name)] as const);
 
-  it.each(stacks)('names its actions in full: %s', (_, stack) => {
+  it.each(stacks)('has no wildcard in actions: %s', (_, stack) => {
     expect(
       allStatements(stack).flatMap(({ Action }) => Action.filter((action) => action.includes('*'))),
     ).toEqual([]);
   });
 
-  it.each(stacks)('uses the resource * only where AWS knows no other: %s', (_, stack) => {
+  it.each(stacks)('uses the resource * only for actions that support no other: %s', (_, stack) => {
     const wide = allStatements(stack).filter(({ Resource }) => Resource.includes('*'));
     const known = new Set(['xray:PutTelemetryRecords', 'xray:PutTraceSegments', 'cloudwatch:DescribeAlarms']);
     expect(wide.flatMap(({ Action }) => Action).filter((action) => !known.has(action))).toEqual([]);
   });
 
-  it.each(stacks)("uses no policy of AWS's and none within a role: %s", (name, stack) => {
+  it.each(stacks)('uses no AWS managed policy and no inline policy: %s', (name, stack) => {
     for (const [, { Properties }] of resourcesOf(stack, 'AWS::IAM::Role')) {
       const { ManagedPolicyArns, Policies } = role.parse(Properties);
       expect(Policies).toEqual([]);
-      // API Gateway demands this one for its logs, see account-stack.ts.
-      const demanded = joined(
+      // API Gateway requires this one for its logs, see account-stack.ts.
+      const required = joined(
         'arn:',
         ref('AWS::Partition'),
         ':iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs',
       );
-      expect(ManagedPolicyArns).toEqual(name === 'AnimalStore-account' ? [demanded] : []);
+      expect(ManagedPolicyArns).toEqual(name === 'AnimalStore-account' ? [required] : []);
     }
   });
 });
@@ -178,7 +178,7 @@ describe('the topic of the alarms', () => {
   const [, topicPolicy] = theResource(prod, 'AWS::SNS::TopicPolicy', { Topics: [ref(topicId)] });
   const { Statement } = document.parse(topicPolicy.Properties['PolicyDocument']);
 
-  it('takes messages over TLS only', () => {
+  it('accepts messages over TLS only', () => {
     expect(Statement).toContainEqual(
       expect.objectContaining({
         Effect: 'Deny',
@@ -189,7 +189,7 @@ describe('the topic of the alarms', () => {
     );
   });
 
-  it('takes them from the alarms of this stack alone', () => {
+  it('accepts messages only from the alarms of this stack', () => {
     expect(Statement.filter(({ Effect }) => Effect === 'Allow')).toEqual([
       expect.objectContaining({
         Principal: { Service: 'cloudwatch.amazonaws.com' },
@@ -243,11 +243,11 @@ describe('a delivery workflow', () => {
     ['DeployRoleArnStaging', 'environment:staging'],
     ['DeployRoleArnProd', 'environment:prod'],
     ['DiffRoleArn', 'pull_request'],
-  ])('is let in for what it runs for, and nothing else of the repository is: %s', (output, subject) => {
+  ])('can assume its role only from its environment or event: %s', (output, subject) => {
     expect(trustOf(delivery, roleOf(output))).toEqual([trusted(subject)]);
   });
 
-  it('shows tokens that GitHub made for AWS', () => {
+  it('presents tokens that GitHub issued for AWS', () => {
     expect(theResource(delivery, 'AWS::IAM::OIDCProvider')[1].Properties).toEqual({
       Url: 'https://token.actions.githubusercontent.com',
       ClientIdList: ['sts.amazonaws.com'],
@@ -255,7 +255,7 @@ describe('a delivery workflow', () => {
   });
 
   it.each(['DeployRoleArnStaging', 'DeployRoleArnProd'])(
-    'that deploys can become the roles of `cdk bootstrap`, and nothing else: %s',
+    'that deploys can assume the roles of `cdk bootstrap` and nothing else: %s',
     (output) => {
       expect(statementsOf(delivery, roleOf(output))).toEqual([
         allow(
@@ -267,7 +267,7 @@ describe('a delivery workflow', () => {
   );
 
   it.each(['DeployRoleArnStaging', 'DeployRoleArnProd'])(
-    'that deploys may keep its role for as long as it asks for: %s',
+    'that deploys can keep its role for as long as it requests: %s',
     (output) => {
       const action = readFileSync('.github/actions/deploy/action.yml', 'utf8');
       const asked = Number(/role-duration-seconds: (\d+)/.exec(action)?.[1]);
@@ -276,7 +276,7 @@ describe('a delivery workflow', () => {
     },
   );
 
-  it('of a pull request can read the templates of this service, and nothing else', () => {
+  it('of a pull request can read the templates of this service and nothing else', () => {
     expect(statementsOf(delivery, roleOf('DiffRoleArn'))).toEqual([
       allow(
         ['cloudformation:GetTemplate'],
@@ -293,14 +293,14 @@ describe('a delivery workflow', () => {
     ]);
   });
 
-  it('gets into an account only for the stages that live there', () => {
+  it('has deploy roles only for the stages of the account', () => {
     const { Outputs } = synthesize({ github: 'owner/repository', stage: 'prod' }).stack(
       'AnimalStore-delivery',
     );
     expect(Object.keys(Outputs).toSorted()).toEqual(['DeployRoleArnProd', 'DiffRoleArn']);
   });
 
-  it('can share the trust in GitHub that an account has already', () => {
+  it('can use the OIDC provider that the account already has', () => {
     const stack = synthesize({ github: 'owner/repository', githubProvider: 'existing' }).stack(
       'AnimalStore-delivery',
     );
@@ -321,7 +321,7 @@ describe('a delivery workflow', () => {
 });
 
 describe('the role for the logs of API Gateway', () => {
-  it('outlives its stack, since other APIs of the account come to rely on it', () => {
+  it('is retained when its stack is deleted, because other APIs may use it', () => {
     for (const type of ['AWS::IAM::Role', 'AWS::ApiGateway::Account']) {
       const [, { DeletionPolicy, UpdateReplacePolicy }] = theResource(account, type);
       expect({ DeletionPolicy, UpdateReplacePolicy }).toEqual({
@@ -331,30 +331,30 @@ describe('the role for the logs of API Gateway', () => {
     }
   });
 
-  it('is set once in the account, not by each stage', () => {
+  it('is set once for the account, not by each stage', () => {
     for (const stage of ['staging', 'prod']) {
       expect(resourcesOf(synthesis.stack(`AnimalStore-${stage}`), 'AWS::ApiGateway::Account')).toEqual([]);
     }
     const [, settings] = theResource(account, 'AWS::ApiGateway::Account');
     const [roleId] = theResource(account, 'AWS::IAM::Role');
     expect(settings.Properties['CloudWatchRoleArn']).toEqual(arnOf(roleId));
-    // With its policy: API Gateway checks what the role may do when it is told of it.
+    // With its policy: API Gateway checks the role's permissions when the account setting is updated.
     expect(settings.DependsOn).toContain(roleId);
   });
 
-  it('is for API Gateway alone', () => {
+  it('can be assumed only by API Gateway', () => {
     const [roleId] = theResource(account, 'AWS::IAM::Role');
     expect(trustOf(account, roleId)).toEqual([assumedBy('apigateway.amazonaws.com')]);
   });
 
   it.each(['AnimalStore-staging', 'AnimalStore-prod', 'AnimalStore-delivery'])(
-    'is there before %s is',
+    'is deployed before %s',
     (name) => {
       expect(synthesis.deployedBefore(name)).toEqual(['AnimalStore-account']);
     },
   );
 
-  it('is left alone where the account has one', () => {
+  it('is not changed if accountSettings is existing', () => {
     expect(synthesize({ accountSettings: 'existing' }).stackNames.toSorted()).toEqual([
       'AnimalStore-prod',
       'AnimalStore-staging',
@@ -362,7 +362,7 @@ describe('the role for the logs of API Gateway', () => {
   });
 });
 
-/** All that the policies of a role allow. */
+/** The statements of all policies of a role. */
 function statementsOf(stack: Template, roleId: string): Statement[] {
   return resourcesOf(stack, 'AWS::IAM::Policy')
     .map(([, { Properties }]) => policy.parse(Properties))
@@ -370,7 +370,7 @@ function statementsOf(stack: Template, roleId: string): Statement[] {
     .flatMap(({ PolicyDocument }) => PolicyDocument.Statement);
 }
 
-/** Who may take a role on. */
+/** The trust policy of a role. */
 function trustOf(stack: Template, roleId: string): readonly Record<string, unknown>[] {
   return role.parse(stack.Resources[roleId]?.Properties).AssumeRolePolicyDocument.Statement;
 }

@@ -27,34 +27,34 @@ const everything = {
 
 describe('a synthesis', () => {
   it.each([
-    ['as it is', {}],
-    ['with everything that a stage can have', everything],
-    ['at the edge', { stages: { prod: { endpoint: 'edge' } } }],
-  ])('has no finding that nobody has explained: %s', (_, context) => {
+    ['default configuration', {}],
+    ['all optional parts', everything],
+    ['an edge endpoint', { stages: { prod: { endpoint: 'edge' } } }],
+  ])('has no finding that is not acknowledged: %s', (_, context) => {
     expect(findingsOf((app) => addStacks(app), context)).toEqual([]);
   });
 
   it.each([
-    ['as it is', {}],
-    ['with everything that a stage can have', everything],
-  ])('explains nothing that is no finding: %s', (_, context) => {
-    const explained: { path: string; rule: string }[] = [];
+    ['default configuration', {}],
+    ['all optional parts', everything],
+  ])('acknowledges only rules with a finding: %s', (_, context) => {
+    const acknowledged: { path: string; rule: string }[] = [];
     const of = Validations.of.bind(Validations);
     const spy = vi.spyOn(Validations, 'of').mockImplementation((scope) => {
       const validations = of(scope);
       validations.acknowledge = (...rules) => {
-        explained.push(...rules.map(({ id }) => ({ path: scope.node.path, rule: id })));
+        acknowledged.push(...rules.map(({ id }) => ({ path: scope.node.path, rule: id })));
       };
       return validations;
     });
     try {
-      const findings = placedFindingsOf((app) => addStacks(app), context);
-      expect(explained.length).toBeGreaterThan(10);
-      const idle = explained.filter(
+      const findings = findingsWithPathOf((app) => addStacks(app), context);
+      expect(acknowledged.length).toBeGreaterThan(10);
+      const unneeded = acknowledged.filter(
         ({ path, rule }) =>
           !findings.some((finding) => finding.rule === rule && `${finding.path}/`.startsWith(`${path}/`)),
       );
-      expect(idle).toEqual([]);
+      expect(unneeded).toEqual([]);
     } finally {
       spy.mockRestore();
     }
@@ -70,23 +70,23 @@ describe('a synthesis', () => {
     expect(findings).toEqual(expect.arrayContaining(['AwsSolutions-S1', 'Serverless-SNSRedrivePolicy']));
   });
 
-  it('takes an explanation for the finding that it names, and for no other', () => {
+  it('acknowledges only the rule that is named', () => {
     const findings = findingsOf((app) => {
       addSecurityChecks(app);
       const bucket = new Bucket(new Stack(app, 'Careless'), 'Bucket');
-      acknowledge(bucket, { 'AwsSolutions-S1': 'It holds nothing.' });
+      acknowledge(bucket, { 'AwsSolutions-S1': 'The bucket is empty.' });
     });
     expect(findings).toEqual(['AwsSolutions-S10']);
   });
 });
 
-/** The rules that stop the synthesis of an app. */
+/** The rules whose findings fail the synthesis of an app. */
 function findingsOf(prepare: (app: App) => void, context: Record<string, unknown> = {}): string[] {
-  return placedFindingsOf(prepare, context).map(({ rule }) => rule);
+  return findingsWithPathOf(prepare, context).map(({ rule }) => rule);
 }
 
-/** The same, each with the path of the construct that it is about. */
-function placedFindingsOf(
+/** The same, each with the path of its construct. */
+function findingsWithPathOf(
   prepare: (app: App) => void,
   context: Record<string, unknown> = {},
 ): { path: string; rule: string }[] {

@@ -10,14 +10,14 @@ import { leftOutModules } from '../../lib/compute/bundle-left-out.ts';
 import { functionEntries } from '../../lib/compute/entries.ts';
 
 /**
- * What a function loads before it can serve its first request. A cold start is as long as this list, and it grows
- * unnoticed: one import of a convenience can bring a hundred modules. See docs/performance.md.
+ * The modules that a function loads before its first request. They determine the cold start, and one import can add a
+ * hundred of them. See docs/performance.md.
  */
 
-/** Bytes of code that a function loads at start, at most. */
+/** Maximum bytes of code that a function loads at start. */
 const budget = 170_000;
 
-/** The packages on the start path, and what each is there for. Another one has to be worth its milliseconds. */
+/** The packages on the start path, and their purpose. Each costs milliseconds. */
 const packages: Readonly<Record<string, string>> = {
   '@aws-sdk/client-dynamodb': 'commands and their schemas',
   '@aws-sdk/core': "DynamoDB's protocol, the host header, the partitions of AWS",
@@ -32,19 +32,16 @@ const packages: Readonly<Record<string, string>> = {
   zod: 'schemas at every border',
 };
 
-/** Modules that belong to those packages, but not on the start path, and why. */
+/** Modules of those packages that must not be on the start path, and why. */
 const unwanted: readonly (readonly [RegExp, string])[] = [
-  [
-    /zod\/v4\/(?:classic|locales)\//,
-    'the full zod weighs ten times as much as zod/mini, most of it messages',
-  ],
+  [/zod\/v4\/(?:classic|locales)\//, 'the full zod is ten times as large as zod/mini'],
   [/zod\/v4\/core\/(?:json-schema|to-json-schema|compile)/, 'schemas are not exported'],
   [
     /client-dynamodb\/dist-es\/(?:runtimeConfig|DynamoDB\.js|waiters|endpoint\/bdd)/,
     'see functions/dynamodb-client.ts',
   ],
   [/shared-ini-file-loader|node-config-provider/, 'a function has no configuration files'],
-  [/credential-provider|token-provider|\/sso|\/sts/, 'Lambda puts the credentials into the environment'],
+  [/credential-provider|token-provider|\/sso|\/sts/, 'Lambda passes credentials in environment variables'],
   [/middleware-user-agent|util-user-agent|bowser/, 'nobody reads the user agent'],
   [/endpoint-discovery|mnemonist|endpoint-cache/, 'for tables of Timestream'],
   [/node-http2-handler/, 'DynamoDB speaks HTTP/1.1'],
@@ -56,16 +53,16 @@ const unwanted: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** What Amazon's runtime client has loaded before it loads a function. */
+/** Modules that AWS's runtime client loads before a function. */
 const runtimeClientLoads = ['fs', 'http', 'module', 'net', 'os', 'path', 'util', 'worker_threads'];
 
 interface StartPath {
   readonly directory: string;
-  /** Files that the function consists of. */
+  /** The files of the bundle. */
   readonly files: readonly string[];
   /** Modules with code in the bundle, by their path in the project. */
   readonly modules: readonly string[];
-  /** Modules that were looked at, whether any of their code is left or not. */
+  /** All modules that esbuild read. */
   readonly inputs: readonly string[];
 }
 
@@ -90,35 +87,35 @@ beforeAll(async () => {
 afterAll(() => rmSync(root, { recursive: true }));
 
 describe.each(functionEntries)('the start path of %s', (entry) => {
-  test('is one module within its budget', () => {
+  test('is one module within the size budget', () => {
     const { directory, files } = of(entry);
     expect(files).toEqual([`${entry}.mjs`, `${entry}.mjs.map`]);
     expect(statSync(join(directory, `${entry}.mjs`)).size).toBeLessThanOrEqual(budget);
   });
 
-  test('holds code of known packages only', () => {
+  test('contains only code of the listed packages', () => {
     expect(new Set(of(entry).modules.flatMap(packageOf)).difference(new Set(Object.keys(packages)))).toEqual(
       new Set(),
     );
   });
 
-  test('holds no module that is known to be needless', () => {
-    const needless = of(entry).modules.flatMap((module) =>
+  test('contains no unwanted module', () => {
+    const found = of(entry).modules.flatMap((module) =>
       unwanted.filter(([pattern]) => pattern.test(module)).map(([, reason]) => `${module}: ${reason}`),
     );
-    expect(needless).toEqual([]);
+    expect(found).toEqual([]);
   });
 
-  test("loads nothing of Node.js that Lambda's runtime client has not loaded already", async () => {
+  test("loads no modules of Node.js besides those of Lambda's runtime client", async () => {
     expect(await builtinsLoadedBy(join(of(entry).directory, `${entry}.mjs`))).toEqual([]);
   });
 });
 
-test('the way to tell what is loaded of Node.js would notice it', async () => {
+test('the probe finds modules of Node.js that are loaded', async () => {
   expect(await builtinsLoadedBy('node:https')).toEqual(expect.arrayContaining(['https', 'tls', 'crypto']));
 });
 
-test('the packages are all in use', () => {
+test('all listed packages are in use', () => {
   const used = new Set([...startPaths.values()].flatMap(({ modules }) => modules.flatMap(packageOf)));
   expect(Object.keys(packages).filter((name) => !used.has(name))).toEqual([]);
 });
@@ -130,15 +127,15 @@ test.each(Object.keys(leftOutModules))('%s would be on the start path if it were
   expect(met).toBe(true);
 });
 
-/** The package that a module is of: none for a module of this project or of Node.js. */
+/** The package of a module. Empty for a module of this project or of Node.js. */
 function packageOf(module: string): string[] {
   const name = /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules)/.exec(module)?.[1];
   return name === undefined ? [] : [name];
 }
 
-/** Modules inside Node.js that are loaded with this one, on top of those that a function finds loaded. */
+/** Modules of Node.js that are loaded with this module, besides those of the runtime client. */
 async function builtinsLoadedBy(module: string): Promise<string[]> {
-  // In a file: `node --eval` itself loads many more.
+  // In a file, because `node --eval` loads many more.
   const probe = join(root, 'probe.mjs');
   writeFileSync(
     probe,
@@ -165,7 +162,7 @@ async function builtinsLoadedBy(module: string): Promise<string[]> {
       ALLOWED_METHODS: '{}',
     },
   });
-  // Their bindings to C++ come with them.
+  // Without their bindings to C++.
   return z
     .array(z.string())
     .parse(JSON.parse(stdout))

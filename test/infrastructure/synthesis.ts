@@ -23,7 +23,7 @@ export type Template = z.infer<typeof templateSchema>;
 
 const cdkJson = z.object({ context: z.record(z.string(), z.unknown()) });
 
-/** The templates that the CDK app makes of a context, by the name of their stacks. */
+/** The templates of the CDK app for a context, by stack name. */
 export class Synthesis {
   readonly #templates: ReadonlyMap<string, Template>;
   readonly #dependencies: ReadonlyMap<string, readonly string[]>;
@@ -35,7 +35,7 @@ export class Synthesis {
     const outdir = mkdtempSync(join(tmpdir(), 'synthesis-'));
     try {
       const { context: flags } = cdkJson.parse(JSON.parse(readFileSync('cdk.json', 'utf8')));
-      // Without bundling: bundling.test.ts looks at the code.
+      // Without bundling: bundling.test.ts tests the code.
       const app = new App({ outdir, context: { ...flags, 'aws:cdk:bundling-stacks': [], ...context } });
       addStacks(app);
       const { stacks } = app.synth();
@@ -71,14 +71,15 @@ export class Synthesis {
 
   stack(name: string): Template {
     const found = this.#templates.get(name);
-    if (found === undefined) throw new Error(`No stack ${name}: there are ${this.stackNames.join(', ')}`);
+    if (found === undefined)
+      throw new Error(`Unknown stack ${name}: there are ${this.stackNames.join(', ')}`);
     return found;
   }
 }
 
 const made = new Map<string, Synthesis>();
 
-/** What the CDK app makes of a context. Made once, for all test files, since they share their modules. */
+/** The synthesis of a context. All test files share their modules, so each context is synthesized once. */
 export function synthesize(context: Readonly<Record<string, unknown>> = {}): Synthesis {
   const key = JSON.stringify(context);
   const synthesis = made.get(key) ?? new Synthesis(context);
@@ -86,12 +87,12 @@ export function synthesize(context: Readonly<Record<string, unknown>> = {}): Syn
   return synthesis;
 }
 
-/** The resources of a type, with their logical ids. */
+/** The resources of a type, with their logical IDs. */
 export function resourcesOf({ Resources }: Template, type: string): readonly (readonly [string, Resource])[] {
   return Object.entries(Resources).filter(([, { Type }]) => Type === type);
 }
 
-/** The one resource of a type whose properties have all that is given. @throws Error when there is none, or more */
+/** The only resource of a type with these properties. @throws Error unless there is exactly one */
 export function theResource(
   template: Template,
   type: string,
@@ -112,7 +113,7 @@ const reference = z.union([
   z.object({ 'Fn::GetAtt': z.tuple([z.string(), z.string()]) }).transform((value) => value['Fn::GetAtt'][0]),
 ]);
 
-/** The logical id that a value refers to. @throws ZodError when it is no reference */
+/** The logical ID that a value refers to. @throws ZodError if it is not a reference */
 export function idOf(value: unknown): string {
   return reference.parse(value);
 }

@@ -32,8 +32,8 @@ const tableSchema = z.object({
 });
 
 /**
- * A changed logical id is a new, empty table under the old name of an output: CloudFormation would leave the data behind
- * in a table that nothing reads. Never change these to make this test pass; give the construct its id back.
+ * A changed logical ID is a new, empty table: CloudFormation would leave the data in a table that nothing reads. Never
+ * change an ID to make this test pass: restore the construct's ID.
  */
 const pinned = {
   pets: 'TablesPetsD2B49199',
@@ -47,7 +47,7 @@ describe('the tables', () => {
     ['prod', prod],
     ['staging', staging],
     ['local', local],
-  ])('keep their logical ids in %s', (_, stack) => {
+  ])('keep their logical IDs in %s', (_, stack) => {
     expect(resourcesOf(stack, tableType).map(([id]) => id)).toEqual(Object.values(pinned));
   });
 
@@ -58,56 +58,56 @@ describe('the tables', () => {
     expect(prod.Outputs['IdempotencyTableName']?.Value).toEqual(ref(pinned.idempotency));
   });
 
-  it.each(Object.entries(pinned))('survive a replacement and the end of the stack in prod: %s', (_, id) => {
+  it.each(Object.entries(pinned))('are retained in prod when replaced or deleted: %s', (_, id) => {
     const table = prod.Resources[id];
     expect(table?.DeletionPolicy).toBe('Retain');
     expect(table?.UpdateReplacePolicy).toBe('Retain');
     expect(replicaOf(table).DeletionProtectionEnabled).toBe(true);
   });
 
-  it.each([pinned.pets, pinned.apiKeys])('can be restored to any second in prod: %s', (id) => {
+  it.each([pinned.pets, pinned.apiKeys])('have point-in-time recovery in prod: %s', (id) => {
     expect(replicaOf(prod.Resources[id]).PointInTimeRecoverySpecification).toEqual({
       PointInTimeRecoveryEnabled: true,
     });
   });
 
-  it.each(Object.entries(pinned))('go with the stack in staging: %s', (_, id) => {
+  it.each(Object.entries(pinned))('are deleted with the stack in staging: %s', (_, id) => {
     const table = staging.Resources[id];
     expect(table?.DeletionPolicy).toBe('Delete');
     expect(table?.UpdateReplacePolicy).toBe('Delete');
     expect(replicaOf(table).DeletionProtectionEnabled).toBe(false);
   });
 
-  it.each(Object.values(pinned))('cost nothing for recovery to a point in time in staging: %s', (id) => {
+  it.each(Object.values(pinned))('have no point-in-time recovery in staging: %s', (id) => {
     const recovery = replicaOf(staging.Resources[id]).PointInTimeRecoverySpecification;
     expect(recovery?.PointInTimeRecoveryEnabled ?? false).toBe(false);
   });
 
   it.each([pinned.rateLimits, pinned.idempotency])(
-    'cost nothing for the recovery of data that is needed for a day only: %s',
+    'have no point-in-time recovery of data that is needed for a day only: %s',
     (id) => {
       expect(replicaOf(prod.Resources[id]).PointInTimeRecoverySpecification).toBeUndefined();
     },
   );
 
-  it.each(Object.entries(pinned))('have neither a ceiling nor a stream that nobody reads: %s', (_, id) => {
+  it.each(Object.entries(pinned))('have no maximum throughput and no stream: %s', (_, id) => {
     const table = JSON.stringify(prod.Resources[id]?.Properties);
     expect(table.match(/"\w*(?:Throughput|Stream)\w*"/g)).toBeNull();
   });
 
-  it('are paid by the request', () => {
+  it('have on-demand capacity', () => {
     for (const [, table] of resourcesOf(prod, tableType)) {
       expect(tableSchema.parse(table.Properties).BillingMode).toBe('PAY_PER_REQUEST');
     }
   });
 
-  it('list animals of a status in the order of their ids', () => {
+  it('have an index of pets by status, sorted by ID', () => {
     const pets = shapeOf(pinned.pets);
     expect(pets.key).toEqual(['id:N']);
     expect(pets.indexes).toEqual({ byStatus: ['status:S', 'id:N'] });
   });
 
-  it('find keys by their hash, and by id, owner and plan for operators', () => {
+  it('have indexes of keys by key ID, owner and plan', () => {
     const apiKeys = shapeOf(pinned.apiKeys);
     expect(apiKeys.key).toEqual(['keyHash:S']);
     expect(apiKeys.indexes).toEqual({
@@ -117,13 +117,13 @@ describe('the tables', () => {
     });
   });
 
-  it('forget the counts of a key when they have expired', () => {
+  it('delete expired items of RateLimits', () => {
     const rateLimits = shapeOf(pinned.rateLimits);
     expect(rateLimits.key).toEqual(['keyHash:S']);
     expect(rateLimits.timeToLive).toEqual({ AttributeName: 'expiresAt', Enabled: true });
   });
 
-  it('forget idempotency keys when they have expired', () => {
+  it('delete expired items of Idempotency', () => {
     const idempotency = shapeOf(pinned.idempotency);
     expect(idempotency.key).toEqual(['id:S']);
     expect(idempotency.timeToLive).toEqual({ AttributeName: 'expiresAt', Enabled: true });
@@ -131,11 +131,11 @@ describe('the tables', () => {
 });
 
 describe('the stack', () => {
-  it('cannot be deleted in prod, and can in staging', () => {
+  it('has termination protection in prod and not in staging', () => {
     expect(synthesis.protectedStacks).toEqual(['AnimalStore-prod']);
   });
 
-  it('tells what the key tool, the smoke test and people look up', () => {
+  it('has the outputs that the key tool, the smoke test and operators use', () => {
     const tables = ['Pets', 'ApiKeys', 'RateLimits', 'Idempotency'].map((name) => `${name}TableName`);
     const names = ['ApiUrl', 'RestApiId', ...tables];
     const plans = ['Free', 'Pro', 'Business', 'Enterprise'].map((plan) => `UsagePlanId${plan}`);
@@ -145,7 +145,7 @@ describe('the stack', () => {
     expect(prod.Outputs['AlarmTopicArn']?.Value).toEqual(ref(theResource(prod, 'AWS::SNS::Topic')[0]));
   });
 
-  it.each(['prod', 'staging'])('has what it costs told apart by service and stage: %s', (stage) => {
+  it.each(['prod', 'staging'])('has tags that separate its cost by service and stage: %s', (stage) => {
     expect(synthesis.tagsOf(`AnimalStore-${stage}`)).toEqual({ service: 'animal-store', stage });
   });
 });

@@ -28,13 +28,13 @@ describe.each(planNames)('the usage plan of %s', (plan) => {
   });
 
   // The numbers themselves: test/unit/usage-plan-proof.test.ts.
-  it('has the bucket and the quota that follow from the plan table', () => {
+  it('has the rate, burst and quota of the plan table', () => {
     const { rateLimit, burstLimit } = usagePlanSettings(plan, presets.prod.accountThrottle);
     expect(deployed.Throttle).toEqual({ RateLimit: rateLimit, BurstLimit: burstLimit });
     expect(deployed.Quota?.Limit).toBe(plan === 'enterprise' ? undefined : fixedPlans[plan].perDay * 2);
   });
 
-  it('names the limits of its plan in the console, and why its own numbers are larger', () => {
+  it('describes the limits of its plan and why its own numbers are larger', () => {
     const limits = plan === 'enterprise' ? undefined : fixedPlans[plan];
     expect(deployed.Description).toContain(`Limits of plan ${plan}:`);
     expect(deployed.Description).toContain(
@@ -57,16 +57,16 @@ describe('the throttles of usage plans', () => {
   it.each([
     ['by default', {}, { requestsPerSecond: 10_000, burst: 5_000 }],
     [
-      'in a Region with less',
+      'in a Region with lower quotas',
       { accountThrottle: { requestsPerSecond: 2_500, burst: 1_250 } },
       { requestsPerSecond: 2_500, burst: 1_250 },
     ],
     [
-      'in an account with very little',
+      'in an account with very low quotas',
       { accountThrottle: { requestsPerSecond: 5, burst: 100 } },
       { requestsPerSecond: 5, burst: 100 },
     ],
-  ])('exceed nowhere what the account permits: %s', (_, settings, account) => {
+  ])('never exceed the throttle of the account: %s', (_, settings, account) => {
     const plans = throttlesOf(settings);
     expect(plans).toHaveLength(planNames.length);
     for (const { RateLimit, BurstLimit } of plans) {
