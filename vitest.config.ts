@@ -39,7 +39,9 @@ export default defineConfig({
           exclude,
           // CDK's own template validation takes 4 s in each process. `npm run synth` does it.
           env: { CDK_VALIDATION: 'false' },
+          // One worker loads CDK, synthesizes and bundles once for all files.
           isolate: false,
+          fileParallelism: false,
           testTimeout: 180_000,
           hookTimeout: 180_000,
         },

@@ -11,38 +11,13 @@ import * as z from 'zod';
 import { bundle, bundleContext, bundleOptions } from '../../lib/compute/bundle.ts';
 import { leftOutModules } from '../../lib/compute/bundle-left-out.ts';
 import { bundledCode } from '../../lib/compute/bundling.ts';
-import { functionEntries } from '../../lib/compute/entries.ts';
+import { bundles, environment } from './bundles.ts';
 import { resourcesOf, synthesize, theResource } from './synthesis.ts';
 
 const root = await mkdtemp(join(tmpdir(), 'bundles-'));
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-const bundles = await Promise.all(
-  functionEntries.map(async (entry) => {
-    const directory = join(root, entry);
-    const { inputs } = await bundle(`functions/${entry}.ts`, directory);
-    return [entry, { directory, inputs: Object.keys(inputs) }] as const;
-  }),
-);
-
-/** The variables that a function needs to load. */
-const environment = {
-  PATH: process.env['PATH'],
-  AWS_REGION: 'eu-west-1',
-  AWS_ACCESS_KEY_ID: 'id',
-  AWS_SECRET_ACCESS_KEY: 'secret',
-  STAGE: 'prod',
-  PETS_TABLE: 'pets',
-  API_KEYS_TABLE: 'keys',
-  RATE_LIMITS_TABLE: 'limits',
-  IDEMPOTENCY_TABLE: 'idempotency',
-  LIMITER_TIMEOUT_MS: '1000',
-  METRICS_NAMESPACE: 'namespace',
-  ALLOWED_METHODS: '{}',
-  AUTHORIZER_CACHE_SECONDS: '60',
-};
-
-describe.each(bundles)('the bundle of %s', (entry, { directory, inputs }) => {
+describe.each(bundles)('the bundle of $entry', ({ entry, directory, metafile }) => {
   it('loads outside the project and has the handler of the template', async () => {
     const [, { Properties }] = theResource(synthesize().stack('AnimalStore-prod'), 'AWS::Lambda::Function', {
       Handler: `${entry}.handler`,
@@ -63,7 +38,9 @@ describe.each(bundles)('the bundle of %s', (entry, { directory, inputs }) => {
 
   it('contains no code of the project outside functions/', () => {
     // Modules of plugins have names like `plugin:module`.
-    const own = inputs.filter((path) => !path.startsWith('node_modules/') && !path.includes(':'));
+    const own = Object.keys(metafile.inputs).filter(
+      (path) => !path.startsWith('node_modules/') && !path.includes(':'),
+    );
     expect(own.length).toBeGreaterThan(0);
     expect(own.filter((path) => !path.startsWith('functions/'))).toEqual([]);
   });
@@ -71,42 +48,33 @@ describe.each(bundles)('the bundle of %s', (entry, { directory, inputs }) => {
 
 describe('the deployed asset', () => {
   const outdir = join(root, 'cdk.out');
-  const entries = ['get-pet', 'authorizer'] as const;
+  const entry = 'get-pet';
   let template: unknown;
 
   beforeAll(() => {
     const app = new App({ outdir });
     const stack = new Stack(app, 'Stack');
-    for (const entry of entries) {
-      new LambdaFunction(stack, entry, {
-        runtime: Runtime.NODEJS_24_X,
-        handler: `${entry}.handler`,
-        code: bundledCode(entry, { minify: true }),
-      });
-    }
+    new LambdaFunction(stack, entry, {
+      runtime: Runtime.NODEJS_24_X,
+      handler: `${entry}.handler`,
+      code: bundledCode(entry, { minify: true }),
+    });
     template = app.synth().getStackByName('Stack').template;
   });
 
-  it.each(entries)('is the bundle, and its hash depends only on its content: %s', async (entry) => {
-    const { Resources } = z
-      .object({
-        Resources: z.record(
-          z.string(),
-          z.object({
-            Properties: z.object({
-              Handler: z.string().optional(),
-              Code: z.object({ S3Key: z.string() }).optional(),
-            }),
-          }),
-        ),
-      })
-      .parse(template);
-    const found = Object.values(Resources).find(
-      ({ Properties }) => Properties.Handler === `${entry}.handler`,
+  it('is the bundle, and its hash depends only on its content', async () => {
+    const Code = z.object({ S3Key: z.string() });
+    const schema = z.object({
+      Resources: z.record(z.string(), z.object({ Properties: z.object({ Code: Code.optional() }) })),
+    });
+    const keys = Object.values(schema.parse(template).Resources).flatMap(
+      ({ Properties }) => Properties.Code ?? [],
     );
-    const hash = found?.Properties.Code?.S3Key.replace(/\.zip$/, '');
+    const hash = keys[0]?.S3Key.replace(/\.zip$/, '');
     const directory = join(outdir, `asset.${hash}`);
-    expect(await readdir(directory)).toEqual([`${entry}.mjs`, `${entry}.mjs.map`]);
+    expect(await contentsOf(directory)).toEqual(
+      await contentsOf(bundles.find((each) => each.entry === entry)!.directory),
+    );
     expect(FileSystem.fingerprint(directory)).toBe(hash);
   });
 
@@ -122,16 +90,16 @@ describe('the deployed asset', () => {
 
 describe('bundling', () => {
   it('gives the same output in any output folder', async () => {
-    const [[entry, { directory }]] = bundles as [(typeof bundles)[number]];
+    const { entry, directory } = bundles[0]!;
     const again = join(root, 'elsewhere', 'again');
     await bundle(`functions/${entry}.ts`, again);
     expect(await contentsOf(again)).toEqual(await contentsOf(directory));
   });
 
   it('gives the same output in a project folder with special characters', async () => {
-    const [[entry, { directory, inputs }]] = bundles as [(typeof bundles)[number]];
+    const { entry, directory, metafile } = bundles[0]!;
     const project = join(root, "Zoë's $project & (Müller) [1]+");
-    const sources = inputs.filter((path) => !path.includes(':'));
+    const sources = Object.keys(metafile.inputs).filter((path) => !path.includes(':'));
     const packages = sources.flatMap((path) => /.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
     const descriptions = [...new Set(packages)].map((path) => `${path}/package.json`);
     // The plugin also resolves modules that are left out of other functions.

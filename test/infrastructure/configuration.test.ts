@@ -1,7 +1,5 @@
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import * as z from 'zod';
 import { ConfigurationError, readConfiguration } from '../../lib/context.ts';
 import type { StageSettings } from '../../lib/settings.ts';
@@ -346,14 +344,15 @@ describe('the configuration', () => {
   });
 
   it('stops the app with that line and without a stack trace', async () => {
-    const context = JSON.stringify({ stage: 'prod', stages: { prod: { waff: {} } } });
-    const app = promisify(execFile)(process.execPath, ['bin/animal-store.ts'], {
-      env: { ...process.env, CDK_CONTEXT_JSON: context },
+    vi.stubEnv('CDK_CONTEXT_JSON', JSON.stringify({ stage: 'prod', stages: { prod: { waff: {} } } }));
+    const exit = vi.spyOn(process, 'exit').mockReturnValue(undefined as never);
+    const print = vi.spyOn(console, 'error').mockReturnValue();
+    onTestFinished(() => {
+      vi.unstubAllEnvs();
+      vi.restoreAllMocks();
     });
-    await expect(app).rejects.toMatchObject({
-      code: 1,
-      stdout: '',
-      stderr: 'stages.prod: Unrecognized key: "waff"\n',
-    });
+    await import('../../bin/animal-store.ts');
+    expect(print.mock.calls).toEqual([['stages.prod: Unrecognized key: "waff"']]);
+    expect(exit).toHaveBeenCalledExactlyOnceWith(1);
   });
 });

@@ -1,13 +1,10 @@
 import { globSync, readFileSync } from 'node:fs';
-import { App, type CfnElement, RemovalPolicy, Stack } from 'aws-cdk-lib';
-import { Template } from 'aws-cdk-lib/assertions';
-import type { IConstruct } from 'constructs';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { planNames } from '../../functions/access/plans.ts';
 import { operations, unmatchedRoute } from '../../lib/api/routes.ts';
-import { Tables } from '../../lib/storage/tables.ts';
 import { tableShapes, timeToLiveAttribute } from '../support/table-shapes.ts';
+import { idOf, resourcesOf, synthesize } from './synthesis.ts';
 
 // The linter (.oxlintrc.json) checks imports, and knip finds unused code.
 
@@ -58,32 +55,28 @@ describe('the tables of the tests', () => {
       .optional(),
     TimeToLiveSpecification: z.object({ AttributeName: z.string(), Enabled: z.literal(true) }).optional(),
   });
-  const stack = new Stack(new App());
-  const settings = {
-    removalPolicy: RemovalPolicy.DESTROY,
-    deletionProtection: false,
-    pointInTimeRecovery: false,
-  } as const;
-  const { pets, apiKeys, rateLimits, idempotency } = new Tables(stack, 'Tables', settings);
-  const resources = new Map(
-    Object.entries(Template.fromStack(stack).findResources('AWS::DynamoDB::GlobalTable')),
-  );
-  const shapeOf = ({ node }: IConstruct): unknown => {
-    const id = stack.getLogicalId(node.defaultChild as CfnElement);
-    const { Properties } = z.object({ Properties: table }).parse(resources.get(id));
-    const { TimeToLiveSpecification: timeToLive, AttributeDefinitions, ...shape } = Properties;
+  const stack = synthesize('local').stack('AnimalStore-local');
+  const shapeOf = (output: string): unknown => {
+    const { Properties } = stack.Resources[idOf(stack.Outputs[output]?.Value)]!;
+    const { TimeToLiveSpecification: timeToLive, AttributeDefinitions, ...shape } = table.parse(Properties);
     const byName = AttributeDefinitions.toSorted((a, b) => (a.AttributeName < b.AttributeName ? -1 : 1));
     return { ...shape, AttributeDefinitions: byName, timeToLive: timeToLive?.AttributeName };
   };
 
   test('have the same schema as in the stack', () => {
-    expect(shapeOf(pets)).toEqual({ ...tableShapes.Pets, timeToLive: undefined });
-    expect(shapeOf(apiKeys)).toEqual({ ...tableShapes.ApiKeys, timeToLive: undefined });
-    expect(shapeOf(rateLimits)).toEqual({ ...tableShapes.RateLimits, timeToLive: timeToLiveAttribute });
-    expect(shapeOf(idempotency)).toEqual({ ...tableShapes.Idempotency, timeToLive: timeToLiveAttribute });
+    expect(shapeOf('PetsTableName')).toEqual({ ...tableShapes.Pets, timeToLive: undefined });
+    expect(shapeOf('ApiKeysTableName')).toEqual({ ...tableShapes.ApiKeys, timeToLive: undefined });
+    expect(shapeOf('RateLimitsTableName')).toEqual({
+      ...tableShapes.RateLimits,
+      timeToLive: timeToLiveAttribute,
+    });
+    expect(shapeOf('IdempotencyTableName')).toEqual({
+      ...tableShapes.Idempotency,
+      timeToLive: timeToLiveAttribute,
+    });
   });
 
   test('are all tables of the stack', () => {
-    expect(resources.size).toBe(Object.keys(tableShapes).length);
+    expect(resourcesOf(stack, 'AWS::DynamoDB::GlobalTable').length).toBe(Object.keys(tableShapes).length);
   });
 });

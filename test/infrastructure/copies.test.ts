@@ -2,14 +2,8 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { synthesize } from './synthesis.ts';
 
-/** All optional parts, so that every possible name conflict is tested. */
-const settings = {
-  waf: { requestsPerAddress: 1_000 },
-  notificationAddress: 'a@example.com',
-};
-const copy = (name: string) => synthesize({ name, stages: { staging: settings, prod: settings } });
-const one = copy('Shelter');
-const two = copy('Farm');
+const one = synthesize();
+const two = synthesize('copy');
 
 /** Properties whose values must be unique in the account and Region. */
 const naming: Readonly<Record<string, string>> = {
@@ -35,17 +29,23 @@ const scoped: ReadonlySet<string> = new Set([
   // The metric of an alarm, and the sender of the topic's e-mails.
   'AWS::CloudWatch::Alarm.MetricName',
   'AWS::SNS::Topic.DisplayName',
+  // The custom domain of the settings.
+  'AWS::ApiGateway::DomainName.DomainName',
+  'AWS::ApiGateway::BasePathMapping.DomainName',
+  'AWS::Route53::RecordSet.Name',
 ]);
 
 describe('two copies in one account and Region', () => {
   it('have different stack names and share the account stack', () => {
-    expect(one.stackNames.toSorted()).toEqual(['AnimalStore-account', 'Shelter-prod', 'Shelter-staging']);
-    expect(two.stackNames.toSorted()).toEqual(['AnimalStore-account', 'Farm-prod', 'Farm-staging']);
+    expect(new Set(one.stackNames).intersection(new Set(two.stackNames))).toEqual(
+      new Set(['AnimalStore-account']),
+    );
+    expect(two.stackNames.toSorted()).toEqual(['AnimalStore-account', 'Shelter-prod', 'Shelter-staging']);
     expect(one.stack('AnimalStore-account')).toEqual(two.stack('AnimalStore-account'));
   });
 
   it.each(['Shelter-staging', 'Shelter-prod'])('name resources after their stack only: %s', (name) => {
-    for (const { Type, Properties } of Object.values(one.stack(name).Resources)) {
+    for (const { Type, Properties } of Object.values(two.stack(name).Resources)) {
       for (const [property, value] of Object.entries(Properties)) {
         if (!property.endsWith('Name') || scoped.has(`${Type}.${property}`)) continue;
         expect(`${Type}.${property}`).toBe(`${Type}.${naming[Type]}`);
@@ -78,7 +78,7 @@ describe('two copies in one account and Region', () => {
   });
 
   it('write their metrics to separate namespaces', () => {
-    const namespaces = [one.stack('Shelter-prod'), two.stack('Farm-prod')].map(({ Resources }) => {
+    const namespaces = [one.stack('AnimalStore-prod'), two.stack('Shelter-prod')].map(({ Resources }) => {
       const all = Object.values(Resources).flatMap(({ Properties }) => {
         const variables = z
           .object({ Environment: z.object({ Variables: z.object({ METRICS_NAMESPACE: z.string() }) }) })
@@ -87,6 +87,6 @@ describe('two copies in one account and Region', () => {
       });
       return [...new Set(all)];
     });
-    expect(namespaces).toEqual([['Shelter-prod'], ['Farm-prod']]);
+    expect(namespaces).toEqual([['AnimalStore-prod'], ['Shelter-prod']]);
   });
 });

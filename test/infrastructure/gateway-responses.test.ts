@@ -19,7 +19,7 @@ const errorSchema = z.strictObject({
   status: z.int(),
 });
 
-const stack = synthesize({ stage: 'prod' }).stack('AnimalStore-prod');
+const stack = synthesize().stack('AnimalStore-prod');
 const answersOf = (template: Template) =>
   new Map(
     resourcesOf(template, 'AWS::ApiGateway::GatewayResponse').map(([, { Properties }]) => {
@@ -194,10 +194,7 @@ describe('a gateway response', () => {
   });
 
   it('shows static zeros for every type if gatewayResponseHeaders is static', () => {
-    const settings = { gatewayResponseHeaders: 'static' };
-    const fixed = answersOf(
-      synthesize({ stage: 'prod', stages: { prod: settings } }).stack('AnimalStore-prod'),
-    );
+    const fixed = answersOf(synthesize('copy').stack('Shelter-prod'));
     expect([...fixed.keys()]).toEqual([...answers.keys()]);
     for (const [type, { headers, ...rest }] of fixed) {
       expect([...headers.values()].filter((value) => value.includes('authorizer'))).toEqual([]);

@@ -3,11 +3,10 @@ import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { bundle } from '../../lib/compute/bundle.ts';
 import { leftOutModules } from '../../lib/compute/bundle-left-out.ts';
-import { functionEntries } from '../../lib/compute/entries.ts';
+import { bundles, environment } from './bundles.ts';
 
 /**
  * The modules that a function loads before its first request. They determine the cold start, and one import can add a
@@ -56,58 +55,37 @@ const unwanted: readonly (readonly [RegExp, string])[] = [
 /** Modules that AWS's runtime client loads before a function. */
 const runtimeClientLoads = ['fs', 'http', 'module', 'net', 'os', 'path', 'util', 'worker_threads'];
 
-interface StartPath {
-  readonly directory: string;
-  /** The files of the bundle. */
-  readonly files: readonly string[];
-  /** Modules with code in the bundle, by their path in the project. */
-  readonly modules: readonly string[];
-  /** All modules that esbuild read. */
-  readonly inputs: readonly string[];
-}
+/** The modules with code in the bundle. */
+const modulesOf = ({ metafile }: (typeof bundles)[number]): string[] =>
+  Object.values(metafile.outputs).flatMap(({ inputs }) =>
+    Object.keys(inputs).filter((path) => inputs[path]!.bytesInOutput > 0),
+  );
 
-const root = mkdtempSync(join(tmpdir(), 'animal-store-start-path-'));
-const startPaths = new Map<string, StartPath>();
-const of = (entry: string): StartPath => startPaths.get(entry)!;
-
-beforeAll(async () => {
-  for (const entry of functionEntries) {
-    const directory = join(root, entry);
-    const { inputs, outputs } = await bundle(`functions/${entry}.ts`, directory);
-    startPaths.set(entry, {
-      directory,
-      files: readdirSync(directory),
-      modules: Object.values(outputs).flatMap(({ inputs: parts }) =>
-        Object.keys(parts).filter((path) => parts[path]!.bytesInOutput > 0),
-      ),
-      inputs: Object.keys(inputs),
-    });
-  }
-});
+const root = mkdtempSync(join(tmpdir(), 'start-path-'));
 afterAll(() => rmSync(root, { recursive: true }));
 
-describe.each(functionEntries)('the start path of %s', (entry) => {
+describe.each(bundles)('the start path of $entry', (bundle) => {
+  const file = join(bundle.directory, `${bundle.entry}.mjs`);
+  const modules = modulesOf(bundle);
+
   test('is one module within the size budget', () => {
-    const { directory, files } = of(entry);
-    expect(files).toEqual([`${entry}.mjs`, `${entry}.mjs.map`]);
-    expect(statSync(join(directory, `${entry}.mjs`)).size).toBeLessThanOrEqual(budget);
+    expect(readdirSync(bundle.directory)).toEqual([`${bundle.entry}.mjs`, `${bundle.entry}.mjs.map`]);
+    expect(statSync(file).size).toBeLessThanOrEqual(budget);
   });
 
   test('contains only code of the listed packages', () => {
-    expect(new Set(of(entry).modules.flatMap(packageOf)).difference(new Set(Object.keys(packages)))).toEqual(
-      new Set(),
-    );
+    expect(new Set(modules.flatMap(packageOf)).difference(new Set(Object.keys(packages)))).toEqual(new Set());
   });
 
   test('contains no unwanted module', () => {
-    const found = of(entry).modules.flatMap((module) =>
+    const found = modules.flatMap((module) =>
       unwanted.filter(([pattern]) => pattern.test(module)).map(([, reason]) => `${module}: ${reason}`),
     );
     expect(found).toEqual([]);
   });
 
   test("loads no modules of Node.js besides those of Lambda's runtime client", async () => {
-    expect(await builtinsLoadedBy(join(of(entry).directory, `${entry}.mjs`))).toEqual([]);
+    expect(await builtinsLoadedBy(file)).toEqual([]);
   });
 });
 
@@ -116,15 +94,13 @@ test('the probe finds modules of Node.js that are loaded', async () => {
 });
 
 test('all listed packages are in use', () => {
-  const used = new Set([...startPaths.values()].flatMap(({ modules }) => modules.flatMap(packageOf)));
+  const used = new Set(bundles.flatMap(modulesOf).flatMap(packageOf));
   expect(Object.keys(packages).filter((name) => !used.has(name))).toEqual([]);
 });
 
 test.each(Object.keys(leftOutModules))('%s would be on the start path if it were not left out', (module) => {
-  const met = [...startPaths.values()].some(({ inputs }) =>
-    inputs.some((path) => path.endsWith(`node_modules/${module}`)),
-  );
-  expect(met).toBe(true);
+  const inputs = bundles.flatMap(({ metafile }) => Object.keys(metafile.inputs));
+  expect(inputs.some((path) => path.endsWith(`node_modules/${module}`))).toBe(true);
 });
 
 /** The package of a module. Empty for a module of this project or of Node.js. */
@@ -147,20 +123,7 @@ async function builtinsLoadedBy(module: string): Promise<string[]> {
     process.exit();`,
   );
   const { stdout } = await promisify(execFile)(process.execPath, [probe, module], {
-    env: {
-      AWS_REGION: 'eu-central-1',
-      AWS_ACCESS_KEY_ID: 'local',
-      AWS_SECRET_ACCESS_KEY: 'local',
-      STAGE: 'local',
-      PETS_TABLE: 'Pets',
-      API_KEYS_TABLE: 'ApiKeys',
-      RATE_LIMITS_TABLE: 'RateLimits',
-      IDEMPOTENCY_TABLE: 'Idempotency',
-      AUTHORIZER_CACHE_SECONDS: '60',
-      LIMITER_TIMEOUT_MS: '1000',
-      METRICS_NAMESPACE: 'AnimalStore',
-      ALLOWED_METHODS: '{}',
-    },
+    env: environment,
   });
   // Without their bindings to C++.
   return z

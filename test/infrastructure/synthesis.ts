@@ -31,7 +31,7 @@ export class Synthesis {
   /** The stacks that CloudFormation refuses to delete. */
   readonly protectedStacks: readonly string[];
 
-  constructor(context: Readonly<Record<string, unknown>> = {}) {
+  constructor(context: Readonly<Record<string, unknown>>) {
     const outdir = mkdtempSync(join(tmpdir(), 'synthesis-'));
     try {
       const { context: flags } = cdkJson.parse(JSON.parse(readFileSync('cdk.json', 'utf8')));
@@ -77,13 +77,55 @@ export class Synthesis {
   }
 }
 
-const made = new Map<string, Synthesis>();
+export const certificateArn = 'arn:aws:acm:eu-west-1:123456789012:certificate/1';
+const edgeCertificateArn = 'arn:aws:acm:us-east-1:123456789012:certificate/1';
+const hostedZone = { id: 'Z1', name: 'example.com' };
 
-/** The synthesis of a context. All test files share their modules, so each context is synthesized once. */
-export function synthesize(context: Readonly<Record<string, unknown>> = {}): Synthesis {
-  const key = JSON.stringify(context);
-  const synthesis = made.get(key) ?? new Synthesis(context);
-  made.set(key, synthesis);
+/** The contexts that tests share, so that each is synthesized once. */
+export const contexts = {
+  /** Staging and prod with the default configuration, the account and the delivery stack. */
+  default: { github: 'owner/repository' },
+  local: { stage: 'local' },
+  /** A copy with another name. Prod has every optional part, staging a few. */
+  copy: {
+    name: 'Shelter',
+    stages: {
+      prod: {
+        accountThrottle: { requestsPerSecond: 5, burst: 100 },
+        domain: { name: 'api.example.com', certificateArn, hostedZone },
+        functions: { authorizer: { memory: 512, reservedConcurrency: 20, provisionedConcurrency: 3 } },
+        gatewayResponseHeaders: 'static',
+        logLevel: 'DEBUG',
+        notificationAddress: 'on-call@example.com',
+        waf: { requestsPerAddress: 2_000 },
+      },
+      staging: {
+        accountThrottle: { requestsPerSecond: 2_500, burst: 1_250 },
+        domain: { name: 'staging.example.com', certificateArn },
+      },
+    },
+  },
+  /** Prod alone at the edge, in an account that has API Gateway's role and GitHub's provider. */
+  edge: {
+    stage: 'prod',
+    accountSettings: 'existing',
+    github: 'owner/repository',
+    githubProvider: 'existing',
+    stages: {
+      prod: {
+        endpoint: 'edge',
+        domain: { name: 'api.example.com', certificateArn: edgeCertificateArn, hostedZone },
+      },
+    },
+  },
+} as const;
+
+const made = new Map<keyof typeof contexts, Synthesis>();
+
+/** Synthesizes a shared context once: the test files share their modules. */
+export function synthesize(name: keyof typeof contexts = 'default'): Synthesis {
+  const synthesis = made.get(name) ?? new Synthesis(contexts[name]);
+  made.set(name, synthesis);
   return synthesis;
 }
 

@@ -5,7 +5,7 @@ import { ref, type Resource, resourcesOf, synthesize, theResource } from './synt
 const synthesis = synthesize();
 const prod = synthesis.stack('AnimalStore-prod');
 const staging = synthesis.stack('AnimalStore-staging');
-const local = synthesize({ stage: 'local' }).stack('AnimalStore-local');
+const local = synthesize('local').stack('AnimalStore-local');
 
 const tableType = 'AWS::DynamoDB::GlobalTable';
 

@@ -3,9 +3,9 @@ import * as z from 'zod';
 import { fixedPlans, planNames } from '../../functions/access/plans.ts';
 import { usagePlanSettings } from '../../lib/api/usage-plans.ts';
 import { presets } from '../../lib/stages.ts';
-import { idOf, ref, resourcesOf, synthesize, theResource } from './synthesis.ts';
+import { contexts, idOf, ref, resourcesOf, synthesize, theResource } from './synthesis.ts';
 
-const stack = synthesize({ stage: 'prod' }).stack('AnimalStore-prod');
+const stack = synthesize().stack('AnimalStore-prod');
 const [apiId] = theResource(stack, 'AWS::ApiGateway::RestApi');
 const [stageId] = theResource(stack, 'AWS::ApiGateway::Stage');
 
@@ -47,29 +47,23 @@ describe.each(planNames)('the usage plan of %s', (plan) => {
 });
 
 describe('the throttles of usage plans', () => {
-  const throttlesOf = (settings: object) => {
-    const template = synthesize({ stage: 'prod', stages: { prod: settings } }).stack('AnimalStore-prod');
-    return resourcesOf(template, 'AWS::ApiGateway::UsagePlan').map(
-      ([, plan]) => usagePlan.parse(plan.Properties).Throttle,
-    );
-  };
-
   it.each([
-    ['by default', {}, { requestsPerSecond: 10_000, burst: 5_000 }],
+    ['by default', stack, { requestsPerSecond: 10_000, burst: 5_000 }],
     [
       'in a Region with lower quotas',
-      { accountThrottle: { requestsPerSecond: 2_500, burst: 1_250 } },
-      { requestsPerSecond: 2_500, burst: 1_250 },
+      synthesize('copy').stack('Shelter-staging'),
+      contexts.copy.stages.staging.accountThrottle,
     ],
     [
       'in an account with very low quotas',
-      { accountThrottle: { requestsPerSecond: 5, burst: 100 } },
-      { requestsPerSecond: 5, burst: 100 },
+      synthesize('copy').stack('Shelter-prod'),
+      contexts.copy.stages.prod.accountThrottle,
     ],
-  ])('never exceed the throttle of the account: %s', (_, settings, account) => {
-    const plans = throttlesOf(settings);
+  ])('never exceed the throttle of the account: %s', (_, template, account) => {
+    const plans = resourcesOf(template, 'AWS::ApiGateway::UsagePlan');
     expect(plans).toHaveLength(planNames.length);
-    for (const { RateLimit, BurstLimit } of plans) {
+    for (const [, { Properties }] of plans) {
+      const { RateLimit, BurstLimit } = usagePlan.parse(Properties).Throttle;
       expect(RateLimit).toBeLessThanOrEqual(account.requestsPerSecond);
       expect(BurstLimit).toBeLessThanOrEqual(account.burst);
     }

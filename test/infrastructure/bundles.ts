@@ -1,0 +1,32 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { bundle } from '../../lib/compute/bundle.ts';
+import { functionEntries } from '../../lib/compute/entries.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'bundles-'));
+process.once('exit', () => rmSync(root, { recursive: true, force: true }));
+
+/** The bundle of each function, with esbuild's metafile. The test files share their modules, so it is made once. */
+export const bundles = await Promise.all(
+  functionEntries.map(async (entry) => {
+    const directory = join(root, entry);
+    return { entry, directory, metafile: await bundle(`functions/${entry}.ts`, directory) };
+  }),
+);
+
+/** The environment variables that a function needs to load. */
+export const environment = {
+  AWS_REGION: 'eu-central-1',
+  AWS_ACCESS_KEY_ID: 'id',
+  AWS_SECRET_ACCESS_KEY: 'secret',
+  STAGE: 'prod',
+  PETS_TABLE: 'pets',
+  API_KEYS_TABLE: 'keys',
+  RATE_LIMITS_TABLE: 'limits',
+  IDEMPOTENCY_TABLE: 'idempotency',
+  LIMITER_TIMEOUT_MS: '1000',
+  METRICS_NAMESPACE: 'namespace',
+  ALLOWED_METHODS: '{}',
+  AUTHORIZER_CACHE_SECONDS: '60',
+};
