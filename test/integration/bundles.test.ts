@@ -11,7 +11,7 @@ import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { bundle } from '../../lib/compute/bundle.ts';
 import { type FunctionEntry, functionEntries } from '../../lib/compute/entries.ts';
 import { awsVariables } from '../support/aws-variables.ts';
-import { DynamoDbOverTls, type Fault } from '../support/dynamodb-tls.ts';
+import { DynamoDbOverTls, type Failure } from '../support/dynamodb-tls.ts';
 import { type HttpRequest, proxyEvent } from '../support/events.ts';
 import { type Reply, reply } from '../support/lambda.ts';
 import { newCaller } from '../support/service.ts';
@@ -197,21 +197,21 @@ describe('a bundled function', () => {
   });
 });
 
-const dynamoDbFault = (
+const dynamoDbFailure = (
   status: number,
   type: string,
   namespace = 'com.amazonaws.dynamodb.v20120810',
-): Fault => ({
+): Failure => ({
   status,
   body: JSON.stringify({ __type: `${namespace}#${type}`, message: 'No.' }),
 });
 
 describe('when DynamoDB fails', () => {
-  test.each<[string, Fault]>([
-    ['with a server error', dynamoDbFault(500, 'InternalServerError')],
-    ['for too many requests to a partition', dynamoDbFault(400, 'ProvisionedThroughputExceededException')],
-    ['for too many requests of an account', dynamoDbFault(400, 'RequestLimitExceeded')],
-    ['for a throttle', dynamoDbFault(400, 'ThrottlingException', 'com.amazon.coral.availability')],
+  test.each<[string, Failure]>([
+    ['with a server error', dynamoDbFailure(500, 'InternalServerError')],
+    ['for too many requests to a partition', dynamoDbFailure(400, 'ProvisionedThroughputExceededException')],
+    ['for too many requests of an account', dynamoDbFailure(400, 'RequestLimitExceeded')],
+    ['for a throttle', dynamoDbFailure(400, 'ThrottlingException', 'com.amazon.coral.availability')],
     ['without a reason', { status: 503, body: '' }],
     ['with a body that is not JSON', { status: 502, body: '<html>' }],
     ['by breaking the connection', 'reset'],
@@ -223,7 +223,7 @@ describe('when DynamoDB fails', () => {
   });
 
   test('repeatedly, the answer is 503 and the error is logged', async () => {
-    dynamoDb.fail('Query', ...Array.from({ length: 4 }, () => dynamoDbFault(500, 'InternalServerError')));
+    dynamoDb.fail('Query', ...Array.from({ length: 4 }, () => dynamoDbFailure(500, 'InternalServerError')));
     const answer = await list([['status', 'available']]);
     expect(answer).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } });
     expect(attemptsOf('Query')).toHaveLength(4);
@@ -236,7 +236,7 @@ describe('when DynamoDB fails', () => {
     ['that the bundle does not know', 'BackupInUseException'],
     ['that nobody knows', 'TotallyNewException'],
   ])('permanently with an error %s, the answer is 500 and the error is logged', async (_, type) => {
-    dynamoDb.fail('GetItem', dynamoDbFault(400, type));
+    dynamoDb.fail('GetItem', dynamoDbFailure(400, type));
     expect((await get('1')).status).toBe(500);
     expect(attemptsOf('GetItem')).toHaveLength(1);
     expect(log.join('\n')).toContain(`"name":"${type}"`);
@@ -250,7 +250,7 @@ describe('when DynamoDB fails', () => {
   });
 
   test('to count, requests are admitted and logged', async () => {
-    dynamoDb.fail('UpdateItem', dynamoDbFault(400, 'ResourceNotFoundException'));
+    dynamoDb.fail('UpdateItem', dynamoDbFailure(400, 'ResourceNotFoundException'));
     expect((await list()).status).toBe(200);
     expect(log.join('\n')).toContain('"LimiterFailOpen":1');
   });

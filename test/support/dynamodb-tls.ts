@@ -7,25 +7,22 @@ import { awsVariables } from './aws-variables.ts';
 import { selfSignedCertificate } from './certificate.ts';
 import { signatureFault } from './signature.ts';
 
-/** What becomes of a call instead of reaching DynamoDB Local: an answer, or a connection that breaks. */
-export type Fault = 'reset' | { readonly status: number; readonly body: string };
+/** The result of a call that does not reach DynamoDB Local: an answer, or a broken connection. */
+export type Failure = 'reset' | { readonly status: number; readonly body: string };
 
 export interface Attempt {
   readonly operation: string;
   readonly attempt: string;
 }
 
-/**
- * DynamoDB Local as DynamoDB shows itself: over TLS, and only for requests that are rightly signed. Neither of which
- * DynamoDB Local cares about.
- */
+/** DynamoDB Local over TLS, for requests with a valid signature only. DynamoDB Local itself checks neither. */
 export class DynamoDbOverTls {
-  /** What arrived, in the order in which it did. */
+  /** The attempts that arrived, in order. */
   readonly attempts: Attempt[] = [];
-  /** What is wrong with the signatures of what arrived. */
+  /** The errors in the signatures of the attempts. */
   readonly signatureFaults: string[] = [];
   readonly certificate: string;
-  readonly #faults = new Map<string, Fault[]>();
+  readonly #faults = new Map<string, Failure[]>();
   readonly #server: Server;
   readonly #agent = new Agent({ keepAlive: true });
 
@@ -47,12 +44,12 @@ export class DynamoDbOverTls {
     return `https://localhost:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** The next attempts of this operation meet with these, one each. */
-  fail(operation: string, ...faults: readonly Fault[]): void {
+  /** The next attempts of this operation get these failures, one each. */
+  fail(operation: string, ...faults: readonly Failure[]): void {
     this.#faults.set(operation, [...faults]);
   }
 
-  /** Forgets what arrived and what was to fail. */
+  /** Clears attempts and failures. */
   reset(): void {
     this.attempts.length = 0;
     this.signatureFaults.length = 0;

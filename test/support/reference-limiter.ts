@@ -34,7 +34,7 @@ export class ReferenceLimiter {
   #day = 0;
   #suspendedUntil = 0;
 
-  /** @param now whole Unix seconds by the clock of whoever serves the request */
+  /** @param now whole Unix seconds, by the clock of the function that serves the request */
   request({ perMinute, perDay }: Limits, now: number): Expectation {
     const minute = Math.max(this.#minute, Math.floor(now / 60));
     const day = Math.max(this.#day, Math.floor(now / 86_400));

@@ -205,7 +205,7 @@ export const checks: readonly Check[] = [
     },
   },
   {
-    name: 'A body that is not valid is 400 and names every field at fault; 413 and 415 are told apart',
+    name: 'A body that is not valid is 400 and names every invalid field; 413 and 415 differ',
     run: async (client) => {
       for (const [body, ...fields] of [
         ['{"status":"lost","categoryId":1.5}', 'name', 'categoryId', 'status'],

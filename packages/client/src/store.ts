@@ -113,7 +113,7 @@ export class Pets<Mode extends IntegerMode = 'auto'> {
    * One animal by its id.
    *
    * @deprecated The operation is removed on 5 December 2030. Use `list` with a status.
-   * @throws AnimalStoreError, `pet_not_found` when there is none; RangeError when the id is not an int64
+   * @throws AnimalStoreError, `pet_not_found` if it does not exist; RangeError if the id is not an int64
    */
   async get(id: Int64Input, options?: CallOptions): Promise<Pet<Mode>> {
     const path = `/pets/${toDigits(id, 'id')}`;

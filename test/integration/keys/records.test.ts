@@ -75,7 +75,7 @@ describe('a new key', () => {
     expect(await readKey(service, old.keyHash)).not.toHaveProperty('replacedBy');
   });
 
-  test('replaces a key once, whoever tries at the same time', async () => {
+  test('replaces a key once if several processes try at the same time', async () => {
     const old = await stored();
     const records = [newRecord(), newRecord(), newRecord()];
     const results = await Promise.allSettled(

@@ -379,7 +379,7 @@ describe('the requests to DynamoDB', () => {
     const queries = traffic.filter(({ name }) => name === 'QueryCommand').map(({ input }) => input);
     expect(queries.filter((input) => 'FilterExpression' in input || 'QueryFilter' in input)).toEqual([]);
     expect(new Set(queries.map((input) => input['IndexName']))).toEqual(new Set(['byStatus']));
-    // One more than asked for tells whether a page follows.
+    // One more than requested shows whether there is another page.
     expect(Math.max(...queries.map((input) => Number(input['Limit'])))).toBe(8);
   });
 });

@@ -93,9 +93,9 @@ describe('a caller', () => {
 
   test.each([
     ['no key hash', { keyHash: undefined }],
-    ['no key id', { keyId: undefined }],
+    ['no key ID', { keyId: undefined }],
     ['an unknown plan', { plan: 'gold' }],
-    ['a limit that is no number', { perMinute: 'many' }],
+    ['a limit that is not a number', { perMinute: 'many' }],
     ['an empty limit', { perDay: '' }],
     ['a negative limit', { perDay: '-1' }],
     ['no expiry', { expiresAt: undefined }],

@@ -112,7 +112,7 @@ describe('the log line of a request', () => {
     );
   });
 
-  test('of an error has its causes down to the fourth, and no cause where there is none', () => {
+  test('of an error has its causes down to the fourth, and only causes that exist', () => {
     const chain = (length: number): Error =>
       length === 1 ? new Error('root') : new Error('error', { cause: chain(length - 1) });
     const written = (length: number): unknown[] => {

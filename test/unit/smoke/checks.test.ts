@@ -17,7 +17,7 @@ interface Request {
 }
 
 /** A service that is the real one but for a single fault. */
-interface Fault {
+interface Defect {
   readonly name: string;
   readonly answer?: (message: Message, request: Request) => void;
   /** Takes the place of the path that the client asked for. */
@@ -65,7 +65,7 @@ const operations: readonly (readonly [name: string, of: (request: Request) => bo
 ];
 
 /** Each operation left open, alone, to each kind of request that has no right to it. */
-const openDoors = operations.flatMap(([operation, isIt]): Fault[] => [
+const openDoors = operations.flatMap(([operation, isIt]): Defect[] => [
   {
     name: `${operation} without a key let in`,
     authorize: (authorization, key, request) =>
@@ -110,7 +110,7 @@ const isSold = (path: string) => path.includes('status=sold');
 
 /** Whether a following page is asked for, in walks with or without the filter. */
 const isFollowing = (path: string) => path.includes('cursor=') && path.includes('limit=2&');
-const skipping = (matches: (path: string) => boolean): Pick<Fault, 'ask' | 'answer'> => ({
+const skipping = (matches: (path: string) => boolean): Pick<Defect, 'ask' | 'answer'> => ({
   // One more than asked for, and one of them not told: the page is full, and the next goes on where it ended.
   ask: (path) => (isFollowing(path) && matches(path) ? path.replace('limit=2&', 'limit=3&') : path),
   answer: (message, { path }) => {
@@ -122,7 +122,7 @@ const skipping = (matches: (path: string) => boolean): Pick<Fault, 'ask' | 'answ
 });
 let lastMet = '';
 
-const wrongPaging: readonly Fault[] = [
+const wrongPaging: readonly Defect[] = [
   {
     name: 'a following page that starts over',
     answer: ({ headers }) => {
@@ -218,8 +218,8 @@ const wrongPaging: readonly Fault[] = [
   },
 ];
 
-const wrongListings: readonly Fault[] = [
-  ...(['available', 'pending', 'sold'] as const).map((status): Fault => ({
+const wrongListings: readonly Defect[] = [
+  ...(['available', 'pending', 'sold'] as const).map((status): Defect => ({
     name: `an empty listing of what is ${status}`,
     answer: (message, { path }) => {
       if (!path.includes(`status=${status}`) || message.status !== 200) return;
@@ -308,7 +308,7 @@ const wrongListings: readonly Fault[] = [
   },
 ];
 
-const faults: readonly Fault[] = [
+const faults: readonly Defect[] = [
   {
     name: 'an error without its status field',
     answer: (message) => {
@@ -391,7 +391,7 @@ const faults: readonly Fault[] = [
 ];
 
 /** `fetch` for a client of the service with a fault. */
-function fetchFrom(service: MemoryService, { ask, authorize, answer }: Omit<Fault, 'fails' | 'says'>) {
+function fetchFrom(service: MemoryService, { ask, authorize, answer }: Omit<Defect, 'fails' | 'says'>) {
   return async (input: string | URL | globalThis.Request, init?: RequestInit): Promise<Response> => {
     const sent = new globalThis.Request(input, init);
     const { method, headers } = sent;
@@ -409,7 +409,7 @@ function fetchFrom(service: MemoryService, { ask, authorize, answer }: Omit<Faul
 }
 
 /** The checks that fail on a service with a fault, and how many requests all of them took. */
-async function runOn(fault: Omit<Fault, 'fails' | 'says'>) {
+async function runOn(fault: Omit<Defect, 'fails' | 'says'>) {
   const service = new MemoryService(60);
   const client = new Client(service.baseUrl, service.key, [], fetchFrom(service, fault));
   const results = await runChecks(checks, client);

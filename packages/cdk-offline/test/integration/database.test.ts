@@ -98,7 +98,7 @@ describe('a database with a data directory', () => {
 
   it('is not opened while a database of an earlier run still uses the directory', async () => {
     const dataDirectory = await temporaryFolder();
-    const left = await start({}); // stands in for the one that was left: its address is all that is looked at
+    const left = await start({}); // in place of the database that was left running: only its address is read
     await writeFile(
       join(dataDirectory, 'process.json'),
       JSON.stringify({ pid: process.pid, endpoint: left.endpoint }),
