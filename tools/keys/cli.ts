@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { Argument, Command, CommanderError } from '@commander-js/extra-typings';
-import { z } from 'zod';
+import packageJson from '../../package.json' with { type: 'json' };
 import { readAddress } from '../local/address-file.ts';
 import type { Open } from './command.ts';
 import { changePlan } from './commands/change-plan.ts';
@@ -19,29 +17,23 @@ import { rotate } from './commands/rotate.ts';
 import { show } from './commands/show.ts';
 import { suspend } from './commands/suspend.ts';
 import { usage } from './commands/usage.ts';
-import { exitCodes, explain, KeyToolError, type Target } from './errors.ts';
+import { exitCodes, explain, KeyToolError, type Target, usageError } from './errors.ts';
 import { type Io, Output, redact } from './output.ts';
 import { type Hooks, openKeyService } from './service.ts';
 import { changeJson, changeText } from './views.ts';
 
-const reading = [list, show, usage, identify];
 const changing = [create, rotate, revoke, suspend, resume, changePlan, cleanup, repair];
+const reading = [list, show, usage, identify];
 
 /** What differs when tests run the tool. */
-export type Seams = Partial<Hooks> & { readonly localEndpoint?: string };
+export type Seams = Hooks & { readonly localEndpoint?: string };
 
-/**
- * Runs the tool once.
- *
- * @param args the arguments after the program's name
- * @returns the exit code, see `exitCodes`; 0 for success
- */
+/** Runs the tool once. Returns the exit code, see `exitCodes`; 0 for success. */
 export async function runKeys(args: readonly string[], io: Io, seams: Seams = {}): Promise<number> {
   const output = new Output(io, args.includes('--json'));
   let target: Target | undefined;
   const open: Open = async ({ stage, port, region, profile, name, yes }, run) => {
-    if (stage !== 'local' && port !== undefined)
-      throw new KeyToolError('usage', '--port requires --stage local.');
+    if (stage !== 'local' && port !== undefined) throw usageError('--port requires --stage local.');
     const address = port === undefined ? (seams.localEndpoint ?? readAddress()) : undefined;
     const endpoint = address ?? `http://127.0.0.1:${port ?? 3000}`;
     target = stage === 'local' ? { stage, endpoint } : { stage, region, profile };
@@ -69,21 +61,18 @@ export async function runKeys(args: readonly string[], io: Io, seams: Seams = {}
     await program.parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {
-    const isCommander = error instanceof CommanderError;
-    // Help or the version.
-    if (isCommander && error.exitCode === 0) return 0;
-    const { kind, message } = isCommander ? invalidArguments(error, program) : explain(error, target);
+    const isUsage = error instanceof CommanderError;
+    if (isUsage && error.exitCode === 0) return 0; // help or the version
+    const { kind, message } = isUsage ? explainUsage(error, program) : explain(error, target);
     output.report({ error: { code: kind, message } }, message, 'red');
     return exitCodes[kind];
   }
 }
 
 function programOf(open: Open, io: Io, output: Output): Command {
-  const packageFile = join(import.meta.dirname, '..', '..', 'package.json');
-  const { version } = z.object({ version: z.string() }).parse(JSON.parse(readFileSync(packageFile, 'utf8')));
   const root = new Command('npm run keys --')
     .description('Issues, shows and revokes the API keys of a stage.')
-    .version(version, '--version', 'show the version')
+    .version(packageJson.version, '--version', 'show the version')
     .helpCommand('help [command]', 'show the help of a command')
     .addHelpText(
       'after',
@@ -118,37 +107,23 @@ More in docs/keys.md.`,
 }
 
 /** An error of the argument parser as one line. */
-function invalidArguments({ code, message }: CommanderError, program: Command): KeyToolError {
-  if (code === 'commander.help')
-    return new KeyToolError('usage', 'Missing command. Run with --help to list commands.');
-  if (/^commander\.missing(Mandatory|Argument)/.test(code)) {
-    // Without the double dash npm takes all options for itself.
-    const hint = 'Options follow a double dash: npm run keys -- …';
-    return new KeyToolError('usage', `Missing ${missingOf(program).join(', ')}. ${hint}`);
+function explainUsage({ code, message }: CommanderError, { commands, args: [name] }: Command): KeyToolError {
+  if (code === 'commander.help') return usageError('Missing command. Run with --help to list commands.');
+  if (!/^commander\.missing(Mandatory|Argument)/.test(code)) {
+    const text = message.slice('error: '.length).replaceAll(/\s+/g, ' ').trim();
+    return usageError(`${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)?]$/.test(text) ? '' : '.'}`);
   }
-  const text = message
-    .replace(/^error: /, '')
-    .replaceAll(/\s+/g, ' ')
-    .trim();
-  return new KeyToolError(
-    'usage',
-    `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)?]$/.test(text) ? '' : '.'}`,
-  );
-}
-
-/** Required options and arguments that the call lacks. Commander's own error names only the first one. */
-function missingOf({ commands, args: [name] }: Command): string[] {
-  const command = commands.find((each) => each.name() === name);
-  if (command === undefined) return [];
-  const { options, registeredArguments, args } = command;
-  const given = args.filter((arg) => !arg.startsWith('-')).length;
-  const missing = options.filter(
-    (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
-  );
-  return [
-    ...registeredArguments.slice(given).map((argument) => `<${argument.name()}>`),
-    ...missing.map(({ long }) => long ?? ''),
+  // Commander's own error names only the first one.
+  const command = commands.find((each) => each.name() === name)!;
+  const given = command.args.filter((arg) => !arg.startsWith('-')).length;
+  const missing = [
+    ...command.registeredArguments.slice(given).map((argument) => `<${argument.name()}>`),
+    ...command.options.flatMap((option) =>
+      option.mandatory && command.getOptionValue(option.attributeName()) === undefined ? [option.long] : [],
+    ),
   ];
+  // Without the double dash npm takes all options for itself.
+  return usageError(`Missing ${missing.join(', ')}. Options follow a double dash: npm run keys -- …`);
 }
 
 async function ask(io: Io, question: string): Promise<void> {

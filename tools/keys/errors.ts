@@ -21,6 +21,10 @@ export class KeyToolError extends Error {
   }
 }
 
+export function usageError(message: string): KeyToolError {
+  return new KeyToolError('usage', message);
+}
+
 /** What the tool connects to. `endpoint`: the local service, AWS if it is `undefined`. */
 export interface Target {
   readonly stage: string;

@@ -1,14 +1,23 @@
-import { randomBytes } from 'node:crypto';
 import {
+  type ApiKey,
   CreateApiKeyCommand,
   CreateUsagePlanKeyCommand,
   DeleteApiKeyCommand,
   FlushStageAuthorizersCacheCommand,
   NotFoundException,
+  paginateGetApiKeys,
+  paginateGetUsagePlanKeys,
 } from '@aws-sdk/client-api-gateway';
 import type { Plan } from '../../functions/access/plans.ts';
 import { KeyToolError } from './errors.ts';
-import { type AdministeredKey, readKey } from './records.ts';
+import {
+  type AdministeredKey,
+  gatewayValueOf,
+  isValid,
+  type KeyFilter,
+  newestKeys,
+  readKey,
+} from './records.ts';
 import type { KeyService } from './service.ts';
 
 /**
@@ -22,13 +31,6 @@ import type { KeyService } from './service.ts';
 export const leftoverAge = 900;
 /** Seconds that making a key may take, well below `leftoverAge`. */
 const longestMaking = 600;
-/** AWS states no time. Seconds are reported: https://stackoverflow.com/questions/42194561 */
-const propagationSeconds = 30;
-
-/** A value for an API Gateway key in place of the hash. */
-export function newGatewayValue(): string {
-  return randomBytes(32).toString('hex');
-}
 
 /** The description of an owner's API Gateway keys. With an empty owner, its start for all keys of the stage. */
 export function descriptionOf({ stackName }: KeyService, owner: string): string {
@@ -48,14 +50,11 @@ export async function withGatewayKey(
   commit: (gatewayKeyId: string) => Promise<void>,
 ): Promise<void> {
   const startedAt = service.now();
-  // The ID appears in logs, so it must not be the value.
-  const created = {
-    name: keyId,
-    value,
-    description: descriptionOf(service, owner),
-    generateDistinctId: true,
-  };
-  const { id = '' } = await service.apiGateway.send(new CreateApiKeyCommand({ ...created, enabled: true }));
+  const description = descriptionOf(service, owner);
+  const { id = '' } = await service.apiGateway.send(
+    // The ID appears in logs, so it must not be the value.
+    new CreateApiKeyCommand({ name: keyId, value, description, enabled: true, generateDistinctId: true }),
+  );
   try {
     await addToPlan(service, id, plan);
     if (service.now() - startedAt > longestMaking)
@@ -68,7 +67,7 @@ export async function withGatewayKey(
       await deleteGatewayKey(service, id);
     } catch {
       service.notify(
-        `The API Gateway key of ${keyId} is left over. It lets nobody in, and "cleanup" deletes it.`,
+        `The API Gateway key of ${keyId} is left over. It lets nobody in: "cleanup" deletes it.`,
       );
     }
     throw error;
@@ -104,6 +103,27 @@ export async function flushAuthorizer({ apiGateway, restApiId }: KeyService): Pr
 /** Waits until API Gateway uses a new API Gateway key everywhere. Returns at once for the local service. */
 export async function propagate({ isLocal, notify, sleep }: KeyService): Promise<void> {
   if (isLocal) return;
-  notify(`Waiting ${propagationSeconds} s for API Gateway to apply the change.`);
-  await sleep(propagationSeconds * 1000);
+  // AWS states no time. Seconds are reported: https://stackoverflow.com/questions/42194561
+  notify('Waiting 30 s for API Gateway to apply the change.');
+  await sleep(30_000);
+}
+
+/**
+ * What `repair` and `cleanup` compare: the valid keys, by the value of their API Gateway key, and all API Gateway keys of
+ * the account's Region, with those of this service's usage plans that they are in.
+ */
+export async function survey(service: KeyService, filter: KeyFilter) {
+  // Records first: the API Gateway key of a valid key exists before its record.
+  const { keys } = await newestKeys(service, filter);
+  const valid = keys.filter((key) => isValid(key, service.now()) && key.plan === (filter.plan ?? key.plan));
+  const paging = { client: service.apiGateway, pageSize: 500 };
+  const members = new Map<string, string[]>();
+  for (const usagePlanId of Object.values(service.usagePlanIds))
+    for await (const { items = [] } of paginateGetUsagePlanKeys(paging, { usagePlanId }))
+      for (const { id = '' } of items) members.set(id, [...(members.get(id) ?? []), usagePlanId]);
+  const gatewayKeys: (ApiKey & { readonly id: string; readonly usagePlanIds: readonly string[] })[] = [];
+  for await (const { items = [] } of paginateGetApiKeys(paging, { includeValues: true }))
+    for (const { id = '', ...key } of items)
+      gatewayKeys.push({ id, ...key, usagePlanIds: members.get(id) ?? [] });
+  return { valid: new Map(valid.map((key) => [gatewayValueOf(key), key])), gatewayKeys };
 }

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { customPlan, customPlanCeiling, planNames } from '../../functions/access/plans.ts';
-import { KeyToolError } from './errors.ts';
+import { usageError } from './errors.ts';
 import { grouped } from './format.ts';
 import { isKeyId } from './key-ids.ts';
 import { redact } from './output.ts';
@@ -69,16 +69,14 @@ export const yesOption = new Option('-y, --yes', 'do not ask for confirmation in
 
 /** Checks that limits are given exactly if the plan is the custom one. @throws KeyToolError */
 export function checkLimits({ plan, perMinute, perDay }: PlanLimits): void {
-  const reject = (message: string) => {
-    throw new KeyToolError('usage', message);
-  };
-  if (plan !== customPlan) {
-    if ((perMinute ?? perDay) === undefined) return;
-    reject(
+  const given = perMinute ?? perDay;
+  if (plan !== customPlan && given !== undefined)
+    throw usageError(
       `The limits of the ${plan} plan are fixed. --per-minute and --per-day require --plan ${customPlan}.`,
     );
-  }
+  if (plan !== customPlan) return;
   if (perMinute === undefined || perDay === undefined)
-    return reject(`A key on the ${customPlan} plan requires --per-minute and --per-day.`);
-  if (perDay < perMinute) reject(`--per-day must be at least --per-minute (got ${perDay} and ${perMinute}).`);
+    throw usageError(`A key on the ${customPlan} plan requires --per-minute and --per-day.`);
+  if (perDay < perMinute)
+    throw usageError(`--per-day must be at least --per-minute (got ${perDay} and ${perMinute}).`);
 }

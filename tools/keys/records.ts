@@ -14,12 +14,10 @@ import type { KeyService } from './service.ts';
  * Indexes of the ApiKeys table: `byKeyId` (partition key `keyId`), `byOwner` and `byPlan` (sort key `keyId`).
  */
 
+/** What was done (a past participle such as `created`), when (Unix seconds) and by whom. */
 const auditLine = z.object({
-  /** Unix seconds. */
   at: storedCount,
-  /** Who: an ARN on AWS, a user of the machine for the local service. */
   by: z.string(),
-  /** What was done, as a past participle such as `created`. */
   did: z.string(),
   detail: z.optional(z.string()),
 });
@@ -31,7 +29,6 @@ export type ReportedChange = AuditLine & { readonly keyId: string; readonly stag
 const administeredKey = z.looseObject({
   ...keyRecord.shape,
   owner: z.string(),
-  /** Unix seconds. */
   createdAt: storedCount,
   note: z.optional(z.string()),
   /** API Gateway's ID of the key. Absent from keys that version 1.0.0 revoked. */
@@ -63,11 +60,7 @@ export function gatewayValueOf({ keyHash, gatewayKeyValue }: AdministeredKey): s
 }
 
 /** A plan, and on the custom plan the limits of the key. */
-export interface PlanLimits {
-  readonly plan: Plan;
-  readonly perMinute?: number | undefined;
-  readonly perDay?: number | undefined;
-}
+export type PlanLimits = Pick<AdministeredKey, 'plan' | 'perMinute' | 'perDay'>;
 
 export function limitsInForce({ plan, perMinute = 0, perDay = 0 }: PlanLimits): Limits {
   return limitsOf(plan) ?? { perMinute, perDay };
@@ -104,10 +97,7 @@ export async function readKey(
   return item && parseRecord(item);
 }
 
-export interface KeyFilter {
-  readonly owner?: string | undefined;
-  readonly plan?: Plan | undefined;
-}
+export type KeyFilter = { readonly owner?: string | undefined; readonly plan?: Plan | undefined };
 
 /**
  * The keys of an owner, otherwise of a plan or of all plans, newest first. Malformed records are reported and left out.
@@ -115,29 +105,31 @@ export interface KeyFilter {
  * @param limit records at most. There may be more after the key ID `end`
  * @param before a key ID: only older keys
  */
-export async function newestKeys(service: KeyService, filter: KeyFilter, limit = Infinity, before = '~') {
+export async function newestKeys(
+  service: KeyService,
+  { owner, plan }: KeyFilter,
+  limit = Infinity,
+  before = '~',
+) {
   const { client, tableName } = service.keyTable;
-  const { owner, plan } = filter;
-  const plans = plan === undefined ? planNames : [plan];
-  const partitions = (owner === undefined ? plans : [owner]).map(async (partition) => {
-    const query = {
+  const [IndexName, attribute] = owner === undefined ? ['byPlan', 'plan'] : ['byOwner', 'owner'];
+  const partitions = owner !== undefined ? [owner] : plan !== undefined ? [plan] : planNames;
+  // One more than requested shows whether there are more.
+  const paging = { client, pageSize: Math.min(limit + 1, 1_000) };
+  const reading = partitions.map(async (partition) => {
+    const pages = paginateQuery(paging, {
       TableName: tableName,
-      IndexName: owner === undefined ? 'byPlan' : 'byOwner',
+      IndexName,
       KeyConditionExpression: '#partition = :partition AND keyId < :before',
-      ExpressionAttributeNames: { '#partition': owner === undefined ? 'plan' : 'owner' },
+      ExpressionAttributeNames: { '#partition': attribute },
       ExpressionAttributeValues: { ':partition': partition, ':before': before },
       ScanIndexForward: false,
-    };
+    });
     const read: Record<string, unknown>[] = [];
-    // One more than requested shows whether there are more.
-    for await (const { Items: items = [] } of paginateQuery(
-      { client, pageSize: Math.min(limit + 1, 1_000) },
-      query,
-    ))
-      if (read.push(...items) > limit) break;
+    for await (const { Items: items = [] } of pages) if (read.push(...items) > limit) break;
     return read;
   });
-  const found = (await Promise.all(partitions)).flat();
+  const found = (await Promise.all(reading)).flat();
   const newest = found.toSorted((a, b) => (String(a['keyId']) > String(b['keyId']) ? -1 : 1));
   const keys = newest.slice(0, limit).flatMap((item) => {
     try {
@@ -151,12 +143,9 @@ export async function newestKeys(service: KeyService, filter: KeyFilter, limit =
 }
 
 /** One record and its audit line in a write. */
-export interface Change {
+export interface Change extends Pick<AuditLine, 'did' | 'detail'> {
   /** As it was read. A new record has no audit lines yet. */
   readonly key: Pick<AdministeredKey, 'keyHash' | 'keyId' | 'audit'>;
-  /** See `AuditLine`. */
-  readonly did: string;
-  readonly detail?: string;
   /** New attributes. One that is `undefined` is removed. */
   readonly set?: Partial<AdministeredKey>;
   /** Whether a full audit trail may grow further. */
@@ -169,31 +158,26 @@ export interface Change {
  * @throws StaleRecordError, KeyToolError
  */
 export async function write(service: KeyService, ...changes: readonly Change[]): Promise<void> {
-  const full = changes.find(({ key, anyLength }) => !anyLength && key.audit.length >= auditTrailLength);
-  if (full !== undefined) {
-    throw new KeyToolError(
-      'refused',
-      `The audit trail of ${full.key.keyId} is full (${auditTrailLength} lines). Rotate or revoke the key.`,
-    );
-  }
-  const lines = await Promise.all(changes.map(({ did, detail }) => newLine(service, did, detail)));
-  const puts = changes.map(({ key, set }, index) => {
+  const { client, tableName } = service.keyTable;
+  const stamp = { at: service.now(), by: await service.caller() };
+  const puts = changes.map(({ key, did, detail, set, anyLength }) => {
     const version = key.audit.length;
-    return {
-      TableName: service.keyTable.tableName,
-      Item: { ...key, ...set, audit: [...key.audit, lines[index]] },
-      // Every change adds an audit line, so the length of the trail is the version of the record.
-      ...(version === 0
-        ? { ConditionExpression: 'attribute_not_exists(keyHash)' }
-        : {
-            ConditionExpression: 'size(audit) = :version',
-            ExpressionAttributeValues: { ':version': version },
-          }),
+    if (version >= auditTrailLength && !anyLength)
+      throw new KeyToolError(
+        'refused',
+        `The audit trail of ${key.keyId} is full (${version} lines). Rotate or revoke the key.`,
+      );
+    const put = {
+      TableName: tableName,
+      Item: { ...key, ...set, audit: [...key.audit, { ...stamp, did, detail }] },
     };
+    if (version === 0) return { ...put, ConditionExpression: 'attribute_not_exists(keyHash)' };
+    // Every change adds an audit line, so the length of the trail is the version of the record.
+    const values = { ':version': version };
+    return { ...put, ConditionExpression: 'size(audit) = :version', ExpressionAttributeValues: values };
   });
   try {
-    const command = new TransactWriteCommand({ TransactItems: puts.map((put) => ({ Put: put })) });
-    await service.keyTable.client.send(command);
+    await client.send(new TransactWriteCommand({ TransactItems: puts.map((put) => ({ Put: put })) }));
   } catch (error) {
     const reasons = error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
     if (!reasons.some(({ Code: code = '' }) => /^(ConditionalCheckFailed|TransactionConflict)$/.test(code)))
@@ -201,13 +185,9 @@ export async function write(service: KeyService, ...changes: readonly Change[]):
     const message = 'The key was changed by someone else. Look at it and try again.';
     throw new StaleRecordError('refused', message, { cause: error });
   }
-  for (const [index, { key }] of changes.entries())
-    service.onChange({ ...lines[index]!, keyId: key.keyId, stage: service.stage });
+  for (const { key, did, detail } of changes)
+    service.onChange({ ...stamp, did, detail, keyId: key.keyId, stage: service.stage });
   await service.afterStep('record');
-}
-
-export async function newLine(service: KeyService, did: string, detail?: string): Promise<AuditLine> {
-  return { at: service.now(), by: await service.caller(), did, detail };
 }
 
 function parseRecord(item: Readonly<Record<string, unknown>>): AdministeredKey {

@@ -12,6 +12,7 @@ import { retryCalls } from './retry.ts';
 /** First part of the stack's name, unless the CDK app is given another. */
 export const defaultStackPrefix = 'AnimalStore';
 
+/** How the tool reports progress, and what tests replace. */
 export interface Hooks {
   readonly onChange?: (change: ReportedChange) => void;
   /** Called when something takes longer, and for each malformed record. */
@@ -115,8 +116,8 @@ async function outputsOf(client: CloudFormationClient, stackName: string, endpoi
   );
 }
 
+/** Loads the client of STS for changes only. */
 async function callerArn(configuration: object): Promise<string> {
-  // Loaded for changes only.
   const { GetCallerIdentityCommand, STSClient } = await import('@aws-sdk/client-sts');
   const { Arn: arn } = await new STSClient(configuration).send(new GetCallerIdentityCommand());
   return arn ?? 'unknown';

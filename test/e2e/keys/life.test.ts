@@ -6,6 +6,7 @@ import { describe, expect, inject, test } from 'vitest';
 import { z } from 'zod';
 import { suspensionThreshold } from '../../../functions/access/limits.ts';
 import { hashOfKey, stageOfKey } from '../../../functions/access/keys.ts';
+import { planNames } from '../../../functions/access/plans.ts';
 import { isFullRun, isLocal, sameDay } from '../support.ts';
 import {
   call,
@@ -110,7 +111,7 @@ describe.runIf(isLocal)('the life of a key', () => {
     expect(await call(key)).toBe(200);
     await keysJson(['suspend', keyId]);
     const refused = await fetch(`${inject('e2e').url}/pets`, { headers: { Authorization: `Bearer ${key}` } });
-    // The message names both reasons, since the operator's has nothing to do with the client.
+    // The message names both reasons, because an operator's has nothing to do with the client.
     expect(await refused.json()).toEqual({
       code: 'key_suspended',
       message: expect.stringMatching(/kept exceeding its rate limit or because an operator suspended it/),
@@ -124,7 +125,7 @@ describe.runIf(isLocal)('the life of a key', () => {
     expect(await keysJson(['resume', keyId])).toMatchObject({ changed: false });
   });
 
-  test('resuming a key that the service suspended by itself does not have the next rejection suspend it again', async () => {
+  test('a resumed key that the service had suspended is not suspended again by the next rejection', async () => {
     const limits = ['--per-minute', '1', '--per-day', '1000'];
     const { key, keyId } = await keysJson<Issued>([
       'create',
@@ -158,7 +159,7 @@ describe.runIf(isLocal)('the life of a key', () => {
     expect(await show(keyId)).toMatchObject({ status: 'active' });
   });
 
-  test('a key that was never used can be suspended, and counts from nothing when it is resumed', async () => {
+  test('a key that was never used can be suspended and resumed, and then counts from zero', async () => {
     const { key, keyId } = await create(newOwner());
     await keysJson(['suspend', keyId, '--for', '1h']);
     expect(await call(key)).toBe(429);
@@ -167,7 +168,7 @@ describe.runIf(isLocal)('the life of a key', () => {
     expect(await show(keyId)).toMatchObject({ usedToday: 1 });
   });
 
-  test('another plan holds from the next request on, as does a change of a key’s own limits', async () => {
+  test('another plan applies from the next request on, and so do new limits of a key', async () => {
     const owner = newOwner();
     const { key, keyId } = await create(owner);
     const limit = async () => {
@@ -226,30 +227,31 @@ describe.runIf(isLocal)('the life of a key', () => {
   });
 });
 
-test.runIf(isLocal).each([
-  ['free', []],
-  ['pro', []],
-  ['business', []],
-  ['enterprise', ['--per-minute', '7', '--per-day', '700']],
-])('create and rotate show the limits of a %s key as JSON and as text', async (plan, limits) => {
-  const owner = newOwner();
-  const command = ['create', '--owner', owner, '--plan', plan, ...limits];
-  const created = await keysJson<Issued>(command);
-  const { perMinute, perDay } = await show(created.keyId);
-  const common = { stage: 'local', owner, plan, perMinute, perDay };
-  expect(created).toEqual({ keyId: created.keyId, key: created.key, ...common });
-  const rotated = await keysJson<Issued>(['rotate', created.keyId]);
-  expect(rotated).toEqual({
-    keyId: rotated.keyId,
-    key: rotated.key,
-    ...common,
-    replaces: created.keyId,
-    overlapSeconds: 86_400,
-  });
-  const { stdout } = await keysLocal(command);
-  const [minute, day] = [perMinute, perDay].map((number) => number.toLocaleString('en-US'));
-  expect(stdout).toContain(`Plan    ${plan}: ${minute} a minute, ${day} a day\n`);
-});
+const plans = isFullRun ? planNames : (['free', 'enterprise'] as const);
+
+test.runIf(isLocal).each(plans)(
+  'create and rotate show the limits of a %s key as JSON and as text',
+  async (plan) => {
+    const limits = plan === 'enterprise' ? ['--per-minute', '7', '--per-day', '700'] : [];
+    const owner = newOwner();
+    const command = ['create', '--owner', owner, '--plan', plan, ...limits];
+    const created = await keysJson<Issued>(command);
+    const { perMinute, perDay } = await show(created.keyId);
+    const common = { stage: 'local', owner, plan, perMinute, perDay };
+    expect(created).toEqual({ keyId: created.keyId, key: created.key, ...common });
+    const rotated = await keysJson<Issued>(['rotate', created.keyId]);
+    expect(rotated).toEqual({
+      keyId: rotated.keyId,
+      key: rotated.key,
+      ...common,
+      replaces: created.keyId,
+      overlapSeconds: 86_400,
+    });
+    const { stdout } = await keysLocal(command);
+    const [minute, day] = [perMinute, perDay].map((number) => number.toLocaleString('en-US'));
+    expect(stdout).toContain(`Plan    ${plan}: ${minute} a minute, ${day} a day\n`);
+  },
+);
 
 describe.runIf(isLocal)('what is not possible', () => {
   test.each([
@@ -266,16 +268,20 @@ describe.runIf(isLocal)('what is not possible', () => {
     expect(run.stderr).toMatch(/^Key key_06fz1m4tqabcdefg does not exist in stage local\. .*list.*\n$/);
   });
 
-  test.each([['rotate'], ['suspend'], ['resume'], ['change-plan', '--plan', 'pro']])(
-    '%s of a revoked key ends with 4',
-    async (command, ...options) => {
-      const { keyId } = await create(newOwner());
-      await keysJson(['revoke', keyId]);
+  test('rotate, suspend, resume and change-plan of a revoked key end with 4', async () => {
+    const { keyId } = await create(newOwner());
+    await keysJson(['revoke', keyId]);
+    for (const [command = '', ...options] of [
+      ['rotate'],
+      ['suspend'],
+      ['resume'],
+      ['change-plan', '--plan', 'pro'],
+    ]) {
       const run = await keysLocal([command, keyId, ...options]);
       expect(run).toMatchObject({ exitCode: 4, stdout: '' });
       expect(run.stderr).toContain(`${keyId} is revoked, so it cannot be`);
-    },
-  );
+    }
+  });
 
   test('a key is rotated once', async () => {
     const { keyId } = await create(newOwner());
@@ -328,7 +334,7 @@ describe.runIf(isLocal)('output', () => {
     const all = printed.join('\n');
     expect(secrets).toHaveLength(8);
     for (const secret of secrets) expect(all).not.toContain(secret);
-    // Nothing had to be taken out either.
+    // Nothing had to be redacted.
     expect(all).not.toContain('[redacted]');
     expect(all).not.toMatch(keyPattern);
     expect(all).not.toMatch(/[0-9a-f]{64}/i);
@@ -364,7 +370,7 @@ describe.runIf(isLocal)('output', () => {
     });
   });
 
-  test('an owner’s keys are listed newest first, page by page, and by what they are now', async () => {
+  test('an owner’s keys are listed newest first, in pages, and by their current status', async () => {
     const owner = newOwner();
     const made: string[] = [];
     for (let count = 0; count < 5; count += 1) made.unshift((await create(owner)).keyId);
@@ -392,7 +398,7 @@ describe.runIf(isLocal)('output', () => {
   });
 });
 
-test.runIf(isLocal)('the program itself creates a key, and says by its exit code how it went', async () => {
+test.runIf(isLocal)('the program itself creates a key, and its exit code reports the result', async () => {
   const program = join(import.meta.dirname, '..', '..', '..', 'tools', 'keys.ts');
   const port = new URL(inject('local')?.endpoint ?? '').port;
   const run = (...args: string[]) =>

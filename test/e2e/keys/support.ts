@@ -5,6 +5,7 @@ import { type AdministeredKey, newestKeys, gatewayValueOf } from '../../../tools
 import { hashOfKey } from '../../../functions/access/keys.ts';
 import { type KeyService, openKeyService } from '../../../tools/keys/service.ts';
 import { localStage } from '../../../tools/local-stack.ts';
+import { isFullRun } from '../support.ts';
 import { keys, type Run, type RunOptions, startKeys } from '../../unit/keys/support.ts';
 
 /** An owner of no keys yet, so that tests do not see each other's. */
@@ -55,6 +56,15 @@ export async function cleanUpLater(owner: string): Promise<readonly { keyId: str
   const run = await keysLocal(['cleanup', '--owner', owner, '--json'], { clock: later });
   expect(run).toMatchObject({ exitCode: 0 });
   return (JSON.parse(run.stdout) as { removed: { keyId: string; reason: string }[] }).removed;
+}
+
+/**
+ * The steps to crash after, with their numbers: all in a full run, otherwise those around the write of a record, which
+ * decides whether the command takes effect.
+ */
+export function crashPoints(steps: readonly string[]): (readonly [step: string, count: number])[] {
+  const all = steps.map((step, index) => [step, index + 1] as const);
+  return all.filter(([step, count]) => isFullRun || step === 'record' || steps[count] === 'record');
 }
 
 /** The steps of a run that succeeds. */

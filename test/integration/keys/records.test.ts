@@ -57,7 +57,7 @@ const replacement = (key: AdministeredKey, replacedBy: string) => ({
 });
 
 describe('a new key', () => {
-  test('is accepted by the authorizer from the one write on', async () => {
+  test('is accepted by the authorizer after the write', async () => {
     const record = newRecord();
     expect(await decision(record.keyHash)).toBe('denied');
     await write(service, created(record));
@@ -103,6 +103,18 @@ describe('a change', () => {
     expect(await readKey(service, record.keyHash)).not.toHaveProperty('perMinute');
   });
 
+  test('keeps attributes that this version does not know', async () => {
+    const record = { ...newRecord(), futureCount: 7, futureText: 'x' };
+    await store(service.keyTable, [record]);
+    await write(service, {
+      key: (await readKey(service, record.keyHash))!,
+      set: { note: 'n' },
+      did: 'changed',
+    });
+    const changed = await readKey(service, record.keyHash);
+    expect(changed).toMatchObject({ note: 'n', futureCount: { value: '7' }, futureText: 'x' });
+  });
+
   test('based on a record that was changed meanwhile changes nothing', async () => {
     const record = await stored();
     await write(service, { key: record, set: { plan: 'pro' }, did: 'changed' });
@@ -111,7 +123,7 @@ describe('a change', () => {
     expect(await readKey(service, record.keyHash)).toMatchObject({ plan: 'pro' });
   });
 
-  test('of a record that does not exist creates none', async () => {
+  test('of a record that does not exist does not create it', async () => {
     const record = newRecord();
     await expect(write(service, { key: record, did: 'changed' })).rejects.toThrow(StaleRecordError);
     expect(await readKey(service, record.keyHash)).toBeUndefined();

@@ -56,7 +56,7 @@ test('a key resumed in the minute in which its rejections suspended it is not su
   expect(await readUse(table, keyHash)).toMatchObject({ rejections: 1, suspendedUntil: 0 });
 });
 
-test('resuming keeps what was used of the windows, and lets the item go some time after', async () => {
+test('resuming keeps the use of the windows, and the item expires again', async () => {
   const keyHash = newHash();
   await ask(keyHash, now);
   await setSuspension(table, keyHash, indefinitely, now);
@@ -65,7 +65,7 @@ test('resuming keeps what was used of the windows, and lets the item go some tim
   expect(await deletedAt(keyHash)).toBeLessThan(now + 366 * 86_400);
 });
 
-test('the use of many keys is read in their order, and that of a key that was never used is nothing', async () => {
+test('the use of many keys is read in their order, and is zero for a key that was never used', async () => {
   const hashes = Array.from({ length: 101 }, newHash);
   await ask(hashes[0]!, now);
   await admit(table, { keyHash: hashes[100]!, limits, now, deprecated: true });

@@ -17,7 +17,7 @@ test('a table keeps its columns in line, coloured cells included', () => {
   expect(table(rows)).toBe('A          LONG HEAD\nwide cell  x\n\u001b[31mred\u001b[39m        y');
 });
 
-test('a suspension that nobody has set an end to lasts until it is lifted', () => {
+test('a suspension without an end lasts until the key is resumed', () => {
   expect(untilTime(1_793_800_230)).toBe('until 2026-11-04T13:50:30Z');
   expect(untilTime(indefinitely)).toBe('until it is resumed');
 });

@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { keyCommand, nameOf, onValidKey, type Open } from '../command.ts';
-import { deleteGatewayKey, flushAuthorizer, newGatewayValue, propagate, withGatewayKey } from '../gateway.ts';
+import { deleteGatewayKey, flushAuthorizer, propagate, withGatewayKey } from '../gateway.ts';
 import { checkLimits, perDayOption, perMinuteOption, planOption, yesOption } from '../options.ts';
 import {
   type AdministeredKey,
@@ -59,7 +60,7 @@ async function changeKeyPlan(service: KeyService, key: AdministeredKey, wanted: 
     await flushAuthorizer(service);
     return;
   }
-  const gatewayKeyValue = newGatewayValue();
+  const gatewayKeyValue = randomBytes(32).toString('hex');
   await withGatewayKey(service, { ...key, plan: wanted.plan }, gatewayKeyValue, async (gatewayKeyId) => {
     await propagate(service);
     await commit({ gatewayKeyId, gatewayKeyValue });

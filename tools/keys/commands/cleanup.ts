@@ -1,10 +1,9 @@
 import type { ApiKey } from '@aws-sdk/client-api-gateway';
 import { type Open, stageCommand } from '../command.ts';
-import { deleteGatewayKey, descriptionOf, leftoverAge } from '../gateway.ts';
+import { deleteGatewayKey, descriptionOf, leftoverAge, survey } from '../gateway.ts';
 import { ownerFilter } from '../options.ts';
-import { findKeyById, gatewayValueOf, isValid, MalformedRecordError, newLine } from '../records.ts';
+import { findKeyById, gatewayValueOf, isValid, MalformedRecordError } from '../records.ts';
 import type { KeyService } from '../service.ts';
-import { survey } from '../survey.ts';
 
 export const cleanup = (open: Open) =>
   stageCommand(
@@ -26,8 +25,8 @@ export const cleanup = (open: Open) =>
           const reason = await reasonToDelete(service, keyId, gatewayKey);
           if (reason === undefined) continue;
           await deleteGatewayKey(service, gatewayKey.id);
-          const line = await newLine(service, 'cleaned up', reason);
-          service.onChange({ ...line, keyId, stage: service.stage });
+          const stamp = { at: service.now(), by: await service.caller() };
+          service.onChange({ ...stamp, did: 'cleaned up', detail: reason, keyId, stage: service.stage });
           removed.push({ keyId, reason });
         }
         const lines = removed.map(({ keyId, reason }) => `${keyId}: deleted the API Gateway key (${reason})`);

@@ -1,6 +1,6 @@
 import { hashOfKey, stageOfKey } from '../../../functions/access/keys.ts';
 import { type Open, stageCommand } from '../command.ts';
-import { KeyToolError } from '../errors.ts';
+import { KeyToolError, usageError } from '../errors.ts';
 import { readKey } from '../records.ts';
 import { readUse } from '../use.ts';
 import { statusOf } from '../views.ts';
@@ -14,15 +14,11 @@ export const identify = (open: Open) =>
     open(options, async ({ service, output, input }) => {
       const given = (await input()).trim().replace(/^Bearer +/i, '');
       const stage = stageOfKey(given);
-      if (given === '')
-        throw new KeyToolError('usage', 'Standard input is empty. Paste the API key, or pipe it in.');
+      if (given === '') throw usageError('Standard input is empty. Paste the API key, or pipe it in.');
       if (stage === undefined)
-        throw new KeyToolError(
-          'usage',
-          'Standard input is not an API key: its form or its checksum is wrong.',
-        );
+        throw usageError('Standard input is not an API key: its form or its checksum is wrong.');
       if (stage !== options.stage)
-        throw new KeyToolError('usage', `The API key is one of stage ${stage}. Use --stage ${stage}.`);
+        throw usageError(`The API key is one of stage ${stage}. Use --stage ${stage}.`);
       const key = await readKey(service, hashOfKey(given));
       if (key === undefined) throw new KeyToolError('not_found', `Stage ${stage} never issued this API key.`);
       const { keyId, owner } = key;

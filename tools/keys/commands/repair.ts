@@ -1,12 +1,11 @@
 import { ConflictException, DeleteUsagePlanKeyCommand, NotFoundException } from '@aws-sdk/client-api-gateway';
 import { type Open, stageCommand } from '../command.ts';
 import { grouped } from '../format.ts';
-import { addToPlan, ignoreNotFound, withGatewayKey } from '../gateway.ts';
+import { addToPlan, ignoreNotFound, survey, withGatewayKey } from '../gateway.ts';
 import { ownerFilter, planFilter, yesOption } from '../options.ts';
 import { gatewayValueOf, type KeyFilter, readKey, StaleRecordError, write } from '../records.ts';
 import { isBusy } from '../retry.ts';
 import type { KeyService } from '../service.ts';
-import { survey } from '../survey.ts';
 
 /** How API Gateway can differ from a key's record. */
 const driftText = {
