@@ -2,10 +2,7 @@ import assert from 'node:assert/strict';
 import { z } from 'zod';
 import type { Reply } from './client.ts';
 
-/**
- * What the interface promises of an answer, written down independently of the code that makes it: a suite that took its
- * expectations from the service could not find the service wrong.
- */
+/** What the interface promises of an answer, written independently of the code of the service. */
 
 export const petStatuses = ['available', 'pending', 'sold'] as const;
 
@@ -21,29 +18,21 @@ const errorShape = z.strictObject({ code: z.string(), message: z.string().min(1)
 
 const rateHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'] as const;
 
-function expectStatus(reply: Reply, status: number): void {
-  const { request, text } = reply;
-  assert.equal(
-    reply.status,
-    status,
-    `${request} answered ${reply.status} instead of ${status}: ${brief(text)}`,
-  );
-}
-
 /** The status, the headers that every answer has, and a body of the given shape. */
 function expectAnswer<T>(reply: Reply, status: number, shape: z.ZodType<T>): T {
-  expectStatus(reply, status);
+  const { request } = reply;
+  const text = reply.text.length > 300 ? `${reply.text.slice(0, 300)}…` : reply.text;
+  assert.equal(reply.status, status, `${request} answered ${reply.status} instead of ${status}: ${text}`);
   expectEveryAnswer(reply);
   try {
     return shape.parse(JSON.parse(reply.text));
   } catch (error) {
     const errors = error instanceof z.ZodError ? z.prettifyError(error) : 'the body must be JSON';
-    return assert.fail(`${reply.request}: ${errors} in ${brief(reply.text)}`);
+    return assert.fail(`${request}: ${errors} in ${text}`);
   }
 }
 
-/** A pet in a 200 or 201. */
-export function expectPet(reply: Reply, status: number): PetSeen {
+export function expectPet(reply: Reply, status: 200 | 201): PetSeen {
   return expectAnswer(reply, status, petShape);
 }
 
@@ -51,7 +40,7 @@ export function expectPets(reply: Reply): PetSeen[] {
   return expectAnswer(reply, 200, z.array(petShape));
 }
 
-/** Exactly the three fields of `Error`, with the status of the answer. Returns the message. */
+/** Exactly the three fields of `Error`. @returns the message */
 export function expectError(reply: Reply, status: number, code: string): string {
   const error = expectAnswer(reply, status, errorShape);
   const { request } = reply;
@@ -64,7 +53,7 @@ export function expectError(reply: Reply, status: number, code: string): string 
   return error.message;
 }
 
-/** 401 with the challenge of RFC 6750, and no allowance where there is no key. */
+/** 401 with the challenge of RFC 6750, and rate headers of 0. */
 export function expectUnauthorized(reply: Reply, challenge: string): void {
   expectError(reply, 401, 'unauthorized');
   const { request, headers } = reply;
@@ -90,8 +79,4 @@ export function rateOf({ headers }: Reply) {
 /** The URL of the following page, or `undefined` on the last. */
 export function nextOf({ headers }: Reply): string | undefined {
   return /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
-}
-
-function brief(text: string): string {
-  return text.length > 300 ? `${text.slice(0, 300)}…` : text;
 }

@@ -8,7 +8,7 @@ export interface CheckResult {
   readonly failure: string | undefined;
 }
 
-/** Runs the checks one after another: a service under test should not be blamed for a burst. */
+/** Runs the checks one after another, so that a burst does not exceed the limit per minute. */
 export async function runChecks(checks: readonly Check[], client: Client): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
   for (const { name, run } of checks) {
