@@ -38,6 +38,21 @@ describe('docs/api.md', () => {
   });
 });
 
+describe('docs/deploy.md', () => {
+  it('checks concurrency, gateway quotas, bootstrap and certificate Region of a new account first', () => {
+    const [, first = ''] = read('docs/deploy.md').split(/^## /m);
+    for (const check of [
+      'ConcurrentExecutions',
+      'throttleSettings',
+      'cdk bootstrap',
+      'Certificate',
+      'us-east-1',
+    ]) {
+      expect(first).toContain(check);
+    }
+  });
+});
+
 describe('README.md', () => {
   it.each(['start', 'test'])('has one line to %s that begins with a clean install', (script) => {
     const readme = read('README.md');

@@ -82,6 +82,16 @@ describe('gateway responses', () => {
     expect(answer('integrationFailed', responses)).toMatchObject({ status: 502, body: 'five' });
   });
 
+  // The execution log of a failing authorizer: "Execution failed due to configuration error: Authorizer error". A
+  // throttled function: https://repost.aws/knowledge-center/api-gateway-lambda-429
+  it.each([
+    ['authorizerConfiguration', 'AUTHORIZER_CONFIGURATION_ERROR'],
+    ['integrationThrottled', 'INTEGRATION_FAILURE'],
+    ['integrationTimeout', 'INTEGRATION_TIMEOUT'],
+  ] as const)('%s has the type that AWS reports: %s', (error, type) => {
+    expect(answer(error, { [type]: { status: 418 }, AUTHORIZER_FAILURE: { status: 599 } }).status).toBe(418);
+  });
+
   it('a status of DEFAULT_4XX applies to every type that sets no status', () => {
     const responses = { DEFAULT_4XX: { status: 400 }, THROTTLED: {}, UNAUTHORIZED: { status: 401 } };
     expect(answer('throttled', responses).status).toBe(400);
