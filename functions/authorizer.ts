@@ -17,9 +17,8 @@ const table = { client: dynamoDb(), tableName: env.API_KEYS_TABLE };
 const tokenEvent = z.object({ authorizationToken: z.string(), methodArn: z.string() });
 
 /**
- * Returns the caller and the limits of their plan (docs/interface.md#5-authentication). A key that is malformed, of
- * another stage, unknown, revoked or expired is denied, which API Gateway answers with 401. It answers an error with 503.
- * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-use-lambda-authorizer.html
+ * Returns the caller and the limits of their plan (docs/interface.md#5-authentication), or a denial, which API Gateway
+ * answers with 401. It answers an error with 503.
  */
 export const handler = middy<APIGatewayTokenAuthorizerEvent, APIGatewayAuthorizerResult>({
   timeoutEarlyInMillis: 0,

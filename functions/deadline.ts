@@ -3,9 +3,7 @@ export const timeToAnswer = 300;
 
 /**
  * Runs work with a signal that is aborted after `milliseconds`. The work must then reject, as calls of the SDK do.
- *
- * @param what names the work in the error
- * @throws TimeoutError if the work fails after the deadline; otherwise whatever it throws
+ * @throws TimeoutError, which names `what`, if the work fails after the deadline; otherwise whatever it throws
  */
 export async function withDeadline<T>(
   what: string,
@@ -19,13 +17,10 @@ export async function withDeadline<T>(
     return await work(controller.signal);
   } catch (error) {
     if (!controller.signal.aborted) throw error;
-    throw new TimeoutError(`${what} did not finish within ${limit} ms`, { cause: error });
+    const timeout = new Error(`${what} did not finish within ${limit} ms`, { cause: error });
+    // The name of the SDK's own time-outs, which `isTransientError` recognizes.
+    throw Object.assign(timeout, { name: 'TimeoutError' });
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** Has the name of the SDK's own time-outs, which `isTransientError` recognizes. */
-class TimeoutError extends Error {
-  override readonly name = 'TimeoutError';
 }

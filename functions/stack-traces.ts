@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { SourceMap } from 'node:module';
 
-/**
- * Makes stack traces name TypeScript files and lines. lib/compute/bundle.ts adds it to the start of every bundle. It reads
- * a source map when a stack trace is first formatted; with `--enable-source-maps`, Node.js would read it at every start.
- */
+// Makes stack traces name TypeScript files and lines; lib/compute/bundle.ts adds it to every bundle. It reads a source map
+// when a stack trace is first formatted. With `--enable-source-maps`, Node.js would read it at every start.
 
 /** By the URL of the bundle; undefined if it has no source map. */
 const sourceMaps = new Map<string, SourceMap | undefined>();

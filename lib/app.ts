@@ -5,12 +5,7 @@ import { DeliveryStack } from './delivery/delivery-stack.ts';
 import { addSecurityChecks } from './security-checks.ts';
 import { readConfiguration } from './context.ts';
 
-/**
- * Adds the stacks that the app's context defines, see readConfiguration. The stacks have no fixed account and Region: they are
- * deployed to those of the credentials, and can be synthesized without credentials.
- *
- * @throws ConfigurationError
- */
+/** Adds the stacks of readConfiguration, without account and Region: those of the credentials. @throws ConfigurationError */
 export function addStacks(app: App): void {
   const { name, stages, accountSettings, github } = readConfiguration(app.node.getAllContext());
   // The local stack is never deployed.

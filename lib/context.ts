@@ -46,10 +46,8 @@ const context = z.strictObject({
 });
 
 /**
- * Reads the configuration from the app's whole CDK context. docs/deploy.md explains each key. `overrides` changes settings
- * on top of `stages`, for one deployment: `-c stages=…` would replace all of cdk.json's `stages`.
- *
- * @throws ConfigurationError
+ * docs/deploy.md explains each key. `overrides` changes settings on top of `stages`, for one deployment, because
+ * `-c stages=…` would replace all of cdk.json's `stages`. @throws ConfigurationError
  */
 export function readConfiguration(all: Readonly<Record<string, unknown>>): Configuration {
   // The CDK's own keys (`@aws-cdk/…`, `aws:cdk:…`, `cli-telemetry`, lookups) all have a character that is not in \w.

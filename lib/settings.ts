@@ -8,20 +8,12 @@ const functionSettings = z.strictObject({
   memory: z.int().min(128).max(10_240),
   /** Concurrent executions reserved from the account's pool, and at most. Default: no reservation, no limit. */
   reservedConcurrency: z.int().min(1).optional(),
-  /**
-   * Warm execution environments on the live alias, billed by the hour. Default: none. During a canary the old and the
-   * new version share them, and requests beyond them need unreserved concurrency.
-   */
+  /** Warm execution environments on the live alias, billed by the hour. Both versions of a canary share them. */
   provisionedConcurrency: z.int().min(1).optional(),
 });
 
-/** A token bucket of API Gateway. */
-const throttle = z.strictObject({
-  /** Tokens added per second. */
-  requestsPerSecond: z.number().positive(),
-  /** Size of the bucket. */
-  burst: z.int().positive(),
-});
+/** A token bucket of API Gateway: tokens added per second, and its size. */
+const throttle = z.strictObject({ requestsPerSecond: z.number().positive(), burst: z.int().positive() });
 
 const certificateArn = /^arn:[a-z-]+:acm:[a-z0-9-]+:\d{12}:certificate\/.+$/;
 const hostname = z.hostname('must be a valid host name');
@@ -39,11 +31,7 @@ export const stageSettings = z
     pointInTimeRecovery: z.boolean(),
     /** Days; one of the retention periods of CloudWatch Logs. */
     logRetentionDays: z.enum(RetentionDays),
-    /**
-     * Lambda drops application log lines below this level, and the functions write their metrics as lines of level
-     * INFO. So no higher level is permitted: metrics, alarms, dashboards and saved queries would lose their data.
-     * https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
-     */
+    /** https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html */
     logLevel: z.enum(
       ['DEBUG', 'INFO'],
       'must be "DEBUG" or "INFO": Lambda drops lines below the level, and metrics are lines of level INFO',
@@ -57,10 +45,7 @@ export const stageSettings = z
     dashboards: z.boolean(),
     /** Receives the alarms by e-mail. The address has to confirm its subscription. */
     notificationAddress: z.email('must be a valid e-mail address').optional(),
-    /**
-     * What API Gateway permits the account in this Region, over all APIs. No throttle of a stage or a usage plan may
-     * exceed it. https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
-     */
+    /** The account's throttle in this Region. https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html */
     accountThrottle: throttle,
     /** The stage's share of the account's request rate, over all keys. Default: all of it. */
     throttle: throttle.optional(),
@@ -78,11 +63,8 @@ export const stageSettings = z
         hostedZone: z.strictObject({ id: z.string(), name: hostname }).optional(),
       })
       .optional(),
-    /** A web ACL that blocks addresses that flood the API. Default: none, at no cost. */
-    waf: z
-      // Requests from one address within five minutes, with or without a key.
-      .strictObject({ requestsPerAddress: z.int().min(10).max(2_000_000_000) })
-      .optional(),
+    /** A web ACL that limits the requests from one address within five minutes. Default: none, at no cost. */
+    waf: z.strictObject({ requestsPerAddress: z.int().min(10).max(2_000_000_000) }).optional(),
   })
   .superRefine((settings, check) => {
     const { accountThrottle, alarms, domain, endpoint, functions, throttle: stage, waf } = settings;

@@ -7,11 +7,8 @@ import { secondsPerDay, secondsPerMinute, windowStart } from './windows.ts';
 export type CallerContext = Readonly<Record<string, string | number>>;
 
 /**
- * The authorizer's context for a key. Two times are for gateway responses, whose templates cannot compute: `dayReset`, and
- * `throttleReset`, the start of a minute that is in the future for as long as the result is cached.
- *
- * @param now Unix seconds
- * @param cacheSeconds how long API Gateway caches the result
+ * The authorizer's context for a key at `now` (Unix seconds). `throttleReset` and `dayReset` are for gateway responses,
+ * whose templates cannot compute. The former is in the future for as long as the result is cached.
  */
 export function toCallerContext(
   { keyHash, keyId, plan, limits, expiresAt }: Grant,

@@ -27,12 +27,7 @@ export const keyRecord = z.object({
 });
 export type KeyRecord = z.infer<typeof keyRecord>;
 
-/**
- * The record of a key, or `undefined`. Read consistently, because API Gateway would cache the denial of a key that was
- * issued a second ago.
- *
- * @throws ZodError if the record is malformed
- */
+/** Read consistently, because API Gateway would cache the denial of a new key. @throws ZodError if it is malformed */
 export async function findKey(
   table: KeyTable,
   keyHash: string,

@@ -2,8 +2,8 @@ import { createHash, randomInt } from 'node:crypto';
 import { crc32 } from '../crc32.ts';
 
 /**
- * API keys: `as_<stage>_<30 random base62 characters><CRC-32 of the preceding text, 6 base62 characters>`. The prefix identifies a leaked key, the checksum detects a typo without a lookup, and 30 random characters are 178 bits.
- * Only the SHA-256 of a key is stored.
+ * API keys: `as_<stage>_<30 random base62 characters><CRC-32 of the preceding text, 6 base62 characters>`. The prefix
+ * identifies a leaked key, the checksum detects a typo without a lookup, and 30 random characters are 178 bits.
  */
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const randomLength = 30;

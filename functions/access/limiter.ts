@@ -84,8 +84,7 @@ const writes = {
 } as const satisfies Record<Exclude<Transition['kind'], 'suspended'> | 'suspend', object>;
 
 /**
- * Decides whether a request of a key is admitted, and counts it. Exact for any number of concurrent functions. One write in
- * the common case; one more for the first request of a window, for a rejection, and after a concurrent write.
+ * Counts a request of a key or rejects it, exactly for any number of concurrent functions. One write in the common case.
  *
  * @throws errors of DynamoDB, or AbortError after the signal, unless the usage read so far already rejects the request
  */

@@ -1,10 +1,7 @@
 import type { Limits } from './plans.ts';
 import { secondsPerDay, secondsPerMinute, windowStart } from './windows.ts';
 
-/**
- * The decisions of the rate limiter (docs/interface.md#8-limits), without I/O: two fixed windows, the UTC minute and the
- * UTC day, and a suspension for keys that keep sending after a 429. All times are Unix seconds.
- */
+// The decisions of the rate limiter (docs/interface.md#8-limits), without I/O. All times are Unix seconds.
 
 /** Rejections within one minute that suspend a key, and seconds until it works again. */
 export const suspensionThreshold = 100;
@@ -55,10 +52,7 @@ export type Decision =
       readonly retryAfter: number;
     };
 
-/**
- * How a request changes the stored usage. functions/access/limiter.ts has a write for each kind except `suspended`:
- * requests during a suspension do not extend it.
- */
+/** How a request changes the usage. limiter.ts has a write for each kind except `suspended`, which changes nothing. */
 export interface Transition {
   readonly kind: 'count' | 'startMinute' | 'startDay' | 'reject' | 'startMinuteRejecting' | 'suspended';
   /** The windows in which the request is counted. */
@@ -135,10 +129,7 @@ function windowStatus(
   return { name, limit, remaining: Math.max(0, limit - count), reset: start + length, length };
 }
 
-/**
- * The window with the fewest requests remaining, the minute on a tie. If both are full, the one that resets last: a
- * retry after the first reset would be rejected again.
- */
+/** The window with fewer requests remaining. If both are full, the last to reset: an earlier retry would be rejected. */
 function windowInForce(minute: WindowStatus, day: WindowStatus): WindowStatus['name'] {
   if (minute.remaining === 0 && day.remaining === 0) return day.reset > minute.reset ? 'day' : 'minute';
   return day.remaining < minute.remaining ? 'day' : 'minute';

@@ -20,8 +20,7 @@ export type Plan = FixedPlan | typeof customPlan;
 export const planNames = ['free', 'pro', 'business', customPlan] as const satisfies readonly Plan[];
 
 /**
- * The highest limits of one key. Every request is a write to the key's item in the RateLimits table, and DynamoDB permits
- * 1,000 write units a second for one item:
+ * The highest limits of one key: each request is a write to its item, and DynamoDB permits 1,000 of them a second.
  * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
  */
 export const customPlanCeiling: Limits = { perMinute: 60_000, perDay: 60_000 * 60 * 24 };

@@ -1,7 +1,6 @@
 /**
- * JSON in which whole numbers keep every digit: a number without fraction or exponent is read as a bigint, and a bigint is
- * written as its digits. A plain `JSON.parse` turns 9223372036854775807 into 9223372036854775808.
- * https://tc39.es/proposal-json-parse-with-source/
+ * JSON in which whole numbers keep every digit, as bigint. A plain `JSON.parse` turns 9223372036854775807 into
+ * 9223372036854775808. https://tc39.es/proposal-json-parse-with-source/
  */
 declare global {
   interface JSON {

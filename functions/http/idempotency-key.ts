@@ -4,11 +4,7 @@ import type { ApiRequest } from './request.ts';
 /** 1 to 255 printable ASCII characters. The quotes of a quoted string (IETF draft) are part of the key. */
 const idempotencyKeyPattern = /^[\x20-\x7e]{1,255}$/;
 
-/**
- * The `Idempotency-Key` of a request, or `undefined` (draft-ietf-httpapi-idempotency-key-header).
- *
- * @throws ServiceError invalid_request if it is malformed or sent more than once
- */
+/** The `Idempotency-Key` of a request (draft-ietf-httpapi-idempotency-key-header). @throws ServiceError invalid_request */
 export function parseIdempotencyKey({ headers }: ApiRequest): string | undefined {
   const values = headers.get('idempotency-key');
   if (values === undefined) return undefined;

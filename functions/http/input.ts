@@ -7,23 +7,14 @@ import type { ApiRequest } from './request.ts';
 /** Bytes. */
 export const maxBodyBytes = 64 * 1024;
 
-/**
- * Parses the JSON body of a request.
- *
- * @throws ServiceError unsupported_media_type, payload_too_large, or invalid_request with every error
- */
+/** @throws ServiceError unsupported_media_type, payload_too_large, or invalid_request with every error */
 export function parseBody<T>(request: ApiRequest, schema: z.ZodMiniType<T>): T {
   if (!isJson(request.headers.get('content-type'))) throw new ServiceError('unsupported_media_type');
   if (request.body.byteLength > maxBodyBytes) throw new ServiceError('payload_too_large');
   return parseInput(schema, readJson(request.body), 'body');
 }
 
-/**
- * Parses input from a client.
- *
- * @param name names the input in errors that concern no single field
- * @throws ServiceError invalid_request with the errors of every field
- */
+/** `name`: the input, in errors that concern no single field. @throws ServiceError invalid_request with every error */
 export function parseInput<T>(schema: z.ZodMiniType<T>, input: unknown, name: string): T {
   const parsed = z.safeParse(schema, input);
   if (parsed.success) return parsed.data;

@@ -22,10 +22,7 @@ export interface OperationSettings {
   /** The name in docs/interface.md#4-operations. */
   readonly name: string;
   readonly client: DynamoDBDocumentClient;
-  /**
-   * When the rate limit is checked. `before`: first, so that a rejected request writes nothing. `alongside`: while the
-   * operation reads, so that the check adds no round trip.
-   */
+  /** Check the rate limit first, so that a rejected request writes nothing, or while the operation reads. */
   readonly limit: 'before' | 'alongside';
   readonly deprecationOf?: (request: ApiRequest) => Deprecation;
   /** The message of a 503. Default: the catalogue's. */
@@ -38,11 +35,7 @@ const environment = z.object({
   METRICS_NAMESPACE: z.string(),
 });
 
-/**
- * How every operation is served: record ▸ parse ▸ limit ▸ operate ▸ answer.
- *
- * @throws ZodError while the module loads, if an environment variable is missing
- */
+/** How every operation is served: record ▸ parse ▸ limit ▸ operate ▸ answer. */
 export function pipeline(
   { name, client, limit, deprecationOf, unavailableMessage }: OperationSettings,
   operate: (context: RequestContext) => Promise<Answer>,

@@ -15,10 +15,8 @@ export const zeroRateHeaders: Readonly<Record<string, string>> = {
 };
 
 /**
- * The rate limit headers of an answer: X-RateLimit-* shows the window in force, `RateLimit-Policy` and
- * `RateLimit` show both windows (draft-ietf-httpapi-ratelimit-headers-10).
- *
- * @param now Unix seconds
+ * X-RateLimit-* shows the window in force, `RateLimit-Policy` and `RateLimit` show both windows
+ * (draft-ietf-httpapi-ratelimit-headers-10). `now` is in Unix seconds.
  */
 export function rateHeaders(status: RateLimitStatus, now: number): Readonly<Record<string, string>> {
   const { limit, remaining, reset } = status[status.inForce];

@@ -4,10 +4,7 @@ import { caller, type Caller } from '../access/caller.ts';
 const strings = z.nullish(z.record(z.string(), z.string()));
 const lists = z.nullish(z.record(z.string(), z.array(z.string())));
 
-/**
- * The parts of API Gateway's proxy event that the service reads:
- * https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html
- */
+/** https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html */
 const proxyEvent = z.object({
   resource: z.string(),
   httpMethod: z.string(),

@@ -41,10 +41,7 @@ export function toResult({ status, body, headers }: Answer, common: Headers): AP
   return { statusCode: status, headers: { ...common, ...headers }, body: toJson(body) };
 }
 
-/**
- * The error to answer with: a ServiceError unchanged, 503 for a failing AWS service, 500 for anything else. The client sees
- * no details of the latter two.
- */
+/** A ServiceError unchanged, 503 for a failing AWS service, 500 for anything else. Clients see no cause of these two. */
 export function toServiceError(error: unknown, unavailableMessage?: string): ServiceError {
   if (error instanceof ServiceError) return error;
   return isRetryable(error)

@@ -78,10 +78,8 @@ export interface RequestRecord extends Identity {
 }
 
 /**
- * One line of JSON, which is also the source of the metrics, in the embedded metric format:
+ * One line of JSON, which is also the source of the metrics. `now` is in milliseconds since the Unix epoch.
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
- *
- * @param now milliseconds since the Unix epoch
  */
 export function toLogLine(record: RequestRecord, namespace: string, now: number): string {
   const { errors, counts, durationMs, ...fields } = record;

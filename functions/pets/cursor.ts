@@ -2,9 +2,9 @@ import { crc32 } from '../crc32.ts';
 import { type PetStatus, petStatuses } from './schema.ts';
 
 /**
- * Where the next page starts, and its filter. As a `cursor`, base64url without padding: version (1 byte), filter (1 byte),
- * ID of the last pet of the previous page (8 bytes, signed, big endian), CRC-32 of these (4 bytes). The checksum detects
- * mistakes, not forgery: a forged cursor gives access to nothing but the caller's own listing.
+ * Where the next page starts, and its filter. A `cursor` is base64url of: version (1 byte), filter (1 byte), ID of the
+ * last pet (8 bytes, signed, big endian), CRC-32 of these (4 bytes). The checksum detects mistakes, not forgery, which
+ * would reveal nothing but the caller's own listing.
  */
 export interface Position {
   readonly status: PetStatus | undefined;

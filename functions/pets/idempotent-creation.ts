@@ -54,9 +54,7 @@ const maxDelay = 50;
 const storedRecord = z.object({ bodyHash: z.string(), pet: storedPet });
 
 /**
- * Stores a new pet unless the idempotency key was used before. A replay needs no read: the failed condition returns the
- * record.
- *
+ * Stores a new pet unless the idempotency key was used. A replay needs no read: the failed condition returns the record.
  * @throws TransactionCanceledException, marked as retryable if all attempts conflict with other transactions
  */
 export async function createPetOnce(

@@ -6,11 +6,8 @@ const timeLimit = 2 ** 41;
 
 /**
  * A new ID: 41 bits of milliseconds since 2026, then 12 random bits. It is at most 2^53 − 1, so every JSON client reads it
- * exactly, and IDs sort by creation time.
- *
- * @param now milliseconds since the Unix epoch, from 2026-01-01 for 69 years
- * @param random a number in [0, 1), for instance from Math.random
- * @throws RangeError outside those ranges
+ * exactly, and IDs sort by creation time. `now` is in milliseconds since the Unix epoch, `random` in [0, 1).
+ * @throws RangeError before 2026, after 69 years, or if `random` is out of range
  */
 export function newPetId(now: number, random: number): bigint {
   const elapsed = Math.floor(now) - idEpoch;

@@ -19,10 +19,7 @@ function inRange(value: bigint): boolean {
 
 const canonicalDigits = /^(?:0|-?[1-9]\d{0,18})$/;
 
-/**
- * An int64 in its canonical decimal spelling, as in a path or a stored number. `undefined` for anything else, such as a plus
- * sign, leading zeros or a fraction: an ID has only one spelling.
- */
+/** An int64 in its only valid spelling: no plus sign, leading zeros or fraction. Otherwise `undefined`. */
 export function parseInt64(text: string): bigint | undefined {
   if (!canonicalDigits.test(text)) return undefined;
   const value = BigInt(text);

@@ -53,10 +53,7 @@ const storedInt64 = z.pipe(
   }),
 );
 
-/**
- * A pet as read from the table, whose numbers have their exact digits. Less strict than `newPet`: stored pets must stay
- * readable when a rule for new ones becomes stricter.
- */
+/** Less strict than `newPet`: stored pets must stay readable when a rule for new ones becomes stricter. */
 export const storedPet = z.object({
   id: storedInt64,
   name: z.string(),

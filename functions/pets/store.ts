@@ -36,10 +36,7 @@ export interface Listing {
   readonly before?: bigint | undefined;
 }
 
-/**
- * One page of pets, newest first. Without a filter the partitions of all statuses are read in parallel and merged, so a
- * listing costs the same whatever the size of the table.
- */
+/** One page of pets, newest first. All statuses are read in parallel, so the cost does not depend on the table's size. */
 export async function listPets(
   table: PetTable,
   { limit, status, before }: Listing,
@@ -63,11 +60,7 @@ export interface Creation {
   readonly attempts?: number;
 }
 
-/**
- * Stores a new pet under an unused ID.
- *
- * @throws ConditionalCheckFailedException if `attempts` IDs in a row are in use
- */
+/** @throws ConditionalCheckFailedException if `attempts` IDs in a row are in use */
 export async function createPet(
   table: PetTable,
   pet: NewPet,

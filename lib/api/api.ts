@@ -14,10 +14,7 @@ import type { StageSettings } from '../settings.ts';
 /** The stage of the API: the version segment of every URL (docs/interface.md#9-versioning). */
 export const apiStageName = 'v1';
 
-/**
- * How long API Gateway caches the authorizer's result for a key: the longest time until a changed plan takes effect. A
- * revocation takes effect earlier, see INVALID_API_KEY in gateway-responses.ts.
- */
+/** How long API Gateway caches the authorizer's result: the longest time until a changed plan takes effect. */
 export const authorizerCache = Duration.seconds(60);
 
 /** The header of a well-formed key (functions/access/keys.ts). API Gateway rejects other values before any code runs. */
@@ -69,7 +66,7 @@ export class Api extends Construct {
     });
     this.restApi.node.tryRemoveChild('Endpoint');
     const cfnApi = this.restApi.node.defaultChild as apigateway.CfnRestApi;
-    cfnApi.securityPolicy = tlsPolicy(settings);
+    cfnApi.securityPolicy = tlsPolicy(settings.endpoint);
     cfnApi.endpointAccessMode = apigateway.EndpointAccessMode.STRICT;
     cfnApi.addResourceDependency(this.#guardEndpoint(settings.endpoint));
 
@@ -138,8 +135,7 @@ export class Api extends Construct {
 }
 
 /**
- * One line for each request, including those that reach no function. The request ID is that of the functions' log lines.
- * It contains no header, no query and no hash of a key, which could contain or reveal a key.
+ * One line for each request, including those that reach no function, without anything that contains or reveals a key.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-variables-for-access-logging.html
  */
 const accessLogFormat = JSON.stringify({
@@ -170,7 +166,7 @@ const accessLogFormat = JSON.stringify({
  * TLS 1.2 at least, with forward secrecy. API Gateway's default still accepts TLS 1.0.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-security-policies-list.html
  */
-export function tlsPolicy({ endpoint }: Pick<StageSettings, 'endpoint'>): apigateway.SecurityPolicy {
+export function tlsPolicy(endpoint: StageSettings['endpoint']): apigateway.SecurityPolicy {
   return endpoint === 'regional'
     ? apigateway.SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09
     : apigateway.SecurityPolicy.TLS12_PFS_2025_EDGE;

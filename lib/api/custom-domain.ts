@@ -26,7 +26,7 @@ export class CustomDomain extends Construct {
       domainName: domain.name,
       certificate: Certificate.fromCertificateArn(this, 'Certificate', domain.certificateArn),
       endpointType,
-      securityPolicy: tlsPolicy({ endpoint }),
+      securityPolicy: tlsPolicy(endpoint),
       endpointAccessMode: apigateway.EndpointAccessMode.STRICT,
     });
     (domainName.node.defaultChild as apigateway.CfnDomainName).endpointConfiguration = {

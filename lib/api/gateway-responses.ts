@@ -4,9 +4,8 @@ import { type ErrorCode, errorBody } from '../../functions/http/errors.ts';
 import type { StageSettings } from '../settings.ts';
 
 /**
- * API Gateway's own responses, with the body and headers of all others (docs/interface.md#7-errors). Its templates
- * cannot compute, so the bodies are fixed. None contains `$context.error.message`, which for a bearer header on an
- * unknown route echoes the key.
+ * API Gateway's own responses, in the shape of all others (docs/interface.md#7-errors). Templates cannot compute, so the
+ * bodies are fixed. `$context.error.message` is not used, because on an unknown route it echoes the key.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html
  */
 interface GatewayResponse {
@@ -91,11 +90,9 @@ export class GatewayResponses extends Construct {
 }
 
 /**
- * The X-RateLimit-* headers, and the only place that uses `context.authorizer.*` (the values of `toCallerContext` in
- * functions/access/caller.ts). Public templates map these variables to headers of gateway responses, but AWS does not
- * document them for this object. If a deployed stage does not send them, set `gatewayResponseHeaders` to `static`.
- *
- * The gateway cannot count, so remaining is always 0, and requests are available again at the reset.
+ * The X-RateLimit-* headers, and the only use of `context.authorizer.*` (`toCallerContext` in functions/access/caller.ts),
+ * which AWS does not document for gateway responses. If a deployed stage does not send them, set
+ * `gatewayResponseHeaders` to `static`. The gateway cannot count, so remaining is always 0.
  */
 function rateLimitMappings(source: HeaderSource): Record<GatewayResponse['shows'], Record<string, string>> {
   const of = (limit: string, reset: string) => ({

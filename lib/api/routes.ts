@@ -29,8 +29,5 @@ export function allowedMethods(): Readonly<Record<string, readonly string[]>> {
   return methods;
 }
 
-/**
- * Paths whose `ANY` method invokes the function for unmatched routes: the known paths (for their other methods), the
- * root, and everything else. Without them API Gateway would answer without running the authorizer.
- */
+/** Paths whose `ANY` method answers 404 or 405. Without them API Gateway would answer without running the authorizer. */
 export const unmatchedPaths: readonly string[] = ['/', ...Object.keys(allowedMethods()), '/{proxy+}'];

@@ -12,8 +12,8 @@ import { titleCase } from '../title-case.ts';
 export const floodMargin = 120;
 
 /**
- * The rate and burst of a plan's usage plan, and its quota a day if it has one. It is a backstop that rejects abuse at low cost, not the limit itself: API Gateway throttles
- * on a best-effort basis and sends no rate limit headers
+ * The rate, burst and daily quota of a usage plan. It is a backstop that rejects abuse at low cost, not the limit itself:
+ * API Gateway throttles on a best-effort basis
  * (https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-request-throttling.html). For a plan of N
  * requests a minute:
  *
@@ -21,8 +21,8 @@ export const floodMargin = 120;
  *   in t seconds. A bucket of 2N tokens that gains at least N/60 a second admits them all.
  * - **Rate (N + 120)/60.** A flood that starts at any second fills one whole minute within two minutes. In that minute
  *   the bucket passes N requests that the limiter admits and 120 that it rejects, and 100 rejections suspend the key.
- * - **Quota 2 × the day.** API Gateway also counts the requests that the limiter rejects, which must not
- *   count. A client reaches twice the limit only if it is rejected more often than admitted.
+ * - **Quota 2 × the day.** API Gateway also counts the requests that the limiter rejects, which must not count. A client
+ *   reaches twice the limit only if it is rejected more often than admitted.
  * - **Clamps.** Neither rate nor burst may exceed the account's. A burst clamped to B admits whatever windows of at most
  *   B/2 a minute admit (2,500 for B = 5,000). A key with a higher limit must be paced: any t seconds may hold
  *   B + t × rate requests.

@@ -7,10 +7,7 @@ import type { FunctionEntry } from './entries.ts';
 const functionsDirectory = join(import.meta.dirname, '..', '..', 'functions');
 const bundler = join(import.meta.dirname, 'bundle-command.ts');
 
-/**
- * The bundled code of a function, as an asset. Its hash is the hash of the bundle, so an unchanged function is not deployed
- * again.
- */
+/** The bundled code of a function. The asset's hash is that of the bundle, so an unchanged function is not redeployed. */
 export function bundledCode(entry: FunctionEntry, { minify }: { readonly minify: boolean }): Code {
   const mode = minify ? [] : ['--development'];
   const bundling: BundlingOptions = {

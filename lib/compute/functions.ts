@@ -17,14 +17,12 @@ export interface FunctionsProps {
 }
 
 /**
- * The time budget of a request, in milliseconds: if DynamoDB hangs, a client gets 503 within 3 seconds. `answer` is
- * `timeToAnswer` in functions/deadline.ts, and the operation and the lookup get the rest of the time-out.
+ * The time budget of a request, in milliseconds. `answer` is `timeToAnswer` in functions/deadline.ts.
  *
  *   an operation     3,000 = limiter 1,000 + operation 1,700 + answer 300
  *   the authorizer   2,000 =                   lookup    1,700 + answer 300
  *
- * One attempt of a call gets `request`, so 1,700 is enough for two attempts without an answer. Calls that fail sooner are
- * retried within the same budget, with at most four attempts.
+ * One attempt of a call gets `request`, so 1,700 is enough for two attempts without an answer.
  */
 const budget = {
   operation: 3_000,

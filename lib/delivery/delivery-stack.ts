@@ -12,10 +12,7 @@ export interface DeliveryStackProps {
   readonly repository: string;
   /** The first part of the names of the stacks that the roles deploy. */
   readonly name: string;
-  /**
-   * The stages in this account. A role that deploys one of them can deploy all, because they share the roles of
-   * `cdk bootstrap`. Stages that must be isolated need separate accounts.
-   */
+  /** The stages in this account. They share the roles of `cdk bootstrap`, so each deploy role can deploy all of them. */
   readonly stages: Iterable<StageName>;
   /** Whether the account already has GitHub's OIDC provider: it can have only one. */
   readonly providerExists: boolean;

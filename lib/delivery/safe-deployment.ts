@@ -10,10 +10,7 @@ export interface SafeDeploymentProps {
   readonly alarms: Alarms;
 }
 
-/**
- * New versions of the functions get a tenth of the requests for five minutes. An alarm in that time moves all requests back to
- * the old versions and fails the deployment, which rolls the stack back.
- */
+/** New versions get a tenth of the requests for five minutes. An alarm in that time rolls the deployment back. */
 export class SafeDeployment extends Construct {
   constructor(scope: Construct, id: string, { functions, alarms }: SafeDeploymentProps) {
     super(scope, id);

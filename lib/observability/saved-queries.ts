@@ -29,10 +29,7 @@ export const deprecatedCallsByKey: QueryStringProps = {
   limit: 50,
 };
 
-/**
- * Saved queries of Logs Insights, in a folder with the stack's name. The fields are those of
- * functions/http/telemetry.ts, of the authorizer's log and of the access log in api.ts.
- */
+/** Queries of the log fields of functions/http/telemetry.ts, functions/authorizer.ts and the access log in api.ts. */
 export class SavedQueries extends Construct {
   constructor(
     scope: Construct,
