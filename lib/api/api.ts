@@ -10,6 +10,7 @@ import { acknowledge } from '../security-checks.ts';
 import type { ServiceFunctions } from '../compute/service-function.ts';
 import type { FunctionEntry } from '../compute/entries.ts';
 import type { StageSettings } from '../settings.ts';
+import type { StageName } from '../stages.ts';
 
 /** The stage of the API: the version segment of every URL (docs/interface.md#9-versioning). */
 export const apiStageName = 'v1';
@@ -21,6 +22,7 @@ export const authorizerCache = Duration.seconds(60);
 const keyHeaderExpression = '^[Bb][Ee][Aa][Rr][Ee][Rr] +as_[a-z][a-z0-9]*_[0-9A-Za-z]{36}$';
 
 export interface ApiProps {
+  readonly stage: StageName;
   readonly functions: ServiceFunctions;
   readonly settings: StageSettings;
 }
@@ -30,7 +32,7 @@ export class Api extends Construct {
   readonly restApi: apigateway.RestApi;
   readonly accessLogs: LogGroup;
 
-  constructor(scope: Construct, id: string, { functions, settings }: ApiProps) {
+  constructor(scope: Construct, id: string, { stage, functions, settings }: ApiProps) {
     super(scope, id);
     const { stackName } = Stack.of(this);
     const regional = settings.endpoint === 'regional';
@@ -68,7 +70,8 @@ export class Api extends Construct {
     const cfnApi = this.restApi.node.defaultChild as apigateway.CfnRestApi;
     cfnApi.securityPolicy = tlsPolicy(settings.endpoint);
     cfnApi.endpointAccessMode = apigateway.EndpointAccessMode.STRICT;
-    cfnApi.addResourceDependency(this.#guardEndpoint(settings.endpoint));
+    // The local stage is never deployed.
+    if (stage !== 'local') cfnApi.addResourceDependency(this.#guardEndpoint(settings.endpoint));
 
     acknowledge(this.restApi, {
       'AwsSolutions-APIG2':

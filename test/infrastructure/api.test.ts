@@ -129,6 +129,10 @@ describe('the endpoint of a deployed stage', () => {
   it('can be deployed again unchanged', () => {
     expect(regional.id).toBe(theResource(staging, 'AWS::SSM::Parameter')[0]);
   });
+
+  it('has no parameter in the local stage, which is never deployed', () => {
+    expect(resourcesOf(synthesize('local').stack('AnimalStore-local'), 'AWS::SSM::Parameter')).toEqual([]);
+  });
 });
 
 describe('the authorizer', () => {
