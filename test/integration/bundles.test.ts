@@ -1,76 +1,36 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
-import { bundle } from '../../lib/compute/bundle.ts';
-import { type FunctionEntry, functionEntries } from '../../lib/compute/entries.ts';
-import { awsVariables } from '../support/aws-variables.ts';
+import type { FunctionEntry } from '../../lib/compute/entries.ts';
+import { Bundles } from '../support/bundles.ts';
 import { DynamoDbOverTls, type Failure } from '../support/dynamodb-tls.ts';
 import { type HttpRequest, proxyEvent } from '../support/events.ts';
 import { type Reply, reply } from '../support/lambda.ts';
 import { newCaller } from '../support/service.ts';
-import { createTable } from '../support/tables.ts';
 
 /**
- * The functions as they are deployed, each in a process of its own, with DynamoDB behind TLS. The other tests run the
- * sources; what a bundle leaves out or loads late only shows here.
+ * The functions as they are deployed, with DynamoDB behind TLS. The other tests run the sources, so only these show what a
+ * bundle leaves out or loads late.
  */
 
-const outcome = z.union([
-  z.object({ returned: z.unknown() }),
-  z.object({ thrown: z.string() }).transform(({ thrown }) => {
-    throw new Error(thrown);
-  }),
-]);
-
-const directory = await mkdtemp(join(tmpdir(), 'animal-store-bundles-'));
-const processes = new Map<FunctionEntry, ChildProcess>();
 const log: string[] = [];
+const certificates = await mkdtemp(join(tmpdir(), 'animal-store-certificates-'));
 let dynamoDb: DynamoDbOverTls;
-let rateLimits: Awaited<ReturnType<typeof createTable>>;
-let apiKeys: Awaited<ReturnType<typeof createTable>>;
+let functions: Bundles;
 
 beforeAll(async () => {
   dynamoDb = await DynamoDbOverTls.start();
-  const pets = await createTable('Pets');
-  rateLimits = await createTable('RateLimits');
-  const idempotency = await createTable('Idempotency');
-  apiKeys = await createTable('ApiKeys');
-  const certificate = join(directory, 'certificate.pem');
+  const certificate = join(certificates, 'certificate.pem');
   await writeFile(certificate, dynamoDb.certificate);
-  const env = {
-    ...awsVariables(dynamoDb.endpoint),
-    NODE_EXTRA_CA_CERTS: certificate,
-    STAGE: 'test',
-    PETS_TABLE: pets.tableName,
-    RATE_LIMITS_TABLE: rateLimits.tableName,
-    IDEMPOTENCY_TABLE: idempotency.tableName,
-    API_KEYS_TABLE: apiKeys.tableName,
-    LIMITER_TIMEOUT_MS: '10000',
-    METRICS_NAMESPACE: 'Test',
-    ALLOWED_METHODS: '{"/pets":["GET","POST"]}',
-    AUTHORIZER_CACHE_SECONDS: '60',
-  };
-  await Promise.all(
-    functionEntries.map(async (entry) => {
-      await bundle(`functions/${entry}.ts`, directory);
-      const script = new URL('../support/bundle-process.ts', import.meta.url);
-      const child = fork(script, [join(directory, `${entry}.mjs`)], {
-        env,
-        execArgv: [],
-        stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-      });
-      createInterface({ input: child.stdout! }).on('line', (line) => log.push(line));
-      await once(child, 'message');
-      processes.set(entry, child);
-    }),
-  );
+  functions = await Bundles.start({
+    endpoint: dynamoDb.endpoint,
+    variables: { NODE_EXTRA_CA_CERTS: certificate },
+    onLine: (line) => log.push(line),
+  });
 });
 
 afterEach(() => {
@@ -81,17 +41,15 @@ afterEach(() => {
 });
 
 afterAll(async () => {
-  for (const child of processes.values()) child.kill();
+  await functions.stop();
   dynamoDb.stop();
-  await rm(directory, { recursive: true });
+  await rm(certificates, { recursive: true });
 });
 
 async function invoke(entry: FunctionEntry, event: unknown): Promise<unknown> {
-  const child = processes.get(entry)!;
-  const answer = once(child, 'message');
-  child.send(event as object);
-  const [message] = (await answer) as unknown[];
-  return z.object({ returned: z.unknown() }).parse(outcome.parse(message)).returned;
+  const outcome = await functions.invoke(entry, event);
+  if ('thrown' in outcome) throw new Error(outcome.thrown);
+  return outcome.returned;
 }
 
 async function send(
@@ -177,6 +135,7 @@ describe('a bundled function', () => {
 
   test('grants stored keys and denies others', async () => {
     const key = newKey('test');
+    const { apiKeys } = functions.tables;
     await apiKeys.client.send(
       new PutCommand({
         TableName: apiKeys.tableName,

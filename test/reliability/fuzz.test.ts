@@ -1,20 +1,13 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import * as z from 'zod';
 import { newKey } from '../../functions/access/keys.ts';
-import { bundle } from '../../lib/compute/bundle.ts';
 import { type FunctionEntry, functionEntries } from '../../lib/compute/entries.ts';
 import { int64, numberLike, petName, petStatus, text } from '../support/arbitraries.ts';
-import { awsVariables } from '../support/aws-variables.ts';
+import { Bundles } from '../support/bundles.ts';
 import { type HttpRequest, proxyEvent } from '../support/events.ts';
 import { reply } from '../support/lambda.ts';
 import { newCaller } from '../support/service.ts';
-import { createTable } from '../support/tables.ts';
 import { report } from './report.ts';
 
 const eventsOfAll = Number(process.env['EVENTS'] ?? 100_000);
@@ -22,49 +15,13 @@ const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 /** One of so many events is not from API Gateway. */
 const foreignOneIn = 10;
 
-const outcome = z.union([z.object({ returned: z.unknown() }), z.object({ thrown: z.string() })]);
-
-const directory = await mkdtemp(join(tmpdir(), 'animal-store-fuzz-'));
-const processes = new Map<FunctionEntry, ChildProcess>();
+let functions: Bundles;
 
 beforeAll(async () => {
-  const [pets, rateLimits, apiKeys, idempotency] = await Promise.all([
-    createTable('Pets'),
-    createTable('RateLimits'),
-    createTable('ApiKeys'),
-    createTable('Idempotency'),
-  ]);
-  const env = {
-    ...awsVariables(inject('dynamodbEndpoint')),
-    STAGE: 'test',
-    PETS_TABLE: pets.tableName,
-    RATE_LIMITS_TABLE: rateLimits.tableName,
-    API_KEYS_TABLE: apiKeys.tableName,
-    IDEMPOTENCY_TABLE: idempotency.tableName,
-    LIMITER_TIMEOUT_MS: '10000',
-    METRICS_NAMESPACE: 'Test',
-    ALLOWED_METHODS: '{"/pets":["GET","POST"]}',
-    AUTHORIZER_CACHE_SECONDS: '60',
-  };
-  await Promise.all(
-    functionEntries.map(async (entry) => {
-      await bundle(`functions/${entry}.ts`, directory);
-      const script = new URL('../support/bundle-process.ts', import.meta.url);
-      const child = fork(script, [join(directory, `${entry}.mjs`)], {
-        env,
-        execArgv: [],
-        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      });
-      await once(child, 'message');
-      processes.set(entry, child);
-    }),
-  );
+  functions = await Bundles.start({ endpoint: inject('dynamodbEndpoint') });
 });
 
-afterAll(async () => {
-  for (const child of processes.values()) child.kill();
-  await rm(directory, { recursive: true });
-});
+afterAll(() => functions.stop());
 
 const caller = newCaller('enterprise');
 const keys = Array.from({ length: 100 }, (_, index) => newKey(index % 2 === 0 ? 'test' : 'other'));
@@ -160,7 +117,6 @@ test.concurrent.each(functionEntries)(
   '%s answers its share of 100,000 fuzzed events without a 5xx',
   async (entry) => {
     const count = eventsOfAll / functionEntries.length;
-    const child = processes.get(entry)!;
     const statuses: Record<string, number> = {};
     const failures: string[] = [];
     for (let start = 0; start < count; start += 1_000) {
@@ -169,9 +125,7 @@ test.concurrent.each(functionEntries)(
       const foreign = fc.sample(fc.object(), { numRuns: 1_000 / foreignOneIn, seed: seed + start });
       for (const [index, event] of events.entries()) {
         const isForeign = index % foreignOneIn === 0;
-        const answer = once(child, 'message');
-        child.send((isForeign ? foreign[index / foreignOneIn] : event) as object);
-        const found = outcome.parse(((await answer) as unknown[])[0]);
+        const found = await functions.invoke(entry, isForeign ? foreign[index / foreignOneIn] : event);
         const status = 'thrown' in found ? found.thrown : statusOf(entry, found.returned);
         const name = isForeign ? 'not from API Gateway' : status;
         statuses[name] = (statuses[name] ?? 0) + 1;
@@ -182,7 +136,7 @@ test.concurrent.each(functionEntries)(
     }
     report('fuzz', { entry, seed, statuses });
     expect(failures).toEqual([]);
-    expect(child.exitCode).toBeNull();
+    expect(functions.processes.get(entry)?.exitCode).toBeNull();
   },
 );
 

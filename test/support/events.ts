@@ -18,6 +18,16 @@ export interface HttpRequest {
 
 export const domainName = 'api.example.com';
 
+/** The authorizer's result for a key of the Free plan. */
+export const freeCaller = {
+  keyHash: 'a'.repeat(64),
+  keyId: 'key_1',
+  plan: 'free',
+  perMinute: 60,
+  perDay: 1_000,
+  expiresAt: 0,
+} as const satisfies CallerContext;
+
 /**
  * The event of API Gateway's proxy integration for a request that the authorizer let pass:
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html

@@ -12,7 +12,7 @@ import { encodeCursor } from '../../functions/pets/cursor.ts';
 import { idEpoch, newPetId } from '../../functions/pets/ids.ts';
 import { listing } from '../../functions/pets/listing.ts';
 import { type NewPet, newPet, type Pet, petStatuses } from '../../functions/pets/schema.ts';
-import { domainName, proxyEvent, routeOf } from './events.ts';
+import { domainName, freeCaller, proxyEvent, routeOf } from './events.ts';
 
 export interface MemoryRequest {
   readonly method: string;
@@ -30,13 +30,6 @@ export interface MemoryAnswer {
 
 const limit = 1_000;
 const challenge = 'Bearer realm="animal-store"';
-const caller = {
-  keyHash: '0'.repeat(64),
-  keyId: 'key_1',
-  plan: 'pro',
-  perMinute: limit,
-  perDay: limit,
-} as const;
 const deprecation = { since: new Date('2026-01-01'), removal: new Date('2030-12-05') };
 
 /**
@@ -71,7 +64,7 @@ export class MemoryService {
         query: [...searchParams],
         headers: [...headers],
         body,
-        caller: { ...caller, expiresAt: 0 },
+        caller: freeCaller,
       }),
     );
     let answer: Answer;

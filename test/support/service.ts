@@ -6,11 +6,11 @@ import type { LimitTable } from '../../functions/access/limiter.ts';
 import { fixedPlans, type Limits, type Plan } from '../../functions/access/plans.ts';
 import type { IdempotencyTable } from '../../functions/pets/idempotent-creation.ts';
 import type { PetTable } from '../../functions/pets/store.ts';
-import { allowedMethods, operations } from '../../lib/api/routes.ts';
-import { awsVariables } from './aws-variables.ts';
+import { operations } from '../../lib/api/routes.ts';
 import { type HttpRequest, proxyEvent, routeOf } from './events.ts';
 import { lambdaContext, type Reply, reply } from './lambda.ts';
-import { createTable } from './tables.ts';
+import { createTables } from './tables.ts';
+import { functionVariables } from './function-variables.ts';
 
 type Handler = (event: never, context: ReturnType<typeof lambdaContext>) => Promise<unknown>;
 
@@ -76,36 +76,13 @@ export class Service {
     endpoint = inject('dynamodbEndpoint'),
     variables = {},
   }: ServiceOptions = {}): Promise<Service> {
-    const [pets, rateLimits, idempotency, apiKeys] = await Promise.all([
-      createTable('Pets'),
-      createTable('RateLimits'),
-      createTable('Idempotency'),
-      createTable('ApiKeys'),
-    ]);
-    const environment = {
-      ...awsVariables(endpoint),
-      STAGE: 'test',
-      PETS_TABLE: pets.tableName,
-      RATE_LIMITS_TABLE: rateLimits.tableName,
-      IDEMPOTENCY_TABLE: idempotency.tableName,
-      API_KEYS_TABLE: apiKeys.tableName,
-      // More than a busy machine needs: a limiter that times out admits the request.
-      LIMITER_TIMEOUT_MS: '60000',
-      METRICS_NAMESPACE: 'Test',
-      ALLOWED_METHODS: JSON.stringify(allowedMethods()),
-      AUTHORIZER_CACHE_SECONDS: '60',
-      ...variables,
-    };
+    const tables = await createTables();
+    const environment = { ...functionVariables(endpoint, tables), ...variables };
     for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
     vi.resetModules();
     const handlers = new Map<string, Handler>();
     for (const { method, path, entry } of operations) handlers.set(`${method} ${path}`, await load(entry));
-    return new Service(
-      { pets, rateLimits, idempotency, apiKeys },
-      handlers,
-      await load('unmatched-route'),
-      await load('authorizer'),
-    );
+    return new Service(tables, handlers, await load('unmatched-route'), await load('authorizer'));
   }
 
   /** The key of each call without its own. */

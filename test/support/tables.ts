@@ -15,8 +15,9 @@ export function newClient(endpoint: string = inject('dynamodbEndpoint')): Dynamo
 }
 
 type Table = PetTable & KeyTable & LimitTable;
+export type Tables = Readonly<Record<'pets' | 'rateLimits' | 'idempotency' | 'apiKeys', Table>>;
 
-/** A new, empty table of its own for a test. */
+/** A new, empty table. */
 export async function createTable(name: keyof typeof tableShapes, client = newClient()): Promise<Table> {
   const tableName = `${name}-${randomUUID()}`;
   await client.send(
@@ -31,4 +32,15 @@ export async function createTable(name: keyof typeof tableShapes, client = newCl
     );
   }
   return { client, tableName };
+}
+
+/** One new table of each kind. */
+export async function createTables(): Promise<Tables> {
+  const [pets, rateLimits, idempotency, apiKeys] = await Promise.all([
+    createTable('Pets'),
+    createTable('RateLimits'),
+    createTable('Idempotency'),
+    createTable('ApiKeys'),
+  ]);
+  return { pets, rateLimits, idempotency, apiKeys };
 }

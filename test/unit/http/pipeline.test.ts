@@ -6,17 +6,9 @@ import { errorCatalogue, type ErrorCode, ServiceError } from '../../../functions
 import { metrics } from '../../../functions/http/metrics.ts';
 import { pipeline } from '../../../functions/http/pipeline.ts';
 import type { Answer } from '../../../functions/http/respond.ts';
-import { proxyEvent } from '../../support/events.ts';
+import { freeCaller as caller, proxyEvent } from '../../support/events.ts';
 import { lambdaContext, reply } from '../../support/lambda.ts';
 
-const caller = {
-  keyHash: 'a'.repeat(64),
-  keyId: 'key_1',
-  plan: 'free',
-  perMinute: 60,
-  perDay: 1_000,
-  expiresAt: 0,
-};
 const event = proxyEvent({ resource: '/pets', caller });
 const successor = { since: new Date(0), removal: new Date(0), successor: 'https://api.example.com/v1/pets' };
 

@@ -1,16 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import { parseRequest } from '../../../functions/http/request.ts';
-import { domainName, type HttpRequest, proxyEvent } from '../../support/events.ts';
-
-const caller = {
-  keyHash: 'a'.repeat(64),
-  keyId: 'key_1',
-  plan: 'free',
-  perMinute: 60,
-  perDay: 1_000,
-  expiresAt: 0,
-};
+import { domainName, freeCaller as caller, type HttpRequest, proxyEvent } from '../../support/events.ts';
 
 const read = (request: Partial<HttpRequest>) =>
   parseRequest(proxyEvent({ resource: '/pets', caller, ...request }));
