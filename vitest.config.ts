@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
 /**
@@ -16,6 +17,9 @@ const slow = [
   'packages/cdk-offline/test/integration/database.test.ts',
 ];
 const exclude = process.env['CI'] === undefined && process.env['FULL'] === undefined ? slow : [];
+
+// Every worker and every process that a test starts loads the AWS SDK, the CDK or TypeScript files.
+process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/node-compile-cache');
 
 /** Tests that need a server share one, so that all tests fit two cores. */
 export default defineConfig({
@@ -39,9 +43,11 @@ export default defineConfig({
           exclude,
           // CDK's own template validation takes 4 s in each process. `npm run synth` does it.
           env: { CDK_VALIDATION: 'false' },
-          // One worker loads CDK, synthesizes and bundles once for all files.
+          // One worker loads CDK, synthesizes and bundles once for all files. An own group, because projects with
+          // different numbers of workers cannot run at the same time.
           isolate: false,
-          fileParallelism: false,
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
           testTimeout: 180_000,
           hookTimeout: 180_000,
         },

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import launcher from 'dynamodb-local';
 import { z } from 'zod';
 
@@ -10,8 +11,8 @@ const { installPath, port, dataDirectory } = z
   .object({ installPath: z.string(), port: z.number(), dataDirectory: z.string().optional() })
   .parse(JSON.parse(process.argv[2] ?? ''));
 
-/** Without Java's second compiler, which uses one processor for the first minute. */
-const javaOption = '-XX:TieredStopAtLevel=1';
+/** The launcher takes one option, so this is a file of them. */
+const javaOption = `@${fileURLToPath(new URL('java-options', import.meta.url))}`;
 
 // Only the owner can read the data files.
 process.umask(0o077);
