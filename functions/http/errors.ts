@@ -44,13 +44,7 @@ export const errorCatalogue = {
 export type ErrorCode = keyof typeof errorCatalogue;
 
 /** docs/interface.md#error: exactly these three fields. */
-export interface ErrorBody {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly status: number;
-}
-
-export function errorBody(code: ErrorCode, message: string = errorCatalogue[code].message): ErrorBody {
+export function errorBody(code: ErrorCode, message: string = errorCatalogue[code].message) {
   return { code, message, status: errorCatalogue[code].status };
 }
 
@@ -74,7 +68,7 @@ export class ServiceError extends Error {
     return errorCatalogue[this.code].status;
   }
 
-  get body(): ErrorBody {
+  get body(): ReturnType<typeof errorBody> {
     return errorBody(this.code, this.message);
   }
 }

@@ -3,7 +3,7 @@ import { admit, type LimitTable } from '../access/limiter.ts';
 import { type Decision, unusedStatus } from '../access/limits.ts';
 import { withDeadline } from '../deadline.ts';
 import { ServiceError } from './errors.ts';
-import { type Metric, metrics } from './metrics.ts';
+import { metrics } from './metrics.ts';
 import { zeroRateHeaders, rateHeaders } from './rate-headers.ts';
 import type { Recorder } from './telemetry.ts';
 
@@ -21,12 +21,6 @@ interface RateLimitOutcome {
   readonly rejection: ServiceError | undefined;
 }
 
-const countedAs = {
-  admitted: metrics.admitted,
-  rejected: metrics.rejected,
-  suspended: metrics.suspended,
-} as const satisfies Record<Decision['kind'], Metric>;
-
 /** Counts a request against the limits of its caller's plan (docs/interface.md#8-limits). The promise never rejects. */
 export function rateLimiter({ table, deprecated, timeout }: RateLimiterOptions) {
   return async (caller: Caller, recorder: Recorder): Promise<RateLimitOutcome> => {
@@ -43,7 +37,7 @@ export function rateLimiter({ table, deprecated, timeout }: RateLimiterOptions) 
       const decision = await withDeadline('The rate limiter', timeout, (signal) =>
         admit(table, { keyHash, limits, now, deprecated }, signal),
       );
-      recorder.count(countedAs[decision.kind]);
+      recorder.count(metrics[decision.kind]);
       return { headers: rateHeaders(decision.status, now), rejection: rejectionOf(decision) };
     } catch (error) {
       // Fail open: the usage plan of API Gateway still limits the key.

@@ -12,13 +12,6 @@ import type { ServiceFunctions } from '../compute/service-function.ts';
 import type { FunctionEntry } from '../compute/entries.ts';
 import type { Tables } from '../storage/tables.ts';
 
-interface AlarmOptions {
-  /** How many of the last periods must be above the threshold. Default: two of five. */
-  readonly datapoints?: readonly [above: number, of: number];
-  /** Keeps the logical ID of an alarm that was renamed. Default: the alarm's ID. */
-  readonly constructId?: string;
-}
-
 export interface AlarmsProps {
   readonly functions: ServiceFunctions;
   readonly tables: Tables;
@@ -58,10 +51,9 @@ export class Alarms extends Construct {
       'Requests are admitted without being counted, because the RateLimits table does not answer in time.';
     this.#add('limiter-fail-open', failOpen, serviceMetric(this, metrics.failOpen), 4);
     const malformed = 'Stored pets fail validation and are left out of listings.';
-    this.#add('malformed-items', malformed, serviceMetric(this, metrics.malformed), 0, 'malformed-items', {
-      datapoints: [1, 1],
-      constructId: 'damaged-items',
-    });
+    // `damaged-items` was the name before, and keeps the logical ID.
+    const count = serviceMetric(this, metrics.malformed);
+    this.#add('malformed-items', malformed, count, 0, 'malformed-items', [1, 1], 'damaged-items');
   }
 
   get all(): readonly cloudwatch.Alarm[] {
@@ -70,11 +62,8 @@ export class Alarms extends Construct {
 
   /** The alarms that roll a deployment of the function back. */
   forDeploymentOf(entry: FunctionEntry): cloudwatch.IAlarm[] {
-    return ['api-5xx', `${entry}-errors`, 'limiter-fail-open', 'malformed-items'].map((id) => {
-      const alarm = this.#byId.get(id);
-      if (alarm === undefined) throw new Error(`Unknown alarm: ${id}`);
-      return alarm;
-    });
+    const ids = ['api-5xx', `${entry}-errors`, 'limiter-fail-open', 'malformed-items'];
+    return ids.map((id) => this.#byId.get(id)!);
   }
 
   #addApiAlarms(): void {
@@ -88,19 +77,18 @@ export class Alarms extends Construct {
     });
     this.#add('api-5xx', 'More than 1 % of requests return a 5xx status.', errorRate, 1);
     const latency = apiMetric(this, 'Latency').with({ statistic: 'p99', period: Duration.minutes(5) });
-    this.#add('api-latency', 'The p99 latency is above one second.', latency, 1_000, 'api-latency', {
-      datapoints: [3, 3],
-    });
+    this.#add('api-latency', 'The p99 latency is above one second.', latency, 1_000, 'api-latency', [3, 3]);
   }
 
-  /** @param runbook the section of docs/runbook.md */
+  /** By default two of the last five datapoints must be above the threshold. `runbook`: a section of docs/runbook.md. */
   #add(
     id: string,
     summary: string,
     metric: cloudwatch.IMetric,
     threshold: number,
     runbook = id,
-    { datapoints = [2, 5], constructId = id }: AlarmOptions = {},
+    [datapointsToAlarm, evaluationPeriods]: readonly [number, number] = [2, 5],
+    constructId = id,
   ): void {
     const alarm = new cloudwatch.Alarm(this, constructId, {
       alarmName: `${Stack.of(this).stackName}-${id}`,
@@ -108,8 +96,8 @@ export class Alarms extends Construct {
       metric,
       threshold,
       comparisonOperator: cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
-      datapointsToAlarm: datapoints[0],
-      evaluationPeriods: datapoints[1],
+      datapointsToAlarm,
+      evaluationPeriods,
       treatMissingData: cloudwatch.TreatMissingData.NOT_BREACHING,
     });
     alarm.addAlarmAction(new SnsAction(this.topic));

@@ -23,6 +23,12 @@ export type Template = z.infer<typeof templateSchema>;
 
 const cdkJson = z.object({ context: z.record(z.string(), z.unknown()) });
 
+/** An app with the context of cdk.json and its own, without bundling: bundling.test.ts tests the code. */
+export function appOf(outdir: string, context: Readonly<Record<string, unknown>>): App {
+  const { context: flags } = cdkJson.parse(JSON.parse(readFileSync('cdk.json', 'utf8')));
+  return new App({ outdir, context: { ...flags, 'aws:cdk:bundling-stacks': [], ...context } });
+}
+
 /** The templates of the CDK app for a context, by stack name. */
 export class Synthesis {
   readonly #templates: ReadonlyMap<string, Template>;
@@ -34,9 +40,7 @@ export class Synthesis {
   constructor(context: Readonly<Record<string, unknown>>) {
     const outdir = mkdtempSync(join(tmpdir(), 'synthesis-'));
     try {
-      const { context: flags } = cdkJson.parse(JSON.parse(readFileSync('cdk.json', 'utf8')));
-      // Without bundling: bundling.test.ts tests the code.
-      const app = new App({ outdir, context: { ...flags, 'aws:cdk:bundling-stacks': [], ...context } });
+      const app = appOf(outdir, context);
       addStacks(app);
       const { stacks } = app.synth();
       this.#templates = new Map(
@@ -86,7 +90,7 @@ export const contexts = {
   /** Staging and prod with the default configuration, the account and the delivery stack. */
   default: { github: 'owner/repository' },
   local: { stage: 'local' },
-  /** A copy with another name. Prod has every optional part, staging a few. */
+  /** A copy with another name. Prod has every optional part, staging as few as possible. */
   copy: {
     name: 'Shelter',
     stages: {
@@ -101,7 +105,11 @@ export const contexts = {
       },
       staging: {
         accountThrottle: { requestsPerSecond: 2_500, burst: 1_250 },
+        deployment: 'all-at-once',
+        alarms: false,
+        dashboards: false,
         domain: { name: 'staging.example.com', certificateArn },
+        throttle: { requestsPerSecond: 100, burst: 100 },
       },
     },
   },
