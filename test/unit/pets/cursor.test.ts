@@ -78,6 +78,12 @@ describe('a cursor', () => {
     );
   });
 
+  test('with bytes after its checksum, or with too few, is rejected', () => {
+    const bytes = Buffer.from(encodeCursor({ status: 'sold', before: 7n }), 'base64url');
+    const longer = Buffer.concat([bytes, Buffer.alloc(1)]);
+    expect(accepted([longer, bytes.subarray(0, 13)].map((each) => each.toString('base64url')))).toEqual([]);
+  });
+
   test('of another version is rejected', () => {
     const versions = Array.from({ length: 256 }, (_, version) => version).filter((version) => version !== 1);
     expect(accepted(versions.map((version) => forged({ version })))).toEqual([]);
