@@ -1,13 +1,9 @@
 /** Kinds of errors, and the tool's exit code for each. */
 export const exitCodes = {
-  /** AWS, the network or the local service failed. */
-  failed: 1,
-  /** Invalid arguments. */
-  usage: 2,
-  /** No such key or stack. */
-  not_found: 3,
-  /** Not allowed in the key's state, or not confirmed. */
-  refused: 4,
+  failed: 1, // AWS, the network or the local service
+  usage: 2, // invalid arguments
+  not_found: 3, // the key or the stack does not exist
+  refused: 4, // not allowed in the key's state, or not confirmed
 } as const;
 
 /** An error for the operator: one line that says what is wrong and what to do. */
@@ -36,17 +32,15 @@ export interface Target {
 /** Any error as one line for the operator. */
 export function explain(error: unknown, target: Target | undefined): KeyToolError {
   if (error instanceof KeyToolError) return error;
-  const {
-    name,
-    message,
-    code = '',
-  }: NodeJS.ErrnoException = error instanceof Error ? error : new Error(String(error));
+  const { name, message, code = '' } = toError(error);
   const cause = message.replaceAll(/\s+/g, ' ').trim();
-  const text = `${code} ${name}: ${cause}`;
-  const advice = Object.entries(adviceFor(code, cause, target)).find(([pattern]) =>
-    new RegExp(pattern, 'i').test(text),
-  )?.[1];
+  const matches = ([pattern]: [string, string]) => new RegExp(pattern, 'i').test(`${code} ${name}: ${cause}`);
+  const [, advice] = Object.entries(adviceFor(code, cause, target)).find(matches) ?? [];
   return new KeyToolError('failed', advice ?? (cause || name), { cause: error });
+}
+
+function toError(error: unknown): NodeJS.ErrnoException {
+  return error instanceof Error ? error : new Error(String(error));
 }
 
 /** What to do about an error, by a pattern for its code, name and message. The first that matches counts. */
@@ -55,18 +49,16 @@ function adviceFor(
   cause: string,
   { stage, endpoint, region = 'AWS_REGION', profile }: Partial<Target> = {},
 ): Record<string, string> {
+  const missing = profile === undefined ? 'AWS credentials' : `Credentials for profile ${profile}`;
+  const signIn = profile === undefined ? 'aws sso login' : `aws sso login --profile ${profile}`;
   return {
     '^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)':
       endpoint === undefined
         ? `AWS cannot be reached (${code}). Check the network and the Region (${region}).`
         : `No service answers at ${endpoint}. Start it with "npm start", or give its port with --port.`,
     'region is missing': 'The Region is not set. Give it with --region, or set AWS_REGION.',
-    'CredentialsProviderError|could not load credentials':
-      profile === undefined
-        ? 'AWS credentials are missing. Sign in ("aws sso login"), set AWS_PROFILE, or give a profile with --profile.'
-        : `Credentials for profile ${profile} are missing. Sign in with "aws sso login --profile ${profile}".`,
-    ' (ExpiredToken|TokenRefreshRequired)':
-      'The AWS credentials have expired. Sign in again ("aws sso login").',
+    'CredentialsProviderError|could not load credentials': `${missing} are missing. Sign in ("${signIn}"), set AWS_PROFILE, or give a profile with --profile.`,
+    ' (ExpiredToken|TokenRefreshRequired)': `The AWS credentials have expired. Sign in again ("${signIn}").`,
     ' (UnrecognizedClient|InvalidClientTokenId|(Invalid)?Signature|IncompleteSignature)':
       'AWS does not accept these credentials. Check which account they belong to ("aws sts get-caller-identity").',
     ' (AccessDenied|Unauthorized|NotAuthorized)': `These credentials do not allow this: ${cause}`,

@@ -6,7 +6,7 @@ import { isKeyId } from './key-ids.ts';
 import { redact } from './output.ts';
 import type { PlanLimits } from './records.ts';
 
-/** Parsers of options and arguments, and the options of several commands. */
+/** Parsers of options and arguments, and options that several commands have. */
 
 /** Text that is stored, and printed on terminals later. */
 export function line(longest: number): (text: string) => string {
@@ -32,9 +32,7 @@ export function duration(min: number): (text: string) => number {
     const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
     const seconds = Number(count) * (unitSeconds[unit] ?? Number.NaN);
     if (seconds >= min && seconds <= 366 * 86_400) return seconds;
-    throw new InvalidArgumentError(
-      'It must be a number and a unit, such as 90s, 15m, 24h or 7d, at most 366d.',
-    );
+    throw new InvalidArgumentError('It must be a number and a unit, such as 90s, 24h or 7d, at most 366d.');
   };
 }
 
@@ -69,12 +67,12 @@ export const yesOption = new Option('-y, --yes', 'do not ask for confirmation in
 
 /** Checks that limits are given exactly if the plan is the custom one. @throws KeyToolError */
 export function checkLimits({ plan, perMinute, perDay }: PlanLimits): void {
-  const given = perMinute ?? perDay;
-  if (plan !== customPlan && given !== undefined)
+  if (plan !== customPlan) {
+    if ((perMinute ?? perDay) === undefined) return;
     throw usageError(
-      `The limits of the ${plan} plan are fixed. --per-minute and --per-day require --plan ${customPlan}.`,
+      `--per-minute and --per-day require --plan ${customPlan}: the limits of ${plan} are fixed.`,
     );
-  if (plan !== customPlan) return;
+  }
   if (perMinute === undefined || perDay === undefined)
     throw usageError(`A key on the ${customPlan} plan requires --per-minute and --per-day.`);
   if (perDay < perMinute)

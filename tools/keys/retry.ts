@@ -7,7 +7,7 @@ import type { Hooks } from './service.ts';
  * does not retry: https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
  */
 
-/** "API Key already exists" is a ConflictException as well, and final. */
+/** "API Key already exists" is a ConflictException as well, but final. */
 export function isBusy(error: Error): boolean {
   return error.name === 'TooManyRequestsException' || /concurrent modification/i.test(error.message);
 }

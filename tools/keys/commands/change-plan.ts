@@ -24,23 +24,16 @@ export const changePlan = (open: Open) =>
     .addOption(perDayOption)
     .addOption(yesOption)
     .action((id, options) => {
-      checkLimits(options);
+      const { plan, perMinute, perDay } = options;
+      const wanted = { plan, perMinute, perDay };
+      checkLimits(wanted);
       const run = onValidKey(open, 'put on another plan', async ({ service, output, confirm }, key) => {
         const { keyId } = key;
-        const wanted: PlanLimits = {
-          plan: options.plan,
-          perMinute: options.perMinute,
-          perDay: options.perDay,
-        };
         await confirm(`Change ${nameOf(key)} to ${describePlan(wanted)}?`);
         const changed = describePlan(key) !== describePlan(wanted);
         if (changed) await changeKeyPlan(service, key, wanted);
-        output.result(
-          { keyId, changed, plan: wanted.plan, ...limitsInForce(wanted) },
-          changed
-            ? `${keyId} is on the ${wanted.plan} plan.`
-            : `${keyId} has this plan and these limits already.`,
-        );
+        const state = changed ? `is on the ${plan} plan` : 'has this plan and these limits already';
+        output.result({ keyId, changed, plan, ...limitsInForce(wanted) }, `${keyId} ${state}.`);
       });
       return run(id, options);
     });

@@ -29,22 +29,18 @@ export const repair = (open: Open) =>
       open(options, async ({ service, output, confirm }) => {
         const { dryRun } = options;
         const { valid, drifted, disabled } = await findDrift(service, options);
+        const count = grouped(drifted.length);
         for (const keyId of disabled)
           service.notify(`${keyId} is disabled in API Gateway: its requests get 401. It was left disabled.`);
-        if (!dryRun && drifted.length > 0)
-          await confirm(`Repair ${grouped(drifted.length)} of ${grouped(valid)} valid keys?`);
+        if (!dryRun && drifted[0]) await confirm(`Repair ${count} of ${grouped(valid)} valid keys?`);
         const repaired: string[] = [];
         for (const each of dryRun ? [] : drifted)
           if (await repairKey(service, each)) repaired.push(each.key.keyId);
         const shown = drifted.map(({ key: { keyId }, drift }) => ({ keyId, drift }));
         const lines = shown.map(({ keyId, drift }) => `${keyId}: ${driftText[drift]}\n`).join('');
-        const counts = dryRun
-          ? `To repair: ${grouped(shown.length)}`
-          : `Repaired: ${grouped(repaired.length)}`;
-        output.result(
-          { dryRun, valid, drifted: shown, repaired, disabled },
-          `${dryRun ? lines : ''}Valid keys: ${grouped(valid)}. ${counts}.`,
-        );
+        const done = dryRun ? `To repair: ${count}` : `Repaired: ${grouped(repaired.length)}`;
+        const text = `${dryRun ? lines : ''}Valid keys: ${grouped(valid)}. ${done}.`;
+        output.result({ dryRun, valid, drifted: shown, repaired, disabled }, text);
       }),
     );
 
@@ -69,14 +65,8 @@ type DriftedKey = Awaited<ReturnType<typeof findDrift>>['drifted'][number];
 async function repairKey(service: KeyService, { key: seen, found, drift }: DriftedKey): Promise<boolean> {
   const key = await readKey(service, seen.keyHash);
   if (key?.audit.length !== seen.audit.length) return false;
-  const commit = (gatewayKeyId: string) =>
-    write(service, {
-      key,
-      did: 'repaired',
-      detail: driftText[drift],
-      set: { gatewayKeyId },
-      anyLength: true,
-    });
+  const change = { key, did: 'repaired', detail: driftText[drift], anyLength: true };
+  const commit = (gatewayKeyId: string) => write(service, { ...change, set: { gatewayKeyId } });
   try {
     if (found === undefined) {
       await withGatewayKey(service, key, gatewayValueOf(key), commit);

@@ -3,7 +3,7 @@ import { keyCommand, nameOf, onValidKey, type Open } from '../command.ts';
 import { KeyToolError } from '../errors.ts';
 import { untilTime } from '../format.ts';
 import { deleteGatewayKey, flushAuthorizer } from '../gateway.ts';
-import { createKey, issuedText } from '../issue.ts';
+import { createKey, issuedText, type NewKey } from '../issue.ts';
 import { checkLimits, duration, yesOption } from '../options.ts';
 import type { Change } from '../records.ts';
 
@@ -16,7 +16,7 @@ export const rotate = (open: Open) =>
   )
     .option(
       '--overlap <duration>',
-      'how long the old key stays valid: 0s, 90s, 15m, 24h, 7d (default: 24h)',
+      'how long the old key stays valid: 0s, 15m, 7d (default: 24h)',
       duration(0),
     )
     .addOption(yesOption)
@@ -39,13 +39,9 @@ export const rotate = (open: Open) =>
           const detail = `by ${replacedBy}, valid ${untilTime(expiresAt)}`;
           return { key: old, did: 'replaced', detail, set: { replacedBy, expiresAt }, anyLength: true };
         };
-        await createKey(
-          service,
-          { owner, plan, perMinute, perDay, note },
-          (issued) =>
-            output.reveal({ ...issued, replaces: keyId, overlapSeconds: overlap }, issuedText(issued)),
-          replace,
-        );
+        const reveal = (issued: NewKey) =>
+          output.reveal({ ...issued, replaces: keyId, overlapSeconds: overlap }, issuedText(issued));
+        await createKey(service, { owner, plan, perMinute, perDay, note }, reveal, replace);
         // Cached results of the authorizer have no expiry.
         await flushAuthorizer(service);
         if (expiresAt <= service.now()) await deleteGatewayKey(service, old.gatewayKeyId);

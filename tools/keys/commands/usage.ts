@@ -16,16 +16,16 @@ export const usage = (open: Open) =>
     .option('--days <n>', 'number of days, today included', wholeNumber(1, 90), 7)
     .action(
       onKey(open, async ({ service, output }, key, { days: count }) => {
-        const ages = Array.from({ length: count }, (_, index) => count - 1 - index);
-        const dates = ages.map((age) => isoTime(service.now() - age * secondsPerDay)?.slice(0, 10) ?? '');
+        const { keyId } = key;
+        const dateOf = (age: number) => isoTime(service.now() - age * secondsPerDay)!.slice(0, 10);
+        const dates = Array.from({ length: count }, (_, index) => dateOf(count - 1 - index));
         const counts = await requestsPerDay(service, key, dates);
         const days = counts.length === 0 ? [] : dates.map((date, i) => ({ date, requests: counts[i] ?? 0 }));
         const rows = days.map(({ date, requests }) => [date, grouped(requests)]);
-        const text = table([['DAY (UTC)', 'REQUESTS'], ...rows]);
-        output.result(
-          { keyId: key.keyId, days },
-          rows[0] ? text : `API Gateway has no counts for ${key.keyId}.`,
-        );
+        const text = rows[0]
+          ? table([['DAY (UTC)', 'REQUESTS'], ...rows])
+          : `API Gateway has no counts for ${keyId}.`;
+        output.result({ keyId, days }, text);
       }),
     );
 
