@@ -167,6 +167,18 @@ function gatewayResponse(ResponseType: string, properties: object): object {
   };
 }
 
+/** The indexes of the table of goods. */
+export const goodsIndexes = [
+  {
+    IndexName: 'byColour',
+    KeySchema: [
+      { AttributeName: 'colour', KeyType: 'HASH' },
+      { AttributeName: 'id', KeyType: 'RANGE' },
+    ],
+    Projection: { ProjectionType: 'INCLUDE', NonKeyAttributes: ['weight'] },
+  },
+];
+
 /** @param suffix keeps the tables of several stacks in one DynamoDB Local apart */
 export function template(suffix: string): { Resources: Record<string, object>; Outputs: object } {
   return {
@@ -183,16 +195,7 @@ export function template(suffix: string): { Resources: Record<string, object>; O
             { AttributeName: 'colour', AttributeType: 'S' },
           ],
           KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
-          GlobalSecondaryIndexes: [
-            {
-              IndexName: 'byColour',
-              KeySchema: [
-                { AttributeName: 'colour', KeyType: 'HASH' },
-                { AttributeName: 'id', KeyType: 'RANGE' },
-              ],
-              Projection: { ProjectionType: 'INCLUDE', NonKeyAttributes: ['weight'] },
-            },
-          ],
+          GlobalSecondaryIndexes: goodsIndexes,
           TimeToLiveSpecification: { AttributeName: 'expiresAt', Enabled: true },
           Replicas: [{ Region: { Ref: 'AWS::Region' } }],
         },

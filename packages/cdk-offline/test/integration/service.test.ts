@@ -3,7 +3,7 @@ import { DescribeTableCommand, DescribeTimeToLiveCommand, DynamoDBClient } from 
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { z } from 'zod';
 import { type OfflineService, type RequestRecord, serve } from 'cdk-offline';
-import { template, writeAssembly } from './fixture.ts';
+import { goodsIndexes, template, writeAssembly } from './fixture.ts';
 import { Gate } from './gate.ts';
 
 const stackName = 'Gateway';
@@ -72,16 +72,7 @@ describe('a started stack', () => {
     expect(Table).toMatchObject({
       KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
       BillingModeSummary: { BillingMode: 'PAY_PER_REQUEST' },
-      GlobalSecondaryIndexes: [
-        {
-          IndexName: 'byColour',
-          KeySchema: [
-            { AttributeName: 'colour', KeyType: 'HASH' },
-            { AttributeName: 'id', KeyType: 'RANGE' },
-          ],
-          Projection: { ProjectionType: 'INCLUDE', NonKeyAttributes: ['weight'] },
-        },
-      ],
+      GlobalSecondaryIndexes: goodsIndexes,
     });
     const { TimeToLiveDescription } = await client.send(
       new DescribeTimeToLiveCommand({ TableName: `goods-${suffix}` }),
