@@ -19,7 +19,8 @@ import { suspend } from './commands/suspend.ts';
 import { usage } from './commands/usage.ts';
 import { exitCodes, explain, KeyToolError, type Target, usageError } from './errors.ts';
 import { type Io, Output, redact } from './output.ts';
-import { type Hooks, openKeyService } from './service.ts';
+import type { Hooks } from './changes.ts';
+import { openKeyService } from './service.ts';
 import { changeJson, changeText } from './views.ts';
 
 const changing = [create, rotate, revoke, suspend, resume, changePlan, cleanup, repair];

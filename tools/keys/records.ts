@@ -5,6 +5,7 @@ import { keyRecord } from '../../functions/access/key-records.ts';
 import { type Limits, limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
 import { storedCount } from '../../functions/access/stored-count.ts';
 import { KeyToolError } from './errors.ts';
+import { type AuditLine, auditLine } from './changes.ts';
 import type { KeyService } from './service.ts';
 
 /**
@@ -13,17 +14,6 @@ import type { KeyService } from './service.ts';
  *
  * Indexes of the ApiKeys table: `byKeyId` (partition key `keyId`), `byOwner` and `byPlan` (sort key `keyId`).
  */
-
-/** What was done (a past participle such as `created`), when (Unix seconds) and by whom. */
-const auditLine = z.object({
-  at: storedCount,
-  by: z.string(),
-  did: z.string(),
-  detail: z.optional(z.string()),
-});
-export type AuditLine = z.infer<typeof auditLine>;
-/** A change that was made, with the key that it is about. */
-export type ReportedChange = AuditLine & { readonly keyId: string; readonly stage: string };
 
 /** A change keeps the attributes that this version does not know. */
 const administeredKey = z.looseObject({

@@ -6,23 +6,11 @@ import { DynamoDBClient, type DynamoDBClientConfig } from '@aws-sdk/client-dynam
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { z } from 'zod';
 import { KeyToolError, type Target } from './errors.ts';
-import type { ReportedChange } from './records.ts';
+import type { Hooks } from './changes.ts';
 import { retryCalls } from './retry.ts';
 
 /** First part of the stack's name, unless the CDK app is given another. */
 export const defaultStackPrefix = 'AnimalStore';
-
-/** How the tool reports progress, and what tests replace. */
-export interface Hooks {
-  readonly onChange?: (change: ReportedChange) => void;
-  /** Called when something takes longer, and for each malformed record. */
-  readonly notify?: (message: string) => void;
-  /** Called after each step of a change. Tests stop here as a crash would. */
-  readonly afterStep?: (step: string) => void | Promise<void>;
-  /** Milliseconds since the Unix epoch. */
-  readonly clock?: () => number;
-  readonly sleep?: (milliseconds: number) => Promise<unknown>;
-}
 
 /** Where the keys of one stage are stored, and how to reach them. */
 export type KeyService = Awaited<ReturnType<typeof openKeyService>>;

@@ -1,13 +1,8 @@
 import { windowsAt } from '../../functions/access/limits.ts';
+import type { AuditLine, ReportedChange } from './changes.ts';
 import { grouped, isoTime, table } from './format.ts';
 import type { Output } from './output.ts';
-import {
-  type AdministeredKey,
-  type AuditLine,
-  isValid,
-  limitsInForce,
-  type ReportedChange,
-} from './records.ts';
+import { type AdministeredKey, isValid, limitsInForce } from './records.ts';
 import type { KeyUse } from './use.ts';
 
 /** The states of a key. They follow from the record, the use and the time, so there is no index of them. */
