@@ -75,6 +75,7 @@ export interface OfflineService {
   readonly dynamodbEndpoint: string | undefined;
   /** The stack's outputs, with the local address of the API. */
   readonly outputs: Readonly<Record<string, string>>;
+  /** The most recently invoked first. */
   readonly functions: readonly ServedFunction[];
   /** `ws://127.0.0.1:PORT/ID` when `inspect` is set. */
   readonly inspectorUrl: string | undefined;

@@ -74,15 +74,22 @@ export class FunctionBuilds {
    * @throws BuildFailure, see `describe`; FunctionLoadError
    */
   async apply(files: readonly string[]): Promise<string[]> {
-    const results = await Promise.allSettled(
-      this.#service.functions.map(async ({ logicalId, handler }) => {
-        const found = this.#builds.get(logicalId);
-        if (found === undefined || !(found.failed || files.some((file) => found.inputs.has(file)))) return [];
-        if (!(await rebuild(found))) return [];
+    const replacements: Promise<string[]>[] = [];
+    for (const { logicalId, handler } of this.#service.functions) {
+      const found = this.#builds.get(logicalId);
+      if (found === undefined || !(found.failed || files.some((file) => found.inputs.has(file)))) continue;
+      const building = rebuild(found);
+      const replacement = building.then(async (isChanged) => {
+        if (!isChanged) return [];
         await this.#service.replaceCode(logicalId, found.outputDirectory);
         return [handler.replace(/\.\w+$/, '')];
-      }),
-    );
+      });
+      replacement.catch(() => {}); // thrown below
+      replacements.push(replacement);
+      // One build after the other, so that the function in use does not wait for the others.
+      await building.catch(() => {});
+    }
+    const results = await Promise.allSettled(replacements);
     const failure = results.find((result) => result.status === 'rejected');
     if (failure !== undefined) throw failure.reason;
     return results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));

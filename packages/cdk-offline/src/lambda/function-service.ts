@@ -19,6 +19,7 @@ export interface FunctionServiceOptions extends EnvironmentOptions {
 export class FunctionService {
   readonly #options: FunctionServiceOptions;
   readonly #pools = new Map<string, FunctionPool>();
+  readonly #lastInvoked = new Map<string, number>();
   #underWay = 0;
   #charactersUnderWay = 0;
   #replacements = 0;
@@ -27,8 +28,11 @@ export class FunctionService {
     this.#options = options;
   }
 
+  /** The most recently invoked first. */
   get definitions(): FunctionDefinition[] {
-    return [...this.#pools.values()].map(({ definition }) => definition);
+    const lastUse = ({ logicalId }: FunctionDefinition) => this.#lastInvoked.get(logicalId) ?? 0;
+    const all = [...this.#pools.values()].map(({ definition }) => definition);
+    return all.toSorted((one, other) => lastUse(other) - lastUse(one));
   }
 
   /**
@@ -67,6 +71,7 @@ export class FunctionService {
     const fits =
       this.#underWay < this.#options.concurrency && this.#charactersUnderWay + event.length <= maxCharacters;
     if (!fits) return throttled;
+    this.#lastInvoked.set(logicalId, performance.now());
     this.#underWay += 1;
     this.#charactersUnderWay += event.length;
     try {
