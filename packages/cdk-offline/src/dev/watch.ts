@@ -54,7 +54,7 @@ export async function watch(service: OfflineService, options: WatchOptions): Pro
     apply,
   );
   return async () => {
-    stopWatching();
+    await stopWatching();
     await builds?.stop();
   };
 }
