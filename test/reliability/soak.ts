@@ -52,9 +52,9 @@ function wholeNumber(text: string): number {
 
 /** `npm start` in a process of its own, so that its memory is not that of the clients. */
 async function startService(keysFile: string) {
-  const args = ['--port', '0', '--quiet', '--keys-file', keysFile];
-  const start = join(import.meta.dirname, '..', '..', 'tools', 'start.ts');
-  const child = spawn(process.execPath, [start, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const args = ['start', '--port', '0', '--quiet', '--keys-file', keysFile];
+  const launcher = join(import.meta.dirname, '..', '..', 'tools', 'run.mjs');
+  const child = spawn(process.execPath, [launcher, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   process.once('exit', () => child.kill());
   const exited = once(child, 'exit');
   const url = await new Promise<string>((resolve, reject) => {
