@@ -54,7 +54,8 @@ const maxDelay = 50;
 const storedRecord = z.object({ bodyHash: z.string(), pet: storedPet });
 
 /**
- * Stores a new pet unless the idempotency key was used. A replay needs no read: the failed condition returns the record.
+ * Stores a new pet unless the idempotency key was used. A replay needs no read: the failed condition returns the record. If
+ * an answer of DynamoDB is lost, the SDK repeats the call with the same ClientRequestToken, and DynamoDB reports success.
  * @throws TransactionCanceledException, marked as retryable if all attempts conflict with other transactions
  */
 export async function createPetOnce(
@@ -92,8 +93,7 @@ export async function createPetOnce(
         // The document client does not unmarshall the items of errors.
         const record = z.parse(storedRecord, unmarshall(ofRecord.Item ?? {}, { wrapNumbers: true }));
         if (record.bodyHash !== bodyHash) return { kind: 'mismatch' };
-        // The SDK repeats a call whose answer is lost. The record is then from this request.
-        return { kind: record.pet.id === pet.id ? 'created' : 'replayed', pet: record.pet };
+        return { kind: 'replayed', pet: record.pet };
       }
       const codes = new Set([ofPet?.Code, ofRecord?.Code]);
       if (codes.has(conditionFailed)) onCollision();

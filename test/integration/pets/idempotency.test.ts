@@ -118,6 +118,17 @@ describe('creations with one idempotency key', () => {
     }
   });
 
+  test('at the same time and with the same ID for the pet report one creation', async () => {
+    const drawn = newId();
+    const more = { attempts: 50, newId: () => drawn };
+    const id = newRecordId();
+    const outcomes = await Promise.all(Array.from({ length: 4 }, () => create(id, rex, noon, more)));
+    expect(outcomes.map(({ kind }) => kind).toSorted()).toEqual([
+      'created',
+      ...Array.from({ length: 3 }, () => 'replayed'),
+    ]);
+  });
+
   test('create one pet if the first is stored while the second is being written', async () => {
     await behindProxy(async (proxy, table) => {
       const id = newRecordId();
