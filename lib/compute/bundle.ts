@@ -1,5 +1,5 @@
 import { basename, join } from 'node:path';
-import { type BuildContext, build, type BuildOptions, context, type Metafile } from 'esbuild';
+import { build, type BuildOptions, type Metafile } from 'esbuild';
 import { builtins } from './bundle-builtins.ts';
 import { leftOut } from './bundle-left-out.ts';
 import { sourceMaps } from './bundle-source-maps.ts';
@@ -61,16 +61,4 @@ export async function bundle(
 ): Promise<Metafile> {
   const { metafile } = await build(bundleOptions(file, outputDirectory, settings));
   return metafile;
-}
-
-/**
- * Bundles a function repeatedly, for development: `rebuild()` reads only changed files, and `watch()` calls it.
- * https://esbuild.github.io/api/#rebuild
- */
-export async function bundleContext(
-  file: string,
-  outputDirectory: string,
-  projectDirectory: string = thisProject,
-): Promise<BuildContext<ReturnType<typeof bundleOptions>>> {
-  return context(bundleOptions(file, outputDirectory, { development: true, projectDirectory }));
 }

@@ -6,9 +6,10 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { App, FileSystem, Stack } from 'aws-cdk-lib';
 import { Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
+import { context } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { bundle, bundleContext, bundleOptions } from '../../lib/compute/bundle.ts';
+import { bundle, bundleOptions } from '../../lib/compute/bundle.ts';
 import { leftOutModules } from '../../lib/compute/bundle-left-out.ts';
 import { bundledCode } from '../../lib/compute/bundling.ts';
 import { bundles, environment } from './bundles.ts';
@@ -138,15 +139,16 @@ describe('bundling', () => {
     const file = join(project, 'functions', 'changing.ts');
     await writeFile(file, "export const handler = () => 'before';");
     const output = join(root, 'rebuilt');
-    const context = await bundleContext('functions/changing.ts', output, project);
+    const settings = { development: true, projectDirectory: project };
+    const build = await context(bundleOptions('functions/changing.ts', output, settings));
     try {
-      await context.rebuild();
+      await build.rebuild();
       expect(await readFile(join(output, 'changing.mjs'), 'utf8')).toContain('before');
       await writeFile(file, "export const handler = () => 'after';");
-      await context.rebuild();
+      await build.rebuild();
       expect(await readFile(join(output, 'changing.mjs'), 'utf8')).toContain('after');
     } finally {
-      await context.dispose();
+      await build.dispose();
     }
   });
 });
