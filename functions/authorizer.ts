@@ -6,13 +6,11 @@ import { decideKey, findKey } from './access/key-records.ts';
 import { hashOfKey, keyOfHeader, stageOfKey } from './access/keys.ts';
 import { timeToAnswer, withDeadline } from './deadline.ts';
 import { dynamoDb } from './dynamodb.ts';
-import { wholeNumber } from './environment.ts';
+import { variable, wholeNumber } from './environment.ts';
 
-const env = z.parse(
-  z.object({ STAGE: z.string(), API_KEYS_TABLE: z.string(), AUTHORIZER_CACHE_SECONDS: wholeNumber }),
-  process.env,
-);
-const table = { client: dynamoDb(), tableName: env.API_KEYS_TABLE };
+const ownStage = variable('STAGE');
+const cacheSeconds = wholeNumber('AUTHORIZER_CACHE_SECONDS');
+const table = { client: dynamoDb(), tableName: variable('API_KEYS_TABLE') };
 
 const tokenEvent = z.object({ authorizationToken: z.string(), methodArn: z.string() });
 
@@ -28,7 +26,7 @@ export const handler = middy<APIGatewayTokenAuthorizerEvent, APIGatewayAuthorize
   const key = keyOfHeader(authorizationToken);
   const stage = key === undefined ? undefined : stageOfKey(key);
   if (key === undefined || stage === undefined) return deny(methodArn, 'malformed');
-  if (stage !== env.STAGE) return deny(methodArn, 'other_stage');
+  if (stage !== ownStage) return deny(methodArn, 'other_stage');
 
   const keyHash = hashOfKey(key);
   const time = lambda.getRemainingTimeInMillis() - timeToAnswer;
@@ -43,7 +41,7 @@ export const handler = middy<APIGatewayTokenAuthorizerEvent, APIGatewayAuthorize
     principalId: grant.keyId,
     policyDocument: policy('Allow', methodArn),
     usageIdentifierKey: record?.gatewayKeyValue ?? keyHash,
-    context: toCallerContext(grant, now, env.AUTHORIZER_CACHE_SECONDS),
+    context: toCallerContext(grant, now, cacheSeconds),
   };
 });
 

@@ -1,5 +1,5 @@
-import * as z from 'zod/mini';
 import { dynamoDb } from './dynamodb.ts';
+import { variable } from './environment.ts';
 import { ServiceError } from './http/errors.ts';
 import { parseIdempotencyKey } from './http/idempotency-key.ts';
 import { parseBody } from './http/input.ts';
@@ -11,10 +11,9 @@ import { newPetId } from './pets/ids.ts';
 import { newPet, type Pet } from './pets/schema.ts';
 import { createPet } from './pets/store.ts';
 
-const env = z.parse(z.object({ PETS_TABLE: z.string(), IDEMPOTENCY_TABLE: z.string() }), process.env);
 const client = dynamoDb();
-const table = { client, tableName: env.PETS_TABLE };
-const idempotency = { client, tableName: env.IDEMPOTENCY_TABLE };
+const table = { client, tableName: variable('PETS_TABLE') };
+const idempotency = { client, tableName: variable('IDEMPOTENCY_TABLE') };
 
 const unavailableMessage =
   'The service is temporarily unavailable. The animal may have been created: to avoid a duplicate, retry with the same ' +

@@ -1,17 +1,6 @@
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
-import * as z from 'zod/mini';
 import { leanDynamoDbClient } from './dynamodb-client.ts';
-import { wholeNumber } from './environment.ts';
-
-const environment = z.object({
-  AWS_REGION: z.string(),
-  AWS_ACCESS_KEY_ID: z.string(),
-  AWS_SECRET_ACCESS_KEY: z.string(),
-  AWS_SESSION_TOKEN: z.optional(z.string()),
-  AWS_ENDPOINT_URL_DYNAMODB: z.optional(z.string()),
-  DYNAMODB_CONNECTION_TIMEOUT_MS: z.optional(wholeNumber),
-  DYNAMODB_REQUEST_TIMEOUT_MS: z.optional(wholeNumber),
-});
+import { variable, wholeNumber } from './environment.ts';
 
 /**
  * The DynamoDB client of a function. Numbers are returned as `{ value }` with their exact digits (`wrapNumbers`),
@@ -22,17 +11,19 @@ const environment = z.object({
  * https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime
  */
 export function dynamoDb(variables: NodeJS.ProcessEnv = process.env): DynamoDBDocumentClient {
-  const env = z.parse(environment, variables);
+  const sessionToken = variables['AWS_SESSION_TOKEN'];
+  const timeout = (name: string) =>
+    variables[name] === undefined ? undefined : wholeNumber(name, variables);
   const client = leanDynamoDbClient({
-    region: env.AWS_REGION,
+    region: variable('AWS_REGION', variables),
     credentials: {
-      accessKeyId: env.AWS_ACCESS_KEY_ID,
-      secretAccessKey: env.AWS_SECRET_ACCESS_KEY,
-      ...(env.AWS_SESSION_TOKEN !== undefined && { sessionToken: env.AWS_SESSION_TOKEN }),
+      accessKeyId: variable('AWS_ACCESS_KEY_ID', variables),
+      secretAccessKey: variable('AWS_SECRET_ACCESS_KEY', variables),
+      ...(sessionToken !== undefined && { sessionToken }),
     },
-    endpoint: env.AWS_ENDPOINT_URL_DYNAMODB,
-    connectionTimeout: env.DYNAMODB_CONNECTION_TIMEOUT_MS,
-    requestTimeout: env.DYNAMODB_REQUEST_TIMEOUT_MS,
+    endpoint: variables['AWS_ENDPOINT_URL_DYNAMODB'],
+    connectionTimeout: timeout('DYNAMODB_CONNECTION_TIMEOUT_MS'),
+    requestTimeout: timeout('DYNAMODB_REQUEST_TIMEOUT_MS'),
   });
   return DynamoDBDocumentClient.from(client, { unmarshallOptions: { wrapNumbers: true } });
 }

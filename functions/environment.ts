@@ -1,7 +1,20 @@
-import * as z from 'zod/mini';
+type Variables = Readonly<Record<string, string | undefined>>;
 
-/** An environment variable that is a whole number. */
-export const wholeNumber = z.pipe(
-  z.string().check(z.regex(/^\d+$/)),
-  z.transform((digits) => Number(digits)),
-);
+/**
+ * An environment variable. Not parsed by a schema, which takes 1 ms of the first response.
+ *
+ * @throws Error if it is missing or empty
+ */
+export function variable(name: string, variables: Variables = process.env): string {
+  const value = variables[name];
+  if (value === undefined || value === '') throw new Error(`The environment variable ${name} is missing`);
+  return value;
+}
+
+/** An environment variable that is a whole number. @throws Error if it is missing or anything else */
+export function wholeNumber(name: string, variables?: Variables): number {
+  const value = variable(name, variables);
+  if (!/^\d+$/.test(value))
+    throw new Error(`The environment variable ${name} must be a whole number (got "${value}")`);
+  return Number(value);
+}

@@ -1,14 +1,13 @@
-import * as z from 'zod/mini';
 import { dynamoDb } from './dynamodb.ts';
+import { variable } from './environment.ts';
 import { ServiceError } from './http/errors.ts';
 import { collectionUrl } from './http/links.ts';
 import { pipeline } from './http/pipeline.ts';
 import { parseInt64 } from './pets/int64.ts';
 import { getPet } from './pets/store.ts';
 
-const env = z.parse(z.object({ PETS_TABLE: z.string() }), process.env);
 const client = dynamoDb();
-const table = { client, tableName: env.PETS_TABLE };
+const table = { client, tableName: variable('PETS_TABLE') };
 
 /** Deprecated since the service started. Removal: docs/interface.md#43-get-an-animal-deprecated. */
 const since = new Date('2026-01-01T00:00:00Z');

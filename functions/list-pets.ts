@@ -1,5 +1,5 @@
-import * as z from 'zod/mini';
 import { dynamoDb } from './dynamodb.ts';
+import { variable } from './environment.ts';
 import { parseInput } from './http/input.ts';
 import { nextLink } from './http/links.ts';
 import { metrics } from './http/metrics.ts';
@@ -8,9 +8,8 @@ import { encodeCursor } from './pets/cursor.ts';
 import { listing } from './pets/listing.ts';
 import { listPets } from './pets/store.ts';
 
-const env = z.parse(z.object({ PETS_TABLE: z.string() }), process.env);
 const client = dynamoDb();
-const table = { client, tableName: env.PETS_TABLE };
+const table = { client, tableName: variable('PETS_TABLE') };
 
 /** `GET /pets`: one page of animals, newest first (docs/interface.md#41-list-animals). */
 export const handler = pipeline(

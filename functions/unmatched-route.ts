@@ -1,12 +1,12 @@
 import * as z from 'zod/mini';
 import { dynamoDb } from './dynamodb.ts';
+import { variable } from './environment.ts';
 import { ServiceError } from './http/errors.ts';
 import { pipeline } from './http/pipeline.ts';
 
 /** The methods of each known path, as JSON. lib/api/routes.ts defines them. */
 const allowedMethods = z.record(z.string(), z.array(z.string()));
-const env = z.parse(z.object({ ALLOWED_METHODS: z.string() }), process.env);
-const methodsOf = new Map(Object.entries(z.parse(allowedMethods, JSON.parse(env.ALLOWED_METHODS))));
+const methodsOf = new Map(Object.entries(z.parse(allowedMethods, JSON.parse(variable('ALLOWED_METHODS')))));
 
 /** Any path or method without an operation: 404, or 405 with `Allow` (RFC 9110, section 15.5.6). */
 export const handler = pipeline(

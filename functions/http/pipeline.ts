@@ -1,9 +1,8 @@
 import middy from '@middy/core';
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import type { APIGatewayProxyResult, Context } from 'aws-lambda';
-import * as z from 'zod/mini';
 import { timeToAnswer, withDeadline } from '../deadline.ts';
-import { wholeNumber } from '../environment.ts';
+import { variable, wholeNumber } from '../environment.ts';
 import type { Deprecation } from './deprecation.ts';
 import { zeroRateHeaders } from './rate-headers.ts';
 import { rateLimiter } from './rate-limit.ts';
@@ -29,22 +28,16 @@ export interface OperationSettings {
   readonly unavailableMessage?: string;
 }
 
-const environment = z.object({
-  RATE_LIMITS_TABLE: z.string(),
-  LIMITER_TIMEOUT_MS: wholeNumber,
-  METRICS_NAMESPACE: z.string(),
-});
-
 /** How every operation is served: record ▸ parse ▸ limit ▸ operate ▸ answer. */
 export function pipeline(
   { name, client, limit, deprecationOf, unavailableMessage }: OperationSettings,
   operate: (context: RequestContext) => Promise<Answer>,
 ) {
-  const env = z.parse(environment, process.env);
+  const namespace = variable('METRICS_NAMESPACE');
   const checkRateLimit = rateLimiter({
-    table: { client, tableName: env.RATE_LIMITS_TABLE },
+    table: { client, tableName: variable('RATE_LIMITS_TABLE') },
     deprecated: deprecationOf !== undefined,
-    timeout: env.LIMITER_TIMEOUT_MS,
+    timeout: wholeNumber('LIMITER_TIMEOUT_MS'),
   });
 
   async function serve({ event, recorder }: Recorded, lambda: Context): Promise<APIGatewayProxyResult> {
@@ -82,7 +75,7 @@ export function pipeline(
       // 1. Record: one log line per request, whatever happens below.
       .use(
         // Not with console, which Lambda wraps: an embedded metric must be the whole line.
-        recordRequests(name, env.METRICS_NAMESPACE, (line) => process.stdout.write(`${line}\n`)),
+        recordRequests(name, namespace, (line) => process.stdout.write(`${line}\n`)),
       )
       // Only for events that are not from API Gateway: they have no caller.
       .onError((step) => {

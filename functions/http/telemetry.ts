@@ -21,14 +21,14 @@ export function recordRequests(
   }): void => {
     const { identity, startedAt, errors, counts } = step.event.recorder;
     const status = step.response?.statusCode ?? 500;
-    const durationMs = performance.now() - startedAt;
+    const durationMs = Number(process.hrtime.bigint() - startedAt) / 1e6;
     const record = { ...identity, operation, status, durationMs, coldStart, errors, counts };
     coldStart = false;
     write(toLogLine(record, namespace, Date.now()));
   };
   return {
     before: (step) => {
-      step.event = { event: step.event, recorder: new Recorder(performance.now()) };
+      step.event = { event: step.event, recorder: new Recorder(process.hrtime.bigint()) };
     },
     after: finish,
     onError: finish,
@@ -43,13 +43,13 @@ interface Identity {
 
 /** Collects the fields of the log line of a request. */
 export class Recorder {
-  /** Milliseconds, from `performance.now`. */
-  readonly startedAt: number;
+  /** Nanoseconds, from `process.hrtime.bigint`: `performance` would load eight modules, 1 ms of the first response. */
+  readonly startedAt: bigint;
   readonly errors: unknown[] = [];
   readonly counts = new Map<Metric, number>();
   identity: Identity = { requestId: undefined, keyId: undefined, plan: undefined };
 
-  constructor(startedAt: number) {
+  constructor(startedAt: bigint) {
     this.startedAt = startedAt;
   }
 
