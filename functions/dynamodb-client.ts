@@ -1,20 +1,17 @@
 import { getHostHeaderPlugin, partition } from '@aws-sdk/core/client';
-import { AwsJson1_0Protocol } from '@aws-sdk/core/protocols';
 import {
   type DynamoDBClient,
-  errorTypeRegistries,
   type ServiceInputTypes,
   type ServiceOutputTypes,
 } from '@aws-sdk/client-dynamodb';
-import { DynamoDBJsonCodec2 } from '@aws-sdk/dynamodb-codec';
 import { Client, NoOpLogger } from '@smithy/core/client';
 import { getContentLengthPlugin, HttpRequest, HttpResponse, parseUrl } from '@smithy/core/protocols';
 import { getRetryPlugin, isClockSkewError, StandardRetryStrategy } from '@smithy/core/retry';
-import { getSchemaSerdePlugin } from '@smithy/core/schema';
-import { fromBase64, fromUtf8, Hash, toBase64, toUtf8 } from '@smithy/core/serde';
+import { Hash } from '@smithy/core/serde';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { SignatureV4 } from '@smithy/signature-v4';
 import type { AwsCredentialIdentity, FinalizeRequestMiddleware, HttpHandlerOptions } from '@smithy/types';
+import { dynamoDbJson } from './dynamodb-json.ts';
 
 export interface ClientSettings {
   readonly region: string;
@@ -56,25 +53,14 @@ export function leanDynamoDbClient({
     endpointProvider: () => ({ url }),
     isCustomEndpoint: true,
     disableHostPrefix: true,
-    protocol: new AwsJson1_0Protocol({
-      defaultNamespace: 'com.amazonaws.dynamodb',
-      serviceTarget: 'DynamoDB_20120810',
-      errorTypeRegistries,
-      jsonCodec: new DynamoDBJsonCodec2(),
-    }),
     requestHandler: new LazyHttpHandler({ connectionTimeout, requestTimeout }),
     maxAttempts: async () => maxAttempts,
     retryStrategy: async () => retryStrategy,
     bodyLengthChecker: (body: string | Uint8Array) => Buffer.byteLength(body),
-    base64Decoder: fromBase64,
-    base64Encoder: toBase64,
-    utf8Decoder: fromUtf8,
-    utf8Encoder: toUtf8,
     urlParser: parseUrl,
-    streamCollector: readAll,
   };
   const client = new Client<HttpHandlerOptions, ServiceInputTypes, ServiceOutputTypes, typeof config>(config);
-  client.middlewareStack.use(getSchemaSerdePlugin(config));
+  client.middlewareStack.use(dynamoDbJson(url));
   client.middlewareStack.use(getContentLengthPlugin(config));
   client.middlewareStack.use(getHostHeaderPlugin(config));
   client.middlewareStack.use(getRetryPlugin(config));
@@ -85,13 +71,6 @@ export function leanDynamoDbClient({
   });
   // DynamoDBClient adds no members to Client, and commands read only this configuration.
   return client as unknown as DynamoDBClient;
-}
-
-/** The body of an answer. The SDK's function first loads `Blob` and `ReadableStream`, which takes 4 ms. */
-async function readAll(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
-  return Buffer.concat(chunks);
 }
 
 /**

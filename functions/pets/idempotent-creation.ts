@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { type DynamoDBDocumentClient, TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
@@ -82,6 +82,8 @@ export async function createPetOnce(
               },
             },
           ],
+          // The same in every attempt of this call.
+          ClientRequestToken: randomUUID(),
         }),
         signal && { abortSignal: signal },
       );

@@ -19,12 +19,11 @@ const budget = 170_000;
 /** The packages on the start path, and their purpose. Each costs milliseconds. */
 const packages: Readonly<Record<string, string>> = {
   '@aws-sdk/client-dynamodb': 'commands and their schemas',
-  '@aws-sdk/core': "DynamoDB's protocol, the host header, the partitions of AWS",
-  '@aws-sdk/dynamodb-codec': 'JSON of attribute values',
+  '@aws-sdk/core': 'the host header, the partitions of AWS',
   '@aws-sdk/lib-dynamodb': 'commands that take and give plain values',
   '@aws-sdk/util-dynamodb': 'plain values to attribute values and back',
   '@middy/core': 'the pipeline of a request',
-  '@smithy/core': 'retries, middleware, JSON-RPC',
+  '@smithy/core': 'retries, middleware',
   '@smithy/node-http-handler': 'HTTP',
   '@smithy/signature-v4': 'signatures',
   '@smithy/types': 'constants of the above',

@@ -2,12 +2,17 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import {
+  type ConditionalCheckFailedException,
+  DynamoDBClient,
+  type TransactionCanceledException,
+} from '@aws-sdk/client-dynamodb';
 import {
   DynamoDBDocumentClient,
   GetCommand,
   PutCommand,
   QueryCommand,
+  TransactWriteCommand,
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -75,6 +80,7 @@ beforeEach(() => {
 });
 
 afterEach(() => {
+  vi.restoreAllMocks();
   vi.useRealTimers();
 });
 
@@ -111,6 +117,12 @@ const commands = {
     ExpressionAttributeValues: { ':v0': 1 },
     ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
   }),
+  transaction: new TransactWriteCommand({
+    TransactItems: [
+      { Put: { TableName: 'T', Item: { id: 1n, name, nested: { list: [1n, 'a', null, true] } } } },
+    ],
+    ClientRequestToken: 'token',
+  }),
 };
 
 async function send(client: DynamoDBDocumentClient, command: keyof typeof commands): Promise<Received> {
@@ -121,11 +133,8 @@ async function send(client: DynamoDBDocumentClient, command: keyof typeof comman
 describe.each(Object.keys(commands) as (keyof typeof commands)[])('the request for a %s', (command) => {
   test('is the same as that of the SDK’s client, except for the user agent', async () => {
     const [own, original] = [await send(ours(), command), await send(theirs(), command)];
-    expect({ method: own.method, url: own.url, body: own.body }).toEqual({
-      method: original.method,
-      url: original.url,
-      body: original.body,
-    });
+    expect([own.method, own.url]).toEqual([original.method, original.url]);
+    expect(JSON.parse(own.body)).toEqual(JSON.parse(original.body));
     for (const header of ['x-amz-target', 'content-type', 'content-length', 'host', 'x-amz-security-token']) {
       expect(own.headers[header]).toBe(original.headers[header]);
     }
@@ -139,6 +148,102 @@ describe.each(Object.keys(commands) as (keyof typeof commands)[])('the request f
     // The check does notice what was not signed.
     expect(faultOf({ ...request, body: `${request.body} ` })).toBe('the signature does not match');
   });
+});
+
+const stored = {
+  id: { N: '9223372036854775807' },
+  name: { S: name },
+  tags: { L: [{ BOOL: true }, { NULL: true }] },
+};
+
+describe('an answer is read as by the SDK’s client:', () => {
+  const dynamoDb = 'com.amazonaws.dynamodb.v20120810#';
+  test.each<[string, Reply, (keyof typeof commands)?]>([
+    ['an item', { status: 200, body: JSON.stringify({ Item: stored }) }],
+    ['an update', { status: 200, body: JSON.stringify({ Attributes: stored }) }, 'update'],
+    [
+      'a page',
+      { status: 200, body: JSON.stringify({ Items: [stored], LastEvaluatedKey: stored, Count: 1 }) },
+      'query',
+    ],
+    ['an output without members', { status: 200, body: '{}' }],
+    ...(
+      [
+        [400, { __type: `${dynamoDb}ConditionalCheckFailedException`, message: 'failed', Item: stored }],
+        [400, { __type: `${dynamoDb}ConditionalCheckFailedException` }],
+        [
+          400,
+          {
+            __type: `${dynamoDb}TransactionCanceledException`,
+            Message: 'cancelled',
+            CancellationReasons: [
+              { Code: 'None' },
+              { Code: 'ConditionalCheckFailed', Item: stored, Message: 'no' },
+            ],
+          },
+        ],
+        [400, { __type: `${dynamoDb}TransactionInProgressException`, Message: 'in progress' }],
+        [400, { __type: `${dynamoDb}ResourceNotFoundException`, message: 'no table' }],
+        [400, { __type: `${dynamoDb}ProvisionedThroughputExceededException`, message: 'slow down' }],
+        [400, { __type: 'com.amazon.coral.service#AccessDeniedException', Message: 'not allowed' }],
+        [400, { __type: 'com.amazon.coral.validate#ValidationException', message: 'invalid' }],
+        [400, { __type: 'ReplicatedWriteConflictException', message: 'conflict' }],
+        [500, { __type: `${dynamoDb}InternalServerError`, message: 'failed' }],
+        [503, { __type: 'SomethingNew', message: 'failed' }],
+      ] as const
+    ).map(([status, body]): [string, Reply] => [body.__type, { status, body: JSON.stringify(body) }]),
+    ['an answer of a proxy', { status: 503, body: '<html>' }],
+    ['an output that is not JSON', { status: 200, body: '{' }],
+  ])('%s', async (_, reply, command = 'get') => {
+    // No delay before a retry.
+    vi.spyOn(Math, 'random').mockReturnValue(0);
+    answers = [reply];
+    const outcomes = [await outcomeOf(ours(), command), await outcomeOf(theirs(), command)];
+    expect(outcomes[0]).toEqual(outcomes[1]);
+  });
+
+  async function outcomeOf(client: DynamoDBDocumentClient, command: keyof typeof commands): Promise<unknown> {
+    received.length = 0;
+    try {
+      const { $metadata: metadata, ...output } = await client.send(commands[command] as GetCommand);
+      return { output, status: metadata.httpStatusCode, attempts: metadata.attempts };
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      const {
+        name: called,
+        $metadata: metadata,
+        $fault,
+        $retryable,
+        Item,
+        CancellationReasons,
+      } = error as Error & Partial<TransactionCanceledException & ConditionalCheckFailedException>;
+      // The SDK adds a hint to the message of a SyntaxError.
+      const message = error instanceof SyntaxError ? undefined : error.message;
+      const { httpStatusCode: status, attempts } = metadata ?? {};
+      const { constructor } = error;
+      return {
+        constructor,
+        called,
+        message,
+        status,
+        attempts,
+        $fault,
+        $retryable,
+        Item,
+        CancellationReasons,
+        calls: received.length,
+      };
+    }
+  }
+});
+
+test('the answer to a failed attempt is not in the log of its error', async () => {
+  answers = [{ status: 400, body: '{"__type":"ValidationException"}' }];
+  const error: unknown = await ours()
+    .send(commands.get)
+    .catch((caught: unknown) => caught);
+  expect(error).toHaveProperty('$response.statusCode', 400);
+  expect(Object.keys(error as Error)).not.toContain('$response');
 });
 
 test('a failed attempt is retried with a new signature', async () => {
