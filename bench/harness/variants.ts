@@ -14,8 +14,9 @@ export interface Built {
 
 /** Differences from the deployed bundle. */
 export interface Variant {
-  /** A file of variants/ that replaces functions/dynamodb-client.ts. */
+  /** Files of variants/ that replace modules of functions/. */
   readonly client?: string;
+  readonly protocol?: string;
   readonly fullZod?: boolean;
   readonly keepAllModules?: boolean;
   readonly earlyBuiltins?: boolean;
@@ -24,9 +25,16 @@ export interface Variant {
 
 /** Bundles a module of the project, such as `functions/list-pets.ts`, as deployed or as a variant. */
 export async function buildVariant(file: string, directory: string, variant: Variant = {}): Promise<Built> {
-  const { client, fullZod = false, keepAllModules = false, earlyBuiltins = false, options } = variant;
+  const {
+    client,
+    protocol,
+    fullZod = false,
+    keepAllModules = false,
+    earlyBuiltins = false,
+    options,
+  } = variant;
   const plugins: Plugin[] = [
-    ...(client === undefined ? [] : [replace(/\/dynamodb-client\.ts$/, join(variantsDirectory, client))]),
+    ...replacements({ 'dynamodb-client': client, 'dynamodb-json': protocol }),
     ...(keepAllModules ? [] : [leftOut()]),
     ...(earlyBuiltins ? [] : [builtins()]),
   ];
@@ -52,7 +60,7 @@ export async function buildPeer(file: string, directory: string, client?: string
     metafile: true,
     entryPoints: [join(variantsDirectory, file)],
     outdir: directory,
-    plugins: client === undefined ? [] : [replace(/\/dynamodb-client\.ts$/, join(variantsDirectory, client))],
+    plugins: replacements({ 'dynamodb-client': client }),
   });
   return { directory, bytes: codeBytes(metafile) };
 }
@@ -63,6 +71,12 @@ function codeBytes(metafile: Metafile | undefined): number {
     .reduce((sum, [, { bytes }]) => sum + bytes, 0);
 }
 
-function replace(filter: RegExp, path: string): Plugin {
-  return { name: 'replace', setup: (bundling) => bundling.onResolve({ filter }, () => ({ path })) };
+/** Plugins that replace modules of functions/ by files of variants/. */
+function replacements(files: Readonly<Record<string, string | undefined>>): Plugin[] {
+  return Object.entries(files).flatMap(([module, file]) => {
+    if (file === undefined) return [];
+    const filter = new RegExp(`/${module}\\.ts$`);
+    const path = join(variantsDirectory, file);
+    return [{ name: 'replace', setup: (bundling) => bundling.onResolve({ filter }, () => ({ path })) }];
+  });
 }

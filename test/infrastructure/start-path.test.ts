@@ -14,7 +14,7 @@ import { bundles, environment } from './bundles.ts';
  */
 
 /** Maximum bytes of code that a function loads at start. */
-const budget = 170_000;
+const budget = 140_000;
 
 /** The packages on the start path, and their purpose. Each costs milliseconds. */
 const packages: Readonly<Record<string, string>> = {
