@@ -12,15 +12,16 @@ import { streamCollector } from '@smithy/node-http-handler';
 import type { Pluggable } from '@smithy/types';
 
 /** Replaces functions/dynamodb-json.ts: the SDK's protocol. `dynamodb-codec` is a dependency of `client-dynamodb`. */
-export function dynamoDbJson(): Pluggable<ServiceInputTypes, ServiceOutputTypes> {
+export function dynamoDbJson(url: URL): Pluggable<ServiceInputTypes, ServiceOutputTypes> {
   const protocol = new AwsJson1_0Protocol({
     defaultNamespace: 'com.amazonaws.dynamodb',
     serviceTarget: 'DynamoDB_20120810',
     errorTypeRegistries,
     jsonCodec: new DynamoDBJsonCodec2(),
   });
-  return getSchemaSerdePlugin({
+  const config = {
     protocol,
+    endpoint: async () => parseUrl(url),
     disableHostPrefix: true,
     urlParser: parseUrl,
     base64Decoder: fromBase64,
@@ -29,5 +30,6 @@ export function dynamoDbJson(): Pluggable<ServiceInputTypes, ServiceOutputTypes>
     utf8Encoder: toUtf8,
     streamCollector,
     requestHandler: undefined as never,
-  });
+  };
+  return getSchemaSerdePlugin(config);
 }
