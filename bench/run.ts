@@ -62,9 +62,10 @@ const size = values.quick
       animals: [1_000, 3_000],
     }
   : {
-      rounds: 25,
-      memoryRounds: 8,
-      leverRounds: 15,
+      // Multiples of the number of subjects, so that each is measured at each position of a round.
+      rounds: 39,
+      memoryRounds: 12,
+      leverRounds: 21,
       warm: 50,
       batches: 120,
       animals: [1_000, 30_000, 300_000],

@@ -174,8 +174,8 @@ class Session {
   }
 
   /**
-   * Starts every subject in both models once a round, so that other work of the machine affects all equally. A first round
-   * that does not count fills the disk caches.
+   * Starts every subject in both models once a round, each round from another subject on, so that other work of the machine
+   * affects all equally. A first round that does not count fills the disk caches.
    */
   async start(
     subjects: readonly Subject[],
@@ -187,7 +187,9 @@ class Session {
     for (const subject of subjects) starts.set(subject, { burst: [], share: [] });
     for (let done = 0; done <= rounds; done += 1) {
       onProgress(done, rounds + 1);
-      for (const [subject, byModel] of starts) {
+      const first = done % subjects.length;
+      for (const subject of [...subjects.slice(first), ...subjects.slice(0, first)]) {
+        const byModel = starts.get(subject)!;
         for (const model of processorModels) {
           const quota = await this.#quota(subject.memory);
           const start = await this.#lambda.coldStart(subject.target, { model, quota, warm });
