@@ -28,7 +28,10 @@ export interface FirstResponse {
   readonly memory: number;
   /** Process start to the first request for an event, with all processors, in milliseconds. */
   readonly init: number;
+  /** Median of the ratios of each round, here and below: a slow phase of the machine affects both terms. */
   readonly timesEmpty: number;
+  /** First response relative to the function of the baseline, which starts next to it. */
+  readonly timesBaseline?: ByModel | undefined;
   /** Process start to the first response. */
   readonly response: ByModel;
   /** Processor time until then, in milliseconds. */
@@ -96,6 +99,8 @@ const invocations: Readonly<Record<FunctionEntry, Pick<Target, 'event' | 'accept
 const entries = Object.keys(invocations) as FunctionEntry[];
 const memoryOf = (entry: FunctionEntry): number => presets.prod.functions[entry].memory;
 const operations = ['list-pets', 'create-pet'] as const;
+/** The functions that a baseline is measured for. */
+const comparedEntries = new Set<FunctionEntry>(['authorizer', ...operations]);
 
 const peers = [
   ["bare handler, SDK's own client", 'bare.ts', 'list', 'naive-client.ts'],
@@ -227,29 +232,31 @@ export async function measureFirstResponses(
       },
     );
     const subjects: Subject[] = [empty];
-    for (const entry of entries) subjects.push(await session.function(entry));
+    const before = baseline && (await Baseline.checkOut(baseline.commit));
+    const baselines = new Map<Subject, Subject>();
+    try {
+      for (const entry of entries) {
+        const subject = await session.function(entry);
+        subjects.push(subject);
+        if (before === undefined || !comparedEntries.has(entry)) continue;
+        const built = await before.build(entry, session.folder());
+        const invocation = { ...invocations[entry], handler: `${entry}.handler` };
+        const name = `${entry} at ${baseline!.commit}`;
+        const earlier = session.subject(name, 'baseline', baseline!.memory, built, invocation);
+        baselines.set(subject, earlier);
+        subjects.push(earlier);
+      }
+    } finally {
+      await before?.remove();
+    }
     for (const [name, file, handler, client] of peers) {
       const built = await buildPeer(file, session.folder(), client);
       const invocation = { ...invocations['list-pets'], handler: `${file.split('.')[0]}.${handler}` };
       subjects.push(session.subject(name, 'peer', memory, built, invocation));
     }
-    if (baseline !== undefined) {
-      const before = await Baseline.checkOut(baseline.commit);
-      try {
-        for (const entry of ['authorizer', ...operations] as const) {
-          const built = await before.build(entry, session.folder());
-          const invocation = { ...invocations[entry], handler: `${entry}.handler` };
-          const name = `${entry} at ${baseline.commit}`;
-          subjects.push(session.subject(name, 'baseline', baseline.memory, built, invocation));
-        }
-      } finally {
-        await before.remove();
-      }
-    }
     const starts = await session.start(subjects, rounds, onProgress);
-    const emptyInit = median(starts.get(empty)!.burst.map(({ init }) => init));
     return {
-      functions: subjects.map((subject) => summarise(subject, starts, emptyInit)),
+      functions: subjects.map((subject) => summarise(subject, starts, empty, baselines.get(subject))),
       calls: (['function', 'baseline'] as const).flatMap((group) => firstCalls(group, starts)),
     };
   });
@@ -332,9 +339,21 @@ function responses(subject: Subject, starts: Starts): ByModel {
   return { burst: typical(burst), share: typical(share) };
 }
 
-function summarise(subject: Subject, starts: Starts, emptyInit: number): FirstResponse {
+function summarise(
+  subject: Subject,
+  starts: Starts,
+  empty: Subject,
+  baseline: Subject | undefined,
+): FirstResponse {
   const { burst } = starts.get(subject)!;
   const init = median(burst.map((start) => start.init));
+  const ratio = (other: Subject, model: ProcessorModel, part: 'init' | 'response'): number => {
+    const reference = starts.get(other)![model];
+    return round(
+      median(starts.get(subject)![model].map((start, index) => start[part] / reference[index]![part])),
+      2,
+    );
+  };
   const known = (part: 'cpu' | 'memory'): number | undefined => {
     const values = burst.flatMap((start) => start[part] ?? []);
     return values.length === 0 ? undefined : round(median(values), 0);
@@ -344,7 +363,11 @@ function summarise(subject: Subject, starts: Starts, emptyInit: number): FirstRe
     group: subject.group,
     memory: subject.memory,
     init: round(init),
-    timesEmpty: round(init / emptyInit, 2),
+    timesEmpty: ratio(empty, 'burst', 'init'),
+    timesBaseline: baseline && {
+      burst: ratio(baseline, 'burst', 'response'),
+      share: ratio(baseline, 'share', 'response'),
+    },
     response: responses(subject, starts),
     cpu: known('cpu'),
     peakMiB: known('memory'),

@@ -28,6 +28,7 @@ export function tables(results: Results): GeneratedParts {
     ...(first && {
       machine: machineLine(first.machine),
       'first-response': firstResponseTable(first.results.functions),
+      baseline: baselineTable(first.results.functions),
       'first-call': firstCallTable(first.results.calls),
     }),
     ...(levers && { levers: leverTable(levers.results) }),
@@ -52,6 +53,15 @@ function firstResponseTable(results: readonly FirstResponse[]): string {
       response.burst,
       response.share,
     ]),
+  );
+}
+
+function baselineTable(results: readonly FirstResponse[]): string {
+  return table(
+    ['× baseline', 'burst', 'share'],
+    results.flatMap(({ name, timesBaseline }) =>
+      timesBaseline === undefined ? [] : [[name, timesBaseline.burst, timesBaseline.share]],
+    ),
   );
 }
 
