@@ -58,7 +58,7 @@ const deserialize: DeserializeMiddleware<ServiceInputTypes, ServiceOutputTypes> 
   const requestId = headers['x-amzn-requestid'];
   const $metadata = { httpStatusCode: statusCode, ...(requestId !== undefined && { requestId }) };
   try {
-    const body = JSON.parse(await readAll(response.body)) as object;
+    const body = JSON.parse(await readAll(response.body)) as ErrorBody;
     if (statusCode >= 300) throw serviceError(body, $metadata);
     // The members of an output are those of its JSON.
     return { response, output: { ...body, $metadata } as ServiceOutputTypes };
@@ -74,17 +74,17 @@ const deserialize: DeserializeMiddleware<ServiceInputTypes, ServiceOutputTypes> 
 
 /** An error of the SDK's class with this name, or of their base class if the SDK does not know the name. */
 function serviceError({ __type: type, ...members }: ErrorBody, $metadata: ResponseMetadata): Error {
-  const name = String(type).split('#').at(-1)!;
+  const name = type?.split('#').at(-1) ?? 'Unknown';
   const $fault = $metadata.httpStatusCode! < 500 ? 'client' : 'server';
   // Some of DynamoDB's errors have a `Message`.
-  const message = String(members.message ?? members.Message ?? 'UnknownError');
+  const message = members.message ?? members.Message ?? 'UnknownError';
   return Object.assign(new (errorClass(name))({ name, $fault, $metadata, message }), { ...members, message });
 }
 
 interface ErrorBody {
-  readonly __type?: unknown;
-  readonly message?: unknown;
-  readonly Message?: unknown;
+  readonly __type?: string;
+  readonly message?: string;
+  readonly Message?: string;
 }
 
 function errorClass(name: string): typeof DynamoDBServiceException {

@@ -2,11 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import {
-  type ConditionalCheckFailedException,
-  DynamoDBClient,
-  type TransactionCanceledException,
-} from '@aws-sdk/client-dynamodb';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import {
   DynamoDBDocumentClient,
   GetCommand,
@@ -156,6 +152,15 @@ const stored = {
   tags: { L: [{ BOOL: true }, { NULL: true }] },
 };
 
+/** Of the SDK's errors. */
+interface ErrorFields {
+  readonly $metadata?: { readonly httpStatusCode?: number; readonly attempts?: number };
+  readonly $fault?: unknown;
+  readonly $retryable?: unknown;
+  readonly Item?: unknown;
+  readonly CancellationReasons?: unknown;
+}
+
 describe('an answer is read as by the SDK’s client:', () => {
   const dynamoDb = 'com.amazonaws.dynamodb.v20120810#';
   test.each<[string, Reply, (keyof typeof commands)?]>([
@@ -216,7 +221,7 @@ describe('an answer is read as by the SDK’s client:', () => {
         $retryable,
         Item,
         CancellationReasons,
-      } = error as Error & Partial<TransactionCanceledException & ConditionalCheckFailedException>;
+      } = error as Error & ErrorFields;
       // The SDK adds a hint to the message of a SyntaxError.
       const message = error instanceof SyntaxError ? undefined : error.message;
       const { httpStatusCode: status, attempts } = metadata ?? {};
