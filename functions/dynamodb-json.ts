@@ -18,7 +18,7 @@ import type {
  * The protocol of DynamoDB: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html
  *
  * The SDK's own protocol converts each member by its schema. Without binary attributes all members are JSON already, so this
- * one only writes and reads JSON. It takes 6 ms of CPU time and a fifth of the bundle less (docs/performance.md). It does
+ * one only writes and reads JSON. It takes 6 ms of CPU time and a quarter of the bundle less (bench/README.md). It does
  * not support binary attributes and generates no `ClientRequestToken`.
  */
 export function dynamoDbJson(url: URL): Pluggable<ServiceInputTypes, ServiceOutputTypes> {

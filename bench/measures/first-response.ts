@@ -238,11 +238,11 @@ export async function measureFirstResponses(
       for (const entry of entries) {
         const subject = await session.function(entry);
         subjects.push(subject);
-        if (before === undefined || !comparedEntries.has(entry)) continue;
+        if (baseline === undefined || before === undefined || !comparedEntries.has(entry)) continue;
         const built = await before.build(entry, session.folder());
         const invocation = { ...invocations[entry], handler: `${entry}.handler` };
-        const name = `${entry} at ${baseline!.commit}`;
-        const earlier = session.subject(name, 'baseline', baseline!.memory, built, invocation);
+        const name = `${entry} at ${baseline.commit}`;
+        const earlier = session.subject(name, 'baseline', baseline.memory, built, invocation);
         baselines.set(subject, earlier);
         subjects.push(earlier);
       }

@@ -18,7 +18,7 @@ export interface BundleSettings {
 
 /**
  * The bundle of a function: one ES module without code that no request needs, and a source map. The extension `.mjs` makes
- * it an ES module without a package.json. docs/performance.md explains the options.
+ * it an ES module without a package.json. bench/README.md has the gain of the options.
  *
  * @param file path of the function, relative to the project, such as `functions/list-pets.ts`
  */
