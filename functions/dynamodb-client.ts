@@ -53,7 +53,16 @@ export function leanDynamoDbClient({
     endpointProvider: () => ({ url }),
     isCustomEndpoint: true,
     disableHostPrefix: true,
-    requestHandler: new LazyHttpHandler({ connectionTimeout, requestTimeout }),
+    requestHandler: new NodeHttpHandler({
+      ...(connectionTimeout !== undefined && { connectionTimeout }),
+      ...(requestTimeout !== undefined && {
+        requestTimeout,
+        // Without it the request time-out only logs a warning.
+        throwOnRequestTimeout: true,
+        // Ends an answer that stops after its headers.
+        socketTimeout: requestTimeout,
+      }),
+    }),
     maxAttempts: async () => maxAttempts,
     retryStrategy: async () => retryStrategy,
     bodyLengthChecker: (body: string | Uint8Array) => Buffer.byteLength(body),
@@ -130,34 +139,4 @@ type ServiceError = Parameters<typeof isClockSkewError>[0] & {
 
 function isServiceError(error: unknown): error is ServiceError {
   return error instanceof Error && '$metadata' in error;
-}
-
-/** The SDK's HTTP handler, created at the first call because it loads TLS, a sixth of an empty cold start. */
-class LazyHttpHandler {
-  readonly metadata = { handlerProtocol: 'http/1.1' };
-  readonly #timeouts: Pick<ClientSettings, 'connectionTimeout' | 'requestTimeout'>;
-  #handler: NodeHttpHandler | undefined;
-
-  constructor(timeouts: Pick<ClientSettings, 'connectionTimeout' | 'requestTimeout'>) {
-    this.#timeouts = timeouts;
-  }
-
-  handle(...call: Parameters<NodeHttpHandler['handle']>): ReturnType<NodeHttpHandler['handle']> {
-    const { connectionTimeout, requestTimeout } = this.#timeouts;
-    this.#handler ??= new NodeHttpHandler({
-      ...(connectionTimeout !== undefined && { connectionTimeout }),
-      ...(requestTimeout !== undefined && {
-        requestTimeout,
-        // Without it the request time-out only logs a warning.
-        throwOnRequestTimeout: true,
-        // Ends an answer that stops after its headers.
-        socketTimeout: requestTimeout,
-      }),
-    });
-    return this.#handler.handle(...call);
-  }
-
-  destroy(): void {
-    this.#handler?.destroy();
-  }
 }

@@ -1,10 +1,6 @@
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/**
- * An environment variable. Not parsed by a schema, which takes 1 ms of the first response.
- *
- * @throws Error if it is missing or empty
- */
+/** An environment variable. @throws Error if it is missing or empty */
 export function variable(name: string, variables: Variables = process.env): string {
   const value = variables[name];
   if (value === undefined || value === '') throw new Error(`The environment variable ${name} is missing`);

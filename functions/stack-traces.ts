@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { SourceMap } from 'node:module';
+import { SourceMap } from 'node:module';
 
 // Makes stack traces name TypeScript files and lines; lib/compute/bundle.ts adds it to every bundle. It reads a source map
 // when a stack trace is first formatted. With `--enable-source-maps`, Node.js would read it at every start.
@@ -11,8 +11,6 @@ function readSourceMap(file: string): SourceMap | undefined {
   try {
     const url = new URL(file);
     url.pathname += '.map';
-    // Importing the class by name would load node:module at start.
-    const { SourceMap } = process.getBuiltinModule('node:module');
     return new SourceMap(JSON.parse(readFileSync(url, 'utf8')));
   } catch {
     return undefined;

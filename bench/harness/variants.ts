@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
-import { builtins } from '../../lib/compute/bundle-builtins.ts';
 import { leftOut } from '../../lib/compute/bundle-left-out.ts';
 import { bundleOptions } from '../../lib/compute/bundle.ts';
 
@@ -19,24 +18,15 @@ export interface Variant {
   readonly protocol?: string;
   readonly fullZod?: boolean;
   readonly keepAllModules?: boolean;
-  readonly earlyBuiltins?: boolean;
   readonly options?: BuildOptions;
 }
 
 /** Bundles a module of the project, such as `functions/list-pets.ts`, as deployed or as a variant. */
 export async function buildVariant(file: string, directory: string, variant: Variant = {}): Promise<Built> {
-  const {
-    client,
-    protocol,
-    fullZod = false,
-    keepAllModules = false,
-    earlyBuiltins = false,
-    options,
-  } = variant;
+  const { client, protocol, fullZod = false, keepAllModules = false, options } = variant;
   const plugins: Plugin[] = [
     ...replacements({ 'dynamodb-client': client, 'dynamodb-json': protocol }),
     ...(keepAllModules ? [] : [leftOut()]),
-    ...(earlyBuiltins ? [] : [builtins()]),
   ];
   const { metafile } = await build({
     ...bundleOptions(file, directory),

@@ -1,5 +1,5 @@
 import { createHash, randomInt } from 'node:crypto';
-import { crc32 } from '../crc32.ts';
+import { crc32 } from 'node:zlib';
 
 /**
  * API keys: `as_<stage>_<30 random base62 characters><CRC-32 of the preceding text, 6 base62 characters>`. The prefix
@@ -36,7 +36,7 @@ export function hashOfKey(key: string): string {
 }
 
 function checksum(text: string): string {
-  let value = crc32(Buffer.from(text));
+  let value = crc32(text);
   let digits = '';
   for (let place = 0; place < checksumLength; place += 1) {
     digits = alphabet[value % alphabet.length] + digits;

@@ -1,4 +1,4 @@
-import { crc32 } from '../crc32.ts';
+import { crc32 } from 'node:zlib';
 import { type PetStatus, petStatuses } from './schema.ts';
 
 /**

@@ -1,6 +1,5 @@
 import { basename, join } from 'node:path';
 import { build, type BuildOptions, type Metafile } from 'esbuild';
-import { builtins } from './bundle-builtins.ts';
 import { leftOut } from './bundle-left-out.ts';
 import { sourceMaps } from './bundle-source-maps.ts';
 
@@ -45,7 +44,7 @@ export function bundleOptions(file: string, outputDirectory: string, settings: B
     sourcesContent: false,
     metafile: true,
     logLevel: 'warning',
-    plugins: [leftOut(), builtins(), sourceMaps(development)],
+    plugins: [leftOut(), sourceMaps(development)],
   } as const satisfies BuildOptions;
 }
 

@@ -1,12 +1,8 @@
-import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { afterAll, describe, expect, test } from 'vitest';
-import * as z from 'zod';
+import { describe, expect, test } from 'vitest';
 import { leftOutModules } from '../../lib/compute/bundle-left-out.ts';
-import { bundles, environment } from './bundles.ts';
+import { bundles } from './bundles.ts';
 
 /**
  * The modules that a function loads before its first request. They determine the cold start, and one import can add a
@@ -51,17 +47,11 @@ const unwanted: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** Modules that AWS's runtime client loads before a function. */
-const runtimeClientLoads = ['fs', 'http', 'module', 'net', 'os', 'path', 'util', 'worker_threads'];
-
 /** The modules with code in the bundle. */
 const modulesOf = ({ metafile }: (typeof bundles)[number]): string[] =>
   Object.values(metafile.outputs).flatMap(({ inputs }) =>
     Object.keys(inputs).filter((path) => inputs[path]!.bytesInOutput > 0),
   );
-
-const root = mkdtempSync(join(tmpdir(), 'start-path-'));
-afterAll(() => rmSync(root, { recursive: true }));
 
 describe.each(bundles)('the start path of $entry', (bundle) => {
   const file = join(bundle.directory, `${bundle.entry}.mjs`);
@@ -82,14 +72,6 @@ describe.each(bundles)('the start path of $entry', (bundle) => {
     );
     expect(found).toEqual([]);
   });
-
-  test("loads no modules of Node.js besides those of Lambda's runtime client", async () => {
-    expect(await builtinsLoadedBy(file)).toEqual([]);
-  });
-});
-
-test('the probe finds modules of Node.js that are loaded', async () => {
-  expect(await builtinsLoadedBy('node:https')).toEqual(expect.arrayContaining(['https', 'tls', 'crypto']));
 });
 
 test('all listed packages are in use', () => {
@@ -106,27 +88,4 @@ test.each(Object.keys(leftOutModules))('%s would be on the start path if it were
 function packageOf(module: string): string[] {
   const name = /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules)/.exec(module)?.[1];
   return name === undefined ? [] : [name];
-}
-
-/** Modules of Node.js that are loaded with this module, besides those of the runtime client. */
-async function builtinsLoadedBy(module: string): Promise<string[]> {
-  // In a file, because `node --eval` loads many more.
-  const probe = join(root, 'probe.mjs');
-  writeFileSync(
-    probe,
-    `for (const name of ${JSON.stringify(runtimeClientLoads)}) process.getBuiltinModule(name);
-    const before = new Set(process.moduleLoadList);
-    await import(process.argv[2]);
-    const loaded = process.moduleLoadList.filter((each) => !before.has(each));
-    console.log(JSON.stringify(loaded));
-    process.exit();`,
-  );
-  const { stdout } = await promisify(execFile)(process.execPath, [probe, module], {
-    env: environment,
-  });
-  // Without their bindings to C++.
-  return z
-    .array(z.string())
-    .parse(JSON.parse(stdout))
-    .flatMap((each) => /^NativeModule (.+)$/.exec(each)?.[1] ?? []);
 }

@@ -14,7 +14,7 @@ import { newCaller } from '../support/service.ts';
 
 /**
  * The functions as they are deployed, with DynamoDB behind TLS. The other tests run the sources, so only these show what a
- * bundle leaves out or loads late.
+ * bundle leaves out.
  */
 
 const log: string[] = [];

@@ -22,7 +22,6 @@ const cases = [
   ['functions/pets/store.ts', "import './schema.ts'", true],
   ['functions/pets/store.ts', "import type { A } from '../access/plans.ts'", false],
   ['functions/pets/store.ts', "import '../http/errors.ts'", false],
-  ['functions/pets/store.ts', "import '../crc32.ts'", true],
   ['functions/pets/store.ts', "import '../environment.ts'", false],
   ['functions/pets/store.ts', "import '../../lib/stages.ts'", false],
   ['functions/access/limiter.ts', "import './limits.ts'", true],

@@ -290,7 +290,7 @@ describe('an operation', () => {
 
 describe('the log', () => {
   test('names the operation, the caller, the namespace and the time a request took', async () => {
-    vi.useFakeTimers({ toFake: ['hrtime'] });
+    vi.useFakeTimers({ toFake: ['performance'] });
     vi.advanceTimersByTime(1_000);
     try {
       await serving(() => {

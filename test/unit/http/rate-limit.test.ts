@@ -33,7 +33,7 @@ async function check(
   send: Send,
   { as = caller, ...more }: Partial<RateLimiterOptions> & { as?: Caller } = {},
 ) {
-  const recorder = new Recorder(0n);
+  const recorder = new Recorder(0);
   const calls: object[] = [];
   const client = {
     send: (command: { readonly input: object }, options?: object) => {
