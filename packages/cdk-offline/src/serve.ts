@@ -242,7 +242,6 @@ async function start(
       logs: (request) => answerLogs(onLog, request),
       sts: answerSts,
     },
-    faults,
     pages: options.pages ?? new Map(),
     onRequest,
     onError: (error) => onProgress(`Error in cdk-offline: ${String(error)}`),

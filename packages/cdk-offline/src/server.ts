@@ -4,8 +4,7 @@ import { z } from 'zod';
 import { type Gateway, largestBody, type RequestRecord } from './gateway/gateway.ts';
 import { toGatewayRequest } from './gateway/request.ts';
 import type { HttpResponse } from './http-message.ts';
-import type { FaultInjector } from './management/faults.ts';
-import { jsonAnswer, jsonError } from './management/responses.ts';
+import { jsonError } from './management/responses.ts';
 import { answerManagement, type Services, signedService } from './management/services.ts';
 
 export interface HttpServer {
@@ -35,9 +34,6 @@ const requestsPerTurn = 4;
 /** Bodies of requests in progress, in bytes. Limits the memory for many large requests. */
 const maxBodyBytes = 256 * 1024 * 1024;
 
-/** Sets and returns the injected errors of the management API. */
-const faultsPath = '/_cdk-offline/management-faults';
-
 /** A browser sends these Host headers only for pages of this machine, which prevents DNS rebinding. */
 const localHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i;
 
@@ -48,7 +44,6 @@ export interface HttpHandlers {
   /** Called for every request, because an update replaces the gateway. */
   readonly gateway: () => Gateway;
   readonly services: Services;
-  readonly faults: FaultInjector;
   readonly pages: Pages;
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
   /** Called with errors of cdk-offline itself. */
@@ -175,7 +170,6 @@ class Responder {
     }
     if (body === 'shed')
       return reject(503, 'ServiceUnavailableException', 'Too many requests are in progress');
-    if (path === faultsPath) return this.#answerFaults(request, body);
     const service = signedService(headers.authorization);
     const page = service === undefined ? this.#handlers.pages.get(path) : undefined;
     if (page !== undefined && (method === 'GET' || method === 'HEAD')) return pageAnswer(page);
@@ -188,22 +182,6 @@ class Responder {
       headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
       body,
     });
-  }
-
-  #answerFaults({ method, headers }: IncomingMessage, body: Buffer): HttpResponse {
-    const { faults } = this.#handlers;
-    if (method === 'GET') return jsonAnswer(200, faults.faults);
-    // A page of another site cannot send this method or type without a CORS preflight request.
-    if (method !== 'PUT' || headers['content-type'] !== 'application/json') {
-      return jsonError(400, 'BadRequestException', `${faultsPath} takes GET, or PUT with application/json`);
-    }
-    try {
-      faults.set(JSON.parse(body.toString()));
-      return jsonAnswer(200, faults.faults);
-    } catch (error) {
-      const message = error instanceof z.ZodError ? z.prettifyError(error) : String(error);
-      return jsonError(400, 'BadRequestException', message);
-    }
   }
 
   /** Reads little more than the gateway's limit. The bytes count as in progress unless the result is `shed`. */

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import type { HttpResponse } from '../http-message.ts';
 import { jsonError } from './responses.ts';
 
@@ -8,28 +7,25 @@ import { jsonError } from './responses.ts';
  */
 
 /** AWS answers `ConcurrentModification` and `NotFound` while another change is in progress. */
-const managementError = z.enum(['ConcurrentModification', 'TooManyRequests', 'NotFound']);
-export type ManagementError = z.infer<typeof managementError>;
+export type ManagementError = 'ConcurrentModification' | 'TooManyRequests' | 'NotFound';
 
-const managementFailure = z.object({
+export interface ManagementFailure {
   /** The SDK's name of the operation, such as `CreateApiKey`. */
-  operation: z.string(),
-  error: managementError,
-  /** How many calls of the operation fail before one succeeds. */
-  times: z.int().min(1).default(1),
-});
-export type ManagementFailure = z.input<typeof managementFailure>;
+  readonly operation: string;
+  readonly error: ManagementError;
+  /** How many calls of the operation fail before one succeeds. 1 when absent. */
+  readonly times?: number;
+}
 
-const managementFaults = z.strictObject({
+export interface ManagementFaults {
   /** Failures of the same operation occur in this order. */
-  failures: z.array(managementFailure).default([]),
+  readonly failures?: readonly ManagementFailure[];
   /**
    * Milliseconds after the start of a CreateApiKey, CreateUsagePlanKey or DeleteUsagePlanKey during which further calls
-   * of these get 409. AWS executes them one at a time. 0 disables it.
+   * of these get 409. AWS executes them one at a time. 0 or absent disables it.
    */
-  exclusiveMs: z.number().min(0).default(0),
-});
-export type ManagementFaults = z.input<typeof managementFaults>;
+  readonly exclusiveMs?: number;
+}
 
 const responses: Readonly<Record<ManagementError, HttpResponse>> = {
   ConcurrentModification: jsonError(
@@ -48,15 +44,9 @@ export class FaultInjector {
   #exclusiveMs = 0;
   #exclusiveUntil = 0;
 
-  /** The remaining errors. */
-  get faults(): ManagementFaults {
-    return { failures: this.#failures.map((failure) => ({ ...failure })), exclusiveMs: this.#exclusiveMs };
-  }
-
-  /** Replaces the previous errors. @throws z.ZodError */
-  set(faults: unknown): void {
-    const { failures, exclusiveMs } = managementFaults.parse(faults);
-    this.#failures = failures;
+  /** Replaces the previous errors. */
+  set({ failures = [], exclusiveMs = 0 }: ManagementFaults): void {
+    this.#failures = failures.map((failure) => ({ times: 1, ...failure }));
     this.#exclusiveMs = exclusiveMs;
     this.#exclusiveUntil = 0;
   }

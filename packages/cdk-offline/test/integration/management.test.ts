@@ -319,25 +319,6 @@ describe('injected errors', () => {
     service.injectManagementFaults({});
     await client.send(bindKey);
   });
-
-  it('are set and read over HTTP, as application/json only', async () => {
-    const url = `${service.endpoint}/_cdk-offline/management-faults`;
-    const faults = {
-      failures: [{ operation: 'GetApiKeys', error: 'TooManyRequests', times: 1 }],
-      exclusiveMs: 0,
-    };
-    const put = (body: unknown, type = 'application/json') =>
-      fetch(url, { method: 'PUT', headers: { 'Content-Type': type }, body: JSON.stringify(body) });
-    expect((await put(faults)).status).toBe(200);
-    expect(await (await fetch(url)).json()).toEqual(faults);
-    await expect(impatient().send(new GetApiKeysCommand({}))).rejects.toMatchObject({
-      name: 'TooManyRequestsException',
-    });
-    expect(await (await fetch(url)).json()).toEqual({ failures: [], exclusiveMs: 0 });
-    expect((await put(faults, 'text/plain')).status).toBe(400);
-    expect((await put({ failures: [{ operation: 'GetApiKeys', error: 'Other' }] })).status).toBe(400);
-    expect((await fetch(url, { method: 'POST' })).status).toBe(400);
-  });
 });
 
 describe('other AWS services', () => {

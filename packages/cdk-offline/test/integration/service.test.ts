@@ -368,8 +368,7 @@ describe('the Host header', () => {
     async (host) => {
       const authorization =
         'AWS4-HMAC-SHA256 Credential=any/20260101/us-east-1/apigateway/aws4_request, SignedHeaders=host, Signature=00';
-      const paths = ['/v7/echo', '/apikeys', '/_cdk-offline/management-faults'];
-      for (const path of paths) {
+      for (const path of ['/v7/echo', '/apikeys']) {
         const response = await raw('GET', path, { host, authorization }, '');
         expect([path, response.status]).toEqual([path, 403]);
       }
