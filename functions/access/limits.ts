@@ -88,13 +88,19 @@ export function suspensionDue(usage: Usage, now: number): boolean {
 /** @param usage after the transition */
 export function decisionAfter(transition: Transition, usage: Usage, limits: Limits, now: number): Decision {
   const status = statusOf(resetEndedWindows(usage, now), limits);
-  if (usage.suspendedUntil > now) {
-    const reset = Math.min(usage.suspendedUntil, now + maxRetryAfter);
-    const minute = { ...status.minute, remaining: 0, reset };
-    return { kind: 'suspended', status: { ...status, minute, inForce: 'minute' }, retryAfter: reset - now };
-  }
-  if (!isRejection(transition)) return { kind: 'admitted', status };
-  return { kind: 'rejected', status, retryAfter: status[status.inForce].reset - now };
+  const rejectedAs = (kind: 'rejected' | 'suspended', shown: RateLimitStatus): Decision => {
+    return { kind, status: shown, retryAfter: shown[shown.inForce].reset - now };
+  };
+  if (usage.suspendedUntil > now) return rejectedAs('suspended', suspendedStatus(status, usage, now));
+  return isRejection(transition) ? rejectedAs('rejected', status) : { kind: 'admitted', status };
+}
+
+/** As if the minute were full until the end of the suspension. A window that is full can end later. */
+function suspendedStatus({ minute, day }: RateLimitStatus, usage: Usage, now: number): RateLimitStatus {
+  const end = Math.min(usage.suspendedUntil, now + maxRetryAfter);
+  const reset = minute.remaining === 0 ? Math.max(end, minute.reset) : end;
+  const suspended = { ...minute, remaining: 0, reset };
+  return { minute: suspended, day, inForce: windowInForce(suspended, day) };
 }
 
 /** The status of a key that has used nothing of the current windows. */

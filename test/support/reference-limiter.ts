@@ -51,13 +51,16 @@ export class ReferenceLimiter {
       },
     });
     const suspended = (): Expectation => {
-      // Nobody is told to wait longer than a day.
-      const reset = Math.min(this.#suspendedUntil, now + 86_400);
+      const windows = status();
+      // A suspension longer than a day is shown as one day.
+      const end = Math.min(this.#suspendedUntil, now + 86_400);
+      const reset = windows.minute.remaining === 0 ? Math.max(end, windows.minute.reset) : end;
+      const last = windows.day.remaining === 0 ? Math.max(reset, windows.day.reset) : reset;
       return {
         kind: 'suspended',
         minute: { limit: perMinute, remaining: 0, reset },
-        day: status().day,
-        retryAfter: reset - now,
+        day: windows.day,
+        retryAfter: last - now,
       };
     };
 
@@ -83,12 +86,12 @@ export class ReferenceLimiter {
 
 /**
  * The three headers of the interface: of the window with the fewest requests remaining, the minute on a tie. If both are
- * full, of the one that resets last. During a suspension the minute shows its end.
+ * full, of the one that resets last. During a suspension the minute is full until its end.
  */
-export function headersOf({ kind, minute, day }: Expectation): Readonly<Record<string, string>> {
+export function headersOf({ minute, day }: Expectation): Readonly<Record<string, string>> {
   const bothFull = minute.remaining === 0 && day.remaining === 0;
   const minuteInForce = bothFull ? minute.reset >= day.reset : minute.remaining <= day.remaining;
-  const { limit, remaining, reset } = kind === 'suspended' || minuteInForce ? minute : day;
+  const { limit, remaining, reset } = minuteInForce ? minute : day;
   return {
     'X-RateLimit-Limit': String(limit),
     'X-RateLimit-Remaining': String(remaining),

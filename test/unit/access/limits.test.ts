@@ -24,6 +24,12 @@ const noon = Date.parse('2026-04-01T12:00:00Z') / 1000;
 class Limiter {
   #usage: Usage = unused;
 
+  /** The kind of the answer to a request at `now`, without sending it. */
+  wouldBe(limits: Limits, now: number): Decision['kind'] {
+    const transition = decide(this.#usage, limits, now);
+    return decisionAfter(transition, usageAfter(this.#usage, transition, now), limits, now).kind;
+  }
+
   request(limits: Limits, now: number): Decision {
     const transition = decide(this.#usage, limits, now);
     this.#usage = usageAfter(this.#usage, transition, now);
@@ -103,24 +109,31 @@ describe('random traffic over simulated time', () => {
     expect(seen).toEqual(new Set(['admitted', 'rejected', 'suspended']));
   });
 
-  test('has a Retry-After that ends at X-RateLimit-Reset whenever it is rejected', () => {
+  test('has a Retry-After that ends at X-RateLimit-Reset, and not before a request is admitted', () => {
     const seen = new Set<string>();
     fc.assert(
       fc.property(limits, fc.array(volley, { minLength: 1, maxLength: 12 }), (inForce, volleys) => {
         const limiter = new Limiter();
         let time = evening;
-        const told: number[] = [];
-        const wanted: number[] = [];
+        const told: object[] = [];
+        const wanted: object[] = [];
         for (const { wait, lag, requests } of volleys) {
           time += wait;
           for (let request = 0; request < requests; request += 1) {
-            const decision = limiter.request(inForce, time - lag);
+            // A function that is a day behind would be told the longest Retry-After, one day.
+            const now = time - Math.min(lag, 150);
+            const decision = limiter.request(inForce, now);
             if (decision.kind === 'admitted') continue;
             const { minute, day, inForce: window } = decision.status;
             const bothFull = minute.remaining === 0 && day.remaining === 0;
             seen.add(`${decision.kind}, ${bothFull ? 'both full' : window}`);
-            told.push(Number(threeHeaders(decision, time - lag)['X-RateLimit-Reset']) - (time - lag));
-            wanted.push(decision.retryAfter);
+            const end = now + decision.retryAfter;
+            told.push({
+              reset: Number(threeHeaders(decision, now)['X-RateLimit-Reset']),
+              atTheEnd: limiter.wouldBe(inForce, end),
+              justBefore: limiter.wouldBe(inForce, end - 1) === 'admitted',
+            });
+            wanted.push({ reset: end, atTheEnd: 'admitted', justBefore: false });
           }
         }
         expect(told).toEqual(wanted);
