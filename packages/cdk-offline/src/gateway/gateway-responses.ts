@@ -34,7 +34,10 @@ export const gatewayErrors = {
   configuration: error(500, 'API_CONFIGURATION_ERROR', ...failed),
   /** A function that Lambda throttles. https://repost.aws/knowledge-center/api-gateway-lambda-429 */
   integrationThrottled: error(500, 'INTEGRATION_FAILURE', ...failed),
-  integrationFailed: error(502, 'DEFAULT_5XX', ...failed),
+  /** A function that throws, crashes or times out: what access logs of AWS show. */
+  integrationFailed: error(502, 'INTEGRATION_FAILURE', ...failed),
+  /** "Execution failed due to configuration error: Malformed Lambda proxy response". */
+  malformedProxyResponse: error(502, 'DEFAULT_5XX', ...failed),
   integrationTimeout: error(504, 'INTEGRATION_TIMEOUT', 'InternalServerError', 'Endpoint request timed out'),
   invalidApiKey: error(403, 'INVALID_API_KEY', 'Forbidden', 'Forbidden'),
   missingRoute: error(403, 'MISSING_AUTHENTICATION_TOKEN', 'MissingAuthenticationToken', noToken),

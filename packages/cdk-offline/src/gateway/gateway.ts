@@ -207,7 +207,7 @@ export class Gateway {
     const accept = lastValue(request.headers, 'accept');
     const response = readProxyResponse(result.payload, accept, this.#api.binaryMediaTypes);
     if (response === undefined) {
-      return { ...reject(gatewayErrors.integrationFailed), functionError: 'Malformed Lambda proxy response' };
+      return { ...reject(gatewayErrors.malformedProxyResponse), functionError: 'Malformed Lambda proxy response' };
     }
     const traceId = lastValue(request.headers, 'x-amzn-trace-id') ?? '';
     return {

@@ -37,15 +37,16 @@ export function readProxyResponse(
   const parsed = proxyAnswer.safeParse(JSON.parse(payload));
   if (!parsed.success) return undefined;
   const { statusCode = 200, headers, multiValueHeaders, body, isBase64Encoded } = parsed.data;
-  // A header in both fields is sent with every value.
-  const all = [
-    ...Object.entries(headers ?? {}),
-    ...Object.entries(multiValueHeaders ?? {}).flatMap(([name, values]) =>
-      values.map((value): [string, string] => [name, value]),
-    ),
-  ];
+  const multiple = Object.entries(multiValueHeaders ?? {}).flatMap(([name, values]) =>
+    values.map((value): [string, string] => [name, value]),
+  );
+  // The values of both fields are merged, and a pair that is in both appears once.
+  const single = Object.entries(headers ?? {}).filter(
+    ([name, value]) => !multiple.some(([other, known]) => isSameName(name, other) && known === value),
+  );
+  const all = [...multiple, ...single];
   if (!all.every(([name, value]) => isHeader(name, value))) return undefined;
-  const hasType = all.some(([name]) => name.toLowerCase() === 'content-type');
+  const hasType = all.some(([name]) => isSameName(name, 'Content-Type'));
   return {
     status: statusCode,
     headers: [
@@ -59,6 +60,10 @@ export function readProxyResponse(
       isBase64Encoded === true && isBinary(accept, binaryMediaTypes) ? 'base64' : 'utf8',
     ),
   };
+}
+
+function isSameName(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase();
 }
 
 /** RFC 9110, sections 5.1 and 5.5. */

@@ -5,7 +5,7 @@ export interface GatewayRequest {
   readonly requestId: string;
   readonly extendedRequestId: string;
   readonly method: string;
-  /** As sent, with the stage, without the query. */
+  /** As sent, with the stage, without the query, with one leading slash. */
   readonly fullPath: string;
   /** As sent, without the stage and the query, with one leading slash. */
   readonly path: string;
@@ -58,7 +58,7 @@ export function toGatewayRequest(
 ): GatewayRequest {
   const { method, url, rawHeaders, body, sourceIp, port, httpVersion } = incoming;
   const mark = url.indexOf('?');
-  const fullPath = mark < 0 ? url : url.slice(0, mark);
+  const fullPath = (mark < 0 ? url : url.slice(0, mark)).replace(/^\/+/, '/');
   const rawQuery = mark < 0 ? '' : url.slice(mark + 1);
   const sent = pairs(rawHeaders);
   const requestId = randomUUID();
@@ -68,7 +68,7 @@ export function toGatewayRequest(
     // API Gateway lets a header override the method.
     method: (lastValue(sent, 'x-http-method-override') ?? method).toUpperCase(),
     fullPath,
-    path: fullPath.replace(/^\/+/, '').slice(stage.length).replace(/^\/*/, '/'),
+    path: fullPath.slice(1 + stage.length).replace(/^\/*/, '/'),
     rawQuery,
     query: parseQuery(rawQuery),
     headers: [

@@ -87,6 +87,8 @@ describe('gateway responses', () => {
   it.each([
     ['authorizerConfiguration', 'AUTHORIZER_CONFIGURATION_ERROR'],
     ['integrationThrottled', 'INTEGRATION_FAILURE'],
+    ['integrationFailed', 'INTEGRATION_FAILURE'],
+    ['malformedProxyResponse', 'DEFAULT_5XX'],
     ['integrationTimeout', 'INTEGRATION_TIMEOUT'],
   ] as const)('%s has the type that AWS reports: %s', (error, type) => {
     expect(answer(error, { [type]: { status: 418 }, AUTHORIZER_FAILURE: { status: 599 } }).status).toBe(418);

@@ -27,6 +27,7 @@ describe('a request', () => {
     ['/v1/', '/', '/v1/'],
     ['/v1/things/?a=b', '/things/', '/v1/things/'],
     ['/v1/a%2Fb?x?y', '/a%2Fb', '/v1/a%2Fb'],
+    ['//v1//things', '/things', '/v1//things'],
   ])('%s has the path %s, and with its stage %s', (url, path, fullPath) => {
     expect(received({ url })).toMatchObject({ path, fullPath });
   });
