@@ -32,16 +32,12 @@ const budget = {
   request: 750,
 } as const;
 
-/** DynamoDB Local on a busy laptop can take seconds to answer, so the time-outs of the local stage are longer. */
-const localFactor = 5;
-
 /** The functions of the service, each with the least permissions. */
 export class Functions extends Construct {
   readonly byEntry: ServiceFunctions;
 
   constructor(scope: Construct, id: string, { stage, settings, tables }: FunctionsProps) {
     super(scope, id);
-    const factor = stage === 'local' ? localFactor : 1;
     const byEntry = new Map<FunctionEntry, ServiceFunction>();
     const add = (
       entry: FunctionEntry,
@@ -50,16 +46,16 @@ export class Functions extends Construct {
     ): void => {
       const environment = {
         STAGE: stage,
-        DYNAMODB_CONNECTION_TIMEOUT_MS: String(budget.connection * factor),
-        DYNAMODB_REQUEST_TIMEOUT_MS: String(budget.request * factor),
+        DYNAMODB_CONNECTION_TIMEOUT_MS: String(budget.connection),
+        DYNAMODB_REQUEST_TIMEOUT_MS: String(budget.request),
         ...props.environment,
       };
-      const common = { entry, settings, environment, timeout: Duration.millis(timeout * factor) };
+      const common = { entry, settings, environment, timeout: Duration.millis(timeout) };
       byEntry.set(entry, new ServiceFunction(this, titleCase(entry), { ...props, ...common }));
     };
     const limiter = {
       RATE_LIMITS_TABLE: tables.rateLimits.tableName,
-      LIMITER_TIMEOUT_MS: String(budget.limiter * factor),
+      LIMITER_TIMEOUT_MS: String(budget.limiter),
       METRICS_NAMESPACE: Stack.of(this).stackName,
     };
     const countRequests = allow('UpdateItem', tables.rateLimits.tableArn);

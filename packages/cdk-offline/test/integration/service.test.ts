@@ -1,5 +1,10 @@
 import { request as httpRequest } from 'node:http';
-import { DescribeTableCommand, DescribeTimeToLiveCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import {
+  DescribeTableCommand,
+  DescribeTimeToLiveCommand,
+  DynamoDBClient,
+  ScanCommand,
+} from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { z } from 'zod';
 import { type OfflineService, type RequestRecord, serve } from 'cdk-offline';
@@ -79,6 +84,10 @@ describe('a started stack', () => {
     );
     expect(TimeToLiveDescription).toEqual({ AttributeName: 'expiresAt', TimeToLiveStatus: 'ENABLED' });
     await client.send(new DescribeTableCommand({ TableName: `stock-${suffix}` }));
+    // The calls that warm the database wrote nothing.
+    for (const TableName of [`goods-${suffix}`, `stock-${suffix}`]) {
+      expect((await client.send(new ScanCommand({ TableName }))).Items).toEqual([]);
+    }
   });
 });
 
