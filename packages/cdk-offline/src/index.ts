@@ -10,4 +10,5 @@ export { endWith } from './dev/lifetime.ts';
 export { terminalLog, type TerminalLogOptions } from './dev/log.ts';
 export { synthesize, type SynthesizeOptions } from './dev/synthesize.ts';
 export { watch, type WatchOptions } from './dev/watch.ts';
-export { type OfflineService, serve, type ServedFunction, type ServeOptions } from './serve.ts';
+export type { OfflineService, ServedFunction } from './offline-service.ts';
+export { serve, type ServeOptions } from './serve.ts';

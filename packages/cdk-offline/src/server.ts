@@ -1,17 +1,11 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { type Gateway, largestBody, type RequestRecord } from './gateway/gateway.ts';
 import { toGatewayRequest } from './gateway/request.ts';
 import type { HttpResponse } from './http-message.ts';
 import { jsonError } from './management/responses.ts';
 import { answerManagement, type Services, signedService } from './management/services.ts';
-
-export interface HttpServer {
-  readonly port: number;
-  /** Closes every connection. */
-  stop(): Promise<void>;
-}
 
 /** Limit for the request line and headers, in bytes. https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
 const largestHead = 10_240;
@@ -50,40 +44,55 @@ export interface HttpHandlers {
   readonly onError: (error: unknown) => void;
 }
 
-/**
- * Serves the API under its stage, and signed requests to AWS services elsewhere.
- *
- * @throws Error naming the port when it is in use
- */
-export async function startHttpServer(port: number, handlers: HttpHandlers): Promise<HttpServer> {
-  const responder = new Responder(handlers);
-  const server = createServer(
-    { maxHeaderSize: largestHead, keepAliveTimeout: keepAliveMs, noDelay: true },
-    (request, response) => {
-      responder.respond(request, response).catch((error: unknown) => {
-        handlers.onError(error);
-        response.destroy();
-      });
-    },
-  );
-  server.maxConnections = maxConnections;
-  const listening = once(server, 'listening');
-  server.listen({ port, host: '127.0.0.1', backlog });
-  try {
-    await listening;
-  } catch (error) {
-    const taken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
-    throw taken ? new Error(portInUse(port), { cause: error }) : error;
+/** Serves the API under its stage, and signed requests to AWS services elsewhere. */
+export class HttpServer {
+  /** `http://127.0.0.1:PORT` */
+  readonly endpoint: string;
+  readonly #server: Server;
+  readonly #responder: PromiseWithResolvers<Responder>;
+
+  private constructor(server: Server, responder: PromiseWithResolvers<Responder>) {
+    const { port } = z.object({ port: z.number() }).parse(server.address());
+    this.endpoint = `http://127.0.0.1:${port}`;
+    this.#server = server;
+    this.#responder = responder;
   }
-  return {
-    port: z.object({ port: z.number() }).parse(server.address()).port,
-    stop: async () => {
-      const closed = once(server, 'close');
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
-  };
+
+  /**
+   * Requests wait until `serve` is called.
+   *
+   * @param port any free one when 0
+   * @throws Error naming the port when it is in use
+   */
+  static async listen(port: number): Promise<HttpServer> {
+    const responder = Promise.withResolvers<Responder>();
+    const server = createServer(
+      { maxHeaderSize: largestHead, keepAliveTimeout: keepAliveMs, noDelay: true },
+      (request, response) => void responder.promise.then((ready) => ready.respond(request, response)),
+    );
+    server.maxConnections = maxConnections;
+    const listening = once(server, 'listening');
+    server.listen({ port, host: '127.0.0.1', backlog });
+    try {
+      await listening;
+    } catch (error) {
+      const taken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+      throw taken ? new Error(portInUse(port), { cause: error }) : error;
+    }
+    return new HttpServer(server, responder);
+  }
+
+  serve(handlers: HttpHandlers): void {
+    this.#responder.resolve(new Responder(handlers));
+  }
+
+  /** Closes every connection. */
+  async stop(): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
 }
 
 export function portInUse(port: number): string {
@@ -107,6 +116,9 @@ class Responder {
     try {
       if (fits) await this.#turns.next();
       await this.#respond(request, response, startedAt, fits);
+    } catch (error) {
+      this.#handlers.onError(error);
+      response.destroy();
     } finally {
       this.#inProgress -= 1;
     }

@@ -8,7 +8,7 @@ import {
   context,
   formatMessages,
 } from 'esbuild';
-import type { OfflineService, ServedFunction } from '../serve.ts';
+import type { OfflineService, ServedFunction } from '../offline-service.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
 
 export interface FunctionSources {

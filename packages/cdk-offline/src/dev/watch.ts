@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { RestartNeeded } from '../deployment.ts';
-import type { OfflineService } from '../serve.ts';
+import type { OfflineService } from '../offline-service.ts';
 import { watchFolders } from './changed-files.ts';
 import type { FunctionSources } from './function-builds.ts';
 

@@ -64,18 +64,17 @@ export class ApiKeyError extends Error {
  * of the plan.
  */
 export class ApiKeyStore {
-  #plans: ReadonlyMap<string, UsagePlan>;
+  #plans: ReadonlyMap<string, UsagePlan> = new Map();
   readonly #keys = new Map<string, ApiKey>();
   readonly #idsByValue = new Map<string, string>();
   /** By key, then by plan. */
   readonly #bindings = new Map<string, Map<string, Binding>>();
 
-  constructor(plans: readonly UsagePlan[], snapshot?: ApiKeySnapshot) {
-    this.#plans = new Map(plans.map((plan) => [plan.id, plan]));
+  /** @param snapshot of an earlier run. `setPlans` deletes its bindings to plans that do not exist */
+  constructor(snapshot?: ApiKeySnapshot) {
     for (const key of snapshot?.keys ?? []) this.#add(key);
     for (const { planId, keyId, use } of snapshot?.bindings ?? []) {
-      // The plan may have been removed from the template.
-      if (!this.#plans.has(planId) || !this.#keys.has(keyId)) continue;
+      if (!this.#keys.has(keyId)) continue;
       this.#bindingsOf(keyId).set(planId, {
         planId,
         keyId,

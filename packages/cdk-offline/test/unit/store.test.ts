@@ -18,7 +18,8 @@ const value = (text: string) => text.padEnd(20, 'x');
 let keys: ApiKeyStore;
 
 beforeEach(() => {
-  keys = new ApiKeyStore([
+  keys = new ApiKeyStore();
+  keys.setPlans([
     plan('small', { throttle: { rate: 1, burst: 2 }, quota: { limit: 3 } }),
     plan('large'),
     plan('apart', { apiStages: [elsewhere] }),
@@ -116,7 +117,8 @@ describe('metering', () => {
     const other = boundKey('large', 'b');
     outcome(value('a'));
     outcome(value('a'));
-    const restarted = new ApiKeyStore([plan('small', { quota: { limit: 3 } })], keys.snapshot());
+    const restarted = new ApiKeyStore(keys.snapshot());
+    restarted.setPlans([plan('small', { quota: { limit: 3 } })]);
     expect(restarted.usage('small', id, noon)).toEqual({ used: 2, remaining: 1 });
     expect(restarted.usage('small', id, noon + 86_400_000)).toEqual({ used: 0, remaining: 3 });
     expect(restarted.plansOfKey(other)).toEqual([]);

@@ -1,0 +1,37 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Deployment, readDeployment } from './deployment.ts';
+
+/** The folder that `cdk synth` wrote, or a function that writes it into a new directory. It is read only once. */
+export type AssemblySource = string | ((directory: string) => Promise<void>);
+
+/** Reads the deployments of one stack, one after the other. */
+export class AssemblyReader {
+  readonly #stackName: string;
+  readonly #directory: string;
+  readonly #onProgress: (message: string) => void;
+  #reads = 0;
+
+  /** @param directory receives assemblies while they are read, and the copies of functions' code */
+  constructor(stackName: string, directory: string, onProgress: (message: string) => void) {
+    this.#stackName = stackName;
+    this.#directory = directory;
+    this.#onProgress = onProgress;
+  }
+
+  /** @throws Error naming what is missing, malformed or not supported */
+  async read(source: AssemblySource): Promise<Deployment> {
+    this.#reads += 1;
+    const copies = join(this.#directory, String(this.#reads));
+    if (typeof source === 'string') return readDeployment(source, this.#stackName, copies);
+    this.#onProgress('Synthesizing the stack');
+    const assembly = join(this.#directory, 'assembly');
+    await mkdir(assembly);
+    try {
+      await source(assembly);
+      return await readDeployment(assembly, this.#stackName, copies);
+    } finally {
+      await rm(assembly, { recursive: true, force: true });
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import type { AssemblySource } from './assembly-reader.ts';
+import type { FunctionDefinition } from './lambda/definition.ts';
+import type { ManagementFaults } from './management/faults.ts';
+
+/** A function that the API invokes. */
+export type ServedFunction = Pick<FunctionDefinition, 'logicalId' | 'name' | 'constructPath' | 'handler'>;
+
+export interface OfflineService {
+  /** `http://127.0.0.1:PORT/STAGE` */
+  readonly url: string;
+  /** `http://127.0.0.1:PORT`, for SDK clients of API Gateway, CloudFormation, CloudWatch Logs, DynamoDB and STS. */
+  readonly endpoint: string;
+  /** `undefined` as long as the stack has no table. */
+  readonly dynamodbEndpoint: string | undefined;
+  /** The stack's outputs, with the local address of the API. */
+  readonly outputs: Readonly<Record<string, string>>;
+  /** The most recently invoked first. */
+  readonly functions: readonly ServedFunction[];
+  /** `ws://127.0.0.1:PORT/ID` when `inspect` is set. */
+  readonly inspectorUrl: string | undefined;
+  /**
+   * Runs other code for a function from the next request on. Requests in progress finish on the old code.
+   *
+   * @param name the function's logical ID, name, construct path or handler
+   * @param directory replaces the function's asset; it is copied
+   * @throws FunctionLoadError when the code cannot be loaded; the old code stays in use
+   */
+  replaceCode(name: string, directory: string): Promise<void>;
+  /**
+   * Reads a new assembly of the stack and applies its routes, authorizers, gateway responses, functions, usage plans,
+   * template keys, outputs and new tables. It replaces code set by `replaceCode`.
+   *
+   * @throws RestartNeeded when the stage or an existing table differs; FunctionLoadError; Error when the assembly cannot
+   * be served. The old routes stay in use
+   */
+  update(change: { readonly assembly: AssemblySource }): Promise<void>;
+  /** Replaces the injected errors of the management API; `{}` disables them. */
+  injectManagementFaults(faults: ManagementFaults): void;
+  /** Resolves when everything has ended. May be called more than once. */
+  stop(): Promise<void>;
+}

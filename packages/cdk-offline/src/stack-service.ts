@@ -1,0 +1,189 @@
+import { type Deployment, requireUpdatable } from './deployment.ts';
+import type { AssemblyReader, AssemblySource } from './assembly-reader.ts';
+import type { Database } from './dynamodb/database.ts';
+import { Gateway, type RequestRecord } from './gateway/gateway.ts';
+import type { FunctionService } from './lambda/function-service.ts';
+import { answerApiGateway } from './management/api-gateway.ts';
+import { forwardToDynamoDb } from './management/dynamodb.ts';
+import { FaultInjector, type ManagementFaults } from './management/faults.ts';
+import { answerLogs } from './management/logs.ts';
+import { answerCloudFormation, answerSts } from './management/query-services.ts';
+import { jsonError, type ManagementRequest } from './management/responses.ts';
+import type { Services } from './management/services.ts';
+import type { OfflineService, ServedFunction } from './offline-service.ts';
+import type { KeyFile } from './usage-plans/key-file.ts';
+import type { ApiKeyStore } from './usage-plans/store.ts';
+import { createTemplateKeys } from './usage-plans/template.ts';
+
+export interface StackServiceParts {
+  readonly stackName: string;
+  /** `http://127.0.0.1:PORT` */
+  readonly endpoint: string;
+  readonly inspectorUrl: string | undefined;
+  readonly assemblies: AssemblyReader;
+  readonly database: Database;
+  readonly functions: FunctionService;
+  readonly keys: ApiKeyStore;
+  readonly keyFile: KeyFile | undefined;
+  readonly onProgress: (message: string) => void;
+  readonly onLog: (functionId: string, line: string) => void;
+  readonly onRequest: ((record: RequestRecord) => void) | undefined;
+  readonly stop: () => Promise<void>;
+}
+
+/** The deployment that is served, and what was made for it. */
+interface Served {
+  readonly deployment: Deployment;
+  readonly gateway: Gateway;
+  readonly outputs: Readonly<Record<string, string>>;
+}
+
+/** Serves one deployment at a time: requests, functions, tables, API keys and the management operations. */
+export class StackService implements OfflineService {
+  readonly #parts: StackServiceParts;
+  readonly #faults = new FaultInjector();
+  readonly #createdAt = Date.now();
+  #served: Served | undefined;
+  #updating: Promise<void> = Promise.resolve();
+
+  constructor(parts: StackServiceParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Serves a deployment in place of the one before.
+   *
+   * @throws RestartNeeded; FunctionLoadError; Error when a table cannot be created. The one before stays in use
+   */
+  async apply(deployment: Deployment): Promise<void> {
+    const { database, functions, keys, onProgress } = this.#parts;
+    const { stack, tables, plans, notes } = deployment;
+    if (this.#served !== undefined) requireUpdatable(this.#served.deployment, deployment);
+    await database.createTables(tables);
+    await functions.apply(deployment.functions);
+    keys.setPlans(plans);
+    createTemplateKeys(stack, keys, Date.now());
+    await this.#saveKeys();
+    const { values, unresolved } = stack.outputs();
+    const outputs = localAddresses(values, deployment.api.id, this.endpoint);
+    this.#served = { deployment, gateway: this.#gatewayOf(deployment), outputs };
+    for (const note of [...notes, ...unresolved.map((line) => `Output ${line}`)]) onProgress(note);
+  }
+
+  get url(): string {
+    return `${this.endpoint}/${this.gateway.stage}`;
+  }
+
+  get endpoint(): string {
+    return this.#parts.endpoint;
+  }
+
+  get inspectorUrl(): string | undefined {
+    return this.#parts.inspectorUrl;
+  }
+
+  get dynamodbEndpoint(): string | undefined {
+    return this.#parts.database.endpoint;
+  }
+
+  get outputs(): Readonly<Record<string, string>> {
+    return this.#current.outputs;
+  }
+
+  get functions(): ServedFunction[] {
+    return this.#parts.functions.definitions.map(({ logicalId, name, constructPath, handler }) => ({
+      logicalId,
+      name,
+      constructPath,
+      handler,
+    }));
+  }
+
+  get gateway(): Gateway {
+    return this.#current.gateway;
+  }
+
+  /** The AWS services that SDK clients of `endpoint` can call. */
+  get services(): Services {
+    const { onLog } = this.#parts;
+    return {
+      apigateway: (request) => this.#answerApiGateway(request),
+      cloudformation: (request) => answerCloudFormation(this.#describeStack(), request),
+      dynamodb: (request) =>
+        this.dynamodbEndpoint === undefined
+          ? jsonError(400, 'ResourceNotFoundException', 'The stack has no table')
+          : forwardToDynamoDb(this.dynamodbEndpoint, request),
+      logs: (request) => answerLogs(onLog, request),
+      sts: answerSts,
+    };
+  }
+
+  replaceCode(name: string, directory: string): Promise<void> {
+    return this.#parts.functions.replaceCode(name, directory);
+  }
+
+  update({ assembly }: { readonly assembly: AssemblySource }): Promise<void> {
+    const update = async (): Promise<void> => this.apply(await this.#parts.assemblies.read(assembly));
+    this.#updating = this.#updating.catch(() => {}).then(update);
+    return this.#updating;
+  }
+
+  injectManagementFaults(faults: ManagementFaults): void {
+    this.#faults.set(faults);
+  }
+
+  stop(): Promise<void> {
+    return this.#parts.stop();
+  }
+
+  get #current(): Served {
+    if (this.#served === undefined) throw new Error('No deployment was applied.');
+    return this.#served;
+  }
+
+  #gatewayOf({ api }: Deployment): Gateway {
+    const { functions, keys, onRequest, inspectorUrl } = this.#parts;
+    return new Gateway({
+      api,
+      keys,
+      invoke: (functionId, event, signal) => functions.invoke(functionId, event, signal),
+      onRequest,
+      suspendTimeouts: inspectorUrl !== undefined,
+    });
+  }
+
+  #answerApiGateway(request: ManagementRequest) {
+    const { gateway, deployment } = this.#current;
+    const state = {
+      keys: this.#parts.keys,
+      faults: this.#faults,
+      restApiId: deployment.api.id,
+      stage: deployment.api.stage,
+      flushAuthorizerCache: () => gateway.flushAuthorizerCache(),
+      save: () => this.#saveKeys(),
+      now: Date.now,
+    };
+    return answerApiGateway(state, request);
+  }
+
+  #describeStack() {
+    const { deployment, outputs } = this.#current;
+    return { name: this.#parts.stackName, id: deployment.stack.id, createdAt: this.#createdAt, outputs };
+  }
+
+  async #saveKeys(): Promise<void> {
+    await this.#parts.keyFile?.save();
+  }
+}
+
+/** Replaces the API's address on AWS by its local address. */
+function localAddresses(
+  outputs: Readonly<Record<string, string>>,
+  apiId: string,
+  endpoint: string,
+): Record<string, string> {
+  const address = new RegExp(`https://${apiId}\\.execute-api\\.[\\w.-]+`, 'g');
+  return Object.fromEntries(
+    Object.entries(outputs).map(([name, value]) => [name, value.replaceAll(address, endpoint)]),
+  );
+}
