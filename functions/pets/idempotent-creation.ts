@@ -109,8 +109,9 @@ export async function createPetOnce(
 }
 
 /** Equal for bodies that describe the same pet, whatever their spelling, unknown fields and omitted defaults. */
-function hashOfBody({ name, categoryId, status }: NewPet): string {
-  return sha256(JSON.stringify([name, String(categoryId), status]));
+function hashOfBody(pet: NewPet): string {
+  const fields = Object.entries(pet).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return sha256(JSON.stringify(fields, (_, value) => (typeof value === 'bigint' ? String(value) : value)));
 }
 
 function sha256(text: string): string {
