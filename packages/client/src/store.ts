@@ -165,10 +165,16 @@ function readBaseUrl(given: string | URL): string {
   return url.href.replace(/\/+$/, '');
 }
 
-/** Written by hand because `JSON.stringify` cannot write a bigint in every supported runtime. */
-function toBody({ name, categoryId, status }: NewPet): string {
-  const rest = JSON.stringify({ name, status }).slice(1);
-  return `{"categoryId":${toDigits(categoryId, 'categoryId')}${rest === '}' ? '' : ','}${rest}`;
+/** JSON of every field of the pet, also of those that this release does not know. `JSON.stringify` rejects a bigint. */
+function toBody(pet: NewPet): string {
+  const fields = Object.entries({ ...pet, categoryId: BigInt(toDigits(pet.categoryId, 'categoryId')) });
+  const members = fields
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => {
+      const text = typeof value === 'bigint' ? String(value) : JSON.stringify(value);
+      return `${JSON.stringify(name)}:${text}`;
+    });
+  return `{${members.join(',')}}`;
 }
 
 function readBody({ text }: Answer): unknown {

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { inspect } from 'node:util';
-import { parse } from 'yaml';
 import { describe, expect, expectTypeOf, it } from 'vitest';
+import { parse } from 'yaml';
+import * as z from 'zod';
 import { knownErrorCodes } from '../../src/errors.ts';
 import {
   AnimalStore,
@@ -9,12 +10,15 @@ import {
   ApiError,
   ConnectionError,
   InvalidAnswerError,
+  type NewPet,
   TimeoutError,
 } from '../../src/index.ts';
 
 const baseUrl = 'https://store.test/v1';
 const apiKey = 'as_test_secret';
 const rex = '{"id":9007199254740993,"name":"Rex","categoryId":7,"status":"available"}';
+
+const properties = z.record(z.string(), z.unknown());
 
 interface Sent {
   readonly url: string;
@@ -64,7 +68,7 @@ describe('A creation', () => {
     const pet = await store.pets.create({ name: 'Rex "1"', categoryId: 2n ** 63n - 1n });
     expect(pet).toEqual({ id: 9007199254740993n, name: 'Rex', categoryId: 7, status: 'available' });
     expect(sent[0]).toMatchObject({ url: `${baseUrl}/pets`, method: 'POST' });
-    expect(sent[0]?.body).toBe(String.raw`{"categoryId":9223372036854775807,"name":"Rex \"1\""}`);
+    expect(sent[0]?.body).toBe(String.raw`{"name":"Rex \"1\"","categoryId":9223372036854775807}`);
     expect(sent[0]?.headers.get('Authorization')).toBe(`Bearer ${apiKey}`);
     expect(sent[0]?.headers.get('Content-Type')).toBe('application/json');
     expect(sent[0]?.headers.get('Idempotency-Key')).toMatch(/^[\da-f-]{36}$/);
@@ -90,6 +94,32 @@ describe('A creation', () => {
         RangeError,
       );
     }
+  });
+});
+
+describe('The body of a creation', () => {
+  it('has every field of the schema of NewPet, and fields that the schema does not have yet', async () => {
+    const document = z
+      .object({ components: z.object({ schemas: z.object({ NewPet: z.object({ properties }) }) }) })
+      .parse(parse(await readFile('docs/openapi.yaml', 'utf8')));
+    const names = Object.keys(document.components.schemas.NewPet.properties);
+    expect(names).toEqual(expect.arrayContaining(['name', 'categoryId']));
+
+    const given = {
+      ...Object.fromEntries(names.map((name) => [name, name])),
+      categoryId: 7,
+      breed: ['Boxer'],
+    };
+    const { store, sent } = scripted([respond(201, rex)]);
+    await store.pets.create(given as unknown as NewPet);
+    expect(JSON.parse(sent[0]?.body ?? '')).toEqual(given);
+  });
+
+  it('leaves out undefined fields and keeps every digit of a bigint', async () => {
+    const { store, sent } = scripted([respond(201, rex)]);
+    const pet = { name: 'Rex', status: undefined, categoryId: '9007199254740993', weight: 2n ** 63n - 1n };
+    await store.pets.create(pet);
+    expect(sent[0]?.body).toBe('{"name":"Rex","categoryId":9007199254740993,"weight":9223372036854775807}');
   });
 });
 
