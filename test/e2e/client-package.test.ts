@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { version } from '../../packages/client/src/version.ts';
 import { isLocal } from './support.ts';
 
 const run = promisify(execFile);
@@ -32,17 +33,18 @@ describe.runIf(isLocal)('The packed client in a project of its own', () => {
 
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'client-package-'));
-    // The script "prepack" builds the package; .npmrc turns scripts off.
-    await run('npm', [
-      'pack',
-      '--ignore-scripts=false',
-      '--workspace',
-      'animal-store-client',
-      '--pack-destination',
-      directory,
-    ]);
+    await run('npm', ['run', 'build', '--workspace', 'animal-store-client'], {
+      env: { ...process.env, GITHUB_REPOSITORY: 'example/store' },
+    });
+    await run('npm', ['pack', './packages/client/dist', '--pack-destination', directory]);
     await writeFile(join(directory, 'package.json'), '{ "type": "module" }');
-    const install = ['install', '--offline', '--no-audit', '--no-fund', './animal-store-client-1.0.0.tgz'];
+    const install = [
+      'install',
+      '--offline',
+      '--no-audit',
+      '--no-fund',
+      `./animal-store-client-${version}.tgz`,
+    ];
     await run('npm', install, { cwd: directory });
     const compilerOptions = {
       strict: true,
@@ -61,17 +63,45 @@ describe.runIf(isLocal)('The packed client in a project of its own', () => {
   afterAll(() => rm(directory, { recursive: true, force: true }));
 
   it('contains the built files and the documents, nothing else', async () => {
-    const { stdout } = await run('tar', ['-tzf', join(directory, 'animal-store-client-1.0.0.tgz')]);
+    const { stdout } = await run('tar', ['-tzf', join(directory, `animal-store-client-${version}.tgz`)]);
     const files = stdout
       .trim()
       .split('\n')
       .map((path) => path.replace(/^package\//, ''));
-    expect(files.filter((path) => !/^dist\/[\w-]+\.(?:js|d\.ts)$/.test(path)).toSorted()).toEqual([
+    expect(files.filter((path) => !/^[\w-]+\.(?:js|d\.ts)$/.test(path)).toSorted()).toEqual([
       'LICENSE',
       'README.md',
       'package.json',
     ]);
-    expect(files).toContain('dist/index.js');
+    expect(files).toEqual(expect.arrayContaining(['index.js', 'index.d.ts']));
+  });
+
+  it('names its version and where it comes from', async () => {
+    const path = join(directory, 'node_modules/animal-store-client/package.json');
+    const manifest: unknown = JSON.parse(await readFile(path, 'utf8'));
+    expect(manifest).toMatchObject({
+      name: 'animal-store-client',
+      version,
+      license: 'MIT',
+      repository: { url: 'git+https://github.com/example/store.git', directory: 'packages/client' },
+      homepage: expect.stringContaining('https://github.com/example/store/'),
+      bugs: 'https://github.com/example/store/issues',
+    });
+    expect(manifest).not.toHaveProperty('private');
+    expect(manifest).not.toHaveProperty('scripts');
+  });
+
+  it.each([
+    'pack --workspace animal-store-client',
+    'pack --workspace animal-store-client --ignore-scripts=false',
+    'pack ./packages/client',
+    'publish --dry-run --workspace animal-store-client',
+  ])('is not made of the source folder by npm %s', async (command) => {
+    const destination = join(directory, 'nothing');
+    await mkdir(destination, { recursive: true });
+    const args = [...command.split(' '), '--pack-destination', destination];
+    await expect(run('npm', args)).rejects.toMatchObject({ code: 1 });
+    expect(await readdir(destination)).toEqual([]);
   });
 
   it('has declarations that the examples of its documents compile with', async () => {

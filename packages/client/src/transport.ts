@@ -1,6 +1,7 @@
 import { AnimalStoreError, ApiError, ConnectionError, TimeoutError } from './errors.ts';
 import { parseJson } from './exact-json.ts';
 import { readRetryAfter, retryDelay, type RetrySettings } from './retry.ts';
+import { version } from './version.ts';
 
 /** What every method takes as its last argument. */
 export interface CallOptions {
@@ -72,7 +73,12 @@ export class Transport {
     try {
       const response = await ask(baseUrl + path, {
         method,
-        headers: { ...headers, Accept: 'application/json', Authorization: `Bearer ${apiKey}` },
+        headers: {
+          ...headers,
+          Accept: 'application/json',
+          Authorization: `Bearer ${apiKey}`,
+          'User-Agent': `animal-store-client/${version}`,
+        },
         ...(body !== undefined && { body }),
         // The service has no redirects, and the key is for no other address.
         redirect: 'error',

@@ -13,6 +13,7 @@ import {
   type NewPet,
   TimeoutError,
 } from '../../src/index.ts';
+import { version } from '../../src/version.ts';
 
 const baseUrl = 'https://store.test/v1';
 const apiKey = 'as_test_secret';
@@ -71,6 +72,7 @@ describe('A creation', () => {
     expect(sent[0]?.body).toBe(String.raw`{"name":"Rex \"1\"","categoryId":9223372036854775807}`);
     expect(sent[0]?.headers.get('Authorization')).toBe(`Bearer ${apiKey}`);
     expect(sent[0]?.headers.get('Content-Type')).toBe('application/json');
+    expect(sent[0]?.headers.get('User-Agent')).toBe(`animal-store-client/${version}`);
     expect(sent[0]?.headers.get('Idempotency-Key')).toMatch(/^[\da-f-]{36}$/);
   });
 
