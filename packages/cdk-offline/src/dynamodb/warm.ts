@@ -1,7 +1,7 @@
 import {
   type AttributeValue,
   type CreateTableCommandInput,
-  DynamoDBClient,
+  type DynamoDBClient,
   GetItemCommand,
   QueryCommand,
   TransactWriteItemsCommand,
