@@ -1,6 +1,6 @@
 import { App } from 'aws-cdk-lib';
 import { addStacks } from '../lib/app.ts';
-import { ConfigurationError } from '../lib/context.ts';
+import { ConfigurationError } from '../lib/configuration/context.ts';
 
 try {
   addStacks(new App());

@@ -4,7 +4,7 @@ import { variable } from './environment.ts';
 import { ServiceError } from './http/errors.ts';
 import { pipeline } from './http/pipeline.ts';
 
-/** The methods of each known path, as JSON. lib/api/routes.ts defines them. */
+/** The methods of each known path, as JSON. lib/operations.ts defines them. */
 const allowedMethods = z.record(z.string(), z.array(z.string()));
 const methodsOf = new Map(Object.entries(z.parse(allowedMethods, JSON.parse(variable('ALLOWED_METHODS')))));
 

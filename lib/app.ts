@@ -3,7 +3,7 @@ import { AccountStack } from './account-stack.ts';
 import { AnimalStoreStack } from './animal-store-stack.ts';
 import { DeliveryStack } from './delivery/delivery-stack.ts';
 import { addSecurityChecks } from './security-checks.ts';
-import { readConfiguration } from './context.ts';
+import { readConfiguration } from './configuration/context.ts';
 
 /** Adds the stacks of readConfiguration, without account and Region: those of the credentials. @throws ConfigurationError */
 export function addStacks(app: App): void {

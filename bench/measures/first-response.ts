@@ -2,8 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod';
-import type { FunctionEntry } from '../../lib/compute/entries.ts';
-import { presets } from '../../lib/stages.ts';
+import type { FunctionEntry } from '../../lib/operations.ts';
+import { memoryOf } from '../../lib/configuration/settings.ts';
+import { presets } from '../../lib/configuration/stages.ts';
 import { Baseline } from '../harness/baseline.ts';
 import { CpuQuota } from '../harness/cpu-quota.ts';
 import { dynamoDbAnswers, startDynamoDbStub } from '../harness/dynamodb-stub.ts';
@@ -97,7 +98,6 @@ const invocations: Readonly<Record<FunctionEntry, Pick<Target, 'event' | 'accept
   },
 };
 const entries = Object.keys(invocations) as FunctionEntry[];
-const memoryOf = (entry: FunctionEntry): number => presets.prod.functions[entry].memory;
 const operations = ['list-pets', 'create-pet'] as const;
 /** The functions that a baseline is measured for. */
 const comparedEntries = new Set<FunctionEntry>(['authorizer', ...operations]);
@@ -172,7 +172,7 @@ class Session {
   }
 
   async function(entry: FunctionEntry, options: FunctionOptions = {}): Promise<Subject> {
-    const { name = entry, group = 'function', memory = memoryOf(entry), variant } = options;
+    const { name = entry, group = 'function', memory = memoryOf(presets.prod, entry), variant } = options;
     const built = await buildVariant(`functions/${entry}.ts`, this.folder(), variant);
     return this.subject(name, group, memory, built, { ...invocations[entry], handler: `${entry}.handler` });
   }
@@ -218,7 +218,7 @@ export async function measureFirstResponses(
   baseline?: { readonly commit: string; readonly memory: number },
 ): Promise<{ readonly functions: readonly FirstResponse[]; readonly calls: readonly FirstCall[] }> {
   return Session.run(async (session) => {
-    const memory = memoryOf('list-pets');
+    const memory = memoryOf(presets.prod, 'list-pets');
     const empty = session.subject(
       'empty',
       'reference',

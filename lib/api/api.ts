@@ -1,22 +1,19 @@
-import { Duration, Stack } from 'aws-cdk-lib';
+import { Stack } from 'aws-cdk-lib';
 import * as apigateway from 'aws-cdk-lib/aws-apigateway';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { CfnParameter } from 'aws-cdk-lib/aws-ssm';
 import { Construct } from 'constructs';
 import { GatewayResponses } from './gateway-responses.ts';
-import { operations, unmatchedPaths, unmatchedRoute } from './routes.ts';
 import { acknowledge } from '../security-checks.ts';
+import { authorizerCache } from '../compute/functions.ts';
 import type { ServiceFunctions } from '../compute/service-function.ts';
-import type { FunctionEntry } from '../compute/entries.ts';
-import type { StageSettings } from '../settings.ts';
-import type { StageName } from '../stages.ts';
+import { allowedMethods, type FunctionEntry, operations, unmatchedRoute } from '../operations.ts';
+import type { StageSettings } from '../configuration/settings.ts';
+import type { StageName } from '../configuration/stages.ts';
 
 /** The stage of the API: the version segment of every URL (docs/interface.md#9-versioning). */
 export const apiStageName = 'v1';
-
-/** How long API Gateway caches the authorizer's result: the longest time until a changed plan takes effect. */
-export const authorizerCache = Duration.seconds(60);
 
 /** The header of a well-formed key (functions/access/keys.ts). API Gateway rejects other values before any code runs. */
 const keyHeaderExpression = '^[Bb][Ee][Aa][Rr][Ee][Rr] +as_[a-z][a-z0-9]*_[0-9A-Za-z]{36}$';
@@ -119,7 +116,8 @@ export class Api extends Construct {
       resource.addMethod(method, integration, { authorizationType, authorizer, apiKeyRequired: true });
     };
     for (const { path, method, entry } of operations) add(path, method, entry);
-    for (const path of unmatchedPaths) add(path, 'ANY', unmatchedRoute);
+    // Without them, API Gateway would answer unknown paths and methods itself, and without the authorizer.
+    for (const path of ['/', ...Object.keys(allowedMethods()), '/{proxy+}']) add(path, 'ANY', unmatchedRoute);
   }
 
   /**

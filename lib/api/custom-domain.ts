@@ -4,7 +4,7 @@ import { AaaaRecord, ARecord, HostedZone, RecordTarget } from 'aws-cdk-lib/aws-r
 import { ApiGatewayDomain } from 'aws-cdk-lib/aws-route53-targets';
 import { Construct } from 'constructs';
 import { apiStageName, tlsPolicy } from './api.ts';
-import type { StageSettings } from '../settings.ts';
+import type { StageSettings } from '../configuration/settings.ts';
 
 export interface CustomDomainProps {
   readonly api: apigateway.RestApi;

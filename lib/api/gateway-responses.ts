@@ -1,7 +1,7 @@
 import { type ResponseType, ResponseType as Type, type RestApi } from 'aws-cdk-lib/aws-apigateway';
 import { Construct } from 'constructs';
 import { type ErrorCode, errorBody } from '../../functions/http/errors.ts';
-import type { StageSettings } from '../settings.ts';
+import type { StageSettings } from '../configuration/settings.ts';
 
 /**
  * API Gateway's own responses, in the shape of all others (docs/interface.md#7-errors). Templates cannot compute, so the

@@ -2,7 +2,7 @@ import { Stack } from 'aws-cdk-lib';
 import { type IRestApi, Period, type RestApi, UsagePlan } from 'aws-cdk-lib/aws-apigateway';
 import { Construct } from 'constructs';
 import { customPlanCeiling, limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
-import type { Throttle } from '../settings.ts';
+import type { Throttle } from '../configuration/settings.ts';
 import { titleCase } from '../title-case.ts';
 
 /**

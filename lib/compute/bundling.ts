@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { AssetHashType, type BundlingOptions, DockerImage } from 'aws-cdk-lib';
 import { Code } from 'aws-cdk-lib/aws-lambda';
-import type { FunctionEntry } from './entries.ts';
+import type { FunctionEntry } from '../operations.ts';
 
 const functionsDirectory = join(import.meta.dirname, '..', '..', 'functions');
 const bundler = join(import.meta.dirname, 'bundle-command.ts');

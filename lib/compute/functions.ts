@@ -1,20 +1,29 @@
 import { Duration, Stack } from 'aws-cdk-lib';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
-import { authorizerCache } from '../api/api.ts';
-import { titleCase } from '../title-case.ts';
-import { allowedMethods, operations, unmatchedRoute } from '../api/routes.ts';
-import { ServiceFunction, type ServiceFunctionProps, type ServiceFunctions } from './service-function.ts';
-import type { FunctionEntry } from './entries.ts';
-import type { StageName } from '../stages.ts';
-import type { StageSettings } from '../settings.ts';
+import {
+  allowedMethods,
+  type FunctionEntry,
+  functionEntries,
+  operations,
+  type TableName,
+  tableAccess,
+  unmatchedRoute,
+} from '../operations.ts';
+import type { StageSettings } from '../configuration/settings.ts';
+import type { StageName } from '../configuration/stages.ts';
 import type { Tables } from '../storage/tables.ts';
+import { titleCase } from '../title-case.ts';
+import { ServiceFunction, type ServiceFunctions } from './service-function.ts';
 
 export interface FunctionsProps {
   readonly stage: StageName;
   readonly settings: StageSettings;
   readonly tables: Tables;
 }
+
+/** How long API Gateway caches the authorizer's result: the longest time until a changed plan takes effect. */
+export const authorizerCache = Duration.seconds(60);
 
 /**
  * The time budget of a request, in milliseconds. `answer` is `timeToAnswer` in functions/deadline.ts.
@@ -32,67 +41,54 @@ const budget = {
   request: 750,
 } as const;
 
+const tableVariables: Readonly<Record<TableName, string>> = {
+  pets: 'PETS_TABLE',
+  apiKeys: 'API_KEYS_TABLE',
+  rateLimits: 'RATE_LIMITS_TABLE',
+  idempotency: 'IDEMPOTENCY_TABLE',
+};
+
 /** The functions of the service, each with the least permissions. */
 export class Functions extends Construct {
   readonly byEntry: ServiceFunctions;
 
   constructor(scope: Construct, id: string, { stage, settings, tables }: FunctionsProps) {
     super(scope, id);
-    const byEntry = new Map<FunctionEntry, ServiceFunction>();
-    const add = (
-      entry: FunctionEntry,
-      timeout: number,
-      props: Pick<ServiceFunctionProps, 'description' | 'environment' | 'statements'>,
-    ): void => {
-      const environment = {
-        STAGE: stage,
-        DYNAMODB_CONNECTION_TIMEOUT_MS: String(budget.connection),
-        DYNAMODB_REQUEST_TIMEOUT_MS: String(budget.request),
-        ...props.environment,
-      };
-      const common = { entry, settings, environment, timeout: Duration.millis(timeout) };
-      byEntry.set(entry, new ServiceFunction(this, titleCase(entry), { ...props, ...common }));
-    };
-    const limiter = {
-      RATE_LIMITS_TABLE: tables.rateLimits.tableName,
-      LIMITER_TIMEOUT_MS: String(budget.limiter),
-      METRICS_NAMESPACE: Stack.of(this).stackName,
-    };
-    const countRequests = allow('UpdateItem', tables.rateLimits.tableArn);
-
-    for (const { method, path, entry, pets, idempotent = false } of operations) {
-      const { tableName, tableArn } = tables.pets;
-      add(entry, budget.operation, {
-        description: `${method} ${path}`,
+    const add = (entry: FunctionEntry): ServiceFunction => {
+      const access = tableAccess(entry);
+      const timeout = entry === 'authorizer' ? budget.authorizer : budget.operation;
+      return new ServiceFunction(this, titleCase(entry), {
+        entry,
+        settings,
+        description: descriptionOf(entry),
+        timeout: Duration.millis(timeout),
         environment: {
-          ...limiter,
-          PETS_TABLE: tableName,
-          ...(idempotent && { IDEMPOTENCY_TABLE: tables.idempotency.tableName }),
+          STAGE: stage,
+          DYNAMODB_CONNECTION_TIMEOUT_MS: String(budget.connection),
+          DYNAMODB_REQUEST_TIMEOUT_MS: String(budget.request),
+          ...Object.fromEntries(access.map(({ table }) => [tableVariables[table], tables[table].tableName])),
+          ...(entry === 'authorizer'
+            ? { AUTHORIZER_CACHE_SECONDS: String(authorizerCache.toSeconds()) }
+            : {
+                LIMITER_TIMEOUT_MS: String(budget.limiter),
+                METRICS_NAMESPACE: Stack.of(this).stackName,
+              }),
+          ...(entry === unmatchedRoute && { ALLOWED_METHODS: JSON.stringify(allowedMethods()) }),
         },
-        statements: [
-          allow(pets.action, pets.index === undefined ? tableArn : `${tableArn}/index/${pets.index}`),
-          countRequests,
-          ...(idempotent ? [allow('PutItem', tables.idempotency.tableArn)] : []),
-        ],
+        statements: access.map(({ table, action, index }) => {
+          const { tableArn } = tables[table];
+          const resource = index === undefined ? tableArn : `${tableArn}/index/${index}`;
+          return new PolicyStatement({ actions: [`dynamodb:${action}`], resources: [resource] });
+        }),
       });
-    }
-    add(unmatchedRoute, budget.operation, {
-      description: 'Answers 404 and 405 for every other path and method',
-      environment: { ...limiter, ALLOWED_METHODS: JSON.stringify(allowedMethods()) },
-      statements: [countRequests],
-    });
-    add('authorizer', budget.authorizer, {
-      description: 'Returns the caller and the limits of its plan',
-      environment: {
-        API_KEYS_TABLE: tables.apiKeys.tableName,
-        AUTHORIZER_CACHE_SECONDS: String(authorizerCache.toSeconds()),
-      },
-      statements: [allow('GetItem', tables.apiKeys.tableArn)],
-    });
-    this.byEntry = byEntry;
+    };
+    this.byEntry = new Map(functionEntries.map((entry) => [entry, add(entry)]));
   }
 }
 
-function allow(action: 'Query' | 'PutItem' | 'GetItem' | 'UpdateItem', resource: string): PolicyStatement {
-  return new PolicyStatement({ actions: [`dynamodb:${action}`], resources: [resource] });
+function descriptionOf(entry: FunctionEntry): string {
+  if (entry === 'authorizer') return 'Returns the caller and the limits of its plan';
+  if (entry === unmatchedRoute) return 'Answers 404 and 405 for every other path and method';
+  const { method, path } = operations.find((each) => each.entry === entry)!;
+  return `${method} ${path}`;
 }

@@ -5,8 +5,8 @@ import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { bundledCode } from './bundling.ts';
 import { acknowledge } from '../security-checks.ts';
-import type { FunctionEntry } from './entries.ts';
-import type { StageSettings } from '../settings.ts';
+import { type FunctionEntry, requestEntries } from '../operations.ts';
+import { memoryOf, type StageSettings } from '../configuration/settings.ts';
 
 export interface ServiceFunctionProps {
   readonly entry: FunctionEntry;
@@ -21,9 +21,9 @@ export interface ServiceFunctionProps {
 /** Has an entry for every FunctionEntry. */
 export type ServiceFunctions = ReadonlyMap<FunctionEntry, ServiceFunction>;
 
-/** All functions but the authorizer. */
-export function operationsOf(functions: ServiceFunctions): ServiceFunction[] {
-  return [...functions.values()].filter(({ entry }) => entry !== 'authorizer');
+/** The functions that serve requests: all but the authorizer. */
+export function requestFunctions(functions: ServiceFunctions): ServiceFunction[] {
+  return requestEntries.map((entry) => functions.get(entry)!);
 }
 
 /** A function of the service: bundle, role, log group, and the alias that API Gateway invokes. */
@@ -37,7 +37,7 @@ export class ServiceFunction extends Construct {
   constructor(scope: Construct, id: string, props: ServiceFunctionProps) {
     super(scope, id);
     const { entry, description, timeout, environment, statements, settings } = props;
-    const { memory, reservedConcurrency, provisionedConcurrency } = settings.functions[entry];
+    const { reservedConcurrency, provisionedConcurrency } = settings.functions[entry] ?? {};
     this.entry = entry;
 
     const { logRetentionDays: retention, removalPolicy } = settings;
@@ -61,7 +61,7 @@ export class ServiceFunction extends Construct {
       handler: `${entry}.handler`,
       role,
       timeout,
-      memorySize: memory,
+      memorySize: memoryOf(settings, entry),
       ...(reservedConcurrency !== undefined && { reservedConcurrentExecutions: reservedConcurrency }),
       environment: { ...environment },
       logGroup: this.logGroup,

@@ -3,7 +3,7 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
 import { titleCase } from '../title-case.ts';
 import { acknowledge } from '../security-checks.ts';
-import type { StageName } from '../stages.ts';
+import type { StageName } from '../configuration/stages.ts';
 
 const issuer = 'token.actions.githubusercontent.com';
 

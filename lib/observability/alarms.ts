@@ -6,10 +6,10 @@ import { Topic } from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import { Construct } from 'constructs';
 import { metrics } from '../../functions/http/metrics.ts';
-import { apiMetric, serviceMetric, tableMetric, tableNames } from './metrics.ts';
+import { apiMetric, serviceMetric, tableMetric } from './metrics.ts';
 import { acknowledge } from '../security-checks.ts';
 import type { ServiceFunctions } from '../compute/service-function.ts';
-import type { FunctionEntry } from '../compute/entries.ts';
+import { type FunctionEntry, tableNames } from '../operations.ts';
 import type { Tables } from '../storage/tables.ts';
 
 export interface AlarmsProps {

@@ -8,9 +8,10 @@ import { Construct } from 'constructs';
 import { planNames } from '../../functions/access/plans.ts';
 import { type Metric as MetricName, metrics } from '../../functions/http/metrics.ts';
 import { type Api, apiStageName } from '../api/api.ts';
-import { serviceMetric, tableMetric, tableNames } from './metrics.ts';
+import { serviceMetric, tableMetric } from './metrics.ts';
 import { coldStarts, deprecatedCallsByKey, rejectionsByKey } from './saved-queries.ts';
-import { operationsOf, type ServiceFunctions } from '../compute/service-function.ts';
+import { requestFunctions, type ServiceFunctions } from '../compute/service-function.ts';
+import { tableNames } from '../operations.ts';
 import type { Tables } from '../storage/tables.ts';
 import { titleCase } from '../title-case.ts';
 
@@ -157,7 +158,7 @@ class TableMonitoring extends monitoring.DynamoTableMonitoring {
 function table(title: string, functions: ServiceFunctions, query: QueryStringProps): cloudwatch.IWidget {
   return new cloudwatch.LogQueryWidget({
     title,
-    logGroupNames: operationsOf(functions).map(({ logGroup }) => logGroup.logGroupName),
+    logGroupNames: requestFunctions(functions).map(({ logGroup }) => logGroup.logGroupName),
     queryString: new QueryString(query).toString(),
     view: cloudwatch.LogQueryVisualizationType.TABLE,
     width: 12,

@@ -4,6 +4,7 @@ import type { Construct } from 'constructs';
 import type { Plan } from '../../functions/access/plans.ts';
 import { type Metric as MetricName, planDimension } from '../../functions/http/metrics.ts';
 import { apiStageName } from '../api/api.ts';
+import { functionEntries, type TableName, tableAccess } from '../operations.ts';
 import type { Tables } from '../storage/tables.ts';
 
 const statistic = 'Sum';
@@ -26,19 +27,15 @@ export function apiMetric(scope: Construct, metricName: 'Count' | '5XXError' | '
   return new Metric({ namespace: 'AWS/ApiGateway', metricName, dimensionsMap, statistic, period });
 }
 
-export const tableNames = ['pets', 'apiKeys', 'rateLimits', 'idempotency'] as const;
-type TableName = (typeof tableNames)[number];
-
-/** The operations that functions call on each table. DynamoDB counts a query of an index for its table. */
-const operationsOn: Readonly<Record<TableName, readonly string[]>> = {
-  pets: ['GetItem', 'PutItem', 'Query', 'TransactWriteItems'],
-  apiKeys: ['GetItem'],
-  rateLimits: ['UpdateItem'],
-  idempotency: ['TransactWriteItems'],
-};
+/** The calls of the functions to a table. DynamoDB counts a query of an index for its table. */
+function callsTo(name: TableName): readonly string[] {
+  const accesses = functionEntries.flatMap((entry) => tableAccess(entry));
+  const calls = accesses.flatMap(({ table, calls: made }) => (table === name ? made : []));
+  return [...new Set(calls)].toSorted();
+}
 
 /**
- * The sum of a DynamoDB metric over the functions' operations on a table, per minute. DynamoDB writes it per operation,
+ * The sum of a DynamoDB metric over the functions' calls to a table, per minute. DynamoDB writes it per operation,
  * and no zeros, so the sum needs FILL. And an alarm on the plain metric would never end: alarms on DynamoDB's metrics
  * ignore missing data in every setting.
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html
@@ -49,7 +46,7 @@ export function tableMetric(
   metricName: 'ThrottledRequests' | 'SystemErrors',
   label: string,
 ): MathExpression {
-  const counts = operationsOn[name].map((Operation) => {
+  const counts = callsTo(name).map((Operation) => {
     const dimensionsMap = { TableName: tables[name].tableName, Operation };
     const count = new Metric({ namespace: 'AWS/DynamoDB', metricName, dimensionsMap, statistic, period });
     return [Operation.charAt(0).toLowerCase() + Operation.slice(1), count] as const;

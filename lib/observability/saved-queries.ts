@@ -3,7 +3,7 @@ import { type ILogGroupRef, QueryDefinition, QueryString, type QueryStringProps 
 import { Construct } from 'constructs';
 import { metrics } from '../../functions/http/metrics.ts';
 import type { Api } from '../api/api.ts';
-import { operationsOf, type ServiceFunctions } from '../compute/service-function.ts';
+import { requestFunctions, type ServiceFunctions } from '../compute/service-function.ts';
 
 /** The queries that dashboards show too. */
 export const coldStarts: QueryStringProps = {
@@ -37,7 +37,7 @@ export class SavedQueries extends Construct {
     { functions, api }: { readonly functions: ServiceFunctions; readonly api: Api },
   ) {
     super(scope, id);
-    const operations = operationsOf(functions).map(({ logGroup }) => logGroup);
+    const requests = requestFunctions(functions).map(({ logGroup }) => logGroup);
     const authorizer = functions.get('authorizer')!.logGroup;
     const add = (name: string, logGroups: ILogGroupRef[], query: QueryStringProps): void => {
       const queryDefinitionName = `${Stack.of(this).stackName}/${name}`;
@@ -48,7 +48,7 @@ export class SavedQueries extends Construct {
       });
     };
 
-    add('faults', operations, {
+    add('faults', requests, {
       fields: [
         '@timestamp',
         'operation',
@@ -62,24 +62,24 @@ export class SavedQueries extends Construct {
       sort: '@timestamp desc',
       limit: 100,
     });
-    add('slowest-requests', operations, {
+    add('slowest-requests', requests, {
       fields: ['@timestamp', 'operation', 'durationMs', 'coldStart', 'status', 'requestId', 'keyId'],
       filterStatements: ['ispresent(durationMs)'],
       sort: 'durationMs desc',
       limit: 100,
     });
-    add('cold-starts', operations, coldStarts);
-    add('one-request', [...operations, api.accessLogs], {
+    add('cold-starts', requests, coldStarts);
+    add('one-request', [...requests, api.accessLogs], {
       filterStatements: ["requestId = 'PUT-THE-X-REQUEST-ID-HERE'"],
       fields: ['@timestamp', '@message'],
       sort: '@timestamp asc',
     });
-    add('one-key', operations, {
+    add('one-key', requests, {
       filterStatements: ["keyId = 'PUT-THE-KEY-ID-HERE'"],
       statsStatements: ['count(*) as requests by bin(5m), operation, status'],
     });
-    add('rejections-by-key', operations, rejectionsByKey);
-    add('deprecated-calls-by-key', operations, deprecatedCallsByKey);
+    add('rejections-by-key', requests, rejectionsByKey);
+    add('deprecated-calls-by-key', requests, deprecatedCallsByKey);
     add('denied-keys', [authorizer], {
       filterStatements: ["message.outcome = 'denied'"],
       statsStatements: ['count(*) as denials by message.reason, message.keyId'],

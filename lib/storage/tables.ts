@@ -1,6 +1,7 @@
 import { type Attribute, AttributeType, Billing, type TablePropsV2, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { Construct } from 'constructs';
-import type { StageSettings } from '../settings.ts';
+import type { StageSettings } from '../configuration/settings.ts';
+import type { TableName } from '../operations.ts';
 
 export type TablesProps = Pick<StageSettings, 'removalPolicy' | 'deletionProtection' | 'pointInTimeRecovery'>;
 
@@ -8,7 +9,7 @@ export type TablesProps = Pick<StageSettings, 'removalPolicy' | 'deletionProtect
  * The tables, with on-demand capacity, encrypted at rest with keys that DynamoDB owns.
  * Never change the construct IDs: they determine the logical IDs, and a new logical ID is a new, empty table.
  */
-export class Tables extends Construct {
+export class Tables extends Construct implements Readonly<Record<TableName, TableV2>> {
   readonly pets: TableV2;
   readonly apiKeys: TableV2;
   readonly rateLimits: TableV2;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import * as z from 'zod';
-import { ConfigurationError, readConfiguration } from '../../lib/context.ts';
-import type { StageSettings } from '../../lib/settings.ts';
+import { ConfigurationError, readConfiguration } from '../../lib/configuration/context.ts';
+import type { StageSettings } from '../../lib/configuration/settings.ts';
 
 const read = readConfiguration;
 const prodWith = (settings: unknown): StageSettings | undefined =>

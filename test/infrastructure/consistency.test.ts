@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { planNames } from '../../functions/access/plans.ts';
-import { operations, unmatchedRoute } from '../../lib/api/routes.ts';
+import { operations, unmatchedRoute } from '../../lib/operations.ts';
 import { tableShapes, timeToLiveAttribute } from '../support/table-shapes.ts';
 import { idOf, resourcesOf, synthesize } from './synthesis.ts';
 
@@ -31,7 +31,7 @@ describe('packages/cdk-offline', () => {
     const quoted = planNames.map((plan) => `['"\`]${plan}['"\`]`);
     const pattern = new RegExp([...words.map((word) => `\\b${word}\\b`), ...quoted].join('|'), 'i');
     // The pattern finds these words where they are allowed.
-    expect(readFileSync('lib/api/routes.ts', 'utf8')).toMatch(pattern);
+    expect(readFileSync('lib/operations.ts', 'utf8')).toMatch(pattern);
     expect("plan: 'free'").toMatch(pattern);
     const files = globSync('packages/cdk-offline/src/**/*.ts');
     expect(files.length).toBeGreaterThan(10);

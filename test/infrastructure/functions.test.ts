@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { metrics } from '../../functions/http/metrics.ts';
 import { toLogLine } from '../../functions/http/telemetry.ts';
-import { stageSettings } from '../../lib/settings.ts';
+import { stageSettings } from '../../lib/configuration/settings.ts';
 import { timeToAnswer } from '../../functions/deadline.ts';
 import { idOf, ref, resourcesOf, synthesize, type Template, theResource } from './synthesis.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { fixedPlans, planNames } from '../../functions/access/plans.ts';
 import { usagePlanSettings } from '../../lib/api/usage-plans.ts';
-import { presets } from '../../lib/stages.ts';
+import { presets } from '../../lib/configuration/stages.ts';
 import { contexts, idOf, ref, resourcesOf, synthesize, theResource } from './synthesis.ts';
 
 const stack = synthesize().stack('AnimalStore-prod');

@@ -5,7 +5,7 @@ import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
-import type { FunctionEntry } from '../../lib/compute/entries.ts';
+import type { FunctionEntry } from '../../lib/operations.ts';
 import { Bundles } from '../support/bundles.ts';
 import { DynamoDbOverTls, type Failure } from '../support/dynamodb-tls.ts';
 import { type HttpRequest, proxyEvent } from '../support/events.ts';

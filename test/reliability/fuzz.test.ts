@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import * as z from 'zod';
 import { newKey } from '../../functions/access/keys.ts';
-import { type FunctionEntry, functionEntries } from '../../lib/compute/entries.ts';
+import { type FunctionEntry, functionEntries } from '../../lib/operations.ts';
 import { int64, numberLike, petName, petStatus, text } from '../support/arbitraries.ts';
 import { Bundles } from '../support/bundles.ts';
 import { type HttpRequest, proxyEvent } from '../support/events.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import * as z from 'zod';
 import { bundle } from '../../lib/compute/bundle.ts';
-import { type FunctionEntry, functionEntries } from '../../lib/compute/entries.ts';
+import { type FunctionEntry, functionEntries } from '../../lib/operations.ts';
 import { createTables, type Tables } from './tables.ts';
 import { functionVariables } from './function-variables.ts';
 

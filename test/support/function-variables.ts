@@ -1,4 +1,4 @@
-import { allowedMethods } from '../../lib/api/routes.ts';
+import { allowedMethods } from '../../lib/operations.ts';
 import { awsVariables } from './aws-variables.ts';
 import type { Tables } from './tables.ts';
 

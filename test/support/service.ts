@@ -6,7 +6,7 @@ import type { LimitTable } from '../../functions/access/limiter.ts';
 import { fixedPlans, type Limits, type Plan } from '../../functions/access/plans.ts';
 import type { IdempotencyTable } from '../../functions/pets/idempotent-creation.ts';
 import type { PetTable } from '../../functions/pets/store.ts';
-import { operations } from '../../lib/api/routes.ts';
+import { operations } from '../../lib/operations.ts';
 import { type HttpRequest, proxyEvent, routeOf } from './events.ts';
 import { lambdaContext, type Reply, reply } from './lambda.ts';
 import { createTables } from './tables.ts';

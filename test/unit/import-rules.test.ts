@@ -8,7 +8,7 @@ import * as z from 'zod';
 /** An import, and whether .oxlintrc.json allows it. */
 const cases = [
   ['functions/list-pets.ts', "import './http/pipeline.ts'", true],
-  ['functions/list-pets.ts', "import '../lib/stages.ts'", false],
+  ['functions/list-pets.ts', "import '../lib/configuration/stages.ts'", false],
   ['functions/list-pets.ts', "import type { A } from '../tools/seed.ts'", false],
   ['functions/list-pets.ts', "export { a } from '../test/support/pets.ts'", false],
   ['functions/list-pets.ts', "void import('../packages/cdk-offline/src/ports.ts')", false],
@@ -16,14 +16,14 @@ const cases = [
   ['functions/list-pets.ts', "import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'", true],
   ['functions/list-pets.ts', "import { GetCommand } from '@aws-sdk/lib-dynamodb'", false],
   ['functions/http/respond.ts', "import '../access/limits.ts'", true],
-  ['functions/http/respond.ts', "import '../../lib/stages.ts'", false],
+  ['functions/http/respond.ts', "import '../../lib/configuration/stages.ts'", false],
   ['functions/http/respond.ts', "import { QueryCommand } from '@aws-sdk/client-dynamodb'", false],
   ['functions/pets/store.ts', "import { GetCommand } from '@aws-sdk/lib-dynamodb'", true],
   ['functions/pets/store.ts', "import './schema.ts'", true],
   ['functions/pets/store.ts', "import type { A } from '../access/plans.ts'", false],
   ['functions/pets/store.ts', "import '../http/errors.ts'", false],
   ['functions/pets/store.ts', "import '../environment.ts'", false],
-  ['functions/pets/store.ts', "import '../../lib/stages.ts'", false],
+  ['functions/pets/store.ts', "import '../../lib/configuration/stages.ts'", false],
   ['functions/access/limiter.ts', "import './limits.ts'", true],
   ['functions/access/limiter.ts', "import '../pets/store.ts'", false],
   ['functions/access/limiter.ts', "import '../http/errors.ts'", false],
@@ -36,7 +36,7 @@ const cases = [
   ['bin/animal-store.ts', "import '../lib/app.ts'", true],
   ['bin/animal-store.ts', "import '../tools/seed.ts'", false],
   ['packages/cdk-offline/src/gateway/router.ts', "import '../ports.ts'", true],
-  ['packages/cdk-offline/src/gateway/router.ts', "import '../../../../lib/stages.ts'", false],
+  ['packages/cdk-offline/src/gateway/router.ts', "import '../../../../lib/configuration/stages.ts'", false],
   ['packages/cdk-offline/src/ports.ts', "import type { A } from '../../../functions/access/plans.ts'", false],
 ] as const;
 

@@ -16,7 +16,7 @@ import { parseRequest } from '../../functions/http/request.ts';
 import { idempotencyRetention } from '../../functions/pets/idempotent-creation.ts';
 import { pageSize } from '../../functions/pets/listing.ts';
 import { defaultPetStatus, maxNameLength, newPet, petStatuses } from '../../functions/pets/schema.ts';
-import { operations } from '../../lib/api/routes.ts';
+import { operations } from '../../lib/operations.ts';
 import { proxyEvent } from '../support/events.ts';
 
 /** docs/openapi.yaml is written by hand. These tests compare it with the code that enforces it. */

@@ -4,7 +4,7 @@ import { fullBucket, quotaRemaining, takeToken, type Throttle, utcDay } from 'cd
 import { decide, suspensionThreshold, unused } from '../../functions/access/limits.ts';
 import { customPlanCeiling, fixedPlans, type Limits } from '../../functions/access/plans.ts';
 import { floodMargin, usagePlanSettings } from '../../lib/api/usage-plans.ts';
-import { presets } from '../../lib/stages.ts';
+import { presets } from '../../lib/configuration/stages.ts';
 import { ReferenceLimiter } from '../support/reference-limiter.ts';
 import { usageAfter } from '../support/usage-model.ts';
 

@@ -5,7 +5,7 @@ import type { Output } from './output.ts';
 import { type AdministeredKey, findKeyById, isValid } from './records.ts';
 import { defaultStackPrefix, type KeyService } from './service.ts';
 
-/** The stages of the service (lib/stages.ts). */
+/** The stages of the service (lib/configuration/stages.ts). */
 export const stages = ['local', 'staging', 'prod'] as const;
 
 /** What a command works with. */

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { newKey } from '../../../functions/access/keys.ts';
 import { stages } from '../../../tools/keys/command.ts';
-import { stageNames } from '../../../lib/stages.ts';
+import { stageNames } from '../../../lib/configuration/stages.ts';
 import { keys } from './support.ts';
 
 const commands = [

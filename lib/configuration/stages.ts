@@ -6,9 +6,6 @@ import type { StageSettings } from './settings.ts';
 export const stageNames = ['local', 'staging', 'prod'] as const;
 export type StageName = (typeof stageNames)[number];
 
-/** MiB. docs/performance.md explains it. */
-const memory = 1769;
-
 const staging: StageSettings = {
   endpoint: 'regional',
   removalPolicy: RemovalPolicy.DESTROY,
@@ -16,13 +13,8 @@ const staging: StageSettings = {
   pointInTimeRecovery: false,
   logRetentionDays: RetentionDays.TWO_WEEKS,
   logLevel: 'INFO',
-  functions: {
-    'list-pets': { memory },
-    'create-pet': { memory },
-    'get-pet': { memory },
-    'unmatched-route': { memory },
-    authorizer: { memory },
-  },
+  memory: 1769,
+  functions: {},
   minify: true,
   deployment: 'all-at-once',
   alarms: true,

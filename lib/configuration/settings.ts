@@ -1,11 +1,14 @@
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { z } from 'zod';
-import { functionEntries } from './compute/entries.ts';
+import { type FunctionEntry, functionEntries } from '../operations.ts';
+
+/** MiB. CPU grows in proportion. docs/performance.md explains the choice. */
+const memorySize = z.int().min(128).max(10_240);
 
 const functionSettings = z.strictObject({
-  /** MiB. CPU grows in proportion. */
-  memory: z.int().min(128).max(10_240),
+  /** Default: the stage's. */
+  memory: memorySize.optional(),
   /** Concurrent executions reserved from the account's pool, and at most. Default: no reservation, no limit. */
   reservedConcurrency: z.int().min(1).optional(),
   /** Warm execution environments on the live alias, billed by the hour. Both versions of a canary share them. */
@@ -36,7 +39,8 @@ export const stageSettings = z
       ['DEBUG', 'INFO'],
       'must be "DEBUG" or "INFO": Lambda drops lines below the level, and metrics are lines of level INFO',
     ),
-    functions: z.record(z.enum(functionEntries), functionSettings),
+    memory: memorySize,
+    functions: z.partialRecord(z.enum(functionEntries), functionSettings),
     /** Minify the functions' code. Use false for a debugger. */
     minify: z.boolean(),
     /** How requests move to a new version of a function: a tenth of them for five minutes first, or all at once. */
@@ -97,3 +101,8 @@ export const stageSettings = z
   });
 export type StageSettings = z.infer<typeof stageSettings>;
 export type Throttle = z.infer<typeof throttle>;
+
+/** MiB. */
+export function memoryOf({ memory, functions }: StageSettings, entry: FunctionEntry): number {
+  return functions[entry]?.memory ?? memory;
+}
