@@ -250,7 +250,7 @@ describe.runIf(isLocal)('npm run smoke', () => {
       return calls === 1;
     };
     const stage = await forwardTo(origin, { answer });
-    onTestFinished(stage.close);
+    onTestFinished(() => stage.close());
     const { code, output } = await smoke({ input: `${key}\n` }, '--url', stage.endpoint + pathname);
     expect(output.match(/^Not ready yet: GET \/pets\?limit=1 answered 503\./gm)).toHaveLength(1);
     expect(output).toMatch(/\d+ passed, 0 failed/);

@@ -37,7 +37,7 @@ const workflows = new Map(
     ),
   ),
 );
-const actions = new Map(
+const actions: ReadonlyMap<string, z.infer<typeof action>> = new Map(
   await Promise.all(
     globSync('.github/actions/*/action.yml').map(
       async (path) => [`./${path.replace('/action.yml', '')}`, action.parse(await read(path))] as const,

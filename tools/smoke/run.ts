@@ -1,7 +1,7 @@
 import { type Check, SkippedCheck } from './checks.ts';
 import type { Client, Reply } from './client.ts';
 
-export type Outcome =
+type Outcome =
   | { readonly kind: 'passed' }
   | { readonly kind: 'skipped'; readonly why: string }
   | { readonly kind: 'failed'; readonly why: string };
