@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { endWith, type OfflineService, terminalLog, watch } from 'cdk-offline';
 import { z } from 'zod';
-import { bundleOptions } from '../../lib/compute/bundle.ts';
+import { bundleOptions } from '../../lib/bundler/bundle.ts';
 import { openKeyService } from '../keys/service.ts';
 import { localStage, startLocalStack, synthesizeLocal } from './stack.ts';
 import { type ReferencePage, referencePages } from '../reference/pages.ts';
