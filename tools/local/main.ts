@@ -1,9 +1,9 @@
 import { join, resolve } from 'node:path';
 import { endWith, type OfflineService, terminalLog, watch } from 'cdk-offline';
 import { z } from 'zod';
-import { bundleOptions } from '../../lib/bundler/bundle.ts';
+import { bundleOptions } from '../../lib/compute/bundle.ts';
 import { openKeyService } from '../keys/service.ts';
-import { localStage, startLocalStack, synthesizeLocal } from './stack.ts';
+import { localStage, startLocalStack, synthesizeLocal } from '../local-stack.ts';
 import { type ReferencePage, referencePages } from '../reference/pages.ts';
 import { localDynamoDb, seedAnimals } from '../seed.ts';
 import { announceAddress } from './address-file.ts';

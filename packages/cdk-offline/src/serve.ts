@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { AssemblyReader, type AssemblySource } from './assembly-reader.ts';
 import { prepareDataDirectory } from './data-directory.ts';
 import { lockDirectory } from './directory-lock.ts';
@@ -132,8 +132,13 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
     concurrency: options.concurrency ?? defaultConcurrency,
     codeDirectory: directory.path,
     inspected,
-    variables: () =>
-      database.endpoint === undefined ? {} : { AWS_ENDPOINT_URL_DYNAMODB: database.endpoint },
+    // Every AWS service is local: this service answers for those that it does not have.
+    variables: () => ({
+      AWS_ENDPOINT_URL: endpoint,
+      ...(database.endpoint !== undefined && { AWS_ENDPOINT_URL_DYNAMODB: database.endpoint }),
+    }),
+    sdkFolders: [...(typeof options.assembly === 'string' ? [resolve(options.assembly)] : []), process.cwd()],
+    onSdkUse: sdkReport(onProgress),
     onLog,
   });
   steps.add(() => functions.stop());
@@ -150,6 +155,17 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
     onError: (error) => onProgress(`Error in cdk-offline: ${String(error)}`),
   });
   return service;
+}
+
+/** Says once for each folder of packages that functions get the AWS SDK from there. */
+function sdkReport(onProgress: (message: string) => void): (path: string) => void {
+  const reported = new Set<string>();
+  return (path) => {
+    const folder = path.slice(0, path.lastIndexOf('@aws-sdk'));
+    if (reported.has(folder)) return;
+    reported.add(folder);
+    onProgress(`The AWS SDK of the Lambda runtime is that of ${folder}`);
+  };
 }
 
 function databaseOf(

@@ -57,16 +57,18 @@ export class StackService implements OfflineService {
    */
   async apply(deployment: Deployment): Promise<void> {
     const { database, functions, keys, onProgress } = this.#parts;
-    const { stack, tables, plans, notes } = deployment;
+    const { api, stack, tables, plans, notes } = deployment;
     if (this.#served !== undefined) requireUpdatable(this.#served.deployment, deployment);
     await database.createTables(tables);
-    await functions.apply(deployment.functions);
+    const local = (values: Readonly<Record<string, string>>) => localAddresses(values, api.id, this.endpoint);
+    await functions.apply(
+      deployment.functions.map((one) => ({ ...one, environment: local(one.environment) })),
+    );
     keys.setPlans(plans);
     createTemplateKeys(stack, keys, Date.now());
     await this.#saveKeys();
     const { values, unresolved } = stack.outputs();
-    const outputs = localAddresses(values, deployment.api.id, this.endpoint);
-    this.#served = { deployment, gateway: this.#gatewayOf(deployment), outputs };
+    this.#served = { deployment, gateway: this.#gatewayOf(deployment), outputs: local(values) };
     for (const note of [...notes, ...unresolved.map((line) => `Output ${line}`)]) onProgress(note);
   }
 
@@ -146,7 +148,7 @@ export class StackService implements OfflineService {
     return new Gateway({
       api,
       keys,
-      invoke: (functionId, event, signal) => functions.invoke(functionId, event, signal),
+      invoke: (functionId, input, signal) => functions.invoke(functionId, input, signal),
       onRequest,
       suspendTimeouts: inspectorUrl !== undefined,
     });

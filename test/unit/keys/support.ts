@@ -1,6 +1,5 @@
 import { Readable, Writable } from 'node:stream';
-import { runKeys } from '../../../tools/keys/cli.ts';
-import type { Seams } from '../../../tools/operator/program.ts';
+import { runKeys, type Seams } from '../../../tools/keys/cli.ts';
 
 export interface Run {
   readonly exitCode: number;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { describeFailure, type InvocationResult } from '../lambda/environment.ts';
+import { describeFailure, type InvocationInput, type InvocationResult } from '../lambda/environment.ts';
 import { type GatewayError, gatewayErrors } from './gateway-responses.ts';
 import { evaluate, policyDocument } from './policy.ts';
 import { scalar } from '../template/schema.ts';
-import type { TokenAuthorizer } from './rest-api.ts';
+import type { LambdaAuthorizer } from './rest-api.ts';
 
 /** https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html */
 const authorizerAnswer = z.object({
@@ -35,24 +35,35 @@ export type Authorization =
       readonly functionError?: string;
     };
 
+/** The request of a client, as an authorizer sees it. */
+export interface AuthorizationRequest {
+  readonly methodArn: string;
+  /** The value of `_X_AMZN_TRACE_ID`. */
+  readonly traceId: string;
+  /** The value of an identity source such as `method.request.header.Authorization`. */
+  readonly valueOf: (identitySource: string) => string | undefined;
+  /** What the event of a REQUEST authorizer has of the request. */
+  readonly parameters: () => object;
+}
+
 const maxCacheEntries = 10_000;
 
 /**
- * A TOKEN authorizer with its cache. The cache has the policy, not the decision: a cached policy is evaluated for each
+ * A Lambda authorizer with its cache, by the values of its identity sources. The cache has the policy, not the decision: a cached policy is evaluated for each
  * request.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-use-lambda-authorizer.html
  */
 export class Authorizer {
-  readonly #authorizer: TokenAuthorizer;
-  readonly #invoke: (event: string) => Promise<InvocationResult>;
+  readonly #authorizer: LambdaAuthorizer;
+  readonly #invoke: (input: InvocationInput) => Promise<InvocationResult>;
   readonly #now: () => number;
   readonly #cache = new Map<string, { readonly answer: AuthorizerAnswer; readonly expiresAt: number }>();
 
   /** @param now milliseconds since the Unix epoch */
   constructor(
-    authorizer: TokenAuthorizer,
-    invoke: (event: string) => Promise<InvocationResult>,
+    authorizer: LambdaAuthorizer,
+    invoke: (input: InvocationInput) => Promise<InvocationResult>,
     now: () => number = Date.now,
   ) {
     this.#authorizer = authorizer;
@@ -60,13 +71,15 @@ export class Authorizer {
     this.#now = now;
   }
 
-  async authorize(token: string | undefined, methodArn: string): Promise<Authorization> {
-    const { validation } = this.#authorizer;
-    if (token === undefined || token === '' || validation?.test(token) === false) {
+  async authorize(request: AuthorizationRequest): Promise<Authorization> {
+    const { validation, identitySources } = this.#authorizer;
+    const identities = identitySources.map((source) => request.valueOf(source) ?? '');
+    if (identities.some((value) => value === '' || validation?.test(value) === false)) {
       return { granted: false, error: gatewayErrors.unauthorized };
     }
     const start = this.#now();
-    const answer = this.#cached(token) ?? (await this.#invokeFunction(token, methodArn));
+    const key = JSON.stringify(identities);
+    const answer = this.#cached(key) ?? (await this.#invokeFunction(key, identities, request));
     if ('error' in answer) return { granted: false, ...answer };
     const { principalId, usageIdentifierKey, context } = answer;
     const identity = {
@@ -74,7 +87,7 @@ export class Authorizer {
       usageIdentifierKey: usageIdentifierKey ?? undefined,
       authorizer: { ...context, principalId },
     };
-    switch (evaluate(answer.policyDocument, methodArn)) {
+    switch (evaluate(answer.policyDocument, request.methodArn)) {
       case 'allowed':
         return { granted: true, identity, latency: this.#now() - start };
       case 'denied':
@@ -89,19 +102,25 @@ export class Authorizer {
     this.#cache.clear();
   }
 
-  #cached(token: string): AuthorizerAnswer | undefined {
-    const found = this.#cache.get(token);
+  #cached(key: string): AuthorizerAnswer | undefined {
+    const found = this.#cache.get(key);
     if (found !== undefined && found.expiresAt > this.#now()) return found.answer;
-    this.#cache.delete(token);
+    this.#cache.delete(key);
     return undefined;
   }
 
   async #invokeFunction(
-    token: string,
-    methodArn: string,
+    key: string,
+    [token]: readonly string[],
+    { methodArn, traceId, parameters }: AuthorizationRequest,
   ): Promise<AuthorizerAnswer | { readonly error: GatewayError; readonly functionError?: string }> {
-    const event = { type: 'TOKEN', methodArn, authorizationToken: token };
-    const result = await this.#invoke(JSON.stringify(event));
+    const { type } = this.#authorizer;
+    const event = {
+      type,
+      methodArn,
+      ...(type === 'TOKEN' ? { authorizationToken: token } : parameters()),
+    };
+    const result = await this.#invoke({ event: JSON.stringify(event), traceId });
     if (!result.ok) {
       if (result.failure.errorMessage === 'Unauthorized') return { error: gatewayErrors.unauthorized };
       // Any other error, a time-out and throttling: "Execution failed due to configuration error: Authorizer error".
@@ -113,7 +132,7 @@ export class Authorizer {
     if (this.#authorizer.cacheSeconds > 0) {
       const [oldest] = this.#cache.keys();
       if (oldest !== undefined && this.#cache.size >= maxCacheEntries) this.#cache.delete(oldest);
-      this.#cache.set(token, {
+      this.#cache.set(key, {
         answer: answer.data,
         expiresAt: this.#now() + this.#authorizer.cacheSeconds * 1000,
       });

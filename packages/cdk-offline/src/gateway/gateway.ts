@@ -1,17 +1,34 @@
 import { createHash } from 'node:crypto';
 import { arn } from '../aws.ts';
 import type { HttpResponse } from '../http-message.ts';
-import { describeFailure, type InvocationResult, isThrottled } from '../lambda/environment.ts';
+import {
+  describeFailure,
+  type InvocationInput,
+  type InvocationResult,
+  isThrottled,
+} from '../lambda/environment.ts';
 import { type Authorization, Authorizer } from './authorizer.ts';
-import { gatewayAnswer, type GatewayError, gatewayErrors } from './gateway-responses.ts';
+import {
+  gatewayAnswer,
+  type GatewayError,
+  gatewayErrors,
+  type GatewayResponseInput,
+  mappedValue,
+} from './gateway-responses.ts';
 import { readProxyResponse } from './proxy-response.ts';
-import { type CallerDetails, proxyEvent, requestContext, type Route } from './proxy-event.ts';
-import { type GatewayRequest, lastValue, values } from './request.ts';
-import type { ApiResource, Method, RestApi, TokenAuthorizer } from './rest-api.ts';
+import {
+  type CallerDetails,
+  proxyEvent,
+  requestContext,
+  requestParameters,
+  type Route,
+} from './proxy-event.ts';
+import { type GatewayRequest, lastValue, traceIdOf, values } from './request.ts';
+import type { ApiResource, Method, RestApi, LambdaAuthorizer } from './rest-api.ts';
 import { type Match, Router } from './router.ts';
 import type { ApiKey, ApiKeyStore } from '../usage-plans/store.ts';
 
-type Invoke = (functionId: string, event: string, signal?: AbortSignal) => Promise<InvocationResult>;
+type Invoke = (functionId: string, input: InvocationInput, signal?: AbortSignal) => Promise<InvocationResult>;
 
 export interface GatewayOptions {
   readonly api: RestApi;
@@ -65,7 +82,7 @@ export class Gateway {
   readonly #options: GatewayOptions;
   readonly #api: RestApi;
   readonly #router: Router<ApiResource>;
-  readonly #authorizers = new Map<TokenAuthorizer, Authorizer>();
+  readonly #authorizers = new Map<LambdaAuthorizer, Authorizer>();
 
   constructor(options: GatewayOptions) {
     this.#options = options;
@@ -123,7 +140,7 @@ export class Gateway {
     let caller: CallerDetails = {};
     let usageIdentifierKey: string | undefined;
     if (method.authorizer !== undefined) {
-      const authorization = await this.#authorize(method.authorizer, request);
+      const authorization = await this.#authorize(method.authorizer, request, route);
       const { identity } = authorization;
       if (identity !== undefined) caller = { authorizer: identity.authorizer };
       if (!authorization.granted) {
@@ -147,7 +164,11 @@ export class Gateway {
     return this.#integrate(method, request, route, caller);
   }
 
-  #authorize(authorizer: TokenAuthorizer, request: GatewayRequest): Promise<Authorization> | Authorization {
+  #authorize(
+    authorizer: LambdaAuthorizer,
+    request: GatewayRequest,
+    route: Route,
+  ): Promise<Authorization> | Authorization {
     const { id, stage } = this.#api;
     const path = request.path.replace(/^\//, '');
     const methodArn = arn('execute-api', `${id}/${stage}/${request.method}/${path}`);
@@ -155,9 +176,15 @@ export class Gateway {
       return { granted: false, error: gatewayErrors.uriTooLong };
     const found =
       this.#authorizers.get(authorizer) ??
-      new Authorizer(authorizer, (event) => this.#options.invoke(authorizer.function.logicalId, event));
+      new Authorizer(authorizer, (input) => this.#options.invoke(authorizer.function.logicalId, input));
     this.#authorizers.set(authorizer, found);
-    return found.authorize(lastValue(request.headers, authorizer.header), methodArn);
+    const mapping = this.#mappingInput(request, route);
+    return found.authorize({
+      methodArn,
+      traceId: traceIdOf(request),
+      valueOf: (source) => mappedValue(source, mapping),
+      parameters: () => requestParameters(request, this.#api, route, mapping.context),
+    });
   }
 
   #meter(
@@ -191,7 +218,11 @@ export class Gateway {
       this.#options.suspendTimeouts === true
         ? undefined
         : setTimeout(resolve, integration.timeoutMs, undefined);
-    const invoked = this.#options.invoke(integration.function.logicalId, event, abandoned.signal);
+    const invoked = this.#options.invoke(
+      integration.function.logicalId,
+      { event, traceId: traceIdOf(request) },
+      abandoned.signal,
+    );
     const result = await Promise.race([invoked, timeout]);
     clearTimeout(timer);
     if (result === undefined) {
@@ -207,7 +238,10 @@ export class Gateway {
     const accept = lastValue(request.headers, 'accept');
     const response = readProxyResponse(result.payload, accept, this.#api.binaryMediaTypes);
     if (response === undefined) {
-      return { ...reject(gatewayErrors.malformedProxyResponse), functionError: 'Malformed Lambda proxy response' };
+      return {
+        ...reject(gatewayErrors.malformedProxyResponse),
+        functionError: 'Malformed Lambda proxy response',
+      };
     }
     const traceId = lastValue(request.headers, 'x-amzn-trace-id') ?? '';
     return {
@@ -217,17 +251,26 @@ export class Gateway {
   }
 
   #reject(error: GatewayError, request: GatewayRequest, route?: Route, caller: CallerDetails = {}): Outcome {
-    const answer = gatewayAnswer(error, this.#api.gatewayResponses, {
+    const input = this.#mappingInput(request, route, caller);
+    const answer = gatewayAnswer(error, this.#api.gatewayResponses, input);
+    return {
+      response: { ...answer, body: Buffer.from(answer.body) },
+      errorType: error.type,
+      ...(caller.authorizer && { authorizer: caller.authorizer }),
+    };
+  }
+
+  #mappingInput(
+    request: GatewayRequest,
+    route: Route | undefined,
+    caller: CallerDetails = {},
+  ): GatewayResponseInput {
+    return {
       context: requestContext(request, this.#api, route, caller),
       stageVariables: this.#api.stageVariables,
       header: (name) => lastValue(request.headers, name),
       query: (name) => request.query.findLast(([own]) => own === name)?.[1],
       path: (name) => route?.pathParameters[name],
-    });
-    return {
-      response: { ...answer, body: Buffer.from(answer.body) },
-      errorType: error.type,
-      ...(caller.authorizer && { authorizer: caller.authorizer }),
     };
   }
 }

@@ -67,21 +67,33 @@ export function proxyEvent(
   route: Route,
   context: RequestContext,
 ): Record<keyof APIGatewayProxyEvent, unknown> {
-  const { headers, query, body } = request;
+  const { headers, body } = request;
   const base64 = body.length > 0 && isBinary(lastValue(headers, 'content-type'), api.binaryMediaTypes);
   return {
+    ...requestParameters(request, api, route, context),
+    body: body.length === 0 ? null : body.toString(base64 ? 'base64' : 'utf8'),
+    isBase64Encoded: base64,
+  };
+}
+
+/** The event without the body: also what a REQUEST authorizer gets. */
+export function requestParameters(
+  { path, method, headers, query }: GatewayRequest,
+  { stageVariables }: RestApi,
+  route: Route,
+  context: RequestContext,
+): Record<Exclude<keyof APIGatewayProxyEvent, 'body' | 'isBase64Encoded'>, unknown> {
+  return {
     resource: route.resourcePath,
-    path: request.path,
-    httpMethod: request.method,
+    path,
+    httpMethod: method,
     headers: Object.fromEntries(headers),
     multiValueHeaders: grouped(headers),
     queryStringParameters: query.length === 0 ? null : Object.fromEntries(query),
     multiValueQueryStringParameters: query.length === 0 ? null : grouped(query),
     pathParameters: Object.keys(route.pathParameters).length === 0 ? null : route.pathParameters,
-    stageVariables: api.stageVariables,
+    stageVariables,
     requestContext: context,
-    body: body.length === 0 ? null : body.toString(base64 ? 'base64' : 'utf8'),
-    isBase64Encoded: base64,
   };
 }
 

@@ -91,6 +91,18 @@ export function toGatewayRequest(
   };
 }
 
+/**
+ * What a function gets as `_X_AMZN_TRACE_ID`: the request's trace, with a segment for the function.
+ *
+ * https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html#xray-concepts-tracingheader
+ */
+export function traceIdOf({ headers }: Pick<GatewayRequest, 'headers'>): string {
+  const header = lastValue(headers, 'x-amzn-trace-id') ?? '';
+  const field = (name: string): string | undefined =>
+    new RegExp(`(?:^|;)\\s*${name}=([^;]+)`).exec(header)?.[1];
+  return `Root=${field('Root') ?? ''};Parent=${randomHex(16)};Sampled=${field('Sampled') ?? '0'}`;
+}
+
 /** Every value of a header. Names are case-insensitive. */
 export function values(headers: GatewayRequest['headers'], name: string): string[] {
   return headers.filter(([own]) => own.toLowerCase() === name.toLowerCase()).map(([, value]) => value);

@@ -26,15 +26,16 @@ export interface ApiResource {
 }
 
 export interface Method {
-  readonly authorizer: TokenAuthorizer | undefined;
+  readonly authorizer: LambdaAuthorizer | undefined;
   readonly apiKeyRequired: boolean;
   /** `undefined` when integrations of this kind are not supported. */
   readonly integration: { readonly function: FunctionDefinition; readonly timeoutMs: number } | undefined;
 }
 
-export interface TokenAuthorizer {
-  /** The name of the header with the token. */
-  readonly header: string;
+export interface LambdaAuthorizer {
+  readonly type: 'TOKEN' | 'REQUEST';
+  /** Such as `method.request.header.Authorization`. The function is not invoked when a value is missing or empty. */
+  readonly identitySources: readonly string[];
   /** The function is not invoked for a token that does not match. */
   readonly validation: RegExp | undefined;
   /** 0 to 3600; 0 disables the cache. */
@@ -78,11 +79,11 @@ const method = z.object({
     .optional(),
 });
 const authorizer = z.object({
-  Type: z.literal('TOKEN', 'only TOKEN authorizers are supported by cdk-offline'),
+  Type: z.enum(['TOKEN', 'REQUEST'], 'only TOKEN and REQUEST authorizers are supported by cdk-offline'),
   AuthorizerUri: z.string(),
   AuthorizerCredentials: z.string().optional(),
   AuthorizerResultTtlInSeconds: z.number().min(0).max(3600).default(300),
-  IdentitySource: z.string().default('method.request.header.Authorization'),
+  IdentitySource: z.string().optional(),
   IdentityValidationExpression: z.string().optional(),
 });
 const gatewayResponse = z.object({
@@ -157,22 +158,42 @@ function readPaths(stack: Stack, rootId: string): ReadonlyMap<string, string> {
 async function readAuthorizers(
   stack: Stack,
   functions: Functions,
-): Promise<ReadonlyMap<string, TokenAuthorizer>> {
+): Promise<ReadonlyMap<string, LambdaAuthorizer>> {
   const read = stack.resources('AWS::ApiGateway::Authorizer').map(async (resource) => {
     const { logicalId, physicalId: id } = resource;
     const settings = resource.read(authorizer);
-    const header = /^method\.request\.header\.([\w-]+)$/.exec(settings.IdentitySource)?.[1];
-    if (header === undefined) throw new TemplateError(`${logicalId}: its identity source must be a header`);
+    const identitySources = readIdentitySources(resource, settings);
     const expression = settings.IdentityValidationExpression;
-    const tokenAuthorizer: TokenAuthorizer = {
-      header,
+    const lambdaAuthorizer: LambdaAuthorizer = {
+      type: settings.Type,
+      identitySources,
       validation: expression === undefined ? undefined : toRegExp(logicalId, expression),
       cacheSeconds: settings.AuthorizerResultTtlInSeconds,
       function: await functions.ofUri(settings.AuthorizerUri, settings.AuthorizerCredentials),
     };
-    return [id, tokenAuthorizer] as const;
+    return [id, lambdaAuthorizer] as const;
   });
   return new Map(await Promise.all(read));
+}
+
+const identitySource =
+  /^(?:method\.request\.(?:header|querystring)\.[\w-]+|stageVariables\.\w+|context\.[\w.]+)$/;
+
+/** https://docs.aws.amazon.com/apigateway/latest/api/API_Authorizer.html */
+function readIdentitySources(
+  { logicalId }: StackResource,
+  { Type, IdentitySource, AuthorizerResultTtlInSeconds }: z.infer<typeof authorizer>,
+): string[] {
+  const text = IdentitySource ?? (Type === 'TOKEN' ? 'method.request.header.Authorization' : '');
+  const sources = text.split(',').flatMap((source) => (source.trim() === '' ? [] : [source.trim()]));
+  const unknown = sources.find((source) => !identitySource.test(source));
+  if (unknown !== undefined) {
+    throw new TemplateError(`${logicalId}: the identity source ${unknown} is not supported by cdk-offline`);
+  }
+  if (Type === 'TOKEN' ? sources.length !== 1 : sources.length === 0 && AuthorizerResultTtlInSeconds > 0) {
+    throw new TemplateError(`${logicalId}: a TOKEN authorizer, or a cache, needs an identity source`);
+  }
+  return sources;
 }
 
 /** API Gateway matches the whole token. */
@@ -187,7 +208,7 @@ function toRegExp(logicalId: string, expression: string): RegExp {
 async function readMethods(
   stack: Stack,
   functions: Functions,
-  authorizers: ReadonlyMap<string, TokenAuthorizer>,
+  authorizers: ReadonlyMap<string, LambdaAuthorizer>,
   note: (setting: unknown, resource: StackResource, text: string) => void,
 ): Promise<ReadonlyMap<string, ReadonlyMap<string, Method>>> {
   const byResource = new Map<string, Map<string, Method>>();

@@ -1,13 +1,21 @@
 import { randomUUID } from 'node:crypto';
+import { devNull } from 'node:os';
 import { localCredentials, region } from '../aws.ts';
 import type { FunctionDefinition } from './definition.ts';
 import type { InspectedProcess } from './inspected-process.ts';
-import { type Failure, failureOf, fromRuntime, type Runtime } from './protocol.ts';
+import { type Failure, failureOf, type FromRuntime, fromRuntime, type Runtime } from './protocol.ts';
 import { startThread } from './thread.ts';
 
 export type InvocationResult =
   | { readonly ok: true; /** JSON. */ readonly payload: string }
   | { readonly ok: false; readonly failure: Failure };
+
+export interface InvocationInput {
+  /** JSON. */
+  readonly event: string;
+  /** The value of `_X_AMZN_TRACE_ID`. */
+  readonly traceId: string;
+}
 
 /** The invocation exceeded a concurrency limit. */
 export function isThrottled(result: InvocationResult): boolean {
@@ -21,6 +29,10 @@ export function describeFailure(result: InvocationResult): string {
 export interface EnvironmentOptions {
   /** Environment variables in addition to the definition's. */
   readonly variables: () => Readonly<Record<string, string>>;
+  /** Where the AWS SDK is looked for, before cdk-offline's dependencies. */
+  readonly sdkFolders: readonly string[];
+  /** Called with the path of each module of the AWS SDK that a function's code does not bring. */
+  readonly onSdkUse: (path: string) => void;
   /** Runs functions under the Node.js inspector, without time-outs. */
   readonly inspected?: InspectedProcess | undefined;
 }
@@ -57,20 +69,20 @@ export class ExecutionEnvironment {
 
   constructor(
     definition: FunctionDefinition,
-    { variables, inspected }: EnvironmentOptions,
+    { variables, inspected, sdkFolders, onSdkUse }: EnvironmentOptions,
     events: EnvironmentEvents,
   ) {
     this.definition = definition;
     this.#events = events;
     this.#hasTimeouts = inspected === undefined;
     const open = inspected === undefined ? startThread : inspected.open.bind(inspected);
-    const { taskRoot, handler, logFormat, logLevel } = definition;
-    const settings = { taskRoot, handler, logFormat, logLevel };
+    const { taskRoot, handler, runtime, logFormat, logLevel } = definition;
+    const settings = { taskRoot, handler, runtime, sdkFolders: [...sdkFolders], logFormat, logLevel };
     this.#runtime = open(
       settings,
       { ...variablesOf(definition), ...variables() },
       {
-        onMessage: (message) => this.#receive(message),
+        onMessage: (message) => this.#receive(fromRuntime.parse(message), onSdkUse),
         onLine: events.onLine,
         onError: (error) => {
           const known =
@@ -85,7 +97,7 @@ export class ExecutionEnvironment {
     this.#endAfter(initTimeoutMs, 'The function did not load within 10 s');
   }
 
-  invoke(event: string, finish: (result: InvocationResult) => void): void {
+  invoke({ event, traceId }: InvocationInput, finish: (result: InvocationResult) => void): void {
     const { timeoutSeconds, arn: functionArn } = this.definition;
     const requestId = randomUUID();
     this.#running = { id: requestId, finish };
@@ -93,16 +105,18 @@ export class ExecutionEnvironment {
     const seconds = timeoutSeconds.toFixed(2);
     this.#endAfter(timeoutMs, `RequestId: ${requestId} Error: Task timed out after ${seconds} seconds`);
     const deadline = this.#hasTimeouts ? Date.now() + timeoutMs : undefined;
-    this.#runtime.send({ requestId, event, timeoutMs, deadline, functionArn });
+    this.#runtime.send({ requestId, event, timeoutMs, deadline, functionArn, traceId });
   }
 
   async stop(): Promise<void> {
     await this.#runtime.end();
   }
 
-  #receive(data: unknown): void {
-    const message = fromRuntime.parse(data);
+  #receive(message: FromRuntime, onSdkUse: (path: string) => void): void {
     switch (message.type) {
+      case 'sdkUsed':
+        onSdkUse(message.path);
+        return;
       case 'ready':
         clearTimeout(this.#timer);
         this.#ready = true;
@@ -178,6 +192,10 @@ function variablesOf(definition: FunctionDefinition): Record<string, string> {
     AWS_ACCESS_KEY_ID: localCredentials.accessKeyId,
     AWS_SECRET_ACCESS_KEY: localCredentials.secretAccessKey,
     AWS_SESSION_TOKEN: localCredentials.sessionToken,
+    // No settings or credentials of this machine.
+    AWS_CONFIG_FILE: devNull,
+    AWS_SHARED_CREDENTIALS_FILE: devNull,
+    AWS_EC2_METADATA_DISABLED: 'true',
     AWS_LAMBDA_FUNCTION_NAME: name,
     AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
     AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(memoryMb),

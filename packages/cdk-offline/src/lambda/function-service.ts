@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { copyCode } from './code.ts';
 import type { FunctionDefinition } from './definition.ts';
-import type { EnvironmentOptions, InvocationResult } from './environment.ts';
+import type { EnvironmentOptions, InvocationInput, InvocationResult } from './environment.ts';
 import { FunctionPool, stopped, throttled } from './pool.ts';
 
 /** Events of invocations in progress, in UTF-16 units. Limits the memory for many large requests. */
@@ -61,11 +61,9 @@ export class FunctionService {
     }
   }
 
-  /**
-   * @param event JSON
-   * @param signal drops an invocation that still waits; a running one continues
-   */
-  async invoke(logicalId: string, event: string, signal?: AbortSignal): Promise<InvocationResult> {
+  /** @param signal drops an invocation that still waits; a running one continues */
+  async invoke(logicalId: string, input: InvocationInput, signal?: AbortSignal): Promise<InvocationResult> {
+    const { event } = input;
     const pool = this.#pools.get(logicalId);
     if (pool === undefined) return stopped; // removed by an update
     const fits =
@@ -75,7 +73,7 @@ export class FunctionService {
     this.#underWay += 1;
     this.#charactersUnderWay += event.length;
     try {
-      return await pool.invoke(event, signal);
+      return await pool.invoke(input, signal);
     } finally {
       this.#underWay -= 1;
       this.#charactersUnderWay -= event.length;

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Failure, FromRuntime, Invocation } from './protocol.ts';
+import { nodeMajor } from './node-version.ts';
+import type { Failure, FromRuntime, Invocation, RuntimeSettings } from './protocol.ts';
 
 /**
  * Loads and calls a handler as Lambda's Node.js runtime does.
@@ -10,10 +11,13 @@ import type { Failure, FromRuntime, Invocation } from './protocol.ts';
  */
 
 export type Handler = (event: unknown, context: unknown) => unknown;
+type CallbackHandler = (event: unknown, context: unknown, callback: Callback) => unknown;
+type Callback = (error?: unknown, result?: unknown) => void;
 
 /** Runs one invocation. */
 export async function runInvocation(handler: Handler, invocation: Invocation): Promise<FromRuntime> {
-  const { requestId } = invocation;
+  const { requestId, traceId } = invocation;
+  process.env['_X_AMZN_TRACE_ID'] = traceId;
   try {
     const result: unknown = await handler(JSON.parse(invocation.event), contextOf(invocation));
     return { type: 'succeeded', requestId, payload: JSON.stringify(result) ?? 'null' };
@@ -24,8 +28,12 @@ export async function runInvocation(handler: Handler, invocation: Invocation): P
   }
 }
 
-/** @param name `PATH.EXPORT`, the path without an extension */
-export async function loadHandler(taskRoot: string, name: string): Promise<Handler> {
+/** The handler's name is `PATH.EXPORT`, the path without an extension. */
+export async function loadHandler({
+  taskRoot,
+  handler: name,
+  runtime,
+}: Pick<RuntimeSettings, 'taskRoot' | 'handler' | 'runtime'>): Promise<Handler> {
   const [, file, path] = /^((?:.*\/)?[^./]*)\.(.+)$/.exec(name) ?? [];
   if (file === undefined || path === undefined) throw runtimeError('MalformedHandlerName', 'Bad handler');
   let found: unknown = await importModule(join(taskRoot, file), name);
@@ -35,12 +43,26 @@ export async function loadHandler(taskRoot: string, name: string): Promise<Handl
   if (typeof found !== 'function') {
     throw runtimeError('HandlerNotFound', `${name} is undefined or not exported`);
   }
+  if (nodeMajor(runtime) < 24) return withCallback(found as CallbackHandler);
   if (found.length >= 3) {
     const message =
       'AWS Lambda has removed support for callback-based function handlers starting with Node.js 24';
     throw runtimeError('CallbackHandlerDeprecated', message);
   }
   return found as Handler;
+}
+
+/** The callback and the result of the handler, of which the first counts. A result that is no promise does not count. */
+function withCallback(handler: CallbackHandler): Handler {
+  return (event, context) => {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const result = handler(event, context, (error, answer) => {
+      if (error === undefined || error === null) resolve(answer);
+      else reject(error);
+    });
+    if (result instanceof Promise) resolve(result);
+    return promise;
+  };
 }
 
 async function importModule(path: string, name: string): Promise<unknown> {

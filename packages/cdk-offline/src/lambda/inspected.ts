@@ -1,9 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setSourceMapsSupport } from 'node:module';
 import { z } from 'zod';
+import { keepFromAws } from './aws-guard.ts';
 import { patchConsole } from './console.ts';
 import { type Handler, loadHandler, runInvocation, toFailure } from './handler.ts';
 import { type FromRuntime, type Invocation, runtimeSettings } from './protocol.ts';
+import { offerSdk } from './sdk.ts';
 
 /**
  * The process under the inspector: runs all functions in one thread. The asynchronous context gives each function its
@@ -26,10 +28,12 @@ interface FunctionContext {
 }
 
 const contexts = new AsyncLocalStorage<FunctionContext>();
+let isSdkOffered = false;
 const handlers = new Map<number, { readonly context: FunctionContext; readonly handler: Handler }>();
 const send = (id: number, message: FromRuntime): void => void process.send?.({ id, message });
 
 setSourceMapsSupport(true);
+keepFromAws();
 const own = process.env;
 const current = (): Record<string, string | undefined> => contexts.getStore()?.variables ?? own;
 process.env = new Proxy(own, {
@@ -72,13 +76,25 @@ process.on('disconnect', () => process.exit());
 
 async function start({ id, settings, variables }: z.infer<typeof load>): Promise<void> {
   const context: FunctionContext = { id, settings, variables, requestId: undefined };
+  offerSdkOnce(settings);
   try {
-    const handler = await contexts.run(context, () => loadHandler(settings.taskRoot, settings.handler));
+    const handler = await contexts.run(context, () => loadHandler(settings));
     handlers.set(id, { context, handler });
     send(id, { type: 'ready' });
   } catch (error) {
     send(id, { type: 'initFailed', failure: toFailure(error) });
   }
+}
+
+/** Every function gets the same folders. */
+function offerSdkOnce({ sdkFolders, runtime }: FunctionContext['settings']): void {
+  if (isSdkOffered) return;
+  isSdkOffered = true;
+  offerSdk(
+    () => contexts.getStore()?.settings.runtime ?? runtime,
+    sdkFolders,
+    (path) => send(contexts.getStore()?.id ?? 0, { type: 'sdkUsed', path }),
+  );
 }
 
 async function run({ id, invocation }: z.infer<typeof invoke>): Promise<void> {

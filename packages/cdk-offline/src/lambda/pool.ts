@@ -1,6 +1,11 @@
 import { availableParallelism } from 'node:os';
 import type { FunctionDefinition } from './definition.ts';
-import { type EnvironmentOptions, ExecutionEnvironment, type InvocationResult } from './environment.ts';
+import {
+  type EnvironmentOptions,
+  ExecutionEnvironment,
+  type InvocationInput,
+  type InvocationResult,
+} from './environment.ts';
 import { type Failure, failureOf } from './protocol.ts';
 
 /** Execution environments of one function. Two for each processor keep it busy while a database answers. */
@@ -17,8 +22,7 @@ export class FunctionLoadError extends Error {
   }
 }
 
-interface Waiting {
-  readonly event: string;
+interface Waiting extends InvocationInput {
   readonly finish: (result: InvocationResult) => void;
 }
 
@@ -51,14 +55,13 @@ export class FunctionPool {
   }
 
   /**
-   * @param event JSON
    * @param signal drops an invocation that still waits; a running one continues
    */
-  async invoke(event: string, signal?: AbortSignal): Promise<InvocationResult> {
+  async invoke(input: InvocationInput, signal?: AbortSignal): Promise<InvocationResult> {
     if (this.#stopped) return stopped;
     if (this.#underWay >= (this.#definition.reservedConcurrency ?? Infinity)) return throttled;
     const { promise, resolve } = Promise.withResolvers<InvocationResult>();
-    const waiting: Waiting = { event, finish: resolve };
+    const waiting: Waiting = { ...input, finish: resolve };
     this.#waiting.add(waiting);
     const drop = (): void => {
       if (this.#waiting.delete(waiting)) resolve(failed('Service.Dropped', 'The caller stopped waiting'));
@@ -118,7 +121,7 @@ export class FunctionPool {
       const environment = this.#idle.pop();
       if (environment === undefined) break;
       this.#waiting.delete(waiting);
-      environment.invoke(waiting.event, waiting.finish);
+      environment.invoke(waiting, waiting.finish);
     }
     const current = [...this.#all].filter(({ definition }) => definition === this.#definition).length;
     if (this.#stopped) return;

@@ -5,6 +5,10 @@ import { z } from 'zod';
 export const runtimeSettings = z.object({
   taskRoot: z.string(),
   handler: z.string(),
+  /** Such as `nodejs24.x`. */
+  runtime: z.string(),
+  /** Where the AWS SDK is looked for. */
+  sdkFolders: z.array(z.string()),
   logFormat: z.enum(['JSON', 'Text']),
   logLevel: z.string().optional(),
 });
@@ -18,6 +22,8 @@ export interface Invocation {
   /** Milliseconds since the Unix epoch; `undefined` while the time-out is suspended. */
   readonly deadline: number | undefined;
   readonly functionArn: string;
+  /** The value of `_X_AMZN_TRACE_ID`. */
+  readonly traceId: string;
 }
 
 /** https://docs.aws.amazon.com/lambda/latest/dg/nodejs-exceptions.html */
@@ -29,6 +35,7 @@ export function failureOf(errorType: string, errorMessage: string): Failure {
 }
 
 export const fromRuntime = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('sdkUsed'), path: z.string() }),
   z.object({ type: z.literal('ready') }),
   z.object({ type: z.literal('initFailed'), failure }),
   z.object({ type: z.literal('succeeded'), requestId: z.string(), payload: z.string() }),

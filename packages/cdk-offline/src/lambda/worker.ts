@@ -1,8 +1,10 @@
 import { setSourceMapsSupport } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
+import { keepFromAws } from './aws-guard.ts';
 import { patchConsole } from './console.ts';
 import { loadHandler, runInvocation, toFailure } from './handler.ts';
 import { type FromRuntime, type Invocation, runtimeSettings } from './protocol.ts';
+import { offerSdk } from './sdk.ts';
 
 /** The thread of one execution environment. */
 
@@ -12,6 +14,12 @@ const port = parentPort;
 const send = (message: FromRuntime): void => port.postMessage(message);
 
 setSourceMapsSupport(true);
+keepFromAws();
+offerSdk(
+  () => settings.runtime,
+  settings.sdkFolders,
+  (path) => send({ type: 'sdkUsed', path }),
+);
 let requestId: string | undefined;
 patchConsole(
   () => settings.logFormat,
@@ -21,7 +29,7 @@ patchConsole(
 );
 
 try {
-  const handler = await loadHandler(settings.taskRoot, settings.handler);
+  const handler = await loadHandler(settings);
   port.on('message', (invocation: Invocation) => {
     ({ requestId } = invocation);
     void runInvocation(handler, invocation).then(send);

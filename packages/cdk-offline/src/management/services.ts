@@ -1,5 +1,5 @@
 import type { HttpResponse } from '../http-message.ts';
-import { jsonError, type ManagementRequest } from './responses.ts';
+import { errorIn, type ManagementRequest, protocolOf } from './responses.ts';
 
 /** Services of AWS by the name that requests are signed for. */
 export type Services = Readonly<
@@ -26,6 +26,7 @@ export function answerManagement(
   request: ManagementRequest,
 ): HttpResponse | Promise<HttpResponse> {
   const answer = Object.hasOwn(services, service) ? services[service] : undefined;
-  const message = `The service ${service} is not supported by cdk-offline`;
-  return answer?.(request) ?? jsonError(400, 'UnknownOperationException', message);
+  if (answer !== undefined) return answer(request);
+  const message = `The AWS service ${service} is not supported by cdk-offline, and nothing was sent to AWS`;
+  return errorIn(protocolOf(service, request), 'NotSupportedByCdkOffline', message);
 }

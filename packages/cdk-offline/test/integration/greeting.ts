@@ -11,11 +11,13 @@ const hello = `export const handler = async () => ({ statusCode: 200, body: JSON
 /**
  * @param changes resources that are added or replaced
  * @param timeout of the function, in seconds
+ * @param properties of the function that are added or replaced
  */
 export function greetingTemplate(
   code = 'greet',
   changes: Readonly<Record<string, object>> = {},
   timeout = 25,
+  properties: object = {},
 ): object {
   const api = { Ref: 'Api' };
   const uri =
@@ -29,6 +31,7 @@ export function greetingTemplate(
           Handler: 'index.handler',
           Runtime: 'nodejs24.x',
           Timeout: timeout,
+          ...properties,
         },
         Metadata: { 'aws:cdk:path': 'Greeting/Greet/Resource' },
       },

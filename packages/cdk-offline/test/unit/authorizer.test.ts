@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Authorizer } from '../../src/gateway/authorizer.ts';
+import type { LambdaAuthorizer } from '../../src/gateway/rest-api.ts';
 import type { InvocationResult } from '../../src/lambda/environment.ts';
 
 const arnOf = (method: string, path: string) =>
@@ -28,7 +29,21 @@ beforeEach(() => {
   failure = undefined;
 });
 
-function gate(cacheSeconds = 60): Authorizer {
+const tokenAuthorizer = {
+  type: 'TOKEN',
+  identitySources: ['method.request.header.Authorization'],
+  validation: /^(?:Bearer [a-z]+)$/,
+} as const;
+const requestAuthorizer = {
+  type: 'REQUEST',
+  identitySources: ['method.request.header.X-Tenant', 'method.request.querystring.user'],
+  validation: undefined,
+} as const;
+
+function gate(
+  cacheSeconds = 60,
+  kind: Omit<LambdaAuthorizer, 'cacheSeconds' | 'function'> = tokenAuthorizer,
+): Authorizer {
   const definition = {
     logicalId: 'F',
     name: 'f',
@@ -47,8 +62,8 @@ function gate(cacheSeconds = 60): Authorizer {
     reservedConcurrency: undefined,
   } as const;
   return new Authorizer(
-    { header: 'Authorization', validation: /^(?:Bearer [a-z]+)$/, cacheSeconds, function: definition },
-    async (event) => {
+    { ...kind, cacheSeconds, function: definition },
+    async ({ event }) => {
       asked.push(JSON.parse(event));
       return failure ?? { ok: true, payload: JSON.stringify(result) };
     },
@@ -56,8 +71,11 @@ function gate(cacheSeconds = 60): Authorizer {
   );
 }
 
-const rejection = async (one: Authorizer, token: string | undefined, arn = arnOf('GET', 'things')) => {
-  const authorization = await one.authorize(token, arn);
+const authorize = (one: Authorizer, token: string | undefined, methodArn = arnOf('GET', 'things')) =>
+  one.authorize({ methodArn, traceId: 'trace', valueOf: () => token, parameters: () => ({}) });
+
+const rejection = async (one: Authorizer, token: string | undefined, arn?: string) => {
+  const authorization = await authorize(one, token, arn);
   return authorization.granted ? undefined : authorization.error.type;
 };
 
@@ -72,7 +90,7 @@ describe('a TOKEN authorizer', () => {
 
   it('passes the token and the method ARN, and returns the context as strings', async () => {
     result = { ...allow('*'), context: { text: 'a', number: 7, truth: false }, usageIdentifierKey: 'key-1' };
-    expect(await gate().authorize('Bearer abc', arnOf('GET', 'things'))).toMatchObject({
+    expect(await authorize(gate(), 'Bearer abc')).toMatchObject({
       granted: true,
       identity: {
         principalId: 'someone',
@@ -87,14 +105,14 @@ describe('a TOKEN authorizer', () => {
 
   it('is not invoked again for the same token until the cached answer expires', async () => {
     const one = gate(60);
-    await one.authorize('Bearer abc', arnOf('GET', 'things'));
+    await authorize(one, 'Bearer abc');
     now += 59_999;
     expect(await rejection(one, 'Bearer abc')).toBeUndefined();
     expect(asked).toHaveLength(1);
-    await one.authorize('Bearer xyz', arnOf('GET', 'things'));
+    await authorize(one, 'Bearer xyz');
     expect(asked).toHaveLength(2);
     now += 1;
-    await one.authorize('Bearer abc', arnOf('GET', 'things'));
+    await authorize(one, 'Bearer abc');
     expect(asked).toHaveLength(3);
   });
 
@@ -110,7 +128,7 @@ describe('a TOKEN authorizer', () => {
   it('caches a denial too, and reports the principal', async () => {
     result = { ...allow('*'), policyDocument: { Statement: { Effect: 'Deny', Action: '*', Resource: '*' } } };
     const one = gate();
-    expect(await one.authorize('Bearer abc', arnOf('GET', 'things'))).toMatchObject({
+    expect(await authorize(one, 'Bearer abc')).toMatchObject({
       granted: false,
       error: {
         type: 'ACCESS_DENIED',
@@ -118,19 +136,19 @@ describe('a TOKEN authorizer', () => {
       },
       identity: { authorizer: { principalId: 'someone' } },
     });
-    await one.authorize('Bearer abc', arnOf('GET', 'things'));
+    await authorize(one, 'Bearer abc');
     expect(asked).toHaveLength(1);
   });
 
   it('is invoked for every request without a cache time, and once more after a flush', async () => {
     const uncached = gate(0);
-    await uncached.authorize('Bearer abc', arnOf('GET', 'things'));
-    await uncached.authorize('Bearer abc', arnOf('GET', 'things'));
+    await authorize(uncached, 'Bearer abc');
+    await authorize(uncached, 'Bearer abc');
     expect(asked).toHaveLength(2);
     const cached = gate();
-    await cached.authorize('Bearer abc', arnOf('GET', 'things'));
+    await authorize(cached, 'Bearer abc');
     cached.flush();
-    await cached.authorize('Bearer abc', arnOf('GET', 'things'));
+    await authorize(cached, 'Bearer abc');
     expect(asked).toHaveLength(4);
   });
 
@@ -161,5 +179,42 @@ describe('a TOKEN authorizer', () => {
   ])('when it returns %j: AUTHORIZER_CONFIGURATION_ERROR', async (answer) => {
     result = answer;
     expect(await rejection(gate(), 'Bearer abc')).toBe('AUTHORIZER_CONFIGURATION_ERROR');
+  });
+});
+
+describe('a REQUEST authorizer', () => {
+  const sent = (values: Readonly<Record<string, string>>) => ({
+    methodArn: arnOf('GET', 'things'),
+    traceId: 'trace',
+    valueOf: (source: string) => values[source.split('.').at(-1) ?? ''],
+    parameters: () => ({ path: '/things' }),
+  });
+
+  // https://docs.aws.amazon.com/apigateway/latest/api/API_Authorizer.html#apigw-Type-Authorizer-identitySource
+  it.each([{}, { 'X-Tenant': 'a' }, { 'X-Tenant': 'a', user: '' }])(
+    'is not invoked without a value for each identity source: %j',
+    async (values) => {
+      const one = gate(60, requestAuthorizer);
+      expect(await one.authorize(sent(values))).toMatchObject({ error: { type: 'UNAUTHORIZED' } });
+      expect(asked).toEqual([]);
+    },
+  );
+
+  it('gets the parameters of the request, and is cached by the values of all identity sources', async () => {
+    const one = gate(60, requestAuthorizer);
+    for (const user of ['b', 'b', 'c']) await one.authorize(sent({ 'X-Tenant': 'a', user }));
+    expect(asked).toEqual(
+      Array.from({ length: 2 }, () => ({
+        type: 'REQUEST',
+        methodArn: arnOf('GET', 'things'),
+        path: '/things',
+      })),
+    );
+  });
+
+  it('needs no identity source without a cache', async () => {
+    const one = gate(0, { ...requestAuthorizer, identitySources: [] });
+    expect(await one.authorize(sent({}))).toMatchObject({ granted: true });
+    expect(asked).toHaveLength(1);
   });
 });
