@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { type DynamoDBDocumentClient, TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
@@ -21,6 +21,8 @@ export interface IdempotentCreation extends Creation {
   readonly id: string;
   /** Unix seconds, whole. */
   readonly now: number;
+  /** Waits between two attempts. */
+  readonly wait?: (milliseconds: number, signal?: AbortSignal) => Promise<void>;
 }
 
 /** `mismatch`: the idempotency key was used for another pet. */
@@ -62,7 +64,7 @@ export async function createPetOnce(
   pets: PetTable,
   idempotency: IdempotencyTable,
   newPet: NewPet,
-  { id, now, newId, onCollision, signal, attempts = 8 }: IdempotentCreation,
+  { id, now, newId, onCollision, signal, attempts = 8, wait = sleep }: IdempotentCreation,
 ): Promise<CreationOutcome> {
   const bodyHash = hashOfBody(newPet);
   for (let attempt = 1; ; attempt += 1) {
@@ -103,9 +105,13 @@ export async function createPetOnce(
       // As the SDK marks retryable errors.
       if (attempt >= attempts) throw Object.assign(error, { $retryable: {} });
       // Jitter, so that two requests do not conflict again.
-      await sleep(Math.random() * maxDelay, undefined, signal && { signal });
+      await wait(Math.random() * maxDelay, signal);
     }
   }
+}
+
+async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  await setTimeout(milliseconds, undefined, signal && { signal });
 }
 
 /** Equal for bodies that describe the same pet, whatever their spelling, unknown fields and omitted defaults. */

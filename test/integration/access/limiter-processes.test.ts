@@ -46,22 +46,3 @@ test.each(Array.from({ length: rounds({ full: 10, sample: 1 }) }, (_, round) => 
     expect(new Set(decisions.map(({ status }) => status.minute.limit))).toEqual(new Set([60]));
   },
 );
-
-test('processes with clocks in different minutes exceed the limit of no window', async () => {
-  const limits = { perMinute: 40, perDay: 1_000 };
-  const decisions = await processes.admit({
-    tableName: table.tableName,
-    keyHash: randomBytes(32).toString('hex'),
-    limits,
-    // Each process has its own clock. Half of them are a minute ahead.
-    clocks: Array.from({ length: 160 }, (_, index) => noon - 1 + (index % 2)),
-  });
-  const windows = Map.groupBy(
-    decisions.filter(({ kind }) => kind === 'admitted'),
-    ({ status }) => status.minute.reset,
-  );
-  expect(windows.get(noon + 60)).toHaveLength(40);
-  const before = windows.get(noon) ?? [];
-  expect(before.length).toBeLessThanOrEqual(40);
-  expect(new Set(before.map(({ status }) => status.minute.remaining)).size).toBe(before.length);
-});

@@ -125,35 +125,6 @@ describe('creations with one idempotency key', () => {
       expect(await storedPets()).toBe(before + 1);
     }
   });
-
-  test('at the same time and with the same ID for the pet report one creation', async () => {
-    const drawn = newId();
-    const more = { attempts: 50, newId: () => drawn };
-    const id = newRecordId();
-    const outcomes = await Promise.all(Array.from({ length: 4 }, () => create(id, rex, noon, more)));
-    expect(outcomes.map(({ kind }) => kind).toSorted()).toEqual([
-      'created',
-      ...Array.from({ length: 3 }, () => 'replayed'),
-    ]);
-  });
-
-  test('create one pet if the first is stored while the second is being written', async () => {
-    await behindProxy(async (proxy, table) => {
-      const id = newRecordId();
-      let first: unknown;
-      proxy.fate = async (): Promise<Fate> => {
-        first ??= await create(id);
-        return 'pass';
-      };
-      const second = await createPetOnce(table, idempotency, rex, {
-        id,
-        now: noon,
-        newId,
-        onCollision: () => {},
-      });
-      expect(second).toEqual({ ...(first as object), kind: 'replayed' });
-    });
-  });
 });
 
 describe('a creation', () => {

@@ -1,0 +1,215 @@
+import {
+  type AttributeValue,
+  ConditionalCheckFailedException,
+  TransactionCanceledException,
+} from '@aws-sdk/client-dynamodb';
+import {
+  PutCommand,
+  type PutCommandInput,
+  TransactWriteCommand,
+  type TransactWriteCommandInput,
+  UpdateCommand,
+  type UpdateCommandInput,
+} from '@aws-sdk/lib-dynamodb';
+import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
+
+type Item = Record<string, AttributeValue>;
+
+type Condition = Pick<
+  PutCommandInput,
+  'ConditionExpression' | 'ExpressionAttributeNames' | 'ExpressionAttributeValues'
+>;
+
+type Put = Condition & Pick<PutCommandInput, 'TableName' | 'Item'>;
+
+/**
+ * Tables in memory that apply the expressions of real writes one after the other. They know as much of DynamoDB's
+ * expressions as the service uses, and throw on anything else. Keys: the first of `keyHash` and `id` that an item has.
+ * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
+ */
+export class MemoryTables {
+  readonly #items = new Map<string, Item>();
+  /** https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html: ClientRequestToken */
+  readonly #tokens = new Set<string>();
+
+  /** Equal for tables with equal items. */
+  get contents(): string {
+    return JSON.stringify([...this.#items].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  items(tableName: string): Record<string, unknown>[] {
+    return [...this.#items]
+      .filter(([key]) => key.startsWith(`${tableName}/`))
+      .map(([, item]) => unmarshall(item, { wrapNumbers: false }));
+  }
+
+  /** Applies a command of the document client, in a number of attempts. */
+  send(command: unknown, attempts = 1): object {
+    if (command instanceof UpdateCommand) return this.#update(command.input, attempts);
+    if (command instanceof PutCommand) return this.#put(command.input, attempts);
+    if (command instanceof TransactWriteCommand) return this.#transact(command.input);
+    throw new Error('The tables in memory do not know this command.');
+  }
+
+  #put({ TableName: table, Item: item, ...condition }: Put, attempts: number): object {
+    const stored = marshall(item);
+    const key = keyOf(table, stored);
+    const old = this.#items.get(key);
+    if (!holds(condition, old)) throw conditionFailed(old, attempts);
+    this.#items.set(key, stored);
+    return {};
+  }
+
+  #update(input: UpdateCommandInput, attempts: number): object {
+    const { TableName: table, Key: keyValues, UpdateExpression: expression = '' } = input;
+    const keyAttributes = marshall(keyValues);
+    const key = keyOf(table, keyAttributes);
+    const old = this.#items.get(key);
+    if (!holds(input, old)) throw conditionFailed(old, attempts);
+    const item: Item = { ...keyAttributes, ...old };
+    const { name, value } = operands(input, old);
+    for (const [, action, assignments = ''] of expression.matchAll(/(SET|ADD) (.*?)(?= SET | ADD |$)/g)) {
+      for (const assignment of assignments.split(',')) {
+        const match = /^([#\w]+) (?:= )?(:\w+)$/.exec(assignment.trim());
+        if (match === null) throw new Error(`Not an assignment: "${assignment}" of "${expression}".`);
+        const [attribute, operand] = [name(match[1]!), value(match[2]!)];
+        item[attribute] = action === 'SET' ? operand : sum(old?.[attribute], operand);
+      }
+    }
+    this.#items.set(key, item);
+    return { Attributes: unmarshall(item, { wrapNumbers: true }) };
+  }
+
+  #transact({
+    TransactItems: items = [],
+    ClientRequestToken: token = '',
+  }: TransactWriteCommandInput): object {
+    if (this.#tokens.has(token)) return {};
+    const puts = items.map(({ Put: put }) => put!);
+    const reasons = puts.map((put) => {
+      const old = this.#items.get(keyOf(put.TableName, marshall(put.Item)));
+      if (holds(put, old)) return { Code: 'None' };
+      return { Code: 'ConditionalCheckFailed', ...(old !== undefined && { Item: old }) };
+    });
+    if (reasons.some(({ Code: code }) => code !== 'None')) throw transactionCanceled(reasons);
+    for (const put of puts) this.#items.set(keyOf(put.TableName, marshall(put.Item)), marshall(put.Item));
+    this.#tokens.add(token);
+    return {};
+  }
+}
+
+export function transactionCanceled(
+  reasons: TransactionCanceledException['CancellationReasons'],
+): TransactionCanceledException {
+  return new TransactionCanceledException({
+    message: 'Transaction cancelled',
+    $metadata: { attempts: 1 },
+    CancellationReasons: reasons,
+  });
+}
+
+function conditionFailed(old: Item | undefined, attempts: number): ConditionalCheckFailedException {
+  return new ConditionalCheckFailedException({
+    message: 'The conditional request failed',
+    $metadata: { attempts },
+    ...(old !== undefined && { Item: old }),
+  });
+}
+
+function keyOf(table: string | undefined, item: Item): string {
+  return `${table}/${JSON.stringify(item['keyHash'] ?? item['id'])}`;
+}
+
+function operands({ ExpressionAttributeNames: names = {}, ...input }: Condition, item: Item | undefined) {
+  const values = marshall(input.ExpressionAttributeValues ?? {});
+  const name = (token: string) => (token.startsWith('#') ? names[token]! : token);
+  const value = (token: string): AttributeValue => values[token] ?? missing(token);
+  return {
+    name,
+    value,
+    operand: (token: string) => (token.startsWith(':') ? value(token) : item?.[name(token)]),
+  };
+}
+
+function missing(token: string): never {
+  throw new Error(`The expression uses ${token}, which has no value.`);
+}
+
+function sum(augend: AttributeValue | undefined, addend: AttributeValue): AttributeValue {
+  return { N: String(BigInt(augend?.N ?? 0) + BigInt(addend.N!)) };
+}
+
+/** Whether a condition holds: comparisons and attribute_not_exists, joined by AND, OR and parentheses. */
+function holds(input: Condition, item: Item | undefined): boolean {
+  const { ConditionExpression: expression } = input;
+  if (expression === undefined) return true;
+  const { name, operand } = operands(input, item);
+  const tokens = expression.match(/[()]|[<>]=?|=|[#:]?\w+/g) ?? [];
+  const next = () => tokens.shift() ?? missing('more tokens');
+  const expectToken = (token: string) => {
+    if (next() !== token) throw new Error(`"${token}" is expected in "${expression}".`);
+  };
+
+  function disjunction(): boolean {
+    let result = conjunction();
+    while (tokens[0] === 'OR') {
+      next();
+      // Not short-circuited, so that all tokens are read.
+      const right = conjunction();
+      result ||= right;
+    }
+    return result;
+  }
+  function conjunction(): boolean {
+    let result = term();
+    while (tokens[0] === 'AND') {
+      next();
+      const right = term();
+      result &&= right;
+    }
+    return result;
+  }
+  function term(): boolean {
+    const token = next();
+    if (token === '(') {
+      const result = disjunction();
+      expectToken(')');
+      return result;
+    }
+    if (token === 'attribute_not_exists') {
+      expectToken('(');
+      const attribute = name(next());
+      expectToken(')');
+      return item?.[attribute] === undefined;
+    }
+    const left = operand(token);
+    return compare(left, next(), operand(next()));
+  }
+  const result = disjunction();
+  if (tokens.length > 0) throw new Error(`"${expression}" ends before "${tokens.join(' ')}".`);
+  return result;
+}
+
+/** False if an operand does not exist, as in DynamoDB. Only numbers. */
+function compare(
+  left: AttributeValue | undefined,
+  operator: string,
+  right: AttributeValue | undefined,
+): boolean {
+  if (left?.N === undefined || right?.N === undefined) return false;
+  const [a, b] = [BigInt(left.N), BigInt(right.N)];
+  switch (operator) {
+    case '=':
+      return a === b;
+    case '<':
+      return a < b;
+    case '<=':
+      return a <= b;
+    case '>':
+      return a > b;
+    case '>=':
+      return a >= b;
+    default:
+      throw new Error(`Not a comparison: ${operator}`);
+  }
+}
