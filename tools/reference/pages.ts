@@ -40,7 +40,7 @@ export async function referencePages(local?: LocalReference): Promise<ReadonlyMa
 }
 
 const documentFile = join(import.meta.dirname, '..', '..', 'docs', 'openapi.yaml');
-const documentSchema = z.looseObject({ info: z.object({ title: z.string() }) });
+const documentSchema = z.looseObject({ info: z.looseObject({ title: z.string() }) });
 
 async function openApiDocument(): Promise<z.infer<typeof documentSchema>> {
   return documentSchema.parse(parse(await readFile(documentFile, 'utf8')));
