@@ -1,3 +1,5 @@
+import { requestIdOf } from './headers.ts';
+
 /** The error codes of the service at the time of this release. It can add others. */
 export const knownErrorCodes = [
   'invalid_request',
@@ -14,20 +16,23 @@ export const knownErrorCodes = [
   'service_unavailable',
 ] as const;
 
-/** `unknown_error` when an answer has no readable error body, as from a proxy on the way. */
 export type ErrorCode =
   | (typeof knownErrorCodes)[number]
+  /** An error status without the service's error body, as from a proxy on the way. */
   | 'unknown_error'
+  | 'unexpected_redirect'
   | 'connection_failed'
   | 'timeout'
   | 'invalid_answer'
   // An open set that editors still complete.
   | (string & {});
 
-/** What every failed call throws, except for invalid arguments and aborted calls. */
+/** What every failed call throws, except for invalid arguments (`TypeError`) and aborted calls (the signal's reason). */
 export class AnimalStoreError extends Error {
   override readonly name: string = 'AnimalStoreError';
   readonly code: ErrorCode;
+  /** Of a failed creation: repeat the creation with this key, and it adds one animal at most. */
+  declare idempotencyKey?: string;
 
   constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
     super(message, options);
@@ -35,33 +40,97 @@ export class AnimalStoreError extends Error {
   }
 }
 
-/** The service answered with an error status. */
+/** The service answered with an error status. The common statuses have classes of their own. */
 export class ApiError extends AnimalStoreError {
-  override readonly name = 'ApiError';
+  override readonly name: string = 'ApiError';
   readonly status: number;
+  /** Of the answer. */
+  readonly headers: Headers;
   /** Identifies the request: quote it when you report a problem. */
   readonly requestId: string | undefined;
   /** Milliseconds that the service asks to wait before another attempt. */
   readonly retryAfter: number | undefined;
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    details: Pick<ApiError, 'status' | 'requestId' | 'retryAfter'>,
-  ) {
+  constructor(code: ErrorCode, message: string, { status, headers, retryAfter }: ApiErrorDetails) {
     super(code, message);
-    this.status = details.status;
-    this.requestId = details.requestId;
-    this.retryAfter = details.retryAfter;
+    this.status = status;
+    this.headers = headers;
+    this.requestId = requestIdOf(headers);
+    this.retryAfter = retryAfter;
   }
+}
+
+export type ApiErrorDetails = Pick<ApiError, 'status' | 'headers' | 'retryAfter'>;
+
+/** 400: the request is not valid. The message names every invalid field. */
+export class BadRequestError extends ApiError {
+  override readonly name = 'BadRequestError';
+}
+
+/** 401: the API key is missing, mistyped, expired or revoked, or of another stage. */
+export class AuthenticationError extends ApiError {
+  override readonly name = 'AuthenticationError';
+}
+
+/** 403: not an answer of the service. The base address is wrong, or a proxy or firewall refused the request. */
+export class PermissionDeniedError extends ApiError {
+  override readonly name = 'PermissionDeniedError';
+}
+
+/** 404: `pet_not_found`, or `route_not_found` when the base address is wrong. */
+export class NotFoundError extends ApiError {
+  override readonly name = 'NotFoundError';
+}
+
+/** 422: the idempotency key was used with another animal. */
+export class UnprocessableEntityError extends ApiError {
+  override readonly name = 'UnprocessableEntityError';
+}
+
+/** 429: `rate_limit_exceeded` or `key_suspended`. `retryAfter` says how long to wait. */
+export class RateLimitError extends ApiError {
+  override readonly name = 'RateLimitError';
+}
+
+/** 500 and above: the service failed. Report it with `requestId`. */
+export class InternalServerError extends ApiError {
+  override readonly name: string = 'InternalServerError';
+}
+
+/** 502, 503 and 504: no answer of the service at the moment. After a creation the animal may exist. */
+export class ServiceUnavailableError extends InternalServerError {
+  override readonly name = 'ServiceUnavailableError';
+}
+
+const byStatus: Readonly<Record<number, new (...args: ConstructorParameters<typeof ApiError>) => ApiError>> =
+  {
+    400: BadRequestError,
+    401: AuthenticationError,
+    403: PermissionDeniedError,
+    404: NotFoundError,
+    422: UnprocessableEntityError,
+    429: RateLimitError,
+    502: ServiceUnavailableError,
+    503: ServiceUnavailableError,
+    504: ServiceUnavailableError,
+  };
+
+/** An error of the class for its status. */
+export function toApiError(code: ErrorCode, message: string, details: ApiErrorDetails): ApiError {
+  const { status } = details;
+  const StatusError = byStatus[status] ?? (status >= 500 ? InternalServerError : ApiError);
+  return new StatusError(code, message, details);
 }
 
 /** No complete answer arrived. After a creation the animal may exist. */
 export class ConnectionError extends AnimalStoreError {
   override readonly name = 'ConnectionError';
 
-  constructor(cause: unknown) {
-    super('connection_failed', 'No complete answer arrived from the service.', { cause });
+  constructor(baseUrl: string, cause: unknown) {
+    const reason = reasonOf(cause);
+    super('connection_failed', `No complete answer arrived from ${baseUrl}${reason && `: ${reason}`}.`, {
+      cause,
+    });
   }
 }
 
@@ -69,8 +138,8 @@ export class ConnectionError extends AnimalStoreError {
 export class TimeoutError extends AnimalStoreError {
   override readonly name = 'TimeoutError';
 
-  constructor(timeout: number) {
-    super('timeout', `No complete answer arrived within ${timeout} ms.`);
+  constructor(baseUrl: string, timeout: number) {
+    super('timeout', `No complete answer arrived from ${baseUrl} within ${timeout} ms.`);
   }
 }
 
@@ -81,4 +150,20 @@ export class InvalidAnswerError extends AnimalStoreError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('invalid_answer', message, options);
   }
+}
+
+/**
+ * What the runtime says of a failed connection, such as `connect ECONNREFUSED 127.0.0.1:3000`. `fetch` hides it in the
+ * cause of its error, or in the errors of an `AggregateError` when the host has several addresses.
+ */
+function reasonOf(thrown: unknown): string {
+  if (typeof thrown !== 'object' || thrown === null) return '';
+  // Not by instanceof: test runners have a second `Error`.
+  const { message, code, cause, errors } = thrown as Partial<
+    Record<'message' | 'code' | 'cause' | 'errors', unknown>
+  >;
+  const inner = (Array.isArray(errors) ? errors : [cause]).map(reasonOf).filter((reason) => reason !== '');
+  if (inner.length > 0) return inner.join(', ');
+  const text = typeof message === 'string' ? message : '';
+  return typeof code === 'string' && !text.includes(code) ? `${code} ${text}`.trim() : text;
 }

@@ -1,15 +1,26 @@
+export { ApiPromise, type WithResponse } from './api-promise.ts';
 export {
   AnimalStoreError,
   ApiError,
+  AuthenticationError,
+  BadRequestError,
   ConnectionError,
   type ErrorCode,
+  InternalServerError,
   InvalidAnswerError,
+  NotFoundError,
+  PermissionDeniedError,
+  RateLimitError,
+  ServiceUnavailableError,
   TimeoutError,
+  UnprocessableEntityError,
 } from './errors.ts';
+export type { RateLimit } from './headers.ts';
 export type { Int64, Int64Input, IntegerMode } from './integers.ts';
+export type { AnimalStoreOptions, CallOptions, RequestEvent, ResponseEvent, RetryEvent } from './options.ts';
+export type { Page, PagePromise } from './pages.ts';
 export {
   AnimalStore,
-  type AnimalStoreOptions,
   type CreateOptions,
   type ListQuery,
   type NewPet,
@@ -17,4 +28,3 @@ export {
   type Pets,
   type PetStatus,
 } from './store.ts';
-export type { CallOptions } from './transport.ts';

@@ -22,18 +22,18 @@ const canonicalDigits = /^(?:0|-?[1-9]\d{0,18})$/;
  * The decimal digits of an int64.
  *
  * @param name of the value, for the message
- * @throws RangeError when it is not an int64, or a number that is not exact
+ * @throws TypeError when it is not an int64, or a number that is not exact
  */
 export function toDigits(value: Int64Input, name: string): string {
   if (typeof value === 'number' && !Number.isSafeInteger(value)) {
-    throw new RangeError(
+    throw new TypeError(
       `${name} must be a whole number that a number holds exactly (got ${value}). Pass a bigint beyond 2^53.`,
     );
   }
   // -0 is written as 0.
   const digits = String(value);
   if (!canonicalDigits.test(digits) || BigInt(digits) < min || BigInt(digits) > max) {
-    throw new RangeError(`${name} must be an int64 in decimal digits (got ${JSON.stringify(digits)}).`);
+    throw new TypeError(`${name} must be an int64 in decimal digits (got ${JSON.stringify(digits)}).`);
   }
   return digits;
 }

@@ -11,6 +11,9 @@ export interface RetrySettings {
 const firstBackOff = 250;
 const longestBackOff = 8_000;
 
+/** Every call is safe to repeat: a `GET` is, and a creation has its idempotency key. */
+const transientStatuses = new Set([408, 429, 500, 502, 503, 504]);
+
 /**
  * How long to wait before the next attempt, or `undefined` when the failure is final. The wait is what the service
  * asks for, plus a random part of a back-off that doubles ("full jitter").
@@ -32,18 +35,6 @@ export function retryDelay(
 }
 
 function isTransient(failure: AnimalStoreError): boolean {
-  if (failure instanceof ApiError) return failure.status === 429 || failure.status === 503;
+  if (failure instanceof ApiError) return transientStatuses.has(failure.status);
   return failure instanceof ConnectionError || failure instanceof TimeoutError;
-}
-
-/**
- * `Retry-After` in milliseconds: seconds, or a date as proxies send it (RFC 9110, section 10.2.3).
- *
- * @param now milliseconds since the Unix epoch
- */
-export function readRetryAfter(value: string | null, now: number): number | undefined {
-  if (value === null) return undefined;
-  if (/^\d+$/.test(value)) return Number(value) * 1_000;
-  const date = Date.parse(value);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }

@@ -1,9 +1,14 @@
-import { InvalidAnswerError } from './errors.ts';
+import { ApiPromise, type Received } from './api-promise.ts';
+import { checkWholeNumber, rejectUnknown } from './arguments.ts';
+import { AnimalStoreError, InvalidAnswerError } from './errors.ts';
 import { parseJson } from './exact-json.ts';
+import { addressHint } from './failures.ts';
+import { nextTarget } from './headers.ts';
 import { inMode, type Int64, type Int64Input, type IntegerMode, toDigits } from './integers.ts';
-import { nextTarget } from './links.ts';
+import { type AnimalStoreOptions, type CallOptions, readOptions } from './options.ts';
+import { Page, PagePromise } from './pages.ts';
 import type { components } from './schema.ts';
-import { type Answer, type CallOptions, Transport } from './transport.ts';
+import { type Answer, Transport } from './transport.ts';
 
 type Schemas = components['schemas'];
 
@@ -27,29 +32,15 @@ export interface NewPet extends Readonly<Omit<Schemas['NewPet'], 'categoryId' | 
 export interface ListQuery {
   /** Only animals with this status. */
   readonly status?: PetStatus | undefined;
-  /** Animals per request, 1 to 100. Default 100. */
-  readonly pageSize?: number | undefined;
+  /** Animals per page, 1 to 100. Default 100. */
+  readonly limit?: number | undefined;
+  /** Continues a list: `nextCursor` of the page before, which had the same `status`. */
+  readonly cursor?: string | undefined;
 }
 
 export interface CreateOptions extends CallOptions {
   /** 1 to 255 printable ASCII characters. Default: a new UUID. Pass your own to make a creation repeatable later. */
   readonly idempotencyKey?: string | undefined;
-}
-
-export interface AnimalStoreOptions<Mode extends IntegerMode = 'auto'> {
-  /** With the version segment, such as `https://api.example.com/v1`. */
-  readonly baseUrl: string | URL;
-  readonly apiKey: string;
-  /** How `id` and `categoryId` are returned. Default `auto`. */
-  readonly integers?: Mode | undefined;
-  /** Milliseconds for one attempt. Default 30,000. */
-  readonly timeout?: number | undefined;
-  /** Attempts after the first, on 429, 503, time-outs and lost connections. Default 5. */
-  readonly maxRetries?: number | undefined;
-  /** Milliseconds. When the service asks for a longer wait, the call fails at once. Default 60,000. */
-  readonly maxRetryDelay?: number | undefined;
-  /** Replaces the global `fetch`, for instance to use a proxy. */
-  readonly fetch?: typeof fetch | undefined;
 }
 
 /**
@@ -62,21 +53,10 @@ export interface AnimalStoreOptions<Mode extends IntegerMode = 'auto'> {
 export class AnimalStore<Mode extends IntegerMode = 'auto'> {
   readonly pets: Pets<Mode>;
 
-  /** @throws TypeError when the base URL or the API key cannot be used */
-  constructor(options: AnimalStoreOptions<Mode>) {
-    const { apiKey, integers, timeout = 30_000, maxRetries = 5, maxRetryDelay = 60_000 } = options;
-    // The message must not repeat the key, as that of an invalid header would.
-    if (!/^[!-~]+$/.test(apiKey)) throw new TypeError('apiKey must be printable ASCII without spaces.');
-    const transport = new Transport({
-      baseUrl: readBaseUrl(options.baseUrl),
-      apiKey,
-      timeout,
-      maxRetries,
-      maxRetryDelay,
-      // Looked up at each call, so that a later replacement of the global one counts.
-      fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
-    });
-    this.pets = new Pets(transport, integers ?? ('auto' as Mode));
+  /** @throws TypeError that names an option that is missing, unknown or invalid */
+  constructor(options: AnimalStoreOptions<Mode> = {}) {
+    const settings = readOptions(options);
+    this.pets = new Pets(new Transport(settings), settings);
   }
 }
 
@@ -84,59 +64,108 @@ export class AnimalStore<Mode extends IntegerMode = 'auto'> {
 export class Pets<Mode extends IntegerMode = 'auto'> {
   readonly #transport: Transport;
   readonly #mode: Mode;
+  readonly #baseUrl: string;
 
-  constructor(transport: Transport, mode: Mode) {
+  constructor(
+    transport: Transport,
+    { integers, baseUrl }: { readonly integers: Mode; readonly baseUrl: string },
+  ) {
     this.#transport = transport;
-    this.#mode = mode;
+    this.#mode = integers;
+    this.#baseUrl = baseUrl;
   }
 
   /**
    * Adds an animal. Each call sends an `Idempotency-Key`, so retries create one animal.
    *
-   * @throws AnimalStoreError; RangeError when `categoryId` is not an int64
+   * @throws AnimalStoreError; TypeError when `categoryId` is not an int64 or an option is not valid
    */
-  async create(pet: NewPet, { idempotencyKey, ...options }: CreateOptions = {}): Promise<Pet<Mode>> {
-    const key = idempotencyKey ?? crypto.randomUUID();
-    if (!/^[ -~]{1,255}$/.test(key)) {
-      throw new RangeError('idempotencyKey must be 1 to 255 printable ASCII characters.');
-    }
-    const call = {
-      method: 'POST',
-      path: '/pets',
-      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
-      body: toBody(pet),
-    } as const;
-    return this.#toPet(readBody(await this.#transport.send(call, options)));
+  create(pet: NewPet, options?: CreateOptions): ApiPromise<Pet<Mode>> {
+    return new ApiPromise(this.#create(pet, options));
   }
 
   /**
    * One animal by its id.
    *
    * @deprecated The operation is removed on 5 December 2030. Use `list` with a status.
-   * @throws AnimalStoreError, `pet_not_found` if it does not exist; RangeError if the id is not an int64
+   * @throws AnimalStoreError, `NotFoundError` if it does not exist; TypeError if the id is not an int64
    */
-  async get(id: Int64Input, options?: CallOptions): Promise<Pet<Mode>> {
-    const path = `/pets/${toDigits(id, 'id')}`;
-    return this.#toPet(readBody(await this.#transport.send({ method: 'GET', path }, options)));
+  get(id: Int64Input, options?: CallOptions): ApiPromise<Pet<Mode>> {
+    return new ApiPromise(this.#get(id, options));
   }
 
   /**
-   * Every animal, newest first, across all pages. A page is requested when the previous one is used up.
+   * Animals, newest first. Await the first page, or iterate over the animals of all pages: a page is requested when the
+   * previous one is used up.
    *
-   * @throws AnimalStoreError while iterating
+   * @example
+   * for await (const pet of store.pets.list({ status: 'available' })) console.log(pet.name);
+   *
+   * @throws AnimalStoreError; TypeError when the query or an option is not valid
    */
-  async *list(
-    { status, pageSize = 100 }: ListQuery = {},
-    options?: CallOptions,
-  ): AsyncGenerator<Pet<Mode>, void, undefined> {
-    const first = new URLSearchParams({ limit: String(pageSize), ...(status !== undefined && { status }) });
-    let query: string | undefined = `?${first.toString()}`;
-    while (query !== undefined) {
-      const answer = await this.#transport.send({ method: 'GET', path: `/pets${query}` }, options);
-      const page = readBody(answer);
-      if (!Array.isArray(page)) throw new InvalidAnswerError('A page of animals is not a list.');
-      for (const pet of page) yield this.#toPet(pet);
-      query = queryOf(nextTarget(answer.headers.get('Link')));
+  list(query: ListQuery = {}, options?: CallOptions): PagePromise<Pet<Mode>> {
+    return new PagePromise(this.#list(query, options));
+  }
+
+  async #create(
+    pet: NewPet,
+    { idempotencyKey, ...options }: CreateOptions = {},
+  ): Promise<Received<Pet<Mode>>> {
+    const key = idempotencyKey ?? crypto.randomUUID();
+    if (!/^[ -~]{1,255}$/.test(key)) {
+      throw new TypeError('idempotencyKey must be 1 to 255 printable ASCII characters.');
+    }
+    const call = {
+      name: 'pets.create',
+      method: 'POST',
+      path: '/pets',
+      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
+      body: toBody(pet),
+    } as const;
+    try {
+      return this.#readPet(await this.#transport.send(call, options));
+    } catch (error) {
+      if (error instanceof AnimalStoreError) error.idempotencyKey = key;
+      throw error;
+    }
+  }
+
+  async #get(id: Int64Input, options?: CallOptions): Promise<Received<Pet<Mode>>> {
+    const path = `/pets/${toDigits(id, 'id')}`;
+    return this.#readPet(await this.#transport.send({ name: 'pets.get', method: 'GET', path }, options));
+  }
+
+  async #list(query: ListQuery, options?: CallOptions): Promise<Received<Page<Pet<Mode>>>> {
+    const { status, limit = 100, cursor, ...unknown } = query;
+    rejectUnknown(unknown, 'pets.list');
+    checkWholeNumber(limit, 'limit', 1, 100);
+    const parameters = new URLSearchParams({
+      limit: String(limit),
+      ...(status !== undefined && { status }),
+      ...(cursor !== undefined && { cursor }),
+    });
+    const call = { name: 'pets.list', method: 'GET', path: `/pets?${parameters.toString()}` } as const;
+    const answer = await this.#transport.send(call, options);
+    const body = this.#readBody(answer);
+    if (!Array.isArray(body)) throw new InvalidAnswerError('A page of animals is not a list.');
+    const { response } = answer;
+    const data = new Page(
+      body.map((pet) => this.#toPet(pet)),
+      cursorOf(nextTarget(response.headers.get('Link'))),
+      (next) => this.list({ ...query, cursor: next }, options),
+    );
+    return { data, response };
+  }
+
+  #readPet(answer: Answer): Received<Pet<Mode>> {
+    return { data: this.#toPet(this.#readBody(answer)), response: answer.response };
+  }
+
+  #readBody({ text }: Answer): unknown {
+    try {
+      return parseJson(text);
+    } catch (cause) {
+      throw new InvalidAnswerError(`The answer is not valid JSON. ${addressHint(this.#baseUrl)}`, { cause });
     }
   }
 
@@ -146,23 +175,12 @@ export class Pets<Mode extends IntegerMode = 'auto'> {
   }
 }
 
-/** Only the query of the next page is used: the key is sent to the base URL and nowhere else. */
-function queryOf(target: string | undefined): string | undefined {
+/** Only the cursor of the link is used: the key is sent to the base URL and nowhere else. */
+function cursorOf(target: string | undefined): string | undefined {
   if (target === undefined) return undefined;
-  const mark = target.indexOf('?');
-  if (mark < 0) throw new InvalidAnswerError('The link to the next page has no query.');
-  return target.slice(mark);
-}
-
-function readBaseUrl(given: string | URL): string {
-  const text = String(given);
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '') {
-    throw new TypeError(
-      'baseUrl must be an http or https URL without a query, such as https://api.example.com/v1.',
-    );
-  }
-  return url.href.replace(/\/+$/, '');
+  const cursor = new URLSearchParams(target.replace(/^[^?]*/, '')).get('cursor');
+  if (cursor === null) throw new InvalidAnswerError('The link to the next page has no cursor.');
+  return cursor;
 }
 
 /** JSON of every field of the pet, also of those that this release does not know. `JSON.stringify` rejects a bigint. */
@@ -175,14 +193,6 @@ function toBody(pet: NewPet): string {
       return `${JSON.stringify(name)}:${text}`;
     });
   return `{${members.join(',')}}`;
-}
-
-function readBody({ text }: Answer): unknown {
-  try {
-    return parseJson(text);
-  } catch (cause) {
-    throw new InvalidAnswerError('The answer is not valid JSON.', { cause });
-  }
 }
 
 function checkedPet(body: unknown): Pet {

@@ -1,17 +1,13 @@
-import { AnimalStoreError, ApiError, ConnectionError, TimeoutError } from './errors.ts';
-import { parseJson } from './exact-json.ts';
-import { readRetryAfter, retryDelay, type RetrySettings } from './retry.ts';
+import { type AnimalStoreError, ConnectionError, TimeoutError } from './errors.ts';
+import { failureOf } from './failures.ts';
+import { rateLimitOf, requestIdOf } from './headers.ts';
+import { type CallOptions, readCallOptions, type Settings } from './options.ts';
+import { retryDelay } from './retry.ts';
 import { version } from './version.ts';
 
-/** What every method takes as its last argument. */
-export interface CallOptions {
-  /** Ends the call, waiting for another attempt included. The call rejects with the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
-  /** Milliseconds for one attempt; replaces the store's `timeout`. */
-  readonly timeout?: number | undefined;
-}
-
 export interface Call {
+  /** The method of this client, for messages. */
+  readonly name: string;
   readonly method: 'GET' | 'POST';
   /** Below the base address, with the query. */
   readonly path: string;
@@ -20,48 +16,83 @@ export interface Call {
 }
 
 export interface Answer {
-  readonly headers: Headers;
+  readonly response: Response;
   readonly text: string;
 }
 
-export interface TransportSettings extends RetrySettings {
-  /** Without a slash at the end. */
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  /** Milliseconds for one attempt. */
+interface Attempt {
+  readonly url: string;
+  readonly init: RequestInit;
   readonly timeout: number;
-  readonly fetch: typeof fetch;
-  readonly sleep?: (milliseconds: number, signal: AbortSignal | undefined) => Promise<void>;
-  readonly random?: () => number;
+  readonly signal: AbortSignal | undefined;
 }
 
 /** Sends calls until they succeed or fail for good. Every call must be safe to repeat. */
 export class Transport {
   // Private, so that printing a store does not print the key.
-  readonly #settings: Required<TransportSettings>;
+  readonly #settings: Settings;
 
-  constructor(settings: TransportSettings) {
-    this.#settings = { sleep, random: Math.random, ...settings };
+  constructor(settings: Settings) {
+    this.#settings = settings;
   }
 
-  /** @throws AnimalStoreError; the reason of an aborted signal */
-  async send(call: Call, { signal, timeout = this.#settings.timeout }: CallOptions = {}): Promise<Answer> {
+  /** @throws AnimalStoreError; TypeError when an option is not valid; the reason of an aborted signal */
+  async send(call: Call, options: CallOptions = {}): Promise<Answer> {
+    const { baseUrl, maxRetryDelay, onRequest, onResponse, onRetry } = this.#settings;
+    const { signal, timeout, maxRetries, headers } = readCallOptions(options, this.#settings, call.name);
+    const { method, body } = call;
+    const url = baseUrl + call.path;
+    const init = {
+      method,
+      headers: this.#headers(headers, call.headers),
+      ...(body !== undefined && { body }),
+    };
     for (let attempt = 1; ; attempt += 1) {
       signal?.throwIfAborted();
-      const outcome = await this.#attempt(call, timeout, signal);
-      if (!(outcome instanceof AnimalStoreError)) return outcome;
-      const delay = retryDelay(outcome, attempt, this.#settings, this.#settings.random());
-      if (delay === undefined) throw outcome;
-      await this.#settings.sleep(delay, signal);
+      onRequest?.({ method, url, attempt });
+      const start = performance.now();
+      const outcome = await this.#attempt({ url, init, timeout, signal });
+      let failure: AnimalStoreError;
+      if ('response' in outcome) {
+        const { response, text } = outcome;
+        const { status, headers: received } = response;
+        const [requestId, rateLimit] = [requestIdOf(received), rateLimitOf(received)];
+        onResponse?.({
+          method,
+          url,
+          attempt,
+          status,
+          requestId,
+          rateLimit,
+          duration: performance.now() - start,
+        });
+        if (response.ok) return outcome;
+        failure = failureOf(response, text, baseUrl);
+      } else {
+        failure = outcome;
+      }
+      const delay = retryDelay(failure, attempt, { maxRetries, maxRetryDelay }, Math.random());
+      if (delay === undefined) throw failure;
+      onRetry?.({ method, url, attempt, error: failure, delay });
+      await sleep(delay, signal);
     }
   }
 
-  async #attempt(
-    { method, path, headers, body }: Call,
-    timeout: number,
-    signal: AbortSignal | undefined,
-  ): Promise<Answer | AnimalStoreError> {
-    const { baseUrl, apiKey, fetch: ask } = this.#settings;
+  /** A later source replaces the headers of an earlier one. */
+  #headers(ofCaller: Headers, ofCall: Readonly<Record<string, string>> = {}): Headers {
+    const headers = new Headers({
+      Accept: 'application/json',
+      'User-Agent': `animal-store-client/${version}`,
+    });
+    for (const source of [this.#settings.headers, ofCaller, new Headers(ofCall)]) {
+      for (const [name, value] of source) headers.set(name, value);
+    }
+    headers.set('Authorization', `Bearer ${this.#settings.apiKey}`);
+    return headers;
+  }
+
+  async #attempt({ url, init, timeout, signal }: Attempt): Promise<Answer | ConnectionError | TimeoutError> {
+    const { baseUrl, fetch: ask } = this.#settings;
     const abort = new AbortController();
     let timedOut = false;
     const timer = setTimeout(() => {
@@ -71,50 +102,17 @@ export class Transport {
     const onAbort = (): void => abort.abort(signal?.reason);
     signal?.addEventListener('abort', onAbort);
     try {
-      const response = await ask(baseUrl + path, {
-        method,
-        headers: {
-          ...headers,
-          Accept: 'application/json',
-          Authorization: `Bearer ${apiKey}`,
-          'User-Agent': `animal-store-client/${version}`,
-        },
-        ...(body !== undefined && { body }),
-        // The service has no redirects, and the key is for no other address.
-        redirect: 'error',
-        signal: abort.signal,
-      });
-      const text = await response.text();
-      return response.ok ? { headers: response.headers, text } : toApiError(response, text);
+      // The service has no redirects, and the key is for no other address.
+      const response = await ask(url, { ...init, redirect: 'manual', signal: abort.signal });
+      return { response, text: await response.text() };
     } catch (cause) {
       signal?.throwIfAborted();
-      return timedOut ? new TimeoutError(timeout) : new ConnectionError(cause);
+      return timedOut ? new TimeoutError(baseUrl, timeout) : new ConnectionError(baseUrl, cause);
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);
     }
   }
-}
-
-function toApiError({ status, headers }: Response, text: string): ApiError {
-  const { code, message } = readErrorBody(text);
-  return new ApiError(code ?? 'unknown_error', message ?? `The service answered with status ${status}.`, {
-    status,
-    requestId: headers.get('X-Request-Id') ?? undefined,
-    retryAfter: readRetryAfter(headers.get('Retry-After'), Date.now()),
-  });
-}
-
-function readErrorBody(text: string): { readonly code?: string; readonly message?: string } {
-  let body: unknown;
-  try {
-    body = parseJson(text);
-  } catch {
-    return {};
-  }
-  if (typeof body !== 'object' || body === null || !('code' in body) || !('message' in body)) return {};
-  const { code, message } = body;
-  return typeof code === 'string' && typeof message === 'string' ? { code, message } : {};
 }
 
 function sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {

@@ -31,7 +31,7 @@ describe('An int64', () => {
     'seven',
     '1 ',
   ])('is not %s', (value) => {
-    expect(() => toDigits(value, 'categoryId')).toThrow(RangeError);
+    expect(() => toDigits(value, 'categoryId')).toThrow(TypeError);
     expect(() => toDigits(value, 'categoryId')).toThrow(/^categoryId must be /);
   });
 });

@@ -1,0 +1,43 @@
+import { type RateLimit, rateLimitOf, requestIdOf } from './headers.ts';
+
+/** What a call returns, and the response that it was read from. */
+export interface WithResponse<T> {
+  readonly data: T;
+  /** Its status and headers. The body is already read. */
+  readonly response: Response;
+  /** Identifies the request: quote it when you report a problem. */
+  readonly requestId: string | undefined;
+  readonly rateLimit: RateLimit | undefined;
+}
+
+export type Received<T> = Pick<WithResponse<T>, 'data' | 'response'>;
+
+/** A promise of what a call returns. `withResponse()` also gives the response. */
+export class ApiPromise<T> extends Promise<T> {
+  readonly #received: Promise<Received<T>>;
+
+  constructor(received: Promise<Received<T>>) {
+    super((resolve, reject) => {
+      received.then(({ data }) => resolve(data), reject);
+    });
+    this.#received = received;
+  }
+
+  /** `then` and `catch` return ordinary promises. */
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise;
+  }
+
+  /**
+   * The result with the response, for its status, request ID and rate limit.
+   *
+   * @example
+   * const { data, requestId, rateLimit } = await store.pets.create(pet).withResponse();
+   */
+  async withResponse(): Promise<WithResponse<T>> {
+    // A failure rejects this promise too, which nobody else may be waiting for.
+    const [{ data, response }] = await Promise.all([this.#received, this]);
+    const { headers } = response;
+    return { data, response, requestId: requestIdOf(headers), rateLimit: rateLimitOf(headers) };
+  }
+}

@@ -1,0 +1,169 @@
+import {
+  checkFunction,
+  checkMilliseconds,
+  checkWholeNumber,
+  readHeaders,
+  rejectUnknown,
+} from './arguments.ts';
+import type { AnimalStoreError } from './errors.ts';
+import type { RateLimit } from './headers.ts';
+import type { IntegerMode } from './integers.ts';
+
+export interface AnimalStoreOptions<Mode extends IntegerMode = 'auto'> {
+  /** Default: the environment variable `ANIMAL_STORE_API_KEY`. */
+  readonly apiKey?: string | undefined;
+  /**
+   * With the version segment, such as `https://api.example.com/v1`. Default: the environment variable
+   * `ANIMAL_STORE_BASE_URL`.
+   */
+  readonly baseUrl?: string | URL | undefined;
+  /** How `id` and `categoryId` are returned. Default `auto`. */
+  readonly integers?: Mode | undefined;
+  /** Milliseconds for one attempt. Default 30,000. */
+  readonly timeout?: number | undefined;
+  /** Attempts after the first. Default 5. */
+  readonly maxRetries?: number | undefined;
+  /** Milliseconds. When the service asks for a longer wait, the call fails at once. Default 60,000. */
+  readonly maxRetryDelay?: number | undefined;
+  /** Sent with every request. */
+  readonly defaultHeaders?: Readonly<Record<string, string>> | undefined;
+  /** Replaces the global `fetch`, for instance to use a proxy. */
+  readonly fetch?: typeof fetch | undefined;
+  /** Called before each attempt. */
+  readonly onRequest?: ((event: RequestEvent) => void) | undefined;
+  /** Called when an attempt was answered, whatever the status. */
+  readonly onResponse?: ((event: ResponseEvent) => void) | undefined;
+  /** Called before the wait for another attempt. */
+  readonly onRetry?: ((event: RetryEvent) => void) | undefined;
+}
+
+/** What every method takes as its last argument. */
+export interface CallOptions {
+  /** Ends the call, waiting for another attempt included. The call rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Milliseconds for one attempt; replaces the store's `timeout`. */
+  readonly timeout?: number | undefined;
+  /** Attempts after the first; replaces the store's `maxRetries`. */
+  readonly maxRetries?: number | undefined;
+  /** Sent with the request, in addition to the store's `defaultHeaders`, which they replace by name. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface RequestEvent {
+  readonly method: 'GET' | 'POST';
+  readonly url: string;
+  /** From 1. */
+  readonly attempt: number;
+}
+
+export interface ResponseEvent extends RequestEvent {
+  readonly status: number;
+  readonly requestId: string | undefined;
+  readonly rateLimit: RateLimit | undefined;
+  /** Milliseconds from the request to the end of the answer. */
+  readonly duration: number;
+}
+
+export interface RetryEvent extends RequestEvent {
+  /** Why the attempt failed. */
+  readonly error: AnimalStoreError;
+  /** Milliseconds until the next attempt. */
+  readonly delay: number;
+}
+
+export type Settings = ReturnType<typeof readOptions>;
+
+/**
+ * The options with their defaults.
+ *
+ * @throws TypeError that names an option that is missing, unknown or invalid
+ */
+export function readOptions<Mode extends IntegerMode>(options: AnimalStoreOptions<Mode>) {
+  const {
+    apiKey = environment('ANIMAL_STORE_API_KEY'),
+    baseUrl = environment('ANIMAL_STORE_BASE_URL'),
+    // The default of the type parameter.
+    integers = 'auto' as Mode,
+    timeout = 30_000,
+    maxRetries = 5,
+    maxRetryDelay = 60_000,
+    defaultHeaders = {},
+    // Looked up at each call, so that a later replacement of the global one counts.
+    fetch = (...args: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...args),
+    onRequest,
+    onResponse,
+    onRetry,
+    ...unknown
+  } = options;
+  rejectUnknown(unknown, 'AnimalStore');
+  if (!['auto', 'bigint', 'string'].includes(integers)) {
+    throw new TypeError(`integers must be "auto", "bigint" or "string" (got ${JSON.stringify(integers)}).`);
+  }
+  checkAttempts(timeout, maxRetries);
+  checkMilliseconds(maxRetryDelay, 'maxRetryDelay', 0);
+  checkFunction(fetch, 'fetch');
+  for (const [name, hook] of Object.entries({ onRequest, onResponse, onRetry })) checkFunction(hook, name);
+  return {
+    apiKey: readApiKey(apiKey),
+    baseUrl: readBaseUrl(baseUrl),
+    integers,
+    timeout,
+    maxRetries,
+    maxRetryDelay,
+    headers: readHeaders(defaultHeaders, 'defaultHeaders'),
+    fetch,
+    onRequest,
+    onResponse,
+    onRetry,
+  };
+}
+
+/**
+ * The options of a call, with the store's where they are not given.
+ *
+ * @throws TypeError that names an option that is unknown or invalid
+ */
+export function readCallOptions(options: CallOptions, settings: Settings, method: string) {
+  const {
+    signal,
+    timeout = settings.timeout,
+    maxRetries = settings.maxRetries,
+    headers = {},
+    ...unknown
+  } = options;
+  rejectUnknown(unknown, method);
+  checkAttempts(timeout, maxRetries);
+  return { signal, timeout, maxRetries, headers: readHeaders(headers, 'headers') };
+}
+
+function checkAttempts(timeout: number, maxRetries: number): void {
+  checkMilliseconds(timeout, 'timeout', 1);
+  checkWholeNumber(maxRetries, 'maxRetries', 0, 1_000);
+}
+
+function readApiKey(given: string | undefined): string {
+  if (given === undefined) throw new TypeError('apiKey is missing. Pass it, or set ANIMAL_STORE_API_KEY.');
+  // The message must not repeat the key, as that of an invalid header would.
+  if (!/^[!-~]+$/.test(given)) throw new TypeError('apiKey must be printable ASCII without spaces.');
+  return given;
+}
+
+/** Without a slash at the end. */
+function readBaseUrl(given: string | URL | undefined): string {
+  if (given === undefined) throw new TypeError('baseUrl is missing. Pass it, or set ANIMAL_STORE_BASE_URL.');
+  const text = String(given);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const rest = url && url.username + url.password + url.search + url.hash;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || rest !== '') {
+    throw new TypeError(
+      'baseUrl must be an http or https URL without user, query and fragment, such as https://api.example.com/v1.',
+    );
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+/** A variable of the environment, where the runtime has one. */
+function environment(name: string): string | undefined {
+  const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
+  return process?.env?.[name]?.trim() || undefined;
+}

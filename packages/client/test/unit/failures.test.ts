@@ -1,0 +1,242 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import {
+  AnimalStore,
+  AnimalStoreError,
+  ApiError,
+  AuthenticationError,
+  BadRequestError,
+  ConnectionError,
+  InternalServerError,
+  InvalidAnswerError,
+  NotFoundError,
+  PermissionDeniedError,
+  RateLimitError,
+  ServiceUnavailableError,
+  TimeoutError,
+  UnprocessableEntityError,
+} from '../../src/index.ts';
+import { apiKey, baseUrl, error, lost, never, respond, rex, scripted } from '../support.ts';
+
+const caught = (promise: Promise<unknown>) => promise.catch((thrown: unknown) => thrown);
+
+/** A server on this machine. */
+async function listening(listener: RequestListener) {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const stop = async () => {
+    server.close();
+    await once(server, 'close');
+  };
+  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop };
+}
+
+describe('An answer with an error status', () => {
+  it.each([
+    [400, BadRequestError],
+    [401, AuthenticationError],
+    [403, PermissionDeniedError],
+    [404, NotFoundError],
+    [405, ApiError],
+    [413, ApiError],
+    [415, ApiError],
+    [422, UnprocessableEntityError],
+    [429, RateLimitError],
+    [500, InternalServerError],
+    [501, InternalServerError],
+    [502, ServiceUnavailableError],
+    [503, ServiceUnavailableError],
+    [504, ServiceUnavailableError],
+  ])('%d has a class', async (status, StatusError) => {
+    const { store } = scripted([error(status, 'some_code')], { maxRetries: 0 });
+    const failure = await caught(store.pets.get(1));
+    expect(failure).toMatchObject({ name: StatusError.name, status, code: 'some_code' });
+    for (const ofClass of [StatusError, ApiError, AnimalStoreError, Error])
+      expect(failure).toBeInstanceOf(ofClass);
+  });
+
+  it('has its message, headers, request ID and the wait it asks for', async () => {
+    const { store } = scripted([
+      error(429, 'key_suspended', { 'Retry-After': '600', 'X-RateLimit-Limit': '60' }),
+    ]);
+    const failure = await caught(store.pets.get(1));
+    expect(failure).toMatchObject({ message: 'm', requestId: 'r-1', retryAfter: 600_000 });
+    expect(failure).toHaveProperty('headers', expect.any(Headers));
+    expect((failure as ApiError).headers.get('X-RateLimit-Limit')).toBe('60');
+  });
+
+  it.each(['<html>', '', '{}', '{"message":1}', 'null'])('and the body %s has its status', async (body) => {
+    const { store } = scripted([respond(502, body)], { maxRetries: 0 });
+    await expect(store.pets.get(1)).rejects.toMatchObject({
+      code: 'unknown_error',
+      status: 502,
+      message: 'The answer has status 502 and no error of the service.',
+    });
+  });
+
+  it.each([403, 404, 405])(
+    '%d that is not from the service says to check the base address',
+    async (status) => {
+      const { store } = scripted([respond(status, '{"message":"Missing Authentication Token"}')]);
+      await expect(store.pets.get(1)).rejects.toMatchObject({
+        status,
+        code: 'unknown_error',
+        message:
+          `The answer has status ${status} and no error of the service ("Missing Authentication Token"). ` +
+          `Check the base address ${baseUrl}: it ends in the version, such as /v1.`,
+      });
+    },
+  );
+
+  it('413 in the words of API Gateway has them', async () => {
+    const { store } = scripted([respond(413, '{"message":"Request Too Long"}')]);
+    await expect(store.pets.get(1)).rejects.toThrow(
+      'The answer has status 413 and no error of the service ("Request Too Long").',
+    );
+  });
+});
+
+describe('A redirect', () => {
+  it.each([301, 302, 307, 308])('%d is reported, neither followed nor repeated', async (status) => {
+    const paths: (string | undefined)[] = [];
+    const { origin, stop } = await listening(({ url }, response) => {
+      paths.push(url);
+      response.writeHead(status, { Location: 'https://elsewhere.test/' }).end();
+    });
+    onTestFinished(stop);
+    const failure = await caught(new AnimalStore({ baseUrl: origin, apiKey }).pets.get(1));
+    expect(failure).toBeInstanceOf(ApiError);
+    expect(failure).toMatchObject({
+      code: 'unexpected_redirect',
+      status,
+      message:
+        'The answer is a redirect to https://elsewhere.test/. ' +
+        `Check the base address ${origin}: it ends in the version, such as /v1.`,
+    });
+    expect(paths).toEqual(['/pets/1']);
+  });
+
+  it('that a browser hides is reported too', async () => {
+    const hidden = Object.defineProperty(Response.error(), 'type', { value: 'opaqueredirect' });
+    const { store, sent } = scripted([() => hidden]);
+    await expect(store.pets.get(1)).rejects.toMatchObject({ code: 'unexpected_redirect' });
+    expect(sent).toHaveLength(1);
+  });
+});
+
+describe('A failed connection', () => {
+  it('says why, and which address', async () => {
+    const { origin, stop } = await listening(() => {});
+    await stop();
+    const store = new AnimalStore({ baseUrl: `${origin}/v1`, apiKey, maxRetries: 0 });
+    const failure = await caught(store.pets.get(1));
+    expect(failure).toBeInstanceOf(ConnectionError);
+    const address = origin.replace('http://', '');
+    expect(failure).toMatchObject({
+      code: 'connection_failed',
+      message: `No complete answer arrived from ${origin}/v1: connect ECONNREFUSED ${address}.`,
+    });
+    expect(failure).toHaveProperty('cause.cause.code', 'ECONNREFUSED');
+  });
+
+  const withCause = (cause: unknown) => new TypeError('fetch failed', { cause });
+  const coded = (code: string, message: string) => Object.assign(new Error(message), { code });
+  it.each([
+    [
+      'every address of the host',
+      withCause(new AggregateError([coded('A', 'A ::1'), coded('B', 'B 1')])),
+      ': A ::1, B 1',
+    ],
+    [
+      'a code that the message lacks',
+      withCause(coded('UND_ERR_SOCKET', 'other side closed')),
+      ': UND_ERR_SOCKET other side closed',
+    ],
+    ['a code without message', withCause(coded('ECONNRESET', '')), ': ECONNRESET'],
+    ['a message without code', new TypeError('Failed to fetch'), ': Failed to fetch'],
+    ['nothing known', 'lost', ''],
+  ])('says %s', async (_, thrown, reason) => {
+    const fetch = () => Promise.reject(thrown);
+    const { store } = scripted([], { fetch, maxRetries: 0 });
+    await expect(store.pets.get(1)).rejects.toThrow(`No complete answer arrived from ${baseUrl}${reason}.`);
+  });
+});
+
+describe('A success that the interface rules out', () => {
+  it.each(['[]', '{"id":1}', '{"id":1.5,"name":"Rex","categoryId":7}'])('fails: %s', async (text) => {
+    const { store } = scripted([respond(200, text)]);
+    await expect(store.pets.get(1)).rejects.toBeInstanceOf(InvalidAnswerError);
+  });
+
+  it('fails with a hint at the base address when it is not JSON, as that of a web site', async () => {
+    const { store } = scripted([respond(200, '<html>')]);
+    await expect(store.pets.get(1)).rejects.toThrow(
+      `The answer is not valid JSON. Check the base address ${baseUrl}: it ends in the version, such as /v1.`,
+    );
+  });
+});
+
+describe('A call is repeated', () => {
+  it.each([408, 429, 500, 502, 503, 504])('after %d', async (status) => {
+    const { store, sent } = scripted([respond(status, ''), respond(201, rex)], { maxRetryDelay: 1 });
+    await store.pets.create({ name: 'Rex', categoryId: 7 });
+    expect(sent[1]?.headers.get('Idempotency-Key')).toBe(sent[0]?.headers.get('Idempotency-Key'));
+  });
+
+  it('as late as Retry-After says', async () => {
+    const limited = error(429, 'rate_limit_exceeded', { 'Retry-After': '1' });
+    const { store, sent } = scripted([limited, respond(200, rex)]);
+    const start = performance.now();
+    await store.pets.get(1);
+    expect(performance.now() - start).toBeGreaterThanOrEqual(990);
+    expect(sent).toHaveLength(2);
+  });
+
+  it('not when the wait is longer than maxRetryDelay', async () => {
+    const { store } = scripted([error(429, 'key_suspended', { 'Retry-After': '600' })]);
+    await expect(store.pets.get(1)).rejects.toMatchObject({ code: 'key_suspended', retryAfter: 600_000 });
+  });
+
+  it('maxRetries times, by the store or by the call, and then fails with the last cause', async () => {
+    const { store, sent } = scripted([lost, lost, lost, lost], { maxRetries: 2, maxRetryDelay: 1 });
+    await expect(store.pets.get(1)).rejects.toBeInstanceOf(ConnectionError);
+    expect(sent).toHaveLength(3);
+    await expect(store.pets.get(1, { maxRetries: 0 })).rejects.toBeInstanceOf(ConnectionError);
+    expect(sent).toHaveLength(4);
+  });
+});
+
+describe('A call', () => {
+  it('ends an attempt at its time-out and tries again', async () => {
+    const { store, sent } = scripted([never, respond(200, rex)], { maxRetryDelay: 1 });
+    expect(await store.pets.get(1, { timeout: 20 })).toMatchObject({ name: 'Rex' });
+    expect(sent).toHaveLength(2);
+    const { store: stuck } = scripted([never], { maxRetries: 0, timeout: 20 });
+    await expect(stuck.pets.get(1)).rejects.toBeInstanceOf(TimeoutError);
+    await expect(scripted([never], { maxRetries: 0, timeout: 20 }).store.pets.get(1)).rejects.toThrow(
+      `No complete answer arrived from ${baseUrl} within 20 ms.`,
+    );
+  });
+
+  it('ends with the reason of its signal: before, during and between attempts', async () => {
+    const reason = new Error('no longer needed');
+    const { store, sent } = scripted([never]);
+    await expect(store.pets.get(1, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect(sent).toHaveLength(0);
+
+    const during = new AbortController();
+    const call = store.pets.get(1, { signal: during.signal });
+    await expect.poll(() => sent.length).toBe(1);
+    during.abort(reason);
+    await expect(call).rejects.toBe(reason);
+
+    const { store: waiting, sent: attempts } = scripted([error(503, 'x', { 'Retry-After': '50' })]);
+    const between = new AbortController();
+    const retry = waiting.pets.get(1, { signal: between.signal });
+    await expect.poll(() => attempts.length).toBe(1);
+    between.abort(reason);
+    await expect(retry).rejects.toBe(reason);
+  });
+});

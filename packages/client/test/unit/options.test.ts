@@ -1,0 +1,210 @@
+import { inspect } from 'node:util';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { AnimalStore, type RequestEvent, type ResponseEvent, type RetryEvent } from '../../src/index.ts';
+import { apiKey, baseUrl, error, lost, respond, rex, scripted } from '../support.ts';
+
+afterEach(() => vi.unstubAllEnvs());
+
+describe('The API key and the base address', () => {
+  it('come from the environment unless they are given', async () => {
+    vi.stubEnv('ANIMAL_STORE_API_KEY', `${apiKey}\n`);
+    vi.stubEnv('ANIMAL_STORE_BASE_URL', baseUrl);
+    const urls: unknown[] = [];
+    const fetch: typeof globalThis.fetch = async (url, init) => {
+      urls.push(url, new Headers(init?.headers).get('Authorization'));
+      return new Response(rex);
+    };
+    await new AnimalStore({ fetch }).pets.get(1);
+    await new AnimalStore({ fetch, apiKey: 'other', baseUrl: new URL('http://other.test/v1/') }).pets.get(1);
+    expect(urls).toEqual([
+      `${baseUrl}/pets/1`,
+      `Bearer ${apiKey}`,
+      'http://other.test/v1/pets/1',
+      'Bearer other',
+    ]);
+  });
+
+  it.each([undefined, '', ' '])('are needed: %j in the environment is missing', (value) => {
+    vi.stubEnv('ANIMAL_STORE_API_KEY', value);
+    vi.stubEnv('ANIMAL_STORE_BASE_URL', value);
+    expect(() => new AnimalStore({ baseUrl, apiKey: undefined })).toThrow(
+      new TypeError('apiKey is missing. Pass it, or set ANIMAL_STORE_API_KEY.'),
+    );
+    expect(() => new AnimalStore({ apiKey })).toThrow(
+      new TypeError('baseUrl is missing. Pass it, or set ANIMAL_STORE_BASE_URL.'),
+    );
+  });
+
+  it('are given where the runtime has no environment', () => {
+    vi.stubGlobal('process', undefined);
+    try {
+      expect(() => new AnimalStore({ baseUrl })).toThrow(/^apiKey is missing/);
+      expect(() => new AnimalStore({ baseUrl, apiKey })).not.toThrow();
+    } finally {
+      vi.unstubAllGlobals();
+    }
+  });
+
+  it('are checked, and the message does not contain the key', () => {
+    for (const bad of ['', `${apiKey}\n`, `${apiKey} x`]) {
+      expect(() => new AnimalStore({ baseUrl, apiKey: bad })).toThrow(
+        'apiKey must be printable ASCII without spaces.',
+      );
+    }
+  });
+
+  it.each([
+    '',
+    'store.test/v1',
+    'ftp://store.test',
+    'https://store.test/v1?x=1',
+    'https://store.test/v1#x',
+    'https://user:password@store.test/v1',
+  ])('cannot be "%s"', (bad) => {
+    expect(() => new AnimalStore({ baseUrl: bad, apiKey })).toThrow(/^baseUrl must be [^@]+$/);
+  });
+});
+
+describe('An argument that is not valid is a TypeError that names it', () => {
+  const cases = (name: string, ...values: unknown[]) => values.map((value) => ({ name, value }));
+
+  it.each([
+    ...cases('integers', 'number', '', null, 1),
+    ...cases('timeout', -1, 0, Number.NaN, Infinity, 2 ** 31, '1000', null),
+    ...cases('maxRetries', -1, 0.5, Infinity, '3', null),
+    ...cases('maxRetryDelay', -1, Number.NaN, Infinity, '3', null),
+    ...cases('fetch', 'fetch', null),
+    ...cases('onRequest', 'log'),
+    ...cases('onResponse', {}),
+    ...cases('onRetry', 1),
+    ...cases(
+      'defaultHeaders',
+      { 'a b': 'c' },
+      { a: 'b\nc' },
+      { authorization: 'Bearer x' },
+      { 'idempotency-key': 'k' },
+    ),
+  ])('$name: $value of a store', ({ name, value }) => {
+    const create = () => new AnimalStore({ baseUrl, apiKey, [name]: value });
+    expect(create).toThrow(TypeError);
+    expect(create).toThrow(new RegExp(`^${name} must `));
+  });
+
+  it.each([...cases('timeout', -1), ...cases('maxRetries', -1), ...cases('headers', { Authorization: 'x' })])(
+    '$name: $value of a call',
+    async ({ name, value }) => {
+      const { store, sent } = scripted([]);
+      const calls = [
+        store.pets.get(1, { [name]: value }),
+        store.pets.list({}, { [name]: value }),
+        store.pets.create({ name: 'Rex', categoryId: 7 }, { [name]: value }),
+      ];
+      for (const call of calls) {
+        await expect(call).rejects.toThrow(TypeError);
+        await expect(call).rejects.toThrow(new RegExp(`^${name} must `));
+      }
+      expect(sent).toEqual([]);
+    },
+  );
+
+  it.each([0, -1, 101, 1.5, Number.NaN, '20', null])('limit: %s of a list', async (limit) => {
+    const { store } = scripted([]);
+    const list = store.pets.list({ limit: limit as number });
+    await expect(list).rejects.toThrow(TypeError);
+    await expect(list).rejects.toThrow(/^limit must be a whole number from 1 to 100 /);
+  });
+
+  it('also one that does not exist', async () => {
+    const { store } = scripted([]);
+    const misspelled: object = { baseURL: 'x' };
+    expect(() => new AnimalStore({ baseUrl, apiKey, ...misspelled })).toThrow(
+      new TypeError('AnimalStore has no option "baseURL".'),
+    );
+    await expect(store.pets.list(misspelled)).rejects.toThrow(
+      new TypeError('pets.list has no option "baseURL".'),
+    );
+    await expect(store.pets.get(1, misspelled)).rejects.toThrow(
+      new TypeError('pets.get has no option "baseURL".'),
+    );
+    await expect(store.pets.create({ name: 'Rex', categoryId: 7 }, misspelled)).rejects.toThrow(
+      new TypeError('pets.create has no option "baseURL".'),
+    );
+  });
+
+  it('and its value is not repeated in the message when it can be a secret', () => {
+    const defaultHeaders = { 'X-Token': 'secret\nsecret' };
+    expect(() => new AnimalStore({ baseUrl, apiKey, defaultHeaders })).toThrow(/^(?!.*secret)/s);
+  });
+});
+
+describe('Headers', () => {
+  it('of the call replace those of the store, and those those of the client', async () => {
+    const { store, sent } = scripted([respond(200, rex)], {
+      defaultHeaders: { 'user-agent': 'shop/2', 'X-A': 'store', 'X-B': 'store' },
+    });
+    await store.pets.get(1, { headers: { 'x-b': 'call' } });
+    expect(Object.fromEntries(sent[0]?.headers ?? [])).toEqual({
+      accept: 'application/json',
+      authorization: `Bearer ${apiKey}`,
+      'user-agent': 'shop/2',
+      'x-a': 'store',
+      'x-b': 'call',
+    });
+  });
+});
+
+describe('Hooks', () => {
+  function watched(steps: Parameters<typeof scripted>[0]) {
+    const events: (RequestEvent | ResponseEvent | RetryEvent)[] = [];
+    const hook = (event: RequestEvent) => void events.push(event);
+    const { store } = scripted(steps, { maxRetryDelay: 1, onRequest: hook, onResponse: hook, onRetry: hook });
+    return { store, events };
+  }
+
+  it('see each request, response and retry', async () => {
+    const unavailable = error(503, 'service_unavailable');
+    const { store, events } = watched([unavailable, lost, respond(200, rex, { 'X-Request-Id': 'r-2' })]);
+    await store.pets.get(1);
+    const request = { method: 'GET', url: `${baseUrl}/pets/1` };
+    const delay = expect.any(Number);
+    const duration = expect.any(Number);
+    const rateLimit = undefined;
+    expect(events).toEqual([
+      { ...request, attempt: 1 },
+      { ...request, attempt: 1, status: 503, requestId: 'r-1', rateLimit, duration },
+      { ...request, attempt: 1, error: expect.objectContaining({ code: 'service_unavailable' }), delay },
+      { ...request, attempt: 2 },
+      { ...request, attempt: 2, error: expect.objectContaining({ code: 'connection_failed' }), delay },
+      { ...request, attempt: 3 },
+      { ...request, attempt: 3, status: 200, requestId: 'r-2', rateLimit, duration },
+    ]);
+  });
+
+  it('end the call when they throw', async () => {
+    const thrown = new Error('hook');
+    const fail = () => {
+      throw thrown;
+    };
+    for (const name of ['onRequest', 'onResponse', 'onRetry']) {
+      const { store } = scripted([error(503, 'service_unavailable')], { [name]: fail });
+      await expect(store.pets.get(1)).rejects.toBe(thrown);
+    }
+  });
+
+  it('never see the API key, nor does anything else that is printed', async () => {
+    // JSON cannot hold the id of the other one.
+    const small = '{"id":1,"name":"Rex","categoryId":7}';
+    const { store, events } = watched([
+      lost,
+      error(503, 'x'),
+      respond(201, small),
+      error(401, 'unauthorized'),
+    ]);
+    const created = await store.pets.create({ name: 'Rex', categoryId: 7 }).withResponse();
+    const failure = await store.pets.list().catch((thrown: unknown) => thrown);
+    const everything = [events, created, failure, store, store.pets];
+    const printed = everything.map((value) => inspect(value, { depth: 20, showHidden: true })).join('\n');
+    expect(printed).toContain('AuthenticationError');
+    expect(printed + JSON.stringify(everything)).not.toContain(apiKey);
+  });
+});

@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { baseUrl, error, respond, type Step, scripted } from '../support.ts';
+
+const pets = (...ids: number[]) => JSON.stringify(ids.map((id) => ({ id, name: 'Rex', categoryId: 7 })));
+
+/** A page of these animals, with a link to the next one unless it is the last. */
+const page = (ids: readonly number[], cursor?: string): Step =>
+  respond(200, pets(...ids), {
+    ...(cursor !== undefined && { Link: `<https://elsewhere.test/x?limit=9&cursor=${cursor}>; rel="next"` }),
+  });
+
+async function idsOf(list: AsyncIterable<{ readonly id: number | bigint }>) {
+  const ids = [];
+  for await (const { id } of list) ids.push(id);
+  return ids;
+}
+
+describe('A list', () => {
+  it('is iterated across pages, and its requests go only to the base URL', async () => {
+    const { store, sent } = scripted([page([3, 2], 'c1'), page([1])]);
+    expect(await idsOf(store.pets.list({ status: 'sold', limit: 2 }))).toEqual([3, 2, 1]);
+    expect(sent.map(({ url }) => url)).toEqual([
+      `${baseUrl}/pets?limit=2&status=sold`,
+      `${baseUrl}/pets?limit=2&status=sold&cursor=c1`,
+    ]);
+  });
+
+  it('requests only the pages that are needed', async () => {
+    const { store, sent } = scripted([page([3], 'c1')]);
+    // eslint-disable-next-line no-unreachable-loop
+    for await (const pet of store.pets.list()) {
+      expect(pet.name).toBe('Rex');
+      break;
+    }
+    expect(sent.map(({ url }) => url)).toEqual([`${baseUrl}/pets?limit=100`]);
+  });
+
+  it('is awaited for its first page, which leads to the next one', async () => {
+    const { store } = scripted([page([3, 2], 'c1'), page([1])]);
+    const first = await store.pets.list();
+    expect(first).toMatchObject({ data: [{ id: 3 }, { id: 2 }], nextCursor: 'c1' });
+    expect(first.hasNextPage()).toBe(true);
+    const last = await first.getNextPage();
+    expect(last).toMatchObject({ data: [{ id: 1 }], nextCursor: undefined });
+    expect(last.hasNextPage()).toBe(false);
+    expect(() => last.getNextPage()).toThrow(TypeError);
+  });
+
+  it('is continued with a cursor, as on the next page of a web site', async () => {
+    const { store, sent } = scripted([page([1])]);
+    const { data } = await store.pets.list({ status: 'sold', limit: 2, cursor: 'a b&c' });
+    expect(data).toMatchObject([{ id: 1 }]);
+    expect(new URL(sent[0]?.url ?? '').searchParams.get('cursor')).toBe('a b&c');
+  });
+
+  it('is iterated from any page on, as often as needed', async () => {
+    const { store, sent } = scripted([
+      page([3], 'c1'),
+      page([2], 'c2'),
+      page([1]),
+      page([2], 'c2'),
+      page([1]),
+    ]);
+    const list = store.pets.list();
+    expect(await idsOf(list)).toEqual([3, 2, 1]);
+    expect(await idsOf(await list)).toEqual([3, 2, 1]);
+    expect(sent).toHaveLength(5);
+  });
+
+  it('keeps the options of the call on every page', async () => {
+    const { store, sent } = scripted([page([2], 'c1'), page([1])]);
+    await idsOf(store.pets.list({}, { headers: { 'X-Trace': 't' } }));
+    expect(sent.map(({ headers }) => headers.get('X-Trace'))).toEqual(['t', 't']);
+  });
+
+  it.each(['/pets?limit=2&cursor=c1', '?cursor=c1', 'http://h/?cursor=c1&limit=2'])(
+    'finds the cursor in a link to %s',
+    async (target) => {
+      const { store } = scripted([respond(200, '[]', { Link: `<${target}>; rel="next"` })]);
+      expect((await store.pets.list()).nextCursor).toBe('c1');
+    },
+  );
+
+  it('fails while iterating, on a page that fails or is not a list, and on a link without cursor', async () => {
+    const unavailable = error(503, 'service_unavailable');
+    const { store } = scripted([page([2], 'c1'), unavailable], { maxRetries: 0 });
+    await expect(idsOf(store.pets.list())).rejects.toMatchObject({ code: 'service_unavailable' });
+    for (const broken of [respond(200, '{}'), respond(200, '[]', { Link: '<http://h>; rel="next"' })]) {
+      await expect(scripted([broken]).store.pets.list()).rejects.toMatchObject({ code: 'invalid_answer' });
+    }
+  });
+});
