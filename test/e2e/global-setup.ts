@@ -37,8 +37,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
   const service = await startLocalStack({ port: 0 });
   try {
-    const { endpoint, outputs, dynamodbEndpoint = endpoint } = service;
-    const table = { client: localDynamoDb(dynamodbEndpoint), tableName: outputs['PetsTableName']! };
+    const { endpoint, outputs } = service;
+    const table = { client: localDynamoDb(endpoint), tableName: outputs['PetsTableName']! };
     await seedAnimals(table, animals, Date.now());
     const keys = await openKeyService({ stage: localStage, endpoint });
     const business = await createKey(keys, { owner: 'e2e', plan: 'business' });

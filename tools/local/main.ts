@@ -46,15 +46,11 @@ async function start(options: LocalOptions): Promise<void> {
   });
   stop = () => service.stop();
 
-  const { endpoint, dynamodbEndpoint = endpoint, inspectorUrl, url } = service;
+  const { endpoint, inspectorUrl, url } = service;
   const tableName = service.outputs['PetsTableName'];
   if (tableName === undefined) throw new Error('The stack has no output PetsTableName');
   progress(`Seeding ${animals} animals and one key for each plan`);
-  const seeded = await seedAnimals(
-    { client: localDynamoDb(dynamodbEndpoint), tableName },
-    animals,
-    Date.now(),
-  );
+  const seeded = await seedAnimals({ client: localDynamoDb(endpoint), tableName }, animals, Date.now());
   if (seeded === 0 && animals > 0) progress('The store already has animals: none added');
   const keys = await seedKeys(await openKeyService({ stage: localStage, endpoint }), dataDirectory);
   if (keysFile !== undefined) await forKeysFile(keysFile, writePrivateJson(keysFile, keys));

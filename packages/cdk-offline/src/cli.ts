@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { endWith } from './dev/lifetime.ts';
 import { terminalLog } from './dev/log.ts';
 import { synthesize } from './dev/synthesize.ts';
 import { watch } from './dev/watch.ts';
 import { serve } from './serve.ts';
+import { version } from './version.ts';
 
 const help = `Usage: cdk-offline --assembly DIR --stack NAME [options]
 
@@ -57,9 +57,6 @@ async function main(): Promise<void> {
 function readOptions(args: readonly string[]) {
   const { values } = parse(args.map((arg) => (inspectFlag.test(arg) ? '--inspect=' : arg)));
   if (values.help === true || values.version === true) {
-    const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-      version: string;
-    };
     process.stdout.write(values.version === true ? `${version}\n` : help);
     return undefined;
   }

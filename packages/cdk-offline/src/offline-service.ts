@@ -1,4 +1,5 @@
 import type { AssemblySource } from './assembly-reader.ts';
+import type { DynamoDbCredentials } from './dynamodb/credentials.ts';
 import type { FunctionDefinition } from './lambda/definition.ts';
 import type { ManagementFaults } from './management/faults.ts';
 
@@ -12,6 +13,8 @@ export interface OfflineService {
   readonly endpoint: string;
   /** `undefined` as long as the stack has no table. */
   readonly dynamodbEndpoint: string | undefined;
+  /** The only ones that see the tables at `dynamodbEndpoint`. `endpoint` takes any. */
+  readonly dynamodbCredentials: DynamoDbCredentials | undefined;
   /** The stack's outputs, with the local address of the API. */
   readonly outputs: Readonly<Record<string, string>>;
   /** The most recently invoked first. */

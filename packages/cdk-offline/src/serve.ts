@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { AssemblyReader, type AssemblySource } from './assembly-reader.ts';
 import { prepareDataDirectory } from './data-directory.ts';
 import { lockDirectory } from './directory-lock.ts';
-import { Database } from './dynamodb/database.ts';
+import { Database, type DatabaseAccess } from './dynamodb/database.ts';
 import { requireJava } from './dynamodb/java.ts';
 import type { RequestRecord } from './gateway/gateway.ts';
 import { FunctionService } from './lambda/function-service.ts';
@@ -23,7 +23,7 @@ export interface ServeOptions {
   readonly port?: number | undefined;
   /** Keeps tables and API keys between runs. In memory when absent. */
   readonly dataDirectory?: string | undefined;
-  /** A running DynamoDB. When absent, DynamoDB Local is started for a stack with tables. */
+  /** A running DynamoDB, called with the access key "local". When absent, DynamoDB Local is started for a stack with tables. */
   readonly dynamodbEndpoint?: string | undefined;
   /** The stack has tables: DynamoDB Local is started while the assembly is written. */
   readonly hasTables?: boolean | undefined;
@@ -133,10 +133,7 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
     codeDirectory: directory.path,
     inspected,
     // Every AWS service is local: this service answers for those that it does not have.
-    variables: () => ({
-      AWS_ENDPOINT_URL: endpoint,
-      ...(database.endpoint !== undefined && { AWS_ENDPOINT_URL_DYNAMODB: database.endpoint }),
-    }),
+    variables: () => ({ AWS_ENDPOINT_URL: endpoint, ...databaseVariables(database.access) }),
     sdkFolders: [...(typeof options.assembly === 'string' ? [resolve(options.assembly)] : []), process.cwd()],
     onSdkUse: sdkReport(onProgress),
     onLog,
@@ -183,4 +180,15 @@ function databaseOf(
       else onFailure(loss);
     },
   });
+}
+
+/** Functions have no other use for an access key. */
+function databaseVariables(access: DatabaseAccess | undefined): Record<string, string> {
+  if (access === undefined) return {};
+  const { endpoint, credentials } = access;
+  return {
+    AWS_ENDPOINT_URL_DYNAMODB: endpoint,
+    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+  };
 }

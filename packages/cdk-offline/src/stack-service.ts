@@ -1,5 +1,6 @@
 import { type Deployment, requireUpdatable } from './deployment.ts';
 import type { AssemblyReader, AssemblySource } from './assembly-reader.ts';
+import type { DynamoDbCredentials } from './dynamodb/credentials.ts';
 import type { Database } from './dynamodb/database.ts';
 import { Gateway, type RequestRecord } from './gateway/gateway.ts';
 import type { FunctionService } from './lambda/function-service.ts';
@@ -85,7 +86,11 @@ export class StackService implements OfflineService {
   }
 
   get dynamodbEndpoint(): string | undefined {
-    return this.#parts.database.endpoint;
+    return this.#parts.database.access?.endpoint;
+  }
+
+  get dynamodbCredentials(): DynamoDbCredentials | undefined {
+    return this.#parts.database.access?.credentials;
   }
 
   get outputs(): Readonly<Record<string, string>> {
@@ -107,14 +112,14 @@ export class StackService implements OfflineService {
 
   /** The AWS services that SDK clients of `endpoint` can call. */
   get services(): Services {
-    const { onLog } = this.#parts;
+    const { onLog, database } = this.#parts;
     return {
       apigateway: (request) => this.#answerApiGateway(request),
       cloudformation: (request) => answerCloudFormation(this.#describeStack(), request),
       dynamodb: (request) =>
-        this.dynamodbEndpoint === undefined
+        database.access === undefined
           ? jsonError(400, 'ResourceNotFoundException', 'The stack has no table')
-          : forwardToDynamoDb(this.dynamodbEndpoint, request),
+          : forwardToDynamoDb(database.access, request),
       logs: (request) => answerLogs(onLog, request),
       sts: answerSts,
     };

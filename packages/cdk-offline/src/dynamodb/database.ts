@@ -1,47 +1,57 @@
+import { localCredentials } from '../aws.ts';
+import type { DynamoDbCredentials } from './credentials.ts';
 import { type DynamoDbLocal, type DynamoDbLocalOptions, startDynamoDb } from './local.ts';
 import { createTables, type TableDefinition } from './tables.ts';
 
 export interface DatabaseOptions extends DynamoDbLocalOptions {
-  /** A running DynamoDB, used in place of DynamoDB Local. */
+  /** A running DynamoDB, called with `localCredentials` in place of DynamoDB Local. */
   readonly endpoint: string | undefined;
   readonly onProgress: (message: string) => void;
+}
+
+/** How a database is called. */
+export interface DatabaseAccess {
+  readonly endpoint: string;
+  readonly credentials: DynamoDbCredentials;
 }
 
 /** The database of a service: a running one, or DynamoDB Local, which is started for the first table. */
 export class Database {
   readonly #options: DatabaseOptions;
   #local: DynamoDbLocal | undefined;
-  #endpoint: string | undefined;
+  #access: DatabaseAccess | undefined;
 
   constructor(options: DatabaseOptions) {
     this.#options = options;
   }
 
   /** `undefined` as long as no table was needed. */
-  get endpoint(): string | undefined {
-    return this.#endpoint;
+  get access(): DatabaseAccess | undefined {
+    return this.#access;
   }
 
-  /** @returns the endpoint */
-  async start(): Promise<string> {
-    const { endpoint, onProgress } = this.#options;
-    if (endpoint !== undefined) this.#endpoint = endpoint;
-    if (this.#endpoint !== undefined) return this.#endpoint;
-    onProgress('Starting DynamoDB Local');
-    this.#local = await startDynamoDb(this.#options);
-    this.#endpoint = this.#local.endpoint;
-    return this.#endpoint;
+  async start(): Promise<DatabaseAccess> {
+    this.#access ??= await this.#start();
+    return this.#access;
   }
 
   /** Creates those that do not exist. */
   async createTables(tables: readonly TableDefinition[]): Promise<void> {
     if (tables.length === 0) return;
-    const endpoint = await this.start();
+    const { endpoint, credentials } = await this.start();
     this.#options.onProgress('Creating the tables');
-    await createTables(tables, endpoint);
+    await createTables(tables, endpoint, credentials);
   }
 
   async stop(): Promise<void> {
     await this.#local?.stop();
+  }
+
+  async #start(): Promise<DatabaseAccess> {
+    const { endpoint, onProgress } = this.#options;
+    if (endpoint !== undefined) return { endpoint, credentials: localCredentials };
+    onProgress('Starting DynamoDB Local');
+    this.#local = await startDynamoDb(this.#options);
+    return this.#local;
   }
 }

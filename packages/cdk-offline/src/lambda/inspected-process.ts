@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { z } from 'zod';
 import { eachLine } from '../lines.ts';
+import { moduleBeside } from '../own-module.ts';
 import type { Runtime, RuntimeEvents, RuntimeSettings } from './protocol.ts';
 
 /** A message or a line of one of the functions in the process. */
@@ -79,7 +80,7 @@ export class InspectedProcess {
     if (this.#child !== undefined) return this.#child;
     // A debugger reconnects to the same port after a restart.
     const port = this.#url === undefined ? this.#port : new URL(this.#url).port;
-    const child = fork(new URL('inspected.ts', import.meta.url), {
+    const child = fork(moduleBeside(import.meta.url, 'inspected'), {
       execArgv: [`--inspect=127.0.0.1:${port}`],
       env: {},
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

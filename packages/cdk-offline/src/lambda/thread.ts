@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { eachLine } from '../lines.ts';
+import { moduleBeside } from '../own-module.ts';
 import type { Runtime, RuntimeEvents, RuntimeSettings } from './protocol.ts';
 
 /** Runs a function in a thread with separate environment variables, modules and memory limit. */
@@ -9,7 +10,7 @@ export function startThread(
   { onMessage, onLine, onError, onExit }: RuntimeEvents,
   memoryMb: number,
 ): Runtime {
-  const worker = new Worker(new URL('worker.ts', import.meta.url), {
+  const worker = new Worker(moduleBeside(import.meta.url, 'worker'), {
     workerData: settings,
     env: { ...variables },
     execArgv: [], // not those of this process

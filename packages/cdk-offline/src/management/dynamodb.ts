@@ -1,12 +1,13 @@
+import type { DatabaseAccess } from '../dynamodb/database.ts';
 import type { HttpResponse } from '../http-message.ts';
 import { jsonError, type ManagementRequest } from './responses.ts';
 
 /** RFC 9110, section 7.6.1, and headers that are set again for each connection. */
 const hopByHop = new Set(['connection', 'content-length', 'date', 'host', 'keep-alive', 'transfer-encoding']);
 
-/** Forwards a call to DynamoDB Local, so that tools need only one endpoint. */
+/** Forwards a call with the access key of the service, so that tools need one endpoint and no key. */
 export async function forwardToDynamoDb(
-  endpoint: string,
+  { endpoint, credentials }: DatabaseAccess,
   { method, headers, body }: ManagementRequest,
 ): Promise<HttpResponse> {
   const sent = Object.entries(headers).filter(([name]) => !hopByHop.has(name) && name !== 'expect');
@@ -14,7 +15,11 @@ export async function forwardToDynamoDb(
     const response = await fetch(endpoint, {
       method,
       // The client's checksum is that of the bytes as DynamoDB Local sends them.
-      headers: { ...Object.fromEntries(sent), 'accept-encoding': 'identity' },
+      headers: {
+        ...Object.fromEntries(sent),
+        'accept-encoding': 'identity',
+        authorization: withAccessKey(headers['authorization'] ?? '', credentials.accessKeyId),
+      },
       ...(body.length > 0 && { body }),
     });
     return {
@@ -25,4 +30,9 @@ export async function forwardToDynamoDb(
   } catch (error) {
     return jsonError(503, 'ServiceUnavailable', `DynamoDB does not answer: ${String(error)}`);
   }
+}
+
+/** DynamoDB Local reads the access key and does not verify the signature. */
+function withAccessKey(authorization: string, accessKeyId: string): string {
+  return authorization.replace(/(?<=Credential=)[^/]+/, accessKeyId);
 }

@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -11,8 +11,9 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { serve } from 'cdk-offline';
 import { type DynamoDbLocalOptions, startDynamoDb } from 'cdk-offline/dynamodb';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
+import { findInstallation } from '../../src/dynamodb/installation.ts';
 import { javaEnvironment, requireJava } from '../../src/dynamodb/java.ts';
 import { greetingStack, greetingTemplate, removeDirectory, writeGreeting } from './greeting.ts';
 
@@ -28,19 +29,16 @@ async function start(options: DynamoDbLocalOptions) {
   return database;
 }
 
-function clientOf(endpoint: string): DynamoDBClient {
-  const client = new DynamoDBClient({
-    region: 'us-east-1',
-    endpoint,
-    credentials: { accessKeyId: 'any', secretAccessKey: 'any' },
-    maxAttempts: 1,
-  });
+const anybody = { accessKeyId: 'any', secretAccessKey: 'any' };
+
+function clientOf(endpoint: string, credentials = anybody): DynamoDBClient {
+  const client = new DynamoDBClient({ region: 'us-east-1', endpoint, credentials, maxAttempts: 1 });
   onTestFinished(() => client.destroy());
   return client;
 }
 
-const tablesAt = async (endpoint: string) =>
-  (await clientOf(endpoint).send(new ListTablesCommand({}))).TableNames;
+const tablesAt = async (endpoint: string, credentials = anybody) =>
+  (await clientOf(endpoint, credentials).send(new ListTablesCommand({}))).TableNames;
 
 const things: CreateTableCommandInput = {
   TableName: 'things',
@@ -77,7 +75,7 @@ describe('a database with a data directory', () => {
   it('has files that only their owner can read, and locks the directory until it is stopped', async () => {
     const dataDirectory = await temporaryFolder();
     const first = await start({ dataDirectory });
-    await clientOf(first.endpoint).send(new CreateTableCommand(things));
+    await clientOf(first.endpoint, first.credentials).send(new CreateTableCommand(things));
     for (const name of ['.', ...(await readdir(dataDirectory))]) {
       const { mode } = await stat(join(dataDirectory, name));
       expect({ name, mode: mode & 0o077 }).toEqual({ name, mode: 0 });
@@ -93,7 +91,8 @@ describe('a database with a data directory', () => {
     await first.stop();
     expect(isRunning(java)).toBe(false);
     const second = await start({ dataDirectory });
-    expect(await tablesAt(second.endpoint)).toEqual(['things']);
+    expect(await tablesAt(second.endpoint, second.credentials)).toEqual(['things']);
+    expect(await tablesAt(second.endpoint)).toEqual([]);
   });
 
   it('is not opened while a database of an earlier run still uses the directory', async () => {
@@ -120,7 +119,9 @@ describe('a database with a data directory', () => {
        await startDynamoDb({ dataDirectory: process.argv[2] });
        process.send('started');`,
     );
-    const child = fork(program, [dataDirectory], { execArgv: [] });
+    const temporary = await temporaryFolder();
+    const env = { ...process.env, TMPDIR: temporary };
+    const child = fork(program, [dataDirectory], { execArgv: [], env });
     onTestFinished(() => void child.kill('SIGKILL'));
     await once(child, 'message');
     const java = await processOf(dataDirectory);
@@ -129,11 +130,37 @@ describe('a database with a data directory', () => {
     await once(child, 'exit');
     await start({ dataDirectory });
     expect(isRunning(java)).toBe(false);
+    await expect.poll(() => readdir(temporary)).toEqual([]);
+  });
+});
+
+describe('a database', () => {
+  it('has an access key of its own and leaves no temporary files behind', async () => {
+    const temporary = await temporaryFolder();
+    vi.stubEnv('TMPDIR', temporary);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const one = await start({});
+    const other = await start({});
+    expect(one.credentials.accessKeyId).toMatch(/^[\da-f]{32}$/);
+    expect(other.credentials.accessKeyId).not.toBe(one.credentials.accessKeyId);
+    await clientOf(one.endpoint, one.credentials).send(new CreateTableCommand(things));
+    expect(await readdir(temporary)).toHaveLength(2);
+    await Promise.all([one.stop(), other.stop()]);
+    expect(await readdir(temporary)).toEqual([]);
+  });
+
+  it('is not started from another jar than that of the package', async () => {
+    const library = await temporaryFolder();
+    await expect(findInstallation(library)).rejects.toThrow(`${library} has no DynamoDBLocal.jar.`);
+    const jar = join(library, 'dynamodb_local_2099-01-01', 'DynamoDBLocal.jar');
+    await mkdir(dirname(jar));
+    await writeFile(jar, 'another');
+    await expect(findInstallation(library)).rejects.toThrow(`${jar} is not the expected file`);
   });
 });
 
 describe('a database in memory', () => {
-  it('stops the service when it is killed, and reports that the data is lost', async () => {
+  it('is for the service only, which stops when it is killed and reports that the data is lost', async () => {
     const template = greetingTemplate('greet', {
       Things: { Type: 'AWS::DynamoDB::Table', Properties: things },
     });
@@ -142,8 +169,11 @@ describe('a database in memory', () => {
     const { promise: failure, resolve } = Promise.withResolvers<Error>();
     const service = await serve({ assembly, stack: greetingStack, onFailure: resolve });
     onTestFinished(() => service.stop());
-    expect(await tablesAt(service.endpoint)).toEqual(['things']);
-    await killListener(service.dynamodbEndpoint ?? '');
+    const { endpoint, dynamodbEndpoint = '', dynamodbCredentials } = service;
+    expect(await tablesAt(endpoint)).toEqual(['things']);
+    expect(await tablesAt(dynamodbEndpoint)).toEqual([]);
+    expect(await tablesAt(dynamodbEndpoint, dynamodbCredentials)).toEqual(['things']);
+    await killListener(dynamodbEndpoint);
     expect((await failure).message).toBe(
       'DynamoDB Local ended (SIGKILL). Its data was in memory and is lost.',
     );

@@ -1,0 +1,41 @@
+// Builds the package of the working directory into its dist/: JavaScript, declarations and a manifest. Packages are packed
+// and published from there: the source folder has no version, so npm refuses to pack it, with and without install scripts.
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const tsc = fileURLToPath(new URL('../node_modules/typescript/bin/tsc', import.meta.url));
+rmSync('dist', { recursive: true, force: true });
+execFileSync(process.execPath, [tsc, '--project', 'tsconfig.build.json'], { stdio: 'inherit' });
+
+const source = JSON.parse(readFileSync('package.json', 'utf8'));
+const { private: _, scripts: __, devDependencies: ___, ...manifest } = source;
+const { version } = await import(pathToFileURL(resolve('dist/version.js')).href);
+
+// npm's provenance requires the repository that publishes the package.
+const { GITHUB_REPOSITORY: name } = process.env;
+const home = `https://github.com/${name}`;
+const folder = `packages/${basename(process.cwd())}`;
+const links = name && {
+  repository: { type: 'git', url: `git+${home}.git`, directory: folder },
+  homepage: `${home}/tree/main/${folder}#readme`,
+  bugs: `${home}/issues`,
+};
+
+/** `./src/index.ts` becomes `./index.js`. */
+const built = (path, extension) => path.replace(/^\.\/src\//, './').replace(/\.ts$/, extension);
+const entriesOf = (paths, entry) =>
+  Object.fromEntries(Object.entries(paths).map(([key, path]) => [key, entry(path)]));
+const exports = entriesOf(manifest.exports, (path) => ({
+  types: built(path, '.d.ts'),
+  default: built(path, '.js'),
+}));
+const bin = manifest.bin && { bin: entriesOf(manifest.bin, (path) => built(path, '.js')) };
+// `main` and `types` are for resolvers that do not read `exports`.
+const { types, default: main } = exports['.'];
+
+for (const file of ['LICENSE', 'README.md']) copyFileSync(file, join('dist', file));
+// Last, so that a build that failed cannot be packed.
+const published = { ...manifest, version, ...links, main, types, exports, ...bin };
+writeFileSync('dist/package.json', `${JSON.stringify(published, null, 2)}\n`);
