@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import { endWith, type OfflineService, terminalLog, watch } from 'cdk-offline';
+import { buildFunctions } from 'cdk-offline/esbuild';
 import { z } from 'zod';
 import { bundleOptions } from '../../lib/compute/bundle.ts';
 import { openKeyService } from '../keys/service.ts';
@@ -75,14 +76,14 @@ function applyChanges(service: OfflineService): Promise<() => Promise<void>> {
   return watch(service, {
     folders: ['bin', 'lib', 'functions'].map((name) => join(project, name)),
     synthesize: synthesizeLocal,
-    functions: {
+    functions: buildFunctions({
       folder: join(project, 'functions'),
       app: join(project, 'bin', 'animal-store.ts'),
       bundle: ({ handler }, outputDirectory) =>
         bundleOptions(`functions/${handler.replace('.handler', '.ts')}`, outputDirectory, {
           development: true,
         }),
-    },
+    }),
     onMessage: (message) => console.error(message),
   });
 }

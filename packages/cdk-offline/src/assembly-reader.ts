@@ -1,9 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Deployment, readDeployment } from './deployment.ts';
-
-/** The folder that `cdk synth` wrote, or a function that writes it into a new directory. It is read only once. */
-export type AssemblySource = string | ((directory: string) => Promise<void>);
+import type { AssemblySource } from './offline-service.ts';
 
 /** Reads the deployments of one stack, one after the other. */
 export class AssemblyReader {

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { readTables, type TableDefinition } from './dynamodb/tables.ts';
 import { readRestApi, type RestApi } from './gateway/rest-api.ts';
 import { type FunctionDefinition, Functions } from './lambda/definition.ts';
+import { RestartNeeded } from './restart-needed.ts';
 import { readAssembly } from './template/assembly.ts';
 import { Stack } from './template/stack.ts';
 import type { UsagePlan } from './usage-plans/store.ts';
@@ -16,11 +17,6 @@ export interface Deployment {
   readonly tables: readonly TableDefinition[];
   /** One line for each setting or resource of the template that has no effect here. */
   readonly notes: readonly string[];
-}
-
-/** A change that cannot be applied to a running service. */
-export class RestartNeeded extends Error {
-  override readonly name = 'RestartNeeded';
 }
 
 /**

@@ -1,10 +1,20 @@
-import type { AssemblySource } from './assembly-reader.ts';
 import type { DynamoDbCredentials } from './dynamodb/credentials.ts';
-import type { FunctionDefinition } from './lambda/definition.ts';
 import type { ManagementFaults } from './management/faults.ts';
 
+/** The folder that `cdk synth` wrote, or a function that writes it into a new directory. It is read only once. */
+export type AssemblySource = string | ((directory: string) => Promise<void>);
+
+/** Static content by its path. */
+export type Pages = ReadonlyMap<string, { readonly type: string; readonly body: string | Uint8Array }>;
+
 /** A function that the API invokes. */
-export type ServedFunction = Pick<FunctionDefinition, 'logicalId' | 'name' | 'constructPath' | 'handler'>;
+export interface ServedFunction {
+  readonly logicalId: string;
+  readonly name: string;
+  /** The `aws:cdk:path` of the resource, such as `Stack/Things/List/Resource`. */
+  readonly constructPath: string | undefined;
+  readonly handler: string;
+}
 
 export interface OfflineService {
   /** `http://127.0.0.1:PORT/STAGE` */

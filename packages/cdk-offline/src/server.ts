@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { type Gateway, largestBody, type RequestRecord } from './gateway/gateway.ts';
+import { type Gateway, largestBody } from './gateway/gateway.ts';
 import { toGatewayRequest } from './gateway/request.ts';
 import type { HttpResponse } from './http-message.ts';
 import { jsonError } from './management/responses.ts';
+import type { Pages } from './offline-service.ts';
+import type { RequestRecord } from './request-record.ts';
 import { answerManagement, type Services, signedService } from './management/services.ts';
 
 /** Limit for the request line and headers, in bytes. https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
@@ -30,9 +32,6 @@ const maxBodyBytes = 256 * 1024 * 1024;
 
 /** A browser sends these Host headers only for pages of this machine, which prevents DNS rebinding. */
 const localHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i;
-
-/** Static content by its path. */
-export type Pages = ReadonlyMap<string, { readonly type: string; readonly body: string | Buffer }>;
 
 export interface HttpHandlers {
   /** Called for every request, because an update replaces the gateway. */
@@ -239,7 +238,13 @@ class Turns {
   }
 }
 
-function pageAnswer({ type, body }: { readonly type: string; readonly body: string | Buffer }): HttpResponse {
+function pageAnswer({
+  type,
+  body,
+}: {
+  readonly type: string;
+  readonly body: string | Uint8Array;
+}): HttpResponse {
   const headers = [
     ['Content-Type', type],
     ['Cache-Control', 'no-store'],

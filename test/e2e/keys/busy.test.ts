@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DeleteApiKeyCommand } from '@aws-sdk/client-api-gateway';
 import { afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
-import { FaultInjector, type ManagementError } from '../../../packages/cdk-offline/src/management/faults.ts';
+import type { ManagementError } from 'cdk-offline';
+import { FaultInjector } from '../../../packages/cdk-offline/src/management/fault-injector.ts';
 import type { RunOptions } from '../../unit/keys/support.ts';
 import { isFullRun, isLocal } from '../support.ts';
 import { type Forwarder, forwardTo } from './forwarder.ts';

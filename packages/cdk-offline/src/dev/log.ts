@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { z } from 'zod';
-import type { RequestRecord } from '../gateway/gateway.ts';
+import type { RequestRecord } from '../request-record.ts';
 
 type Authorizer = NonNullable<RequestRecord['authorizer']>;
 type Entry = Readonly<Record<string, unknown>>;

@@ -1,16 +1,30 @@
 import { resolve } from 'node:path';
-import { RestartNeeded } from '../deployment.ts';
+import { RestartNeeded } from '../restart-needed.ts';
 import type { OfflineService } from '../offline-service.ts';
 import { watchFolders } from './changed-files.ts';
-import type { FunctionSources } from './function-builds.ts';
+
+/** Builds the functions of a service when their files change. */
+export interface FunctionBuilds {
+  /** Whether the assembly can depend on the file. */
+  isOfApp(file: string): boolean;
+  /** Finds the files of the functions and of the app. The service already runs this code. */
+  learn(): Promise<void>;
+  /** @returns the functions whose code has changed */
+  apply(files: readonly string[]): Promise<string[]>;
+  /** The text of a build error; `undefined` for other errors. */
+  describe(error: unknown): Promise<string | undefined>;
+  stop(): Promise<void>;
+}
 
 export interface WatchOptions {
   /** Watched with everything in them. */
   readonly folders: readonly string[];
   /** Writes the assembly of the changed app, see `synthesize`. */
   readonly synthesize: (assembly: string) => Promise<void>;
-  /** Builds changed functions with esbuild, without a synthesis. When absent every change is synthesized. */
-  readonly functions?: FunctionSources | undefined;
+  /**
+   * Builds changed functions without a synthesis, see `cdk-offline/esbuild`. When absent every change is synthesized.
+   */
+  readonly functions?: ((service: OfflineService) => Promise<FunctionBuilds>) | undefined;
   /** Called with what was applied, and with the error of a change that was not. */
   readonly onMessage: (message: string) => void;
 }
@@ -22,9 +36,7 @@ export interface WatchOptions {
  */
 export async function watch(service: OfflineService, options: WatchOptions): Promise<() => Promise<void>> {
   const { folders, synthesize, functions, onMessage } = options;
-  // A service that does not build functions works without the package esbuild.
-  const builds =
-    functions && (await (await import('./function-builds.ts')).FunctionBuilds.start(service, functions));
+  const builds = await functions?.(service);
 
   const applyApp = async (files: readonly string[]): Promise<string[]> => {
     if (builds !== undefined && !files.some((file) => builds.isOfApp(file))) return [];

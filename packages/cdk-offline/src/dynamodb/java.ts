@@ -4,14 +4,16 @@ import { promisify } from 'node:util';
 
 const oldestJava = 17;
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
 /**
  * Environment variables for Java: `JAVA_HOME` takes precedence over `PATH`. On Linux the locale is UTF-8, because Java
  * otherwise cannot open files whose path is not ASCII.
  */
 export function javaEnvironment(
-  env: NodeJS.ProcessEnv = process.env,
-  platform: NodeJS.Platform = process.platform,
-): NodeJS.ProcessEnv {
+  env: Environment = process.env,
+  platform: string = process.platform,
+): Record<string, string | undefined> {
   const localized = platform === 'linux' ? { ...env, LC_ALL: 'C.UTF-8' } : env;
   const home = env['JAVA_HOME'];
   if (home === undefined || home === '') return localized;
@@ -20,7 +22,7 @@ export function javaEnvironment(
 }
 
 /** @throws Error that says what to do when Java is missing or too old */
-export async function requireJava(env: NodeJS.ProcessEnv = process.env): Promise<void> {
+export async function requireJava(env: Environment = process.env): Promise<void> {
   const advice = `DynamoDB Local needs Java ${oldestJava} or later: install it (for instance from https://adoptium.net) or set JAVA_HOME, and try again.`;
   let output: string;
   try {

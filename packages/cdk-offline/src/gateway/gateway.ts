@@ -16,6 +16,7 @@ import {
   mappedValue,
 } from './gateway-responses.ts';
 import { readProxyResponse } from './proxy-response.ts';
+import type { RequestRecord } from '../request-record.ts';
 import {
   type CallerDetails,
   proxyEvent,
@@ -38,29 +39,6 @@ export interface GatewayOptions {
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
   /** Disables the time-outs of integrations, for a debugger. */
   readonly suspendTimeouts?: boolean;
-}
-
-/** One answered request. */
-export interface RequestRecord {
-  /** When it arrived, in milliseconds since the Unix epoch. */
-  readonly time: number;
-  readonly method: string;
-  /** As sent, with the stage, without the query. */
-  readonly path: string;
-  /** As sent, without the question mark; may be empty. */
-  readonly query: string;
-  readonly status: number;
-  readonly durationMs: number;
-  /** The value of the answer's `x-amzn-RequestId`. */
-  readonly requestId: string;
-  /** Logical ID of the route's function. Absent without a route. */
-  readonly functionId?: string;
-  /** The authorizer's context with `principalId`. Absent when it was not invoked or failed. */
-  readonly authorizer?: Readonly<Record<string, string | number>>;
-  /** The type of the gateway response, such as `UNAUTHORIZED`. Absent when a function answered. */
-  readonly errorType?: string;
-  /** Type and message of the error of a function or authorizer. */
-  readonly functionError?: string;
 }
 
 /** A response and its part of the request record. */

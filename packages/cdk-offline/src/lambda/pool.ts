@@ -6,21 +6,11 @@ import {
   type InvocationInput,
   type InvocationResult,
 } from './environment.ts';
+import { FunctionLoadError } from './load-error.ts';
 import { type Failure, failureOf } from './protocol.ts';
 
 /** Execution environments of one function. Two for each processor keep it busy while a database answers. */
 const maxEnvironments = Math.min(8, 2 * availableParallelism());
-
-/** The code of a function cannot be loaded. The message has the error with file and line. */
-export class FunctionLoadError extends Error {
-  override readonly name = 'FunctionLoadError';
-  constructor(logicalId: string, { errorType, errorMessage, trace }: Failure) {
-    // The trace of a syntax error begins with the file and line.
-    const head = `${errorType}: ${errorMessage}`;
-    const rest = trace.filter((line) => line !== head);
-    super([`${logicalId} cannot be loaded: ${head}`, ...rest].join('\n'));
-  }
-}
 
 interface Waiting extends InvocationInput {
   readonly finish: (result: InvocationResult) => void;

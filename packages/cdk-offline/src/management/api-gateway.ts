@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Router } from '../gateway/router.ts';
 import type { HttpResponse } from '../http-message.ts';
 import { type ApiKey, ApiKeyError, type ApiKeyStore, type UsagePlan } from '../usage-plans/store.ts';
-import type { FaultInjector } from './faults.ts';
+import type { FaultInjector } from './fault-injector.ts';
 import { jsonAnswer, jsonError, type ManagementRequest } from './responses.ts';
 
 /**

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, realpath, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { serve, synthesize, watch, type WatchOptions } from 'cdk-offline';
+import { buildFunctions } from 'cdk-offline/esbuild';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { greetingStack, greetingTemplate, removeDirectory, resource } from './greeting.ts';
 
@@ -72,7 +73,7 @@ async function start(options: (project: string) => Partial<WatchOptions> = () =>
 }
 
 const withBuilds = (project: string): Partial<WatchOptions> => ({
-  functions: {
+  functions: buildFunctions({
     folder: join(project, 'code'),
     app: join(project, 'app.mjs'),
     bundle: (_, outputDirectory) => ({
@@ -82,7 +83,7 @@ const withBuilds = (project: string): Partial<WatchOptions> => ({
       bundle: true,
       format: 'esm',
     }),
-  },
+  }),
 });
 
 describe('watch', () => {

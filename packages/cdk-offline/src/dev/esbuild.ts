@@ -10,6 +10,7 @@ import {
 } from 'esbuild';
 import type { OfflineService, ServedFunction } from '../offline-service.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
+import type { FunctionBuilds } from './watch.ts';
 
 export interface FunctionSources {
   /** The functions' code. A change there is synthesized only when the app imports the file. */
@@ -33,8 +34,14 @@ interface Build {
   code: string;
 }
 
-/** Builds the functions of a service with esbuild when their files change. */
-export class FunctionBuilds {
+/** For `watch`: builds the functions of a service with esbuild, in well under a second. */
+export function buildFunctions(
+  sources: FunctionSources,
+): (service: OfflineService) => Promise<FunctionBuilds> {
+  return (service) => EsbuildBuilds.start(service, sources);
+}
+
+class EsbuildBuilds implements FunctionBuilds {
   readonly #service: OfflineService;
   readonly #sources: FunctionSources;
   readonly #directory = temporaryDirectory();
@@ -47,18 +54,16 @@ export class FunctionBuilds {
     this.#sources = sources;
   }
 
-  static async start(service: OfflineService, sources: FunctionSources): Promise<FunctionBuilds> {
-    const builds = new FunctionBuilds(service, sources);
+  static async start(service: OfflineService, sources: FunctionSources): Promise<EsbuildBuilds> {
+    const builds = new EsbuildBuilds(service, sources);
     await builds.learn();
     return builds;
   }
 
-  /** Whether the assembly can depend on the file. */
   isOfApp(file: string): boolean {
     return relative(resolve(this.#sources.folder), file).startsWith('..') || this.#appFiles.has(file);
   }
 
-  /** Finds the files of the functions and of the app. The service already runs this code. */
   async learn(): Promise<void> {
     for (const served of this.#service.functions) {
       if (!this.#builds.has(served.logicalId)) await this.#open(served);
