@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 
 /**
  * Tests that start whole processes again and again, or need a browser or Python. They take as long as all others
- * together, so they run in CI and with `FULL=1` only.
+ * together, so only `npm run test:all` and CI run them.
  */
 const slow = [
   'test/e2e/client-package.test.ts',
@@ -16,68 +16,72 @@ const slow = [
   'packages/cdk-offline/test/integration/command.test.ts',
   'packages/cdk-offline/test/integration/database.test.ts',
 ];
-const exclude = process.env['CI'] === undefined && process.env['FULL'] === undefined ? slow : [];
 
 // Every worker and every process that a test starts loads the AWS SDK, the CDK or TypeScript files.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/node-compile-cache');
 
 /** Tests that need a server share one, so that all tests fit two cores. */
-export default defineConfig({
-  test: {
-    // More than the processors, because integration tests mostly wait for a server or a child process.
-    maxWorkers: availableParallelism() + 1,
-    projects: [
-      // Pure functions have no state, so files can share loaded modules, which halves the time.
-      {
-        test: {
-          name: 'unit',
-          include: ['test/unit/**/*.test.ts', 'packages/*/test/unit/**/*.test.ts'],
-          isolate: false,
-          testTimeout: 60_000,
+export default defineConfig(({ mode }) => {
+  // Tests that repeat something run all rounds (test/support/rounds.ts).
+  if (mode === 'full') process.env['FULL'] = '1';
+  const exclude = process.env['CI'] === undefined && process.env['FULL'] === undefined ? slow : [];
+  return {
+    test: {
+      // More than the processors, because integration tests mostly wait for a server or a child process.
+      maxWorkers: availableParallelism() + 1,
+      projects: [
+        // Pure functions have no state, so files can share loaded modules, which halves the time.
+        {
+          test: {
+            name: 'unit',
+            include: ['test/unit/**/*.test.ts', 'packages/*/test/unit/**/*.test.ts'],
+            isolate: false,
+            testTimeout: 60_000,
+          },
         },
-      },
-      {
-        test: {
-          name: 'infrastructure',
-          include: ['test/infrastructure/**/*.test.ts'],
-          exclude,
-          // CDK's own template validation takes 4 s in each process. `npm run synth` does it.
-          env: { CDK_VALIDATION: 'false' },
-          // One worker loads CDK, synthesizes and bundles once for all files. An own group, because projects with
-          // different numbers of workers cannot run at the same time.
-          isolate: false,
-          maxWorkers: 1,
-          sequence: { groupOrder: 1 },
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
+        {
+          test: {
+            name: 'infrastructure',
+            include: ['test/infrastructure/**/*.test.ts'],
+            exclude,
+            // CDK's own template validation takes 4 s in each process. `npm run synth` does it.
+            env: { CDK_VALIDATION: 'false' },
+            // One worker loads CDK, synthesizes and bundles once for all files. An own group, because projects with
+            // different numbers of workers cannot run at the same time.
+            isolate: false,
+            maxWorkers: 1,
+            sequence: { groupOrder: 1 },
+            testTimeout: 180_000,
+            hookTimeout: 180_000,
+          },
         },
-      },
-      {
-        test: {
-          name: 'integration',
-          include: ['test/integration/**/*.test.ts', 'packages/*/test/integration/**/*.test.ts'],
-          exclude,
-          globalSetup: 'test/integration/global-setup.ts',
-          // Files share loaded modules.
-          isolate: false,
-          setupFiles: 'test/integration/clean-up.ts',
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
+        {
+          test: {
+            name: 'integration',
+            include: ['test/integration/**/*.test.ts', 'packages/*/test/integration/**/*.test.ts'],
+            exclude,
+            globalSetup: 'test/integration/global-setup.ts',
+            // Files share loaded modules.
+            isolate: false,
+            setupFiles: 'test/integration/clean-up.ts',
+            testTimeout: 180_000,
+            hookTimeout: 180_000,
+          },
         },
-      },
-      {
-        test: {
-          name: 'e2e',
-          include: ['test/e2e/**/*.test.ts'],
-          exclude,
-          globalSetup: 'test/e2e/global-setup.ts',
-          // Files share loaded modules.
-          isolate: false,
-          setupFiles: 'test/e2e/validate-answers.ts',
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
+        {
+          test: {
+            name: 'e2e',
+            include: ['test/e2e/**/*.test.ts'],
+            exclude,
+            globalSetup: 'test/e2e/global-setup.ts',
+            // Files share loaded modules.
+            isolate: false,
+            setupFiles: 'test/e2e/validate-answers.ts',
+            testTimeout: 180_000,
+            hookTimeout: 180_000,
+          },
         },
-      },
-    ],
-  },
+      ],
+    },
+  };
 });

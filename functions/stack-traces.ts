@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 
-// Makes stack traces name TypeScript files and lines; lib/compute/bundle.ts adds it to every bundle. It reads a source map
+// Makes stack traces name TypeScript files and lines; lib/bundler/bundle.ts adds it to every bundle. It reads a source map
 // when a stack trace is first formatted. With `--enable-source-maps`, Node.js would read it at every start.
 
 /** By the URL of the bundle; undefined if it has no source map. */
@@ -25,10 +25,14 @@ function describe(frame: NodeJS.CallSite): string {
   if (!file?.startsWith('file:') || line === null || column === null) return text;
   if (!sourceMaps.has(file)) sourceMaps.set(file, readSourceMap(file));
   // Source map positions start at 0, frame positions at 1.
-  const entry = sourceMaps.get(file)?.findEntry(line - 1, column - 1);
-  if (entry === undefined || !('originalSource' in entry)) return text;
+  const map = sourceMaps.get(file);
+  const entry = map?.findEntry(line - 1, column - 1);
+  if (map === undefined || entry === undefined || !('originalSource' in entry)) return text;
   const { originalSource, originalLine, originalColumn } = entry;
-  const original = `${originalSource}:${originalLine + 1}:${originalColumn + 1}`;
+  // Only maps for debuggers have a root, which Node.js leaves out.
+  const { sourceRoot } = map.payload;
+  const source = sourceRoot ? new URL(originalSource, sourceRoot).href : originalSource;
+  const original = `${source}:${originalLine + 1}:${originalColumn + 1}`;
   return text.replace(`${file}:${line}:${column}`, () => original);
 }
 

@@ -12,7 +12,7 @@ const project = dirname(dirname(fileURLToPath(import.meta.url)));
 const tools = new Map([
   ['start', ['local/main.ts', 'start']],
   ['dev', ['local/main.ts', 'dev']],
-  ['keys', ['keys.ts']],
+  ['keys', ['keys/main.ts']],
   ['smoke', ['smoke/main.ts']],
   ['docs', ['reference/main.ts']],
 ]);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the changes of a deployment as Markdown, from two sets of templates and without AWS.
+# Prints the changes of a deployment as plain text, from two sets of templates and without AWS.
 #
 #   diff.sh ASSEMBLY DEPLOYED STACK...
 #
@@ -10,46 +10,25 @@ set -euo pipefail
 assembly=$1 deployed=$2
 shift 2
 
-# A comment on GitHub has at most 65,536 characters, and a diff has characters of three bytes.
-limit=$((60000 / $#))
-
 for stack in "$@"; do
-  echo "### ${stack}"
-  echo
+  printf '== %s\n\n' "${stack}"
   if [ ! -f "${deployed}/${stack}.json" ]; then
-    echo 'Not deployed yet: everything is new.'
-    echo
+    printf 'Not deployed yet: everything is new.\n\n'
     continue
   fi
   diff=$(CI=true node_modules/.bin/cdk diff --app "${assembly}" --exclusively --no-color --template "${deployed}/${stack}.json" "${stack}")
   if grep -q 'There were no differences' <<<"${diff}"; then
-    echo 'No differences.'
-    echo
+    printf 'No differences.\n\n'
     continue
   fi
+  # The comment (pull-request.yml) looks for these two lines.
   # Every change of the API or of a function's code replaces a deployment or version, as CDK creates them.
   lost=$(grep -E '^\[(-|~)\] .* (destroy|orphan|replace|may be replaced)( |$)' <<<"${diff}" || true)
   if [ -n "${lost}" ] && grep -vqE '^\[(-|~)\] AWS::(ApiGateway::Deployment|Lambda::Version) ' <<<"${lost}"; then
-    echo '> [!WARNING]'
-    echo '> Deletes or replaces resources.'
-    echo
+    echo 'WARNING: deletes or replaces resources.'
   fi
   if grep -qE '^(IAM|Security Group) .*Changes$' <<<"${diff}"; then
-    echo '> [!IMPORTANT]'
-    echo '> Changes permissions.'
-    echo
+    echo 'WARNING: changes permissions.'
   fi
-  echo '<details><summary>Differences</summary>'
-  echo
-  echo '~~~~text'
-  if [ "${#diff}" -gt "${limit}" ]; then
-    echo "${diff:0:limit}"
-    echo "… cut off after ${limit} characters; \`npm run diff\` shows all of it."
-  else
-    echo "${diff}"
-  fi
-  echo '~~~~'
-  echo
-  echo '</details>'
-  echo
+  printf '%s\n\n' "${diff}"
 done

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { bundle } from '../../lib/compute/bundle.ts';
+import { bundle } from '../../lib/bundler/bundle.ts';
 import { lambdaVariables } from './lambda.ts';
 
 const outcome = z.union([z.object({ returned: z.unknown() }), z.object({ thrown: z.string() })]);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
-import { leftOut } from '../../lib/compute/bundle-left-out.ts';
-import { bundleOptions } from '../../lib/compute/bundle.ts';
+import { leftOut } from '../../lib/bundler/left-out-modules.ts';
+import { bundleOptions } from '../../lib/bundler/bundle.ts';
 
 const variantsDirectory = join(import.meta.dirname, '..', 'variants');
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { putPets } from '../../tools/bulk.ts';
-import { bundle } from '../../lib/compute/bundle.ts';
+import { bundle } from '../../lib/bundler/bundle.ts';
 import { sampleAnimals } from '../../tools/seed.ts';
 import { stackVariables } from '../harness/fixtures.ts';
 import { lambdaVariables } from '../harness/lambda.ts';

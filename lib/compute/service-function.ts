@@ -3,7 +3,7 @@ import { type PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-ia
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import { bundledCode } from './bundling.ts';
+import { functionCode } from './function-code.ts';
 import { acknowledge } from '../security-checks.ts';
 import { type FunctionEntry, requestEntries } from '../operations.ts';
 import { memoryOf, type StageSettings } from '../configuration/settings.ts';
@@ -57,7 +57,7 @@ export class ServiceFunction extends Construct {
       description,
       runtime: lambda.Runtime.NODEJS_24_X,
       architecture: lambda.Architecture.ARM_64,
-      code: bundledCode(entry, settings),
+      code: functionCode(this, entry, settings.minify),
       handler: `${entry}.handler`,
       role,
       timeout,

@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';
 import type { Keys } from '../../tools/local/banner.ts';
 import { parseKeys } from '../../tools/local/keys.ts';
-import { createKey } from '../../tools/keys/issue.ts';
+import { createKey } from '../../tools/keys/commands/create.ts';
 import { openKeyService } from '../../tools/keys/service.ts';
-import { localStage, startLocalStack } from '../../tools/local-stack.ts';
+import { localStage, startLocalStack } from '../../tools/local/stack.ts';
 import { localDynamoDb, seedAnimals } from '../../tools/seed.ts';
 
 declare module 'vitest' {

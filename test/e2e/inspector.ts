@@ -30,6 +30,13 @@ const scriptParsed = z.object({
   url: z.string(),
   sourceMapURL: z.string().default(''),
 });
+const sourceMapFile = z.object({
+  version: z.number(),
+  sources: z.array(z.string()),
+  sourceRoot: z.string().optional(),
+  names: z.array(z.string()),
+  mappings: z.string(),
+});
 const pausedEvent = z.object({
   callFrames: z.array(
     z.object({
@@ -111,8 +118,13 @@ export class Inspector {
     if (method === 'Debugger.scriptParsed') {
       const { scriptId, url, sourceMapURL } = scriptParsed.parse(params);
       if (sourceMapURL === '' || !url.startsWith('file:')) return;
-      const json = readFileSync(new URL(sourceMapURL, url), 'utf8');
-      this.#scripts.set(scriptId, { url, sourceMap: new SourceMap(JSON.parse(json)) });
+      const map = sourceMapFile.parse(JSON.parse(readFileSync(new URL(sourceMapURL, url), 'utf8')));
+      // Node.js leaves out the root, debuggers do not.
+      const sources = map.sources.map((source) => new URL(source, map.sourceRoot ?? url).href);
+      this.#scripts.set(scriptId, {
+        url,
+        sourceMap: new SourceMap({ ...map, sources, sourceRoot: '', file: '', sourcesContent: [] }),
+      });
     }
     if (method === 'Debugger.paused') {
       const [frame] = pausedEvent.parse(params).callFrames;

@@ -1,8 +1,8 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { leftOutModules } from '../../lib/compute/bundle-left-out.ts';
-import { bundles } from './bundles.ts';
+import { leftOutModules } from '../../lib/bundler/left-out-modules.ts';
+import { bundles } from './built-functions.ts';
 
 /**
  * The modules that a function loads before its first request. They determine the cold start, and one import can add a

@@ -23,7 +23,7 @@ export type Template = z.infer<typeof templateSchema>;
 
 const cdkJson = z.object({ context: z.record(z.string(), z.unknown()) });
 
-/** An app with the context of cdk.json and its own, without bundling: bundling.test.ts tests the code. */
+/** An app with the context of cdk.json and its own, without bundling: bundler.test.ts tests the code. */
 export function appOf(outdir: string, context: Readonly<Record<string, unknown>>): App {
   const { context: flags } = cdkJson.parse(JSON.parse(readFileSync('cdk.json', 'utf8')));
   return new App({ outdir, context: { ...flags, 'aws:cdk:bundling-stacks': [], ...context } });

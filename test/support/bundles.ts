@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import * as z from 'zod';
-import { bundle } from '../../lib/compute/bundle.ts';
+import { bundle } from '../../lib/bundler/bundle.ts';
 import { type FunctionEntry, functionEntries } from '../../lib/operations.ts';
 import { createTables, type Tables } from './tables.ts';
 import { functionVariables } from './function-variables.ts';

@@ -9,7 +9,7 @@ import {
   paginateGetUsagePlanKeys,
 } from '@aws-sdk/client-api-gateway';
 import type { Plan } from '../../functions/access/plans.ts';
-import { KeyToolError } from './errors.ts';
+import { ToolError } from '../operator/errors.ts';
 import {
   type AdministeredKey,
   gatewayValueOf,
@@ -58,7 +58,7 @@ export async function withGatewayKey(
   try {
     await addToPlan(service, id, plan);
     if (service.now() - startedAt > longestMaking)
-      throw new KeyToolError('failed', 'API Gateway took over 10 minutes. Run the command again.');
+      throw new ToolError('failed', 'API Gateway took over 10 minutes. Run the command again.');
     await commit(id);
   } catch (error) {
     try {
@@ -80,12 +80,9 @@ export async function addToPlan(service: KeyService, keyId: string, plan: Plan):
   await service.apiGateway.send(new CreateUsagePlanKeyCommand({ usagePlanId, keyId, keyType: 'API_KEY' }));
 }
 
-/** Deletes a key if there is one, which also removes it from its usage plan. */
-export async function deleteGatewayKey(
-  { apiGateway }: KeyService,
-  apiKey: string | undefined,
-): Promise<void> {
-  if (apiKey !== undefined) await ignoreNotFound(apiGateway.send(new DeleteApiKeyCommand({ apiKey })));
+/** Deletes a key if it exists, which also removes it from its usage plan. */
+export async function deleteGatewayKey({ apiGateway }: KeyService, apiKey: string): Promise<void> {
+  await ignoreNotFound(apiGateway.send(new DeleteApiKeyCommand({ apiKey })));
 }
 
 export async function ignoreNotFound(call: Promise<unknown>): Promise<void> {

@@ -4,8 +4,8 @@ import * as z from 'zod/mini';
 import { keyRecord } from '../../functions/access/key-records.ts';
 import { type Limits, limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
 import { storedCount } from '../../functions/access/stored-count.ts';
-import { KeyToolError } from './errors.ts';
-import { type AuditLine, auditLine } from './changes.ts';
+import { type AuditLine, auditLine } from '../operator/audit.ts';
+import { ToolError } from '../operator/errors.ts';
 import type { KeyService } from './service.ts';
 
 /**
@@ -21,8 +21,8 @@ const administeredKey = z.looseObject({
   owner: z.string(),
   createdAt: storedCount,
   note: z.optional(z.string()),
-  /** API Gateway's ID of the key. Absent from keys that version 1.0.0 revoked. */
-  gatewayKeyId: z.optional(z.string()),
+  /** API Gateway's ID of the key. */
+  gatewayKeyId: z.string(),
   /** IDs of the keys before and after a rotation. */
   replaces: z.optional(z.string()),
   replacedBy: z.optional(z.string()),
@@ -31,10 +31,10 @@ const administeredKey = z.looseObject({
 export type AdministeredKey = z.infer<typeof administeredKey>;
 
 /** A stored record that fails validation. Its message names the key by its ID only. */
-export class MalformedRecordError extends KeyToolError {}
+export class MalformedRecordError extends ToolError {}
 
 /** The record was changed after it was read, or does not exist any more. */
-export class StaleRecordError extends KeyToolError {}
+export class StaleRecordError extends ToolError {}
 
 /** Lines in an audit trail (items end at 400 KB). Only a change that ends the key's life, and a repair, may add more. */
 export const auditTrailLength = 1_000;
@@ -145,7 +145,7 @@ export interface Change extends Pick<AuditLine, 'did' | 'detail'> {
 /**
  * Creates and changes records in one transaction, unless someone else changed one of them since it was read.
  *
- * @throws StaleRecordError, KeyToolError
+ * @throws StaleRecordError, ToolError
  */
 export async function write(service: KeyService, ...changes: readonly Change[]): Promise<void> {
   const { client, tableName } = service.keyTable;
@@ -153,7 +153,7 @@ export async function write(service: KeyService, ...changes: readonly Change[]):
   const puts = changes.map(({ key, did, detail, set, anyLength }) => {
     const version = key.audit.length;
     if (version >= auditTrailLength && !anyLength)
-      throw new KeyToolError(
+      throw new ToolError(
         'refused',
         `The audit trail of ${key.keyId} is full (${version} lines). Rotate or revoke the key.`,
       );
@@ -176,7 +176,7 @@ export async function write(service: KeyService, ...changes: readonly Change[]):
     throw new StaleRecordError('refused', message, { cause: error });
   }
   for (const { key, did, detail } of changes)
-    service.onChange({ ...stamp, did, detail, keyId: key.keyId, stage: service.stage });
+    service.onChange({ ...stamp, did, detail, about: { keyId: key.keyId }, stage: service.stage });
   await service.afterStep('record');
 }
 

@@ -1,5 +1,5 @@
 import type { APIGatewayClient } from '@aws-sdk/client-api-gateway';
-import type { Hooks } from './changes.ts';
+import type { Hooks } from '../operator/stack.ts';
 
 /**
  * API Gateway runs changes of API keys and usage plans one at a time per account and Region. A call that overlaps

@@ -1,58 +1,44 @@
 import { windowsAt } from '../../functions/access/limits.ts';
-import type { AuditLine, ReportedChange } from './changes.ts';
-import { grouped, isoTime, table } from './format.ts';
-import type { Output } from './output.ts';
+import { grouped, isoTime, type Output, table } from '../operator/output.ts';
+import type { KeyUsage } from './key-usage.ts';
 import { type AdministeredKey, isValid, limitsInForce } from './records.ts';
-import type { KeyUse } from './use.ts';
 
-/** The states of a key. They follow from the record, the use and the time, so there is no index of them. */
+/** The states of a key. They follow from the record, the usage and the time, so there is no index of them. */
 export const keyStatuses = ['active', 'suspended', 'expired', 'revoked'] as const;
 
 /** One of `keyStatuses`, or the stored status of a record that is not active. @param now Unix seconds */
-export function statusOf(key: AdministeredKey, use: KeyUse, now: number): string {
+export function statusOf(key: AdministeredKey, usage: KeyUsage, now: number): string {
   if (key.status !== 'active') return key.status;
   if (!isValid(key, now)) return 'expired';
-  return use.suspendedUntil > now ? 'suspended' : 'active';
+  return usage.suspendedUntil > now ? 'suspended' : 'active';
 }
 
-/** A key as `list` and `show` print it, without its hash. The use is that of the current windows. */
-export function viewOf(key: AdministeredKey, use: KeyUse, now: number) {
+/** A key as `list` and `show` print it, without its hash. The usage is that of the current windows. */
+export function viewOf(key: AdministeredKey, usage: KeyUsage, now: number) {
   const { minute, day } = windowsAt(now);
   return {
     keyId: key.keyId,
-    status: statusOf(key, use, now),
+    status: statusOf(key, usage, now),
     owner: key.owner,
     plan: key.plan,
     ...limitsInForce(key),
     note: key.note ?? null,
     createdAt: isoTime(key.createdAt),
     expiresAt: isoTime(key.expiresAt),
-    // The limiter stores the minute only, so it can be before `createdAt`.
-    lastUsedAt: isoTime(use.minute),
+    // The limiter stores the minute only, which can begin before the key was created.
+    lastUsedAt: isoTime(usage.minute && Math.max(usage.minute, key.createdAt)),
     replaces: key.replaces ?? null,
     replacedBy: key.replacedBy ?? null,
-    usedThisMinute: use.minute === minute ? use.minuteCount : 0,
-    usedToday: use.day === day ? use.dayCount : 0,
-    rejectedThisMinute: use.minute === minute ? use.rejections : 0,
-    suspendedUntil: use.suspendedUntil > now ? isoTime(use.suspendedUntil) : null,
-    deprecatedCalls: use.deprecatedCalls,
+    usedThisMinute: usage.minute === minute ? usage.minuteCount : 0,
+    usedToday: usage.day === day ? usage.dayCount : 0,
+    rejectedThisMinute: usage.minute === minute ? usage.rejections : 0,
+    suspendedUntil: usage.suspendedUntil > now ? isoTime(usage.suspendedUntil) : null,
+    deprecatedCalls: usage.deprecatedCalls,
   };
 }
 export type KeyView = ReturnType<typeof viewOf>;
 
 const columns = ['keyId', 'status', 'plan', 'createdAt', 'lastUsedAt', 'owner', 'note'] as const;
-
-export function auditJson({ at, by, did, detail }: AuditLine) {
-  return { at: isoTime(at), by, did, detail: detail ?? null };
-}
-
-export function changeJson(change: ReportedChange) {
-  return { audit: { ...auditJson(change), keyId: change.keyId, stage: change.stage } };
-}
-
-export function changeText({ at, by, did, detail = '', keyId, stage }: ReportedChange): string {
-  return `${isoTime(at)}  ${by}  ${keyId} in ${stage}: ${did} ${detail}`.trimEnd();
-}
 
 /** Keys as a table, one a line. */
 export function listText(output: Output, keys: readonly KeyView[]): string {

@@ -49,7 +49,7 @@ Paste this in another terminal:
 Then try:
 
   curl -i -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"name":"Rex","categoryId":7}' "$API/pets"
-  npm run smoke -- --url "$API" --key ${keys.business}
+  SMOKE_KEY=$KEY npm run smoke -- --url "$API"
   npm run keys -- list --stage local --port ${port}
 
 ${notes.join('\n')}

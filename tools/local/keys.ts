@@ -8,7 +8,7 @@ import {
   type Plan,
   planNames,
 } from '../../functions/access/plans.ts';
-import { createKey } from '../keys/issue.ts';
+import { createKey } from '../keys/commands/create.ts';
 import type { KeyService } from '../keys/service.ts';
 import type { Keys } from './banner.ts';
 

@@ -68,6 +68,9 @@ async function expectRejections(client: Client, rejections: readonly Rejection[]
   return all;
 }
 
+/** Thrown by a check that would have to add pets to a store that must stay as it is. */
+export class SkippedCheck extends Error {}
+
 /** The checks of listings need so many sold pets: one more than the largest page that must be full. */
 const enough = 6;
 const filled = new WeakSet<Client>();
@@ -75,8 +78,10 @@ const filled = new WeakSet<Client>();
 /** Adds sold pets, once for each client: a service that lists no pets would get more and more of them. */
 async function fill(client: Client): Promise<void> {
   if (filled.has(client)) return;
-  filled.add(client);
   const { length } = expectPets(await client.send(get(`/pets?limit=${enough}&status=sold`)));
+  if (client.readOnly && length < enough)
+    throw new SkippedCheck(`the store has fewer than ${enough} animals with the status sold`);
+  filled.add(client);
   for (let count = length; count < enough; count += 1) expectPet(await client.send(post(marked('1'))), 201);
 }
 
@@ -167,7 +172,7 @@ async function checkFilter(client: Client): Promise<void> {
     const expected = known.pets.filter((pet) => pet.status === status);
     assertContains(found, expected, `which ${known.request} returned as ${status}`);
     // An empty listing is right only if there is no such pet, so add one.
-    if (found.pets.length === 0) {
+    if (found.pets.length === 0 && !client.readOnly) {
       const added = expectPet(await client.send(post(marked('1', status))), 201);
       assertContains(await page(client, path), [added], 'which was added just now');
     }
@@ -176,7 +181,7 @@ async function checkFilter(client: Client): Promise<void> {
   assertContains(await page(client, '/pets?limit=100'), filtered, 'which a filter returned');
 }
 
-/** The contract as clients see it. Safe for production: few calls, and every pet that is added has the mark. */
+/** The contract as clients see it, with few calls. Every pet that is added has the mark. */
 export const checks: readonly Check[] = [
   {
     name: 'A request without a valid key is 401 on every operation and on unknown paths, with a challenge',
@@ -202,6 +207,7 @@ export const checks: readonly Check[] = [
   {
     name: 'An animal is added with 201, its Location, and the categoryId digit for digit',
     run: async (client) => {
+      if (client.readOnly) throw new SkippedCheck('it adds animals');
       for (const categoryId of ['9223372036854775807', '-9223372036854775808']) {
         const reply = await client.send(post(marked(categoryId)));
         const { id, name, status } = expectPet(reply, 201);

@@ -19,12 +19,20 @@ export interface Ask {
 /** Milliseconds to wait for any one answer. */
 const timeout = 15_000;
 
+export interface ClientOptions {
+  /** Milliseconds between attempts at what may take a moment to be seen. */
+  readonly retryPauses?: readonly number[];
+  /** The checks add nothing to the store. */
+  readonly readOnly?: boolean;
+  readonly send?: typeof fetch;
+}
+
 /** A plain HTTP client for a deployed or local service. */
 export class Client {
   readonly baseUrl: string;
   readonly key: string;
-  /** Milliseconds between attempts at what may take a moment to be seen. */
   readonly retryPauses: readonly number[];
+  readonly readOnly: boolean;
   /** Requests sent so far. */
   calls = 0;
   readonly #fetch: typeof fetch;
@@ -33,12 +41,12 @@ export class Client {
   constructor(
     baseUrl: string,
     key: string,
-    retryPauses: readonly number[] = [250, 500, 1_000],
-    send: typeof fetch = fetch,
+    { retryPauses = [250, 500, 1_000], readOnly = false, send = fetch }: ClientOptions = {},
   ) {
     this.baseUrl = baseUrl.replace(/\/+$/, '');
     this.key = key;
     this.retryPauses = retryPauses;
+    this.readOnly = readOnly;
     this.#fetch = send;
   }
 

@@ -1,11 +1,15 @@
-import type { Check } from './checks.ts';
+import { type Check, SkippedCheck } from './checks.ts';
 import type { Client, Reply } from './client.ts';
+
+type Outcome =
+  | { readonly kind: 'passed' }
+  | { readonly kind: 'skipped'; readonly why: string }
+  | { readonly kind: 'failed'; readonly why: string };
 
 export interface CheckResult {
   readonly name: string;
   readonly milliseconds: number;
-  /** Why the check failed; `undefined` when it held. */
-  readonly failure: string | undefined;
+  readonly outcome: Outcome;
 }
 
 /** Runs the checks one after another, so that a burst does not exceed the limit per minute. */
@@ -13,8 +17,14 @@ export async function runChecks(checks: readonly Check[], client: Client): Promi
   const results: CheckResult[] = [];
   for (const { name, run } of checks) {
     const startedAt = performance.now();
-    const failure = await run(client).then(() => undefined, describeFailure);
-    results.push({ name, milliseconds: performance.now() - startedAt, failure });
+    const outcome = await run(client).then(
+      (): Outcome => ({ kind: 'passed' }),
+      (error): Outcome =>
+        error instanceof SkippedCheck
+          ? { kind: 'skipped', why: error.message }
+          : { kind: 'failed', why: describeFailure(error) },
+    );
+    results.push({ name, milliseconds: performance.now() - startedAt, outcome });
   }
   return results;
 }
@@ -29,34 +39,61 @@ export interface Waiting {
   readonly report: (line: string) => void;
 }
 
-/** `not-ready`: it answers, but not as a stage that serves the key. */
+/**
+ * `rejected`: the stage serves requests, but the key cannot be used. `not-ready`: it answers, but not as a stage that
+ * serves requests.
+ */
 export type Readiness =
-  { readonly kind: 'ready' } | { readonly kind: 'not-ready' | 'unreachable'; readonly why: string };
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'rejected' | 'not-ready' | 'unreachable'; readonly why: string };
+
+/** Requests with the key, at most. */
+export const requestsNeeded = 59;
+
+/** Milliseconds until a new key is effective in API Gateway, which answers 401 until then. */
+const untilKeyIsEffective = 15_000;
 
 /**
- * Sends a request again until the stage serves it. After a deployment, API Gateway's new deployment, the function's alias
- * and a new key each take seconds to become effective: until then a call gets a connection error, 401, 403, 404 or 5xx.
+ * Sends a request again until the stage serves it. After a deployment, API Gateway's new deployment and the function's
+ * alias take seconds to become effective: until then a call gets a connection error, 403, 404 or 5xx.
  */
 export async function waitUntilReady(
   send: () => Promise<Reply>,
   { patience, now, sleep, report }: Waiting,
 ): Promise<Readiness> {
-  const deadline = now() + patience;
+  const start = now();
   for (let pause = 1_000; ; pause = Math.min(2 * pause, 10_000)) {
-    const outcome = await send().then(
-      ({ request, status }): Readiness =>
-        status < 500 && ![401, 403, 404].includes(status)
-          ? { kind: 'ready' }
-          : { kind: 'not-ready', why: `${request} answered ${status}` },
-      (error): Readiness => ({ kind: 'unreachable', why: describeFailure(error) }),
-    );
-    const left = deadline - now();
-    if (outcome.kind === 'ready' || left <= 0) return outcome;
+    const reply = await send().catch((error: unknown) => describeFailure(error));
+    const outcome: Readiness =
+      typeof reply === 'string' ? { kind: 'unreachable', why: reply } : readinessOf(reply);
+    const isUnauthorized = typeof reply !== 'string' && reply.status === 401;
+    const isFinal = outcome.kind === 'ready' || (outcome.kind === 'rejected' && !isUnauthorized);
+    const left = start + (isUnauthorized ? Math.min(patience, untilKeyIsEffective) : patience) - now();
+    if (isFinal || left <= 0) return outcome;
     const wait = Math.min(pause, left);
     const [next, end] = [wait, left].map((milliseconds) => `${Math.ceil(milliseconds / 1000)} s`);
     report(`Not ready yet: ${outcome.why}. Next attempt in ${next}; giving up after another ${end}.`);
     await sleep(wait);
   }
+}
+
+function readinessOf({ request, status, headers }: Reply): Readiness {
+  const why = `${request} answered ${status}`;
+  if (status === 401) return { kind: 'rejected', why: `${why}: this stage does not know the API key` };
+  if (status === 429) {
+    const after = headers.get('retry-after');
+    return {
+      kind: 'rejected',
+      why: `${why}: the API key has no requests left for ${after ?? 'some'} seconds`,
+    };
+  }
+  if (status >= 500 || [403, 404].includes(status)) return { kind: 'not-ready', why };
+  const remaining = Number(headers.get('x-ratelimit-remaining') ?? Infinity);
+  if (remaining >= requestsNeeded) return { kind: 'ready' };
+  return {
+    kind: 'rejected',
+    why: `the API key has ${remaining} requests left, and the smoke test needs ${requestsNeeded}`,
+  };
 }
 
 /** The cause says why a connection failed; `fetch failed` alone does not. */

@@ -400,7 +400,7 @@ describe.runIf(isLocal)('output', () => {
 });
 
 test.runIf(isLocal)('the program itself creates a key, and its exit code reports the result', async () => {
-  const program = join(import.meta.dirname, '..', '..', '..', 'tools', 'keys.ts');
+  const program = join(import.meta.dirname, '..', '..', '..', 'tools', 'keys', 'main.ts');
   const port = new URL(inject('local')?.endpoint ?? '').port;
   const run = (...args: string[]) =>
     promisify(execFile)(process.execPath, [program, ...args, '--stage', 'local', '--port', port]);

@@ -4,7 +4,7 @@ import { expect, inject } from 'vitest';
 import { type AdministeredKey, newestKeys, gatewayValueOf } from '../../../tools/keys/records.ts';
 import { hashOfKey } from '../../../functions/access/keys.ts';
 import { type KeyService, openKeyService } from '../../../tools/keys/service.ts';
-import { localStage } from '../../../tools/local-stack.ts';
+import { localStage } from '../../../tools/local/stack.ts';
 import { isFullRun } from '../support.ts';
 import { keys, type Run, type RunOptions, startKeys } from '../../unit/keys/support.ts';
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { readUse, setSuspension } from '../../../tools/keys/use.ts';
+import { readUsage, setSuspension } from '../../../tools/keys/key-usage.ts';
 import { planNames } from '../../../functions/access/plans.ts';
 import { examineAtMost, listKeys } from '../../../tools/keys/commands/list.ts';
 import { findKeyById } from '../../../tools/keys/records.ts';
@@ -167,7 +167,7 @@ test.runIf(given !== undefined)(
       'list --status suspended': () => listKeys(service, { status: 'suspended', limit: 20 }),
       'list, a filter that lets hardly any through': () =>
         listKeys(service, { owner: 'owner-2', plan: 'free', status: 'suspended', limit: 100 }),
-      show: async () => readUse(service.limitTable, (await findKeyById(service, oldest))!.keyHash),
+      show: async () => readUsage(service.limitTable, (await findKeyById(service, oldest))!.keyHash),
     };
     for (const [name, read] of Object.entries(reading)) {
       await read();
@@ -206,8 +206,15 @@ test('a malformed record is named by its ID and left out, and the page goes on',
 });
 
 test('revoked goes before expired, and expired before suspended', () => {
-  const key = { ...sampleKeys(1)[0]!, createdAt: now, audit: [], status: 'active' as const, expiresAt: now };
-  const use = {
+  const key = {
+    ...sampleKeys(1)[0]!,
+    createdAt: now,
+    audit: [],
+    status: 'active',
+    gatewayKeyId: 'g',
+    expiresAt: now,
+  };
+  const usage = {
     minute: 0,
     minuteCount: 0,
     rejections: 0,
@@ -216,8 +223,8 @@ test('revoked goes before expired, and expired before suspended', () => {
     deprecatedCalls: 0,
     suspendedUntil: now + 1,
   };
-  expect(statusOf({ ...key, status: 'revoked' }, use, now)).toBe('revoked');
-  expect(statusOf(key, use, now)).toBe('expired');
-  expect(statusOf(key, use, now - 1)).toBe('suspended');
-  expect(statusOf(key, { ...use, suspendedUntil: now - 1 }, now - 1)).toBe('active');
+  expect(statusOf({ ...key, status: 'revoked' }, usage, now)).toBe('revoked');
+  expect(statusOf(key, usage, now)).toBe('expired');
+  expect(statusOf(key, usage, now - 1)).toBe('suspended');
+  expect(statusOf(key, { ...usage, suspendedUntil: now - 1 }, now - 1)).toBe('active');
 });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { GetCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, expect, test } from 'vitest';
-import { indefinitely, readUse, readUses, setSuspension } from '../../../tools/keys/use.ts';
+import { indefinitely, readUsage, readUsages, setSuspension } from '../../../tools/keys/key-usage.ts';
 import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
 import { suspensionThreshold } from '../../../functions/access/limits.ts';
 import { createTable } from '../../support/tables.ts';
@@ -53,7 +53,7 @@ test('a key resumed in the minute in which its rejections suspended it is not su
   expect(await ask(keyHash, now)).toMatchObject({ kind: 'suspended' });
   await setSuspension(table, keyHash, 0, now);
   expect(await ask(keyHash, now)).toMatchObject({ kind: 'rejected' });
-  expect(await readUse(table, keyHash)).toMatchObject({ rejections: 1, suspendedUntil: 0 });
+  expect(await readUsage(table, keyHash)).toMatchObject({ rejections: 1, suspendedUntil: 0 });
 });
 
 test('resuming keeps the use of the windows, and the item expires again', async () => {
@@ -69,7 +69,7 @@ test('the use of many keys is read in their order, and is zero for a key that wa
   const hashes = Array.from({ length: 101 }, newHash);
   await ask(hashes[0]!, now);
   await admit(table, { keyHash: hashes[100]!, limits, now, deprecated: true });
-  const uses = await readUses(table, hashes);
+  const uses = await readUsages(table, hashes);
   expect(uses).toHaveLength(101);
   expect(uses[0]).toMatchObject({ minuteCount: 1, dayCount: 1, deprecatedCalls: 0 });
   expect(uses[50]).toMatchObject({ minute: 0, minuteCount: 0, dayCount: 0, suspendedUntil: 0 });

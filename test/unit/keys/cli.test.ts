@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { newKey } from '../../../functions/access/keys.ts';
-import { stages } from '../../../tools/keys/command.ts';
+import { stages } from '../../../tools/operator/command.ts';
 import { stageNames } from '../../../lib/configuration/stages.ts';
 import { keys } from './support.ts';
 

@@ -2,7 +2,10 @@ import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
-import { Output, redact } from '../../../tools/keys/output.ts';
+import { indefinitely, untilTime } from '../../../tools/keys/key-usage.ts';
+import type { AdministeredKey } from '../../../tools/keys/records.ts';
+import { detailsText, viewOf } from '../../../tools/keys/views.ts';
+import { isoTime, Output, redact, table } from '../../../tools/operator/output.ts';
 
 test('no key and no hash gets through, whatever stands around it', () => {
   const surroundings = fc.string({ unit: fc.constantFrom(...' \n"\'/=:;,.()[]{}<>|') });
@@ -43,4 +46,62 @@ test('a key that nobody could read is an error', async () => {
   stdout.destroy(new Error('the reader is gone'));
   const output = new Output({ stdin: new PassThrough(), stdout, stderr: stdout, interactive: false }, true);
   await expect(output.reveal({}, '')).rejects.toThrow();
+});
+
+test('times are in UTC, and a missing one is null', () => {
+  expect(isoTime(1_793_800_230)).toBe('2026-11-04T13:50:30Z');
+  expect(isoTime(0)).toBeNull();
+  expect(isoTime(undefined)).toBeNull();
+});
+
+test('a table keeps its columns in line, coloured cells included', () => {
+  const rows = [
+    ['A', 'LONG HEAD'],
+    ['wide cell', 'x'],
+    ['\u001b[31mred\u001b[39m', 'y'],
+  ];
+  expect(table(rows)).toBe('A          LONG HEAD\nwide cell  x\n\u001b[31mred\u001b[39m        y');
+});
+
+test('a suspension without an end lasts until the key is resumed', () => {
+  expect(untilTime(1_793_800_230)).toBe('until 2026-11-04T13:50:30Z');
+  expect(untilTime(indefinitely)).toBe('until it is resumed');
+});
+
+const minute = Date.UTC(2026, 6, 1, 12, 0) / 1000;
+const key: AdministeredKey = {
+  keyHash: '0a'.repeat(32),
+  keyId: 'key_06fz1m4tqabcdefg',
+  owner: 'Ada',
+  plan: 'free',
+  status: 'active',
+  createdAt: minute + 12,
+  gatewayKeyId: 'g',
+  audit: [],
+};
+const usage = {
+  minute,
+  minuteCount: 1,
+  rejections: 0,
+  day: 0,
+  dayCount: 0,
+  suspendedUntil: 0,
+  deprecatedCalls: 1,
+};
+
+test('every value of a key is a line with its label', () => {
+  const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
+  const output = new Output({ ...streams, interactive: false }, false);
+  const text = detailsText(output, viewOf(key, usage, minute + 30));
+  expect(text).toMatch(/^key id +key_06fz1m4tqabcdefg$/m);
+  expect(text).toMatch(/^used this minute +1$/m);
+  expect(text).toMatch(/^per day +1,000$/m);
+  expect(text).toMatch(/^note +-$/m);
+});
+
+test('a key used in the minute in which it was created was not used before', () => {
+  const { createdAt, lastUsedAt } = viewOf(key, usage, minute + 30);
+  expect(lastUsedAt).toBe(createdAt);
+  expect(viewOf(key, { ...usage, minute: minute + 60 }, minute + 90).lastUsedAt).toBe(isoTime(minute + 60));
+  expect(viewOf(key, { ...usage, minute: 0 }, minute + 30).lastUsedAt).toBeNull();
 });

@@ -1,5 +1,6 @@
 import { Readable, Writable } from 'node:stream';
-import { runKeys, type Seams } from '../../../tools/keys/cli.ts';
+import { runKeys } from '../../../tools/keys/cli.ts';
+import type { Seams } from '../../../tools/operator/program.ts';
 
 export interface Run {
   readonly exitCode: number;

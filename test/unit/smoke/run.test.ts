@@ -1,9 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Reply } from '../../../tools/smoke/client.ts';
-import { type Readiness, waitUntilReady } from '../../../tools/smoke/run.ts';
+import { type Readiness, requestsNeeded, waitUntilReady } from '../../../tools/smoke/run.ts';
 
-type Answer = number | Error;
+/** A status, with the headers of the answer. */
+type Answer = number | Error | readonly [number, Record<string, string>];
 
 /** Runs it against these answers, the last of which repeats, on a clock that only sleeping moves. */
 async function run(answers: readonly Answer[], patience = 120_000) {
@@ -14,7 +15,8 @@ async function run(answers: readonly Answer[], patience = 120_000) {
     const answer = answers[Math.min(calls, answers.length - 1)]!;
     calls += 1;
     if (answer instanceof Error) throw answer;
-    return { request: 'GET /pets', status: answer, headers: new Headers(), text: '' };
+    const [status, headers] = typeof answer === 'number' ? [answer, {}] : answer;
+    return { request: 'GET /pets', status, headers: new Headers(headers), text: '' };
   };
   const outcome: Readiness = await waitUntilReady(send, {
     patience,
@@ -32,7 +34,7 @@ describe('the first call of the smoke test', () => {
     expect(await run([200])).toEqual({ outcome: { kind: 'ready' }, calls: 1, lines: [], waited: 0 });
   });
 
-  it.each([401, 403, 404, 500, 503, refused])(
+  it.each([403, 404, 500, 503, refused])(
     'is sent again after %s, with a line for each attempt',
     async (answer) => {
       const { outcome, calls, lines } = await run([answer, answer, 200]);
@@ -42,8 +44,31 @@ describe('the first call of the smoke test', () => {
     },
   );
 
-  it('is served when the key has used up its limit', async () => {
-    expect((await run([429])).outcome.kind).toBe('ready');
+  it('waits a quarter of a minute for a key that the stage does not know yet', async () => {
+    expect((await run([401, 401, 200])).outcome).toEqual({ kind: 'ready' });
+    const { outcome, waited } = await run([401]);
+    expect(outcome).toEqual({
+      kind: 'rejected',
+      why: 'GET /pets answered 401: this stage does not know the API key',
+    });
+    expect(waited).toBe(15_000);
+  });
+
+  it('does not wait for a key that has too few requests left', async () => {
+    expect(await run([[429, { 'Retry-After': '40' }]])).toEqual({
+      outcome: {
+        kind: 'rejected',
+        why: 'GET /pets answered 429: the API key has no requests left for 40 seconds',
+      },
+      calls: 1,
+      lines: [],
+      waited: 0,
+    });
+    const { outcome } = await run([[200, { 'X-RateLimit-Remaining': '3' }]]);
+    expect(outcome).toEqual({
+      kind: 'rejected',
+      why: `the API key has 3 requests left, and the smoke test needs ${requestsNeeded}`,
+    });
   });
 
   it('gives up after exactly the time that it was given, and says why', async () => {

@@ -1,7 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { keyCommand, nameOf, onValidKey, type Open } from '../command.ts';
+import { yesOption } from '../../operator/command.ts';
+import {
+  checkLimits,
+  keyCommand,
+  nameOf,
+  onValidKey,
+  type Open,
+  perDayOption,
+  perMinuteOption,
+  planOption,
+} from '../command.ts';
 import { deleteGatewayKey, flushAuthorizer, propagate, withGatewayKey } from '../gateway.ts';
-import { checkLimits, perDayOption, perMinuteOption, planOption, yesOption } from '../options.ts';
 import {
   type AdministeredKey,
   type Change,

@@ -1,7 +1,6 @@
 import type { ApiKey } from '@aws-sdk/client-api-gateway';
-import { type Open, stageCommand } from '../command.ts';
+import { type Open, ownerFilter, stageCommand } from '../command.ts';
 import { deleteGatewayKey, descriptionOf, leftoverAge, survey } from '../gateway.ts';
-import { ownerFilter } from '../options.ts';
 import { findKeyById, gatewayValueOf, isValid, MalformedRecordError } from '../records.ts';
 import type { KeyService } from '../service.ts';
 
@@ -26,7 +25,13 @@ export const cleanup = (open: Open) =>
           if (reason === undefined) continue;
           await deleteGatewayKey(service, gatewayKey.id);
           const stamp = { at: service.now(), by: await service.caller() };
-          service.onChange({ ...stamp, did: 'cleaned up', detail: reason, keyId, stage: service.stage });
+          service.onChange({
+            ...stamp,
+            did: 'cleaned up',
+            detail: reason,
+            about: { keyId },
+            stage: service.stage,
+          });
           removed.push({ keyId, reason });
         }
         const lines = removed.map(({ keyId, reason }) => `${keyId}: deleted the API Gateway key (${reason})`);

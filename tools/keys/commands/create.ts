@@ -1,7 +1,19 @@
 import { Option } from '@commander-js/extra-typings';
-import { type Open, stageCommand } from '../command.ts';
-import { createKey, issuedText } from '../issue.ts';
-import { checkLimits, line, perDayOption, perMinuteOption, planOption } from '../options.ts';
+import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
+import { line } from '../../operator/command.ts';
+import { grouped } from '../../operator/output.ts';
+import {
+  checkLimits,
+  type Open,
+  perDayOption,
+  perMinuteOption,
+  planOption,
+  stageCommand,
+} from '../command.ts';
+import { withGatewayKey } from '../gateway.ts';
+import { newKeyId } from '../key-ids.ts';
+import { type Change, describePlan, limitsInForce, type PlanLimits, write } from '../records.ts';
+import type { KeyService } from '../service.ts';
 
 export const create = (open: Open) =>
   stageCommand(
@@ -26,3 +38,51 @@ export const create = (open: Open) =>
         output.note('The key is valid. API Gateway can need some seconds until it accepts it everywhere.');
       });
     });
+
+/** A request for a new key. */
+export interface KeyRequest extends PlanLimits {
+  readonly owner: string;
+  readonly note?: string | undefined;
+}
+
+/** What the owner of a new key needs to know. */
+export type NewKey = Awaited<ReturnType<typeof createKey>>;
+
+/**
+ * Issues a key: API Gateway key, usage plan, reveal, then the one write that makes it valid. The key is shown before
+ * that write, so that no valid key exists that nobody has seen, and a rotation never ends a key whose replacement
+ * got lost.
+ *
+ * @param reveal shows the new key, which is not valid yet. An error here withdraws it
+ * @param replace the change of the key that it replaces, in the same transaction
+ */
+export async function createKey(
+  service: KeyService,
+  request: KeyRequest,
+  reveal?: (issued: NewKey) => Promise<void>,
+  replace?: (keyId: string) => Change,
+) {
+  const { stage } = service;
+  const { owner, plan } = request;
+  const key = newKey(stage);
+  const keyHash = hashOfKey(key);
+  const keyId = newKeyId(service.clock());
+  const issued = { keyId, key, stage, owner, plan, ...limitsInForce(request) };
+  await withGatewayKey(service, { keyHash, keyId, owner, plan }, keyHash, async (gatewayKeyId) => {
+    await reveal?.(issued);
+    await service.afterStep('reveal');
+    const replaced = replace?.(keyId);
+    const replaces = replaced?.key.keyId;
+    const detail = describePlan(request) + (replaces === undefined ? '' : `, in place of ${replaces}`);
+    const set = { ...request, status: 'active', createdAt: service.now(), gatewayKeyId, replaces };
+    const created = { key: { keyHash, keyId, audit: [] }, did: 'created', detail, set };
+    await write(service, created, ...(replaced ? [replaced] : []));
+  });
+  return issued;
+}
+
+/** The only text that contains a key. */
+export function issuedText({ keyId, key, plan, perMinute, perDay }: NewKey): string {
+  const limits = `${grouped(perMinute)} a minute, ${grouped(perDay)} a day`;
+  return `Key ID  ${keyId}\nPlan    ${plan}: ${limits}\nKey     ${key}\nThe key is not shown again.`;
+}

@@ -1,9 +1,9 @@
 import { Option } from '@commander-js/extra-typings';
-import { type Open, stageCommand } from '../command.ts';
-import { cursor, ownerFilter, planFilter, wholeNumber } from '../options.ts';
+import { wholeNumber } from '../../operator/command.ts';
+import { cursor, type Open, ownerFilter, planFilter, stageCommand } from '../command.ts';
+import { readUsages } from '../key-usage.ts';
 import { type KeyFilter, newestKeys } from '../records.ts';
 import type { KeyService } from '../service.ts';
-import { readUses } from '../use.ts';
 import { keyStatuses, listText, viewOf } from '../views.ts';
 
 export const list = (open: Open) =>
@@ -43,9 +43,9 @@ export async function listKeys(
   const isFiltered = status !== undefined || (owner !== undefined && plan !== undefined);
   const { keys: read, end } = await newestKeys(service, filter, isFiltered ? examineAtMost : limit, before);
   const hashes = read.map(({ keyHash }) => keyHash);
-  const uses = await readUses(service.limitTable, hashes);
+  const usages = await readUsages(service.limitTable, hashes);
   const matching = read
-    .map((key, index) => viewOf(key, uses[index]!, service.now()))
+    .map((key, index) => viewOf(key, usages[index]!, service.now()))
     .filter((key) => key.status === (status ?? key.status) && key.plan === (plan ?? key.plan));
   const keys = matching.slice(0, limit);
   return { keys, cursor: matching.length > limit ? keys.at(-1)?.keyId : end };

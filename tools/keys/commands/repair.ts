@@ -1,8 +1,8 @@
 import { ConflictException, DeleteUsagePlanKeyCommand, NotFoundException } from '@aws-sdk/client-api-gateway';
-import { type Open, stageCommand } from '../command.ts';
-import { grouped } from '../format.ts';
+import { yesOption } from '../../operator/command.ts';
+import { grouped } from '../../operator/output.ts';
+import { type Open, ownerFilter, planFilter, stageCommand } from '../command.ts';
 import { addToPlan, ignoreNotFound, survey, withGatewayKey } from '../gateway.ts';
-import { ownerFilter, planFilter, yesOption } from '../options.ts';
 import { gatewayValueOf, type KeyFilter, readKey, StaleRecordError, write } from '../records.ts';
 import { isBusy } from '../retry.ts';
 import type { KeyService } from '../service.ts';

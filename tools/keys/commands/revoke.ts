@@ -1,6 +1,6 @@
+import { yesOption } from '../../operator/command.ts';
 import { keyCommand, nameOf, onKey, type Open } from '../command.ts';
 import { deleteGatewayKey, flushAuthorizer } from '../gateway.ts';
-import { yesOption } from '../options.ts';
 import { type AdministeredKey, readKey, StaleRecordError, write } from '../records.ts';
 import type { KeyService } from '../service.ts';
 

@@ -1,11 +1,11 @@
 import { customPlan } from '../../../functions/access/plans.ts';
-import { keyCommand, nameOf, onValidKey, type Open } from '../command.ts';
-import { KeyToolError } from '../errors.ts';
-import { untilTime } from '../format.ts';
+import { yesOption } from '../../operator/command.ts';
+import { ToolError } from '../../operator/errors.ts';
+import { checkLimits, duration, keyCommand, nameOf, onValidKey, type Open } from '../command.ts';
 import { deleteGatewayKey, flushAuthorizer } from '../gateway.ts';
-import { createKey, issuedText, type NewKey } from '../issue.ts';
-import { checkLimits, duration, yesOption } from '../options.ts';
+import { untilTime } from '../key-usage.ts';
 import type { Change } from '../records.ts';
+import { createKey, issuedText, type NewKey } from './create.ts';
 
 export const rotate = (open: Open) =>
   keyCommand(
@@ -24,7 +24,7 @@ export const rotate = (open: Open) =>
       onValidKey(open, 'rotated', async ({ service, output, confirm }, old, { overlap = 86_400 }) => {
         const { keyId, owner, plan, note, perMinute, perDay, replacedBy: successor } = old;
         if (successor !== undefined)
-          throw new KeyToolError('refused', `${keyId} was replaced by ${successor}. Rotate that one.`);
+          throw new ToolError('refused', `${keyId} was replaced by ${successor}. Rotate that one.`);
         if (plan === customPlan) checkLimits(old);
         await confirm(`Replace ${nameOf(old)}?`);
         if (overlap < 60)

@@ -1,8 +1,8 @@
-import { keyCommand, nameOf, onValidKey, type Open } from '../command.ts';
-import { isoTime, untilTime } from '../format.ts';
-import { duration, yesOption } from '../options.ts';
+import { duration, keyCommand, nameOf, onValidKey, type Open } from '../command.ts';
+import { yesOption } from '../../operator/command.ts';
+import { isoTime } from '../../operator/output.ts';
+import { indefinitely, readUsage, setSuspension, untilTime } from '../key-usage.ts';
 import { write } from '../records.ts';
-import { indefinitely, setSuspension } from '../use.ts';
 
 export const suspend = (open: Open) =>
   keyCommand(
@@ -23,3 +23,16 @@ export const suspend = (open: Open) =>
         output.result({ keyId, changed: true, suspendedUntil }, `${keyId} is suspended ${untilTime(until)}.`);
       }),
     );
+
+export const resume = (open: Open) =>
+  keyCommand('resume', 'lift the suspension of a key, automatic ones included').action(
+    onValidKey(open, 'resumed', async ({ service, output }, key) => {
+      const { keyId, keyHash } = key;
+      const changed = (await readUsage(service.limitTable, keyHash)).suspendedUntil > service.now();
+      if (changed) {
+        await write(service, { key, did: 'resumed' });
+        await setSuspension(service.limitTable, keyHash, 0, service.now());
+      }
+      output.result({ keyId, changed }, changed ? `${keyId} is resumed.` : `${keyId} is not suspended.`);
+    }),
+  );

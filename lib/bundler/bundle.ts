@@ -1,23 +1,21 @@
-import { basename, join } from 'node:path';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { basename, join, sep } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { build, type BuildOptions, type Metafile } from 'esbuild';
-import { leftOut } from './bundle-left-out.ts';
-import { sourceMaps } from './bundle-source-maps.ts';
+import { leftOut } from './left-out-modules.ts';
 
 const thisProject = join(import.meta.dirname, '..', '..');
 
 export interface BundleSettings {
-  /**
-   * Keeps names and whitespace, and includes packages in the source map: for the local stage and debuggers. The code behaves
-   * the same.
-   */
+  /** Keeps names and whitespace, and makes the bundle name its source map: for the local stage and debuggers. */
   readonly development?: boolean;
   /** The folder of package.json. Default: this project's. */
   readonly projectDirectory?: string;
 }
 
 /**
- * The bundle of a function: one ES module without code that no request needs, and a source map. The extension `.mjs` makes
- * it an ES module without a package.json. bench/README.md has the gain of the options.
+ * esbuild's options for a function: one ES module without code that no request needs, and a source map. The extension
+ * `.mjs` makes it an ES module without a package.json. bench/README.md has the gain of the options.
  *
  * @param file path of the function, relative to the project, such as `functions/list-pets.ts`
  */
@@ -39,25 +37,33 @@ export function bundleOptions(file: string, outputDirectory: string, settings: B
     minify: !development,
     treeShaking: true,
     legalComments: 'none',
-    // A comment with the name of the map makes Node.js read it at start if source maps are enabled: 8 ms.
+    // If a bundle names its map and source maps are enabled, Node.js reads the map at every start.
     sourcemap: development ? 'linked' : 'external',
+    // The paths in a map are relative to `outfile`. A debugger finds the sources wherever the bundle is copied to.
+    ...(development && { sourceRoot: pathToFileURL(outputDirectory + sep).href }),
     sourcesContent: false,
     metafile: true,
     logLevel: 'warning',
-    plugins: [leftOut(), sourceMaps(development)],
+    plugins: [leftOut()],
   } as const satisfies BuildOptions;
 }
 
 /**
- * Bundles a function into a folder.
+ * Bundles a function into a folder. The output does not depend on the folder: its source map has paths that are relative to
+ * the project.
  *
  * @throws Error from esbuild if the build fails
  */
 export async function bundle(
   file: string,
   outputDirectory: string,
-  settings?: BundleSettings,
+  settings: BundleSettings = {},
 ): Promise<Metafile> {
-  const { metafile } = await build(bundleOptions(file, outputDirectory, settings));
+  const options = bundleOptions(file, settings.projectDirectory ?? thisProject, settings);
+  const { metafile, outputFiles } = await build({ ...options, write: false });
+  await mkdir(outputDirectory, { recursive: true });
+  for (const { path, contents } of outputFiles) {
+    await writeFile(join(outputDirectory, basename(path)), contents);
+  }
   return metafile;
 }

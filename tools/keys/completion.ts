@@ -1,10 +1,17 @@
-import type { CommandUnknownOpts } from '@commander-js/extra-typings';
+import { Argument, Command, type CommandUnknownOpts } from '@commander-js/extra-typings';
+import type { Io } from '../operator/output.ts';
 
-/** The shells that `completion` prints a script for. */
-export const shells = ['bash', 'zsh'] as const;
+const shells = ['bash', 'zsh'] as const;
+
+/** The command that prints a completion script. */
+export const completion = (root: CommandUnknownOpts, io: Io) =>
+  new Command('completion')
+    .description('print a completion script: source <(animal-store-keys completion bash)')
+    .addArgument(new Argument('<shell>', 'the shell').choices(shells))
+    .action((shell) => void io.stdout.write(`${completionScript(shell, root)}\n`));
 
 /** A completion script for the commands, their options and the options' choices. zsh runs the one for bash. */
-export function completionScript(shell: (typeof shells)[number], root: CommandUnknownOpts): string {
+function completionScript(shell: (typeof shells)[number], root: CommandUnknownOpts): string {
   const names = root.commands.map((command) => command.name()).join(' ');
   const branch = (pattern: string, words: readonly string[]) =>
     `    ${pattern}) words='${words.join(' ')}' ;;`;

@@ -9,10 +9,10 @@ import { Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { context } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { bundle, bundleOptions } from '../../lib/compute/bundle.ts';
-import { leftOutModules } from '../../lib/compute/bundle-left-out.ts';
-import { bundledCode } from '../../lib/compute/bundling.ts';
-import { bundles, environment } from './bundles.ts';
+import { bundle, bundleOptions } from '../../lib/bundler/bundle.ts';
+import { leftOutModules } from '../../lib/bundler/left-out-modules.ts';
+import { functionCode } from '../../lib/compute/function-code.ts';
+import { bundles, environment } from './built-functions.ts';
 import { resourcesOf, synthesize, theResource } from './synthesis.ts';
 
 const root = await mkdtemp(join(tmpdir(), 'bundles-'));
@@ -58,7 +58,7 @@ describe('the deployed asset', () => {
     new LambdaFunction(stack, entry, {
       runtime: Runtime.NODEJS_24_X,
       handler: `${entry}.handler`,
-      code: bundledCode(entry, { minify: true }),
+      code: functionCode(stack, entry, true),
     });
     template = app.synth().getStackByName('Stack').template;
   });

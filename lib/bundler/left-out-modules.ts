@@ -40,7 +40,7 @@ export function leftOut(): Plugin {
       for (const [module, { instead }] of Object.entries(leftOutModules)) {
         const path = join(modules, module);
         if (!existsSync(path))
-          throw new Error(`${module} does not exist: update lib/compute/bundle-left-out.ts`);
+          throw new Error(`${module} does not exist: update lib/bundler/left-out-modules.ts`);
         // esbuild resolves symbolic links.
         const file = realpathSync(path);
         // The filter is a Go regular expression, and a path may contain any character, so it is compared here.

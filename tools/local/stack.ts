@@ -3,7 +3,7 @@ import { type OfflineService, serve, type ServeOptions, synthesize } from 'cdk-o
 
 export const localStage = 'local';
 export const localStackName = `AnimalStore-${localStage}`;
-const project = join(import.meta.dirname, '..');
+const project = join(import.meta.dirname, '..', '..');
 
 /** Writes the assembly of the local stage. The best-practice checks are for the other stages; they take half of the time. */
 export function synthesizeLocal(assembly: string): Promise<void> {

@@ -7,19 +7,20 @@ import {
   usageRetentionDays,
 } from '../../functions/access/limiter.ts';
 import { secondsPerDay } from '../../functions/access/windows.ts';
+import { isoTime } from '../operator/output.ts';
 
-/** The use and the suspension of API keys: the rate limiter's own items. */
+/** The usage and the suspension of API keys: the rate limiter's own items. */
 
-/** `minute` is also the minute of the last use, `deprecatedCalls` the calls since the first. */
-const storedUse = z.extend(storedUsage, { deprecatedCalls: storedNumber });
-export type KeyUse = z.infer<typeof storedUse>;
+/** `minute` is also the minute of the last request, `deprecatedCalls` the calls since the first. */
+const storedKeyUsage = z.extend(storedUsage, { deprecatedCalls: storedNumber });
+export type KeyUsage = z.infer<typeof storedKeyUsage>;
 
-/** The use of keys in the order of their hashes. All zeros for a key that was not used in the last 90 days. */
-export async function readUses(
+/** The usage of keys in the order of their hashes. All zeros for a key that was not used in the last 90 days. */
+export async function readUsages(
   { client, tableName }: LimitTable,
   keyHashes: readonly string[],
-): Promise<KeyUse[]> {
-  const uses = new Map<unknown, KeyUse>();
+): Promise<KeyUsage[]> {
+  const usages = new Map<unknown, KeyUsage>();
   let left: Record<string, unknown>[] = keyHashes.map((keyHash) => ({ keyHash }));
   while (left.length > 0) {
     // One call reads at most 100 items, and fewer when DynamoDB throttles.
@@ -27,19 +28,24 @@ export async function readUses(
     const { Responses: read, UnprocessedKeys: unread } = await client.send(
       new BatchGetCommand({ RequestItems: { [tableName]: request } }),
     );
-    for (const item of read?.[tableName] ?? []) uses.set(item['keyHash'], z.parse(storedUse, item));
+    for (const item of read?.[tableName] ?? []) usages.set(item['keyHash'], z.parse(storedKeyUsage, item));
     left = [...(unread?.[tableName]?.Keys ?? []), ...left.slice(100)];
   }
-  return keyHashes.map((keyHash) => uses.get(keyHash) ?? z.parse(storedUse, {}));
+  return keyHashes.map((keyHash) => usages.get(keyHash) ?? z.parse(storedKeyUsage, {}));
 }
 
-export async function readUse(table: LimitTable, keyHash: string): Promise<KeyUse> {
-  const [use] = await readUses(table, [keyHash]);
-  return use!;
+export async function readUsage(table: LimitTable, keyHash: string): Promise<KeyUsage> {
+  const [usage] = await readUsages(table, [keyHash]);
+  return usage!;
 }
 
 /** End of a suspension that an operator has to lift: the end of the year 9999. */
 export const indefinitely = 253_402_300_799;
+
+/** `until 2026-07-01T12:00:30Z`, or until an operator resumes the key. @param seconds Unix seconds */
+export function untilTime(seconds: number): string {
+  return seconds >= indefinitely ? 'until it is resumed' : `until ${isoTime(seconds)}`;
+}
 
 /**
  * Makes the rate limiter answer a key's requests with 429 `key_suspended`, or lifts a suspension, automatic ones

@@ -1,4 +1,4 @@
-import { runKeys } from './keys/cli.ts';
+import { runKeys } from './cli.ts';
 
 /** `npm run keys -- <command> --stage local|staging|prod`: see `--help` and docs/keys.md. */
 

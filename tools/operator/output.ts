@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
-import { styleText } from 'node:util';
+import { stripVTControlCharacters, styleText } from 'node:util';
 
-/** Where the tool reads from and writes to. */
+/** Where a tool reads from and writes to. */
 export interface Io {
   readonly stdin: Readable;
   readonly stdout: Writable;
@@ -20,7 +20,7 @@ export function redact(text: string): string {
 
 type Style = 'red' | 'yellow' | 'green';
 
-/** Everything the tool prints goes through here. Only `reveal` prints a key. */
+/** Everything a tool prints goes through here. Only `reveal` prints a key. */
 export class Output {
   readonly json: boolean;
   readonly #io: Io;
@@ -61,4 +61,23 @@ export class Output {
   #printed(value: unknown, text: string): string {
     return `${this.json ? JSON.stringify(value, undefined, 2) : text}\n`;
   }
+}
+
+/** `12,345` */
+export function grouped(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
+/** `2026-07-01T12:00:30Z`, `null` for 0 and `undefined`. @param seconds Unix seconds */
+export function isoTime(seconds = 0): string | null {
+  return seconds === 0 ? null : `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
+}
+
+/** Rows in columns two spaces apart. Cells can be coloured. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widthOf = (cell = '') => stripVTControlCharacters(cell).length;
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => widthOf(row[column])))) ?? [];
+  const line = (row: readonly string[]) =>
+    row.map((cell, column) => cell + ' '.repeat(widths[column]! - widthOf(cell))).join('  ');
+  return rows.map((row) => line(row).trimEnd()).join('\n');
 }

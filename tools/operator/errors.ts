@@ -1,14 +1,14 @@
-/** Kinds of errors, and the tool's exit code for each. */
+/** Kinds of errors, and the exit code of a tool for each. */
 export const exitCodes = {
   failed: 1, // AWS, the network or the local service
   usage: 2, // invalid arguments
-  not_found: 3, // the key or the stack does not exist
-  refused: 4, // not allowed in the key's state, or not confirmed
+  not_found: 3, // what the command is about, or the stack, does not exist
+  refused: 4, // not allowed in the present state, or not confirmed
 } as const;
 
 /** An error for the operator: one line that says what is wrong and what to do. */
-export class KeyToolError extends Error {
-  override readonly name: string = 'KeyToolError';
+export class ToolError extends Error {
+  override readonly name: string = 'ToolError';
   readonly kind: keyof typeof exitCodes;
 
   constructor(kind: keyof typeof exitCodes, message: string, options?: ErrorOptions) {
@@ -17,11 +17,11 @@ export class KeyToolError extends Error {
   }
 }
 
-export function usageError(message: string): KeyToolError {
-  return new KeyToolError('usage', message);
+export function usageError(message: string): ToolError {
+  return new ToolError('usage', message);
 }
 
-/** What the tool connects to. `endpoint`: the local service, AWS if it is `undefined`. */
+/** What a tool connects to. `endpoint`: the local service, AWS if it is `undefined`. */
 export interface Target {
   readonly stage: string;
   readonly endpoint?: string | undefined;
@@ -30,13 +30,13 @@ export interface Target {
 }
 
 /** Any error as one line for the operator. */
-export function explain(error: unknown, target: Target | undefined): KeyToolError {
-  if (error instanceof KeyToolError) return error;
+export function explain(error: unknown, target: Target | undefined): ToolError {
+  if (error instanceof ToolError) return error;
   const { name, message, code = '' } = toError(error);
   const cause = message.replaceAll(/\s+/g, ' ').trim();
   const matches = ([pattern]: [string, string]) => new RegExp(pattern, 'i').test(`${code} ${name}: ${cause}`);
   const [, advice] = Object.entries(adviceFor(code, cause, target)).find(matches) ?? [];
-  return new KeyToolError('failed', advice ?? (cause || name), { cause: error });
+  return new ToolError('failed', advice ?? (cause || name), { cause: error });
 }
 
 function toError(error: unknown): NodeJS.ErrnoException {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bundle } from '../../lib/compute/bundle.ts';
+import { bundle } from '../../lib/bundler/bundle.ts';
 import { functionEntries } from '../../lib/operations.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'bundles-'));

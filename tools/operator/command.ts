@@ -1,0 +1,58 @@
+import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { grouped, type Output, redact } from './output.ts';
+import { defaultStackPrefix } from './stack.ts';
+
+/** The stages of the service (lib/configuration/stages.ts). */
+export const stages = ['local', 'staging', 'prod'] as const;
+
+/** What a command works with. */
+export interface Session<Service> {
+  readonly service: Service;
+  readonly output: Output;
+  /** Asks before a change in prod. @throws ToolError unless it is confirmed */
+  readonly confirm: (question: string) => Promise<void>;
+  /** All of standard input. */
+  readonly input: () => Promise<string>;
+}
+
+/** A command about a stage. @param call the tool and the command, such as `npm run keys -- list` */
+export function stageCommand(call: string, summary: string, example: string, details = '') {
+  return new Command(call.split(' ').at(-1))
+    .description(summary)
+    .addOption(
+      new Option('--stage <stage>', 'stage of the service (required)').choices(stages).makeOptionMandatory(),
+    )
+    .option('--json', 'print JSON')
+    .option('--port <n>', 'port of the local service (default: that of the last one)', wholeNumber(1, 65_535))
+    .option('--region <region>', 'AWS Region (default: AWS_REGION, or the one of the profile)')
+    .option('--profile <profile>', 'profile of the AWS configuration (default: AWS_PROFILE)')
+    .option('--name <name>', 'name of the copy, as given to the CDK app', defaultStackPrefix)
+    .addHelpText('after', `${details && `\n${details}\n`}\nExample:\n  ${call} ${example}`);
+}
+
+/** The options of every command, and `--yes` of those that ask. */
+export type CommonOptions = ReturnType<ReturnType<typeof stageCommand>['opts']> & { readonly yes?: true };
+
+/** Runs a command on the stage that its options name. */
+export type Open<Service> = (
+  options: CommonOptions,
+  run: (session: Session<Service>) => Promise<void>,
+) => Promise<void>;
+
+/** Text that is stored, and printed on terminals later. */
+export function line(longest: number): (text: string) => string {
+  return (text) => {
+    if (redact(text) !== text) throw new InvalidArgumentError('It must not contain an API key.');
+    if (/^[^\p{C}\p{Zl}\p{Zp}]*$/u.test(text) && /\S/.test(text) && text.length <= longest) return text;
+    throw new InvalidArgumentError(`It must be one line of 1 to ${longest} printable characters.`);
+  };
+}
+
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    if (/^\d+$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text);
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${grouped(max)}.`);
+  };
+}
+
+export const yesOption = new Option('-y, --yes', 'do not ask for confirmation in prod');

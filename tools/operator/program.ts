@@ -1,0 +1,134 @@
+import { createInterface } from 'node:readline/promises';
+import { text as readAll } from 'node:stream/consumers';
+import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings';
+import packageJson from '../../package.json' with { type: 'json' };
+import { readAddress } from '../local/address-file.ts';
+import { changeJson, changeText } from './audit.ts';
+import type { Open } from './command.ts';
+import { exitCodes, explain, type Target, ToolError, usageError } from './errors.ts';
+import { type Io, Output, redact } from './output.ts';
+import type { Hooks, StackOptions } from './stack.ts';
+
+/** A tool of the operator. */
+export interface Tool<Service> {
+  /** How it is called, such as `npm run keys --`. */
+  readonly call: string;
+  readonly summary: string;
+  readonly help: string;
+  readonly commands: readonly ((open: Open<Service>) => CommandUnknownOpts)[];
+  /** Commands that work without a stage. */
+  readonly others?: readonly ((root: Command, io: Io) => CommandUnknownOpts)[];
+  readonly openService: (options: StackOptions) => Promise<Service>;
+}
+
+/** What differs when tests run a tool. */
+export type Seams = Hooks & { readonly localEndpoint?: string };
+
+/** Runs a tool once. Returns the exit code, see `exitCodes`; 0 for success. */
+export async function runTool<Service>(
+  tool: Tool<Service>,
+  args: readonly string[],
+  io: Io,
+  seams: Seams,
+): Promise<number> {
+  const output = new Output(io, args.includes('--json'));
+  let target: Target | undefined;
+  const open: Open<Service> = async ({ stage, port, region, profile, name, yes }, run) => {
+    if (stage !== 'local' && port !== undefined) throw usageError('--port requires --stage local.');
+    const address = port === undefined ? (seams.localEndpoint ?? readAddress()) : undefined;
+    const endpoint = address ?? `http://127.0.0.1:${port ?? 3000}`;
+    target = stage === 'local' ? { stage, endpoint } : { stage, region, profile };
+    const service = await tool.openService({
+      ...seams,
+      ...target,
+      stackName: `${name}-${stage}`,
+      onChange: (change) => output.report(changeJson(change), changeText(change)),
+      notify: (message) => output.note(message, 'yellow'),
+    });
+    await run({
+      service,
+      output,
+      confirm: async (question) => {
+        if (stage === 'prod' && !yes) await ask(io, `${stage}: ${question}`);
+      },
+      input: () => {
+        if (io.interactive) output.note('Paste the API key, then press Enter and Ctrl-D.');
+        return readAll(io.stdin);
+      },
+    });
+  };
+  const program = programOf(tool, open, io, output);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return 0;
+  } catch (error) {
+    const isUsage = error instanceof CommanderError;
+    if (isUsage && error.exitCode === 0) return 0; // help or the version
+    const { kind, message } = isUsage ? explainUsage(error, program, tool.call) : explain(error, target);
+    output.report({ error: { code: kind, message } }, message, 'red');
+    return exitCodes[kind];
+  }
+}
+
+function programOf<Service>(
+  { call, summary, help, commands, others = [] }: Tool<Service>,
+  open: Open<Service>,
+  io: Io,
+  output: Output,
+): Command {
+  const root = new Command(call)
+    .description(summary)
+    .version(packageJson.version, '--version', 'show the version')
+    .helpCommand('help [command]', 'show the help of a command')
+    .addHelpText('after', `\n${help}`);
+  for (const command of commands) root.addCommand(command(open));
+  for (const command of others) root.addCommand(command(root, io));
+  for (const command of [root, ...root.commands])
+    command
+      .helpOption('-h, --help', 'show this help')
+      .exitOverride()
+      .configureOutput({
+        writeOut: (text) => void io.stdout.write(redact(text)),
+        // The help for a call without a command. `runTool` prints errors.
+        writeErr: (text) => void (output.json || io.stderr.write(redact(text))),
+        outputError: () => {},
+        getOutHasColors: () => false,
+      });
+  return root;
+}
+
+/** An error of the argument parser as one line. */
+function explainUsage(
+  { code, message }: CommanderError,
+  { commands, args: [name] }: Command,
+  call: string,
+): ToolError {
+  if (code === 'commander.help') return usageError('Missing command. Run with --help to list commands.');
+  if (!/^commander\.missing(Mandatory|Argument)/.test(code)) {
+    const text = message.slice('error: '.length).replaceAll(/\s+/g, ' ').trim();
+    return usageError(`${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)?]$/.test(text) ? '' : '.'}`);
+  }
+  // Commander's own error names only the first one.
+  const command = commands.find((each) => each.name() === name)!;
+  const given = command.args.filter((arg) => !arg.startsWith('-')).length;
+  const missing = [
+    ...command.registeredArguments.slice(given).map((argument) => `<${argument.name()}>`),
+    ...command.options.flatMap((option) =>
+      option.mandatory && command.getOptionValue(option.attributeName()) === undefined ? [option.long] : [],
+    ),
+  ];
+  // Without the double dash npm takes all options for itself.
+  return usageError(`Missing ${missing.join(', ')}. Options follow a double dash: ${call} …`);
+}
+
+async function ask(io: Io, question: string): Promise<void> {
+  if (!io.interactive)
+    throw new ToolError('refused', 'This change must be confirmed. Run it in a terminal, or with --yes.');
+  const readline = createInterface({ input: io.stdin, output: io.stderr });
+  try {
+    const answer = await readline.question(`${redact(question)} [y/N] `);
+    if (!/^y(es)?$/i.test(answer.trim())) throw new ToolError('refused', 'Nothing was changed.');
+  } finally {
+    readline.close();
+  }
+}

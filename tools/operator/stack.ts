@@ -1,0 +1,117 @@
+import { hostname, userInfo } from 'node:os';
+import { setTimeout } from 'node:timers/promises';
+import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
+import { DynamoDBClient, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
+import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import type { z } from 'zod';
+import type { ReportedChange } from './audit.ts';
+import { type Target, ToolError } from './errors.ts';
+
+/** First part of the stack's name, unless the CDK app is given another. */
+export const defaultStackPrefix = 'AnimalStore';
+
+/** How a tool reports progress, and what tests replace. */
+export interface Hooks {
+  readonly onChange?: (change: ReportedChange) => void;
+  /** Called when something takes longer, and for each malformed record. */
+  readonly notify?: (message: string) => void;
+  /** Called after each step of a change. Tests stop here as a crash would. */
+  readonly afterStep?: (step: string) => void | Promise<void>;
+  /** Milliseconds since the Unix epoch. */
+  readonly clock?: () => number;
+  readonly sleep?: (milliseconds: number) => Promise<unknown>;
+}
+
+export type StackOptions = Target & { readonly stackName?: string } & Hooks;
+
+/**
+ * Finds the resources of a stage in the outputs of its stack.
+ *
+ * @throws ToolError if the stack does not exist, or is of another version
+ */
+export async function openStack<Outputs>(
+  {
+    stage,
+    endpoint,
+    region,
+    profile,
+    stackName = `${defaultStackPrefix}-${stage}`,
+    onChange = () => {},
+    notify = () => {},
+    afterStep = () => {},
+    clock = Date.now,
+    sleep = setTimeout,
+  }: StackOptions,
+  schema: z.ZodType<Outputs>,
+) {
+  const configuration = endpoint
+    ? { endpoint, region: 'us-east-1', credentials: { accessKeyId: 'local', secretAccessKey: 'local' } }
+    : { ...(region && { region }), ...(profile && { profile }) };
+  const outputs = await outputsOf(new CloudFormationClient(configuration), stackName, endpoint, schema);
+  let caller: Promise<string> | undefined;
+  return {
+    stage,
+    stackName,
+    isLocal: endpoint !== undefined,
+    /** For the clients of AWS services. */
+    configuration,
+    outputs,
+    /** Who makes changes: an ARN on AWS, a user of this machine for the local service. */
+    caller: () => (caller ??= endpoint ? localUser() : callerArn(configuration)),
+    /** Whole Unix seconds. */
+    now: () => Math.floor(clock() / 1000),
+    clock,
+    onChange,
+    notify,
+    afterStep,
+    sleep,
+  };
+}
+
+export function documentClient(configuration: DynamoDBClientConfig): DynamoDBDocumentClient {
+  return DynamoDBDocumentClient.from(new DynamoDBClient(configuration), {
+    marshallOptions: { removeUndefinedValues: true },
+    // As the functions read numbers, see functions/dynamodb.ts.
+    unmarshallOptions: { wrapNumbers: true },
+  });
+}
+
+async function outputsOf<Outputs>(
+  client: CloudFormationClient,
+  stackName: string,
+  endpoint: string | undefined,
+  schema: z.ZodType<Outputs>,
+): Promise<Outputs> {
+  const command = new DescribeStacksCommand({ StackName: stackName });
+  const { Stacks: stacks } = await client.send(command).catch(async (error: Error) => {
+    // CloudFormation has no error type for a stack that does not exist.
+    if (error.name !== 'ValidationError' || !error.message.includes('does not exist')) throw error;
+    throw new ToolError(
+      'not_found',
+      `Stack ${stackName} does not exist at ${endpoint ?? `Region ${await client.config.region()}`}. Deploy it, or give its Region with --region, its account with --profile, or the name of a copy with --name.`,
+    );
+  });
+  const described = stacks?.[0]?.Outputs?.map(({ OutputKey: key, OutputValue: value }) => [key, value]);
+  const { data, error } = schema.safeParse(Object.fromEntries(described ?? []));
+  if (data !== undefined) return data;
+  const missing = error?.issues.map(({ path }) => path.join('.')).join(', ');
+  throw new ToolError(
+    'failed',
+    `Stack ${stackName} lacks the outputs ${missing}: its deployment is incomplete, or of another version. Deploy it again.`,
+  );
+}
+
+/** Loads the client of STS for changes only. */
+async function callerArn(configuration: object): Promise<string> {
+  const { GetCallerIdentityCommand, STSClient } = await import('@aws-sdk/client-sts');
+  const { Arn: arn } = await new STSClient(configuration).send(new GetCallerIdentityCommand());
+  return arn ?? 'unknown';
+}
+
+async function localUser(): Promise<string> {
+  try {
+    return `${userInfo().username}@${hostname()}`;
+  } catch {
+    return `user ${process.getuid?.()}@${hostname()}`; // a user without a name
+  }
+}
