@@ -29,7 +29,7 @@ export class AnimalStoreStack extends Stack {
     });
     const tables = new Tables(this, 'Tables', settings);
     const { byEntry: functions } = new Functions(this, 'Functions', { stage, settings, tables });
-    const api = new Api(this, 'Api', { stage, functions, settings });
+    const api = new Api(this, 'Api', { functions, settings });
     const { restApi } = api;
     const usagePlans = new UsagePlans(this, 'UsagePlans', {
       api: restApi,
@@ -51,10 +51,10 @@ export class AnimalStoreStack extends Stack {
   }
 
   /** @returns the base URL for clients */
-  #frontDoor(api: Api, { domain, waf, endpoint }: StageSettings): string {
+  #frontDoor(api: Api, { domain, waf }: StageSettings): string {
     if (waf !== undefined) new WebAcl(this, 'WebAcl', { api: api.restApi, ...waf });
     if (domain === undefined) return api.url;
-    const { url, target } = new CustomDomain(this, 'Domain', { api: api.restApi, domain, endpoint });
+    const { url, target } = new CustomDomain(this, 'Domain', { api: api.restApi, domain });
     this.#output('DomainTarget', target);
     return url;
   }

@@ -2,7 +2,6 @@ import { Stack } from 'aws-cdk-lib';
 import * as apigateway from 'aws-cdk-lib/aws-apigateway';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
-import { CfnParameter } from 'aws-cdk-lib/aws-ssm';
 import { Construct } from 'constructs';
 import { GatewayResponses } from './gateway-responses.ts';
 import { acknowledge } from '../security-checks.ts';
@@ -10,16 +9,20 @@ import { authorizerCache } from '../compute/functions.ts';
 import type { ServiceFunctions } from '../compute/service-function.ts';
 import { allowedMethods, type FunctionEntry, operations, unmatchedRoute } from '../operations.ts';
 import type { StageSettings } from '../configuration/settings.ts';
-import type { StageName } from '../configuration/stages.ts';
 
 /** The stage of the API: the version segment of every URL (docs/interface.md#9-versioning). */
 export const apiStageName = 'v1';
+
+/**
+ * TLS 1.2 at least, with forward secrecy. API Gateway's default still accepts TLS 1.0.
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-security-policies-list.html
+ */
+export const tlsPolicy = apigateway.SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09;
 
 /** The header of a well-formed key (functions/access/keys.ts). API Gateway rejects other values before any code runs. */
 const keyHeaderExpression = '^[Bb][Ee][Aa][Rr][Ee][Rr] +as_[a-z][a-z0-9]*_[0-9A-Za-z]{36}$';
 
 export interface ApiProps {
-  readonly stage: StageName;
   readonly functions: ServiceFunctions;
   readonly settings: StageSettings;
 }
@@ -29,10 +32,9 @@ export class Api extends Construct {
   readonly restApi: apigateway.RestApi;
   readonly accessLogs: LogGroup;
 
-  constructor(scope: Construct, id: string, { stage, functions, settings }: ApiProps) {
+  constructor(scope: Construct, id: string, { functions, settings }: ApiProps) {
     super(scope, id);
     const { stackName } = Stack.of(this);
-    const regional = settings.endpoint === 'regional';
 
     const { logRetentionDays: retention, removalPolicy } = settings;
     this.accessLogs = new LogGroup(this, 'AccessLogs', { retention, removalPolicy });
@@ -41,7 +43,7 @@ export class Api extends Construct {
       restApiName: stackName,
       // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-ip-address-type.html
       endpointConfiguration: {
-        types: [regional ? apigateway.EndpointType.REGIONAL : apigateway.EndpointType.EDGE],
+        types: [apigateway.EndpointType.REGIONAL],
         ipAddressType: apigateway.IpAddressType.DUAL_STACK,
       },
       apiKeySourceType: apigateway.ApiKeySourceType.AUTHORIZER,
@@ -65,10 +67,8 @@ export class Api extends Construct {
     });
     this.restApi.node.tryRemoveChild('Endpoint');
     const cfnApi = this.restApi.node.defaultChild as apigateway.CfnRestApi;
-    cfnApi.securityPolicy = tlsPolicy(settings.endpoint);
+    cfnApi.securityPolicy = tlsPolicy;
     cfnApi.endpointAccessMode = apigateway.EndpointAccessMode.STRICT;
-    // The local stage is never deployed.
-    if (stage !== 'local') cfnApi.addResourceDependency(this.#guardEndpoint(settings.endpoint));
 
     acknowledge(this.restApi, {
       'AwsSolutions-APIG2':
@@ -119,20 +119,6 @@ export class Api extends Construct {
     // Without them, API Gateway would answer unknown paths and methods itself, and without the authorizer.
     for (const path of ['/', ...Object.keys(allowedMethods()), '/{proxy+}']) add(path, 'ANY', unmatchedRoute);
   }
-
-  /**
-   * Stops a deployment that would change the endpoint type of a deployed API: that takes up to an hour, blocks further
-   * updates, and the two types have different TLS policies. The parameter has the same name for both types but another
-   * logical ID, so CloudFormation fails to create the second one ("already exists") before it changes the API.
-   */
-  #guardEndpoint(endpoint: StageSettings['endpoint']): CfnParameter {
-    return new CfnParameter(new Construct(this, 'EndpointGuard'), endpoint, {
-      name: `/animal-store/${Stack.of(this).stackName}/endpoint`,
-      description: 'Endpoint type of the API. It cannot be changed in place: see docs/deploy.md#slow-changes',
-      type: 'String',
-      value: endpoint,
-    });
-  }
 }
 
 /**
@@ -162,13 +148,3 @@ const accessLogFormat = JSON.stringify({
   wafStatus: '$context.waf.status',
   traceId: '$context.xrayTraceId',
 });
-
-/**
- * TLS 1.2 at least, with forward secrecy. API Gateway's default still accepts TLS 1.0.
- * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-security-policies-list.html
- */
-export function tlsPolicy(endpoint: StageSettings['endpoint']): apigateway.SecurityPolicy {
-  return endpoint === 'regional'
-    ? apigateway.SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09
-    : apigateway.SecurityPolicy.TLS12_PFS_2025_EDGE;
-}

@@ -9,7 +9,6 @@ import type { StageSettings } from '../configuration/settings.ts';
 export interface CustomDomainProps {
   readonly api: apigateway.RestApi;
   readonly domain: NonNullable<StageSettings['domain']>;
-  readonly endpoint: StageSettings['endpoint'];
 }
 
 /** The stage's own address, `https://<name>/v1`. */
@@ -18,19 +17,17 @@ export class CustomDomain extends Construct {
   /** The target of the name's DNS record, if the zone is not in Route 53. */
   readonly target: string;
 
-  constructor(scope: Construct, id: string, { api, domain, endpoint }: CustomDomainProps) {
+  constructor(scope: Construct, id: string, { api, domain }: CustomDomainProps) {
     super(scope, id);
-    const endpointType =
-      endpoint === 'regional' ? apigateway.EndpointType.REGIONAL : apigateway.EndpointType.EDGE;
     const domainName = new apigateway.DomainName(this, 'DomainName', {
       domainName: domain.name,
       certificate: Certificate.fromCertificateArn(this, 'Certificate', domain.certificateArn),
-      endpointType,
-      securityPolicy: tlsPolicy(endpoint),
+      endpointType: apigateway.EndpointType.REGIONAL,
+      securityPolicy: tlsPolicy,
       endpointAccessMode: apigateway.EndpointAccessMode.STRICT,
     });
     (domainName.node.defaultChild as apigateway.CfnDomainName).endpointConfiguration = {
-      types: [endpointType],
+      types: [apigateway.EndpointType.REGIONAL],
       ipAddressType: apigateway.IpAddressType.DUAL_STACK,
     };
     domainName.addBasePathMapping(api, { basePath: apiStageName, stage: api.deploymentStage });

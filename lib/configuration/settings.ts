@@ -24,8 +24,6 @@ const hostname = z.hostname('must be a valid host name');
 /** Everything that can differ between stages, and between copies of a stage. */
 export const stageSettings = z
   .strictObject({
-    /** In the stack's Region, or at CloudFront's edge locations. Fixed once deployed, see #guardEndpoint in api.ts. */
-    endpoint: z.enum(['regional', 'edge']),
     /** What happens to tables and logs that are removed from the stack, or whose stack is deleted. */
     removalPolicy: z.enum([RemovalPolicy.RETAIN, RemovalPolicy.DESTROY]),
     /** Whether DynamoDB refuses to delete the tables. */
@@ -71,17 +69,12 @@ export const stageSettings = z
     waf: z.strictObject({ requestsPerAddress: z.int().min(10).max(2_000_000_000) }).optional(),
   })
   .superRefine((settings, check) => {
-    const { accountThrottle, alarms, domain, endpoint, functions, throttle: stage, waf } = settings;
+    const { accountThrottle, alarms, functions, throttle: stage } = settings;
     const canary = settings.deployment === 'canary';
-    const regional = endpoint === 'regional';
     const must = (holds: boolean, path: string, message: string): void => {
       if (!holds) check.addIssue({ code: 'custom', path: path.split('.'), message });
     };
 
-    const wafNeeds = `the rule counts the connecting address, which is CloudFront's at an edge endpoint`;
-    must(waf === undefined || regional, 'waf', `requires endpoint "regional": ${wafNeeds}`);
-    const inVirginia = domain === undefined || domain.certificateArn.split(':')[3] === 'us-east-1';
-    must(inVirginia || regional, 'domain.certificateArn', 'must be in us-east-1 for an edge endpoint');
     must(alarms || !canary, 'alarms', 'must be true for deployment "canary": alarms roll the canary back');
     const silent = settings.notificationAddress === undefined;
     must(alarms || silent, 'notificationAddress', 'requires alarms to be true');

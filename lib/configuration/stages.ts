@@ -7,7 +7,6 @@ export const stageNames = ['local', 'staging', 'prod'] as const;
 export type StageName = (typeof stageNames)[number];
 
 const staging: StageSettings = {
-  endpoint: 'regional',
   removalPolicy: RemovalPolicy.DESTROY,
   deletionProtection: false,
   pointInTimeRecovery: false,

@@ -51,9 +51,8 @@ export class Alarms extends Construct {
       'Requests are admitted without being counted, because the RateLimits table does not answer in time.';
     this.#add('limiter-fail-open', failOpen, serviceMetric(this, metrics.failOpen), 4);
     const malformed = 'Stored pets fail validation and are left out of listings.';
-    // `damaged-items` was the name before, and keeps the logical ID.
     const count = serviceMetric(this, metrics.malformed);
-    this.#add('malformed-items', malformed, count, 0, 'malformed-items', [1, 1], 'damaged-items');
+    this.#add('malformed-items', malformed, count, 0, 'malformed-items', [1, 1]);
   }
 
   get all(): readonly cloudwatch.Alarm[] {
@@ -88,9 +87,8 @@ export class Alarms extends Construct {
     threshold: number,
     runbook = id,
     [datapointsToAlarm, evaluationPeriods]: readonly [number, number] = [2, 5],
-    constructId = id,
   ): void {
-    const alarm = new cloudwatch.Alarm(this, constructId, {
+    const alarm = new cloudwatch.Alarm(this, id, {
       alarmName: `${Stack.of(this).stackName}-${id}`,
       alarmDescription: `${summary} What to do: docs/runbook.md#${runbook}`,
       metric,

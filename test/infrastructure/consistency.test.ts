@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { planNames } from '../../functions/access/plans.ts';
 import { operations, unmatchedRoute } from '../../lib/operations.ts';
 import { tableShapes, timeToLiveAttribute } from '../support/table-shapes.ts';
-import { idOf, resourcesOf, synthesize } from './synthesis.ts';
+import { idOf, resourcesOf, stackOf } from './synthesis.ts';
 
 // The linter (.oxlintrc.json) checks imports, and knip finds unused code.
 
@@ -55,7 +55,7 @@ describe('the tables of the tests', () => {
       .optional(),
     TimeToLiveSpecification: z.object({ AttributeName: z.string(), Enabled: z.literal(true) }).optional(),
   });
-  const stack = synthesize('local').stack('AnimalStore-local');
+  const stack = stackOf('AnimalStore-local');
   const shapeOf = (output: string): unknown => {
     const { Properties } = stack.Resources[idOf(stack.Outputs[output]?.Value)]!;
     const { TimeToLiveSpecification: timeToLive, AttributeDefinitions, ...shape } = table.parse(Properties);

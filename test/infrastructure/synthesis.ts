@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { App } from 'aws-cdk-lib';
+import { Template } from 'aws-cdk-lib/assertions';
 import * as z from 'zod';
 import { addStacks } from '../../lib/app.ts';
 
@@ -15,11 +16,21 @@ const resource = z.object({
 });
 export type Resource = z.infer<typeof resource>;
 
-const templateSchema = z.object({
+const output = z.object({ Value: z.unknown(), Export: z.unknown().optional() });
+const template = z.object({
   Resources: z.record(z.string(), resource),
-  Outputs: z.record(z.string(), z.object({ Value: z.unknown(), Export: z.unknown().optional() })).default({}),
+  Outputs: z.record(z.string(), output).default({}),
 });
-export type Template = z.infer<typeof templateSchema>;
+
+/** A stack as CloudFormation and `cdk deploy` see it. */
+export interface Stack extends z.infer<typeof template> {
+  readonly name: string;
+  readonly template: Template;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly isProtected: boolean;
+  /** The stacks that are deployed before it. */
+  readonly dependencies: readonly string[];
+}
 
 const cdkJson = z.object({ context: z.record(z.string(), z.unknown()) });
 
@@ -29,60 +40,33 @@ export function appOf(outdir: string, context: Readonly<Record<string, unknown>>
   return new App({ outdir, context: { ...flags, 'aws:cdk:bundling-stacks': [], ...context } });
 }
 
-/** The templates of the CDK app for a context, by stack name. */
-export class Synthesis {
-  readonly #templates: ReadonlyMap<string, Template>;
-  readonly #dependencies: ReadonlyMap<string, readonly string[]>;
-  readonly #tags: ReadonlyMap<string, Readonly<Record<string, string>>>;
-  /** The stacks that CloudFormation refuses to delete. */
-  readonly protectedStacks: readonly string[];
-
-  constructor(context: Readonly<Record<string, unknown>>) {
-    const outdir = mkdtempSync(join(tmpdir(), 'synthesis-'));
-    try {
-      const app = appOf(outdir, context);
-      addStacks(app);
-      const { stacks } = app.synth();
-      this.#templates = new Map(
-        stacks.map((stack) => [stack.stackName, templateSchema.parse(stack.template)]),
-      );
-      const names = new Map(stacks.map(({ id, stackName }) => [id, stackName]));
-      this.#dependencies = new Map(
-        stacks.map((stack) => [stack.stackName, stack.dependencies.flatMap(({ id }) => names.get(id) ?? [])]),
-      );
-      this.#tags = new Map(stacks.map(({ stackName, tags }) => [stackName, tags]));
-      this.protectedStacks = stacks
-        .filter(({ terminationProtection }) => terminationProtection === true)
-        .map(({ stackName }) => stackName);
-    } finally {
-      rmSync(outdir, { recursive: true, force: true });
-    }
-  }
-
-  get stackNames(): readonly string[] {
-    return [...this.#templates.keys()];
-  }
-
-  /** The stacks that `cdk deploy` deploys before this one. */
-  deployedBefore(name: string): readonly string[] {
-    return this.#dependencies.get(name) ?? [];
-  }
-
-  /** The tags that CloudFormation gives to all resources of a stack. */
-  tagsOf(name: string): Readonly<Record<string, string>> {
-    return this.#tags.get(name) ?? {};
-  }
-
-  stack(name: string): Template {
-    const found = this.#templates.get(name);
-    if (found === undefined)
-      throw new Error(`Unknown stack ${name}: there are ${this.stackNames.join(', ')}`);
-    return found;
+/** The stacks of the CDK app for a context, by name. */
+export function stacksOf(context: Readonly<Record<string, unknown>>): ReadonlyMap<string, Stack> {
+  const outdir = mkdtempSync(join(tmpdir(), 'synthesis-'));
+  try {
+    const app = appOf(outdir, context);
+    addStacks(app);
+    const { stacks } = app.synth();
+    const names = new Map(stacks.map(({ id, stackName }) => [id, stackName]));
+    return new Map(
+      stacks.map((stack) => [
+        stack.stackName,
+        {
+          ...template.parse(stack.template),
+          name: stack.stackName,
+          template: Template.fromJSON(stack.template),
+          tags: stack.tags,
+          isProtected: stack.terminationProtection === true,
+          dependencies: stack.dependencies.flatMap(({ id }) => names.get(id) ?? []),
+        },
+      ]),
+    );
+  } finally {
+    rmSync(outdir, { recursive: true, force: true });
   }
 }
 
-export const certificateArn = 'arn:aws:acm:eu-west-1:123456789012:certificate/1';
-const edgeCertificateArn = 'arn:aws:acm:us-east-1:123456789012:certificate/1';
+const certificateArn = 'arn:aws:acm:eu-west-1:123456789012:certificate/1';
 const hostedZone = { id: 'Z1', name: 'example.com' };
 
 /** The contexts that tests share, so that each is synthesized once. */
@@ -113,49 +97,61 @@ export const contexts = {
       },
     },
   },
-  /** Prod alone at the edge, in an account that has API Gateway's role and GitHub's provider. */
-  edge: {
+  /** Prod alone, in an account that has API Gateway's role and GitHub's provider. */
+  existing: {
     stage: 'prod',
     accountSettings: 'existing',
     github: 'owner/repository',
     githubProvider: 'existing',
-    stages: {
-      prod: {
-        endpoint: 'edge',
-        domain: { name: 'api.example.com', certificateArn: edgeCertificateArn, hostedZone },
-      },
-    },
   },
 } as const;
 
-const made = new Map<keyof typeof contexts, Synthesis>();
+const made = new Map<keyof typeof contexts, ReadonlyMap<string, Stack>>();
 
 /** Synthesizes a shared context once: the test files share their modules. */
-export function synthesize(name: keyof typeof contexts = 'default'): Synthesis {
-  const synthesis = made.get(name) ?? new Synthesis(contexts[name]);
-  made.set(name, synthesis);
-  return synthesis;
+export function synthesize(name: keyof typeof contexts): ReadonlyMap<string, Stack> {
+  const stacks = made.get(name) ?? stacksOf(contexts[name]);
+  made.set(name, stacks);
+  return stacks;
+}
+
+/** A stack of the shared contexts, by its name: `AnimalStore-…` or `Shelter-…`. */
+export function stackOf(name: string): Stack {
+  const context = name.startsWith('Shelter') ? 'copy' : name.endsWith('-local') ? 'local' : 'default';
+  const found = synthesize(context).get(name);
+  if (found === undefined) throw new Error(`No shared context has the stack ${name}`);
+  return found;
 }
 
 /** The resources of a type, with their logical IDs. */
-export function resourcesOf({ Resources }: Template, type: string): readonly (readonly [string, Resource])[] {
+export function resourcesOf({ Resources }: Stack, type: string): readonly (readonly [string, Resource])[] {
   return Object.entries(Resources).filter(([, { Type }]) => Type === type);
 }
 
-/** The only resource of a type with these properties. @throws Error unless there is exactly one */
-export function theResource(
-  template: Template,
-  type: string,
-  having: Readonly<Record<string, unknown>> = {},
-): readonly [string, Resource] {
-  const found = resourcesOf(template, type).filter(([, { Properties }]) =>
-    Object.entries(having).every(([key, value]) => same(Properties[key], value)),
+/** The only resource of a type. @throws Error unless there is exactly one */
+export function theResource(stack: Stack, type: string): readonly [string, Resource] {
+  const found = resourcesOf(stack, type);
+  if (found.length !== 1) throw new Error(`${stack.name} has ${found.length} resources of type ${type}`);
+  return found[0]!;
+}
+
+const lambdaFunction = z.object({
+  Handler: z.string(),
+  Timeout: z.int(),
+  MemorySize: z.int(),
+  Environment: z.object({ Variables: z.record(z.string(), z.unknown()) }),
+  LoggingConfig: z.object({ ApplicationLogLevel: z.string(), LogGroup: z.unknown().transform(idOf) }),
+  Role: z.unknown().transform(idOf),
+});
+
+/** The functions of a stack by entry. */
+export function functionsOf(stack: Stack) {
+  return new Map(
+    resourcesOf(stack, 'AWS::Lambda::Function').map(([id, { Properties }]) => {
+      const parsed = lambdaFunction.parse(Properties);
+      return [parsed.Handler.replace('.handler', ''), { id, ...parsed }] as const;
+    }),
   );
-  const [only, ...others] = found;
-  if (only === undefined || others.length > 0) {
-    throw new Error(`${found.length} resources of type ${type} have ${JSON.stringify(having)}`);
-  }
-  return only;
 }
 
 const reference = z.union([
@@ -178,8 +174,4 @@ export function arnOf(logicalId: string): { 'Fn::GetAtt': string[] } {
 
 export function joined(...parts: unknown[]): { 'Fn::Join': unknown[] } {
   return { 'Fn::Join': ['', parts] };
-}
-
-function same(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }

@@ -1,0 +1,176 @@
+import { Match } from 'aws-cdk-lib/assertions';
+import { describe, expect, it } from 'vitest';
+import { idOf, ref, resourcesOf, stackOf, synthesize } from './synthesis.ts';
+
+/** What a deployment must not replace or delete, because something outside of the template depends on it. */
+
+const stages = ['AnimalStore-prod', 'AnimalStore-staging', 'AnimalStore-local', 'Shelter-prod'];
+const prod = stackOf('AnimalStore-prod');
+const staging = stackOf('AnimalStore-staging');
+
+/**
+ * CloudFormation replaces a resource whose logical ID changes, and a new table is an empty one. Never change an ID to make
+ * this test pass: restore the construct's ID.
+ */
+const pinned: Readonly<Record<string, readonly string[]>> = {
+  'AWS::DynamoDB::GlobalTable': [
+    'TablesPetsD2B49199',
+    'TablesApiKeys330F873D',
+    'TablesRateLimits87C09B19',
+    'TablesIdempotency498FF680',
+  ],
+  // Its ID is part of the URL of clients. The domain, the usage plans and the key tool refer to it.
+  'AWS::ApiGateway::RestApi': ['ApiRestApiE35FEAFE'],
+  // The last segment of that URL. Usage plans, the web ACL and the domain are bound to it.
+  'AWS::ApiGateway::Stage': ['ApiRestApiDeploymentStagev157F58EAC'],
+  // The key tool adds every key to one of them. A new usage plan has no keys, so all keys would be rejected.
+  'AWS::ApiGateway::UsagePlan': [
+    'UsagePlansFreeA3438353',
+    'UsagePlansProD81A9807',
+    'UsagePlansBusiness61B4708B',
+    'UsagePlansEnterprise7D83AA70',
+  ],
+};
+
+describe('logical IDs', () => {
+  it.each(stages.flatMap((name) => Object.entries(pinned).map(([type, ids]) => [name, type, ids] as const)))(
+    'are kept in %s: %s',
+    (name, type, ids) => {
+      expect(resourcesOf(stackOf(name), type).map(([id]) => id)).toEqual(ids);
+    },
+  );
+
+  it('of the alarm topic are kept, because operators subscribe to it by hand', () => {
+    for (const stack of [prod, staging]) {
+      expect(resourcesOf(stack, 'AWS::SNS::Topic').map(([id]) => id)).toEqual(['AlarmsTopic3A2DFEBA']);
+    }
+  });
+
+  it('of the tables belong to the outputs that the key tool reads', () => {
+    const names = ['PetsTableName', 'ApiKeysTableName', 'RateLimitsTableName', 'IdempotencyTableName'];
+    expect(names.map((name) => idOf(prod.Outputs[name]?.Value))).toEqual(
+      pinned['AWS::DynamoDB::GlobalTable'],
+    );
+  });
+});
+
+describe('data and logs', () => {
+  const kept = ['AWS::DynamoDB::GlobalTable', 'AWS::Logs::LogGroup'];
+
+  it.each([
+    [prod, 'Retain'],
+    [staging, 'Delete'],
+  ] as const)('are kept when their stack is deleted, in prod only: $name', (stack, policy) => {
+    for (const type of kept) {
+      stack.template.allResources(type, { DeletionPolicy: policy, UpdateReplacePolicy: policy });
+    }
+  });
+
+  it.each([
+    [prod, true],
+    [staging, false],
+  ] as const)('cannot be deleted by mistake, in prod only: $name', (stack, isProtected) => {
+    stack.template.allResourcesProperties('AWS::DynamoDB::GlobalTable', {
+      Replicas: [Match.objectLike({ DeletionProtectionEnabled: isProtected })],
+    });
+    expect(stack.isProtected).toBe(isProtected);
+  });
+
+  it('of pets and keys can be restored in prod', () => {
+    const [pets, apiKeys, ...others] = resourcesOf(prod, 'AWS::DynamoDB::GlobalTable').map(([, table]) =>
+      JSON.stringify(table.Properties['Replicas']).includes('"PointInTimeRecoveryEnabled":true'),
+    );
+    // The others hold data of a day.
+    expect({ pets, apiKeys, others }).toEqual({ pets: true, apiKeys: true, others: [false, false] });
+  });
+
+  it('of tables are billed on demand, without a maximum that would throttle', () => {
+    const properties = { BillingMode: 'PAY_PER_REQUEST', WriteOnDemandThroughputSettings: Match.absent() };
+    prod.template.allResourcesProperties('AWS::DynamoDB::GlobalTable', properties);
+  });
+
+  it('of logs end after a time', () => {
+    for (const name of stages) {
+      stackOf(name).template.allResourcesProperties('AWS::Logs::LogGroup', {
+        RetentionInDays: Match.anyValue(),
+      });
+    }
+  });
+});
+
+describe('two copies in one account and Region', () => {
+  const one = synthesize('default');
+  const two = synthesize('copy');
+
+  it('have different stacks and share that of the account', () => {
+    expect([...two.keys()].toSorted()).toEqual(['AnimalStore-account', 'Shelter-prod', 'Shelter-staging']);
+    expect([...two.keys()].filter((name) => one.has(name))).toEqual(['AnimalStore-account']);
+    expect(one.get('AnimalStore-account')!.Resources).toEqual(two.get('AnimalStore-account')!.Resources);
+  });
+
+  /** The property of each type that must be unique in the account and Region. */
+  const naming: Readonly<Record<string, string>> = {
+    'AWS::CloudWatch::Alarm': 'AlarmName',
+    'AWS::CloudWatch::Dashboard': 'DashboardName',
+    'AWS::Logs::QueryDefinition': 'Name',
+    'AWS::ApiGateway::RestApi': 'Name',
+    'AWS::ApiGateway::UsagePlan': 'UsagePlanName',
+  };
+
+  /** Types whose names CloudFormation generates, unless somebody sets them. */
+  const generated: Readonly<Record<string, string>> = {
+    'AWS::DynamoDB::GlobalTable': 'TableName',
+    'AWS::Lambda::Function': 'FunctionName',
+    'AWS::IAM::Role': 'RoleName',
+    'AWS::Logs::LogGroup': 'LogGroupName',
+    'AWS::SNS::Topic': 'TopicName',
+    'AWS::CodeDeploy::Application': 'ApplicationName',
+    'AWS::CodeDeploy::DeploymentGroup': 'DeploymentGroupName',
+    'AWS::WAFv2::WebACL': 'Name',
+  };
+
+  it.each(['Shelter-staging', 'Shelter-prod'])(
+    'name resources after their stack, or not at all: %s',
+    (name) => {
+      const stack = stackOf(name);
+      for (const [type, property] of Object.entries(naming)) {
+        for (const [, { Properties }] of resourcesOf(stack, type)) {
+          expect(JSON.stringify(Properties[property])).toContain(name);
+        }
+      }
+      for (const [type, property] of Object.entries(generated)) {
+        const own = resourcesOf(stack, type).filter(([, { Properties }]) => property in Properties);
+        expect(own.map(([id]) => id)).toEqual([]);
+      }
+    },
+  );
+
+  it('have no exports, whose names are shared', () => {
+    for (const { Outputs } of [...one.values(), ...two.values()]) {
+      expect(Object.values(Outputs).filter(({ Export }) => Export !== undefined)).toEqual([]);
+    }
+  });
+
+  it('write their metrics to separate namespaces', () => {
+    for (const name of ['AnimalStore-prod', 'Shelter-prod']) {
+      const written = JSON.stringify(resourcesOf(stackOf(name), 'AWS::Lambda::Function'));
+      const namespaces = written.match(/(?<="METRICS_NAMESPACE":")[^"]+/g);
+      expect(new Set(namespaces)).toEqual(new Set([name]));
+    }
+  });
+});
+
+describe('a stack', () => {
+  it('has the outputs that the key tool, the smoke test and operators use', () => {
+    const tables = ['Pets', 'ApiKeys', 'RateLimits', 'Idempotency'].map((name) => `${name}TableName`);
+    const plans = ['Free', 'Pro', 'Business', 'Enterprise'].map((plan) => `UsagePlanId${plan}`);
+    const names = ['ApiUrl', 'RestApiId', ...tables, ...plans];
+    expect(Object.keys(stackOf('AnimalStore-local').Outputs).toSorted()).toEqual(names.toSorted());
+    expect(Object.keys(prod.Outputs).toSorted()).toEqual([...names, 'AlarmTopicArn'].toSorted());
+    expect(prod.Outputs['RestApiId']?.Value).toEqual(ref('ApiRestApiE35FEAFE'));
+  });
+
+  it.each(['prod', 'staging'])('has tags that separate its cost by service and stage: %s', (stage) => {
+    expect(stackOf(`AnimalStore-${stage}`).tags).toEqual({ service: 'animal-store', stage });
+  });
+});

@@ -1,0 +1,59 @@
+import { expect, it } from 'vitest';
+import { type Stack, stackOf } from './synthesis.ts';
+
+/**
+ * The properties of the resources that no other test states, for a review of every change:
+ * `npx vitest run --project infrastructure test/infrastructure/template.test.ts -u`. What must never change by accident has
+ * tests of its own, with the reasons.
+ */
+it.each(['AnimalStore-prod', 'AnimalStore-staging', 'Shelter-prod'])(
+  'the template of %s is the reviewed one',
+  async (name) => {
+    const prod = stackOf('AnimalStore-prod');
+    const stack = stackOf(name);
+    const text = stack === prod ? lines(stack) : lines(stack).filter((line) => !lines(prod).includes(line));
+    await expect(`${text.join('\n')}\n`).toMatchFileSnapshot(`snapshots/${name}.txt`);
+  },
+);
+
+/** Asserted elsewhere (permissions, gateway responses), or as large as generated code (dashboards). */
+const left = new Set([
+  'AWS::CloudWatch::Dashboard',
+  'AWS::IAM::Policy',
+  'AWS::IAM::Role',
+  'AWS::Lambda::Permission',
+  'AWS::Lambda::Version',
+  'AWS::SNS::TopicPolicy',
+]);
+
+/** The same for every alarm, see observability.test.ts; or the code of the functions. */
+const common = new Set(['AlarmActions', 'Code', 'ComparisonOperator', 'OKActions', 'TreatMissingData']);
+
+/** One line for each property of each resource, without what depends on the code of the functions. */
+function lines({ Resources }: Stack): string[] {
+  const stable = (id: string): string => id.replace(/(CurrentVersion|Deployment)\w{8}[0-9a-f]{32}/, '$1');
+  return Object.entries(Resources)
+    .filter(([, { Type }]) => !left.has(Type))
+    .flatMap(([id, { Type, Properties }]) => {
+      const name = `${Type.replace('AWS::', '')} ${stable(id)}`;
+      return [
+        name,
+        ...Object.entries(Properties)
+          .filter(([property]) => !common.has(property))
+          .map(([property, value]) => `${stable(id)}.${property}: ${stable(compact(value))}`),
+      ];
+    });
+}
+
+/** JSON with references as in `Fn::Sub`. */
+function compact(value: unknown): string {
+  if (typeof value === 'string') return value;
+  const text = JSON.stringify(value, (_, each: unknown) => {
+    if (typeof each !== 'object' || each === null) return each;
+    const [[key, content] = []] = Object.entries(each);
+    if (key === 'Ref') return `\${${String(content)}}`;
+    if (key === 'Fn::GetAtt' && Array.isArray(content)) return `\${${content.join('.')}}`;
+    return each;
+  });
+  return text.replaceAll('"', "'");
+}
