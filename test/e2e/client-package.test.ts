@@ -12,9 +12,14 @@ const run = promisify(execFile);
 /** What the example under each heading of the documents prints. */
 const outputs: Readonly<Record<string, RegExp>> = {
   'Add and get an animal': /^Rex is available\n$/,
+  CommonJS: /^Rex is available\n$/,
   'List animals': /^(?:\d+ .+\n){5}$/,
+  'One page at a time': /^2 true\n2\n$/,
+  'Headers, request ID and rate limit': /^200 true 1\ntrue\n$/,
   'Handle errors': /^400 invalid_request name: .+\n$/,
-  'Retries, time-outs and cancelling': /^true\n$/,
+  'Retries and time-outs': /^1 Rex\n$/,
+  'Repeat a creation': /^true\n$/,
+  'Log requests': /^request GET \/v1\/pets 1\nresponse 200 true true\n$/,
   'Exact integers': /^9223372036854775807n\n$/,
   // docs/api.md
   'Get started in five minutes': /^(?:\d+ .+\n){5,}$/,
@@ -24,9 +29,12 @@ const outputs: Readonly<Record<string, RegExp>> = {
 const documents = await Promise.all(
   ['packages/client/README.md', 'docs/api.md'].map((path) => readFile(path, 'utf8')),
 );
-const examples = [...documents.join('\n').matchAll(/^## (.+)$(?:(?!^## )[^])*?^```ts\n([^]*?)^```$/gm)].map(
-  ([, heading = '', code = '']) => ({ heading, code }),
-);
+const examples = [
+  ...documents.join('\n').matchAll(/^## (.+)$(?:(?!^## )[^])*?^```(js|ts)\n([^]*?)^```$/gm),
+].map(([, heading = '', language = '', code = ''], index) => {
+  const extension = code.includes('require(') ? `c${language}` : `m${language}`;
+  return { heading, code, file: `example-${index}.${extension}` };
+});
 
 describe.runIf(isLocal)('The packed client in a project of its own', () => {
   let directory: string;
@@ -37,7 +45,7 @@ describe.runIf(isLocal)('The packed client in a project of its own', () => {
       env: { ...process.env, GITHUB_REPOSITORY: 'example/store' },
     });
     await run('npm', ['pack', './packages/client/dist', '--pack-destination', directory]);
-    await writeFile(join(directory, 'package.json'), '{ "type": "module" }');
+    await run('npm', ['init', '--yes'], { cwd: directory });
     const install = [
       'install',
       '--offline',
@@ -52,12 +60,13 @@ describe.runIf(isLocal)('The packed client in a project of its own', () => {
       noEmit: true,
       target: 'es2022',
       module: 'nodenext',
+      allowJs: true,
+      checkJs: true,
       typeRoots: [resolve('node_modules/@types')],
       types: ['node'],
     };
     await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions }));
-    for (const [index, { code }] of examples.entries())
-      await writeFile(join(directory, `example-${index}.ts`), code);
+    for (const { file, code } of examples) await writeFile(join(directory, file), code);
   });
 
   afterAll(() => rm(directory, { recursive: true, force: true }));
@@ -113,13 +122,10 @@ describe.runIf(isLocal)('The packed client in a project of its own', () => {
     expect(examples.map(({ heading }) => heading)).toEqual(Object.keys(outputs));
   });
 
-  it.each(examples.map(({ heading }, index) => ({ heading, index })))(
-    'runs the example: $heading',
-    async ({ heading, index }) => {
-      const { url, key } = inject('e2e');
-      const env = { ...process.env, ANIMAL_STORE_URL: url, ANIMAL_STORE_KEY: key, API: url, KEY: key };
-      const { stdout } = await run(process.execPath, [`example-${index}.ts`], { cwd: directory, env });
-      expect(stdout).toMatch(outputs[heading] ?? /^$/);
-    },
-  );
+  it.each(examples)('runs the example: $heading', async ({ heading, file }) => {
+    const { url, key } = inject('e2e');
+    const env = { ...process.env, ANIMAL_STORE_BASE_URL: url, ANIMAL_STORE_API_KEY: key, API: url, KEY: key };
+    const { stdout } = await run(process.execPath, [file], { cwd: directory, env });
+    expect(stdout).toMatch(outputs[heading] ?? /^$/);
+  });
 });

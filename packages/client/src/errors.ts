@@ -128,7 +128,7 @@ export class ConnectionError extends AnimalStoreError {
 
   constructor(baseUrl: string, cause: unknown) {
     const reason = reasonOf(cause);
-    super('connection_failed', `No complete answer arrived from ${baseUrl}${reason && `: ${reason}`}.`, {
+    super('connection_failed', `No complete answer arrived from ${baseUrl}${reason && ` (${reason})`}.`, {
       cause,
     });
   }

@@ -27,7 +27,9 @@ function readFailure(
     return ['unexpected_redirect', `The answer is a redirect to ${target}. ${addressHint(baseUrl)}`];
   }
   const { code, message } = readErrorBody(text);
-  if (code !== undefined && message !== undefined) return [code, message];
+  if (code !== undefined && message !== undefined) {
+    return [code, code === 'route_not_found' ? `${message} ${addressHint(baseUrl)}` : message];
+  }
   const words = message === undefined ? '' : ` (${JSON.stringify(message)})`;
   const hint = wrongAddressStatuses.has(status) ? ` ${addressHint(baseUrl)}` : '';
   return ['unknown_error', `The answer has status ${status} and no error of the service${words}.${hint}`];

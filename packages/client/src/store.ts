@@ -170,8 +170,9 @@ export class Pets<Mode extends IntegerMode = 'auto'> {
   }
 
   #toPet(body: unknown): Pet<Mode> {
-    const { id, categoryId, ...rest } = checkedPet(body);
-    return { ...rest, id: inMode(id, this.#mode), categoryId: inMode(categoryId, this.#mode) };
+    const pet = checkedPet(body);
+    const mode = this.#mode;
+    return { ...pet, id: inMode(pet.id, mode), categoryId: inMode(pet.categoryId, mode) };
   }
 }
 

@@ -90,6 +90,14 @@ describe('An answer with an error status', () => {
     },
   );
 
+  it('404 for a path that this client does not send says so too', async () => {
+    const { store } = scripted([error(404, 'route_not_found')]);
+    await expect(store.pets.get(1)).rejects.toMatchObject({
+      code: 'route_not_found',
+      message: `m Check the base address ${baseUrl}: it ends in the version, such as /v1.`,
+    });
+  });
+
   it('413 in the words of API Gateway has them', async () => {
     const { store } = scripted([respond(413, '{"message":"Request Too Long"}')]);
     await expect(store.pets.get(1)).rejects.toThrow(
@@ -136,7 +144,7 @@ describe('A failed connection', () => {
     const address = origin.replace('http://', '');
     expect(failure).toMatchObject({
       code: 'connection_failed',
-      message: `No complete answer arrived from ${origin}/v1: connect ECONNREFUSED ${address}.`,
+      message: `No complete answer arrived from ${origin}/v1 (connect ECONNREFUSED ${address}).`,
     });
     expect(failure).toHaveProperty('cause.cause.code', 'ECONNREFUSED');
   });
@@ -147,15 +155,15 @@ describe('A failed connection', () => {
     [
       'every address of the host',
       withCause(new AggregateError([coded('A', 'A ::1'), coded('B', 'B 1')])),
-      ': A ::1, B 1',
+      ' (A ::1, B 1)',
     ],
     [
       'a code that the message lacks',
       withCause(coded('UND_ERR_SOCKET', 'other side closed')),
-      ': UND_ERR_SOCKET other side closed',
+      ' (UND_ERR_SOCKET other side closed)',
     ],
-    ['a code without message', withCause(coded('ECONNRESET', '')), ': ECONNRESET'],
-    ['a message without code', new TypeError('Failed to fetch'), ': Failed to fetch'],
+    ['a code without message', withCause(coded('ECONNRESET', '')), ' (ECONNRESET)'],
+    ['a message without code', new TypeError('Failed to fetch'), ' (Failed to fetch)'],
     ['nothing known', 'lost', ''],
   ])('says %s', async (_, thrown, reason) => {
     const fetch = () => Promise.reject(thrown);
