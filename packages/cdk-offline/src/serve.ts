@@ -108,7 +108,7 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
   steps.add(directory.remove);
 
   const assemblies = new AssemblyReader(stackName, directory.path, onProgress);
-  const database = databaseOf(options, onProgress, stop);
+  const database = databaseOf(options, directory.path, onProgress, stop);
   steps.add(() => database.stop());
   // Wait for both even if one fails: a database that is still starting cannot be stopped.
   const reading = assemblies.read(options.assembly);
@@ -167,11 +167,13 @@ function sdkReport(onProgress: (message: string) => void): (path: string) => voi
 
 function databaseOf(
   { dynamodbEndpoint, dataDirectory, onFailure }: ServeOptions,
+  temporaryParent: string,
   onProgress: (message: string) => void,
   stop: () => Promise<void>,
 ): Database {
   return new Database({
     endpoint: dynamodbEndpoint,
+    temporaryParent,
     dataDirectory: dataDirectory && join(dataDirectory, 'dynamodb'),
     onProgress,
     onLost: async (loss) => {

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { psArguments, startersOf } from './starters.ts';
 
 /** npm forwards Ctrl-C, so one key press arrives twice. */
 const sameKeyPressMs = 300;
@@ -8,9 +9,9 @@ const parentCheckMs = 500;
 const stopTimeoutMs = 5_000;
 
 /**
- * Stops the service and ends this process after INT, TERM or HUP, when its output is closed, and when the program that
- * started it has ended: npm with the shell of its scripts, or another process. A process that a shell has started may
- * outlive it, in the background. A second signal ends the process at once.
+ * Stops the service and ends this process after INT, TERM or HUP, when its output is closed, and when it runs in a script
+ * of npm, pnpm or Yarn and that has ended. Another process that starts it may end before it, which leaves it in the
+ * background. A second signal ends the process at once.
  *
  * @param stop stops everything that was started
  */
@@ -35,20 +36,23 @@ export function endWith(stop: () => Promise<void>): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => end(1));
 
   const { ppid } = process;
-  void startedBy(ppid).then((pids) => {
-    setInterval(() => {
-      if (pids.length > 0 && (process.ppid !== ppid || !pids.every(isRunning))) end(0);
+  void packageManagerOfThis().then((starters) => {
+    const timer = setInterval(() => {
+      if (starters.length === 0 || (process.ppid === ppid && starters.every(isRunning))) return;
+      clearInterval(timer);
+      console.error('Ends because the package manager that started it has ended.');
+      end(0);
     }, parentCheckMs).unref();
   });
 }
 
-/** The processes that this one must not outlive. */
-async function startedBy(parent: number): Promise<number[]> {
-  const args = ['-o', 'ppid=,comm=', '-p', String(parent)];
-  const printed = await promisify(execFile)('ps', args).catch(() => undefined);
-  const [, grandparent, command = ''] = /^\s*(\d+)\s+(.*?)\s*$/m.exec(printed?.stdout ?? '') ?? [];
-  if (!/(?:^|[/-])(?:ba|da|k|z|a)?sh$/.test(command)) return [parent];
-  return process.env['npm_lifecycle_event'] === undefined ? [] : [parent, Number(grandparent)];
+/** The processes from the package manager's to the one above this, empty when this is no part of its script. */
+async function packageManagerOfThis(): Promise<readonly number[]> {
+  if (process.env['npm_lifecycle_event'] === undefined) return [];
+  const printed = await promisify(execFile)('ps', psArguments, { maxBuffer: Infinity }).catch(
+    () => undefined,
+  );
+  return startersOf(process.pid, printed?.stdout ?? '');
 }
 
 function isRunning(pid: number): boolean {

@@ -6,6 +6,8 @@ import { createTables, type TableDefinition } from './tables.ts';
 export interface DatabaseOptions extends DynamoDbLocalOptions {
   /** A running DynamoDB, called with `localCredentials` in place of DynamoDB Local. */
   readonly endpoint: string | undefined;
+  /** For the database's temporary files. */
+  readonly temporaryParent: string;
   readonly onProgress: (message: string) => void;
 }
 
@@ -51,7 +53,7 @@ export class Database {
     const { endpoint, onProgress } = this.#options;
     if (endpoint !== undefined) return { endpoint, credentials: localCredentials };
     onProgress('Starting DynamoDB Local');
-    this.#local = await startDynamoDb(this.#options);
+    this.#local = await startDynamoDb(this.#options, this.#options.temporaryParent);
     return this.#local;
   }
 }

@@ -44,19 +44,24 @@ const leftoverTimeoutMs = 5_000;
  *
  * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/DynamoDBLocal.UsageNotes.html
  *
+ * @param temporaryParent a folder for the database's temporary files; the system's when absent
  * @throws Error that says what to do: Java is missing or older than 17, the port is taken, the data directory is in
  * use, or it does not start
  */
-export async function startDynamoDb(options: DynamoDbLocalOptions = {}): Promise<DynamoDbLocal> {
+export async function startDynamoDb(
+  options: DynamoDbLocalOptions = {},
+  temporaryParent?: string,
+): Promise<DynamoDbLocal> {
   await requireJava();
   const { onProgress = () => {}, onLost = () => {} } = options;
   const dataDirectory = options.dataDirectory === undefined ? undefined : resolve(options.dataDirectory);
+  const folders = { dataDirectory, temporaryParent };
   const unlock = dataDirectory === undefined ? async () => {} : await takeDirectory(dataDirectory);
   let run: Run;
   let accessKeyId: string;
   try {
     accessKeyId = dataDirectory === undefined ? newAccessKeyId() : await keptAccessKeyId(dataDirectory);
-    run = await startOnce(dataDirectory, options.port ?? 0);
+    run = await startOnce(folders, options.port ?? 0);
   } catch (error) {
     await unlock();
     throw error;
@@ -74,11 +79,11 @@ export async function startDynamoDb(options: DynamoDbLocalOptions = {}): Promise
       return;
     }
     onProgress(`DynamoDB Local ended (${reason}). Restarting it with the same data.`);
-    restarting = restart(dataDirectory);
+    restarting = restart();
   };
-  const restart = async (directory: string): Promise<void> => {
+  const restart = async (): Promise<void> => {
     try {
-      run = await startOnce(directory, port);
+      run = await startOnce(folders, port);
       void watch();
     } catch (error) {
       stopped = true;
@@ -99,6 +104,11 @@ export async function startDynamoDb(options: DynamoDbLocalOptions = {}): Promise
   };
 }
 
+interface Folders {
+  readonly dataDirectory: string | undefined;
+  readonly temporaryParent: string | undefined;
+}
+
 /** One Java process. */
 interface Run {
   readonly port: number;
@@ -107,7 +117,7 @@ interface Run {
   readonly stop: () => Promise<void>;
 }
 
-async function startOnce(dataDirectory: string | undefined, port: number): Promise<Run> {
+async function startOnce(folders: Folders, port: number): Promise<Run> {
   const installPath = await findInstallation();
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -115,7 +125,7 @@ async function startOnce(dataDirectory: string | undefined, port: number): Promi
         throw new Error(`Port ${port} for DynamoDB Local is in use.`);
       }
       // Another process may take a free port before DynamoDB Local listens on it.
-      return await startOnPort(installPath, port === 0 ? await freePort() : port, dataDirectory);
+      return await startOnPort(installPath, port === 0 ? await freePort() : port, folders);
     } catch (error) {
       if (attempt === startAttempts) throw error;
       await sleep(pollMs);
@@ -128,9 +138,9 @@ const fromKeeper = z.union([z.object({ pid: z.number() }), z.object({ ended: z.s
 async function startOnPort(
   installPath: string,
   port: number,
-  dataDirectory: string | undefined,
+  { dataDirectory, temporaryParent }: Folders,
 ): Promise<Run> {
-  const temporary = temporaryDirectory();
+  const temporary = temporaryDirectory(temporaryParent);
   const keeper = fork(
     moduleBeside(import.meta.url, 'keeper'),
     [JSON.stringify({ installPath, port, dataDirectory, temporaryDirectory: temporary.path })],

@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir } from 'node:fs/promises';
+import { mkdtemp, readdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { greetingStack, removeDirectory, writeGreeting } from './greeting.ts';
@@ -23,11 +24,15 @@ function run(args: readonly string[], program: readonly string[] = [command], te
     env: { PATH: '/nonexistent', TMPDIR: temporary, NODE_OPTIONS: process.env['NODE_OPTIONS'] },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  return gather(child);
+}
+
+function gather(child: ChildProcessByStdio<null, Readable, Readable>) {
   onTestFinished(() => void child.kill('SIGKILL'));
   let output = '';
-  const gather = (chunk: Buffer): void => void (output += chunk.toString());
-  child.stdout.on('data', gather);
-  child.stderr.on('data', gather);
+  const add = (chunk: Buffer): void => void (output += chunk.toString());
+  child.stdout.on('data', add);
+  child.stderr.on('data', add);
   const ended = once(child, 'close').then(([code]: unknown[]) => code);
   const ready = async (): Promise<string> => {
     for (;;) {
@@ -64,25 +69,18 @@ describe('the command cdk-offline', () => {
     },
   );
 
-  it('ends when its parent process ends', async () => {
-    const args = await greeting();
-    const parent = `
-      const child = require('node:child_process').spawn(process.execPath, process.argv.slice(1), { stdio: 'inherit' });
-      console.log('child', child.pid);`;
-    const started = run([command, ...args], ['--eval', parent, '--']);
-    const url = await started.ready();
-    started.child.kill('SIGKILL');
-    await expect
-      .poll(
-        () =>
-          fetch(url).then(
-            () => 'serves',
-            () => 'gone',
-          ),
-        { timeout: 60_000 },
-      )
-      .toBe('gone');
-    await started.ended;
+  it('ends with the script of npm that started it', async () => {
+    const folder = await temporaryFolder();
+    const script = [process.execPath, command, ...(await greeting())].join(' ');
+    await writeFile(join(folder, 'package.json'), JSON.stringify({ scripts: { serve: script } }));
+    const npm = gather(
+      spawn('npm', ['run', 'serve', '--prefix', folder], { stdio: ['ignore', 'pipe', 'pipe'] }),
+    );
+    const url = await npm.ready();
+    npm.child.kill('SIGKILL');
+    await npm.ended;
+    expect(npm.output()).toMatch(/^Ends because the package manager that started it has ended\.$/m);
+    await expect(fetch(url)).rejects.toThrow('fetch failed');
   });
 
   it.each([
