@@ -4,9 +4,9 @@ import * as z from 'zod/mini';
 import { toCallerContext } from './access/caller.ts';
 import { decideKey, findKey } from './access/key-records.ts';
 import { hashOfKey, keyOfHeader, stageOfKey } from './access/keys.ts';
-import { timeToAnswer, withDeadline } from './deadline.ts';
-import { dynamoDb } from './dynamodb.ts';
-import { variable, wholeNumber } from './environment.ts';
+import { timeToAnswer, withDeadline } from './runtime/deadline.ts';
+import { dynamoDb } from './dynamodb/client.ts';
+import { variable, wholeNumber } from './runtime/environment.ts';
 
 const ownStage = variable('STAGE');
 const cacheSeconds = wholeNumber('AUTHORIZER_CACHE_SECONDS');

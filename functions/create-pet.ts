@@ -1,5 +1,5 @@
-import { dynamoDb } from './dynamodb.ts';
-import { variable } from './environment.ts';
+import { dynamoDb } from './dynamodb/client.ts';
+import { variable } from './runtime/environment.ts';
 import { ServiceError } from './http/errors.ts';
 import { parseIdempotencyKey } from './http/idempotency-key.ts';
 import { parseBody } from './http/input.ts';

@@ -1,5 +1,5 @@
-import { dynamoDb } from './dynamodb.ts';
-import { variable } from './environment.ts';
+import { dynamoDb } from './dynamodb/client.ts';
+import { variable } from './runtime/environment.ts';
 import { parseInput } from './http/input.ts';
 import { nextLink } from './http/links.ts';
 import { metrics } from './http/metrics.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
-import { dynamoDb } from './dynamodb.ts';
-import { variable } from './environment.ts';
+import { dynamoDb } from './dynamodb/client.ts';
+import { variable } from './runtime/environment.ts';
 import { ServiceError } from './http/errors.ts';
 import { pipeline } from './http/pipeline.ts';
 

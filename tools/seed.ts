@@ -1,4 +1,4 @@
-import { dynamoDb } from '../functions/dynamodb.ts';
+import { dynamoDb } from '../functions/dynamodb/client.ts';
 import { putPets } from './bulk.ts';
 import { idEpoch, newPetId } from '../functions/pets/ids.ts';
 import type { Pet, PetStatus } from '../functions/pets/schema.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { CreateTableCommand } from '@aws-sdk/client-dynamodb';
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
-import { dynamoDb } from '../../functions/dynamodb.ts';
+import { dynamoDb } from '../../functions/dynamodb/client.ts';
 import { tableShapes } from '../../test/support/table-shapes.ts';
 import { keyHash, limits, type tableNames } from './fixtures.ts';
 import { lambdaVariables } from './lambda.ts';

@@ -15,7 +15,6 @@ export interface Built {
 export interface Variant {
   /** Files of variants/ that replace modules of functions/. */
   readonly client?: string;
-  readonly protocol?: string;
   readonly fullZod?: boolean;
   readonly keepAllModules?: boolean;
   readonly options?: BuildOptions;
@@ -23,9 +22,9 @@ export interface Variant {
 
 /** Bundles a module of the project, such as `functions/list-pets.ts`, as deployed or as a variant. */
 export async function buildVariant(file: string, directory: string, variant: Variant = {}): Promise<Built> {
-  const { client, protocol, fullZod = false, keepAllModules = false, options } = variant;
+  const { client, fullZod = false, keepAllModules = false, options } = variant;
   const plugins: Plugin[] = [
-    ...replacements({ 'dynamodb-client': client, 'dynamodb-json': protocol }),
+    ...replacements({ 'assembled-client': client }),
     ...(keepAllModules ? [] : [leftOut()]),
   ];
   const { metafile } = await build({
@@ -50,7 +49,7 @@ export async function buildPeer(file: string, directory: string, client?: string
     metafile: true,
     entryPoints: [join(variantsDirectory, file)],
     outdir: directory,
-    plugins: replacements({ 'dynamodb-client': client }),
+    plugins: replacements({ 'assembled-client': client }),
   });
   return { directory, bytes: codeBytes(metafile) };
 }

@@ -111,7 +111,6 @@ const peers = [
 
 const levers: readonly (readonly [string, Variant])[] = [
   ['client assembled from parts: the SDK’s own', { client: 'explicit-client.ts', keepAllModules: true }],
-  ['JSON without schemas', { protocol: 'schema-protocol.ts' }],
   ['modules left out', { keepAllModules: true }],
   ['zod/mini', { fullZod: true }],
   ['minification', { options: { minify: false } }],

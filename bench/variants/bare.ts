@@ -1,6 +1,6 @@
 import { GetCommand, PutCommand, QueryCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { hashOfKey, keyOfHeader } from '../../functions/access/keys.ts';
-import { dynamoDb } from '../../functions/dynamodb.ts';
+import { dynamoDb } from '../../functions/dynamodb/client.ts';
 
 /**
  * Reference for the operations: the same calls to DynamoDB with the same client, without parsing, headers and logs.

@@ -1,6 +1,6 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 
-/** Replaces functions/dynamodb-client.ts: the SDK's client in its default configuration. */
-export function leanDynamoDbClient(): DynamoDBClient {
+/** Replaces functions/dynamodb/assembled-client.ts: the SDK's client in its default configuration. */
+export function assembledClient(): DynamoDBClient {
   return new DynamoDBClient();
 }

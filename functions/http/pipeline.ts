@@ -1,8 +1,8 @@
 import middy from '@middy/core';
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import type { APIGatewayProxyResult, Context } from 'aws-lambda';
-import { timeToAnswer, withDeadline } from '../deadline.ts';
-import { variable, wholeNumber } from '../environment.ts';
+import { timeToAnswer, withDeadline } from '../runtime/deadline.ts';
+import { variable, wholeNumber } from '../runtime/environment.ts';
 import type { Deprecation } from './deprecation.ts';
 import { zeroRateHeaders } from './rate-headers.ts';
 import { rateLimiter } from './rate-limit.ts';

@@ -1,7 +1,7 @@
 import type { Caller } from '../access/caller.ts';
 import { admit, type LimitTable } from '../access/limiter.ts';
 import { type Decision, unusedStatus } from '../access/limits.ts';
-import { withDeadline } from '../deadline.ts';
+import { withDeadline } from '../runtime/deadline.ts';
 import { ServiceError } from './errors.ts';
 import { metrics } from './metrics.ts';
 import { zeroRateHeaders, rateHeaders } from './rate-headers.ts';

@@ -24,7 +24,7 @@ export function bundleOptions(file: string, outputDirectory: string, settings: B
   return {
     absWorkingDir: projectDirectory,
     stdin: {
-      contents: `import './functions/stack-traces.ts'; export * from './${file}';`,
+      contents: `import './functions/runtime/stack-traces.ts'; export * from './${file}';`,
       resolveDir: projectDirectory,
       sourcefile: `entry:${file}`,
     },

@@ -26,7 +26,7 @@ export interface FunctionsProps {
 export const authorizerCache = Duration.seconds(60);
 
 /**
- * The time budget of a request, in milliseconds. `answer` is `timeToAnswer` in functions/deadline.ts.
+ * The time budget of a request, in milliseconds. `answer` is `timeToAnswer` in functions/runtime/deadline.ts.
  *
  *   an operation     3,000 = limiter 1,000 + operation 1,700 + answer 300
  *   the authorizer   2,000 =                   lookup    1,700 + answer 300

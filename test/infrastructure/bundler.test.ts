@@ -10,7 +10,7 @@ import { context } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { bundle, bundleOptions } from '../../lib/bundler/bundle.ts';
-import { leftOutModules } from '../../lib/bundler/left-out-modules.ts';
+import { leftOutModules } from '../../functions/dynamodb/left-out.ts';
 import { functionCode } from '../../lib/compute/function-code.ts';
 import { bundles, environment } from './built-functions.ts';
 import { resourcesOf, stackOf } from './synthesis.ts';
@@ -128,7 +128,7 @@ describe('bundling', () => {
 
   it('rebuilds changed files', async () => {
     const project = join(root, 'changing');
-    await cp('functions/stack-traces.ts', join(project, 'functions', 'stack-traces.ts'));
+    await cp('functions/runtime/stack-traces.ts', join(project, 'functions', 'runtime', 'stack-traces.ts'));
     for (const module of Object.keys(leftOutModules)) {
       await cp(`node_modules/${module}`, join(project, 'node_modules', module));
     }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { timeToAnswer } from '../../functions/deadline.ts';
+import { timeToAnswer } from '../../functions/runtime/deadline.ts';
 import { metrics } from '../../functions/http/metrics.ts';
 import { toLogLine } from '../../functions/http/telemetry.ts';
 import { stageSettings } from '../../lib/configuration/settings.ts';

@@ -7,7 +7,7 @@ import { argv } from 'node:process';
 import * as z from 'zod/mini';
 import { admit } from '../../functions/access/limiter.ts';
 import type { Decision } from '../../functions/access/limits.ts';
-import { dynamoDb } from '../../functions/dynamodb.ts';
+import { dynamoDb } from '../../functions/dynamodb/client.ts';
 import { awsVariables } from './aws-variables.ts';
 
 const order = z.object({

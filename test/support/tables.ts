@@ -4,7 +4,7 @@ import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { inject } from 'vitest';
 import type { KeyTable } from '../../functions/access/key-records.ts';
 import type { LimitTable } from '../../functions/access/limiter.ts';
-import { dynamoDb } from '../../functions/dynamodb.ts';
+import { dynamoDb } from '../../functions/dynamodb/client.ts';
 import type { PetTable } from '../../functions/pets/store.ts';
 import { awsVariables } from './aws-variables.ts';
 import { tableShapes, timeToLiveAttribute } from './table-shapes.ts';

@@ -71,7 +71,7 @@ export async function openStack<Outputs>(
 export function documentClient(configuration: DynamoDBClientConfig): DynamoDBDocumentClient {
   return DynamoDBDocumentClient.from(new DynamoDBClient(configuration), {
     marshallOptions: { removeUndefinedValues: true },
-    // As the functions read numbers, see functions/dynamodb.ts.
+    // As the functions read numbers, see functions/dynamodb/client.ts.
     unmarshallOptions: { wrapNumbers: true },
   });
 }

@@ -1,7 +1,7 @@
 import { ConditionalCheckFailedException, ResourceNotFoundException } from '@aws-sdk/client-dynamodb';
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { timeToAnswer } from '../../../functions/deadline.ts';
+import { timeToAnswer } from '../../../functions/runtime/deadline.ts';
 import { errorCatalogue, type ErrorCode, ServiceError } from '../../../functions/http/errors.ts';
 import { metrics } from '../../../functions/http/metrics.ts';
 import { pipeline } from '../../../functions/http/pipeline.ts';

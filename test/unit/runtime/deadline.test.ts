@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { timeToAnswer, withDeadline } from '../../functions/deadline.ts';
+import { timeToAnswer, withDeadline } from '../../../functions/runtime/deadline.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

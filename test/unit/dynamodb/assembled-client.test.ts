@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
@@ -12,8 +12,8 @@ import {
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { leanDynamoDbClient } from '../../functions/dynamodb-client.ts';
-import { signatureFault } from '../support/signature.ts';
+import { assembledClient } from '../../../functions/dynamodb/assembled-client.ts';
+import { signatureFault } from '../../support/signature.ts';
 
 /**
  * DynamoDB Local looks at no signature, so what the client of the functions sends is held against Amazon's
@@ -85,7 +85,7 @@ afterAll(() => {
   server.closeAllConnections();
 });
 
-const ours = () => DynamoDBDocumentClient.from(leanDynamoDbClient({ region, credentials, endpoint }));
+const ours = () => DynamoDBDocumentClient.from(assembledClient({ region, credentials, endpoint }));
 const theirs = () => DynamoDBDocumentClient.from(new DynamoDBClient({ region, credentials, endpoint }));
 
 const name = 'Müsli "🐈"\n';
@@ -146,111 +146,6 @@ describe.each(Object.keys(commands) as (keyof typeof commands)[])('the request f
   });
 });
 
-const stored = {
-  id: { N: '9223372036854775807' },
-  name: { S: name },
-  tags: { L: [{ BOOL: true }, { NULL: true }] },
-};
-
-/** Of the SDK's errors. */
-interface ErrorFields {
-  readonly $metadata?: { readonly httpStatusCode?: number; readonly attempts?: number };
-  readonly $fault?: unknown;
-  readonly $retryable?: unknown;
-  readonly Item?: unknown;
-  readonly CancellationReasons?: unknown;
-}
-
-describe('an answer is read as by the SDK’s client:', () => {
-  const dynamoDb = 'com.amazonaws.dynamodb.v20120810#';
-  test.each<[string, Reply, (keyof typeof commands)?]>([
-    ['an item', { status: 200, body: JSON.stringify({ Item: stored }) }],
-    ['an update', { status: 200, body: JSON.stringify({ Attributes: stored }) }, 'update'],
-    [
-      'a page',
-      { status: 200, body: JSON.stringify({ Items: [stored], LastEvaluatedKey: stored, Count: 1 }) },
-      'query',
-    ],
-    ['an output without members', { status: 200, body: '{}' }],
-    ...(
-      [
-        [400, { __type: `${dynamoDb}ConditionalCheckFailedException`, message: 'failed', Item: stored }],
-        [400, { __type: `${dynamoDb}ConditionalCheckFailedException` }],
-        [
-          400,
-          {
-            __type: `${dynamoDb}TransactionCanceledException`,
-            Message: 'cancelled',
-            CancellationReasons: [
-              { Code: 'None' },
-              { Code: 'ConditionalCheckFailed', Item: stored, Message: 'no' },
-            ],
-          },
-        ],
-        [400, { __type: `${dynamoDb}TransactionInProgressException`, Message: 'in progress' }],
-        [400, { __type: `${dynamoDb}ResourceNotFoundException`, message: 'no table' }],
-        [400, { __type: `${dynamoDb}ProvisionedThroughputExceededException`, message: 'slow down' }],
-        [400, { __type: 'com.amazon.coral.service#AccessDeniedException', Message: 'not allowed' }],
-        [400, { __type: 'com.amazon.coral.validate#ValidationException', message: 'invalid' }],
-        [400, { __type: 'ReplicatedWriteConflictException', message: 'conflict' }],
-        [500, { __type: `${dynamoDb}InternalServerError`, message: 'failed' }],
-        [503, { __type: 'SomethingNew', message: 'failed' }],
-      ] as const
-    ).map(([status, body]): [string, Reply] => [body.__type, { status, body: JSON.stringify(body) }]),
-    ['an answer of a proxy', { status: 503, body: '<html>' }],
-    ['an output that is not JSON', { status: 200, body: '{' }],
-  ])('%s', async (_, reply, command = 'get') => {
-    // No delay before a retry.
-    vi.spyOn(Math, 'random').mockReturnValue(0);
-    answers = [reply];
-    const outcomes = [await outcomeOf(ours(), command), await outcomeOf(theirs(), command)];
-    expect(outcomes[0]).toEqual(outcomes[1]);
-  });
-
-  async function outcomeOf(client: DynamoDBDocumentClient, command: keyof typeof commands): Promise<unknown> {
-    received.length = 0;
-    try {
-      const { $metadata: metadata, ...output } = await client.send(commands[command] as GetCommand);
-      return { output, status: metadata.httpStatusCode, attempts: metadata.attempts };
-    } catch (error) {
-      if (!(error instanceof Error)) throw error;
-      const {
-        name: called,
-        $metadata: metadata,
-        $fault,
-        $retryable,
-        Item,
-        CancellationReasons,
-      } = error as Error & ErrorFields;
-      // The SDK adds a hint to the message of a SyntaxError.
-      const message = error instanceof SyntaxError ? undefined : error.message;
-      const { httpStatusCode: status, attempts } = metadata ?? {};
-      const { constructor } = error;
-      return {
-        constructor,
-        called,
-        message,
-        status,
-        attempts,
-        $fault,
-        $retryable,
-        Item,
-        CancellationReasons,
-        calls: received.length,
-      };
-    }
-  }
-});
-
-test('the answer to a failed attempt is not in the log of its error', async () => {
-  answers = [{ status: 400, body: '{"__type":"ValidationException"}' }];
-  const error: unknown = await ours()
-    .send(commands.get)
-    .catch((caught: unknown) => caught);
-  expect(error).toHaveProperty('$response.statusCode', 400);
-  expect(Object.keys(error as Error)).not.toContain('$response');
-});
-
 test('a failed attempt is retried with a new signature', async () => {
   answers = [
     { status: 500, body: '{"__type":"InternalServerError"}' },
@@ -263,19 +158,13 @@ test('a failed attempt is retried with a new signature', async () => {
   expect(received.map(faultOf)).toEqual([undefined, undefined, undefined]);
 });
 
-test('a rejected attempt is not retried', async () => {
-  answers = [{ status: 400, body: '{"__type":"com.amazonaws.dynamodb.v20120810#ValidationException"}' }];
-  await expect(ours().send(commands.get)).rejects.toMatchObject({ name: 'ValidationException' });
-  expect(received).toHaveLength(1);
-});
-
 test.each([
   ['eu-central-1', 'dynamodb.eu-central-1.amazonaws.com'],
   ['us-gov-west-1', 'dynamodb.us-gov-west-1.amazonaws.com'],
   ['cn-north-1', 'dynamodb.cn-north-1.amazonaws.com.cn'],
 ])('in %s the endpoint is %s, with TLS', async (where, host) => {
   const settings = { region: where, credentials };
-  const [own, original] = [leanDynamoDbClient(settings), new DynamoDBClient(settings)];
+  const [own, original] = [assembledClient(settings), new DynamoDBClient(settings)];
   const destinations = await Promise.all([own, original].map((client) => destinationOf(client)));
   expect(destinations).toEqual([`https://${host}/`, `https://${host}/`]);
 });
@@ -285,7 +174,7 @@ test('a client that is destroyed closes its connection, and may be destroyed bef
   // The server leaves connections open, so that only the client can close them.
   server.keepAliveTimeout = 0;
   try {
-    const client = leanDynamoDbClient({ region, credentials, endpoint });
+    const client = assembledClient({ region, credentials, endpoint });
     client.destroy();
     const connected = once(server, 'connection') as Promise<[Socket]>;
     await DynamoDBDocumentClient.from(client).send(commands.get);
@@ -375,57 +264,23 @@ describe('a clock that is wrong', () => {
   });
 });
 
-describe('a server that never answers', () => {
-  let silent: Server;
-  let calls: IncomingMessage[];
-
-  beforeEach(async () => {
-    calls = [];
-    silent = createServer((request) => calls.push(request));
-    silent.listen(0, '127.0.0.1');
-    await once(silent, 'listening');
-    return () => {
-      silent.close();
-      silent.closeAllConnections();
-    };
-  });
-
-  const clientOf = (timeouts: { connectionTimeout?: number; requestTimeout?: number }) =>
-    DynamoDBDocumentClient.from(
-      leanDynamoDbClient({
-        region,
-        credentials,
-        endpoint: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`,
-        ...timeouts,
-      }),
-    );
-
-  test('is abandoned after four request time-outs', async () => {
-    const client = clientOf({ requestTimeout: 30 });
-    await expect(client.send(commands.get)).rejects.toMatchObject({ name: 'TimeoutError' });
-    expect(calls.map(({ headers }) => headers['amz-sdk-request'])).toEqual(
-      [1, 2, 3, 4].map((attempt) => `attempt=${attempt}; max=4`),
-    );
-  });
-
-  test('in the middle of an answer is abandoned as well', async () => {
-    silent.removeAllListeners('request');
-    silent.on('request', (request: IncomingMessage, response: ServerResponse) => {
-      calls.push(request);
-      response.writeHead(200, { 'Content-Length': '100' }).write('{');
-    });
-    await expect(clientOf({ requestTimeout: 30 }).send(commands.get)).rejects.toThrow();
-    expect(calls).toHaveLength(4);
-  });
-
-  test('is waited for until the caller’s deadline', async () => {
-    const client = clientOf({});
+test('a call is given up when its caller aborts it', async () => {
+  const arrived = Promise.withResolvers<void>();
+  const silent = createServer(() => arrived.resolve());
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  try {
+    const { port } = silent.address() as AddressInfo;
+    const client = assembledClient({ region, credentials, endpoint: `http://127.0.0.1:${port}` });
     const abort = new AbortController();
-    const call = client.send(commands.get, { abortSignal: abort.signal });
-    await vi.waitFor(() => expect(calls).toHaveLength(1));
+    const call = DynamoDBDocumentClient.from(client).send(commands.get, { abortSignal: abort.signal });
+    await arrived.promise;
     abort.abort();
     await expect(call).rejects.toMatchObject({ name: 'AbortError' });
-  });
+  } finally {
+    silent.close();
+    silent.closeAllConnections();
+  }
 });
 
 /** DynamoDB's answer to a signature that is more than five minutes off, if this one is. */

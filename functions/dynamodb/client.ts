@@ -1,6 +1,6 @@
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
-import { leanDynamoDbClient } from './dynamodb-client.ts';
-import { variable, wholeNumber } from './environment.ts';
+import { variable, wholeNumber } from '../runtime/environment.ts';
+import { assembledClient } from './assembled-client.ts';
 
 /**
  * The DynamoDB client of a function. Numbers are returned as `{ value }` with their exact digits (`wrapNumbers`),
@@ -14,7 +14,7 @@ export function dynamoDb(variables: NodeJS.ProcessEnv = process.env): DynamoDBDo
   const sessionToken = variables['AWS_SESSION_TOKEN'];
   const timeout = (name: string) =>
     variables[name] === undefined ? undefined : wholeNumber(name, variables);
-  const client = leanDynamoDbClient({
+  const client = assembledClient({
     region: variable('AWS_REGION', variables),
     credentials: {
       accessKeyId: variable('AWS_ACCESS_KEY_ID', variables),

@@ -1,17 +1,20 @@
 import { getHostHeaderPlugin, partition } from '@aws-sdk/core/client';
+import { AwsJson1_0Protocol } from '@aws-sdk/core/protocols';
 import {
   type DynamoDBClient,
+  errorTypeRegistries,
   type ServiceInputTypes,
   type ServiceOutputTypes,
 } from '@aws-sdk/client-dynamodb';
+import { DynamoDBJsonCodec2 } from '@aws-sdk/dynamodb-codec';
 import { Client, NoOpLogger } from '@smithy/core/client';
 import { getContentLengthPlugin, HttpRequest, HttpResponse, parseUrl } from '@smithy/core/protocols';
 import { getRetryPlugin, isClockSkewError, StandardRetryStrategy } from '@smithy/core/retry';
-import { Hash } from '@smithy/core/serde';
-import { NodeHttpHandler } from '@smithy/node-http-handler';
+import { getSchemaSerdePlugin } from '@smithy/core/schema';
+import { calculateBodyLength, fromBase64, fromUtf8, Hash, toBase64, toUtf8 } from '@smithy/core/serde';
+import { NodeHttpHandler, streamCollector } from '@smithy/node-http-handler';
 import { SignatureV4 } from '@smithy/signature-v4';
 import type { AwsCredentialIdentity, FinalizeRequestMiddleware, HttpHandlerOptions } from '@smithy/types';
-import { dynamoDbJson } from './dynamodb-json.ts';
 
 export interface ClientSettings {
   readonly region: string;
@@ -28,13 +31,13 @@ const maxAttempts = 4;
 const baseDelay = 25;
 
 /**
- * A DynamoDBClient made of the SDK's own parts, such as its retries, signatures and HTTP handler. It has no configuration
- * files, credential providers, endpoint rules, endpoint discovery, schemas or user agent: a function knows all of this
- * beforehand, and loading it takes 40 ms of CPU time (bench/README.md).
+ * A DynamoDBClient made of the SDK's own parts: protocol, retries, signatures and HTTP handler. It has no configuration files,
+ * credential providers, endpoint rules, endpoint discovery or user agent: a function knows all of this beforehand, and loading
+ * it takes a large part of a cold start (bench/README.md).
  *
  * Compare https://github.com/aws/aws-sdk-js-v3/blob/main/clients/client-dynamodb/src/DynamoDBClient.ts
  */
-export function leanDynamoDbClient({
+export function assembledClient({
   region,
   credentials,
   endpoint,
@@ -65,11 +68,22 @@ export function leanDynamoDbClient({
     }),
     maxAttempts: async () => maxAttempts,
     retryStrategy: async () => retryStrategy,
-    bodyLengthChecker: (body: string | Uint8Array) => Buffer.byteLength(body),
+    bodyLengthChecker: calculateBodyLength,
+    protocol: new AwsJson1_0Protocol({
+      defaultNamespace: 'com.amazonaws.dynamodb',
+      serviceTarget: 'DynamoDB_20120810',
+      errorTypeRegistries,
+      jsonCodec: new DynamoDBJsonCodec2(),
+    }),
     urlParser: parseUrl,
+    base64Decoder: fromBase64,
+    base64Encoder: toBase64,
+    utf8Decoder: fromUtf8,
+    utf8Encoder: toUtf8,
+    streamCollector,
   };
   const client = new Client<HttpHandlerOptions, ServiceInputTypes, ServiceOutputTypes, typeof config>(config);
-  client.middlewareStack.use(dynamoDbJson(url));
+  client.middlewareStack.use(getSchemaSerdePlugin(config));
   client.middlewareStack.use(getContentLengthPlugin(config));
   client.middlewareStack.use(getHostHeaderPlugin(config));
   client.middlewareStack.use(getRetryPlugin(config));
