@@ -71,7 +71,7 @@ describe('the rate limit of a request', () => {
   });
 
   test('that is suspended is a 429 that says until when', async () => {
-    const usage = { minute, minuteCount: 60, day, dayCount: 60, suspendedUntil: noon + 17 };
+    const usage = { minute, minuteCount: 10, day, dayCount: 60, suspendedUntil: noon + 17 };
     const { headers, rejection, counts } = await check(refusing(usage));
     expect(rejection).toMatchObject({
       code: 'key_suspended',
