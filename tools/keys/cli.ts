@@ -18,7 +18,8 @@ const help = `Examples:
   npm run keys -- rotate key_06fz1m4tqabcdefg --stage prod --overlap 24h
   npm run keys -- revoke key_06fz1m4tqabcdefg --stage prod
 
-Exit codes: 0 done, 1 failed, 2 invalid arguments, 3 no such key or stack, 4 refused.
+Exit codes: 0 done, 1 failed, 2 invalid arguments, 3 no such key or stack, 4 refused,
+5 outcome unknown.
 More in docs/keys.md.`;
 
 const tool: Tool<KeyService> = {

@@ -1,15 +1,18 @@
 import {
   type ApiKey,
+  ConflictException,
   CreateApiKeyCommand,
   CreateUsagePlanKeyCommand,
   DeleteApiKeyCommand,
   FlushStageAuthorizersCacheCommand,
+  GetUsagePlanKeyCommand,
   NotFoundException,
   paginateGetApiKeys,
   paginateGetUsagePlanKeys,
 } from '@aws-sdk/client-api-gateway';
 import type { Plan } from '../../functions/access/plans.ts';
-import { ToolError } from '../operator/errors.ts';
+import { explain, OutcomeUnknownError, ToolError } from '../operator/errors.ts';
+import { isBusy, mayBeDone } from '../operator/retry.ts';
 import {
   type AdministeredKey,
   gatewayValueOf,
@@ -39,7 +42,7 @@ export function descriptionOf({ stackName }: KeyService, owner: string): string 
 
 /**
  * Creates an API Gateway key in the usage plan of its plan, then runs `commit`, which writes the record that names
- * it. When a step fails, removes it again.
+ * it. When a step fails, removes it again, or says that it is left over.
  *
  * @throws what the step threw, such as StaleRecordError
  */
@@ -50,34 +53,99 @@ export async function withGatewayKey(
   commit: (gatewayKeyId: string) => Promise<void>,
 ): Promise<void> {
   const startedAt = service.now();
-  const description = descriptionOf(service, owner);
-  const { id = '' } = await service.apiGateway.send(
-    // The ID appears in logs, so it must not be the value.
-    new CreateApiKeyCommand({ name: keyId, value, description, enabled: true, generateDistinctId: true }),
-  );
+  let id: string | undefined;
   try {
+    id = await createGatewayKey(service, keyId, value, descriptionOf(service, owner));
     await addToPlan(service, id, plan);
     if (service.now() - startedAt > longestMaking)
       throw new ToolError('failed', 'API Gateway took over 10 minutes. Run the command again.');
     await commit(id);
   } catch (error) {
+    if (error instanceof OutcomeUnknownError) throw error;
+    const leftOver = `${keyId} is left over. It lets nobody in: "cleanup" deletes it.`;
     try {
-      // The write succeeded, and only its response was lost.
-      if ((await readKey(service, keyHash))?.gatewayKeyId === id) return;
-      await deleteGatewayKey(service, id);
+      if (id === undefined) {
+        if (mayBeDone(error)) service.notify(`Perhaps an API Gateway key of ${leftOver}`);
+      } else {
+        // Another run of `repair` found it and has written the record.
+        if ((await readKey(service, keyHash))?.gatewayKeyId === id) return;
+        await deleteGatewayKey(service, id);
+      }
     } catch {
-      service.notify(
-        `The API Gateway key of ${keyId} is left over. It lets nobody in: "cleanup" deletes it.`,
-      );
+      service.notify(`The API Gateway key of ${leftOver}`);
+    }
+    throw error;
+  }
+}
+
+async function createGatewayKey(
+  { apiGateway: client, sleep }: KeyService,
+  name: string,
+  value: string,
+  description: string,
+): Promise<string> {
+  try {
+    // The ID appears in logs, so it must not be the value.
+    const distinct = { generateDistinctId: true, enabled: true };
+    const { id = '' } = await client.send(new CreateApiKeyCommand({ name, value, description, ...distinct }));
+    return id;
+  } catch (error) {
+    if (!mayBeDone(error)) throw error;
+    // An answer was lost: the key may exist, and is not visible to every call at first.
+    for (let tries = 0; tries < 3; tries += 1) {
+      const pages = paginateGetApiKeys({ client }, { nameQuery: name, includeValues: true });
+      for await (const { items = [] } of pages)
+        for (const { id, value: found } of items) if (id !== undefined && found === value) return id;
+      await sleep(2_000);
     }
     throw error;
   }
 }
 
 /** Adds a key to its usage plan. It must be in no other one of the same stage. */
-export async function addToPlan(service: KeyService, keyId: string, plan: Plan): Promise<void> {
-  const usagePlanId = service.usagePlanIds[plan];
-  await service.apiGateway.send(new CreateUsagePlanKeyCommand({ usagePlanId, keyId, keyType: 'API_KEY' }));
+export async function addToPlan(
+  { apiGateway, usagePlanIds }: KeyService,
+  keyId: string,
+  plan: Plan,
+): Promise<void> {
+  const membership = { usagePlanId: usagePlanIds[plan], keyId };
+  try {
+    await apiGateway.send(new CreateUsagePlanKeyCommand({ ...membership, keyType: 'API_KEY' }));
+  } catch (error) {
+    const isMember = error instanceof ConflictException && !isBusy(error);
+    if (!isMember && !mayBeDone(error)) throw error;
+    // A member of this plan, after an answer that was lost or by another run, or of another plan.
+    await apiGateway.send(new GetUsagePlanKeyCommand(membership)).catch(() => {
+      throw error;
+    });
+  }
+}
+
+/** Runs a step after the write that decides. If it fails, that is a note: the change is made. */
+async function finish(
+  { notify, stage }: KeyService,
+  step: Promise<unknown>,
+  consequence: string,
+): Promise<void> {
+  await step.catch((error: unknown) => notify(`${consequence} (${explain(error, { stage }).message})`));
+}
+
+/** Empties the authorizer's cache after a change, so that it applies before the 60 s of the cache are over. */
+export async function flushAuthorizer(service: KeyService): Promise<void> {
+  const { apiGateway, restApiId } = service;
+  // The stage of API Gateway is the version segment of the base URL (docs/interface.md, Versioning).
+  const flush = new FlushStageAuthorizersCacheCommand({ restApiId, stageName: 'v1' });
+  const consequence = 'The change is made. It applies within 60 s, when the cache of the authorizer expires.';
+  await finish(service, apiGateway.send(flush), consequence);
+}
+
+/** Deletes the API Gateway key that a key does not use after a change. */
+export async function deleteFormerGatewayKey(
+  service: KeyService,
+  { keyId, gatewayKeyId }: Pick<AdministeredKey, 'keyId' | 'gatewayKeyId'>,
+): Promise<void> {
+  const consequence = `The change is made. The API Gateway key of ${keyId} is left over. It lets nobody in: "cleanup" deletes it.`;
+  await finish(service, deleteGatewayKey(service, gatewayKeyId), consequence);
 }
 
 /** Deletes a key if it exists, which also removes it from its usage plan. */
@@ -89,12 +157,6 @@ export async function ignoreNotFound(call: Promise<unknown>): Promise<void> {
   await call.catch((error: unknown) => {
     if (!(error instanceof NotFoundException)) throw error;
   });
-}
-
-/** Empties the authorizer's cache, so that a change applies before its 60 s are over. */
-export async function flushAuthorizer({ apiGateway, restApiId }: KeyService): Promise<void> {
-  // The stage of API Gateway is the version segment of the base URL (docs/interface.md, Versioning).
-  await apiGateway.send(new FlushStageAuthorizersCacheCommand({ restApiId, stageName: 'v1' }));
 }
 
 /** Waits until API Gateway uses a new API Gateway key everywhere. Returns at once for the local service. */

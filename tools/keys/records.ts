@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { GetCommand, paginateQuery, QueryCommand, TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod/mini';
@@ -5,7 +6,7 @@ import { keyRecord } from '../../functions/access/key-records.ts';
 import { type Limits, limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
 import { storedCount } from '../../functions/access/stored-count.ts';
 import { type AuditLine, auditLine } from '../operator/audit.ts';
-import { ToolError } from '../operator/errors.ts';
+import { settle, ToolError } from '../operator/errors.ts';
 import type { KeyService } from './service.ts';
 
 /**
@@ -145,7 +146,7 @@ export interface Change extends Pick<AuditLine, 'did' | 'detail'> {
 /**
  * Creates and changes records in one transaction, unless someone else changed one of them since it was read.
  *
- * @throws StaleRecordError, ToolError
+ * @throws StaleRecordError, OutcomeUnknownError, ToolError
  */
 export async function write(service: KeyService, ...changes: readonly Change[]): Promise<void> {
   const { client, tableName } = service.keyTable;
@@ -166,18 +167,39 @@ export async function write(service: KeyService, ...changes: readonly Change[]):
     const values = { ':version': version };
     return { ...put, ConditionExpression: 'size(audit) = :version', ExpressionAttributeValues: values };
   });
+  const command = new TransactWriteCommand({
+    TransactItems: puts.map((put) => ({ Put: put })),
+    // A call that is repeated after a lost answer succeeds, instead of meeting its own write.
+    ClientRequestToken: randomUUID(),
+  });
   try {
-    await client.send(new TransactWriteCommand({ TransactItems: puts.map((put) => ({ Put: put })) }));
+    await client.send(command);
   } catch (error) {
     const reasons = error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
-    if (!reasons.some(({ Code: code = '' }) => /^(ConditionalCheckFailed|TransactionConflict)$/.test(code)))
-      throw error;
-    const message = 'The key was changed by someone else. Look at it and try again.';
-    throw new StaleRecordError('refused', message, { cause: error });
+    if (reasons.some(({ Code: code = '' }) => /^(ConditionalCheckFailed|TransactionConflict)$/.test(code))) {
+      const message = 'The key was changed by someone else. Look at it and try again.';
+      throw new StaleRecordError('refused', message, { cause: error });
+    }
+    const { Item: written } = puts[0]!;
+    const leftOver = 'Then "cleanup" deletes the API Gateway keys that are left over.';
+    await settle(error, { id: written.keyId, leftOver }, () => isStored(service, written));
   }
   for (const { key, did, detail } of changes)
     service.onChange({ ...stamp, did, detail, about: { keyId: key.keyId }, stage: service.stage });
   await service.afterStep('record');
+}
+
+/** Whether a record has the last audit line of this version of it, and its API Gateway key. */
+async function isStored(
+  service: KeyService,
+  { keyHash, gatewayKeyId, audit }: Pick<AdministeredKey, 'keyHash' | 'audit'> & Partial<AdministeredKey>,
+): Promise<boolean> {
+  const found = await readKey(service, keyHash);
+  const [stored, written] = [found?.audit, audit].map((lines) => lines?.[audit.length - 1]);
+  return (
+    found?.gatewayKeyId === gatewayKeyId &&
+    (['at', 'by', 'did', 'detail'] as const).every((name) => stored?.[name] === written?.[name])
+  );
 }
 
 function parseRecord(item: Readonly<Record<string, unknown>>): AdministeredKey {

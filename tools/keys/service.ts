@@ -1,7 +1,8 @@
 import { APIGatewayClient } from '@aws-sdk/client-api-gateway';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { z } from 'zod';
+import { retryCalls } from '../operator/retry.ts';
 import { documentClient, openStack, type StackOptions } from '../operator/stack.ts';
-import { retryCalls } from './retry.ts';
 
 /** Where the keys of one stage are stored, and how to reach them. */
 export type KeyService = Awaited<ReturnType<typeof openKeyService>>;
@@ -23,9 +24,10 @@ const outputs = z.object({
  */
 export async function openKeyService(options: StackOptions) {
   const { outputs: found, configuration, ...stack } = await openStack(options, outputs);
-  const client = documentClient(configuration);
-  const apiGateway = new APIGatewayClient({ ...configuration, maxAttempts: 1 });
-  retryCalls(apiGateway, stack);
+  const client = documentClient(retryCalls(new DynamoDBClient(configuration), stack));
+  const apiGateway = retryCalls(new APIGatewayClient(configuration), stack, async (operation) => {
+    if (!operation.startsWith('Get')) await stack.afterStep(operation);
+  });
   return {
     ...stack,
     keyTable: { client, tableName: found.ApiKeysTableName },

@@ -1,9 +1,12 @@
+import { mayBeDone } from './retry.ts';
+
 /** Kinds of errors, and the exit code of a tool for each. */
 export const exitCodes = {
   failed: 1, // AWS, the network or the local service
   usage: 2, // invalid arguments
   not_found: 3, // what the command is about, or the stack, does not exist
   refused: 4, // not allowed in the present state, or not confirmed
+  unknown: 5, // the change may have been made or not
 } as const;
 
 /** An error for the operator: one line that says what is wrong and what to do. */
@@ -15,6 +18,37 @@ export class ToolError extends Error {
     super(message, options);
     this.kind = kind;
   }
+}
+
+/** The answer of the write that decides was lost, and what it wrote cannot be read. */
+export class OutcomeUnknownError extends ToolError {
+  constructor(id: string, leftOver: string, cause: unknown) {
+    const advice = `Run "show ${id}". If it does not show the change, run the same command again.`;
+    const message = `Outcome unknown: the answer was lost, and ${id} cannot be read. ${advice} ${leftOver}`;
+    super('unknown', message.trim(), { cause });
+  }
+}
+
+/**
+ * Decides whether a write that failed was made after all. Returns if it was.
+ *
+ * @param id of what was written
+ * @param leftOver how to find what the command leaves if it ends here
+ * @throws the error if it was not made, OutcomeUnknownError if that cannot be read
+ */
+export async function settle(
+  error: unknown,
+  { id, leftOver = '' }: { readonly id: string; readonly leftOver?: string },
+  isMade: () => Promise<boolean>,
+): Promise<void> {
+  if (!mayBeDone(error)) throw error;
+  let made: boolean;
+  try {
+    made = await isMade();
+  } catch (cause) {
+    throw new OutcomeUnknownError(id, leftOver, cause);
+  }
+  if (!made) throw error;
 }
 
 export function usageError(message: string): ToolError {
@@ -52,6 +86,7 @@ function adviceFor(
   const missing = profile === undefined ? 'AWS credentials' : `Credentials for profile ${profile}`;
   const signIn = profile === undefined ? 'aws sso login' : `aws sso login --profile ${profile}`;
   return {
+    '^(ECONNRESET|EPIPE| TimeoutError)|ServiceUnavailable|Internal(Server|Failure|Service)': `AWS or the network fails (${cause}), after 10 tries. Run the same command again.`,
     '^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)':
       endpoint === undefined
         ? `AWS cannot be reached (${code}). Check the network and the Region (${region}).`

@@ -1,11 +1,12 @@
 import { hostname, userInfo } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
-import { DynamoDBClient, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import type { z } from 'zod';
 import type { ReportedChange } from './audit.ts';
 import { type Target, ToolError } from './errors.ts';
+import { retryCalls } from './retry.ts';
 
 /** First part of the stack's name, unless the CDK app is given another. */
 export const defaultStackPrefix = 'AnimalStore';
@@ -44,20 +45,32 @@ export async function openStack<Outputs>(
   }: StackOptions,
   schema: z.ZodType<Outputs>,
 ) {
-  const configuration = endpoint
-    ? { endpoint, region: 'us-east-1', credentials: { accessKeyId: 'local', secretAccessKey: 'local' } }
-    : { ...(region && { region }), ...(profile && { profile }) };
-  const outputs = await outputsOf(new CloudFormationClient(configuration), stackName, endpoint, schema);
+  const configuration = {
+    ...(endpoint
+      ? { endpoint, region: 'us-east-1', credentials: { accessKeyId: 'local', secretAccessKey: 'local' } }
+      : { ...(region && { region }), ...(profile && { profile }) }),
+    // A network that swallows packets must not stop the tool for good.
+    requestHandler: { connectionTimeout: 5_000, requestTimeout: 30_000, throwOnRequestTimeout: true },
+    maxAttempts: 1,
+  };
+  const cloudFormation = retryCalls(new CloudFormationClient(configuration), { notify, sleep });
+  const outputs = await outputsOf(cloudFormation, stackName, endpoint, schema);
+  /** Loads the client of STS for changes only. */
+  const callerArn = async () => {
+    const { GetCallerIdentityCommand, STSClient } = await import('@aws-sdk/client-sts');
+    const sts = retryCalls(new STSClient(configuration), { notify, sleep });
+    return (await sts.send(new GetCallerIdentityCommand())).Arn ?? 'unknown';
+  };
   let caller: Promise<string> | undefined;
   return {
     stage,
     stackName,
     isLocal: endpoint !== undefined,
-    /** For the clients of AWS services. */
+    /** For the clients of AWS services, which need `retryCalls`. */
     configuration,
     outputs,
     /** Who makes changes: an ARN on AWS, a user of this machine for the local service. */
-    caller: () => (caller ??= endpoint ? localUser() : callerArn(configuration)),
+    caller: () => (caller ??= endpoint ? localUser() : callerArn()),
     /** Whole Unix seconds. */
     now: () => Math.floor(clock() / 1000),
     clock,
@@ -68,8 +81,8 @@ export async function openStack<Outputs>(
   };
 }
 
-export function documentClient(configuration: DynamoDBClientConfig): DynamoDBDocumentClient {
-  return DynamoDBDocumentClient.from(new DynamoDBClient(configuration), {
+export function documentClient(client: DynamoDBClient): DynamoDBDocumentClient {
+  return DynamoDBDocumentClient.from(client, {
     marshallOptions: { removeUndefinedValues: true },
     // As the functions read numbers, see functions/dynamodb/client.ts.
     unmarshallOptions: { wrapNumbers: true },
@@ -99,13 +112,6 @@ async function outputsOf<Outputs>(
     'failed',
     `Stack ${stackName} lacks the outputs ${missing}: its deployment is incomplete, or of another version. Deploy it again.`,
   );
-}
-
-/** Loads the client of STS for changes only. */
-async function callerArn(configuration: object): Promise<string> {
-  const { GetCallerIdentityCommand, STSClient } = await import('@aws-sdk/client-sts');
-  const { Arn: arn } = await new STSClient(configuration).send(new GetCallerIdentityCommand());
-  return arn ?? 'unknown';
 }
 
 async function localUser(): Promise<string> {

@@ -12,18 +12,21 @@ export interface Interception {
   readonly rewrite?: (body: string) => string;
   /** Answers a request instead of the service. Returns whether it did. */
   readonly answer?: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+  /** Whether the connection breaks when the service has executed a request, so that its answer is lost. */
+  readonly losesAnswer?: (incoming: IncomingMessage) => boolean;
 }
 
 /** A server on this machine that passes requests on to another one. */
 export async function forwardTo(
   target: string,
-  { rewrite = (body) => body, answer = () => false }: Interception,
+  { rewrite = (body) => body, answer = () => false, losesAnswer = () => false }: Interception,
 ): Promise<Forwarder> {
   const server = createServer((incoming, outgoing) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => void chunks.push(chunk));
     incoming.on('end', () => {
       if (answer(incoming, outgoing)) return;
+      const loses = losesAnswer(incoming);
       const body = Buffer.from(rewrite(Buffer.concat(chunks).toString()));
       const { method, headers, url = '/' } = incoming;
       const forwarded = request(new URL(url, target), {
@@ -31,6 +34,10 @@ export async function forwardTo(
         headers: { ...headers, 'content-length': body.length },
       });
       forwarded.on('response', (response) => {
+        if (loses) {
+          response.resume().on('end', () => outgoing.destroy());
+          return;
+        }
         outgoing.writeHead(response.statusCode ?? 502, response.headers);
         response.pipe(outgoing);
       });

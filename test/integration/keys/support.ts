@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { APIGatewayClient } from '@aws-sdk/client-api-gateway';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { BatchWriteCommand } from '@aws-sdk/lib-dynamodb';
 import { inject } from 'vitest';
 import type { KeyTable } from '../../../functions/access/key-records.ts';
@@ -17,11 +18,9 @@ export const now = Math.floor(Date.now() / 60_000) * 60 + 30;
 
 /** A key service whose tables are real and empty. There is no API Gateway, which reading does not need. */
 export async function newKeyService(): Promise<KeyService> {
-  const client = documentClient({
-    endpoint: inject('dynamodbEndpoint'),
-    region: 'local',
-    credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
-  });
+  const credentials = { accessKeyId: 'local', secretAccessKey: 'local' };
+  const endpoint = inject('dynamodbEndpoint');
+  const client = documentClient(new DynamoDBClient({ endpoint, region: 'local', credentials }));
   const [keyTable, limitTable] = await Promise.all([
     createTable('ApiKeys', client),
     createTable('RateLimits', client),

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { retryDelay } from '../../../tools/keys/retry.ts';
+import { retryDelay } from '../../../tools/operator/retry.ts';
 
 const error = (name: string, message: string, extra: object = {}) =>
   Object.assign(new Error(message), { name, ...extra });
@@ -49,8 +49,8 @@ describe('a call to API Gateway', () => {
   test.each([
     ['an existing key', error('ConflictException', 'API Key already exists')],
     ['bad input', error('BadRequestException', 'Invalid API Key value specified')],
-    ['a full account', error('LimitExceededException', 'Maximum number of API keys reached')],
     ['something that is not an error', 'text'],
+    ['a full account', error('LimitExceededException', 'x', { $metadata: { httpStatusCode: 429 } })],
   ])('that gets %s is not repeated', (_what, failure) => {
     expect(delays(failure, call)).toEqual([]);
   });
@@ -58,7 +58,15 @@ describe('a call to API Gateway', () => {
   test.each([
     ['500', error('Odd', 'x', { $metadata: { httpStatusCode: 500 } })],
     ['a broken connection', error('Error', 'x', { code: 'ECONNRESET' })],
-  ])('that gets %s is made three times', (_what, failure) => {
-    expect(delays(failure, call)).toHaveLength(2);
+    ['a host name that is not found', error('Error', 'x', { code: 'ENOTFOUND' })],
+    ['no answer in time', error('TimeoutError', 'x')],
+  ])('that gets %s is made ten times', (_what, failure) => {
+    expect(delays(failure, call)).toHaveLength(9);
+  });
+
+  test('that finds nobody at the address is not repeated if it is the first', () => {
+    const failure = error('Error', 'x', { code: 'ECONNREFUSED' });
+    expect(delays(failure, 'DescribeStacksCommand')).toEqual([]);
+    expect(delays(failure, call)).toHaveLength(9);
   });
 });

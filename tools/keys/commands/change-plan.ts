@@ -10,7 +10,7 @@ import {
   perMinuteOption,
   planOption,
 } from '../command.ts';
-import { deleteGatewayKey, flushAuthorizer, propagate, withGatewayKey } from '../gateway.ts';
+import { deleteFormerGatewayKey, flushAuthorizer, propagate, withGatewayKey } from '../gateway.ts';
 import {
   type AdministeredKey,
   type Change,
@@ -69,5 +69,5 @@ async function changeKeyPlan(service: KeyService, key: AdministeredKey, wanted: 
   });
   await flushAuthorizer(service);
   await propagate(service);
-  await deleteGatewayKey(service, key.gatewayKeyId);
+  await deleteFormerGatewayKey(service, key);
 }

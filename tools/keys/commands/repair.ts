@@ -1,10 +1,10 @@
 import { ConflictException, DeleteUsagePlanKeyCommand, NotFoundException } from '@aws-sdk/client-api-gateway';
 import { yesOption } from '../../operator/command.ts';
 import { grouped } from '../../operator/output.ts';
+import { isBusy } from '../../operator/retry.ts';
 import { type Open, ownerFilter, planFilter, stageCommand } from '../command.ts';
 import { addToPlan, ignoreNotFound, survey, withGatewayKey } from '../gateway.ts';
 import { gatewayValueOf, type KeyFilter, readKey, StaleRecordError, write } from '../records.ts';
-import { isBusy } from '../retry.ts';
 import type { KeyService } from '../service.ts';
 
 /** How API Gateway can differ from a key's record. */

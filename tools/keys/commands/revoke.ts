@@ -1,6 +1,6 @@
 import { yesOption } from '../../operator/command.ts';
 import { keyCommand, nameOf, onKey, type Open } from '../command.ts';
-import { deleteGatewayKey, flushAuthorizer } from '../gateway.ts';
+import { deleteFormerGatewayKey, flushAuthorizer } from '../gateway.ts';
 import { type AdministeredKey, readKey, StaleRecordError, write } from '../records.ts';
 import type { KeyService } from '../service.ts';
 
@@ -9,7 +9,7 @@ export const revoke = (open: Open) =>
     'revoke',
     'make a key invalid for good, at once',
     '',
-    'If it fails half way, run it again: until then the authorizer can accept the key for 60 s.',
+    'The authorizer can accept the key for at most 60 s more.',
   )
     .addOption(yesOption)
     .action(
@@ -19,9 +19,9 @@ export const revoke = (open: Open) =>
         if (changed) await confirm(`Revoke ${nameOf(key)}? It cannot be undone.`);
         // Record first, so that the authorizer denies the key whatever happens next. For a revoked key the other steps
         // are repeated, in case an earlier run stopped before them.
-        const { gatewayKeyId } = await revokeRecord(service, key);
+        const revoked = await revokeRecord(service, key);
         await flushAuthorizer(service);
-        await deleteGatewayKey(service, gatewayKeyId);
+        await deleteFormerGatewayKey(service, revoked);
         output.result({ keyId, changed }, changed ? `${keyId} is revoked.` : `${keyId} was revoked before.`);
       }),
     );

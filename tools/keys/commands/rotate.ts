@@ -2,7 +2,7 @@ import { customPlan } from '../../../functions/access/plans.ts';
 import { yesOption } from '../../operator/command.ts';
 import { ToolError } from '../../operator/errors.ts';
 import { checkLimits, duration, keyCommand, nameOf, onValidKey, type Open } from '../command.ts';
-import { deleteGatewayKey, flushAuthorizer } from '../gateway.ts';
+import { deleteFormerGatewayKey, flushAuthorizer } from '../gateway.ts';
 import { untilTime } from '../key-usage.ts';
 import type { Change } from '../records.ts';
 import { createKey, issuedText, type NewKey } from './create.ts';
@@ -44,7 +44,7 @@ export const rotate = (open: Open) =>
         await createKey(service, { owner, plan, perMinute, perDay, note }, reveal, replace);
         // Cached results of the authorizer have no expiry.
         await flushAuthorizer(service);
-        if (expiresAt <= service.now()) await deleteGatewayKey(service, old.gatewayKeyId);
+        if (expiresAt <= service.now()) await deleteFormerGatewayKey(service, old);
         output.note(
           `The new key is valid, the old one ${untilTime(expiresAt)}. API Gateway can need some seconds until it accepts the new one everywhere.`,
         );

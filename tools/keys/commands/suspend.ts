@@ -1,8 +1,10 @@
 import { duration, keyCommand, nameOf, onValidKey, type Open } from '../command.ts';
 import { yesOption } from '../../operator/command.ts';
+import { settle } from '../../operator/errors.ts';
 import { isoTime } from '../../operator/output.ts';
 import { indefinitely, readUsage, setSuspension, untilTime } from '../key-usage.ts';
-import { write } from '../records.ts';
+import { type AdministeredKey, write } from '../records.ts';
+import type { KeyService } from '../service.ts';
 
 export const suspend = (open: Open) =>
   keyCommand(
@@ -14,11 +16,11 @@ export const suspend = (open: Open) =>
     .addOption(yesOption)
     .action(
       onValidKey(open, 'suspended', async ({ service, output, confirm }, key, { for: seconds }) => {
-        const { keyId, keyHash } = key;
+        const { keyId } = key;
         await confirm(`Suspend ${nameOf(key)}?`);
         const until = seconds === undefined ? indefinitely : service.now() + seconds;
         await write(service, { key, did: 'suspended', detail: untilTime(until) });
-        await setSuspension(service.limitTable, keyHash, until, service.now());
+        await apply(service, key, until);
         const suspendedUntil = isoTime(until);
         output.result({ keyId, changed: true, suspendedUntil }, `${keyId} is suspended ${untilTime(until)}.`);
       }),
@@ -31,8 +33,22 @@ export const resume = (open: Open) =>
       const changed = (await readUsage(service.limitTable, keyHash)).suspendedUntil > service.now();
       if (changed) {
         await write(service, { key, did: 'resumed' });
-        await setSuspension(service.limitTable, keyHash, 0, service.now());
+        await apply(service, key, 0);
       }
       output.result({ keyId, changed }, changed ? `${keyId} is resumed.` : `${keyId} is not suspended.`);
     }),
   );
+
+/** @param until Unix seconds, 0 to lift the suspension */
+async function apply(
+  { limitTable, now }: KeyService,
+  { keyId, keyHash }: AdministeredKey,
+  until: number,
+): Promise<void> {
+  try {
+    await setSuspension(limitTable, keyHash, until, now());
+  } catch (error) {
+    const isSet = async () => (await readUsage(limitTable, keyHash)).suspendedUntil === until;
+    await settle(error, { id: keyId }, isSet);
+  }
+}

@@ -1,0 +1,112 @@
+import { isThrottlingError, isTransientError } from '@smithy/core/retry';
+import type { InitializeMiddleware, SdkError } from '@smithy/types';
+
+/**
+ * Retries of calls to AWS, in place of the SDK's own (`maxAttempts: 1`), which give up after three calls and do not know
+ * API Gateway's 409.
+ */
+
+/**
+ * API Gateway runs changes of API keys and usage plans one at a time per account and Region. A call that overlaps
+ * another gets 409 ConflictException "Unable to complete operation due to concurrent modification".
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
+ *
+ * "API Key already exists" is a ConflictException as well, but final.
+ */
+export function isBusy(error: unknown): boolean {
+  return isError(error) && (isThrottlingError(error) || /concurrent modification/i.test(error.message));
+}
+
+function isError(error: unknown): error is SdkError {
+  return error instanceof Error;
+}
+
+/** No connection was made, so the call was not executed. */
+function isUnreachable(error: Error): boolean {
+  return 'code' in error && /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN)$/.test(String(error.code));
+}
+
+/** Whether the call may have been executed. */
+function isLost(error: unknown): boolean {
+  return isError(error) && isTransientError(error) && !isBusy(error) && !isUnreachable(error);
+}
+
+/** How often a call is made in total, at most. */
+function callsFor(error: SdkError, command: string): number {
+  // Of the account's API keys: it does not end by itself.
+  if (error.name === 'LimitExceededException') return 1;
+  // The first call: nothing was done yet, and the service is not there.
+  if (isUnreachable(error)) return command === 'DescribeStacksCommand' ? 1 : 10;
+  // A new API Gateway key is not visible to every call at first.
+  if (error.name === 'NotFoundException' && command === 'CreateUsagePlanKeyCommand') return 5;
+  return isBusy(error) || isTransientError(error) ? 10 : 1;
+}
+
+/**
+ * Milliseconds to wait before the next call: 1 s after the first, then twice as long each time up to 20 s, all × 0.5
+ * to 1.5. `undefined` for an error that is final.
+ *
+ * @param attempt calls so far, at least 1
+ * @param random a number in [0, 1)
+ */
+export function retryDelay(error: unknown, command: string, attempt: number, random: number) {
+  if (!isError(error) || attempt >= callsFor(error, command)) return undefined;
+  return Math.round(Math.min(1_000 * 2 ** (attempt - 1), 20_000) * (0.5 + random));
+}
+
+/** Final errors of calls of which one may have been executed. */
+const doubtful = new WeakSet<object>();
+
+/** Whether AWS may have done what failed with this error, because an answer was lost. */
+export function mayBeDone(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && doubtful.has(error);
+}
+
+interface Client {
+  readonly middlewareStack: {
+    add(
+      middleware: InitializeMiddleware<object, object>,
+      options: { readonly step: 'initialize'; readonly name: string },
+    ): void;
+  };
+}
+
+interface Waiting {
+  readonly notify: (message: string) => void;
+  readonly sleep: (milliseconds: number) => Promise<unknown>;
+}
+
+/** Makes a client retry its calls. @param afterCall called after each call that succeeds */
+export function retryCalls<T extends Client>(
+  client: T,
+  { notify, sleep }: Waiting,
+  afterCall: (operation: string) => void | Promise<void> = () => {},
+): T {
+  client.middlewareStack.add(
+    (next, { commandName = '' }) =>
+      async (args) => {
+        const operation = commandName.replace(/Command$/, '');
+        let anyLost = false;
+        for (let attempt = 1; ; attempt += 1) {
+          try {
+            const answer = await next(args);
+            await afterCall(operation);
+            return answer;
+          } catch (error) {
+            anyLost ||= isLost(error);
+            const delay = retryDelay(error, commandName, attempt, Math.random());
+            if (delay === undefined) {
+              if (anyLost) doubtful.add(error as Error);
+              throw error;
+            }
+            const { name, code = name } = error as NodeJS.ErrnoException;
+            const wait = `${(delay / 1000).toFixed(1)} s (call ${attempt + 1})`;
+            notify(`${operation} failed (${code}). Trying again in ${wait}.`);
+            await sleep(delay);
+          }
+        }
+      },
+    { step: 'initialize', name: 'retryCalls' },
+  );
+  return client;
+}
