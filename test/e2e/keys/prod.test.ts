@@ -38,7 +38,7 @@ const inProd = (args: readonly string[], options: RunOptions = {}) =>
 
 async function create(): Promise<Issued> {
   const run = await inProd(['create', '--owner', `owner ${randomUUID()}`, '--plan', 'free', '--json']);
-  expect(run.exitCode).toBe(0);
+  expect(run).toMatchObject({ exitCode: 0 });
   return JSON.parse(run.stdout) as Issued;
 }
 

@@ -1,3 +1,4 @@
+import { region } from '../aws.ts';
 import type { DatabaseAccess } from '../dynamodb/database.ts';
 import type { HttpResponse } from '../http-message.ts';
 import { jsonError, type ManagementRequest } from './responses.ts';
@@ -18,7 +19,7 @@ export async function forwardToDynamoDb(
       headers: {
         ...Object.fromEntries(sent),
         'accept-encoding': 'identity',
-        authorization: withAccessKey(headers['authorization'] ?? '', credentials.accessKeyId),
+        authorization: withScope(headers['authorization'] ?? '', credentials.accessKeyId),
       },
       ...(body.length > 0 && { body }),
     });
@@ -32,7 +33,7 @@ export async function forwardToDynamoDb(
   }
 }
 
-/** DynamoDB Local reads the access key and does not verify the signature. */
-function withAccessKey(authorization: string, accessKeyId: string): string {
-  return authorization.replace(/(?<=Credential=)[^/]+/, accessKeyId);
+/** DynamoDB Local has a database for each access key and Region, and does not verify the signature. */
+function withScope(authorization: string, accessKeyId: string): string {
+  return authorization.replace(/(?<=Credential=)[^/]+\/(\d+)\/[^/]+/, `${accessKeyId}/$1/${region}`);
 }
