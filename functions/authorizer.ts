@@ -35,17 +35,17 @@ export const handler = middy<APIGatewayTokenAuthorizerEvent, APIGatewayAuthorize
   );
   const decision = decideKey(record, now);
   if (decision.kind === 'denied') return deny(methodArn, decision.reason, record?.keyId);
-  const { grant } = decision;
-  log({ outcome: 'granted', keyId: grant.keyId, plan: grant.plan });
+  const { caller, gatewayValue } = decision;
+  log({ outcome: 'granted', keyId: caller.keyId, plan: caller.plan });
   return {
-    principalId: grant.keyId,
+    principalId: caller.keyId,
     policyDocument: policy('Allow', methodArn),
-    usageIdentifierKey: record?.gatewayKeyValue ?? keyHash,
-    context: toCallerContext(grant, now, cacheSeconds),
+    usageIdentifierKey: gatewayValue,
+    context: toCallerContext(caller, now, cacheSeconds),
   };
 });
 
-/** API Gateway caches a denial like a grant, so repeated attempts with one key run no code. */
+/** API Gateway caches a denial like an approval, so repeated attempts with one key run no code. */
 function deny(methodArn: string, reason: string, keyId?: string) {
   log({ outcome: 'denied', reason, keyId });
   return { principalId: keyId ?? 'unknown', policyDocument: policy('Deny', methodArn) };

@@ -6,9 +6,9 @@ import { parseBody } from './http/input.ts';
 import { itemUrl } from './http/links.ts';
 import { metrics } from './http/metrics.ts';
 import { pipeline } from './http/pipeline.ts';
-import { createPetOnce, idempotencyId } from './pets/idempotent-creation.ts';
+import { createPetOnce, recordIdOf } from './pets/idempotent-creation.ts';
 import { newPetId } from './pets/ids.ts';
-import { newPet, type Pet } from './pets/schema.ts';
+import { newPet } from './pets/schema.ts';
 import { createPet } from './pets/store.ts';
 
 const client = dynamoDb();
@@ -21,7 +21,7 @@ const unavailableMessage =
 
 /** `POST /pets`: adds an animal (docs/interface.md#42-add-an-animal). Limited first: a rejected request writes nothing. */
 export const handler = pipeline(
-  { name: 'createPet', client, limit: 'before', unavailableMessage },
+  { name: 'createPet', client, rateLimit: 'first', unavailableMessage },
   async ({ request, recorder, signal }) => {
     const pet = parseBody(request, newPet);
     const idempotencyKey = parseIdempotencyKey(request);
@@ -30,24 +30,23 @@ export const handler = pipeline(
       onCollision: () => recorder.count(metrics.collision),
       signal,
     };
-    const answer = (body: Pet, headers: Readonly<Record<string, string>> = {}) => ({
-      status: 201,
-      body,
-      headers: { Location: itemUrl(request.url, body.id), ...headers },
-    });
-
-    if (idempotencyKey === undefined) {
-      const created = await createPet(table, pet, creation);
-      recorder.count(metrics.created);
-      return answer(created);
-    }
-    const outcome = await createPetOnce(table, idempotency, pet, {
-      ...creation,
-      id: idempotencyId(request.caller.keyHash, idempotencyKey),
-      now: Math.floor(Date.now() / 1000),
-    });
+    const outcome =
+      idempotencyKey === undefined
+        ? { kind: 'created' as const, pet: await createPet(table, pet, creation) }
+        : await createPetOnce(table, idempotency, pet, {
+            ...creation,
+            recordId: recordIdOf(request.caller.keyHash, idempotencyKey),
+            now: Math.floor(Date.now() / 1000),
+          });
     if (outcome.kind === 'mismatch') throw new ServiceError('idempotency_key_reused');
-    recorder.count(outcome.kind === 'replayed' ? metrics.replayed : metrics.created);
-    return answer(outcome.pet, outcome.kind === 'replayed' ? { 'Idempotency-Replayed': 'true' } : {});
+    recorder.count(metrics[outcome.kind]);
+    return {
+      status: 201,
+      body: outcome.pet,
+      headers: {
+        Location: itemUrl(request.url, outcome.pet.id),
+        ...(outcome.kind === 'replayed' && { 'Idempotency-Replayed': 'true' }),
+      },
+    };
   },
 );

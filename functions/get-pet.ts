@@ -18,7 +18,7 @@ export const handler = pipeline(
   {
     name: 'getPet',
     client,
-    limit: 'alongside',
+    rateLimit: 'alongside',
     deprecationOf: ({ url }) => ({ since, removal, successor: collectionUrl(url) }),
   },
   async ({ request, signal }) => {

@@ -1,4 +1,4 @@
-import type { Limits } from '../../functions/access/plans.ts';
+import type { Limits } from '../../functions/access/limits.ts';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { toCallerContext } from '../../functions/access/caller.ts';
 import { proxyEvent } from '../../test/support/events.ts';

@@ -1,7 +1,17 @@
 import * as z from 'zod/mini';
-import type { Grant } from './key-records.ts';
-import { planNames } from './plans.ts';
+import type { Limits } from './limits.ts';
+import { type Plan, planNames } from './plans.ts';
 import { secondsPerDay, secondsPerMinute, windowStart } from './windows.ts';
+
+/** Whom a request is from: a key that is valid, and what it may do. */
+export interface Caller {
+  readonly keyHash: string;
+  readonly keyId: string;
+  readonly plan: Plan;
+  readonly limits: Limits;
+  /** Unix seconds, 0 for never. */
+  readonly expiresAt: number;
+}
 
 /** What the authorizer passes to the functions and the gateway responses. */
 export type CallerContext = Readonly<Record<string, string | number>>;
@@ -11,7 +21,7 @@ export type CallerContext = Readonly<Record<string, string | number>>;
  * whose templates cannot compute. The former is in the future for as long as the result is cached.
  */
 export function toCallerContext(
-  { keyHash, keyId, plan, limits, expiresAt }: Grant,
+  { keyHash, keyId, plan, limits, expiresAt }: Caller,
   now: number,
   cacheSeconds: number,
 ): CallerContext {
@@ -43,6 +53,5 @@ export const caller = z.pipe(
     perDay: count,
     expiresAt: count,
   }),
-  z.transform(({ perMinute, perDay, ...rest }): Grant => ({ ...rest, limits: { perMinute, perDay } })),
+  z.transform(({ perMinute, perDay, ...rest }): Caller => ({ ...rest, limits: { perMinute, perDay } })),
 );
-export type Caller = Grant;

@@ -1,6 +1,8 @@
 import { type DynamoDBDocumentClient, GetCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod/mini';
-import { customPlan, type Limits, limitsOf, type Plan, planNames } from './plans.ts';
+import type { Caller } from './caller.ts';
+import type { Limits } from './limits.ts';
+import { customPlan, limitsOf, planNames } from './plans.ts';
 import { storedCount } from './stored-count.ts';
 
 /** The ApiKeys table: partition key `keyHash`, the SHA-256 of the key. */
@@ -15,9 +17,9 @@ export const keyRecord = z.object({
   /** The public name of the key, in logs, dashboards and the key tool. */
   keyId: z.string().check(z.minLength(1)),
   plan: z.enum(planNames),
-  /** `active` or `revoked`. Version 1.0.0 also stored `pending`. Only an active key is valid. */
+  /** `active` or `revoked`. Only an active key is valid. */
   status: z.string(),
-  /** Value of the key's API Gateway key. Default: `keyHash`. Each change of plan sets a new one. */
+  /** Absent until the first change of plan. Read by `gatewayValueOf`. */
   gatewayKeyValue: z.optional(z.string().check(z.regex(/^[0-9a-f]{64}$/))),
   /** Unix seconds from which the key is no longer valid. */
   expiresAt: z.optional(storedCount),
@@ -40,17 +42,16 @@ export async function findKey(
   return item === undefined ? undefined : z.parse(keyRecord, item);
 }
 
-export interface Grant {
-  readonly keyHash: string;
-  readonly keyId: string;
-  readonly plan: Plan;
-  readonly limits: Limits;
-  /** Unix seconds, 0 for never. */
-  readonly expiresAt: number;
+/** The value of the key's API Gateway key, which the authorizer returns as `usageIdentifierKey`. */
+export function gatewayValueOf({
+  keyHash,
+  gatewayKeyValue,
+}: Pick<KeyRecord, 'keyHash' | 'gatewayKeyValue'>): string {
+  return gatewayKeyValue ?? keyHash;
 }
 
 export type KeyDecision =
-  | { readonly kind: 'granted'; readonly grant: Grant }
+  | { readonly kind: 'granted'; readonly caller: Caller; readonly gatewayValue: string }
   /** `unknown`, `expired`, or the status of a record that is not active. */
   | { readonly kind: 'denied'; readonly reason: string };
 
@@ -60,8 +61,8 @@ export function decideKey(record: KeyRecord | undefined, now: number): KeyDecisi
   const { keyHash, keyId, plan, status, expiresAt = 0 } = record;
   if (status !== 'active') return { kind: 'denied', reason: status };
   if (expiresAt !== 0 && expiresAt <= now) return { kind: 'denied', reason: 'expired' };
-  const grant = { keyHash, keyId, plan, expiresAt, limits: limitsOf(plan) ?? customLimits(record) };
-  return { kind: 'granted', grant };
+  const caller = { keyHash, keyId, plan, expiresAt, limits: limitsOf(plan) ?? customLimits(record) };
+  return { kind: 'granted', caller, gatewayValue: gatewayValueOf(record) };
 }
 
 function customLimits({ keyId, perMinute, perDay }: KeyRecord): Limits {

@@ -7,6 +7,7 @@ import {
   type Decision,
   decisionAfter,
   isRejection,
+  type Limits,
   suspensionDue,
   suspensionSeconds,
   type Transition,
@@ -14,7 +15,6 @@ import {
   type Usage,
   windowsAt,
 } from './limits.ts';
-import type { Limits } from './plans.ts';
 import { storedCount } from './stored-count.ts';
 import { secondsPerDay } from './windows.ts';
 

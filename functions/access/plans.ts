@@ -1,8 +1,4 @@
-/** Requests per UTC minute and per UTC day, each at least 1. */
-export interface Limits {
-  readonly perMinute: number;
-  readonly perDay: number;
-}
+import type { Limits } from './limits.ts';
 
 /** docs/interface.md#8-limits: the plans whose limits are the same for every key. */
 export const fixedPlans = {

@@ -1,6 +1,6 @@
 import middy from '@middy/core';
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
-import type { APIGatewayProxyResult, Context } from 'aws-lambda';
+import type { APIGatewayProxyResult } from 'aws-lambda';
 import { timeToAnswer, withDeadline } from '../runtime/deadline.ts';
 import { variable, wholeNumber } from '../runtime/environment.ts';
 import type { Deprecation } from './deprecation.ts';
@@ -22,7 +22,7 @@ export interface OperationSettings {
   readonly name: string;
   readonly client: DynamoDBDocumentClient;
   /** Check the rate limit first, so that a rejected request writes nothing, or while the operation reads. */
-  readonly limit: 'before' | 'alongside';
+  readonly rateLimit: 'first' | 'alongside';
   readonly deprecationOf?: (request: ApiRequest) => Deprecation;
   /** The message of a 503. Default: the catalogue's. */
   readonly unavailableMessage?: string;
@@ -30,7 +30,7 @@ export interface OperationSettings {
 
 /** How every operation is served: record ▸ parse ▸ limit ▸ operate ▸ answer. */
 export function pipeline(
-  { name, client, limit, deprecationOf, unavailableMessage }: OperationSettings,
+  { name, client, rateLimit, deprecationOf, unavailableMessage }: OperationSettings,
   operate: (context: RequestContext) => Promise<Answer>,
 ) {
   const namespace = variable('METRICS_NAMESPACE');
@@ -40,48 +40,46 @@ export function pipeline(
     timeout: wholeNumber('LIMITER_TIMEOUT_MS'),
   });
 
-  async function serve({ event, recorder }: Recorded, lambda: Context): Promise<APIGatewayProxyResult> {
-    // 2. Parse.
-    const request = parseRequest(event);
-    recorder.identify(request.requestId, request.caller);
-
-    // 3. Limit. The promise never rejects, so it can be awaited later.
-    const rateLimit = checkRateLimit(request.caller, recorder);
-    const throwIfRejected = async (): Promise<void> => {
-      const { rejection } = await rateLimit;
-      if (rejection !== undefined) throw rejection;
-    };
-
-    // 4. Operate.
-    let answer: Answer;
-    try {
-      if (limit === 'before') await throwIfRejected();
-      const time = lambda.getRemainingTimeInMillis() - timeToAnswer;
-      answer = await withDeadline('The operation', time, (signal) => operate({ request, recorder, signal }));
-      await throwIfRejected();
-    } catch (error) {
-      // A rejection takes precedence over other errors.
-      const { rejection } = await rateLimit;
-      answer = errorAnswer(rejection ?? toServiceError(error, unavailableMessage), recorder);
-    }
-
-    // 5. Answer.
-    const { headers } = await rateLimit;
-    return toResult(answer, commonHeaders(request.requestId, headers, deprecationOf?.(request)));
-  }
-
   return (
     middy<Recorded, APIGatewayProxyResult, unknown>({ timeoutEarlyInMillis: 0 })
-      // 1. Record: one log line per request, whatever happens below.
-      .use(
-        // Not with console, which Lambda wraps: an embedded metric must be the whole line.
-        recordRequests(name, namespace, (line) => process.stdout.write(`${line}\n`)),
-      )
+      // 1. Record: one log line per request, whatever happens below. Not with console, which Lambda wraps: an embedded
+      // metric must be the whole line.
+      .use(recordRequests(name, namespace, (line) => process.stdout.write(`${line}\n`)))
       // Only for events that are not from API Gateway: they have no caller.
       .onError((step) => {
         const answer = errorAnswer(toServiceError(step.error), step.event.recorder);
         step.response = toResult(answer, commonHeaders(undefined, zeroRateHeaders));
       })
-      .handler(serve)
+      .handler(async ({ event, recorder }, lambda) => {
+        // 2. Parse.
+        const request = parseRequest(event);
+        recorder.identify(request.requestId, request.caller);
+
+        // 3. Limit. The promise never rejects, so it can be awaited later.
+        const limited = checkRateLimit(request.caller, recorder);
+        const throwIfRejected = async (): Promise<void> => {
+          const { rejection } = await limited;
+          if (rejection !== undefined) throw rejection;
+        };
+
+        // 4. Operate.
+        let answer: Answer;
+        try {
+          if (rateLimit === 'first') await throwIfRejected();
+          const time = lambda.getRemainingTimeInMillis() - timeToAnswer;
+          answer = await withDeadline('The operation', time, (signal) =>
+            operate({ request, recorder, signal }),
+          );
+          await throwIfRejected();
+        } catch (error) {
+          // A rejection takes precedence over other errors.
+          const { rejection } = await limited;
+          answer = errorAnswer(rejection ?? toServiceError(error, unavailableMessage), recorder);
+        }
+
+        // 5. Answer.
+        const { headers } = await limited;
+        return toResult(answer, commonHeaders(request.requestId, headers, deprecationOf?.(request)));
+      })
   );
 }

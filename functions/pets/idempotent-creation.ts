@@ -17,8 +17,8 @@ export interface IdempotencyTable {
 export const idempotencyRetention = 86_400;
 
 export interface IdempotentCreation extends Creation {
-  /** ID of the record, see `idempotencyId`. */
-  readonly id: string;
+  /** See `recordIdOf`. */
+  readonly recordId: string;
   /** Unix seconds, whole. */
   readonly now: number;
   /** Waits between two attempts. */
@@ -30,7 +30,7 @@ type CreationOutcome =
   { readonly kind: 'created' | 'replayed'; readonly pet: Pet } | { readonly kind: 'mismatch' };
 
 /** The ID of a record: a SHA-256, so that the table contains neither key. */
-export function idempotencyId(callerHash: string, idempotencyKey: string): string {
+export function recordIdOf(callerHash: string, idempotencyKey: string): string {
   return sha256(`${callerHash}:${idempotencyKey}`);
 }
 
@@ -64,7 +64,7 @@ export async function createPetOnce(
   pets: PetTable,
   idempotency: IdempotencyTable,
   newPet: NewPet,
-  { id, now, newId, onCollision, signal, attempts = 8, wait = sleep }: IdempotentCreation,
+  { recordId, now, newId, onCollision, signal, attempts = 8, wait = sleep }: IdempotentCreation,
 ): Promise<CreationOutcome> {
   const bodyHash = hashOfBody(newPet);
   for (let attempt = 1; ; attempt += 1) {
@@ -77,7 +77,7 @@ export async function createPetOnce(
             {
               Put: {
                 TableName: idempotency.tableName,
-                Item: { id, bodyHash, expiresAt: now + idempotencyRetention, pet },
+                Item: { id: recordId, bodyHash, expiresAt: now + idempotencyRetention, pet },
                 ConditionExpression: recordAbsent,
                 ExpressionAttributeValues: { ':now': now },
                 ReturnValuesOnConditionCheckFailure: 'ALL_OLD',

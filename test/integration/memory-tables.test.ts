@@ -56,7 +56,7 @@ async function outcome(
       ? createPet(table('pets'), newPet, options).then((pet) => ({ kind: 'created', pet }))
       : createPetOnce(table('pets'), table('idempotency'), newPet, {
           ...options,
-          id: `${run} ${each.idempotencyKey}`,
+          recordId: `${run} ${each.idempotencyKey}`,
           now: each.now,
         });
   return created.catch((error: unknown) => (error as Error).name);

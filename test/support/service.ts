@@ -3,7 +3,8 @@ import { inject, vi } from 'vitest';
 import { type CallerContext, toCallerContext } from '../../functions/access/caller.ts';
 import type { KeyTable } from '../../functions/access/key-records.ts';
 import type { LimitTable } from '../../functions/access/limiter.ts';
-import { fixedPlans, type Limits, type Plan } from '../../functions/access/plans.ts';
+import type { Limits } from '../../functions/access/limits.ts';
+import { fixedPlans, type Plan } from '../../functions/access/plans.ts';
 import type { IdempotencyTable } from '../../functions/pets/idempotent-creation.ts';
 import type { PetTable } from '../../functions/pets/store.ts';
 import { operations } from '../../lib/operations.ts';
@@ -131,8 +132,8 @@ export function newCaller(
   limits: Limits = plan === 'enterprise' ? ample : fixedPlans[plan],
 ): CallerContext {
   const keyHash = randomBytes(32).toString('hex');
-  const grant = { keyHash, keyId: `key_${keyHash.slice(0, 8)}`, plan, limits, expiresAt: 0 };
-  return toCallerContext(grant, Math.floor(Date.now() / 1000), 60);
+  const caller = { keyHash, keyId: `key_${keyHash.slice(0, 8)}`, plan, limits, expiresAt: 0 };
+  return toCallerContext(caller, Math.floor(Date.now() / 1000), 60);
 }
 
 async function load(entry: string): Promise<Handler> {

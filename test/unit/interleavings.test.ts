@@ -150,7 +150,7 @@ describe('three concurrent creations', () => {
       newPets,
       (client, newPet, newId) =>
         createPetOnce({ client, tableName: 'Pets' }, { client, tableName: 'Idempotency' }, newPet, {
-          id: 'one-key',
+          recordId: 'one-key',
           now: noon,
           newId,
           onCollision: () => {},
@@ -188,7 +188,7 @@ describe('three concurrent creations', () => {
         if (!idempotent) return { kind: 'created', pet: await createPet(pets, newPet, creation) };
         return createPetOnce(pets, { client, tableName: 'Idempotency' }, newPet, {
           ...creation,
-          id: newPet.name,
+          recordId: newPet.name,
           now: noon,
           wait: async () => {},
         });

@@ -3,11 +3,14 @@ import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { GetCommand, paginateQuery, QueryCommand, TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod/mini';
 import { keyRecord } from '../../functions/access/key-records.ts';
-import { type Limits, limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
+import type { Limits } from '../../functions/access/limits.ts';
+import { limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
 import { storedCount } from '../../functions/access/stored-count.ts';
 import { type AuditLine, auditLine } from '../operator/audit.ts';
 import { settle, ToolError } from '../operator/errors.ts';
 import type { KeyService } from './service.ts';
+
+export { gatewayValueOf } from '../../functions/access/key-records.ts';
 
 /**
  * The records of API keys as operators read and change them. The functions read fewer attributes, see
@@ -43,11 +46,6 @@ export const auditTrailLength = 1_000;
 /** Whether the authorizer accepts a key. It accepts a suspended one, which then gets 429. @param now Unix seconds */
 export function isValid({ status, expiresAt = 0 }: AdministeredKey, now: number): boolean {
   return status === 'active' && (expiresAt === 0 || expiresAt > now);
-}
-
-/** The value of the key's API Gateway key, which the authorizer returns as `usageIdentifierKey`. */
-export function gatewayValueOf({ keyHash, gatewayKeyValue }: AdministeredKey): string {
-  return gatewayKeyValue ?? keyHash;
 }
 
 /** A plan, and on the custom plan the limits of the key. */

@@ -1,4 +1,5 @@
-import { fixedPlans, type Limits, type Plan, planNames } from '../../functions/access/plans.ts';
+import type { Limits } from '../../functions/access/limits.ts';
+import { fixedPlans, type Plan, planNames } from '../../functions/access/plans.ts';
 
 export type Keys = Readonly<Record<Plan, string>>;
 

@@ -1,13 +1,8 @@
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import {
-  customPlan,
-  customPlanCeiling,
-  type Limits,
-  type Plan,
-  planNames,
-} from '../../functions/access/plans.ts';
+import type { Limits } from '../../functions/access/limits.ts';
+import { customPlan, customPlanCeiling, type Plan, planNames } from '../../functions/access/plans.ts';
 import { createKey } from '../keys/commands/create.ts';
 import type { KeyService } from '../keys/service.ts';
 import type { Keys } from './banner.ts';

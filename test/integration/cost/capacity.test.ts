@@ -105,7 +105,7 @@ describe('the writes of a creation with an Idempotency-Key', () => {
     const [pets, idempotency] = await Promise.all([createTable('Pets'), createTable('Idempotency')]);
     const traffic = watch(pets.client);
     let lastId = firstId;
-    const creation = { id: keyHash, now, newId: () => (lastId += 1n), onCollision: () => {} };
+    const creation = { recordId: keyHash, now, newId: () => (lastId += 1n), onCollision: () => {} };
     expect((await createPetOnce(pets, idempotency, animal, creation)).kind).toBe('created');
     expect(traffic.map(({ name }) => name)).toEqual(['TransactWriteItemsCommand']);
     expect(unitsOf(traffic)).toBe(6);
@@ -114,7 +114,7 @@ describe('the writes of a creation with an Idempotency-Key', () => {
   it('are one transaction for a replay too, which is cancelled', async () => {
     const [pets, idempotency] = await Promise.all([createTable('Pets'), createTable('Idempotency')]);
     let lastId = firstId;
-    const creation = { id: keyHash, now, newId: () => (lastId += 1n), onCollision: () => {} };
+    const creation = { recordId: keyHash, now, newId: () => (lastId += 1n), onCollision: () => {} };
     await createPetOnce(pets, idempotency, animal, creation);
     const traffic = watch(pets.client);
     expect((await createPetOnce(pets, idempotency, animal, creation)).kind).toBe('replayed');

@@ -3,7 +3,7 @@ import { GetCommand, PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, describe, expect, test } from 'vitest';
 import {
   createPetOnce,
-  idempotencyId,
+  recordIdOf,
   idempotencyRetention,
   type IdempotencyTable,
 } from '../../../functions/pets/idempotent-creation.ts';
@@ -24,11 +24,11 @@ beforeAll(async () => {
   [pets, idempotency] = await Promise.all([createTable('Pets'), createTable('Idempotency')]);
 });
 
-const newRecordId = () => idempotencyId('caller', randomUUID());
+const newRecordId = () => recordIdOf('caller', randomUUID());
 const newId = () => newPetId(Date.now(), Math.random());
 
 async function create(id: string, pet: NewPet = rex, now = noon, more: object = {}) {
-  return createPetOnce(pets, idempotency, pet, { id, now, newId, onCollision: () => {}, ...more });
+  return createPetOnce(pets, idempotency, pet, { recordId: id, now, newId, onCollision: () => {}, ...more });
 }
 
 /** The client of a process of its own, behind a proxy. */
@@ -105,8 +105,8 @@ describe('an idempotency key', () => {
   });
 
   test('belongs to one caller', () => {
-    expect(idempotencyId('a', 'key')).not.toBe(idempotencyId('b', 'key'));
-    expect(idempotencyId('a', 'key')).not.toBe(idempotencyId('a', 'Key'));
+    expect(recordIdOf('a', 'key')).not.toBe(recordIdOf('b', 'key'));
+    expect(recordIdOf('a', 'key')).not.toBe(recordIdOf('a', 'Key'));
   });
 });
 
@@ -133,7 +133,7 @@ describe('a creation', () => {
       proxy.fate = () => (proxy.calls.length === 1 ? 'lose' : 'pass');
       const before = await storedPets();
       const outcome = await createPetOnce(table, idempotency, rex, {
-        id: newRecordId(),
+        recordId: newRecordId(),
         now: noon,
         newId,
         onCollision: () => {},
@@ -168,15 +168,15 @@ describe('a creation', () => {
         };
         const request = { now: noon, newId, onCollision: () => {}, attempts: 3 };
         proxy.fate = () => (proxy.calls.length === 1 ? cancelled : 'pass');
-        expect(await createPetOnce(table, idempotency, rex, { id: newRecordId(), ...request })).toMatchObject(
-          {
-            kind: 'created',
-          },
-        );
+        expect(
+          await createPetOnce(table, idempotency, rex, { recordId: newRecordId(), ...request }),
+        ).toMatchObject({
+          kind: 'created',
+        });
         proxy.reset();
         proxy.fate = () => cancelled;
         await expect(
-          createPetOnce(table, idempotency, rex, { id: newRecordId(), ...request }),
+          createPetOnce(table, idempotency, rex, { recordId: newRecordId(), ...request }),
         ).rejects.toMatchObject({ name: 'TransactionCanceledException', $retryable: {} });
         expect(proxy.calls).toHaveLength(3);
       });
@@ -192,7 +192,7 @@ describe('a creation', () => {
       });
       await expect(
         createPetOnce(table, idempotency, rex, {
-          id: newRecordId(),
+          recordId: newRecordId(),
           now: noon,
           newId,
           onCollision: () => {},

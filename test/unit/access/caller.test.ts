@@ -1,11 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
-import { caller, toCallerContext } from '../../../functions/access/caller.ts';
-import type { Grant } from '../../../functions/access/key-records.ts';
+import { caller, type Caller, toCallerContext } from '../../../functions/access/caller.ts';
 import { planNames } from '../../../functions/access/plans.ts';
 
-const grant: fc.Arbitrary<Grant> = fc.record({
+const callers: fc.Arbitrary<Caller> = fc.record({
   keyHash: fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes).toString('hex')),
   keyId: fc.string({ minLength: 1 }),
   plan: fc.constantFrom(...planNames),
@@ -21,7 +20,7 @@ const cacheSeconds = fc.integer({ min: 0, max: 3600 });
 describe('the context of the authorizer', () => {
   test('contains only strings and numbers, as API Gateway requires', () => {
     fc.assert(
-      fc.property(grant, moment, cacheSeconds, (each, now, cache) => {
+      fc.property(callers, moment, cacheSeconds, (each, now, cache) => {
         const context = toCallerContext(each, now, cache);
         expect(Object.keys(context).toSorted()).toEqual(
           [
@@ -41,9 +40,9 @@ describe('the context of the authorizer', () => {
     );
   });
 
-  test('passes exactly the grant to the functions, as strings', () => {
+  test('passes exactly the caller to the functions, as strings', () => {
     fc.assert(
-      fc.property(grant, moment, cacheSeconds, (each, now, cache) => {
+      fc.property(callers, moment, cacheSeconds, (each, now, cache) => {
         const context = Object.entries(toCallerContext(each, now, cache)).map(([name, value]) => [
           name,
           String(value),
@@ -60,7 +59,7 @@ describe('the context of the authorizer', () => {
 
   test('has a throttle reset that is in the future for as long as the result is cached', () => {
     fc.assert(
-      fc.property(grant, moment, cacheSeconds, (each, now, cache) => {
+      fc.property(callers, moment, cacheSeconds, (each, now, cache) => {
         const reset = Number(toCallerContext(each, now, cache)['throttleReset']);
         expect(reset % 60).toBe(0);
         expect(reset).toBeGreaterThan(now + cache);
@@ -71,7 +70,7 @@ describe('the context of the authorizer', () => {
 
   test('has a day reset at the next midnight UTC', () => {
     fc.assert(
-      fc.property(grant, moment, cacheSeconds, (each, now, cache) => {
+      fc.property(callers, moment, cacheSeconds, (each, now, cache) => {
         const reset = Number(toCallerContext(each, now, cache)['dayReset']);
         const midnight = new Date(now * 1000);
         midnight.setUTCHours(24, 0, 0, 0);

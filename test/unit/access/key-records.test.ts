@@ -33,7 +33,7 @@ describe('a key', () => {
           const decision = decideKey({ ...free, expiresAt }, moment);
           expect(decision).toMatchObject(
             moment < expiresAt
-              ? { kind: 'granted', grant: { expiresAt } }
+              ? { kind: 'granted', caller: { expiresAt } }
               : { kind: 'denied', reason: 'expired' },
           );
         },
@@ -45,7 +45,7 @@ describe('a key', () => {
 
   test.each([undefined, 0])('with the expiry %s never expires', (expiresAt) => {
     const record = expiresAt === undefined ? free : { ...free, expiresAt };
-    expect(decideKey(record, 2 ** 40)).toMatchObject({ kind: 'granted', grant: { expiresAt: 0 } });
+    expect(decideKey(record, 2 ** 40)).toMatchObject({ kind: 'granted', caller: { expiresAt: 0 } });
   });
 
   test.each(Object.entries(fixedPlans))(
@@ -55,7 +55,8 @@ describe('a key', () => {
       const record = { ...free, plan: plan as FixedPlan, perMinute: 1, perDay: 1 };
       expect(decideKey(record, now)).toEqual({
         kind: 'granted',
-        grant: { keyHash: free.keyHash, keyId: 'key_1', plan, limits, expiresAt: 0 },
+        caller: { keyHash: free.keyHash, keyId: 'key_1', plan, limits, expiresAt: 0 },
+        gatewayValue: free.keyHash,
       });
     },
   );
@@ -63,7 +64,7 @@ describe('a key', () => {
   test('of the custom plan is granted the limits of its record', () => {
     expect(decideKey(enterprise, now)).toMatchObject({
       kind: 'granted',
-      grant: { plan: 'enterprise', limits: { perMinute: 6_000, perDay: 1_000_000 } },
+      caller: { plan: 'enterprise', limits: { perMinute: 6_000, perDay: 1_000_000 } },
     });
   });
 

@@ -10,7 +10,8 @@ import {
   type Usage,
   windowsAt,
 } from '../../../functions/access/limits.ts';
-import { fixedPlans, type Limits } from '../../../functions/access/plans.ts';
+import type { Limits } from '../../../functions/access/limits.ts';
+import { fixedPlans } from '../../../functions/access/plans.ts';
 import { rateHeaders } from '../../../functions/http/rate-headers.ts';
 import { type Expectation, headersOf, ReferenceLimiter } from '../../support/reference-limiter.ts';
 import { usageAfter } from '../../support/usage-model.ts';

@@ -32,7 +32,12 @@ afterEach(() => {
 
 function serving(operate: () => Answer, deprecated = false) {
   const handler = pipeline(
-    { name: 'listPets', client, limit: 'alongside', ...(deprecated && { deprecationOf: () => successor }) },
+    {
+      name: 'listPets',
+      client,
+      rateLimit: 'alongside',
+      ...(deprecated && { deprecationOf: () => successor }),
+    },
     async () => operate(),
   );
   return async (from: unknown = event) => reply(await handler(from as never, lambdaContext()));
@@ -213,9 +218,9 @@ describe('the rate limit', () => {
       ),
   } as unknown as DynamoDBDocumentClient;
 
-  async function rejected(limit: 'before' | 'alongside', operate: () => Answer) {
+  async function rejected(rateLimit: 'first' | 'alongside', operate: () => Answer) {
     let operated = false;
-    const handler = pipeline({ name: 'listPets', client: suspending, limit }, async () => {
+    const handler = pipeline({ name: 'listPets', client: suspending, rateLimit }, async () => {
       operated = true;
       return operate();
     });
@@ -225,7 +230,7 @@ describe('the rate limit', () => {
   const anAnswer = () => ({ status: 200, body: {} });
 
   test('that rejects a request before its operation keeps the operation from running', async () => {
-    const { status, body, operated } = await rejected('before', anAnswer);
+    const { status, body, operated } = await rejected('first', anAnswer);
     expect({ status, operated }).toEqual({ status: 429, operated: false });
     expect(body).toMatchObject({ code: 'key_suspended' });
   });
@@ -249,7 +254,7 @@ describe('the rate limit', () => {
 describe('an operation that runs out of time', () => {
   test('is aborted while there is time to answer, with 503 and the message of the operation', async () => {
     const patient = pipeline(
-      { name: 'createPet', client, limit: 'alongside', unavailableMessage: 'It may have been created.' },
+      { name: 'createPet', client, rateLimit: 'alongside', unavailableMessage: 'It may have been created.' },
       ({ signal }) =>
         new Promise((_, fail) => {
           signal.addEventListener('abort', () => fail(new Error('aborted')));
@@ -265,7 +270,7 @@ describe('an operation that runs out of time', () => {
 
 describe('an operation', () => {
   test('is called with the request, the recorder of its log line and a signal that is not aborted', async () => {
-    const handler = pipeline({ name: 'listPets', client, limit: 'alongside' }, async (context) => {
+    const handler = pipeline({ name: 'listPets', client, rateLimit: 'alongside' }, async (context) => {
       context.recorder.count(metrics.created);
       return { status: 200, body: [context.request.requestId, context.signal.aborted] };
     });
