@@ -15,6 +15,7 @@ const slow = [
   'test/infrastructure/cfn-lint.test.ts',
   'packages/cdk-offline/test/integration/command.test.ts',
   'packages/cdk-offline/test/integration/database.test.ts',
+  'packages/cdk-offline/test/integration/package.test.ts',
 ];
 
 // Every worker and every process that a test starts loads the AWS SDK, the CDK or TypeScript files.

@@ -1,0 +1,127 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { version } from '../../src/version.ts';
+import { greetingStack, greetingTemplate, removeDirectory, writeGreeting } from './greeting.ts';
+
+const run = promisify(execFile);
+const source = resolve(import.meta.dirname, '../..');
+const tarball = `cdk-offline-${version}.tgz`;
+
+const table = {
+  Type: 'AWS::DynamoDB::Table',
+  Properties: {
+    TableName: 'things',
+    BillingMode: 'PAY_PER_REQUEST',
+    AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
+    KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+  },
+};
+
+const program = `
+import { serve, type OfflineService, type ServeOptions } from 'cdk-offline';
+import { startDynamoDb } from 'cdk-offline/dynamodb';
+import { fullBucket } from 'cdk-offline/metering';
+
+// The declarations of Node.js are not installed.
+declare const process: { readonly argv: readonly string[] };
+const [, , assembly = ''] = process.argv;
+const options: ServeOptions = { assembly, stack: '${greetingStack}' };
+const service: OfflineService = await serve(options);
+const response = await fetch(service.url + '/greet');
+console.log(response.status, typeof service.dynamodbEndpoint, typeof startDynamoDb, typeof fullBucket);
+await service.stop();
+`;
+
+describe('the packed package, installed in an empty folder', () => {
+  let folder: string;
+  let assembly: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'package-'));
+    assembly = await writeGreeting(greetingTemplate('greet', { Things: table }));
+    await run('npm', ['run', 'build'], { cwd: source });
+    await run('npm', ['pack', './dist', '--pack-destination', folder], { cwd: source });
+    await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
+    const options = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund'];
+    await run('npm', ['install', ...options, `./${tarball}`], { cwd: folder });
+  });
+
+  afterAll(async () => {
+    await rm(folder, { recursive: true, force: true });
+    await removeDirectory(assembly);
+  });
+
+  it('has JavaScript, declarations, the licence and the README, and nothing else', async () => {
+    const { stdout } = await run('tar', ['-tzf', join(folder, tarball)]);
+    const files = stdout
+      .trim()
+      .split('\n')
+      .map((path) => path.replace(/^package\//, ''));
+    expect(files.filter((path) => !/\.(?:js|d\.ts)$/.test(path)).toSorted()).toEqual([
+      'LICENSE',
+      'README.md',
+      'package.json',
+    ]);
+    const installed = join(folder, 'node_modules/cdk-offline');
+    const manifest: unknown = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'));
+    expect(manifest).toMatchObject({ version, license: 'MIT', engines: { node: '>=22.15' } });
+    expect(Object.keys(Object(manifest))).not.toContain('devDependencies');
+  });
+
+  it.each(['pack', 'pack --ignore-scripts=false', 'publish --dry-run'])(
+    'is not made of the source folder by npm %s',
+    async (command) => {
+      const destination = join(folder, 'nothing');
+      await mkdir(destination, { recursive: true });
+      const args = [...command.split(' '), '--pack-destination', destination];
+      await expect(run('npm', args, { cwd: source })).rejects.toMatchObject({ code: 1 });
+      expect(await readdir(destination)).toEqual([]);
+    },
+  );
+
+  it('serves a stack by its API, and its declarations compile without those of any other package', async () => {
+    await writeFile(join(folder, 'program.ts'), program);
+    const compilerOptions = {
+      strict: true,
+      skipLibCheck: false,
+      types: [],
+      target: 'es2023',
+      module: 'nodenext',
+    };
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }));
+    const tsc = resolve(source, '../../node_modules/typescript/bin/tsc');
+    const compiled = await run(process.execPath, [tsc, '--project', folder]).catch((error: unknown) => error);
+    expect(compiled).toMatchObject({ stdout: '' });
+    const { stdout } = await run(process.execPath, ['program.js', assembly], { cwd: folder });
+    expect(stdout).toBe('200 string function function\n');
+  });
+
+  it('serves a stack by its command', async () => {
+    const args = [
+      'exec',
+      '--',
+      'cdk-offline',
+      '--assembly',
+      assembly,
+      '--stack',
+      greetingStack,
+      '--port',
+      '0',
+    ];
+    const npm = spawn('npm', args, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
+    onTestFinished(() => void npm.kill('SIGKILL'));
+    const ended = text(npm.stdout);
+    const [first] = (await once(npm.stdout, 'data')) as [Buffer];
+    const [, url = ''] = /^ready (\S+)$/m.exec(first.toString()) ?? [];
+    expect(await (await fetch(`${url}/greet`)).json()).toBe('hello');
+    npm.kill('SIGTERM');
+    await ended;
+    await expect(fetch(url)).rejects.toThrow('fetch failed');
+  });
+});
