@@ -1,4 +1,4 @@
-import { CfnOutput, Stack } from 'aws-cdk-lib';
+import { Annotations, CfnOutput, Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import { Alarms } from './observability/alarms.ts';
 import { Api } from './api/api.ts';
@@ -37,6 +37,7 @@ export class AnimalStoreStack extends Stack {
     });
     const url = this.#frontDoor(api, settings);
     this.#observe({ functions, tables, api }, settings);
+    if (stage === 'prod') this.#warn(settings);
 
     // Used by the key tool, the smoke test and operators.
     this.#output('ApiUrl', url);
@@ -57,6 +58,23 @@ export class AnimalStoreStack extends Stack {
     const { url, target } = new CustomDomain(this, 'Domain', { api: api.restApi, domain });
     this.#output('DomainTarget', target);
     return url;
+  }
+
+  /** What an operator should not leave as it is in prod. */
+  #warn({ alarms, deletionProtection, notificationAddress }: StageSettings): void {
+    const warn = (id: string, text: string): void =>
+      Annotations.of(this).addWarningV2(`animal-store:${id}`, text);
+    if (alarms && notificationAddress === undefined) {
+      const where = 'or subscribe to the topic of the output AlarmTopicArn';
+      warn(
+        'alarms',
+        `The alarms notify nobody. Set notificationAddress (docs/deploy.md#settings), ${where}.`,
+      );
+    }
+    if (!deletionProtection) {
+      const when = 'Deploy again with it once the stack exists';
+      warn('deletionProtection', `deletionProtection is off. ${when} (docs/deploy.md#deploy-the-stages).`);
+    }
   }
 
   #observe(

@@ -81,7 +81,7 @@ export class Api extends Construct {
         'Execution logs contain what clients send, including the key, in a log group without retention. Access logs and the logs of the functions have what an operator needs.',
       ...(settings.throttle === undefined && {
         'Serverless-APIGWDefaultThrottling':
-          "The account's own throttle applies, and each key has a usage plan (throttle in settings.ts).",
+          "API Gateway's own throttle of a stage applies, and each key has a usage plan (throttle in settings.ts).",
       }),
       ...(settings.waf === undefined && {
         'AwsSolutions-APIG3':

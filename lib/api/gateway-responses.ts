@@ -1,5 +1,6 @@
 import { type ResponseType, ResponseType as Type, type RestApi } from 'aws-cdk-lib/aws-apigateway';
 import { Construct } from 'constructs';
+import { fixedPlans } from '../../functions/access/plans.ts';
 import { type ErrorCode, errorBody } from '../../functions/http/errors.ts';
 import type { StageSettings } from '../configuration/settings.ts';
 
@@ -11,8 +12,7 @@ import type { StageSettings } from '../configuration/settings.ts';
 interface GatewayResponse {
   readonly type: ResponseType;
   readonly code: ErrorCode;
-  /** Which limit the headers show. `caller…` only for types that follow a successful run of the authorizer. */
-  readonly shows: 'nothing' | 'callerMinute' | 'callerDay';
+  readonly shows: Shown;
   /** Seconds. */
   readonly retryAfter?: number;
   /** RFC 6750, section 3. */
@@ -20,6 +20,44 @@ interface GatewayResponse {
 }
 
 type HeaderSource = StageSettings['gatewayResponseHeaders'];
+
+/** What X-RateLimit-* show. Only `nothing` can precede a successful run of the authorizer, see `mappings`. */
+type Shown = keyof typeof mappings;
+
+const lowest = fixedPlans.free;
+
+/**
+ * The limit and its reset, by the setting `gatewayResponseHeaders`:
+ *
+ * - `caller`: from the authorizer's context (`toCallerContext` in functions/access/caller.ts). AWS documents only "request
+ *   parameters or static values" here, and API Gateway may refuse it when it is deployed. See docs/deploy.md.
+ * - `static`: the lowest plan's limit if a limit was exceeded, so that no client concludes that it may send more or that its
+ *   key has no requests at all. A reset of 0 is in the past: `Retry-After` says how long to wait.
+ *
+ * All zero means that the response does not know the limit.
+ */
+const mappings = {
+  nothing: { caller: unknown(), static: unknown() },
+  anyMinute: { caller: perMinuteOfCaller(), static: unknown() },
+  fullMinute: { caller: perMinuteOfCaller(), static: { limit: fixed(lowest.perMinute), reset: fixed(0) } },
+  fullDay: {
+    caller: { limit: 'context.authorizer.perDay', reset: 'context.authorizer.dayReset' },
+    static: { limit: fixed(lowest.perDay), reset: fixed(0) },
+  },
+} as const satisfies Record<string, Record<HeaderSource, RateLimit>>;
+
+interface RateLimit {
+  readonly limit: string;
+  readonly reset: string;
+}
+
+function unknown(): RateLimit {
+  return { limit: fixed(0), reset: fixed(0) };
+}
+
+function perMinuteOfCaller(): RateLimit {
+  return { limit: 'context.authorizer.perMinute', reset: 'context.authorizer.throttleReset' };
+}
 
 const bearer = 'Bearer realm="animal-store"';
 const invalidToken = `${bearer}, error="invalid_token"`;
@@ -38,9 +76,11 @@ const responses: readonly GatewayResponse[] = [
   { type: Type.RESOURCE_NOT_FOUND, code: 'route_not_found', shows: 'nothing' },
 
   // The usage plan. Its bucket refills within a minute. Its quota ends with the day, but a template cannot compute the
-  // seconds until then, so Retry-After is an hour; X-RateLimit-Reset is exact.
-  { type: Type.THROTTLED, code: 'rate_limit_exceeded', shows: 'callerMinute', retryAfter: 60 },
-  { type: Type.QUOTA_EXCEEDED, code: 'rate_limit_exceeded', shows: 'callerDay', retryAfter: 3_600 },
+  // seconds until then, so Retry-After is an hour.
+  // The throttles of the stage and of the account end in THROTTLED too, before the authorizer runs, and refill within a
+  // second. A template cannot tell them from the usage plan's, so the longer time applies.
+  { type: Type.THROTTLED, code: 'rate_limit_exceeded', shows: 'fullMinute', retryAfter: 60 },
+  { type: Type.QUOTA_EXCEEDED, code: 'rate_limit_exceeded', shows: 'fullDay', retryAfter: 3_600 },
   // The web ACL has only a rate rule. It is evaluated before the authorizer.
   { type: Type.WAF_FILTERED, code: 'rate_limit_exceeded', shows: 'nothing', retryAfter: 60 },
 
@@ -52,8 +92,8 @@ const responses: readonly GatewayResponse[] = [
   { type: Type.AUTHORIZER_FAILURE, code: 'service_unavailable', shows: 'nothing', retryAfter: 1 },
   { type: Type.AUTHORIZER_CONFIGURATION_ERROR, code: 'service_unavailable', shows: 'nothing', retryAfter: 1 },
   // The function of the operation failed, was throttled or timed out.
-  { type: Type.INTEGRATION_FAILURE, code: 'service_unavailable', shows: 'callerMinute', retryAfter: 1 },
-  { type: Type.INTEGRATION_TIMEOUT, code: 'service_unavailable', shows: 'callerMinute', retryAfter: 1 },
+  { type: Type.INTEGRATION_FAILURE, code: 'service_unavailable', shows: 'anyMinute', retryAfter: 1 },
+  { type: Type.INTEGRATION_TIMEOUT, code: 'service_unavailable', shows: 'anyMinute', retryAfter: 1 },
   // Not temporary: an invalid configuration, and every other 5XX, such as a response that API Gateway cannot read.
   // Either can occur before the authorizer has run.
   { type: Type.API_CONFIGURATION_ERROR, code: 'internal_error', shows: 'nothing' },
@@ -69,7 +109,6 @@ const responses: readonly GatewayResponse[] = [
 export class GatewayResponses extends Construct {
   constructor(scope: Construct, id: string, { api, headers }: { api: RestApi; headers: HeaderSource }) {
     super(scope, id);
-    const rateLimits = rateLimitMappings(headers);
     for (const { type, code, shows, retryAfter, challenge } of responses) {
       const body = errorBody(code);
       api.addGatewayResponse(type.responseType, {
@@ -79,8 +118,8 @@ export class GatewayResponses extends Construct {
           'Content-Type': fixed('application/json'),
           'Cache-Control': fixed('no-store'),
           'X-Request-Id': 'context.requestId',
-          ...rateLimits[shows],
-          ...(retryAfter !== undefined && { 'Retry-After': fixed(String(retryAfter)) }),
+          ...rateLimitHeaders(mappings[shows][headers]),
+          ...(retryAfter !== undefined && { 'Retry-After': fixed(retryAfter) }),
           ...(challenge !== undefined && { 'WWW-Authenticate': fixed(challenge) }),
         },
         templates: { 'application/json': JSON.stringify(body) },
@@ -89,27 +128,12 @@ export class GatewayResponses extends Construct {
   }
 }
 
-/**
- * The X-RateLimit-* headers, and the only use of `context.authorizer.*` (`toCallerContext` in functions/access/caller.ts),
- * which AWS does not document for gateway responses. If a deployed stage does not send them, set
- * `gatewayResponseHeaders` to `static`. The gateway cannot count, so remaining is always 0.
- */
-function rateLimitMappings(source: HeaderSource): Record<GatewayResponse['shows'], Record<string, string>> {
-  const of = (limit: string, reset: string) => ({
-    'X-RateLimit-Limit': limit,
-    'X-RateLimit-Remaining': fixed('0'),
-    'X-RateLimit-Reset': reset,
-  });
-  const nothing = of(fixed('0'), fixed('0'));
-  if (source === 'static') return { nothing, callerMinute: nothing, callerDay: nothing };
-  return {
-    nothing,
-    callerMinute: of('context.authorizer.perMinute', 'context.authorizer.throttleReset'),
-    callerDay: of('context.authorizer.perDay', 'context.authorizer.dayReset'),
-  };
+/** The gateway cannot count, so remaining is always 0. */
+function rateLimitHeaders({ limit, reset }: RateLimit): Record<string, string> {
+  return { 'X-RateLimit-Limit': limit, 'X-RateLimit-Remaining': fixed(0), 'X-RateLimit-Reset': reset };
 }
 
 /** A static header value, in API Gateway's notation. */
-function fixed(value: string): string {
+function fixed(value: string | number): string {
   return `'${value}'`;
 }

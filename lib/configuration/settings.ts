@@ -1,7 +1,7 @@
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { z } from 'zod';
-import { type FunctionEntry, functionEntries } from '../operations.ts';
+import { type FunctionEntry, functionEntries, tableNames } from '../operations.ts';
 
 /** MiB. CPU grows in proportion. docs/performance.md explains the choice. */
 const memorySize = z.int().min(128).max(10_240);
@@ -18,6 +18,12 @@ const functionSettings = z.strictObject({
 /** A token bucket of API Gateway: tokens added per second, and its size. */
 const throttle = z.strictObject({ requestsPerSecond: z.number().positive(), burst: z.int().positive() });
 
+/** DynamoDB accepts no less than what every table on demand starts with. */
+const warmThroughput = z.strictObject({
+  readUnitsPerSecond: z.int().min(12_000),
+  writeUnitsPerSecond: z.int().min(4_000),
+});
+
 const certificateArn = /^arn:[a-z-]+:acm:[a-z0-9-]+:\d{12}:certificate\/.+$/;
 const hostname = z.hostname('must be a valid host name');
 
@@ -25,9 +31,14 @@ const hostname = z.hostname('must be a valid host name');
 export const stageSettings = z
   .strictObject({
     /** What happens to tables and logs that are removed from the stack, or whose stack is deleted. */
-    removalPolicy: z.enum([RemovalPolicy.RETAIN, RemovalPolicy.DESTROY]),
-    /** Whether DynamoDB refuses to delete the tables. */
+    removalPolicy: z.enum([RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE, RemovalPolicy.DESTROY]),
+    /** Whether DynamoDB refuses to delete the tables, and CloudFormation the stack. Off for the deployment that creates it. */
     deletionProtection: z.boolean(),
+    /**
+     * What a table can serve at once, before a launch; for Pets its index byStatus too. It cannot be lowered again, and costs once.
+     * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
+     */
+    warmThroughput: z.partialRecord(z.enum(tableNames), warmThroughput).optional(),
     /** Whether Pets and ApiKeys can be restored to any second of the last 35 days. */
     pointInTimeRecovery: z.boolean(),
     /** Days; one of the retention periods of CloudWatch Logs. */
@@ -49,9 +60,12 @@ export const stageSettings = z
     notificationAddress: z.email('must be a valid e-mail address').optional(),
     /** The account's throttle in this Region. https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html */
     accountThrottle: throttle,
-    /** The stage's share of the account's request rate, over all keys. Default: all of it. */
+    /**
+     * The stage's share of the account's request rate, over all keys. Default: 10,000 and 5,000, as API Gateway sets for a
+     * stage with method settings. Set it when the account's quota was raised, after `accountThrottle`.
+     */
     throttle: throttle.optional(),
-    /** X-RateLimit-* of API Gateway's own responses: from the authorizer's context, or zeros. See gateway-responses.ts. */
+    /** X-RateLimit-* of API Gateway's own responses: from the authorizer's context, or fixed. See gateway-responses.ts. */
     gatewayResponseHeaders: z.enum(['caller', 'static']),
     /** The stage's own address: `https://<name>/v1`. */
     domain: z

@@ -22,7 +22,7 @@ const staging: StageSettings = {
   accountThrottle: { requestsPerSecond: 10_000, burst: 5_000 },
   // A flood of staging must leave prod most of the account's request rate, if they share an account.
   throttle: { requestsPerSecond: 500, burst: 1_000 },
-  gatewayResponseHeaders: 'caller',
+  gatewayResponseHeaders: 'static',
 };
 
 /** The settings of each stage, before those of cdk.json. */
@@ -30,12 +30,14 @@ export const presets: Readonly<Record<StageName, StageSettings>> = {
   staging,
   prod: {
     ...staging,
-    removalPolicy: RemovalPolicy.RETAIN,
+    // Unless the deployment that creates them fails: the next one could not create them again.
+    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     deletionProtection: true,
     pointInTimeRecovery: true,
     logRetentionDays: RetentionDays.THREE_MONTHS,
     deployment: 'canary',
-    // The account's own throttle applies. One above it, in a Region with a lower quota, would fail the deployment.
+    // API Gateway then gives the stage 10,000 requests per second and bursts of 5,000, whatever the account has. A throttle
+    // above the account's, as in a Region with a lower quota, would fail the deployment.
     throttle: undefined,
   },
   // For npm start.

@@ -3,7 +3,10 @@ import { Construct } from 'constructs';
 import type { StageSettings } from '../configuration/settings.ts';
 import type { TableName } from '../operations.ts';
 
-export type TablesProps = Pick<StageSettings, 'removalPolicy' | 'deletionProtection' | 'pointInTimeRecovery'>;
+export type TablesProps = Pick<
+  StageSettings,
+  'removalPolicy' | 'deletionProtection' | 'pointInTimeRecovery' | 'warmThroughput'
+>;
 
 /**
  * The tables, with on-demand capacity, encrypted at rest with keys that DynamoDB owns.
@@ -26,19 +29,27 @@ export class Tables extends Construct implements Readonly<Record<TableName, Tabl
       ...common,
       pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: props.pointInTimeRecovery },
     };
+    const warm = (table: TableName) => {
+      const warmThroughput = props.warmThroughput?.[table];
+      return warmThroughput && { warmThroughput };
+    };
     const text = (name: string): Attribute => ({ name, type: AttributeType.STRING });
     const id: Attribute = { name: 'id', type: AttributeType.NUMBER };
 
     this.pets = new TableV2(this, 'Pets', {
       ...recoverable,
       partitionKey: id,
-      globalSecondaryIndexes: [{ indexName: 'byStatus', partitionKey: text('status'), sortKey: id }],
+      ...warm('pets'),
+      globalSecondaryIndexes: [
+        { indexName: 'byStatus', partitionKey: text('status'), sortKey: id, ...warm('pets') },
+      ],
     });
 
-    // The indexes are for the key tool. The functions read by hash only.
     this.apiKeys = new TableV2(this, 'ApiKeys', {
       ...recoverable,
+      ...warm('apiKeys'),
       partitionKey: text('keyHash'),
+      // Only the key tool reads them.
       globalSecondaryIndexes: [
         { indexName: 'byKeyId', partitionKey: text('keyId') },
         { indexName: 'byOwner', partitionKey: text('owner'), sortKey: text('keyId') },
@@ -48,7 +59,15 @@ export class Tables extends Construct implements Readonly<Record<TableName, Tabl
 
     // No point-in-time recovery: windows and records end within a day, and operators can suspend a key again.
     const temporary = { ...common, timeToLiveAttribute: 'expiresAt' };
-    this.rateLimits = new TableV2(this, 'RateLimits', { ...temporary, partitionKey: text('keyHash') });
-    this.idempotency = new TableV2(this, 'Idempotency', { ...temporary, partitionKey: text('id') });
+    this.rateLimits = new TableV2(this, 'RateLimits', {
+      ...temporary,
+      ...warm('rateLimits'),
+      partitionKey: text('keyHash'),
+    });
+    this.idempotency = new TableV2(this, 'Idempotency', {
+      ...temporary,
+      ...warm('idempotency'),
+      partitionKey: text('id'),
+    });
   }
 }

@@ -1,6 +1,6 @@
 import { Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
-import { idOf, ref, resourcesOf, stackOf, synthesize } from './synthesis.ts';
+import { idOf, ref, resourcesOf, stackOf, stacksOf, synthesize } from './synthesis.ts';
 
 /** What a deployment must not replace or delete, because something outside of the template depends on it. */
 
@@ -58,12 +58,11 @@ describe('data and logs', () => {
   const kept = ['AWS::DynamoDB::GlobalTable', 'AWS::Logs::LogGroup'];
 
   it.each([
-    [prod, 'Retain'],
-    [staging, 'Delete'],
-  ] as const)('are kept when their stack is deleted, in prod only: $name', (stack, policy) => {
-    for (const type of kept) {
-      stack.template.allResources(type, { DeletionPolicy: policy, UpdateReplacePolicy: policy });
-    }
+    // RetainExceptOnCreate: a deployment that fails leaves nothing that the next one could not create.
+    [prod, { DeletionPolicy: 'RetainExceptOnCreate', UpdateReplacePolicy: 'Retain' }],
+    [staging, { DeletionPolicy: 'Delete', UpdateReplacePolicy: 'Delete' }],
+  ] as const)('are kept when their stack is deleted, in prod only: $name', (stack, policies) => {
+    for (const type of kept) stack.template.allResources(type, policies);
   });
 
   it.each([
@@ -160,7 +159,31 @@ describe('two copies in one account and Region', () => {
   });
 });
 
+describe('the first deployment of prod', () => {
+  const overrides = { prod: { deletionProtection: false } };
+  const first = stacksOf({ stage: 'prod', overrides }).get('AnimalStore-prod')!;
+
+  it('can leave the protection off, so that a stack that was not created can be deleted', () => {
+    expect(first.isProtected).toBe(false);
+    first.template.allResourcesProperties('AWS::DynamoDB::GlobalTable', {
+      Replicas: [Match.objectLike({ DeletionProtectionEnabled: false })],
+    });
+  });
+
+  it('warns that the protection is off', () => {
+    expect(first.warnings).toContainEqual(expect.stringContaining('deletionProtection is off.'));
+    expect(prod.warnings).not.toContainEqual(expect.stringContaining('deletionProtection'));
+  });
+});
+
 describe('a stack', () => {
+  it('of prod warns if its alarms notify nobody', () => {
+    const warning = expect.stringContaining('The alarms notify nobody. Set notificationAddress') as string;
+    expect(prod.warnings).toContainEqual(warning);
+    expect(stackOf('Shelter-prod').warnings).not.toContainEqual(warning);
+    expect(staging.warnings).not.toContainEqual(warning);
+  });
+
   it('has the outputs that the key tool, the smoke test and operators use', () => {
     const tables = ['Pets', 'ApiKeys', 'RateLimits', 'Idempotency'].map((name) => `${name}TableName`);
     const plans = ['Free', 'Pro', 'Business', 'Enterprise'].map((plan) => `UsagePlanId${plan}`);

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { App } from 'aws-cdk-lib';
+import { SynthesisMessageLevel } from 'aws-cdk-lib/cx-api';
 import { Template } from 'aws-cdk-lib/assertions';
 import * as z from 'zod';
 import { addStacks } from '../../lib/app.ts';
@@ -28,6 +29,7 @@ export interface Stack extends z.infer<typeof template> {
   readonly template: Template;
   readonly tags: Readonly<Record<string, string>>;
   readonly isProtected: boolean;
+  readonly warnings: readonly string[];
   /** The stacks that are deployed before it. */
   readonly dependencies: readonly string[];
 }
@@ -56,6 +58,9 @@ export function stacksOf(context: Readonly<Record<string, unknown>>): ReadonlyMa
           name: stack.stackName,
           template: Template.fromJSON(stack.template),
           tags: stack.tags,
+          warnings: stack.messages
+            .filter(({ level }) => level === SynthesisMessageLevel.WARNING)
+            .map(({ entry }) => String(entry.data)),
           isProtected: stack.terminationProtection === true,
           dependencies: stack.dependencies.flatMap(({ id }) => names.get(id) ?? []),
         },
@@ -82,10 +87,11 @@ export const contexts = {
         accountThrottle: { requestsPerSecond: 5, burst: 100 },
         domain: { name: 'api.example.com', certificateArn, hostedZone },
         functions: { authorizer: { memory: 512, reservedConcurrency: 20, provisionedConcurrency: 3 } },
-        gatewayResponseHeaders: 'static',
+        gatewayResponseHeaders: 'caller',
         logLevel: 'DEBUG',
         notificationAddress: 'on-call@example.com',
         waf: { requestsPerAddress: 2_000 },
+        warmThroughput: { pets: { readUnitsPerSecond: 20_000, writeUnitsPerSecond: 5_000 } },
       },
       staging: {
         accountThrottle: { requestsPerSecond: 2_500, burst: 1_250 },
