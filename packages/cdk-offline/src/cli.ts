@@ -13,8 +13,12 @@ Serves the REST API of a synthesized CDK stack on this machine, with its authori
 usage plans, functions and DynamoDB tables.
 
   --assembly DIR      the folder that "cdk synth" wrote (default: cdk.out)
-  --stack NAME        the stack's name (required)
+  --stack NAME        the stack's artifact ID, its path as "cdk ls" shows it, or its name (required)
   --port N            port on 127.0.0.1, 0 for any free one (default: 3000)
+  --env NAME=VALUE    environment variable for every function (repeatable)
+  --parameter NAME=VALUE
+                      value for a parameter of the template (repeatable)
+  --strict            do not start when a route is not supported, instead of answering 501 for it
   --data DIR          keep tables and API keys there between runs (default: in memory)
   --inspect [PORT]    run functions under the Node.js inspector, given as --inspect or --inspect=PORT
   --watch DIR         when a file in DIR is saved, run the app of cdk.json and apply the result (repeatable)
@@ -69,11 +73,23 @@ function readOptions(args: readonly string[]) {
     process.stdout.write(values.version === true ? `${version}\n` : help);
     return undefined;
   }
-  const { assembly, stack, data: dataDirectory, inspect, watch: folders, quiet, 'json-logs': json } = values;
+  const {
+    assembly,
+    stack,
+    strict,
+    data: dataDirectory,
+    inspect,
+    watch: folders,
+    quiet,
+    'json-logs': json,
+  } = values;
   if (stack === undefined) throw new UsageError('--stack NAME is required.');
   return {
     assembly,
     stack,
+    strict,
+    env: pairs('--env', values.env),
+    parameters: pairs('--parameter', values.parameter),
     port: port('--port', values.port),
     dataDirectory,
     inspect: inspect === undefined ? undefined : { port: port('--inspect', inspect || '9229') },
@@ -91,6 +107,9 @@ function parse(args: string[]) {
         assembly: { type: 'string', default: 'cdk.out' },
         stack: { type: 'string' },
         port: { type: 'string', default: '3000' },
+        env: { type: 'string', multiple: true, default: [] },
+        parameter: { type: 'string', multiple: true, default: [] },
+        strict: { type: 'boolean', default: false },
         data: { type: 'string' },
         inspect: { type: 'string' },
         watch: { type: 'string', multiple: true, default: [] },
@@ -103,6 +122,16 @@ function parse(args: string[]) {
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
+}
+
+function pairs(option: string, texts: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const equals = text.indexOf('=');
+      if (equals < 1) throw new UsageError(`${option} must be NAME=VALUE (got "${text}").`);
+      return [text.slice(0, equals), text.slice(equals + 1)];
+    }),
+  );
 }
 
 function port(option: string, text: string): number {

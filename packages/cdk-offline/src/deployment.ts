@@ -4,7 +4,8 @@ import { readRestApi, type RestApi } from './gateway/rest-api.ts';
 import { type FunctionDefinition, Functions } from './lambda/definition.ts';
 import { RestartNeeded } from './restart-needed.ts';
 import { readAssembly } from './template/assembly.ts';
-import { Stack } from './template/stack.ts';
+import type { Stack } from './template/stack.ts';
+import { Stacks } from './template/stacks.ts';
 import type { UsagePlan } from './usage-plans/store.ts';
 import { readUsagePlans } from './usage-plans/template.ts';
 
@@ -19,23 +20,38 @@ export interface Deployment {
   readonly notes: readonly string[];
 }
 
+export interface DeploymentOptions {
+  /** Replace the defaults of the template's parameters. */
+  readonly parameters?: Readonly<Record<string, string>> | undefined;
+  /** Rejects a stack with routes that are not supported. */
+  readonly strict?: boolean | undefined;
+}
+
 /**
+ * @param stackId the stack's artifact ID, its path as `cdk ls` shows it, or its name
  * @param codeDirectory receives copies of the functions' code
  * @throws Error naming what is missing, malformed or not supported
  */
 export async function readDeployment(
   assemblyDirectory: string,
-  stackName: string,
+  stackId: string,
   codeDirectory: string,
+  { parameters = {}, strict = false }: DeploymentOptions = {},
 ): Promise<Deployment> {
-  const { template, assets } = await readAssembly(assemblyDirectory, stackName);
-  const stack = new Stack(stackName, template);
-  const functions = new Functions(stack, assets, codeDirectory);
+  const assembly = await readAssembly(assemblyDirectory, stackId);
+  const stacks = new Stacks(assembly.stack, assembly.siblings, parameters);
+  const functions = new Functions(stacks, assembly.assets, codeDirectory);
   const notes: string[] = [];
-  const api = await readRestApi(stack, functions, notes);
-  const tables = readTables(stack, notes);
-  notes.push(...functions.notes, ...ignoredTypes(stack));
-  return { stack, api, functions: await functions.loaded(), plans: readUsagePlans(stack), tables, notes };
+  const api = await readRestApi(stacks.main, functions, notes);
+  if (strict && api.unsupported.length > 0) {
+    throw new Error(`Not started, because --strict is set:\n${api.unsupported.join('\n')}`);
+  }
+  const plans = readUsagePlans(stacks.main, notes);
+  const definitions = await functions.loaded();
+  const { involved } = stacks;
+  const tables = involved.flatMap((stack) => readTables(stack, notes));
+  notes.push(...api.unsupported, ...functions.notes, ...involved.flatMap((stack) => ignoredResources(stack)));
+  return { stack: stacks.main, api, functions: definitions, plans, tables, notes };
 }
 
 /** @throws RestartNeeded naming the change that needs a restart */
@@ -53,11 +69,13 @@ export function requireUpdatable(current: Deployment, next: Deployment): void {
   }
 }
 
-/** Types that are supported, and types that have no effect on clients and functions. */
-const servedTypes =
-  /^AWS::(?:ApiGateway|CDK|CloudWatch|CodeDeploy|DynamoDB|IAM|Lambda|Logs|SNS|CloudFormation)::|^Custom::/;
+/** Types that are served or named elsewhere, and those without an effect on clients and functions. */
+const quietTypes =
+  /^AWS::(?:ApiGateway::(?!DomainName)\w+|ApplicationAutoScaling::.*|CDK::Metadata|CloudWatch::.*|CodeDeploy::.*|DynamoDB::(?:Global)?Table|IAM::.*|KMS::.*|Lambda::(?:Alias|Function|LayerVersion|Permission|Version)|Logs::.*)$/;
 
-function ignoredTypes(stack: Stack): string[] {
-  const types = [...stack.types].filter((type) => !servedTypes.test(type));
-  return types.length === 0 ? [] : [`Not supported by cdk-offline: ${types.join(', ')}`];
+/** One line for each other type. */
+function ignoredResources(stack: Stack): string[] {
+  return [...stack.types]
+    .filter(([type]) => !quietTypes.test(type))
+    .map(([type, logicalIds]) => `${type} is not supported by cdk-offline: ${logicalIds.join(', ')}`);
 }

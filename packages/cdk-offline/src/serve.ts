@@ -18,7 +18,14 @@ import { ApiKeyStore } from './usage-plans/store.ts';
 
 export interface ServeOptions {
   readonly assembly: AssemblySource;
+  /** The stack's artifact ID, its path as `cdk ls` shows it, or its name. */
   readonly stack: string;
+  /** Values for the template's parameters, in place of their defaults. */
+  readonly parameters?: Readonly<Record<string, string>> | undefined;
+  /** Environment variables for every function, in addition to the template's and in place of those with the same name. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Rejects a stack with routes that are not supported. When absent they answer 501. */
+  readonly strict?: boolean | undefined;
   /** On 127.0.0.1. Any free port when absent or 0. */
   readonly port?: number | undefined;
   /** Keeps tables and API keys between runs. In memory when absent. */
@@ -96,7 +103,7 @@ class StopSteps {
 
 async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineService> {
   const { port = 0, dataDirectory, onRequest, onProgress = () => {}, onLog = () => {} } = options;
-  const { stack: stackName, hasTables = false } = options;
+  const { stack: stackId, parameters, strict, hasTables = false } = options;
   const stop = (): Promise<void> => steps.stop();
   if (port !== 0 && !(await isPortFree(port))) throw new Error(portInUse(port));
   if (hasTables && options.dynamodbEndpoint === undefined) await requireJava();
@@ -107,7 +114,7 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
   const directory = temporaryDirectory();
   steps.add(directory.remove);
 
-  const assemblies = new AssemblyReader(stackName, directory.path, onProgress);
+  const assemblies = new AssemblyReader(stackId, { parameters, strict }, directory.path, onProgress);
   const database = databaseOf(options, directory.path, onProgress, stop);
   steps.add(() => database.stop());
   // Wait for both even if one fails: a database that is still starting cannot be stopped.
@@ -133,7 +140,11 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
     codeDirectory: directory.path,
     inspected,
     // Every AWS service is local: this service answers for those that it does not have.
-    variables: () => ({ AWS_ENDPOINT_URL: endpoint, ...databaseVariables(database.access) }),
+    variables: () => ({
+      AWS_ENDPOINT_URL: endpoint,
+      ...databaseVariables(database.access),
+      ...options.env,
+    }),
     sdkFolders: [...(typeof options.assembly === 'string' ? [resolve(options.assembly)] : []), process.cwd()],
     onSdkUse: sdkReport(onProgress),
     onLog,
@@ -141,7 +152,7 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
   steps.add(() => functions.stop());
   steps.add(() => server.stop());
   const parts = { assemblies, database, functions, keys, keyFile, onProgress, onLog, onRequest, stop };
-  const service = new StackService({ ...parts, stackName, endpoint, inspectorUrl });
+  const service = new StackService({ ...parts, endpoint, inspectorUrl });
   service.injectManagementFaults(options.managementFaults ?? {});
   await service.apply(deployment);
   server.serve({

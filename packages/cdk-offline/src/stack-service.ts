@@ -19,7 +19,6 @@ import type { ApiKeyStore } from './usage-plans/store.ts';
 import { createTemplateKeys } from './usage-plans/template.ts';
 
 export interface StackServiceParts {
-  readonly stackName: string;
   /** `http://127.0.0.1:PORT` */
   readonly endpoint: string;
   readonly inspectorUrl: string | undefined;
@@ -177,7 +176,7 @@ export class StackService implements OfflineService {
 
   #describeStack() {
     const { deployment, outputs } = this.#current;
-    return { name: this.#parts.stackName, id: deployment.stack.id, createdAt: this.#createdAt, outputs };
+    return { name: deployment.stack.name, id: deployment.stack.id, createdAt: this.#createdAt, outputs };
   }
 
   async #saveKeys(): Promise<void> {

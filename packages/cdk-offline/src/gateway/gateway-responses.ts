@@ -39,6 +39,9 @@ export const gatewayErrors = {
   /** "Execution failed due to configuration error: Malformed Lambda proxy response". */
   malformedProxyResponse: error(502, 'DEFAULT_5XX', ...failed),
   integrationTimeout: error(504, 'INTEGRATION_TIMEOUT', 'InternalServerError', 'Endpoint request timed out'),
+  /** "Unable to parse statusCode. It should be an integer that is defined in the request template." */
+  mockFailed: error(500, 'DEFAULT_5XX', ...failed),
+  unsupportedMediaType: error(415, 'UNSUPPORTED_MEDIA_TYPE', 'BadRequest', 'Unsupported Media Type'),
   invalidApiKey: error(403, 'INVALID_API_KEY', 'Forbidden', 'Forbidden'),
   missingRoute: error(403, 'MISSING_AUTHENTICATION_TOKEN', 'MissingAuthenticationToken', noToken),
   quotaExceeded: error(429, 'QUOTA_EXCEEDED', 'LimitExceeded', 'Limit Exceeded'),

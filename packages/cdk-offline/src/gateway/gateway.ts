@@ -15,6 +15,8 @@ import {
   type GatewayResponseInput,
   mappedValue,
 } from './gateway-responses.ts';
+import { jsonError } from '../management/responses.ts';
+import { answerMock, type MockIntegration } from './mock.ts';
 import { readProxyResponse } from './proxy-response.ts';
 import type { RequestRecord } from '../request-record.ts';
 import {
@@ -25,7 +27,7 @@ import {
   type Route,
 } from './proxy-event.ts';
 import { type GatewayRequest, lastValue, traceIdOf, values } from './request.ts';
-import type { ApiResource, Method, RestApi, LambdaAuthorizer } from './rest-api.ts';
+import type { ApiResource, Integration, LambdaAuthorizer, Method, RestApi } from './rest-api.ts';
 import { type Match, Router } from './router.ts';
 import type { ApiKey, ApiKeyStore } from '../usage-plans/store.ts';
 
@@ -110,11 +112,13 @@ export class Gateway {
     const method = match && methodOf(match.target.methods, request);
     if (match === undefined || method === undefined) return this.#reject(noRoute(request), request);
     const route = toRoute(match);
-    const functionId = method.integration?.function.logicalId;
+    const functionId =
+      method.integration.kind === 'function' ? method.integration.function.logicalId : undefined;
     return { ...(functionId !== undefined && { functionId }), ...(await this.#call(method, request, route)) };
   }
 
   async #call(method: Method, request: GatewayRequest, route: Route): Promise<Outcome> {
+    if (method.integration.kind === 'unsupported') return unsupported(method.integration.reason);
     let caller: CallerDetails = {};
     let usageIdentifierKey: string | undefined;
     if (method.authorizer !== undefined) {
@@ -139,7 +143,9 @@ export class Gateway {
       if ('error' in metered) return this.#reject(metered.error, request, route, caller);
       caller = { ...caller, apiKey: metered.key };
     }
-    return this.#integrate(method, request, route, caller);
+    return method.integration.kind === 'mock'
+      ? this.#mock(method.integration.mock, request, route, caller)
+      : this.#integrate(method.integration, request, route, caller);
   }
 
   #authorize(
@@ -179,13 +185,12 @@ export class Gateway {
   }
 
   async #integrate(
-    { integration }: Method,
+    integration: Extract<Integration, { kind: 'function' }>,
     request: GatewayRequest,
     route: Route,
     caller: CallerDetails,
   ): Promise<Outcome> {
     const reject = (error: GatewayError) => this.#reject(error, request, route, caller);
-    if (integration === undefined) return reject(gatewayErrors.configuration);
     const context = requestContext(request, this.#api, route, caller);
     const event = JSON.stringify(proxyEvent(request, this.#api, route, context));
     if (Buffer.byteLength(event) > largestEvent) return reject(gatewayErrors.eventTooLarge);
@@ -228,6 +233,11 @@ export class Gateway {
     };
   }
 
+  #mock(mock: MockIntegration, request: GatewayRequest, route: Route, caller: CallerDetails): Outcome {
+    const answer = answerMock(mock, request.body.toString(), this.#mappingInput(request, route, caller));
+    return 'error' in answer ? this.#reject(answer.error, request, route, caller) : { response: answer };
+  }
+
   #reject(error: GatewayError, request: GatewayRequest, route?: Route, caller: CallerDetails = {}): Outcome {
     const input = this.#mappingInput(request, route, caller);
     const answer = gatewayAnswer(error, this.#api.gatewayResponses, input);
@@ -251,6 +261,15 @@ export class Gateway {
       path: (name) => route?.pathParameters[name],
     };
   }
+}
+
+/** The route exists, and cdk-offline cannot serve it. */
+function unsupported(reason: string): Outcome {
+  return {
+    response: jsonError(501, 'NotSupportedByCdkOffline', reason),
+    errorType: 'NOT_SUPPORTED_BY_CDK_OFFLINE',
+    functionError: reason,
+  };
 }
 
 function methodOf(methods: ReadonlyMap<string, Method>, { method }: GatewayRequest): Method | undefined {

@@ -4,6 +4,8 @@ import { TemplateError } from '../template/intrinsics.ts';
 import { flag, scalar, unsupported } from '../template/schema.ts';
 import type { Stack, StackResource } from '../template/stack.ts';
 import type { GatewayResponse } from './gateway-responses.ts';
+import { type MockIntegration, mockProperties, readMock } from './mock.ts';
+import { wholeText } from './pattern.ts';
 
 /** A REST API with its stage. */
 export interface RestApi {
@@ -15,6 +17,8 @@ export interface RestApi {
   readonly binaryMediaTypes: readonly string[];
   readonly gatewayResponses: ReadonlyMap<string, GatewayResponse>;
   readonly resources: readonly ApiResource[];
+  /** One line for each reason why routes answer 501. */
+  readonly unsupported: readonly string[];
 }
 
 export interface ApiResource {
@@ -28,9 +32,13 @@ export interface ApiResource {
 export interface Method {
   readonly authorizer: LambdaAuthorizer | undefined;
   readonly apiKeyRequired: boolean;
-  /** `undefined` when integrations of this kind are not supported. */
-  readonly integration: { readonly function: FunctionDefinition; readonly timeoutMs: number } | undefined;
+  readonly integration: Integration;
 }
+
+export type Integration =
+  | { readonly kind: 'function'; readonly function: FunctionDefinition; readonly timeoutMs: number }
+  | { readonly kind: 'mock'; readonly mock: MockIntegration }
+  | { readonly kind: 'unsupported'; readonly reason: string };
 
 export interface LambdaAuthorizer {
   readonly type: 'TOKEN' | 'REQUEST';
@@ -61,15 +69,17 @@ const stage = z.object({
   CanarySetting: z.unknown().optional(),
 });
 const apiResource = z.object({ ParentId: z.string(), PathPart: z.string() });
-const method = z.object({
+const methodKey = z.object({
   ResourceId: z.string(),
   HttpMethod: z.string().toUpperCase(),
+  RequestValidatorId: z.unknown().optional(),
+});
+const method = z.object({
   AuthorizationType: z.string().default('NONE'),
   AuthorizerId: z.string().default(''),
   ApiKeyRequired: flag.default(false),
-  RequestValidatorId: z.unknown().optional(),
-  Integration: z
-    .object({
+  Integration: mockProperties
+    .extend({
       Type: z.string(),
       IntegrationHttpMethod: z.string().optional(),
       Uri: z.string().optional(),
@@ -117,6 +127,7 @@ export async function readRestApi(stack: Stack, functions: Functions, notes: str
   const cached = deployed.MethodSettings.some(({ CachingEnabled }) => CachingEnabled);
   note(cached, stageResource, 'the cache of the stage is not used');
 
+  const paths = readPaths(stack, api.attribute('RootResourceId'));
   const authorizers = await readAuthorizers(stack, functions);
   const methods = await readMethods(stack, functions, authorizers, note);
   return {
@@ -127,18 +138,36 @@ export async function readRestApi(stack: Stack, functions: Functions, notes: str
     apiKeySource: settings.ApiKeySourceType,
     binaryMediaTypes: settings.BinaryMediaTypes,
     gatewayResponses: readGatewayResponses(stack),
-    resources: [...readPaths(stack, api.attribute('RootResourceId'))].map(([id, path]) => ({
-      id,
-      path,
-      methods: methods.get(id) ?? new Map(),
-    })),
+    resources: [...paths].map(([id, path]) => ({ id, path, methods: methods.get(id) ?? new Map() })),
+    unsupported: describeUnsupported(paths, methods),
   };
+}
+
+type Methods = ReadonlyMap<string, ReadonlyMap<string, Method>>;
+
+function describeUnsupported(paths: ReadonlyMap<string, string>, methods: Methods): string[] {
+  const routes = [...methods].flatMap(([id, byVerb]) =>
+    [...byVerb].flatMap(([verb, { integration }]) =>
+      integration.kind === 'unsupported'
+        ? [{ route: `${verb} ${paths.get(id) ?? '(of another API)'}`, reason: integration.reason }]
+        : [],
+    ),
+  );
+  const byReason = Map.groupBy(routes, ({ reason }) => reason);
+  return [...byReason].map(
+    ([reason, same]) => `${same.map(({ route }) => route).join(', ')} answers 501: ${reason}`,
+  );
 }
 
 function only(stack: Stack, type: string): StackResource {
   const found = stack.resources(type);
   if (found[0] !== undefined && found.length === 1) return found[0];
-  throw new TemplateError(`${stack.name} must have exactly one ${type} (it has ${found.length})`);
+  const names = found.map(({ logicalId }) => logicalId).join(', ');
+  const others = stack.types.get('AWS::ApiGatewayV2::Api') ?? [];
+  const hint = others.length === 0 ? '' : ` HTTP and WebSocket APIs are not supported: ${others.join(', ')}.`;
+  throw new TemplateError(
+    `${stack.name} must have exactly one ${type} (it has ${names === '' ? 'none' : names}).${hint}`,
+  );
 }
 
 /** The paths of all resources by their IDs. */
@@ -155,25 +184,39 @@ function readPaths(stack: Stack, rootId: string): ReadonlyMap<string, string> {
   return new Map([[rootId, '/'], ...[...parts.keys()].map((id) => [id, pathOf(id)] as const)]);
 }
 
-async function readAuthorizers(
-  stack: Stack,
-  functions: Functions,
-): Promise<ReadonlyMap<string, LambdaAuthorizer>> {
-  const read = stack.resources('AWS::ApiGateway::Authorizer').map(async (resource) => {
-    const { logicalId, physicalId: id } = resource;
-    const settings = resource.read(authorizer);
-    const identitySources = readIdentitySources(resource, settings);
-    const expression = settings.IdentityValidationExpression;
-    const lambdaAuthorizer: LambdaAuthorizer = {
-      type: settings.Type,
-      identitySources,
-      validation: expression === undefined ? undefined : toRegExp(logicalId, expression),
-      cacheSeconds: settings.AuthorizerResultTtlInSeconds,
-      function: await functions.ofUri(settings.AuthorizerUri, settings.AuthorizerCredentials),
-    };
-    return [id, lambdaAuthorizer] as const;
-  });
+/** Lambda authorizers by their IDs, or why one is not supported. */
+type Authorizers = ReadonlyMap<string, LambdaAuthorizer | { readonly reason: string }>;
+
+async function readAuthorizers(stack: Stack, functions: Functions): Promise<Authorizers> {
+  const read = stack
+    .resources('AWS::ApiGateway::Authorizer')
+    .map(
+      async (resource) =>
+        [resource.physicalId, await orReason(() => readAuthorizer(resource, functions))] as const,
+    );
   return new Map(await Promise.all(read));
+}
+
+async function readAuthorizer(resource: StackResource, functions: Functions): Promise<LambdaAuthorizer> {
+  const settings = resource.read(authorizer);
+  const { IdentityValidationExpression: expression } = settings;
+  return {
+    type: settings.Type,
+    identitySources: readIdentitySources(resource, settings),
+    validation: expression === undefined ? undefined : wholeText(expression, resource.logicalId),
+    cacheSeconds: settings.AuthorizerResultTtlInSeconds,
+    function: await functions.ofUri(settings.AuthorizerUri, settings.AuthorizerCredentials),
+  };
+}
+
+/** What is not supported does not stop the API. */
+async function orReason<T>(read: () => Promise<T>): Promise<T | { readonly reason: string }> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof TemplateError) return { reason: error.message.replaceAll(/\s+/g, ' ') };
+    throw error;
+  }
 }
 
 const identitySource =
@@ -196,50 +239,63 @@ function readIdentitySources(
   return sources;
 }
 
-/** API Gateway matches the whole token. */
-function toRegExp(logicalId: string, expression: string): RegExp {
-  try {
-    return new RegExp(`^(?:${expression})$`);
-  } catch (error) {
-    throw new TemplateError(`${logicalId}: ${String(error)}`, { cause: error });
-  }
-}
-
 async function readMethods(
   stack: Stack,
   functions: Functions,
-  authorizers: ReadonlyMap<string, LambdaAuthorizer>,
+  authorizers: Authorizers,
   note: (setting: unknown, resource: StackResource, text: string) => void,
-): Promise<ReadonlyMap<string, ReadonlyMap<string, Method>>> {
+): Promise<Methods> {
   const byResource = new Map<string, Map<string, Method>>();
   for (const resource of stack.resources('AWS::ApiGateway::Method')) {
-    const { AuthorizationType, AuthorizerId, Integration, ...settings } = resource.read(method);
-    const authorizedBy = AuthorizationType === 'CUSTOM' ? authorizers.get(AuthorizerId) : undefined;
-    if (AuthorizationType !== 'NONE' && authorizedBy === undefined) {
-      throw new TemplateError(
-        `${resource.logicalId}: authorization by ${AuthorizationType} is not supported by cdk-offline`,
-      );
-    }
-    note(settings.RequestValidatorId, resource, 'request validators are not run');
-    const uri = Integration?.Type === 'AWS_PROXY' ? Integration.Uri : undefined;
-    let integration: Method['integration'];
-    if (Integration === undefined || uri === undefined) {
-      note(true, resource, `an integration of type ${Integration?.Type} answers 500 and is not supported`);
-    } else if (Integration.IntegrationHttpMethod === 'POST') {
-      const target = await functions.ofUri(uri, Integration.Credentials);
-      integration = { function: target, timeoutMs: Integration.TimeoutInMillis };
-    } else {
-      throw new TemplateError(`${resource.logicalId}: IntegrationHttpMethod must be POST for a function`);
-    }
-    const methods = byResource.get(settings.ResourceId) ?? new Map<string, Method>();
-    byResource.set(settings.ResourceId, methods);
-    methods.set(settings.HttpMethod, {
-      authorizer: authorizedBy,
-      apiKeyRequired: settings.ApiKeyRequired,
-      integration,
-    });
+    const { ResourceId, HttpMethod, RequestValidatorId } = resource.read(methodKey);
+    note(RequestValidatorId, resource, 'request validators are not run');
+    const read = await orReason(() => readMethod(resource, functions, authorizers));
+    const methods = byResource.get(ResourceId) ?? new Map<string, Method>();
+    byResource.set(ResourceId, methods);
+    methods.set(HttpMethod, 'reason' in read ? unsupportedMethod(read.reason) : read);
   }
   return byResource;
+}
+
+function unsupportedMethod(reason: string): Method {
+  return { authorizer: undefined, apiKeyRequired: false, integration: { kind: 'unsupported', reason } };
+}
+
+/** @throws TemplateError when its kind of authorization or integration is not supported */
+async function readMethod(
+  resource: StackResource,
+  functions: Functions,
+  authorizers: Authorizers,
+): Promise<Method> {
+  const { AuthorizationType, AuthorizerId, Integration, ApiKeyRequired } = resource.read(method);
+  const authorizedBy = AuthorizationType === 'CUSTOM' ? authorizers.get(AuthorizerId) : undefined;
+  if (authorizedBy !== undefined && 'reason' in authorizedBy) throw new TemplateError(authorizedBy.reason);
+  if (AuthorizationType !== 'NONE' && authorizedBy === undefined) {
+    throw new TemplateError(`authorization by ${AuthorizationType} is not supported by cdk-offline`);
+  }
+  return {
+    authorizer: authorizedBy,
+    apiKeyRequired: ApiKeyRequired,
+    integration: await readIntegration(Integration, functions),
+  };
+}
+
+async function readIntegration(
+  integration: z.infer<typeof method>['Integration'],
+  functions: Functions,
+): Promise<Integration> {
+  if (integration?.Type === 'MOCK') return { kind: 'mock', mock: readMock(integration) };
+  if (integration?.Type !== 'AWS_PROXY' || integration.Uri === undefined) {
+    throw new TemplateError(`integrations of type ${integration?.Type} are not supported by cdk-offline`);
+  }
+  if (integration.IntegrationHttpMethod !== 'POST') {
+    throw new TemplateError('IntegrationHttpMethod must be POST for a function');
+  }
+  return {
+    kind: 'function',
+    function: await functions.ofUri(integration.Uri, integration.Credentials),
+    timeoutMs: integration.TimeoutInMillis,
+  };
 }
 
 function readGatewayResponses(stack: Stack): ReadonlyMap<string, GatewayResponse> {

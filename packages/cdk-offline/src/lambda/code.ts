@@ -1,6 +1,7 @@
-import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
-import { join, relative, resolve } from 'node:path';
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { unzipSync } from 'fflate';
 import { z } from 'zod';
 
 /**
@@ -29,14 +30,44 @@ export async function copyCode(source: string, target: string): Promise<string> 
   return target;
 }
 
+/** Unpacks a zip file with a function's code. @returns the folder */
+export async function unzipCode(source: string, target: string): Promise<string> {
+  for (const [name, content] of Object.entries(unzipSync(await readFile(source)))) {
+    const path = join(target, name);
+    if (name.endsWith('/') || relative(target, path).startsWith('..')) continue;
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, content);
+  }
+  return target;
+}
+
+/**
+ * Writes code of the template as the file `index.js`.
+ *
+ * https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-lambda-function-code.html
+ *
+ * @returns the folder
+ */
+export async function writeInlineCode(code: string, target: string): Promise<string> {
+  await mkdir(target, { recursive: true });
+  await writeFile(join(target, 'index.js'), code);
+  return target;
+}
+
 /** https://tc39.es/ecma426/#sec-linking-inline */
 const inlineMap =
   /^(\/\/# sourceMappingURL=data:application\/json;(?:charset=[\w-]+;)?base64,)([\w+/=]+)\s*$/m;
 
-const sourceMap = z.looseObject({ sources: z.array(z.string()), sourceRoot: z.string().optional() });
+const sourceMap = z
+  .string()
+  .transform((text): unknown => JSON.parse(text))
+  .pipe(z.looseObject({ sources: z.array(z.string()), sourceRoot: z.string().optional() }));
 
+/** A source map of another form stays as it is. */
 function absoluteMap(text: string, folder: string): string {
-  const { sources, sourceRoot = '', ...map } = sourceMap.parse(JSON.parse(text));
+  const parsed = sourceMap.safeParse(text);
+  if (!parsed.success) return text;
+  const { sources, sourceRoot = '', ...map } = parsed.data;
   const absolute = sources.map((path) =>
     URL.canParse(sourceRoot + path)
       ? sourceRoot + path

@@ -5,10 +5,12 @@ import type { Asset } from '../template/assembly.ts';
 import { TemplateError } from '../template/intrinsics.ts';
 import { scalar, unsupported } from '../template/schema.ts';
 import type { Stack, StackResource } from '../template/stack.ts';
-import { copyCode } from './code.ts';
+import type { Stacks } from '../template/stacks.ts';
+import { copyCode, unzipCode, writeInlineCode } from './code.ts';
 
 /** A function of the template, ready to run. */
 export interface FunctionDefinition {
+  /** For a function of another stack with the name of that stack, such as `Stack.Function`. */
   readonly logicalId: string;
   readonly name: string;
   readonly arn: string;
@@ -36,14 +38,13 @@ export type LogLevel = z.infer<typeof logLevel>;
 const properties = z.object({
   Code: z.object({
     S3Key: z.string().optional(),
-    ZipFile: unsupported('inline code is'),
+    ZipFile: z.string().optional(),
     ImageUri: unsupported('container images are'),
   }),
   Handler: z.string(),
   Runtime: z.string().regex(/^nodejs/, 'only Node.js functions are supported by cdk-offline'),
   Timeout: z.number().default(3),
   MemorySize: z.number().default(128),
-  Environment: z.object({ Variables: z.record(z.string(), scalar) }).optional(),
   LoggingConfig: z
     .object({
       LogFormat: z.enum(['JSON', 'Text']).optional(),
@@ -55,22 +56,18 @@ const properties = z.object({
   Layers: z.array(z.unknown()).optional(),
 });
 
-const permission = z.object({
-  Action: z.string(),
-  FunctionName: z.string(),
-  Qualifier: z.string().optional(),
-  Principal: z.string(),
-});
+const permittedCall = z.object({ Action: z.unknown(), Principal: z.unknown() });
+const permission = z.object({ FunctionName: z.string(), Qualifier: z.string().optional() });
 const gatewayPrincipal = 'apigateway.amazonaws.com';
 
-/** The functions of a stack by the URIs of integrations and authorizers. */
+/** The functions of the stacks by the URIs of integrations and authorizers. */
 export class Functions {
   readonly notes: string[] = [];
-  readonly #stack: Stack;
+  readonly #stacks: Stacks;
   readonly #assets: ReadonlyMap<string, Asset>;
   readonly #directory: string;
-  /** The functions and aliases that API Gateway may invoke. A function's permission does not cover its aliases. */
-  readonly #permitted: ReadonlySet<string>;
+  /** The functions and aliases that API Gateway may invoke, by stack. */
+  readonly #permitted = new Map<Stack, ReadonlySet<string>>();
   readonly #loading = new Map<string, Promise<FunctionDefinition>>();
   readonly #copies = new Map<string, Promise<string>>();
 
@@ -78,19 +75,10 @@ export class Functions {
    * @param directory where code is copied to. Outside any project, so that modules are resolved and interpreted as on
    * Lambda
    */
-  constructor(stack: Stack, assets: ReadonlyMap<string, Asset>, directory: string) {
-    this.#stack = stack;
+  constructor(stacks: Stacks, assets: ReadonlyMap<string, Asset>, directory: string) {
+    this.#stacks = stacks;
     this.#assets = assets;
     this.#directory = directory;
-    this.#permitted = new Set(
-      stack
-        .resources('AWS::Lambda::Permission')
-        .map((resource) => resource.read(permission))
-        .filter(
-          ({ Action, Principal }) => Action === 'lambda:InvokeFunction' && Principal === gatewayPrincipal,
-        )
-        .map(({ FunctionName, Qualifier }) => functionArn(FunctionName, Qualifier)),
-    );
   }
 
   /**
@@ -100,32 +88,45 @@ export class Functions {
    * @param credentials the role that API Gateway assumes; without one the function needs a resource-based permission
    * @throws TemplateError when the function is not in this stack, not supported, or may not be invoked by API Gateway
    */
-  ofUri(uri: string, credentials: string | undefined): Promise<FunctionDefinition> {
+  async ofUri(uri: string, credentials: string | undefined): Promise<FunctionDefinition> {
     const target = /^arn:[^:]+:apigateway:[^:]+:lambda:path\/[\d-]+\/functions\/(.+)\/invocations$/.exec(
       uri,
     )?.[1];
     if (target === undefined) throw new TemplateError(`${uri} is not the URI of a Lambda function`);
     const name = /^arn:[^:]+:lambda:[^:]+:\d+:function:([^:]+)/.exec(target)?.[1];
-    if (credentials === undefined && !this.#permitted.has(functionArn(target))) {
+    const { involved } = this.#stacks;
+    if (credentials === undefined && !involved.some((stack) => this.#permits(stack, functionArn(target)))) {
       throw new TemplateError(`No AWS::Lambda::Permission lets API Gateway invoke ${target}`);
     }
-    const resource = this.#stack
-      .resources('AWS::Lambda::Function')
-      .find(({ physicalId }) => physicalId === (name ?? target));
-    if (resource === undefined) throw new TemplateError(`The stack has no function ${target}`);
-    const loading = this.#loading.get(resource.logicalId) ?? this.#load(resource);
-    this.#loading.set(resource.logicalId, loading);
-    return loading;
+    for (const stack of involved) {
+      const resource = stack
+        .resources('AWS::Lambda::Function')
+        .find(({ physicalId }) => physicalId === (name ?? target));
+      if (resource === undefined) continue;
+      const id = this.#stacks.idOf(stack, resource.logicalId);
+      const loading = this.#loading.get(id) ?? this.#load(id, resource);
+      this.#loading.set(id, loading);
+      return loading;
+    }
+    throw new TemplateError(`The stack has no function ${target}`);
+  }
+
+  /** A permission for a function does not cover its aliases. */
+  #permits(stack: Stack, target: string): boolean {
+    const permitted = this.#permitted.get(stack) ?? permissionsOf(stack);
+    this.#permitted.set(stack, permitted);
+    return permitted.has(target);
   }
 
   /** Every function that `ofUri` returned. */
-  loaded(): Promise<FunctionDefinition[]> {
-    return Promise.all(this.#loading.values());
+  async loaded(): Promise<FunctionDefinition[]> {
+    const loaded = await Promise.allSettled(this.#loading.values());
+    return loaded.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   }
 
-  async #load(resource: StackResource): Promise<FunctionDefinition> {
-    const { logicalId, physicalId: name, constructPath } = resource;
-    const { Code, LoggingConfig, Environment, ...settings } = resource.read(properties);
+  async #load(logicalId: string, resource: StackResource): Promise<FunctionDefinition> {
+    const { physicalId: name, constructPath } = resource;
+    const { Code, LoggingConfig, ...settings } = resource.read(properties);
     if (settings.Layers !== undefined)
       this.notes.push(`${logicalId}: layers are not supported by cdk-offline`);
     return {
@@ -133,13 +134,13 @@ export class Functions {
       name,
       arn: functionArn(name),
       constructPath,
-      codeId: Code.S3Key ?? '',
-      taskRoot: await this.#code(logicalId, Code.S3Key),
+      codeId: Code.S3Key ?? Code.ZipFile ?? '',
+      taskRoot: await this.#code(logicalId, Code),
       handler: settings.Handler,
       runtime: settings.Runtime,
       timeoutSeconds: settings.Timeout,
       memoryMb: settings.MemorySize,
-      environment: Environment?.Variables ?? {},
+      environment: this.#variables(resource),
       logFormat: LoggingConfig?.LogFormat ?? 'Text',
       logLevel: LoggingConfig?.ApplicationLogLevel,
       logGroupName: LoggingConfig?.LogGroup ?? `/aws/lambda/${name}`,
@@ -147,15 +148,46 @@ export class Functions {
     };
   }
 
-  async #code(logicalId: string, key: string | undefined): Promise<string> {
+  /** Without the variables whose values are not known here. */
+  #variables(resource: StackResource): Record<string, string> {
+    const variables: Record<string, string> = {};
+    for (const [name, resolved] of resource.readEach(['Environment', 'Variables'], 'the variable')) {
+      const value = 'problem' in resolved ? resolved : scalar.safeParse(resolved.value);
+      if ('problem' in value) this.notes.push(`${value.problem}. It is not set.`);
+      else if (value.success) variables[name] = value.data;
+    }
+    return variables;
+  }
+
+  #code(
+    logicalId: string,
+    { S3Key: key, ZipFile: inline }: z.infer<typeof properties>['Code'],
+  ): Promise<string> {
+    if (inline !== undefined) return writeInlineCode(inline, join(this.#directory, logicalId));
     const asset = this.#assets.get(key ?? '');
     if (key === undefined || asset === undefined) {
       throw new TemplateError(`${logicalId}: its code ${key} is not an asset of the stack`);
     }
-    if (asset.packaging !== 'zip') throw new TemplateError(`${logicalId}: its code must be a folder asset`);
+    const copy = asset.packaging === 'zip' ? copyCode : unzipCode;
     const copying =
-      this.#copies.get(asset.path) ?? copyCode(asset.path, join(this.#directory, key.replace(/\.zip$/, '')));
+      this.#copies.get(asset.path) ?? copy(asset.path, join(this.#directory, key.replace(/\.zip$/, '')));
     this.#copies.set(asset.path, copying);
     return copying;
   }
+}
+
+function permissionsOf(stack: Stack): ReadonlySet<string> {
+  return new Set(
+    stack
+      .resources('AWS::Lambda::Permission')
+      .filter((resource) => isForGateway(resource))
+      .map((resource) => resource.read(permission))
+      .map(({ FunctionName, Qualifier }) => functionArn(FunctionName, Qualifier)),
+  );
+}
+
+/** Other permissions may refer to what is not supported. */
+function isForGateway(resource: StackResource): boolean {
+  const { Action, Principal } = resource.read(permittedCall);
+  return Action === 'lambda:InvokeFunction' && Principal === gatewayPrincipal;
 }

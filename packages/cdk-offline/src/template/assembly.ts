@@ -1,18 +1,26 @@
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import type { Json } from './intrinsics.ts';
 import { unsupported } from './schema.ts';
 
 /**
- * The template and the assets of one stack in a cloud assembly, which `cdk synth` writes.
+ * Stacks of a cloud assembly, which `cdk synth` writes.
  *
  * https://github.com/aws/aws-cdk-cli/blob/main/packages/%40aws-cdk/cloud-assembly-schema/README.md
  */
 export interface Assembly {
-  readonly template: Template;
-  /** By the object key in the template. */
+  readonly stack: AssembledStack;
+  /** The other stacks of the same app and stage. Empty when the stack imports nothing. */
+  readonly siblings: readonly AssembledStack[];
+  /** The assets of all these stacks by the object key in the template. */
   readonly assets: ReadonlyMap<string, Asset>;
+}
+
+export interface AssembledStack {
+  /** The name in CloudFormation. */
+  readonly name: string;
+  readonly template: Template;
 }
 
 export interface Asset {
@@ -36,7 +44,16 @@ const template = z.object({
   Mappings: z.record(z.string(), z.record(z.string(), z.record(z.string(), json))).default({}),
   Conditions: section,
   Resources: z.record(z.string(), resource),
-  Outputs: z.record(z.string(), z.object({ Value: json, Condition: z.string().optional() })).default({}),
+  Outputs: z
+    .record(
+      z.string(),
+      z.object({
+        Value: json,
+        Condition: z.string().optional(),
+        Export: z.object({ Name: json }).optional(),
+      }),
+    )
+    .default({}),
   Transform: unsupported('transforms are'),
 });
 export type Template = z.infer<typeof template>;
@@ -53,16 +70,120 @@ const assetManifest = z.object({
     .default({}),
 });
 
-/** @throws Error naming the file that is missing or malformed */
-export async function readAssembly(directory: string, stackName: string): Promise<Assembly> {
-  const { files } = await readJson(join(directory, `${stackName}.assets.json`), assetManifest);
+const manifest = z.object({
+  artifacts: z
+    .record(
+      z.string(),
+      z.object({
+        type: z.string(),
+        displayName: z.string().optional(),
+        properties: z
+          .object({
+            templateFile: z.string().optional(),
+            stackName: z.string().optional(),
+            directoryName: z.string().optional(),
+            file: z.string().optional(),
+          })
+          .default({}),
+      }),
+    )
+    .default({}),
+});
+
+/** A stack in a manifest. */
+interface StackArtifact {
+  readonly id: string;
+  /** As `cdk ls` shows it. */
+  readonly displayName: string;
+  readonly stackName: string;
+  readonly template: string;
+  /** Of the app, or of one of its stages. */
+  readonly directory: string;
+}
+
+/**
+ * @param wanted the stack's artifact ID, its path as `cdk ls` shows it, or its name
+ * @throws Error naming the file that is missing or malformed, or the stacks of the assembly
+ */
+export async function readAssembly(directory: string, wanted: string): Promise<Assembly> {
+  const { stacks, assetFiles } = await readManifest(directory);
+  const found = findStack(stacks, wanted, directory);
+  const stack = await readStack(found);
+  const others = stacks.filter((one) => one !== found && one.directory === found.directory);
+  const assets = await Promise.all(assetFiles.map((path) => readAssets(path)));
+  return {
+    stack,
+    siblings: imports.test(JSON.stringify(stack.template)) ? await readSiblings(others) : [],
+    assets: new Map(assets.flatMap((one) => [...one])),
+  };
+}
+
+const imports = /"Fn::(?:ImportValue|GetStackOutput)"/;
+
+/** The stacks and asset manifests of an app and of its stages, which have assemblies of their own. */
+async function readManifest(
+  directory: string,
+): Promise<{ readonly stacks: readonly StackArtifact[]; readonly assetFiles: readonly string[] }> {
+  const { artifacts } = await readJson(join(directory, 'manifest.json'), manifest);
+  const all = Object.entries(artifacts);
+  const nested = await Promise.all(
+    all.flatMap(([, { type, properties }]) =>
+      type === 'cdk:cloud-assembly' && properties.directoryName !== undefined
+        ? [readManifest(join(directory, properties.directoryName))]
+        : [],
+    ),
+  );
+  const stacks = all.flatMap(([id, { type, displayName = id, properties }]) =>
+    type === 'aws:cloudformation:stack' && properties.templateFile !== undefined
+      ? [
+          {
+            id,
+            displayName,
+            stackName: properties.stackName ?? id,
+            template: join(directory, properties.templateFile),
+            directory,
+          },
+        ]
+      : [],
+  );
+  const assetFiles = all.flatMap(([, { type, properties }]) =>
+    type === 'cdk:asset-manifest' && properties.file !== undefined ? [join(directory, properties.file)] : [],
+  );
+  return {
+    stacks: [...stacks, ...nested.flatMap((one) => one.stacks)],
+    assetFiles: [...assetFiles, ...nested.flatMap((one) => one.assetFiles)],
+  };
+}
+
+function findStack(stacks: readonly StackArtifact[], wanted: string, directory: string): StackArtifact {
+  for (const key of ['id', 'displayName', 'stackName'] as const) {
+    const found = stacks.filter((one) => one[key] === wanted);
+    if (found[0] !== undefined && found.length === 1) return found[0];
+  }
+  const names = stacks.map(({ displayName }) => displayName).join(', ');
+  throw new Error(`${directory} has no stack ${wanted}, or several. It has: ${names || 'no stack'}.`);
+}
+
+async function readStack({ stackName, template: path }: StackArtifact): Promise<AssembledStack> {
+  return { name: stackName, template: await readJson(path, template) };
+}
+
+/** Without those that are not supported: nothing can be imported from them. */
+async function readSiblings(stacks: readonly StackArtifact[]): Promise<AssembledStack[]> {
+  const read = await Promise.allSettled(stacks.map((stack) => readStack(stack)));
+  return read.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+}
+
+async function readAssets(path: string): Promise<ReadonlyMap<string, Asset>> {
+  const { files } = await readJson(path, assetManifest);
   const assets = new Map<string, Asset>();
   for (const { source, destinations } of Object.values(files)) {
     if (source.path === undefined) continue;
-    const asset = { path: join(directory, source.path), packaging: source.packaging };
+    // The path may be absolute.
+    const asset = { path: resolve(dirname(path), source.path), packaging: source.packaging };
     for (const { objectKey } of Object.values(destinations)) assets.set(objectKey, asset);
   }
-  return { template: await readJson(join(directory, `${stackName}.template.json`), template), assets };
+  return assets;
 }
 
 async function readJson<T>(path: string, schema: z.ZodType<T>): Promise<T> {

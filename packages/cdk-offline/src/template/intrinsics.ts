@@ -12,6 +12,8 @@ export interface Scope {
   readonly ref: (name: string) => Json | undefined;
   readonly getAtt: (logicalId: string, attribute: string) => Json;
   readonly condition: (name: string) => Json;
+  readonly exported: (name: string) => Json;
+  readonly output: (stackName: string, outputName: string) => Json;
   readonly mapping: (name: string, first: string, second: string) => Json;
 }
 
@@ -71,6 +73,12 @@ function call(name: string, argument: Json, scope: Scope): Json | undefined {
     case 'Fn::GetAtt': {
       const [logicalId, ...attribute] = typeof argument === 'string' ? argument.split('.') : parts;
       return scope.getAtt(text(logicalId), attribute.map((part) => text(part)).join('.'));
+    }
+    case 'Fn::ImportValue':
+      return scope.exported(text(argument));
+    case 'Fn::GetStackOutput': {
+      const { StackName, OutputName } = isObject(argument) ? argument : {};
+      return scope.output(text(StackName), text(OutputName));
     }
     case 'Fn::Join':
       return list(parts[1])

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { accountId, arn, functionArn, partition, region } from '../aws.ts';
 import type { Template, TemplateResource } from './assembly.ts';
 import { type Json, resolve, type Scope, TemplateError } from './intrinsics.ts';
+import { resourceValues, type ResourceValues, stableId } from './resource-values.ts';
 
 export interface StackResource {
   readonly logicalId: string;
@@ -12,20 +12,29 @@ export interface StackResource {
   readonly physicalId: string;
   /** The value of `Fn::GetAtt`. @throws TemplateError when the attribute is not supported */
   attribute(name: string): string;
+  /**
+   * Resolves each member of an object by itself.
+   *
+   * @param path the names of the properties that lead to the object
+   * @param what names a member in a problem
+   */
+  readEach(path: readonly string[], what: string): ReadonlyMap<string, Resolved>;
   /** Reads properties, resolved. @throws TemplateError naming the resource and what is wrong with it */
   read<T>(properties: z.ZodType<T>): T;
 }
 
-/** The property that names a resource, by type. */
-const nameProperties: Readonly<Record<string, string>> = {
-  'AWS::DynamoDB::Table': 'TableName',
-  'AWS::DynamoDB::GlobalTable': 'TableName',
-  'AWS::Lambda::Function': 'FunctionName',
-  'AWS::ApiGateway::Stage': 'StageName',
-  'AWS::Logs::LogGroup': 'LogGroupName',
-};
+/** The value of an expression, `undefined` for AWS::NoValue, or why it has none. */
+export type Resolved = { readonly value: Json | undefined } | { readonly problem: string };
 
-const gatewayIds = /^AWS::ApiGateway::(?:RestApi|Resource|Authorizer|Deployment|UsagePlan|ApiKey)$/;
+/** The stacks that a stack imports from. */
+export interface Imports {
+  /** The value that another stack exports under a name. @throws TemplateError when none does */
+  readonly exported: (name: string) => Json;
+  /** An output of another stack. @throws TemplateError when there is no such stack or output */
+  readonly output: (stackName: string, outputName: string) => Json;
+}
+
+const gatewayType = /^AWS::ApiGateway::(?!Stage$)/;
 
 /** Attributes with the value of `Ref`. */
 const idAttributes = /^(?:RestApiId|ResourceId|AuthorizerId|DeploymentId|Id|APIKeyId|FunctionArn|AliasArn)$/;
@@ -38,11 +47,19 @@ export class Stack {
   readonly name: string;
   readonly id: string;
   readonly #template: Template;
+  readonly #parameters: Readonly<Record<string, string>>;
   readonly #scope: Scope;
   readonly #pseudoParameters: Readonly<Record<string, Json | undefined>>;
 
-  constructor(name: string, template: Template) {
+  /** @param parameters replace the defaults of the template's parameters */
+  constructor(
+    name: string,
+    template: Template,
+    imports: Imports = noImports,
+    parameters: Readonly<Record<string, string>> = {},
+  ) {
     this.name = name;
+    this.#parameters = parameters;
     this.id = arn('cloudformation', `stack/${name}/${stableId(name)}`);
     this.#template = template;
     this.#pseudoParameters = {
@@ -58,6 +75,8 @@ export class Stack {
       ref: (target) => this.#ref(target),
       getAtt: (logicalId, attribute) => this.#getAtt(logicalId, attribute),
       condition: (condition) => this.#condition(condition),
+      exported: imports.exported,
+      output: imports.output,
       mapping: (mapping, first, second) =>
         template.Mappings[mapping]?.[first]?.[second] ??
         fail(`The mapping ${mapping} has no value for ${first}, ${second}`),
@@ -71,9 +90,34 @@ export class Stack {
       .map(([logicalId, resource]) => this.#resource(logicalId, resource));
   }
 
-  /** Every type of resource that exists in the stack. */
-  get types(): ReadonlySet<string> {
-    return new Set(this.#existing().map(([, { Type }]) => Type));
+  /** The logical IDs of the resources that exist in the stack, by type. */
+  get types(): ReadonlyMap<string, readonly string[]> {
+    const byType = Map.groupBy(this.#existing(), ([, { Type }]) => Type);
+    return new Map([...byType].map(([type, found]) => [type, found.map(([logicalId]) => logicalId)]));
+  }
+
+  /** @returns `undefined` when the stack does not export this name */
+  exported(name: string): Json | undefined {
+    const found = Object.values(this.#template.Outputs).find(
+      ({ Export, Condition }) =>
+        Export !== undefined && this.#holds(Condition) && this.#exportName(Export.Name) === name,
+    );
+    return found && resolve(found.Value, this.#scope);
+  }
+
+  /** @returns `undefined` when the stack has no such output */
+  output(name: string): Json | undefined {
+    const found = this.#template.Outputs[name];
+    return found && resolve(found.Value, this.#scope);
+  }
+
+  #exportName(name: Json): Json | undefined {
+    try {
+      return resolve(name, this.#scope);
+    } catch (error) {
+      if (error instanceof TemplateError) return undefined;
+      throw error;
+    }
   }
 
   /** The stack's outputs. Those that depend on another service are omitted, and listed in `unresolved` with the reason. */
@@ -102,11 +146,14 @@ export class Stack {
 
   #resource(logicalId: string, { Type, Properties, Metadata }: TemplateResource): StackResource {
     const path = Metadata?.['aws:cdk:path'];
+    const physicalId = (): string => this.#physicalId(logicalId);
     return {
       logicalId,
       constructPath: typeof path === 'string' ? path : undefined,
-      physicalId: this.#physicalId(logicalId),
-      attribute: (name) => this.#getAtt(logicalId, name),
+      get physicalId() {
+        return physicalId();
+      },
+      attribute: (name) => toText(this.#getAtt(logicalId, name), `${logicalId}.${name}`),
       read: (properties) => {
         try {
           return readProperties(Properties, properties, this.#scope);
@@ -115,7 +162,27 @@ export class Stack {
           throw new TemplateError(`${logicalId} (${Type}): ${error.message}`, { cause: error });
         }
       },
+      readEach: (properties, name) => {
+        const all = properties.reduce<Json | undefined>(
+          (value, property) => memberOf(value, property),
+          Properties,
+        );
+        const entries =
+          typeof all === 'object' && all !== null && !Array.isArray(all) ? Object.entries(all) : [];
+        return new Map(
+          entries.map(([key, value]) => [key, this.#attempt(value, `${logicalId}: ${name} ${key}`)]),
+        );
+      },
     };
+  }
+
+  #attempt(value: Json, what: string): Resolved {
+    try {
+      return { value: resolve(value, this.#scope) };
+    } catch (error) {
+      if (!(error instanceof TemplateError)) throw error;
+      return { problem: `${what}: ${error.message}` };
+    }
   }
 
   #condition(name: string): Json {
@@ -126,7 +193,8 @@ export class Stack {
   #ref(name: string): Json | undefined {
     if (Object.hasOwn(this.#pseudoParameters, name)) return this.#pseudoParameters[name];
     const parameter = this.#template.Parameters[name];
-    return parameter === undefined ? this.#physicalId(name) : parameterValue(name, parameter);
+    if (parameter === undefined) return this.#physicalId(name);
+    return parameterValue(name, parameter, this.#parameters[name]);
   }
 
   #physicalId(logicalId: string): string {
@@ -134,41 +202,55 @@ export class Stack {
       this.#template.Resources[logicalId] ?? fail(`The template has no resource or parameter ${logicalId}`);
     const text = (property: string): string =>
       toText(resolve(Properties[property] ?? null, this.#scope), `${logicalId}.${property}`);
-    const nameProperty = nameProperties[Type];
-    if (nameProperty !== undefined && nameProperty in Properties) return text(nameProperty);
-    if (gatewayIds.test(Type)) return stableId(`${this.name}/${logicalId}`);
+    if (gatewayType.test(Type)) return stableId(`${this.name}/${logicalId}`);
+    if (Type === 'AWS::ApiGateway::Stage') return text('StageName');
+    if (Type === 'AWS::Lambda::Function') {
+      return 'FunctionName' in Properties ? text('FunctionName') : `${this.name}-${logicalId}`;
+    }
     if (Type === 'AWS::Lambda::Version') return functionArn(text('FunctionName'), '1');
     if (Type === 'AWS::Lambda::Alias') return functionArn(text('FunctionName'), text('Name'));
-    return `${this.name}-${logicalId}`;
+    if (Type === 'AWS::Lambda::LayerVersion') return arn('lambda', `layer:${this.name}-${logicalId}:1`);
+    const values = this.#values(logicalId);
+    return values?.ref ?? fail(`The value of Ref for ${logicalId} (${Type}) is not supported by cdk-offline`);
   }
 
-  #getAtt(logicalId: string, attribute: string): string {
+  #values(logicalId: string): ResourceValues | undefined {
+    const { Type = '', Properties = {} } = this.#template.Resources[logicalId] ?? {};
+    const ownName = (property: string): string | undefined => {
+      const name = resolve(Properties[property] ?? null, this.#scope);
+      return typeof name === 'string' ? name : undefined;
+    };
+    return resourceValues(Type, ownName, `${this.name}-${logicalId}`);
+  }
+
+  #getAtt(logicalId: string, attribute: string): Json {
+    const { Type: type = '', Properties = {} } = this.#template.Resources[logicalId] ?? {};
+    // The value of a parameter is part of the template.
+    if (type === 'AWS::SSM::Parameter' && (attribute === 'Value' || attribute === 'Type')) {
+      return resolve(Properties[attribute] ?? null, this.#scope) ?? fail(`${logicalId} has no ${attribute}`);
+    }
+    const known = this.#values(logicalId)?.attributes[attribute];
+    if (known !== undefined) return known;
     const id = this.#physicalId(logicalId);
-    const type = this.#template.Resources[logicalId]?.Type ?? '';
     if (type === 'AWS::ApiGateway::RestApi' && attribute === 'RootResourceId') {
       return stableId(`${this.name}/${logicalId}/root`);
     }
     if (type === 'AWS::Lambda::Version' && attribute === 'Version') return '1';
     if (/^AWS::(?:ApiGateway|Lambda)::/.test(type) && idAttributes.test(attribute)) return id;
-    return attribute === 'Arn'
-      ? arnOf(type, id)
-      : fail(`The attribute ${attribute} of ${logicalId} (${type}) is not supported by cdk-offline`);
+    if (type === 'AWS::Lambda::Function' && attribute === 'Arn') return functionArn(id);
+    return fail(`The attribute ${attribute} of ${logicalId} (${type}) is not supported by cdk-offline`);
   }
 }
 
-function arnOf(type: string, name: string): string {
-  switch (type) {
-    case 'AWS::Lambda::Function':
-      return functionArn(name);
-    case 'AWS::DynamoDB::GlobalTable':
-      return arn('dynamodb', `table/${name}`);
-    case 'AWS::Logs::LogGroup':
-      return arn('logs', `log-group:${name}:*`);
-    default: {
-      const [, service = '', kind = ''] = type.toLowerCase().split('::');
-      return arn(service, `${kind}/${name}`);
-    }
-  }
+const noImports: Imports = {
+  exported: (name) => fail(`No stack exports ${name}`),
+  output: (stackName) => fail(`There is no stack ${stackName}`),
+};
+
+function memberOf(value: Json | undefined, name: string): Json | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && name in value
+    ? Reflect.get(value, name)
+    : undefined;
 }
 
 /** Only the properties of the schema are resolved: others may need AWS. */
@@ -186,21 +268,23 @@ function readProperties<T>(
   return parsed.success ? parsed.data : fail(z.prettifyError(parsed.error));
 }
 
-function parameterValue(name: string, { Type, Default }: Template['Parameters'][string]): Json {
-  if (Default === undefined) return fail(`The parameter ${name} has no default`);
-  if (Type.startsWith('AWS::SSM::')) {
-    return fail(`The parameter ${name} is read from Systems Manager, which is not supported by cdk-offline`);
+function parameterValue(
+  name: string,
+  { Type, Default }: Template['Parameters'][string],
+  given: string | undefined,
+): Json {
+  const value = given ?? Default;
+  if (value === undefined)
+    return fail(`The parameter ${name} has no default: set it with --parameter ${name}=VALUE`);
+  if (Type.startsWith('AWS::SSM::') && given === undefined) {
+    return fail(
+      `The parameter ${name} is read from Systems Manager, which is not supported by cdk-offline: set it with --parameter ${name}=VALUE`,
+    );
   }
-  if ((Type === 'CommaDelimitedList' || Type.startsWith('List<')) && typeof Default === 'string') {
-    return Default.split(',').map((item) => item.trim());
+  if ((Type === 'CommaDelimitedList' || Type.includes('List<')) && typeof value === 'string') {
+    return value.split(',').map((item) => item.trim());
   }
-  return Default;
-}
-
-/** Ten letters and digits, as in API Gateway's IDs. */
-function stableId(seed: string): string {
-  const digest = createHash('sha256').update(seed).digest('hex');
-  return BigInt(`0x${digest}`).toString(36).slice(-10);
+  return value;
 }
 
 function toText(value: Json | undefined, what: string): string {

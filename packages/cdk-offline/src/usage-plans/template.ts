@@ -10,11 +10,8 @@ const usagePlan = z.object({
   Quota: z
     .object({
       Limit: z.coerce.number().int(),
-      Period: z.literal('DAY', 'only quotas per DAY are supported by cdk-offline'),
-      Offset: z
-        .unknown()
-        .optional()
-        .refine((offset) => Number(offset ?? 0) === 0, 'quota offsets are not supported by cdk-offline'),
+      Period: z.enum(['DAY', 'WEEK', 'MONTH']),
+      Offset: z.coerce.number().default(0),
     })
     .optional(),
   ApiStages: z
@@ -22,22 +19,29 @@ const usagePlan = z.object({
       z.object({
         ApiId: z.string(),
         Stage: z.string(),
-        Throttle: z.strictObject({}, 'throttling per method is not supported by cdk-offline').optional(),
+        Throttle: z.record(z.string(), z.unknown()).default({}),
       }),
     )
     .default([]),
 });
 
-/** @throws TemplateError when a plan has a weekly or monthly quota or throttles single methods */
-export function readUsagePlans(stack: Stack): UsagePlan[] {
+/** @param notes gets one line for each setting that has no effect here */
+export function readUsagePlans(stack: Stack, notes: string[]): UsagePlan[] {
   return stack.resources('AWS::ApiGateway::UsagePlan').map((resource) => {
     const { UsagePlanName, Description, Throttle, Quota, ApiStages } = resource.read(usagePlan);
+    const isDaily = Quota?.Period === 'DAY' && Quota.Offset === 0;
+    if (Quota !== undefined && !isDaily) {
+      notes.push(`${resource.logicalId}: only quotas per DAY without an offset are enforced by cdk-offline`);
+    }
+    if (ApiStages.some(({ Throttle: methods }) => Object.keys(methods).length > 0)) {
+      notes.push(`${resource.logicalId}: throttling of single methods is not enforced by cdk-offline`);
+    }
     return {
       id: resource.physicalId,
       name: UsagePlanName ?? resource.logicalId,
       description: Description,
       throttle: Throttle && { rate: Throttle.RateLimit, burst: Throttle.BurstLimit },
-      quota: Quota && { limit: Quota.Limit },
+      quota: Quota && isDaily ? { limit: Quota.Limit } : undefined,
       apiStages: ApiStages.map(({ ApiId, Stage }) => ({ apiId: ApiId, stage: Stage })),
     };
   });

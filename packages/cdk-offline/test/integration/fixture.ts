@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { manifestOf } from './greeting.ts';
 
 /** A stack made by hand, with everything that the local service serves, and nothing of any real one. */
 
@@ -361,6 +362,7 @@ export interface WrittenAssembly {
 export async function writeAssembly(stackName: string, content: object): Promise<WrittenAssembly> {
   const directory = await mkdtemp(join(tmpdir(), 'assembly-'));
   const write = (name: string, value: object) => writeFile(join(directory, name), JSON.stringify(value));
+  await write('manifest.json', manifestOf(stackName));
   await write(`${stackName}.template.json`, content);
   await write(`${stackName}.assets.json`, {
     version: '1',

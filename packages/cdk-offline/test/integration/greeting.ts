@@ -78,22 +78,46 @@ export function method(resourceId: string, uri: string): object {
 /**
  * Writes what `cdk synth` would, with the function's code as the file `index.mjs` of an asset.
  *
+ * @param others templates of other stacks, by name, with code of the same assets
  * @returns the folder
  */
-export async function writeGreeting(template: object = greetingTemplate(), code = hello): Promise<string> {
+export async function writeGreeting(
+  template: object = greetingTemplate(),
+  code = hello,
+  others: Readonly<Record<string, object>> = {},
+): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'greeting-'));
-  const names = [...JSON.stringify(template).matchAll(/"S3Key":"(\w+)\.zip"/g)].map(([, name = '']) => name);
+  const names = [...JSON.stringify([template, others]).matchAll(/"S3Key":"(\w+)\.zip"/g)].map(
+    ([, name = '']) => name,
+  );
   const files = names.map((name) => ({
     source: { path: `asset.${name}`, packaging: 'zip' },
     destinations: { here: { bucketName: 'assets', objectKey: `${name}.zip` } },
   }));
+  await writeFile(
+    join(directory, 'manifest.json'),
+    JSON.stringify(manifestOf(greetingStack, ...Object.keys(others))),
+  );
   await writeFile(join(directory, `${greetingStack}.assets.json`), JSON.stringify({ files: { ...files } }));
   await writeFile(join(directory, `${greetingStack}.template.json`), JSON.stringify(template));
-  for (const name of names) {
+  for (const [name, content] of Object.entries(others)) {
+    await writeFile(join(directory, `${name}.assets.json`), '{}');
+    await writeFile(join(directory, `${name}.template.json`), JSON.stringify(content));
+  }
+  for (const name of new Set(names)) {
     await mkdir(join(directory, `asset.${name}`));
     await writeFile(join(directory, `asset.${name}`, 'index.mjs'), code);
   }
   return directory;
+}
+
+/** The manifest of an assembly with stacks of these names. */
+export function manifestOf(...stacks: readonly string[]): object {
+  const artifacts = stacks.flatMap((name) => [
+    [name, { type: 'aws:cloudformation:stack', properties: { templateFile: `${name}.template.json` } }],
+    [`${name}.assets`, { type: 'cdk:asset-manifest', properties: { file: `${name}.assets.json` } }],
+  ]);
+  return { version: '48.0.0', artifacts: Object.fromEntries(artifacts) };
 }
 
 export const removeDirectory = (path: string) => rm(path, { recursive: true, force: true });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { serve, synthesize, watch, type WatchOptions } from 'cdk-offline';
 import { buildFunctions } from 'cdk-offline/esbuild';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { greetingStack, greetingTemplate, removeDirectory, resource } from './greeting.ts';
+import { greetingStack, greetingTemplate, manifestOf, removeDirectory, resource } from './greeting.ts';
 
 /** Writes the assembly of the stack, with the function built from code/greet.ts, as a CDK app does. */
 const app = `
@@ -21,6 +21,7 @@ await build({ entryPoints: ['code/greet.ts'], outfile: join(folder, 'asset', 'in
 const key = createHash('sha256').update(await readFile(join(folder, 'asset', 'index.mjs'))).digest('hex') + '.zip';
 const files = { one: { source: { path: 'asset', packaging: 'zip' }, destinations: { here: { objectKey: key } } } };
 const text = JSON.stringify(template).replaceAll('PART', part).replaceAll('greet.zip', key);
+await writeFile(join(folder, 'manifest.json'), JSON.stringify(${JSON.stringify(manifestOf(greetingStack))}));
 await writeFile(join(folder, '${greetingStack}.assets.json'), JSON.stringify({ files }));
 await writeFile(join(folder, '${greetingStack}.template.json'), text);
 `;

@@ -5,6 +5,8 @@ import { type Json, resolve, type Scope } from '../../src/template/intrinsics.ts
 const scope: Scope = {
   ref: (name) => (name === 'AWS::NoValue' ? undefined : `ref-${name}`),
   getAtt: (logicalId, attribute) => `${logicalId}/${attribute}`,
+  exported: (name) => `export-${name}`,
+  output: (stackName, name) => `${stackName}:${name}`,
   condition: (name) => name === 'Yes',
   mapping: (name, first, second) => `${name}.${first}.${second}`,
 };
@@ -22,8 +24,10 @@ describe('intrinsic functions', () => {
     [{ 'Fn::Sub': 'x-${A}-${B.Arn}-${!Left}' }, 'x-ref-A-B/Arn-${Left}'],
     [{ 'Fn::Sub': ['${Own}-${A}', { Own: { Ref: 'C' } }] }, 'ref-C-ref-A'],
     [{ 'Fn::Base64': 'hi' }, 'aGk='],
+    [{ 'Fn::ImportValue': { 'Fn::Sub': '${A}-x' } }, 'export-ref-A-x'],
+    [{ 'Fn::GetStackOutput': { StackName: 'S', OutputName: 'O' } }, 'S:O'],
     [{ 'Fn::FindInMap': ['Map', { Ref: 'R' }, 'k'] }, 'Map.ref-R.k'],
-    [{ 'Fn::If': ['Yes', 'a', { 'Fn::ImportValue': 'never looked at' }] }, 'a'],
+    [{ 'Fn::If': ['Yes', 'a', { 'Fn::GetAZs': 'never looked at' }] }, 'a'],
     [{ 'Fn::If': ['No', 'a', { Ref: 'B' }] }, 'ref-B'],
     [{ 'Fn::Equals': [{ Ref: 'A' }, 'ref-A'] }, true],
     [{ 'Fn::And': [{ Condition: 'Yes' }, { 'Fn::Not': [{ Condition: 'No' }] }] }, true],
@@ -45,7 +49,7 @@ describe('intrinsic functions', () => {
   });
 
   it.each<[Json, RegExp]>([
-    [{ 'Fn::ImportValue': 'Other' }, /Fn::ImportValue is not supported/],
+    [{ 'Fn::GetAZs': '' }, /Fn::GetAZs is not supported/],
     [{ 'Fn::Transform': {} }, /Fn::Transform is not supported/],
     [{ 'Fn::Join': ['-', 'text'] }, /Fn::Join needs a list/],
     [{ 'Fn::Select': [2, ['a']] }, /Fn::Select has an index beyond the list/],

@@ -1,0 +1,266 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { serve, type ServeOptions } from 'cdk-offline';
+import { zipSync } from 'fflate';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import {
+  greetingStack,
+  greetingTemplate,
+  method,
+  removeDirectory,
+  resource,
+  writeGreeting,
+} from './greeting.ts';
+
+/** What CDK apps have besides one stack with routes, functions and tables of its own. */
+
+const answer = (expression: string) =>
+  `export const handler = async () => ({ statusCode: 200, body: JSON.stringify(${expression}) });`;
+
+async function start(
+  template: object,
+  {
+    code,
+    others,
+    ...options
+  }: Partial<ServeOptions> & { code?: string; others?: Record<string, object> } = {},
+) {
+  const assembly = await writeGreeting(template, code, others);
+  onTestFinished(() => removeDirectory(assembly));
+  const progress: string[] = [];
+  const service = await serve({
+    assembly,
+    stack: greetingStack,
+    dynamodbEndpoint: inject('dynamodbEndpoint'),
+    onProgress: (line) => void progress.push(line),
+    ...options,
+  });
+  onTestFinished(() => service.stop());
+  const get = (path = '/greet', init?: RequestInit) => fetch(service.url + path, init);
+  return { service, progress, get };
+}
+
+const functionUri = (arn: string) =>
+  `arn:\${AWS::Partition}:apigateway:\${AWS::Region}:lambda:path/2015-03-31/functions/${arn}/invocations`;
+
+describe('another stack of the assembly', () => {
+  const exported = (name: string, Value: object) => ({ [name]: { Value, Export: { Name: `Data:${name}` } } });
+  const imported = (name: string) => ({ 'Fn::ImportValue': `Data:${name}` });
+  const tableName = `imported-${process.pid}`;
+  const data = {
+    Resources: {
+      Goods: {
+        Type: 'AWS::DynamoDB::Table',
+        Properties: {
+          TableName: tableName,
+          KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+          AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
+          BillingMode: 'PAY_PER_REQUEST',
+        },
+      },
+      Greet: {
+        Type: 'AWS::Lambda::Function',
+        Properties: {
+          Code: { S3Bucket: 'b', S3Key: 'other.zip' },
+          Handler: 'index.handler',
+          Runtime: 'nodejs24.x',
+        },
+      },
+    },
+    Outputs: {
+      ...exported('Goods', { Ref: 'Goods' }),
+      ...exported('Greet', { 'Fn::GetAtt': ['Greet', 'Arn'] }),
+    },
+  };
+
+  it('has the tables and functions that are imported', async () => {
+    const { Type, Properties } = { Type: 'AWS::Lambda::Permission', Properties: {} };
+    const Uri = { 'Fn::Sub': [functionUri('${Arn}'), { Arn: imported('Greet') }] };
+    const template = greetingTemplate(
+      'greet',
+      {
+        OtherPath: resource('other'),
+        OtherGet: {
+          Type: 'AWS::ApiGateway::Method',
+          Properties: {
+            ResourceId: { Ref: 'OtherPath' },
+            HttpMethod: 'GET',
+            Integration: { Type: 'AWS_PROXY', IntegrationHttpMethod: 'POST', Uri },
+          },
+        },
+        OtherPermission: {
+          Type,
+          Properties: {
+            ...Properties,
+            Action: 'lambda:InvokeFunction',
+            FunctionName: imported('Greet'),
+            Principal: 'apigateway.amazonaws.com',
+          },
+        },
+      },
+      25,
+      { Environment: { Variables: { TABLE: imported('Goods') } } },
+    );
+    const code = `
+      import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
+      export const handler = async () => {
+        const TableName = process.env.TABLE ?? '${tableName}';
+        const { Count } = await new DynamoDBClient({}).send(new ScanCommand({ TableName }));
+        return { statusCode: 200, body: JSON.stringify([process.env.AWS_LAMBDA_FUNCTION_NAME, Count]) };
+      };`;
+    const { get, service } = await start(template, {
+      code,
+      others: { Data: data, Unused: { Resources: {} } },
+    });
+    expect(await (await get()).json()).toEqual(['Greeting-Greet', 0]);
+    expect(await (await get('/other')).json()).toEqual(['Data-Greet', 0]);
+    expect(service.functions.map(({ logicalId }) => logicalId)).toEqual(['Data.Greet', 'Greet']);
+  });
+});
+
+describe('code', () => {
+  it('in the template is served', async () => {
+    const Code = { ZipFile: `exports.handler = async () => ({ statusCode: 200, body: '"inline"' });` };
+    const { get } = await start(greetingTemplate('greet', {}, 25, { Code }));
+    expect(await (await get()).json()).toBe('inline');
+  });
+
+  it('in a zip file is served', async () => {
+    const assembly = await writeGreeting();
+    onTestFinished(() => removeDirectory(assembly));
+    const folder = await mkdtemp(join(tmpdir(), 'zip-'));
+    onTestFinished(() => removeDirectory(folder));
+    const files = {
+      'index.mjs': Buffer.from(`import { text } from './lib/text.mjs'; ${answer('text')}`),
+      'lib/text.mjs': Buffer.from(`export const text = 'zipped';`),
+      '../outside.mjs': Buffer.from('not written'),
+    };
+    await writeFile(join(folder, 'code.zip'), zipSync(files));
+    const source = { path: join(folder, 'code.zip'), packaging: 'file' };
+    const asset = { source, destinations: { here: { objectKey: 'greet.zip' } } };
+    await writeFile(join(assembly, `${greetingStack}.assets.json`), JSON.stringify({ files: { asset } }));
+    const service = await serve({ assembly, stack: greetingStack });
+    onTestFinished(() => service.stop());
+    expect(await (await fetch(`${service.url}/greet`)).json()).toBe('zipped');
+  });
+});
+
+describe('what is not supported', () => {
+  const changes = {
+    Python: {
+      Type: 'AWS::Lambda::Function',
+      Properties: { Runtime: 'python3.13', Handler: 'a.b', Code: {} },
+    },
+    PythonPermission: {
+      Type: 'AWS::Lambda::Permission',
+      Properties: {
+        Action: 'lambda:InvokeFunction',
+        FunctionName: { 'Fn::GetAtt': ['Python', 'Arn'] },
+        Principal: 'apigateway.amazonaws.com',
+      },
+    },
+    PythonPath: resource('python'),
+    PythonGet: method('PythonPath', functionUri('${Python.Arn}')),
+    SignedPath: resource('signed'),
+    SignedGet: {
+      Type: 'AWS::ApiGateway::Method',
+      Properties: { ResourceId: { Ref: 'SignedPath' }, HttpMethod: 'GET', AuthorizationType: 'AWS_IAM' },
+    },
+  };
+  const reasons = [
+    expect.stringMatching(
+      /^GET \/python answers 501: Python \(AWS::Lambda::Function\): .*only Node\.js functions/,
+    ),
+    'GET /signed answers 501: authorization by AWS_IAM is not supported by cdk-offline',
+  ];
+
+  it('is named at the start, answers 501 with the reason, and does not stop the other routes', async () => {
+    const { get, progress } = await start(greetingTemplate('greet', changes));
+    expect(progress).toEqual(reasons);
+    const signed = await get('/signed');
+    expect(signed.status).toBe(501);
+    expect(await signed.json()).toMatchObject({
+      message: 'authorization by AWS_IAM is not supported by cdk-offline',
+    });
+    expect((await get('/python')).status).toBe(501);
+    expect((await get()).status).toBe(200);
+  });
+
+  it('is refused with "strict"', async () => {
+    const starting = start(greetingTemplate('greet', changes), { strict: true });
+    await expect(starting).rejects.toThrow(
+      /^Not started, because --strict is set:\nGET \/python .*\nGET \/signed /,
+    );
+  });
+
+  it('in the value of a variable leaves out the variable, and is named', async () => {
+    const Environment = { Variables: { A: { 'Fn::GetAtt': ['Special', 'Name'] }, B: 'b' } };
+    const Special = { Type: 'Custom::Special', Properties: {} };
+    const { get, progress } = await start(greetingTemplate('greet', { Special }, 25, { Environment }), {
+      code: answer('[process.env.A ?? null, process.env.B]'),
+    });
+    expect(await (await get()).json()).toEqual([null, 'b']);
+    expect(progress).toEqual([
+      expect.stringMatching(
+        /^Greet: the variable A: .*Special \(Custom::Special\) is not supported.*It is not set\.$/,
+      ),
+      'Custom::Special is not supported by cdk-offline: Special',
+    ]);
+  });
+});
+
+it('variables for every function replace those of the template', async () => {
+  const Environment = { Variables: { A: 'a', B: 'b' } };
+  const { get } = await start(greetingTemplate('greet', {}, 25, { Environment }), {
+    code: answer('[process.env.A, process.env.B, process.env.C]'),
+    env: { B: 'given', C: 'added' },
+  });
+  expect(await (await get()).json()).toEqual(['a', 'given', 'added']);
+});
+
+it('values for parameters replace their defaults', async () => {
+  const Environment = { Variables: { SIZE: { Ref: 'Size' } } };
+  const template = {
+    ...greetingTemplate('greet', {}, 25, { Environment }),
+    Parameters: { Size: { Type: 'Number', Default: 1 } },
+  };
+  const { get } = await start(template, { code: answer('process.env.SIZE'), parameters: { Size: '7' } });
+  expect(await (await get()).json()).toBe('7');
+});
+
+it('a CORS preflight is answered without an authorizer or function', async () => {
+  const Options = {
+    Type: 'AWS::ApiGateway::Method',
+    Properties: {
+      ResourceId: { Ref: 'Path' },
+      HttpMethod: 'OPTIONS',
+      Integration: {
+        Type: 'MOCK',
+        RequestTemplates: { 'application/json': '{ statusCode: 200 }' },
+        IntegrationResponses: [
+          {
+            StatusCode: '204',
+            ResponseParameters: { 'method.response.header.Access-Control-Allow-Origin': "'*'" },
+          },
+        ],
+      },
+    },
+  };
+  const { get, progress } = await start(greetingTemplate('greet', { Options }));
+  const response = await get('/greet', { method: 'OPTIONS' });
+  expect(response.status).toBe(204);
+  expect(response.headers.get('access-control-allow-origin')).toBe('*');
+  expect(progress).toEqual([]);
+});
+
+it('settings of usage plans that are not enforced are named', async () => {
+  const ApiStages = [{ ApiId: { Ref: 'Api' }, Stage: { Ref: 'Stage' }, Throttle: { '/greet/GET': {} } }];
+  const Properties = { ApiStages, Quota: { Limit: 5, Period: 'MONTH' } };
+  const Plan = { Type: 'AWS::ApiGateway::UsagePlan', Properties };
+  const { progress } = await start(greetingTemplate('greet', { Plan }));
+  expect(progress).toEqual([
+    'Plan: only quotas per DAY without an offset are enforced by cdk-offline',
+    'Plan: throttling of single methods is not enforced by cdk-offline',
+  ]);
+});
