@@ -1,10 +1,11 @@
 import { dynamoDb } from './dynamodb/client.ts';
-import { variable } from './runtime/environment.ts';
+import { successorLink } from './http/deprecation.ts';
 import { ServiceError } from './http/errors.ts';
 import { collectionUrl } from './http/links.ts';
 import { pipeline } from './http/pipeline.ts';
 import { parseInt64 } from './pets/int64.ts';
 import { getPet } from './pets/store.ts';
+import { variable } from './runtime/environment.ts';
 
 const client = dynamoDb();
 const table = { client, tableName: variable('PETS_TABLE') };
@@ -26,6 +27,7 @@ export const handler = pipeline(
     const id = parseInt64(request.pathParameters['petId'] ?? '');
     const pet = id === undefined ? undefined : await getPet(table, id, signal);
     if (pet === undefined) throw new ServiceError('pet_not_found');
-    return { status: 200, body: pet };
+    const successor = `${collectionUrl(request.url)}?status=${pet.status}`;
+    return { status: 200, body: pet, headers: { Link: successorLink(successor) } };
   },
 );

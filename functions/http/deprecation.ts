@@ -2,7 +2,7 @@
 export interface Deprecation {
   readonly since: Date;
   readonly removal: Date;
-  /** URL of the replacement. */
+  /** URL of the replacement, unless the answer has a more specific `Link`. */
   readonly successor: string;
 }
 
@@ -11,6 +11,11 @@ export function deprecationHeaders({ since, removal, successor }: Deprecation): 
   return {
     Deprecation: `@${since.getTime() / 1000}`,
     Sunset: removal.toUTCString(),
-    Link: `<${successor}>; rel="successor-version"`,
+    Link: successorLink(successor),
   };
+}
+
+/** A `Link` to what replaces an operation (RFC 5829). */
+export function successorLink(url: string): string {
+  return `<${url}>; rel="successor-version"`;
 }

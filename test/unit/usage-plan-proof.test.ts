@@ -1,11 +1,13 @@
+import { readFile } from 'node:fs/promises';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fullBucket, quotaRemaining, takeToken, type Throttle, utcDay } from 'cdk-offline/metering';
 import { decide, suspensionThreshold, unused } from '../../functions/access/limits.ts';
 import type { Limits } from '../../functions/access/limits.ts';
-import { customPlanCeiling, fixedPlans } from '../../functions/access/plans.ts';
+import { customPlanCeiling, fixedPlans, limitsOf, planNames } from '../../functions/access/plans.ts';
 import { floodMargin, usagePlanSettings } from '../../lib/api/usage-plans.ts';
 import { presets } from '../../lib/configuration/stages.ts';
+import { titleCase } from '../../lib/title-case.ts';
 import { ReferenceLimiter } from '../support/reference-limiter.ts';
 import { usageAfter } from '../support/usage-model.ts';
 
@@ -264,6 +266,26 @@ describe('the quota of a usage plan', () => {
       expect(most, 'one client used the whole quota').toBe(2 * fixedPlans[plan].perDay);
     },
   );
+});
+
+describe('the table in docs/limits.md', () => {
+  const number = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 });
+
+  test.each(planNames)('has the limits and the usage plan of %s', async (plan) => {
+    const rows = (await readFile('docs/limits.md', 'utf8'))
+      .split('\n')
+      .map((row) => row.replaceAll(/\s+/g, ' '));
+    const limits = limitsOf(plan);
+    const { rateLimit, burstLimit, quota } = usagePlanSettings(plan, account);
+    const cells = [
+      titleCase(plan),
+      ...(limits ? [limits.perMinute, limits.perDay] : ['of the key', 'of the key']),
+      rateLimit,
+      burstLimit,
+      quota ?? 'none',
+    ].map((cell) => (typeof cell === 'number' ? number.format(cell) : cell));
+    expect(rows).toContain(`| ${cells.join(' | ')} |`);
+  });
 });
 
 /**

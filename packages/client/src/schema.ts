@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List all animals
-         * @description Newest first. When more animals follow, `Link` carries the URL of the following page. Following it to the end returns every animal that existed at the start exactly once, whatever is added meanwhile.
+         * @description Newest first. When more animals follow, `Link` carries the URL of the following page. Following it to the end returns every animal that was listed at the start exactly once, whatever is added meanwhile. A new animal is listed after a moment, usually within a second.
          */
         get: operations["listPets"];
         put?: never;
@@ -302,15 +302,15 @@ export interface components {
         "X-Request-Id": string;
         /** @description Whole seconds to wait before the next attempt. */
         "Retry-After": number;
-        /** @description URL of the new animal. */
+        /** @description URL of the new animal. The body is the animal itself, so there is no need to request it, which is deprecated. */
         Location: string;
         /** @description Sent with a repeated answer: the animal was created by an earlier request with the same key. */
         "Idempotency-Replayed.optional": "true";
         /** @description The following page as `rel="next"` (RFC 8288). Absent on the last page. */
         "Link.optional": string;
-        /** @description What to use instead, as `rel="successor-version"` (RFC 5829). */
+        /** @description What to use instead, as `rel="successor-version"` (RFC 5829). The list of the animal's status when it was found. */
         "Successor-Link": string;
-        /** @description What to use instead, as `rel="successor-version"` (RFC 5829). */
+        /** @description What to use instead, as `rel="successor-version"` (RFC 5829). The list of the animal's status when it was found. */
         "Successor-Link.optional": string;
         /** @description Since when the operation is deprecated (RFC 9745). */
         Deprecation: string;

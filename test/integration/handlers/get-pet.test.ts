@@ -24,10 +24,12 @@ beforeAll(async () => {
   ({ id } = await create(service, { name: 'Rex', categoryId: 7, status: 'sold' }));
 });
 
-test('returns 200 with the pet and the deprecation headers', async () => {
+test('returns 200 with the pet, the deprecation headers and a link to a list that has the pet', async () => {
   const answer = await service.get(`/pets/${id}`);
   expect(answer.status).toBe(200);
-  expect(answer.headers).toMatchObject({ ...commonHeaders, ...deprecation });
+  const Link = `<${base}/pets?status=sold>; rel="successor-version"`;
+  expect(answer.headers).toMatchObject({ ...commonHeaders, ...deprecation, Link });
+  expect((await service.get('/pets?status=sold')).body).toContainEqual(answer.body);
   expect(z.parse(pet, answer.body)).toEqual({ id, name: 'Rex', categoryId: 7n, status: 'sold' });
 });
 
