@@ -7,13 +7,13 @@ export interface RateLimit {
   readonly reset: Date;
 }
 
-/** `undefined` when the answer does not say, as that of a proxy. */
+/** `undefined` when the answer does not say, as that of a proxy. API Gateway's own answers have a reset of 0. */
 export function rateLimitOf(headers: Headers): RateLimit | undefined {
   const [limit, remaining, reset] = ['Limit', 'Remaining', 'Reset'].map((name) => {
     const value = headers.get(`X-RateLimit-${name}`) ?? '';
     return /^\d{1,15}$/.test(value) ? Number(value) : undefined;
   });
-  if (limit === undefined || remaining === undefined || reset === undefined) return undefined;
+  if (limit === undefined || remaining === undefined || !reset) return undefined;
   return { limit, remaining, reset: new Date(reset * 1_000) };
 }
 

@@ -52,5 +52,7 @@ describe('The rate limit', () => {
       expect(rateLimitOf(new Headers({ ...headers, [name]: value }))).toBeUndefined();
     }
     expect(rateLimitOf(new Headers())).toBeUndefined();
+    // API Gateway's own answers have fixed values, and a reset of 0.
+    expect(rateLimitOf(new Headers({ ...headers, 'X-RateLimit-Reset': '0' }))).toBeUndefined();
   });
 });
