@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { AssemblyReader } from './assembly-reader.ts';
 import { prepareDataDirectory } from './data-directory.ts';
@@ -113,6 +114,8 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
   }
   const directory = temporaryDirectory();
   steps.add(directory.remove);
+  // Functions do not take over the "type" of a package.json above the system's temporary folder.
+  await writeFile(join(directory.path, 'package.json'), '{}');
 
   const assemblies = new AssemblyReader(stackId, { parameters, strict }, directory.path, onProgress);
   const database = databaseOf(options, directory.path, onProgress, stop);

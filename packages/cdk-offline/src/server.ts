@@ -163,6 +163,9 @@ class Responder {
     if (headers.host !== undefined && !localHost.test(headers.host)) {
       return reject(403, 'ForbiddenException', 'The Host must be 127.0.0.1, localhost or [::1]');
     }
+    if (rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length > 1) {
+      return reject(400, 'BadRequestException', 'The request has more than one Host header');
+    }
     const gateway = this.#handlers.gateway();
     const first = path.replace(/^\/+/, '').split('/', 1)[0];
     if (first === gateway.stage) {
@@ -238,6 +241,14 @@ class Turns {
   }
 }
 
+/** A page may contain keys: no other site can embed or frame it. */
+const pageHeaders = [
+  ['Cache-Control', 'no-store'],
+  ['Cross-Origin-Resource-Policy', 'same-origin'],
+  ['X-Content-Type-Options', 'nosniff'],
+  ['X-Frame-Options', 'DENY'],
+] as const;
+
 function pageAnswer({
   type,
   body,
@@ -245,10 +256,7 @@ function pageAnswer({
   readonly type: string;
   readonly body: string | Uint8Array;
 }): HttpResponse {
-  const headers = [
-    ['Content-Type', type],
-    ['Cache-Control', 'no-store'],
-  ] as const;
+  const headers = [['Content-Type', type], ...pageHeaders] as const;
   return { status: 200, headers, body: Buffer.from(body) };
 }
 

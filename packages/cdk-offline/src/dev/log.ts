@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
 import { z } from 'zod';
+import { withoutControls } from '../lines.ts';
 import type { RequestRecord } from '../request-record.ts';
 
 type Authorizer = NonNullable<RequestRecord['authorizer']>;
@@ -26,7 +27,7 @@ export function terminalLog(options: TerminalLogOptions = {}) {
       else if (!quiet) console.error(requestLine(record, colour, caller));
     },
     onLog: (functionName: string, line: string): void => {
-      const text = json ? line : functionLine(functionName, line, quiet, isRepetition);
+      const text = json ? withoutControls(line) : functionLine(functionName, line, quiet, isRepetition);
       if (text !== undefined) console.error(text);
     },
   };
@@ -41,7 +42,7 @@ export function requestLine(
   const { time, method, path, query, status, durationMs, authorizer } = record;
   return [
     new Date(time).toTimeString().slice(0, 8),
-    method.padEnd(4),
+    printable(method).padEnd(4),
     printable(query === '' ? path : `${path}?${query}`),
     colour ? styleText(colourOf(status), String(status), { validateStream: false }) : String(status),
     `${Math.round(durationMs)} ms`,
@@ -55,7 +56,7 @@ function colourOf(status: number): 'green' | 'cyan' | 'yellow' | 'red' {
   return status >= 300 ? 'cyan' : 'green';
 }
 
-/** Control characters must not reach the terminal. */
+/** Control characters of a URL, percent-encoded. */
 function printable(text: string): string {
   return text.replaceAll(/[^\u0020-\u007e\u00a0-\uffff]/g, (character) => encodeURIComponent(character));
 }
@@ -93,8 +94,17 @@ export function functionLine(
   errorsOnly = false,
   isRepetition: (entry: Entry) => boolean = () => false,
 ): string | undefined {
+  const text = readableLine(line, errorsOnly, isRepetition);
+  return text === undefined ? undefined : `${functionName}: ${withoutControls(text)}`;
+}
+
+function readableLine(
+  line: string,
+  errorsOnly: boolean,
+  isRepetition: (entry: Entry) => boolean,
+): string | undefined {
   const entry = parseEntry(line);
-  if (entry === undefined) return errorsOnly || line.trim() === '' ? undefined : `${functionName}: ${line}`;
+  if (entry === undefined) return errorsOnly || line.trim() === '' ? undefined : line;
   const { level, message, errors } = entry;
   if (errorsOnly && level !== 'ERROR' && level !== 'FATAL') return undefined;
   const isUneventful = errors.length === 0 && ['TRACE', 'DEBUG', 'INFO'].includes(level);
@@ -103,7 +113,7 @@ export function functionLine(
   const all = [...errors, ...(own?.stackTrace === undefined ? [] : [own])];
   const text = typeof message === 'string' ? message : JSON.stringify(message);
   const indented = all.map((error) => describeError(error).replaceAll(/^/gm, '  '));
-  return [`${functionName}: ${level} ${text}`, ...indented].join('\n');
+  return [`${level} ${text}`, ...indented].join('\n');
 }
 
 function parseEntry(line: string): z.infer<typeof logEntry> | undefined {

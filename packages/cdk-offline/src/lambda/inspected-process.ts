@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { z } from 'zod';
-import { eachLine } from '../lines.ts';
+import { eachLine, withoutControls } from '../lines.ts';
 import { moduleBeside } from '../own-module.ts';
 import type { Runtime, RuntimeEvents, RuntimeSettings } from './protocol.ts';
 
@@ -95,7 +95,7 @@ export class InspectedProcess {
       this.#url = url;
       this.#started.resolve(url);
     };
-    if (child.stdout !== null) eachLine(child.stdout, this.#onProgress);
+    if (child.stdout !== null) eachLine(child.stdout, (line) => this.#onProgress(withoutControls(line)));
     if (child.stderr !== null) eachLine(child.stderr, onLine);
     child.on('message', (data) => {
       const { id, line, message } = fromProcess.parse(data);

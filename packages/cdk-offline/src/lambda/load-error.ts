@@ -1,3 +1,5 @@
+import { withoutControls } from '../lines.ts';
+
 interface LoadFailure {
   readonly errorType: string;
   readonly errorMessage: string;
@@ -11,6 +13,6 @@ export class FunctionLoadError extends Error {
     // The trace of a syntax error begins with the file and line.
     const head = `${errorType}: ${errorMessage}`;
     const rest = trace.filter((line) => line !== head);
-    super([`${logicalId} cannot be loaded: ${head}`, ...rest].join('\n'));
+    super(withoutControls([`${logicalId} cannot be loaded: ${head}`, ...rest].join('\n')));
   }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Router } from '../gateway/router.ts';
 import type { HttpResponse } from '../http-message.ts';
+import { utcDay } from '../usage-plans/metering.ts';
 import { type ApiKey, ApiKeyError, type ApiKeyStore, type UsagePlan } from '../usage-plans/store.ts';
 import type { FaultInjector } from './fault-injector.ts';
 import { jsonAnswer, jsonError, type ManagementRequest } from './responses.ts';
@@ -147,13 +148,20 @@ function getUsagePlans({ keys, query }: Call): HttpResponse {
   return page(keyId === null ? keys.plans() : keys.plansOfKey(keyId), query, toPlan);
 }
 
-const day = z.iso.date();
-const period = z.object({ startDate: day, endDate: day });
+const dayMs = 86_400_000;
+const mostDays = 90;
+const day = z.iso.date().transform((text) => Date.parse(text));
+const period = z
+  .object({ startDate: day, endDate: day })
+  .refine(
+    ({ startDate, endDate }) => startDate <= endDate && endDate - startDate < mostDays * dayMs,
+    `startDate to endDate must be 1 to ${mostDays} days`,
+  );
 
 function getUsage({ keys, query, planId }: Call): HttpResponse {
   const { startDate, endDate } = period.parse(Object.fromEntries(query));
   const days: number[] = [];
-  for (let at = Date.parse(startDate); at <= Date.parse(endDate); at += 86_400_000) days.push(at);
+  for (let at = startDate; at <= endDate; at += dayMs) days.push(at);
   const keyId = query.get('keyId');
   const wanted = keys.keysOfPlan(planId).filter((key) => keyId === null || key.id === keyId);
   const { items, position } = slice(wanted, query);
@@ -163,7 +171,8 @@ function getUsage({ keys, query, planId }: Call): HttpResponse {
       return [used, remaining];
     });
   const values = Object.fromEntries(items.map((key) => [key.id, usageOf(key)]));
-  return jsonAnswer(200, { usagePlanId: planId, startDate, endDate, position, values });
+  const [first, last] = [startDate, endDate].map((at) => utcDay(at));
+  return jsonAnswer(200, { usagePlanId: planId, startDate: first, endDate: last, position, values });
 }
 
 const usagePlanKeyInput = z.object({ keyId: z.string(), keyType: z.literal('API_KEY') });

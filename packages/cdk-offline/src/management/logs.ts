@@ -21,7 +21,13 @@ export function answerLogs(
       `The operation ${operation} is not supported by cdk-offline`,
     );
   }
-  const parsed = putLogEvents.safeParse(JSON.parse(body.toString()));
+  let events: unknown;
+  try {
+    events = JSON.parse(body.toString());
+  } catch {
+    return jsonError(400, 'SerializationException', 'The request body is not valid JSON');
+  }
+  const parsed = putLogEvents.safeParse(events);
   if (!parsed.success) return jsonError(400, 'InvalidParameterException', z.prettifyError(parsed.error));
   const { logGroupName, logEvents } = parsed.data;
   for (const { message } of logEvents) onLog(logGroupName, message);

@@ -19,6 +19,8 @@ const cleanUps: (() => Promise<unknown>)[] = [];
 let temporary: string;
 beforeAll(async () => {
   temporary = await mkdtemp(join(tmpdir(), 'lifecycle-'));
+  // CommonJS functions have to work below it.
+  await writeFile(join(temporary, 'package.json'), '{ "type": "module" }');
   vi.stubEnv('TMPDIR', temporary);
 });
 afterAll(async () => {
@@ -56,7 +58,7 @@ describe('starting and stopping', () => {
     const service = await start();
     expect(await copiesOfCode()).toHaveLength(1);
     const cut = fetch(`${service.url}/do`, { method: 'POST', body: '{"sleepMs":25000}' }).catch(() => 'cut');
-    await fetch(`${service.url}/echo`);
+    expect((await fetch(`${service.url}/do`, { method: 'POST', body: '{}' })).status).toBe(200);
     await Promise.all([service.stop(), service.stop()]);
     expect(await cut).toBe('cut');
     await service.stop();

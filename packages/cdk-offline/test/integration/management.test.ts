@@ -1,5 +1,6 @@
 import {
   APIGatewayClient,
+  BadRequestException,
   ConflictException,
   CreateApiKeyCommand,
   CreateUsagePlanKeyCommand,
@@ -255,6 +256,19 @@ describe('usage plans, by the SDK', () => {
     expect(today.items).toEqual({ [keyId]: [[2, 0]] });
   });
 
+  it.each([
+    ['2026-01-01', '2026-03-31', 90],
+    ['2026-01-01', '2026-04-01', undefined],
+    ['0001-01-01', '9999-12-31', undefined],
+    ['2026-01-02', '2026-01-01', undefined],
+  ])('report the usage of %s to %s: %s days', async (startDate, endDate, days) => {
+    const { id: keyId } = await createKey();
+    await bind(plans.daily, keyId);
+    const usage = gateway.send(new GetUsageCommand({ usagePlanId: plans.daily, keyId, startDate, endDate }));
+    if (days === undefined) await expect(usage).rejects.toThrow(BadRequestException);
+    else expect((await usage).items?.[keyId ?? '']).toHaveLength(days);
+  });
+
   it('a key that is disabled, removed from its plan or deleted is rejected at once', async () => {
     const { id, value } = await createKey();
     expect(await call(value)).toBe(403);
@@ -379,12 +393,7 @@ describe('other AWS services', () => {
   });
 
   it('lines written to CloudWatch Logs are passed to onLog', async () => {
-    const write = (operation: string, body: object) =>
-      fetch(service.endpoint, {
-        method: 'POST',
-        headers: { ...signedFor('logs'), 'X-Amz-Target': `Logs_20140328.${operation}` },
-        body: JSON.stringify(body),
-      });
+    const write = (operation: string, body: object) => callLogs(operation, JSON.stringify(body));
     expect((await write('CreateLogStream', { logGroupName: 'audit', logStreamName: 's' })).status).toBe(200);
     const events = {
       logGroupName: 'audit',
@@ -395,6 +404,25 @@ describe('other AWS services', () => {
     expect(logs).toContainEqual(['audit', 'who, when']);
     expect((await write('StartQuery', {})).status).toBe(400);
   });
+
+  it.each(['', '{', 'null', '"text"', '{"logGroupName":"audit","logEvents":"text"}'])(
+    'PutLogEvents rejects the body %j',
+    async (body) => {
+      const response = await callLogs('PutLogEvents', body);
+      expect(response.status).toBe(400);
+      expect(await response.json()).toEqual({
+        __type: expect.stringMatching(/^(?:SerializationException|InvalidParameterException)$/),
+        message: expect.any(String),
+      });
+    },
+  );
+
+  const callLogs = (operation: string, body: string) =>
+    fetch(service.endpoint, {
+      method: 'POST',
+      headers: { ...signedFor('logs'), 'X-Amz-Target': `Logs_20140328.${operation}` },
+      body,
+    });
 
   it('an operation or service that is not supported is rejected with its name', async () => {
     await expect(

@@ -1,4 +1,6 @@
 import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import {
   DescribeTableCommand,
   DescribeTimeToLiveCommand,
@@ -386,6 +388,18 @@ describe('the Host header', () => {
       }
     },
   );
+});
+
+describe('a second Host header', () => {
+  it.each([
+    ['localhost', 'evil.example'],
+    ['localhost', 'localhost'],
+  ])('is refused: %s and %s', async (...hosts) => {
+    const head = ['GET /v7/echo HTTP/1.1', ...hosts.map((host) => `Host: ${host}`), 'Connection: close'];
+    const socket = connect(Number(new URL(service.endpoint).port), '127.0.0.1');
+    socket.end(`${head.join('\r\n')}\r\n\r\n`);
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
+  });
 });
 
 describe('overload', () => {

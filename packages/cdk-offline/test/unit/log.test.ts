@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { functionLine, requestLine } from '../../src/dev/log.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { functionLine, requestLine, terminalLog } from '../../src/dev/log.ts';
 
 const answered = {
   time: new Date(2026, 0, 2, 3, 4, 5).getTime(),
@@ -43,6 +43,36 @@ describe('the line of a request', () => {
     expect(requestLine({ ...answered, path: '/dev/\u001b[2J\u009b', query: '' }, false)).toContain(
       ' /dev/%1B[2J%C2%9B ',
     );
+    expect(requestLine({ ...answered, method: 'GET\u009b' }, false)).toContain(' GET%C2%9B ');
+  });
+});
+
+describe('control characters of a function', () => {
+  it.each([
+    ['an escape sequence', 'a\u001b[2J\u009bb', String.raw`A: a\u001b[2J\u009bb`],
+    ['a deletion', 'a\u007fb', String.raw`A: a\u007fb`],
+    ['a tab', 'a\tb', 'A: a\tb'],
+    ['a carriage return, which stands for a line feed on Lambda', 'a\rb\r\nc', 'A: a\nb\nc'],
+  ])('are printed as text: %s', (_, line, printed) => {
+    expect(functionLine('A', line)).toBe(printed);
+  });
+
+  it('are printed as text in log entries and errors', () => {
+    const error = { name: 'Error', message: 'e\u001b', stack: 'Error: e\u001b\n  at a.ts:1' };
+    const entry = { level: 'ERROR\u001b', message: 'm\u001b', errors: [error] };
+    expect(functionLine('A', JSON.stringify(entry))).toBe(
+      String.raw`A: ERROR\u001b m\u001b` + '\n' + String.raw`  Error: e\u001b` + '\n    at a.ts:1',
+    );
+  });
+
+  it('leave JSON as it means', () => {
+    const written = vi.spyOn(console, 'error').mockImplementation(() => {});
+    onTestFinished(() => written.mockRestore());
+    const entry = { message: 'a\u001b\u009b' };
+    terminalLog({ json: true }).onLog('A', JSON.stringify(entry));
+    const [[line]] = written.mock.calls as [[string]];
+    expect(line).not.toMatch(/\p{Cc}/u);
+    expect(JSON.parse(line)).toEqual(entry);
   });
 });
 
