@@ -22,7 +22,7 @@ export class FunctionProcess {
   static async start(entry: string, environment: Readonly<Record<string, string>>): Promise<FunctionProcess> {
     const directory = await mkdtemp(join(tmpdir(), 'animal-store-bench-'));
     await bundle(`functions/${entry}.ts`, directory);
-    const script = new URL('../../test/support/bundle-process.ts', import.meta.url);
+    const script = new URL('../../test/support/function-process.ts', import.meta.url);
     const child = fork(script, [join(directory, `${entry}.mjs`)], {
       env: { ...lambdaVariables, ...environment },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

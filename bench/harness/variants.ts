@@ -20,7 +20,7 @@ export interface Variant {
   readonly options?: BuildOptions;
 }
 
-/** Bundles a module of the project, such as `functions/list-pets.ts`, as deployed or as a variant. */
+/** FunctionProcesses a module of the project, such as `functions/list-pets.ts`, as deployed or as a variant. */
 export async function buildVariant(file: string, directory: string, variant: Variant = {}): Promise<Built> {
   const { client, fullZod = false, keepAllModules = false, options } = variant;
   const plugins: Plugin[] = [
@@ -36,7 +36,7 @@ export async function buildVariant(file: string, directory: string, variant: Var
   return { directory, bytes: codeBytes(metafile) };
 }
 
-/** Bundles a peer as one CommonJS file, as most functions are built. */
+/** FunctionProcesses a peer as one CommonJS file, as most functions are built. */
 export async function buildPeer(file: string, directory: string, client?: string): Promise<Built> {
   const { metafile } = await build({
     bundle: true,

@@ -71,7 +71,7 @@ describe.runIf(isLocal)('Creations by the client', { timeout }, () => {
 });
 
 async function startClient(apiKey: string) {
-  const script = new URL('../support/creating-process.ts', import.meta.url);
+  const script = new URL('../support/client-process.ts', import.meta.url);
   const child = spawn(process.execPath, [script.pathname, inject('e2e').url, apiKey], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import type { FunctionEntry } from '../../lib/operations.ts';
-import { Bundles } from '../support/bundles.ts';
+import { FunctionProcesses } from '../support/function-processes.ts';
 import { DynamoDbOverTls, type Failure } from '../support/dynamodb-tls.ts';
 import { type HttpRequest, proxyEvent } from '../support/events.ts';
 import { type Reply, reply } from '../support/lambda.ts';
@@ -20,13 +20,13 @@ import { newCaller } from '../support/service.ts';
 const log: string[] = [];
 const certificates = await mkdtemp(join(tmpdir(), 'animal-store-certificates-'));
 let dynamoDb: DynamoDbOverTls;
-let functions: Bundles;
+let functions: FunctionProcesses;
 
 beforeAll(async () => {
   dynamoDb = await DynamoDbOverTls.start();
   const certificate = join(certificates, 'certificate.pem');
   await writeFile(certificate, dynamoDb.certificate);
-  functions = await Bundles.start({
+  functions = await FunctionProcesses.start({
     endpoint: dynamoDb.endpoint,
     variables: { NODE_EXTRA_CA_CERTS: certificate },
     onLine: (line) => log.push(line),

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { newKey } from '../../functions/access/keys.ts';
 import { type FunctionEntry, functionEntries } from '../../lib/operations.ts';
 import { int64, numberLike, petName, petStatus, text } from '../support/arbitraries.ts';
-import { Bundles } from '../support/bundles.ts';
+import { FunctionProcesses } from '../support/function-processes.ts';
 import { type HttpRequest, proxyEvent } from '../support/events.ts';
 import { reply } from '../support/lambda.ts';
 import { newCaller } from '../support/service.ts';
@@ -15,10 +15,10 @@ const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 /** One of so many events is not from API Gateway. */
 const foreignOneIn = 10;
 
-let functions: Bundles;
+let functions: FunctionProcesses;
 
 beforeAll(async () => {
-  functions = await Bundles.start({ endpoint: inject('dynamodbEndpoint') });
+  functions = await FunctionProcesses.start({ endpoint: inject('dynamodbEndpoint') });
 });
 
 afterAll(() => functions.stop());

@@ -12,7 +12,7 @@ import { functionVariables } from './function-variables.ts';
 
 const outcome = z.union([z.object({ returned: z.unknown() }), z.object({ thrown: z.string() })]);
 
-export interface BundleOptions {
+export interface FunctionProcessOptions {
   /** Of DynamoDB, for the functions. */
   readonly endpoint: string;
   /** Further environment variables. */
@@ -22,7 +22,7 @@ export interface BundleOptions {
 }
 
 /** The bundled functions with their own tables, each in its own process. */
-export class Bundles {
+export class FunctionProcesses {
   readonly tables: Tables;
   readonly processes: ReadonlyMap<FunctionEntry, ChildProcess>;
   readonly #directory: string;
@@ -37,13 +37,17 @@ export class Bundles {
     this.#directory = directory;
   }
 
-  static async start({ endpoint, variables = {}, onLine = () => {} }: BundleOptions): Promise<Bundles> {
+  static async start({
+    endpoint,
+    variables = {},
+    onLine = () => {},
+  }: FunctionProcessOptions): Promise<FunctionProcesses> {
     const tables = await createTables();
     const directory = await mkdtemp(join(tmpdir(), 'animal-store-bundles-'));
     const env = { ...functionVariables(endpoint, tables), ...variables };
     const start = async (entry: FunctionEntry) => {
       await bundle(`functions/${entry}.ts`, directory);
-      const child = fork(new URL('bundle-process.ts', import.meta.url), [join(directory, `${entry}.mjs`)], {
+      const child = fork(new URL('function-process.ts', import.meta.url), [join(directory, `${entry}.mjs`)], {
         env,
         execArgv: [],
         stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
@@ -52,7 +56,7 @@ export class Bundles {
       await once(child, 'message');
       return [entry, child] as const;
     };
-    return new Bundles(tables, new Map(await Promise.all(functionEntries.map(start))), directory);
+    return new FunctionProcesses(tables, new Map(await Promise.all(functionEntries.map(start))), directory);
   }
 
   /** What the function returned or threw. */
