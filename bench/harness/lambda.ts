@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
@@ -24,16 +24,10 @@ export interface Target {
 }
 
 export interface ColdStart {
-  /** From the start of the process to its first request for an event, in milliseconds. */
-  readonly init: number;
   /** From the start of the process to its first response, in milliseconds. */
   readonly response: number;
-  /** Processor time until that response, all threads, in milliseconds. Linux only. */
-  readonly cpu: number | undefined;
-  /** Highest resident memory until that response, in MiB. Linux only. */
-  readonly memory: number | undefined;
-  /** From the event to the response of each invocation after the first, in milliseconds. */
-  readonly warm: readonly number[];
+  /** Processor time until then, all threads, in milliseconds. */
+  readonly cpu: number;
 }
 
 /**
@@ -45,13 +39,6 @@ export interface ColdStart {
  */
 export const processorModels = ['burst', 'share'] as const;
 export type ProcessorModel = (typeof processorModels)[number];
-
-export interface StartOptions {
-  readonly model: ProcessorModel;
-  readonly quota: CpuQuota;
-  /** Invocations after the first. */
-  readonly warm?: number;
-}
 
 /**
  * The variables that Lambda sets:
@@ -79,6 +66,7 @@ export const lambdaVariables = {
 
 const runtimePath = '/2018-06-01/runtime';
 const requestId = '8476a536-e9f4-11e8-9739-2dfe598c3fcd';
+const functionArn = 'arn:aws:lambda:eu-central-1:123456789012:function:f';
 const invocationMs = 30_000;
 
 /**
@@ -101,45 +89,32 @@ export class Lambda {
     return new Lambda(server);
   }
 
-  /** Starts a process, sends it its events, and ends it. One at a time. @throws Error when any of this fails */
-  async coldStart(target: Target, { model, quota, warm: wanted = 0 }: StartOptions): Promise<ColdStart> {
+  /** Starts a process, sends it its event, and ends it. One at a time. @throws Error when any of this fails */
+  async coldStart(target: Target, model: ProcessorModel, quota: CpuQuota): Promise<ColdStart> {
     const { port } = this.#server.address() as AddressInfo;
     const done = Promise.withResolvers<ColdStart>();
-    const warm: number[] = [];
-    let first: Omit<ColdStart, 'warm'> | undefined;
     let [start, init, sent] = [0, 0, 0];
     const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       const now = performance.now();
       if (request.url === `${runtimePath}/invocation/next`) {
-        // The last request for an event stays open, as on Lambda.
-        if (first !== undefined && warm.length === wanted) return;
-        if (init === 0) {
-          init = now - start;
-          // The kernel needs some milliseconds for this, which do not count.
-          if (model === 'burst') await quota.add(child.pid!);
-        }
+        init = now - start;
+        // The kernel needs some milliseconds for this, which do not count.
+        if (model === 'burst') await writeFile(quota.entrance, String(child.pid));
         response.setHeader('Lambda-Runtime-Aws-Request-Id', requestId);
         response.setHeader('Lambda-Runtime-Deadline-Ms', String(Date.now() + invocationMs));
-        response.setHeader(
-          'Lambda-Runtime-Invoked-Function-Arn',
-          `arn:aws:lambda:eu-central-1:123456789012:function:f`,
-        );
+        response.setHeader('Lambda-Runtime-Invoked-Function-Arn', functionArn);
         response.setHeader('Content-Type', 'application/json');
         response.end(JSON.stringify(target.event));
         sent = performance.now();
         return;
       }
+      const cpu = await processorTime(child.pid);
       const body = (await buffer(request)).toString();
-      if (request.url === `${runtimePath}/invocation/${requestId}/response`) {
-        if (first === undefined) first = { init, response: init + now - sent, ...(await usage(child.pid)) };
-        else warm.push(now - sent);
-        if (!target.accepts(JSON.parse(body)))
-          done.reject(new Error(`${target.name} answered ${body.slice(0, 2_000)}`));
-        else if (warm.length === wanted) done.resolve({ ...first, warm });
-      } else {
-        done.reject(new Error(`${target.name} failed: ${request.url} ${body.slice(0, 2_000)}`));
-      }
-      response.writeHead(202).end('{}');
+      const isAccepted =
+        request.url === `${runtimePath}/invocation/${requestId}/response` && target.accepts(JSON.parse(body));
+      if (isAccepted) done.resolve({ response: init + now - sent, cpu });
+      else done.reject(new Error(`${target.name} failed: ${request.url} ${body.slice(0, 2_000)}`));
+      // Without an answer the process does not ask for another event before it is ended.
     };
     this.#onRequest = (request, response) => void serve(request, response).catch(done.reject);
 
@@ -176,17 +151,10 @@ export class Lambda {
 }
 
 /** https://docs.kernel.org/scheduler/sched-stats.html: the first figure of `schedstat` is nanoseconds on a processor. */
-async function usage(pid: number | undefined): Promise<Pick<ColdStart, 'cpu' | 'memory'>> {
-  try {
-    const status = await readFile(`/proc/${pid}/status`, 'utf8');
-    const threads = await readdir(`/proc/${pid}/task`);
-    const times = await Promise.all(
-      threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8')),
-    );
-    const nanoseconds = times.reduce((sum, time) => sum + Number(time.split(' ')[0]), 0);
-    const peakKiB = Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]);
-    return { memory: peakKiB / 1024, cpu: nanoseconds / 1_000_000 };
-  } catch {
-    return { memory: undefined, cpu: undefined };
-  }
+async function processorTime(pid: number | undefined): Promise<number> {
+  const threads = await readdir(`/proc/${pid}/task`);
+  const times = await Promise.all(
+    threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8')),
+  );
+  return times.reduce((sum, time) => sum + Number(time.split(' ')[0]), 0) / 1_000_000;
 }

@@ -1,33 +1,34 @@
 /**
- * Calls functions and their references alternately, batch by batch, so that other work of the machine affects both
- * equally. Forked with the folder of the bundles, the size of the job, the ID of a pet and the operations.
+ * Calls functions and bare handlers alternately, batch by batch, so that other work of the machine affects both equally.
+ * Forked with the folder of the bundles and the number of batches.
  */
-import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import * as z from 'zod/mini';
-import { events } from '../harness/fixtures.ts';
 import { lambdaContext } from '../../test/support/lambda.ts';
+import { events } from '../harness/fixtures.ts';
+import { median, round } from '../harness/stats.ts';
+
+export interface WarmResult {
+  readonly operation: string;
+  /** Median milliseconds of a request, and of one of a bare handler that sends the same calls. */
+  readonly latency: number;
+  readonly bareLatency: number;
+  /** Processor time of a request in milliseconds: the median over batches. */
+  readonly cpu: number;
+  /** Of it, the part outside the calls to DynamoDB. */
+  readonly cpuOutsideCalls: number;
+}
 
 type Handler = (event: unknown, context: unknown) => Promise<unknown>;
 
-/** Of one handler. Times in milliseconds. */
-export interface Timing {
+/** Milliseconds of a request, and its processor time in each batch. */
+interface Timing {
   readonly latencies: number[];
-  /** Processor time of each batch. */
   readonly batches: number[];
 }
 
-export interface Comparison {
-  readonly operation: string;
-  readonly ours: Timing;
-  readonly sameCalls: Timing;
-  /** For parallel calls: the operation's call without the limit's. */
-  readonly singleCall: Timing | undefined;
-  /** The limit's call alone: the lower bound for a response with rate-limit headers. */
-  readonly limitAlone: Timing | undefined;
-}
-
-const [directory = '', rounds = '', petId = '', ...wanted] = process.argv.slice(2);
+const [directory = '', rounds = ''] = process.argv.slice(2);
 const batchSize = 25;
 
 /** Until V8 has compiled the hot code. */
@@ -38,53 +39,25 @@ async function load(file: string, name = 'handler'): Promise<Handler> {
   return z.parse(z.record(z.string(), z.custom<Handler>()), module)[name]!;
 }
 
-interface Operation {
-  readonly operation: string;
-  readonly event: () => unknown;
-  readonly handlers: Readonly<Record<'ours' | 'sameCalls', Handler>> &
-    Readonly<Partial<Record<'singleCall' | 'limitAlone', Handler>>>;
-}
-
-const operations: readonly Operation[] = [
-  {
-    operation: 'list',
-    event: events.list,
-    handlers: {
-      ours: await load('list-pets'),
-      sameCalls: await load('bare', 'list'),
-      singleCall: await load('bare', 'listUncounted'),
-      limitAlone: await load('bare', 'countAlone'),
-    },
-  },
-  {
-    operation: 'get',
-    event: () => events.get(petId),
-    handlers: { ours: await load('get-pet'), sameCalls: await load('bare', 'get') },
-  },
-  {
-    operation: 'create',
-    event: events.create,
-    handlers: { ours: await load('create-pet'), sameCalls: await load('bare', 'create') },
-  },
-  {
-    operation: 'authorize',
-    event: events.authorize,
-    handlers: { ours: await load('authorizer'), sameCalls: await load('bare', 'authorize') },
-  },
-];
+const operations = [
+  ['list', 'list-pets', () => events.list()],
+  ['get', 'get-pet', () => events.get()],
+  ['create', 'create-pet', events.create],
+  ['authorize', 'authorizer', events.authorize],
+] as const;
 
 const context = lambdaContext(1e9);
 
 async function runBatch(handler: Handler, event: () => unknown, timing: Timing): Promise<void> {
   // Parsed before: parsing the event is Lambda's work.
   const made = Array.from({ length: batchSize }, event);
-  const cpu = process.cpuUsage();
+  const before = process.cpuUsage();
   for (const each of made) {
     const start = performance.now();
     await handler(each, context);
     timing.latencies.push(performance.now() - start);
   }
-  const { user, system } = process.cpuUsage(cpu);
+  const { user, system } = process.cpuUsage(before);
   timing.batches.push((user + system) / 1_000 / batchSize);
 }
 
@@ -95,32 +68,27 @@ const succeeded = z.union([
   z.object({ keyId: z.string() }),
 ]);
 
-const newTiming = (): Timing => ({ latencies: [], batches: [] });
-
-async function measure({ operation, event, handlers }: Operation, count: number): Promise<Comparison> {
-  const { ours, sameCalls, singleCall, limitAlone } = handlers;
-  const comparison = {
-    operation,
-    ours: newTiming(),
-    sameCalls: newTiming(),
-    singleCall: singleCall && newTiming(),
-    limitAlone: limitAlone && newTiming(),
-  };
-  for (let round = 0; round < count; round += 1) {
-    await runBatch(ours, event, comparison.ours);
-    await runBatch(sameCalls, event, comparison.sameCalls);
-    if (singleCall && comparison.singleCall) await runBatch(singleCall, event, comparison.singleCall);
-    if (limitAlone && comparison.limitAlone) await runBatch(limitAlone, event, comparison.limitAlone);
+async function measure([operation, entry, event]: (typeof operations)[number]): Promise<WarmResult> {
+  const handlers = [await load(entry), await load('bare', operation)] as const;
+  for (const handler of handlers) z.parse(succeeded, await handler(event(), context));
+  const [ours, bare] = handlers.map((): Timing => ({ latencies: [], batches: [] })) as [Timing, Timing];
+  for (let done = 0; done < warmUpRounds + Number(rounds); done += 1) {
+    if (done === warmUpRounds)
+      for (const { latencies, batches } of [ours, bare]) latencies.length = batches.length = 0;
+    await runBatch(handlers[0], event, ours);
+    await runBatch(handlers[1], event, bare);
   }
-  return comparison;
+  // In pairs: other work of the machine is the same for both of a round.
+  const difference = median(ours.batches.map((cpu, index) => cpu - bare.batches[index]!));
+  return {
+    operation,
+    latency: round(median(ours.latencies), 2),
+    bareLatency: round(median(bare.latencies), 2),
+    cpu: round(median(ours.batches), 3),
+    cpuOutsideCalls: round(difference, 3),
+  };
 }
 
-const comparisons: Comparison[] = [];
-for (const each of operations) {
-  if (!wanted.includes(each.operation)) continue;
-  for (const handler of Object.values(each.handlers))
-    z.parse(succeeded, await handler(each.event(), context));
-  await measure(each, warmUpRounds);
-  comparisons.push(await measure(each, Number(rounds)));
-}
-process.send?.(comparisons, () => process.exit());
+const results: WarmResult[] = [];
+for (const operation of operations) results.push(await measure(operation));
+process.send?.(results, () => process.exit());

@@ -13,7 +13,7 @@ export interface Built {
 
 /** Differences from the deployed bundle. */
 export interface Variant {
-  /** Files of variants/ that replace modules of functions/. */
+  /** A file of variants/ that replaces the DynamoDB client. */
   readonly client?: string;
   readonly fullZod?: boolean;
   readonly keepAllModules?: boolean;
@@ -23,10 +23,7 @@ export interface Variant {
 /** FunctionProcesses a module of the project, such as `functions/list-pets.ts`, as deployed or as a variant. */
 export async function buildVariant(file: string, directory: string, variant: Variant = {}): Promise<Built> {
   const { client, fullZod = false, keepAllModules = false, options } = variant;
-  const plugins: Plugin[] = [
-    ...replacements({ 'assembled-client': client }),
-    ...(keepAllModules ? [] : [leftOut()]),
-  ];
+  const plugins: Plugin[] = [...replacement(client), ...(keepAllModules ? [] : [leftOut()])];
   const { metafile } = await build({
     ...bundleOptions(file, directory),
     ...options,
@@ -49,7 +46,7 @@ export async function buildPeer(file: string, directory: string, client?: string
     metafile: true,
     entryPoints: [join(variantsDirectory, file)],
     outdir: directory,
-    plugins: replacements({ 'assembled-client': client }),
+    plugins: replacement(client),
   });
   return { directory, bytes: codeBytes(metafile) };
 }
@@ -60,12 +57,14 @@ function codeBytes(metafile: Metafile | undefined): number {
     .reduce((sum, [, { bytes }]) => sum + bytes, 0);
 }
 
-/** Plugins that replace modules of functions/ by files of variants/. */
-function replacements(files: Readonly<Record<string, string | undefined>>): Plugin[] {
-  return Object.entries(files).flatMap(([module, file]) => {
-    if (file === undefined) return [];
-    const filter = new RegExp(`/${module}\\.ts$`);
-    const path = join(variantsDirectory, file);
-    return [{ name: 'replace', setup: (bundling) => bundling.onResolve({ filter }, () => ({ path })) }];
-  });
+/** Replaces the DynamoDB client of functions/ by a file of variants/. */
+function replacement(client: string | undefined): Plugin[] {
+  if (client === undefined) return [];
+  const path = join(variantsDirectory, client);
+  return [
+    {
+      name: 'replace',
+      setup: (bundling) => bundling.onResolve({ filter: /\/assembled-client\.ts$/ }, () => ({ path })),
+    },
+  ];
 }
