@@ -85,18 +85,18 @@ export async function measureFirstResponses(rounds: number, onRound: OnRound): P
         memory: own.get(entry)!.memory,
         response: starts.median(
           [own.get('authorizer')!, own.get(entry)!],
-          (authorizer, operation) => authorizer.response + operation!.response,
+          (authorizer, operation) => authorizer.response + operation.response,
         ),
       })),
       budgets: budgets.map(([name, of, atMost]) => ({
         name,
         peer: of,
-        times: starts.median([named(name), named(of)], (ours, theirs) => ours.response / theirs!.response, 2),
+        times: starts.median([named(name), named(of)], (ours, theirs) => ours.response / theirs.response, 2),
         atMost,
       })),
       steps: path.slice(1).map((subject, index) => ({
         name: index < between.length ? subject.name : 'the rest: input, limits, errors, log, metrics',
-        more: starts.median([subject, path[index]!], (after, before) => after.response - before!.response),
+        more: starts.median([subject, path[index]!], (after, before) => after.response - before.response),
       })),
     };
   });

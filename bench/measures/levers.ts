@@ -33,8 +33,8 @@ export async function measureLevers(rounds: number, onRound: OnRound): Promise<r
     const starts = await session.start([deployed, ...variants], rounds, onRound);
     return variants.map((subject) => ({
       without: subject.name,
-      response: starts.median([subject, deployed], (other, ours) => other.response - ours!.response),
-      cpu: starts.median([subject, deployed], (other, ours) => other.cpu - ours!.cpu).burst,
+      response: starts.median([subject, deployed], (other, ours) => other.response - ours.response),
+      cpu: starts.median([subject, deployed], (other, ours) => other.cpu - ours.cpu).burst,
       kilobytes: round((subject.built.bytes - deployed.built.bytes) / 1_000),
     }));
   });
