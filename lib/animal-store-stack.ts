@@ -36,7 +36,7 @@ export class AnimalStoreStack extends Stack {
       account: settings.accountThrottle,
     });
     const url = this.#frontDoor(api, settings);
-    this.#observe({ functions, tables, api }, settings);
+    this.#observe({ functions, tables, api }, stage, settings);
     if (stage === 'prod') this.#warn(settings);
 
     // Used by the key tool, the smoke test and operators.
@@ -79,12 +79,15 @@ export class AnimalStoreStack extends Stack {
 
   #observe(
     parts: { functions: Functions['byEntry']; tables: Tables; api: Api },
-    { alarms: withAlarms, dashboards, deployment, notificationAddress }: StageSettings,
+    stage: StageName,
+    settings: StageSettings,
   ): void {
+    const { alarms: withAlarms, dashboards, deployment, notificationAddress } = settings;
     const alarms = withAlarms ? new Alarms(this, 'Alarms', { ...parts, notificationAddress }) : undefined;
     if (alarms !== undefined) this.#output('AlarmTopicArn', alarms.topic.topicArn);
     if (alarms !== undefined && deployment === 'canary') {
-      new SafeDeployment(this, 'SafeDeployment', { functions: parts.functions.values(), alarms });
+      const functions = parts.functions.values();
+      new SafeDeployment(this, 'SafeDeployment', { ...parts, stage, settings, functions, alarms });
     }
     if (!dashboards) return;
     new SavedQueries(this, 'SavedQueries', parts);

@@ -1,4 +1,4 @@
-import type { Duration } from 'aws-cdk-lib';
+import { type Duration, RemovalPolicy } from 'aws-cdk-lib';
 import { type PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
@@ -69,6 +69,8 @@ export class ServiceFunction extends Construct {
       applicationLogLevelV2: lambda.ApplicationLogLevel[settings.logLevel],
       systemLogLevelV2: lambda.SystemLogLevel.WARN,
       tracing: lambda.Tracing.ACTIVE,
+      // Earlier versions stay, so that `npm run roll-back` needs no deployment.
+      currentVersionOptions: { removalPolicy: RemovalPolicy.RETAIN },
     });
     acknowledge(this.function, {
       'Serverless-LambdaDLQ':

@@ -6,7 +6,7 @@ import { metrics } from '../../functions/http/metrics.ts';
 import { toLogLine } from '../../functions/http/telemetry.ts';
 import { stageSettings } from '../../lib/configuration/settings.ts';
 import { functionEntries } from '../../lib/operations.ts';
-import { functionsOf, resourcesOf, stackOf } from './synthesis.ts';
+import { functionsOf, hooksOf, idOf, resourcesOf, stackOf } from './synthesis.ts';
 
 const prod = stackOf('AnimalStore-prod');
 
@@ -81,6 +81,25 @@ describe('a new version', () => {
         Events: ['DEPLOYMENT_FAILURE', 'DEPLOYMENT_STOP_ON_REQUEST', 'DEPLOYMENT_STOP_ON_ALARM'],
       },
     });
+  });
+
+  it('is checked by a hook before, and the hook knows it', () => {
+    const hooks = hooksOf(prod);
+    expect([...hooks.keys()]).toEqual([...functionEntries]);
+    const ids = new Set([...hooks.values()].map(({ id }) => id));
+    const used = aliases.map(([, { UpdatePolicy, DependsOn }]) => {
+      const update = UpdatePolicy?.['CodeDeployLambdaAliasUpdate'] as { BeforeAllowTrafficHook: unknown };
+      const id = idOf(update.BeforeAllowTrafficHook);
+      expect(DependsOn).toContain(id);
+      return id;
+    });
+    expect(new Set(used)).toEqual(ids);
+  });
+
+  it('leaves the earlier ones for a roll back', () => {
+    const versions = resourcesOf(prod, 'AWS::Lambda::Version').filter(([id]) => id.startsWith('Functions'));
+    expect(versions).toHaveLength(functionEntries.length);
+    expect(versions.map(([, { DeletionPolicy }]) => DeletionPolicy)).toEqual(versions.map(() => 'Retain'));
   });
 
   it('is watched by alarms of its own function and of the API', () => {

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { metrics } from '../../functions/http/metrics.ts';
 import { toLogLine } from '../../functions/http/telemetry.ts';
 import { functionEntries } from '../../lib/operations.ts';
-import { ref, resourcesOf, type Stack, stackOf, theResource } from './synthesis.ts';
+import { functionsOf, ref, resourcesOf, type Stack, stackOf, theResource } from './synthesis.ts';
 
 const prod = stackOf('AnimalStore-prod');
 
@@ -100,7 +100,7 @@ describe('the dashboards', () => {
     expect(shown).toContain(quoted(`"AnimalStore-prod","${metric}"`));
   });
 
-  it.each(resourcesOf(prod, 'AWS::Lambda::Function').map(([id]) => id))('show the function %s', (id) => {
+  it.each([...functionsOf(prod)])('show the function %s', (_entry, { id }) => {
     for (const metric of ['Duration', 'Errors', 'Throttles']) {
       expect(shown).toContain(
         `${quoted(`"AWS/Lambda","${metric}","FunctionName","`)}",${JSON.stringify(ref(id))}`,

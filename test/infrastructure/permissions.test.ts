@@ -4,6 +4,7 @@ import * as z from 'zod';
 import {
   arnOf,
   functionsOf,
+  hooksOf,
   idOf,
   joined,
   ref,
@@ -108,11 +109,12 @@ describe('a function', () => {
 });
 
 describe('CodeDeploy', () => {
-  it('can move the live aliases of this stack and read alarms, and nothing else', () => {
+  it('can move the live aliases of this stack, call its hooks and read alarms, and nothing else', () => {
     const [, group] = resourcesOf(prod, 'AWS::CodeDeploy::DeploymentGroup')[0]!;
     const roleId = idOf(group.Properties['ServiceRoleArn']);
-    const functionIds = resourcesOf(prod, 'AWS::Lambda::Function').map(([id]) => id);
-    const [alarms, moves, ...others] = statementsOf(prod, roleId);
+    const functions = [...functionsOf(prod)];
+    const functionIds = functions.map(([, { id }]) => id);
+    const [alarms, moves, hooks, ...others] = statementsOf(prod, roleId);
     expect(alarms).toEqual(allow(['cloudwatch:DescribeAlarms'], '*'));
     expect(moves?.Action).toEqual([
       'lambda:GetAlias',
@@ -122,9 +124,30 @@ describe('CodeDeploy', () => {
     expect(inOrder(moves?.Resource ?? [])).toEqual(
       inOrder(functionIds.flatMap((id) => [arnOf(id), joined(arnOf(id), ':live')])),
     );
+    expect(hooks?.Action).toEqual(['lambda:InvokeFunction']);
+    expect(inOrder(hooks?.Resource ?? [])).toEqual(
+      inOrder([...hooksOf(prod).values()].map(({ id }) => arnOf(id))),
+    );
     expect(others).toEqual([]);
     expect(trustOf(prod, roleId)).toEqual([assumedBy('codedeploy.amazonaws.com')]);
   });
+
+  it.each([...hooksOf(prod)])(
+    'has a hook that can invoke only the new version: %s',
+    (entry, { Role, Variables }) => {
+      const actions = statementsOf(prod, Role).map(({ Action, Resource }) => [Action, Resource] as const);
+      expect(actions.map(([action]) => action).slice(1)).toEqual([
+        ['lambda:InvokeFunction'],
+        ['codedeploy:PutLifecycleEventHookExecutionStatus'],
+        ...(entry === 'create-pet' ? [['dynamodb:PutItem']] : []),
+      ]);
+      const version = resourcesOf(prod, 'AWS::Lambda::Version').find(([, { Properties }]) =>
+        JSON.stringify(Properties['FunctionName']).includes(functionsOf(prod).get(entry)!.id),
+      );
+      expect(Variables['CHECKED_VERSION']).toEqual(ref(version![0]));
+      expect(actions[1]![1]).toEqual([ref(version![0])]);
+    },
+  );
 });
 
 describe('every stack', () => {

@@ -124,7 +124,6 @@ describe('two copies in one account and Region', () => {
     'AWS::Logs::LogGroup': 'LogGroupName',
     'AWS::SNS::Topic': 'TopicName',
     'AWS::CodeDeploy::Application': 'ApplicationName',
-    'AWS::CodeDeploy::DeploymentGroup': 'DeploymentGroupName',
     'AWS::WAFv2::WebACL': 'Name',
   };
 

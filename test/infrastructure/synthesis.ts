@@ -150,12 +150,25 @@ const lambdaFunction = z.object({
   Role: z.unknown().transform(idOf),
 });
 
-/** The functions of a stack by entry. */
+/** The functions of a stage by entry, without the hooks of its deployments. */
 export function functionsOf(stack: Stack) {
   return new Map(
-    resourcesOf(stack, 'AWS::Lambda::Function').map(([id, { Properties }]) => {
-      const parsed = lambdaFunction.parse(Properties);
-      return [parsed.Handler.replace('.handler', ''), { id, ...parsed }] as const;
+    resourcesOf(stack, 'AWS::Lambda::Function')
+      .filter(([id]) => id.startsWith('Functions'))
+      .map(([id, { Properties }]) => {
+        const parsed = lambdaFunction.parse(Properties);
+        return [parsed.Handler.replace('.handler', ''), { id, ...parsed }] as const;
+      }),
+  );
+}
+
+/** The hooks that check new versions, by the entry of the checked function. */
+export function hooksOf(stack: Stack) {
+  const hooks = resourcesOf(stack, 'AWS::Lambda::Function').filter(([id]) => id.includes('hook'));
+  return new Map(
+    hooks.map(([id, { Properties }]) => {
+      const { Environment, Role } = lambdaFunction.pick({ Environment: true, Role: true }).parse(Properties);
+      return [String(Environment.Variables['CHECKED_FUNCTION']), { id, Role, ...Environment }] as const;
     }),
   );
 }
