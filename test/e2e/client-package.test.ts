@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { version } from '../../packages/client/src/version.ts';
 import { isLocal } from './support.ts';
@@ -123,9 +124,19 @@ describe.runIf(isLocal)('The packed client in a project of its own', () => {
   });
 
   it.each(examples)('runs the example: $heading', async ({ heading, file }) => {
+    expect(await outputOf(file)).toMatch(outputs[heading] ?? /^$/);
+  });
+
+  it('runs an example that is bundled for browsers, so it needs nothing of Node.js', async () => {
+    const { heading, file } = examples[0]!;
+    const bundle = { bundle: true, platform: 'browser', format: 'esm', outfile: 'bundle.mjs' } as const;
+    await build({ ...bundle, absWorkingDir: directory, entryPoints: [file] });
+    expect(await outputOf('bundle.mjs')).toMatch(outputs[heading]!);
+  });
+
+  async function outputOf(file: string): Promise<string> {
     const { url, key } = inject('e2e');
     const env = { ...process.env, ANIMAL_STORE_BASE_URL: url, ANIMAL_STORE_API_KEY: key, API: url, KEY: key };
-    const { stdout } = await run(process.execPath, [file], { cwd: directory, env });
-    expect(stdout).toMatch(outputs[heading] ?? /^$/);
-  });
+    return (await run(process.execPath, [file], { cwd: directory, env })).stdout;
+  }
 });

@@ -92,13 +92,13 @@ export class RateLimitError extends ApiError {
   override readonly name = 'RateLimitError';
 }
 
-/** 500 and above: the service failed. Report it with `requestId`. */
+/** 500, and those above without a class: an error in the service. Report it with `requestId`. */
 export class InternalServerError extends ApiError {
-  override readonly name: string = 'InternalServerError';
+  override readonly name = 'InternalServerError';
 }
 
 /** 502, 503 and 504: no answer of the service at the moment. After a creation the animal may exist. */
-export class ServiceUnavailableError extends InternalServerError {
+export class ServiceUnavailableError extends ApiError {
   override readonly name = 'ServiceUnavailableError';
 }
 

@@ -1,4 +1,4 @@
-export { ApiPromise, type WithResponse } from './api-promise.ts';
+export type { ApiPromise, WithResponse } from './api-promise.ts';
 export {
   AnimalStoreError,
   ApiError,

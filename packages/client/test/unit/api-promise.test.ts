@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ApiPromise } from '../../src/index.ts';
+import { ApiPromise } from '../../src/api-promise.ts';
 import { error, respond, rex, scripted } from '../support.ts';
 
 const headers = {
