@@ -223,7 +223,7 @@ it('Dependabot covers every lock file, every list of Python packages, and the ac
       directories.map((each) => `${ecosystem} ${each}`),
   );
   const foldersOf = (name: string) =>
-    globSync(`**/${name}`, { exclude: ['**/node_modules/**'] })
+    globSync([`**/${name}`, `.ci/${name}`], { exclude: ['**/node_modules/**'] })
       .map((path) => `/${path.slice(0, -name.length - 1)}`)
       .toSorted();
   expect(foldersOf('package-lock.json')).toContain('/bench');
