@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,7 +24,6 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'reliability-'));
   const assembly = join(directory, 'assembly');
   await synthesizeLocal(assembly);
-  await useDeployedTimeouts(join(assembly, `${localStackName}.template.json`));
   stack = await serve({
     assembly,
     stack: localStackName,
@@ -37,18 +36,6 @@ afterAll(async () => {
   await stack.stop();
   await rm(directory, { recursive: true, force: true });
 });
-
-/** The local stage has five times the time-outs of the others. */
-async function useDeployedTimeouts(file: string): Promise<void> {
-  const factor = 5;
-  const template = await readFile(file, 'utf8');
-  const shortened = template
-    .replaceAll(/(?<="Timeout": )\d+/g, (seconds) => String(Number(seconds) / factor))
-    .replaceAll(/(?<="\w+_TIMEOUT_MS": ")\d+/g, (milliseconds) => String(Number(milliseconds) / factor));
-  expect(shortened).toContain('"Timeout": 3');
-  expect(shortened).toContain('"LIMITER_TIMEOUT_MS": "1000"');
-  await writeFile(file, shortened);
-}
 
 async function newClient(): Promise<Client> {
   const service = await openKeyService({ stage: localStage, endpoint: stack.endpoint });
