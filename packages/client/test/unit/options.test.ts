@@ -1,6 +1,14 @@
+import { readFile } from 'node:fs/promises';
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { AnimalStore, type RequestEvent, type ResponseEvent, type RetryEvent } from '../../src/index.ts';
+import {
+  AnimalStore,
+  type AnimalStoreOptions,
+  type CreateOptions,
+  type RequestEvent,
+  type ResponseEvent,
+  type RetryEvent,
+} from '../../src/index.ts';
 import { apiKey, baseUrl, error, lost, respond, rex, scripted } from '../support.ts';
 
 afterEach(() => vi.unstubAllEnvs());
@@ -134,6 +142,31 @@ describe('An argument that is not valid is a TypeError that names it', () => {
   it('and its value is not repeated in the message when it can be a secret', () => {
     const defaultHeaders = { 'X-Token': 'secret\nsecret' };
     expect(() => new AnimalStore({ baseUrl, apiKey, defaultHeaders })).toThrow(/^(?!.*secret)/s);
+  });
+});
+
+describe('The table of options in the README', () => {
+  // The compiler forces a new option into this list.
+  const options = {
+    apiKey: true,
+    baseUrl: true,
+    integers: true,
+    timeout: true,
+    maxRetries: true,
+    maxRetryDelay: true,
+    defaultHeaders: true,
+    headers: true,
+    fetch: true,
+    onRequest: true,
+    onResponse: true,
+    onRetry: true,
+    signal: true,
+    idempotencyKey: true,
+  } satisfies Record<keyof AnimalStoreOptions | keyof CreateOptions, true>;
+
+  it.each(Object.keys(options))('has %s', async (name) => {
+    const readme = await readFile('packages/client/README.md', 'utf8');
+    expect(readme.split('\n## Options\n')[1]).toMatch(new RegExp(`^\\|.* \`${name}\` .*\\|$`, 'm'));
   });
 });
 
