@@ -17,11 +17,14 @@ import { WebAcl } from './api/web-acl.ts';
 export interface AnimalStoreStackProps {
   readonly stage: StageName;
   readonly settings: StageSettings;
+  /** The address of the repository, for links in alarms. */
+  readonly repository: string | undefined;
 }
 
 /** One stage of the service. */
 export class AnimalStoreStack extends Stack {
-  constructor(scope: Construct, id: string, { stage, settings }: AnimalStoreStackProps) {
+  constructor(scope: Construct, id: string, props: AnimalStoreStackProps) {
+    const { stage, settings } = props;
     super(scope, id, {
       description: `Animal Store Service, stage ${stage}`,
       terminationProtection: settings.deletionProtection,
@@ -36,7 +39,7 @@ export class AnimalStoreStack extends Stack {
       account: settings.accountThrottle,
     });
     const url = this.#frontDoor(api, settings);
-    this.#observe({ functions, tables, api }, stage, settings);
+    this.#observe({ functions, tables, api }, props);
     if (stage === 'prod') this.#warn(settings);
 
     // Used by the key tool, the smoke test and operators.
@@ -79,11 +82,10 @@ export class AnimalStoreStack extends Stack {
 
   #observe(
     parts: { functions: Functions['byEntry']; tables: Tables; api: Api },
-    stage: StageName,
-    settings: StageSettings,
+    { stage, settings, repository }: AnimalStoreStackProps,
   ): void {
-    const { alarms: withAlarms, dashboards, deployment, notificationAddress } = settings;
-    const alarms = withAlarms ? new Alarms(this, 'Alarms', { ...parts, notificationAddress }) : undefined;
+    const { alarms: withAlarms, dashboards, deployment } = settings;
+    const alarms = withAlarms ? new Alarms(this, 'Alarms', { ...parts, settings, repository }) : undefined;
     if (alarms !== undefined) this.#output('AlarmTopicArn', alarms.topic.topicArn);
     if (alarms !== undefined && deployment === 'canary') {
       const functions = parts.functions.values();

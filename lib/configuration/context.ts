@@ -12,6 +12,8 @@ export interface Configuration {
   /** The first part of every stack's name. Copies in one account and Region need different names. */
   readonly name: string;
   readonly stages: ReadonlyMap<StageName, StageSettings>;
+  /** The address of the repository, for links in alarms. */
+  readonly repository: string | undefined;
   /** Whether to deploy account-stack.ts. */
   readonly accountSettings: 'managed' | 'existing';
   /** The repository whose workflows deploy, see delivery-stack.ts. Undefined: no roles. */
@@ -33,6 +35,7 @@ const context = z.strictObject({
     .regex(/^[A-Za-z][A-Za-z0-9-]{0,63}$/, 'must be 1 to 64 letters, digits and hyphens, with a letter first')
     .default('AnimalStore'),
   stage: z.enum(stageNames, `must be one of ${stageNames.join(', ')}`).optional(),
+  repository: z.url('must be a URL, such as https://github.com/owner/repository').optional(),
   accountSettings: managedOrExisting,
   github: z
     .string()
@@ -58,6 +61,7 @@ export function readConfiguration(all: Readonly<Record<string, unknown>>): Confi
     parse(stageSettings, `stages.${name}`, merge(merge(presets[name], stages[name]), overrides[name]));
   return {
     name: parsed.name,
+    repository: parsed.repository?.replace(/\/$/, ''),
     stages: new Map(names.map((name) => [name, settingsOf(name)])),
     // The local service has no account.
     accountSettings: stage === 'local' ? 'existing' : parsed.accountSettings,

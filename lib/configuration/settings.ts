@@ -58,6 +58,8 @@ export const stageSettings = z
     dashboards: z.boolean(),
     /** Receives the alarms by e-mail. The address has to confirm its subscription. */
     notificationAddress: z.email('must be a valid e-mail address').optional(),
+    /** An alarm reports 15 minutes with fewer requests. Set it to what the quietest hours have. Default: no such alarm. */
+    minimumRequests: z.int().positive().optional(),
     /** The account's throttle in this Region. https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html */
     accountThrottle: throttle,
     /**
@@ -92,6 +94,8 @@ export const stageSettings = z
     must(alarms || !canary, 'alarms', 'must be true for deployment "canary": alarms roll the canary back');
     const silent = settings.notificationAddress === undefined;
     must(alarms || silent, 'notificationAddress', 'requires alarms to be true');
+    const anyTraffic = settings.minimumRequests === undefined;
+    must(alarms || anyTraffic, 'minimumRequests', 'requires alarms to be true');
     for (const [entry, concurrency] of Object.entries(functions)) {
       const { provisionedConcurrency: warm = 0, reservedConcurrency = Infinity } = concurrency;
       const path = `functions.${entry}.provisionedConcurrency`;

@@ -2,10 +2,13 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import * as cloudwatch from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { FilterPattern, MetricFilter } from 'aws-cdk-lib/aws-logs';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import { Construct } from 'constructs';
 import { metrics } from '../../functions/http/metrics.ts';
+import type { Api } from '../api/api.ts';
+import type { StageSettings } from '../configuration/settings.ts';
 import { apiMetric, serviceMetric, tableMetric } from './metrics.ts';
 import { acknowledge } from '../security-checks.ts';
 import type { ServiceFunctions } from '../compute/service-function.ts';
@@ -15,18 +18,23 @@ import type { Tables } from '../storage/tables.ts';
 export interface AlarmsProps {
   readonly functions: ServiceFunctions;
   readonly tables: Tables;
-  readonly notificationAddress?: string | undefined;
+  readonly api: Api;
+  readonly settings: Pick<StageSettings, 'notificationAddress' | 'minimumRequests'>;
+  /** The address of the repository, for links to its runbook. */
+  readonly repository: string | undefined;
 }
 
 /** The alarms of a stage, and the topic that they notify. */
 export class Alarms extends Construct {
   readonly topic: Topic;
   readonly #byId = new Map<string, cloudwatch.Alarm>();
+  readonly #runbook: string;
 
-  constructor(scope: Construct, id: string, { functions, tables, notificationAddress }: AlarmsProps) {
+  constructor(scope: Construct, id: string, { functions, tables, api, settings, repository }: AlarmsProps) {
     super(scope, id);
-    this.topic = this.#topic(notificationAddress);
-    this.#addApiAlarms();
+    this.topic = this.#topic(settings.notificationAddress);
+    this.#runbook = `${repository === undefined ? '' : `${repository}/blob/main/`}docs/runbook.md`;
+    this.#addApiAlarms(api, settings.minimumRequests);
 
     // Lambda counts crashes, time-outs and failed starts as errors, but not the function's own 5xx responses.
     const period = Duration.minutes(1);
@@ -61,11 +69,25 @@ export class Alarms extends Construct {
 
   /** The alarms that roll a deployment of the function back. */
   forDeploymentOf(entry: FunctionEntry): cloudwatch.IAlarm[] {
-    const ids = ['api-5xx', `${entry}-errors`, 'limiter-fail-open', 'malformed-items'];
+    const ids = ['api-5xx', `${entry}-errors`, 'known-keys-rejected', 'limiter-fail-open', 'malformed-items'];
     return ids.map((id) => this.#byId.get(id)!);
   }
 
-  #addApiAlarms(): void {
+  #addApiAlarms(api: Api, minimumRequests: number | undefined): void {
+    const known = 'More than 20 requests a minute with a key that exists get 401.';
+    this.#add('known-keys-rejected', known, this.#knownKeysRejected(api), 20);
+    if (minimumRequests !== undefined) {
+      const requests = apiMetric(this, 'Count').with({ period: Duration.minutes(15) });
+      const missing = new cloudwatch.MathExpression({
+        // Without requests API Gateway writes no metric.
+        expression: `${minimumRequests} - FILL(requests, 0)`,
+        usingMetrics: { requests },
+        period: Duration.minutes(15),
+        label: `Requests below ${minimumRequests}`,
+      });
+      const quiet = `Fewer than ${minimumRequests} requests arrive in 15 minutes.`;
+      this.#add('api-traffic', quiet, missing, 0, 'api-traffic', [1, 1]);
+    }
     const errorRate = new cloudwatch.MathExpression({
       // Fewer than three errors a minute do not count. API Gateway writes both metrics for every request, so neither is
       // missing alone and the divisor is never zero.
@@ -79,6 +101,20 @@ export class Alarms extends Construct {
     this.#add('api-latency', 'The p99 latency is above one second.', latency, 1_000, 'api-latency', [3, 3]);
   }
 
+  /**
+   * API Gateway does not have the key although the authorizer does, or a function rejects it. Denials of the authorizer do
+   * not count: anybody can cause them.
+   */
+  #knownKeysRejected({ accessLogs }: Api): cloudwatch.Metric {
+    const filter = new MetricFilter(this, 'KnownKeysRejected', {
+      logGroup: accessLogs,
+      filterPattern: FilterPattern.literal('{ ($.status = "401") && ($.keyId != "-") }'),
+      metricNamespace: Stack.of(this).stackName,
+      metricName: 'KnownKeysRejected',
+    });
+    return filter.metric({ statistic: 'Sum', period: Duration.minutes(1) });
+  }
+
   /** By default two of the last five datapoints must be above the threshold. `runbook`: a section of docs/runbook.md. */
   #add(
     id: string,
@@ -90,7 +126,7 @@ export class Alarms extends Construct {
   ): void {
     const alarm = new cloudwatch.Alarm(this, id, {
       alarmName: `${Stack.of(this).stackName}-${id}`,
-      alarmDescription: `${summary} What to do: docs/runbook.md#${runbook}`,
+      alarmDescription: `${summary} What to do: ${this.#runbook}#${runbook}`,
       metric,
       threshold,
       comparisonOperator: cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,

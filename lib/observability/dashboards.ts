@@ -2,15 +2,15 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import type { IRestApi } from 'aws-cdk-lib/aws-apigateway';
 import * as cloudwatch from 'aws-cdk-lib/aws-cloudwatch';
 import { BillingMode, type ITable } from 'aws-cdk-lib/aws-dynamodb';
-import { QueryString, type QueryStringProps } from 'aws-cdk-lib/aws-logs';
+import { QueryString } from 'aws-cdk-lib/aws-logs';
 import * as monitoring from 'cdk-monitoring-constructs';
 import { Construct } from 'constructs';
 import { planNames } from '../../functions/access/plans.ts';
 import { type Metric as MetricName, metrics } from '../../functions/http/metrics.ts';
 import { type Api, apiStageName } from '../api/api.ts';
 import { serviceMetric, tableMetric } from './metrics.ts';
-import { coldStarts, deprecatedCallsByKey, rejectionsByKey } from './saved-queries.ts';
-import { requestFunctions, type ServiceFunctions } from '../compute/service-function.ts';
+import { errorsQuery } from './saved-queries.ts';
+import type { ServiceFunctions } from '../compute/service-function.ts';
 import { tableNames } from '../operations.ts';
 import type { Tables } from '../storage/tables.ts';
 import { titleCase } from '../title-case.ts';
@@ -33,12 +33,15 @@ const usage = [
 export class Dashboards extends Construct {
   constructor(scope: Construct, id: string, props: DashboardsProps) {
     super(scope, id);
-    this.#business(props);
+    this.#business();
     this.#engineering(props);
   }
 
-  /** Usage by plan, rejections, new pets, and keys that call deprecated operations. */
-  #business({ functions }: DashboardsProps): void {
+  /**
+   * Usage by plan, rejections, new pets and calls of deprecated operations. No table from the logs: each look would read
+   * those of a week. The saved queries have the keys.
+   */
+  #business(): void {
     const business = this.#dashboard('Business', Duration.days(7));
     business.monitorCustom({
       humanReadableName: 'Total for the period',
@@ -63,11 +66,9 @@ export class Dashboards extends Construct {
         }),
       ),
     });
-    business.addWidget(table('Keys with the most rejections', functions, rejectionsByKey));
-    business.addWidget(table('Keys that call deprecated operations', functions, deprecatedCallsByKey));
   }
 
-  /** Latency, errors, cold starts, throttles and DynamoDB. */
+  /** Latency, errors, throttles and DynamoDB. */
   #engineering({ functions, tables, api, alarms }: DashboardsProps): void {
     const engineering = this.#dashboard('Engineering', Duration.hours(8));
     if (alarms.length > 0) {
@@ -101,7 +102,16 @@ export class Dashboards extends Construct {
         isIterator: false,
       });
     }
-    engineering.addWidget(table('Cold starts', functions, coldStarts));
+    engineering.addWidget(
+      new cloudwatch.LogQueryWidget({
+        title: 'Errors',
+        logGroupNames: [...functions.values()].map(({ logGroup }) => logGroup.logGroupName),
+        queryString: new QueryString(errorsQuery).toString(),
+        view: cloudwatch.LogQueryVisualizationType.TABLE,
+        width: 24,
+        height: 6,
+      }),
+    );
     for (const name of tableNames) {
       const props = {
         table: tables[name] as ITable,
@@ -153,15 +163,4 @@ class TableMonitoring extends monitoring.DynamoTableMonitoring {
     const leftYAxis = monitoring.CountAxisFromZero;
     return new cloudwatch.GraphWidget({ width, height, title: 'Errors', left: [this.#errors], leftYAxis });
   }
-}
-
-function table(title: string, functions: ServiceFunctions, query: QueryStringProps): cloudwatch.IWidget {
-  return new cloudwatch.LogQueryWidget({
-    title,
-    logGroupNames: requestFunctions(functions).map(({ logGroup }) => logGroup.logGroupName),
-    queryString: new QueryString(query).toString(),
-    view: cloudwatch.LogQueryVisualizationType.TABLE,
-    width: 12,
-    height: 6,
-  });
 }

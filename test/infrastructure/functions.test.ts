@@ -110,7 +110,7 @@ describe('a new version', () => {
     );
     expect(watched).toEqual(
       functionEntries.map((entry) =>
-        ['api-5xx', `${entry}-errors`, 'limiter-fail-open', 'malformed-items'].map(
+        ['api-5xx', `${entry}-errors`, 'known-keys-rejected', 'limiter-fail-open', 'malformed-items'].map(
           (name) => `AnimalStore-prod-${name}`,
         ),
       ),

@@ -3,7 +3,6 @@ import { Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { metrics } from '../../functions/http/metrics.ts';
-import { toLogLine } from '../../functions/http/telemetry.ts';
 import { functionEntries } from '../../lib/operations.ts';
 import { functionsOf, ref, resourcesOf, type Stack, stackOf, theResource } from './synthesis.ts';
 
@@ -34,6 +33,8 @@ const alarmsOf = (stack: Stack) =>
   );
 const alarms = alarmsOf(prod);
 const names = [...alarms.keys()];
+/** With the optional ones. */
+const everyAlarm = alarmsOf(stackOf('Shelter-prod'));
 
 describe('an alarm', () => {
   it('notifies the topic when it starts and when it ends, and not because of missing data', () => {
@@ -46,9 +47,18 @@ describe('an alarm', () => {
     });
   });
 
-  it.each(names)('has a section in the runbook that names it: %s', (name) => {
-    const anchor = /#([\w-]+)$/.exec(alarms.get(name)!.AlarmDescription)?.[1];
-    expect(sectionsOfRunbook().get(anchor!)).toContain(`\`${name}\``);
+  it.each([...everyAlarm])(
+    'has the address of its section of the runbook: %s',
+    (name, { AlarmDescription }) => {
+      const address =
+        /What to do: https:\/\/github.com\/owner\/repository\/blob\/main\/docs\/runbook.md#([\w-]+)$/;
+      const anchor = address.exec(AlarmDescription)?.[1];
+      expect(sectionsOfRunbook().get(anchor!)).toContain(`\`${name}\``);
+    },
+  );
+
+  it('of the end of traffic exists only if the expected requests are known', () => {
+    expect([...everyAlarm.keys()].filter((name) => !alarms.has(name))).toEqual(['api-traffic']);
   });
 
   // CloudWatch ignores missing data of DynamoDB's metrics, so an alarm on the plain metric would never end.
@@ -121,66 +131,6 @@ describe('the dashboards', () => {
     for (const sum of sums) expect(sum).toMatch(/^FILL\(\w+, ?0\)( \+ FILL\(\w+, ?0\))+$/);
   });
 });
-
-describe('a saved query', () => {
-  const querySchema = z.object({ Name: z.string(), QueryString: z.string() });
-  const queries = resourcesOf(prod, 'AWS::Logs::QueryDefinition').map(([, { Properties }]) =>
-    querySchema.parse(Properties),
-  );
-  const accessLog = z
-    .object({ Format: z.string() })
-    .parse(theResource(prod, 'AWS::ApiGateway::Stage')[1].Properties['AccessLogSetting']);
-
-  /** As Logs Insights sees the lines: https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/CWL_AnalyzeLogData-discoverable-fields.html */
-  const known = new Set([
-    '@timestamp',
-    '@message',
-    ...fieldsOf(JSON.parse(functionLogLine())),
-    ...fieldsOf(JSON.parse(accessLog.Format)),
-    ...fieldsOf({ message: { operation: '', outcome: '', reason: '', keyId: '', plan: '' } }),
-  ]);
-
-  it.each(queries.map(({ Name, QueryString }) => [Name, QueryString]))(
-    'uses only fields that the logs have: %s',
-    (_, query) => {
-      const named = new Set([...query.matchAll(/\bas (\w+)/g)].map(([, name]) => name));
-      const words = query
-        .replaceAll(/'[^']*'|(?<![\w.])\d\w*/g, '')
-        .replaceAll(
-          /\b(fields|filter|stats|sort|limit|display|as|by|asc|desc|count|sum|max|bin|ispresent|strcontains)\b/g,
-          ' ',
-        )
-        .match(/[@A-Za-z][\w.@]*/g)
-        ?.filter((word) => !named.has(word));
-      expect(words?.length).toBeGreaterThan(0);
-      expect(words?.filter((word) => !known.has(word))).toEqual([]);
-    },
-  );
-});
-
-/** A log line with all fields. */
-function functionLogLine(): string {
-  return toLogLine(
-    {
-      requestId: 'r',
-      operation: 'o',
-      status: 500,
-      durationMs: 1,
-      coldStart: true,
-      keyId: 'k',
-      plan: 'free',
-      errors: [new Error('error', { cause: new Error('cause') })],
-      counts: new Map(Object.values(metrics).map((name) => [name, 1])),
-    },
-    'namespace',
-    0,
-  );
-}
-
-function fieldsOf(value: unknown, path = ''): string[] {
-  if (typeof value !== 'object' || value === null) return [path];
-  return Object.entries(value).flatMap(([key, each]) => fieldsOf(each, path === '' ? key : `${path}.${key}`));
-}
 
 /** The sections of the runbook by the anchors of their headings on GitHub. */
 function sectionsOfRunbook(): ReadonlyMap<string, string> {

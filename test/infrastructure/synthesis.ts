@@ -60,7 +60,7 @@ export function stacksOf(context: Readonly<Record<string, unknown>>): ReadonlyMa
           tags: stack.tags,
           warnings: stack.messages
             .filter(({ level }) => level === SynthesisMessageLevel.WARNING)
-            .map(({ entry }) => String(entry.data)),
+            .map(({ entry }) => JSON.stringify(entry.data)),
           isProtected: stack.terminationProtection === true,
           dependencies: stack.dependencies.flatMap(({ id }) => names.get(id) ?? []),
         },
@@ -82,6 +82,7 @@ export const contexts = {
   /** A copy with another name. Prod has every optional part, staging as few as possible. */
   copy: {
     name: 'Shelter',
+    repository: 'https://github.com/owner/repository/',
     stages: {
       prod: {
         accountThrottle: { requestsPerSecond: 5, burst: 100 },
@@ -89,6 +90,7 @@ export const contexts = {
         functions: { authorizer: { memory: 512, reservedConcurrency: 20, provisionedConcurrency: 3 } },
         gatewayResponseHeaders: 'caller',
         logLevel: 'DEBUG',
+        minimumRequests: 100,
         notificationAddress: 'on-call@example.com',
         waf: { requestsPerAddress: 2_000 },
         warmThroughput: { pets: { readUnitsPerSecond: 20_000, writeUnitsPerSecond: 5_000 } },

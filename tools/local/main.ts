@@ -10,6 +10,7 @@ import { localDynamoDb, seedAnimals } from '../seed.ts';
 import { announceAddress } from './address-file.ts';
 import { banner } from './banner.ts';
 import { enterpriseLimits, seedKeys, writePrivateJson } from './keys.ts';
+import { withoutKeyHash } from './request-log.ts';
 import { checkFile, forKeysFile, type LocalOptions, parseOptions } from './options.ts';
 
 /** `npm start` and `npm run dev`: the service on this machine, with sample animals and a key for each plan. */
@@ -39,6 +40,7 @@ async function start(options: LocalOptions): Promise<void> {
   const log = terminalLog({ quiet, json, caller: planAndKeyId, isRepetition: isRequestRecord });
   const service = await startLocalStack({
     ...log,
+    onRequest: (record) => log.onRequest(withoutKeyHash(record)),
     port,
     pages,
     dataDirectory,
