@@ -1,8 +1,20 @@
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import { parse } from 'yaml';
-import { z } from 'zod';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { build } from 'esbuild';
+import {
+  type ApiDocument,
+  errorCodesOf,
+  openApiDocument,
+  type Operation,
+  operationsOf,
+  readDocument,
+  type Schema,
+} from './document.ts';
+import { type Html, html } from './html.ts';
+import { type Assets, layout } from './layout.ts';
+import { anchor, code, markdown, sections } from './markdown.ts';
+import { definitionList, fieldList, fieldsOf, methodBadge, operationSection } from './operation.ts';
 
 export interface ReferencePage {
   /** Media type. */
@@ -11,94 +23,204 @@ export interface ReferencePage {
 }
 
 export interface LocalReference {
-  /** The path of the stage on the same origin, such as `/v1`. */
-  readonly basePath: string;
+  /** The base URL, such as `http://127.0.0.1:3000/v1`. */
+  readonly url: string;
   /** The API key for the requests of the page. */
   readonly key: string;
 }
 
 /**
- * The files of the API reference by their path: Swagger UI with the OpenAPI document. Nothing is loaded from other origins.
+ * The files of the API reference by their path: two pages that load nothing, and the OpenAPI document.
  *
- * @param local the stage and API key for requests; when absent the page cannot send requests
+ * The key is in the first page only. A page of another origin cannot read it, as it could read a script.
+ *
+ * @param local where requests are sent, from the same origin; when absent the page cannot send requests
  */
 export async function referencePages(local?: LocalReference): Promise<ReadonlyMap<string, ReferencePage>> {
-  const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
-  const files = await Promise.all(
-    Object.entries(swaggerUiFiles).map(
-      async ([name, type]) => [`/${name}`, { type, body: await readFile(join(swaggerUi, name)) }] as const,
-    ),
-  );
-  const document = await openApiDocument();
-  const spec = local === undefined ? document : { ...document, servers: [{ url: local.basePath }] };
+  const source = await openApiDocument();
+  const document = readDocument(source);
+  const [assets, guide] = await Promise.all([
+    readAssets(),
+    readFile(join(project, 'docs', 'api.md'), 'utf8'),
+  ]);
+  const page = (body: string): ReferencePage => ({ type: 'text/html; charset=utf-8', body });
   return new Map<string, ReferencePage>([
-    ['/', { type: 'text/html; charset=utf-8', body: page(document.info.title) }],
-    ['/reference.js', { type: 'text/javascript; charset=utf-8', body: script(spec, local?.key) }],
-    ['/openapi.json', { type: 'application/json', body: JSON.stringify(document, undefined, 2) }],
-    ...files,
+    ['/', page(referencePage(document, assets, local))],
+    ['/api.html', page(guidePage(document, assets, { text: guide, home: local ? './' : 'index.html' }))],
+    ['/openapi.json', { type: 'application/json', body: JSON.stringify(source, undefined, 2) }],
   ]);
 }
 
-const documentFile = join(import.meta.dirname, '..', '..', 'docs', 'openapi.yaml');
-const documentSchema = z.looseObject({ info: z.looseObject({ title: z.string() }) });
+const project = join(import.meta.dirname, '..', '..');
 
-async function openApiDocument(): Promise<z.infer<typeof documentSchema>> {
-  return documentSchema.parse(parse(await readFile(documentFile, 'utf8')));
+async function readAssets(): Promise<Assets> {
+  const [style, bundle] = await Promise.all([
+    readFile(join(import.meta.dirname, 'browser', 'style.css'), 'utf8'),
+    build({
+      entryPoints: [join(import.meta.dirname, 'browser', 'main.ts')],
+      bundle: true,
+      minify: true,
+      format: 'iife',
+      target: 'es2022',
+      charset: 'utf8',
+      write: false,
+    }),
+  ]);
+  return { style, script: bundle.outputFiles[0]!.text };
 }
 
-const swaggerUiFiles = {
-  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
-  'swagger-ui.css': 'text/css; charset=utf-8',
-  'favicon-32x32.png': 'image/png',
-};
-
-/** With this policy the browser blocks requests to other origins. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-].join('; ');
-
-function page(title: string): string {
-  return `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8" />
-    <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <meta http-equiv="Content-Security-Policy" content="${contentSecurityPolicy}" />
-    <title>${title}: API reference</title>
-    <link rel="icon" href="favicon-32x32.png" />
-    <link rel="stylesheet" href="swagger-ui.css" />
-  </head>
-  <body>
-    <div id="swagger-ui"></div>
-    <script src="swagger-ui-bundle.js"></script>
-    <script src="reference.js"></script>
-  </body>
-</html>
-`;
-}
-
-/** The document is part of the script: a page opened from a folder cannot fetch it. */
-function script(spec: object, key: string | undefined): string {
-  const options = {
-    spec,
-    dom_id: '#swagger-ui',
-    deepLinking: true,
-    docExpansion: 'full',
-    displayRequestDuration: true,
-    // The default sends the document to an online validator.
-    validatorUrl: null,
-    tryItOutEnabled: key !== undefined,
-    ...(key === undefined && { supportedSubmitMethods: [] }),
+function referencePage(document: ApiDocument, assets: Assets, local: LocalReference | undefined): string {
+  const { info, components } = document;
+  const operations = operationsOf(document);
+  const errors = errorCodesOf(document);
+  const elsewhere = {
+    headers: headersOfEverySuccess(operations),
+    errors: new Set(Object.values(components.responses).map(({ description }) => description)),
   };
-  return `const ui = SwaggerUIBundle({
-  ...${JSON.stringify(options)},
-  onComplete: () => ${key === undefined ? 'undefined' : `ui.preauthorizeApiKey('apiKey', ${JSON.stringify(key)})`},
-});
-`;
+  const [first, ...topics] = sections(info.description);
+  const objects = returnedObjects(components.schemas, operations);
+  return layout(`${info.title}: API reference`, assets, {
+    navigation: html`<p><a href="#content">${info.title}</a></p>
+      <ul>
+        ${topics.map(({ heading }) => html`<li><a href="#${anchor(heading)}">${heading}</a></li>`)}
+      </ul>
+      <p>Operations</p>
+      <ul>
+        ${operations.map(
+          ({ operationId, summary, method }) =>
+            html`<li><a href="#${operationId}">${summary} ${methodBadge(method)}</a></li>`,
+        )}
+      </ul>
+      <p>Reference</p>
+      <ul>
+        <li><a href="#error-codes">Error codes</a></li>
+        <li><a href="#response-headers">Response headers</a></li>
+        ${objects.map(([name]) => html`<li><a href="#object-${name}">${name} object</a></li>`)}
+        <li><a href="api.html">API guide</a></li>
+        <li><a href="openapi.json">OpenAPI document</a></li>
+      </ul>`,
+    content: html`<section>
+        <div>
+          <h1>${info.title}</h1>
+          <p class="version">API reference, version ${info.version}</p>
+          ${first?.text}${addresses(document, local)}
+        </div>
+        <div>${local === undefined ? first?.code : html`${setUp(local)}${keyField(local)}`}</div>
+      </section>
+      ${topics.map(
+        ({ heading, text, code: blocks }) =>
+          html`<section id="${anchor(heading)}" class="${blocks.markup === '' ? 'wide' : ''}">
+            <div>
+              <h2>${heading}</h2>
+              ${text}
+            </div>
+            <div>${blocks}</div>
+          </section>`,
+      )}
+      ${operations.map((each) => operationSection(each, { ...elsewhere, sends: local !== undefined }))}
+      <section id="error-codes" class="wide">
+        <h2>Error codes</h2>
+        ${definitionList(
+          errors.map(({ code: name, status, description }) => [
+            html`<span class="status" id="${name}">${status}</span> <code>${name}</code>`,
+            description,
+          ]),
+        )}
+      </section>
+      <section id="response-headers" class="wide">
+        <h2>Response headers</h2>
+        ${headerList(operations, elsewhere.headers)}
+      </section>
+      ${objects.map(([name, schema]) => {
+        const example = Object.entries(schema.properties).map(([field, { examples }]) => [
+          field,
+          examples[0],
+        ]);
+        return html`<section id="object-${name}">
+          <div>
+            <h2>${name} object</h2>
+            ${markdown(schema.description)}${fieldList(fieldsOf(schema))}
+          </div>
+          <div>${code(JSON.stringify(Object.fromEntries(example), undefined, 2), name)}</div>
+        </section>`;
+      })}`,
+  });
+}
+
+/** The objects of responses. Those of requests are described where they are sent. */
+function returnedObjects(schemas: Readonly<Record<string, Schema>>, operations: readonly Operation[]) {
+  const sent = operations.map(({ requestBody }) => requestBody?.content['application/json'].schema);
+  return Object.entries(schemas).filter(
+    ([, schema]) => schema.type === 'object' && !sent.some((each) => isDeepStrictEqual(each, schema)),
+  );
+}
+
+function addresses({ servers }: ApiDocument, local: LocalReference | undefined): Html {
+  const bases =
+    local === undefined ? servers : [{ url: local.url, description: 'The service on this machine.' }];
+  return html`<h2 class="small">Base URL</h2>
+    ${definitionList(bases.map(({ url, description }) => [html`<code>${url}</code>`, description]))}`;
+}
+
+function setUp({ url, key }: LocalReference): Html {
+  const lines = [
+    `export API=${url}`,
+    `export KEY=${key}`,
+    'curl -sS -H "Authorization: Bearer $KEY" "$API/pets?limit=2"',
+  ];
+  return code(lines.join('\n'), 'In a terminal');
+}
+
+function keyField({ url, key }: LocalReference): Html {
+  return html`<div class="key">
+    <label for="key">API key for the requests of this page</label>
+    <input
+      id="key"
+      value="${key}"
+      data-base="${new URL(url).pathname}"
+      autocomplete="off"
+      spellcheck="false"
+    />
+  </div>`;
+}
+
+function headersOfEverySuccess(operations: readonly Operation[]): ReadonlySet<string> {
+  const sets = operations.map(({ responses }) => {
+    const success = Object.entries(responses).find(([status]) => status.startsWith('2'));
+    return new Set(Object.keys(success?.[1].headers ?? {}));
+  });
+  return sets.reduce((one, other) => one.intersection(other));
+}
+
+/** The headers that every success has, and those that only errors have. */
+function headerList(operations: readonly Operation[], commonHeaders: ReadonlySet<string>): Html {
+  const described = operations.flatMap(({ responses }) =>
+    Object.values(responses).flatMap(({ headers }) => Object.entries(headers)),
+  );
+  const ofSuccesses = new Set(
+    operations.flatMap(({ responses }) =>
+      Object.entries(responses).flatMap(([status, { headers }]) =>
+        status.startsWith('2') ? Object.keys(headers) : [],
+      ),
+    ),
+  );
+  const shown = new Map(described.filter(([name]) => commonHeaders.has(name) || !ofSuccesses.has(name)));
+  return definitionList(
+    [...shown].map(([name, { description }]) => [html`<code>${name}</code>`, description]),
+  );
+}
+
+function guidePage(
+  { info }: ApiDocument,
+  assets: Assets,
+  { text, home }: { readonly text: string; readonly home: string },
+): string {
+  const topics = sections(text).filter(({ heading }) => heading !== '');
+  return layout(`${info.title}: API guide`, assets, {
+    navigation: html`<p><a href="${home}">${info.title}</a></p>
+      <ul>
+        ${topics.map(({ heading }) => html`<li><a href="#${anchor(heading)}">${heading}</a></li>`)}
+      </ul>`,
+    content: html`<article>${markdown(text)}</article>`,
+  });
 }
