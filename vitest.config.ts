@@ -8,6 +8,7 @@ import { defineConfig } from 'vitest/config';
  */
 const slow = [
   'test/e2e/client-package.test.ts',
+  'test/e2e/code-samples.test.ts',
   'test/e2e/dev.test.ts',
   'test/e2e/generated-clients.test.ts',
   'test/e2e/reference.test.ts',

@@ -1,10 +1,13 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
 import { isLocal } from './support.ts';
 
 const chromiumPath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
@@ -16,31 +19,65 @@ if (!installed) {
 }
 
 const screenshots = '.local/screenshots';
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const wide = { width: 1280, height: 900 };
+const narrow = { width: 390, height: 844 };
 
-async function runTool(args: readonly string[], done: RegExp): Promise<string> {
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  onTestFinished(() => void child.kill());
+/** Starts a tool. Its output is read until it prints what the expression captures. */
+async function startTool(args: readonly string[], done: RegExp) {
+  const child = spawn(process.execPath, ['tools/run.mjs', ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
-  for await (const chunk of child.stdout) {
+  for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
     output += String(chunk);
     const found = done.exec(output)?.[1];
-    if (found !== undefined) return found;
+    if (found !== undefined) {
+      child.stdout.resume();
+      return { found, stop: () => child.kill() };
+    }
   }
   throw new Error(`${args.join(' ')} ended without ${String(done)}: ${output}`);
 }
 
+/** What axe-core finds, but for what it calls minor. */
+async function accessibilityProblems(page: Page): Promise<string[]> {
+  // By the debugger, because the page allows no other scripts.
+  await page.evaluate(axe);
+  const result: unknown = await page.evaluate('axe.run()');
+  const { violations } = z
+    .object({
+      violations: z.array(
+        z.object({ id: z.string(), impact: z.string(), nodes: z.array(z.object({ html: z.string() })) }),
+      ),
+    })
+    .parse(result);
+  return violations
+    .filter(({ impact }) => impact !== 'minor')
+    .map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes.map((node) => node.html).join(' ')}`);
+}
+
+async function expectNoSidewaysScrolling(page: Page, { width }: { readonly width: number }): Promise<void> {
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+}
+
 describe.runIf(isLocal && installed)('The API reference', () => {
   let browser: Browser;
+  let service: Awaited<ReturnType<typeof startTool>>;
 
   beforeAll(async () => {
     await mkdir(screenshots, { recursive: true });
     browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] });
+    service = await startTool(['start', '--port', '0', '--quiet'], /^API reference: (http:\S+\/)$/m);
   });
-  afterAll(() => browser?.close());
+  afterAll(async () => {
+    service?.stop();
+    await browser?.close();
+  });
 
   /** A page with what it requested and what it reported. */
-  async function open(url: string) {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
+  async function open(url: string, options: BrowserContextOptions = {}) {
+    const context = await browser.newContext({ viewport: wide, ...options });
+    onTestFinished(() => context.close());
+    const page = await context.newPage();
     const requested: string[] = [];
     const problems: string[] = [];
     page.on('request', (request) => requested.push(request.url()));
@@ -49,56 +86,185 @@ describe.runIf(isLocal && installed)('The API reference', () => {
     });
     page.on('pageerror', (error) => problems.push(String(error)));
     await page.goto(url);
-    await page.locator('#operations-Pets-listPets').waitFor();
-    return { page, requested, problems };
+    return { page, context, requested, problems };
   }
 
-  async function expectOperations(page: Page): Promise<void> {
-    const operations = page.locator('.opblock');
-    const paths = await operations
-      .locator('.opblock-summary-path, .opblock-summary-path__deprecated')
-      .allInnerTexts();
-    expect(paths.map((path) => path.replaceAll('\u200b', ''))).toEqual(['/pets', '/pets', '/pets/{petId}']);
-    expect(await page.locator('.opblock-deprecated').getAttribute('id')).toBe('operations-Pets-getPet');
-    expect(await page.locator('.opblock-deprecated').count()).toBe(1);
+  const operationOf = (page: Page, id: string) => page.locator(`section[id="${id}"]`);
+
+  /** Sends the request of an operation and returns what the page shows of the response. */
+  async function send(page: Page, id: string) {
+    const operation = operationOf(page, id);
+    const sent = page.waitForRequest((request) => request.url().includes('/v1/'));
+    await operation.getByRole('button', { name: 'Send request' }).click();
+    const answer = operation.locator('.answer');
+    const heading = answer.locator('figcaption');
+    await heading.waitFor();
+    await answer.getByText('response headers').click();
+    return {
+      request: await sent,
+      heading: await heading.innerText(),
+      body: await answer.getByLabel('Response body').innerText(),
+      headers: await answer.getByLabel('Response headers').innerText(),
+    };
   }
 
-  it('is served by npm start, lists the operations, and its first request is one click', async () => {
-    const url = await runTool(
-      ['tools/run.mjs', 'start', '--port', '0', '--quiet'],
-      /^API reference: (http:\S+\/)$/m,
-    );
-    const { page, requested, problems } = await open(url);
-    await expectOperations(page);
+  describe.each([
+    { name: 'wide', viewport: wide },
+    { name: 'narrow', viewport: narrow },
+  ])('on a $name screen', ({ name, viewport }) => {
+    it.each(['light', 'dark'] as const)('is usable in a %s theme, also with a response', async (theme) => {
+      const { page, requested, problems } = await open(service.found, { viewport, colorScheme: theme });
+      const background = String(await page.evaluate('getComputedStyle(document.body).backgroundColor'));
+      const [brightness = Number.NaN] = background.match(/\d+/g)!.map(Number);
+      expect(theme === 'light' ? 255 - brightness : brightness).toBeLessThan(32);
+      await page.screenshot({ path: join(screenshots, `reference-${name}-${theme}.png`), fullPage: true });
+      await expectNoSidewaysScrolling(page, viewport);
+      if (viewport === wide) {
+        expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThanOrEqual(6_000);
+      }
+      expect(await accessibilityProblems(page)).toEqual([]);
 
-    const operation = page.locator('#operations-Pets-listPets');
-    await operation.getByRole('button', { name: 'Execute' }).click();
-    const answer = operation.locator('.live-responses-table');
-    await answer.locator('.response-col_status').getByText('200').waitFor();
-    const headers = await answer.locator('.headerline').allInnerTexts();
-    for (const name of [
-      'x-ratelimit-limit: 300',
-      'x-ratelimit-remaining: 299',
-      'ratelimit:',
-      'ratelimit-policy:',
-    ]) {
-      expect(headers.join('\n')).toContain(name);
-    }
-    await page.screenshot({ path: join(screenshots, 'reference.png'), fullPage: true });
+      await send(page, 'listPets');
+      await expectNoSidewaysScrolling(page, viewport);
+      expect(await accessibilityProblems(page)).toEqual([]);
 
-    expect(requested.filter((each) => !each.startsWith(url) && !each.startsWith('data:'))).toEqual([]);
-    expect(problems).toEqual([]);
+      await page.getByRole('main').getByRole('link', { name: 'API guide' }).click();
+      await page.getByRole('heading', { name: 'Get started in five minutes' }).waitFor();
+      await expectNoSidewaysScrolling(page, viewport);
+      expect(await accessibilityProblems(page)).toEqual([]);
+      expect(
+        requested.filter((each) => !each.startsWith(service.found) && !each.startsWith('data:')),
+      ).toEqual([]);
+      expect(problems).toEqual([]);
+    });
   });
 
-  it('is written by npm run docs as a static site, which holds no key and sends nothing', async () => {
-    const file = await runTool(
-      ['tools/run.mjs', 'docs', join(screenshots, 'site')],
+  it('has an introduction, the operations and their samples', async () => {
+    const { page } = await open(service.found);
+    const headings = await page.getByRole('heading', { level: 2 }).allInnerTexts();
+    for (const heading of ['Authentication', 'Plans and rate limits', 'Paging', 'Retries', 'Errors']) {
+      expect(headings).toContain(heading);
+    }
+    await page.getByText('An API key: as_<stage>_<36 letters and digits>.').waitFor();
+    const paths = await page.locator('.operation .path').allInnerTexts();
+    expect(paths).toEqual(['GET /pets', 'POST /pets', 'GET /pets/{petId}']);
+    expect(await page.locator('.operation', { hasText: 'Deprecated' }).count()).toBe(1);
+    await page.getByRole('navigation').getByRole('link', { name: 'Get an animal' }).click();
+    expect(new URL(page.url()).hash).toBe('#getPet');
+  });
+
+  it('sends a request of each kind with the key of the page, and keeps every digit of an int64', async () => {
+    const { page, problems } = await open(service.found);
+    const largest = '9223372036854775807';
+
+    const list = operationOf(page, 'listPets');
+    await list.getByLabel('limit', { exact: true }).fill('2');
+    await list.getByLabel('status', { exact: true }).selectOption('available');
+    const listed = await send(page, 'listPets');
+    expect(listed.heading).toMatch(/^GET \/v1\/pets\?limit=2&status=available: 200 in \d+ ms$/);
+    expect(z.array(z.object({ status: z.literal('available') })).parse(JSON.parse(listed.body))).toHaveLength(
+      2,
+    );
+    expect(listed.headers).toMatch(/^x-ratelimit-limit: 300\nx-ratelimit-remaining: \d+$/m);
+
+    const create = operationOf(page, 'createPet');
+    await create.getByLabel('Idempotency-Key', { exact: true }).fill('once');
+    await create.getByLabel('Body', { exact: true }).fill(`{ "name": "Max", "categoryId": ${largest} }`);
+    const created = await send(page, 'createPet');
+    expect(created.request.postData()).toBe(`{ "name": "Max", "categoryId": ${largest} }`);
+    expect(created.heading).toMatch(/^POST \/v1\/pets: 201 /);
+    expect(created.body).toMatch(
+      new RegExp(`^{\n {2}"id": \\d+,\n {2}"name": "Max",\n {2}"categoryId": ${largest},\n`),
+    );
+    const repeated = await send(page, 'createPet');
+    expect(repeated.body).toBe(created.body);
+    expect(repeated.headers).toContain('idempotency-replayed: true');
+
+    // Its ID is filled in by the link of the creation's response.
+    const got = await send(page, 'getPet');
+    expect(got.body).toBe(created.body);
+    expect(got.headers).toContain('sunset: ');
+
+    expect(problems).toEqual([]);
+    await page.getByLabel('API key').fill('as_local_unknown');
+    const rejected = await send(page, 'getPet');
+    expect(rejected.heading).toContain(': 401 in ');
+    expect(JSON.parse(rejected.body)).toMatchObject({ code: 'unauthorized' });
+  });
+
+  it('shows the chosen language in every sample, and copies it', async () => {
+    const { page, context } = await open(service.found);
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    const samples = page.locator('.sample');
+    expect(await samples.getByText('curl -sS').filter({ visible: true }).count()).toBe(3);
+    await operationOf(page, 'createPet').getByText('Python', { exact: true }).click();
+    expect(await samples.locator('pre:visible').allInnerTexts()).toEqual(
+      Array.from({ length: 3 }, () => expect.stringContaining('urllib.request') as unknown),
+    );
+    await samples.nth(1).getByRole('button', { name: 'Copy' }).click();
+    await samples.nth(1).getByRole('button', { name: 'Copied' }).waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
+      await samples.nth(1).locator('pre:visible').innerText(),
+    );
+
+    await page.locator('select.shows').first().selectOption('429 key_suspended');
+    await page.getByText('"code": "key_suspended"').filter({ visible: true }).waitFor();
+  });
+
+  it('can be used with the keyboard alone', async () => {
+    const { page } = await open(service.found);
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    expect(new URL(page.url()).hash).toBe('#content');
+
+    const list = operationOf(page, 'listPets');
+    await list.getByRole('radio', { name: 'curl' }).focus();
+    await page.keyboard.press('ArrowRight');
+    await list.getByText('for await').waitFor();
+
+    await list.getByLabel('limit', { exact: true }).focus();
+    await page.keyboard.type('1');
+    await page.keyboard.press('Enter');
+    await list.getByText(/limit=1: 200 in/).waitFor();
+    await list.getByRole('button', { name: 'Send request' }).focus();
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Response body');
+  });
+
+  it('cannot be read by a page of another origin', async () => {
+    const server = createServer((_request, response) => {
+      response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>Other</title>');
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await new Promise((resolve) => server.once('listening', resolve));
+    const address = z.object({ port: z.number() }).parse(server.address());
+    const { page } = await open(`http://127.0.0.1:${address.port}/`);
+    const url = JSON.stringify(service.found);
+    const read = (request: string) => page.evaluate(`${request}.then(() => 'allowed', () => 'blocked')`);
+    expect(await read('fetch("/", { mode: "no-cors" })')).toBe('allowed');
+    expect(await read(`fetch(${url})`)).toBe('blocked');
+    expect(await read(`fetch(${url}, { mode: 'no-cors' })`)).toBe('blocked');
+    const script = `new Promise((resolve, reject) => document.head.append(
+      Object.assign(document.createElement('script'), { src: ${url}, onload: resolve, onerror: reject })))`;
+    expect(await read(script)).toBe('blocked');
+  });
+
+  it('is written by npm run docs as a site for a folder, which holds no key and sends nothing', async () => {
+    const { found: file } = await startTool(
+      ['docs', join(screenshots, 'site')],
       /^Wrote the API reference to (.+)$/m,
     );
     const { page, requested, problems } = await open(pathToFileURL(file).href);
-    await expectOperations(page);
-    expect(await page.getByRole('button', { name: 'Execute' }).count()).toBe(0);
-    await page.screenshot({ path: join(screenshots, 'reference-static.png') });
+    expect(await page.locator('.operation').count()).toBe(3);
+    expect(await page.getByRole('button', { name: 'Send request' }).count()).toBe(0);
+    expect(await page.getByLabel('API key').count()).toBe(0);
+    await page.locator('.sample').first().getByText('TypeScript').click();
+    await page.getByText('for await').filter({ visible: true }).waitFor();
+    expect(await accessibilityProblems(page)).toEqual([]);
+    await page.getByRole('navigation').getByRole('link', { name: 'API guide' }).click();
+    await page.getByRole('heading', { name: 'Retry safely' }).waitFor();
+    await page.getByRole('link', { name: 'Animal Store Service' }).click();
+    await page.getByRole('heading', { name: 'List all animals' }).waitFor();
     expect(requested.filter((each) => !each.startsWith('file:') && !each.startsWith('data:'))).toEqual([]);
     expect(problems).toEqual([]);
   });

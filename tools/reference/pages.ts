@@ -13,7 +13,7 @@ import {
 } from './document.ts';
 import { type Html, html } from './html.ts';
 import { type Assets, layout } from './layout.ts';
-import { anchor, code, markdown, sections } from './markdown.ts';
+import { anchor, code, inlineMarkdown, markdown, sections } from './markdown.ts';
 import { definitionList, fieldList, fieldsOf, methodBadge, operationSection } from './operation.ts';
 
 export interface ReferencePage {
@@ -105,7 +105,7 @@ function referencePage(document: ApiDocument, assets: Assets, local: LocalRefere
           <p class="version">API reference, version ${info.version}</p>
           ${first?.text}${addresses(document, local)}
         </div>
-        <div>${local === undefined ? first?.code : html`${setUp(local)}${keyField(local)}`}</div>
+        <div>${local === undefined ? first?.code : html`${setUp(local)}${keyField(local, document)}`}</div>
       </section>
       ${topics.map(
         ({ heading, text, code: blocks }) =>
@@ -171,9 +171,10 @@ function setUp({ url, key }: LocalReference): Html {
   return code(lines.join('\n'), 'In a terminal');
 }
 
-function keyField({ url, key }: LocalReference): Html {
+function keyField({ url, key }: LocalReference, { components }: ApiDocument): Html {
   return html`<div class="key">
     <label for="key">API key for the requests of this page</label>
+    <p>${inlineMarkdown(components.securitySchemes.apiKey.description)}</p>
     <input
       id="key"
       value="${key}"
