@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
@@ -19,7 +19,6 @@ if (!installed) {
 }
 
 const screenshots = '.local/screenshots';
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const wide = { width: 1280, height: 900 };
 const narrow = { width: 390, height: 844 };
 
@@ -41,7 +40,7 @@ async function startTool(args: readonly string[], done: RegExp) {
 /** What axe-core finds, but for what it calls minor. */
 async function accessibilityProblems(page: Page): Promise<string[]> {
   // By the debugger, because the page allows no other scripts.
-  await page.evaluate(axe);
+  await page.evaluate(axe.source);
   const result: unknown = await page.evaluate('axe.run()');
   const { violations } = z
     .object({
