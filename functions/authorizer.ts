@@ -5,12 +5,14 @@ import { toCallerContext } from './access/caller.ts';
 import { decideKey, findKey } from './access/key-records.ts';
 import { hashOfKey, keyOfHeader, stageOfKey } from './access/keys.ts';
 import { timeToAnswer, withDeadline } from './runtime/deadline.ts';
-import { dynamoDb } from './dynamodb/client.ts';
+import { atCorrectTime } from './dynamodb/clock.ts';
+import { connect } from './dynamodb/connection.ts';
 import { variable, wholeNumber } from './runtime/environment.ts';
 
 const ownStage = variable('STAGE');
 const cacheSeconds = wholeNumber('AUTHORIZER_CACHE_SECONDS');
-const table = { client: dynamoDb(), tableName: variable('API_KEYS_TABLE') };
+const { client, clock } = connect();
+const table = { client, tableName: variable('API_KEYS_TABLE') };
 
 const tokenEvent = z.object({ authorizationToken: z.string(), methodArn: z.string() });
 
@@ -22,7 +24,6 @@ export const handler = middy<APIGatewayTokenAuthorizerEvent, APIGatewayAuthorize
   timeoutEarlyInMillis: 0,
 }).handler(async (event, lambda) => {
   const { authorizationToken, methodArn } = z.parse(tokenEvent, event);
-  const now = Math.floor(Date.now() / 1000);
   const key = keyOfHeader(authorizationToken);
   const stage = key === undefined ? undefined : stageOfKey(key);
   if (key === undefined || stage === undefined) return deny(methodArn, 'malformed');
@@ -31,8 +32,10 @@ export const handler = middy<APIGatewayTokenAuthorizerEvent, APIGatewayAuthorize
   const keyHash = hashOfKey(key);
   const time = lambda.getRemainingTimeInMillis() - timeToAnswer;
   const record = await withDeadline('The lookup of the API key', time, (signal) =>
-    findKey(table, keyHash, signal),
+    atCorrectTime(clock, () => findKey(table, keyHash, signal)),
   );
+  // After the answer, which has corrected the clock.
+  const now = clock.seconds();
   const decision = decideKey(record, now);
   if (decision.kind === 'denied') return deny(methodArn, decision.reason, record?.keyId);
   const { caller, gatewayValue } = decision;

@@ -1,4 +1,4 @@
-import { dynamoDb } from './dynamodb/client.ts';
+import { connect } from './dynamodb/connection.ts';
 import { variable } from './runtime/environment.ts';
 import { ServiceError } from './http/errors.ts';
 import { parseIdempotencyKey } from './http/idempotency-key.ts';
@@ -11,9 +11,9 @@ import { newPetId } from './pets/ids.ts';
 import { newPet } from './pets/schema.ts';
 import { createPet } from './pets/store.ts';
 
-const client = dynamoDb();
-const table = { client, tableName: variable('PETS_TABLE') };
-const idempotency = { client, tableName: variable('IDEMPOTENCY_TABLE') };
+const dynamoDb = connect();
+const table = { client: dynamoDb.client, tableName: variable('PETS_TABLE') };
+const idempotency = { client: dynamoDb.client, tableName: variable('IDEMPOTENCY_TABLE') };
 
 const unavailableMessage =
   'The service is temporarily unavailable. The animal may have been created: to avoid a duplicate, retry with the same ' +
@@ -21,12 +21,12 @@ const unavailableMessage =
 
 /** `POST /pets`: adds an animal (docs/interface.md#42-add-an-animal). Limited first: a rejected request writes nothing. */
 export const handler = pipeline(
-  { name: 'createPet', client, rateLimit: 'first', unavailableMessage },
+  { name: 'createPet', dynamoDb, rateLimit: 'first', unavailableMessage },
   async ({ request, recorder, signal }) => {
     const pet = parseBody(request, newPet);
     const idempotencyKey = parseIdempotencyKey(request);
     const creation = {
-      newId: () => newPetId(Date.now(), Math.random()),
+      newId: () => newPetId(dynamoDb.clock.milliseconds(), Math.random()),
       onCollision: () => recorder.count(metrics.collision),
       signal,
     };
@@ -36,7 +36,7 @@ export const handler = pipeline(
         : await createPetOnce(table, idempotency, pet, {
             ...creation,
             recordId: recordIdOf(request.caller.keyHash, idempotencyKey),
-            now: Math.floor(Date.now() / 1000),
+            now: dynamoDb.clock.seconds(),
           });
     if (outcome.kind === 'mismatch') throw new ServiceError('idempotency_key_reused');
     recorder.count(metrics[outcome.kind]);

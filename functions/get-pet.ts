@@ -1,4 +1,4 @@
-import { dynamoDb } from './dynamodb/client.ts';
+import { connect } from './dynamodb/connection.ts';
 import { successorLink } from './http/deprecation.ts';
 import { ServiceError } from './http/errors.ts';
 import { collectionUrl } from './http/links.ts';
@@ -7,8 +7,8 @@ import { parseInt64 } from './pets/int64.ts';
 import { getPet } from './pets/store.ts';
 import { variable } from './runtime/environment.ts';
 
-const client = dynamoDb();
-const table = { client, tableName: variable('PETS_TABLE') };
+const dynamoDb = connect();
+const table = { client: dynamoDb.client, tableName: variable('PETS_TABLE') };
 
 /** Deprecated since the service started. Removal: docs/interface.md#43-get-an-animal-deprecated. */
 const since = new Date('2026-01-01T00:00:00Z');
@@ -18,7 +18,7 @@ const removal = new Date('2030-12-05T00:00:00Z');
 export const handler = pipeline(
   {
     name: 'getPet',
-    client,
+    dynamoDb,
     rateLimit: 'alongside',
     deprecationOf: ({ url }) => ({ since, removal, successor: collectionUrl(url) }),
   },

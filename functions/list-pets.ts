@@ -1,4 +1,4 @@
-import { dynamoDb } from './dynamodb/client.ts';
+import { connect } from './dynamodb/connection.ts';
 import { variable } from './runtime/environment.ts';
 import { parseInput } from './http/input.ts';
 import { nextLink } from './http/links.ts';
@@ -8,12 +8,12 @@ import { encodeCursor } from './pets/cursor.ts';
 import { listing } from './pets/listing.ts';
 import { listPets } from './pets/store.ts';
 
-const client = dynamoDb();
-const table = { client, tableName: variable('PETS_TABLE') };
+const dynamoDb = connect();
+const table = { client: dynamoDb.client, tableName: variable('PETS_TABLE') };
 
 /** `GET /pets`: one page of animals, newest first (docs/interface.md#41-list-animals). */
 export const handler = pipeline(
-  { name: 'listPets', client, rateLimit: 'alongside' },
+  { name: 'listPets', dynamoDb, rateLimit: 'alongside' },
   async ({ request, recorder, signal }) => {
     const { limit, status, before } = parseInput(listing, Object.fromEntries(request.query), 'query');
     const { pets, next, malformed } = await listPets(table, { limit, status, before }, signal);

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { dynamoDb } from './dynamodb/client.ts';
+import { connect } from './dynamodb/connection.ts';
 import { variable } from './runtime/environment.ts';
 import { ServiceError } from './http/errors.ts';
 import { pipeline } from './http/pipeline.ts';
@@ -10,7 +10,7 @@ const methodsOf = new Map(Object.entries(z.parse(allowedMethods, JSON.parse(vari
 
 /** Any path or method without an operation: 404, or 405 with `Allow` (RFC 9110, section 15.5.6). */
 export const handler = pipeline(
-  { name: 'unmatchedRoute', client: dynamoDb(), rateLimit: 'first' },
+  { name: 'unmatchedRoute', dynamoDb: connect(), rateLimit: 'first' },
   async ({ request }) => {
     const methods = methodsOf.get(request.resource);
     if (methods === undefined) throw new ServiceError('route_not_found');

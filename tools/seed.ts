@@ -1,4 +1,4 @@
-import { dynamoDb } from '../functions/dynamodb/client.ts';
+import { connect } from '../functions/dynamodb/connection.ts';
 import { putPets } from './bulk.ts';
 import { idEpoch, newPetId } from '../functions/pets/ids.ts';
 import type { Pet, PetStatus } from '../functions/pets/schema.ts';
@@ -55,10 +55,10 @@ export async function seedAnimals(
 
 /** A client for DynamoDB Local. */
 export function localDynamoDb(endpoint: string) {
-  return dynamoDb({
+  return connect({
     AWS_REGION: 'us-east-1',
     AWS_ACCESS_KEY_ID: 'local',
     AWS_SECRET_ACCESS_KEY: 'local',
     AWS_ENDPOINT_URL_DYNAMODB: endpoint,
-  });
+  }).client;
 }

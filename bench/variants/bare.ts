@@ -1,11 +1,11 @@
 import { GetCommand, PutCommand, QueryCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { hashOfKey, keyOfHeader } from '../../functions/access/keys.ts';
-import { dynamoDb } from '../../functions/dynamodb/client.ts';
+import { connect } from '../../functions/dynamodb/connection.ts';
 
 /**
  * Reference for the operations: the same calls to DynamoDB with the same client, without parsing, headers and logs.
  */
-const client = dynamoDb();
+const { client } = connect();
 const { PETS_TABLE: pets, API_KEYS_TABLE: apiKeys, RATE_LIMITS_TABLE: rateLimits } = process.env;
 
 interface Event {

@@ -2,7 +2,9 @@ import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { type DynamoDBDocumentClient, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import * as z from 'zod/mini';
+import type { UnixSeconds } from '../runtime/unix-time.ts';
 import {
+  clockTolerance,
   decide,
   type Decision,
   decisionAfter,
@@ -30,8 +32,8 @@ export const usageRetentionDays = 90;
 export interface RateLimitRequest {
   readonly keyHash: string;
   readonly limits: Limits;
-  /** Unix seconds, whole. */
-  readonly now: number;
+  /** Read for each write, because an answer of DynamoDB can correct the clock. */
+  readonly now: () => UnixSeconds;
   /** Also counts a call of a deprecated operation. */
   readonly deprecated?: boolean;
 }
@@ -64,13 +66,13 @@ const writes = {
   startMinute: {
     update:
       'SET #minute = :minute, minuteCount = :one, rejections = :zero ADD dayCount :one, deprecatedCalls :deprecatedCalls',
-    condition: `#minute < :minute AND #day = :day AND dayCount < :perDay AND ${notSuspended}`,
+    condition: `(#minute < :minute OR #minute > :latest) AND #day = :day AND dayCount < :perDay AND ${notSuspended}`,
   },
   startDay: {
     update:
       'SET #minute = :minute, minuteCount = :one, rejections = :zero, #day = :day, dayCount = :one, expiresAt = :expiresAt ' +
       'ADD deprecatedCalls :deprecatedCalls',
-    condition: `(attribute_not_exists(#day) OR #day < :day) AND ${notSuspended}`,
+    condition: `(attribute_not_exists(#day) OR #day < :day OR #day > :latest) AND ${notSuspended}`,
   },
   reject: {
     update: 'ADD rejections :one',
@@ -78,7 +80,7 @@ const writes = {
   },
   startMinuteRejecting: {
     update: 'SET #minute = :minute, minuteCount = :zero, rejections = :one',
-    condition: `#minute < :minute AND #day = :day AND dayCount >= :perDay AND ${notSuspended}`,
+    condition: `(#minute < :minute OR #minute > :latest) AND #day = :day AND dayCount >= :perDay AND ${notSuspended}`,
   },
   suspend: { update: 'SET suspendedUntil = :suspendedUntil', condition: notSuspended },
 } as const satisfies Record<Exclude<Transition['kind'], 'suspended'> | 'suspend', object>;
@@ -93,14 +95,15 @@ export async function admit(
   request: RateLimitRequest,
   signal?: AbortSignal,
 ): Promise<Decision> {
-  const { keyHash, limits, now } = request;
+  const { keyHash, limits } = request;
   const send = (kind: keyof typeof writes, values: Values) =>
     write(table, keyHash, writes[kind], values, signal);
+  let now = request.now();
   // Correct for nearly every request, so the stored usage is not read first.
   let transition: Transition = { kind: 'count', windows: windowsAt(now) };
   let usage = unused;
   while (transition.kind !== 'suspended') {
-    const values = valuesOf(request, transition);
+    const values = valuesOf(request, transition, now);
     try {
       const written: Written = await send(transition.kind, values);
       usage = written.usage;
@@ -115,6 +118,7 @@ export async function admit(
       if (isRejection(transition)) break;
       throw error;
     }
+    now = request.now();
     transition = decide(usage, limits, now);
   }
   return decisionAfter(transition, usage, limits, now);
@@ -122,11 +126,16 @@ export async function admit(
 
 type Values = Readonly<Record<`:${string}`, number>>;
 
-function valuesOf({ limits, now, deprecated = false }: RateLimitRequest, { windows }: Transition): Values {
+function valuesOf(
+  { limits, deprecated = false }: RateLimitRequest,
+  { windows }: Transition,
+  now: number,
+): Values {
   return {
     ':zero': 0,
     ':one': 1,
     ':now': now,
+    ':latest': now + clockTolerance,
     ':minute': windows.minute,
     ':day': windows.day,
     ':perMinute': limits.perMinute,

@@ -64,12 +64,19 @@ export interface Transition {
   readonly windows: { readonly minute: number; readonly day: number };
 }
 
+/**
+ * Seconds by which the clocks of functions may differ. A stored window that starts later was written by a wrong clock. It
+ * does not count, or the key would be rejected until then.
+ */
+export const clockTolerance = 60;
+
 /** The windows that contain `now`. */
 export function windowsAt(now: number): Transition['windows'] {
   return { minute: windowStart(now, secondsPerMinute), day: windowStart(now, secondsPerDay) };
 }
 
-export function decide(usage: Usage, limits: Limits, now: number): Transition {
+export function decide(stored: Usage, limits: Limits, now: number): Transition {
+  const usage = withoutFutureWindows(stored, now);
   // Windows only move forward: a function whose clock is slow counts in the later window that another one started.
   const current = windowsAt(now);
   const windows = { minute: Math.max(usage.minute, current.minute), day: Math.max(usage.day, current.day) };
@@ -79,6 +86,15 @@ export function decide(usage: Usage, limits: Limits, now: number): Transition {
   if (windows.minute > usage.minute)
     return { kind: dayFull ? 'startMinuteRejecting' : 'startMinute', windows };
   return { kind: dayFull || usage.minuteCount >= limits.perMinute ? 'reject' : 'count', windows };
+}
+
+function withoutFutureWindows(usage: Usage, now: number): Usage {
+  const latest = now + clockTolerance;
+  return {
+    ...usage,
+    ...(usage.minute > latest && { minute: 0, minuteCount: 0, rejections: 0 }),
+    ...(usage.day > latest && { day: 0, dayCount: 0 }),
+  };
 }
 
 /** Whether a transition rejects the request because a window is full. */
@@ -92,7 +108,7 @@ export function suspensionDue(usage: Usage, now: number): boolean {
 
 /** @param usage after the transition */
 export function decisionAfter(transition: Transition, usage: Usage, limits: Limits, now: number): Decision {
-  const status = statusOf(resetEndedWindows(usage, now), limits);
+  const status = statusOf(currentWindows(usage, now), limits);
   const rejectedAs = (kind: 'rejected' | 'suspended', shown: RateLimitStatus): Decision => {
     return { kind, status: shown, retryAfter: shown[shown.inForce].reset - now };
   };
@@ -110,11 +126,12 @@ function suspendedStatus({ minute, day }: RateLimitStatus, usage: Usage, now: nu
 
 /** The status of a key that has used nothing of the current windows. */
 export function unusedStatus(limits: Limits, now: number): RateLimitStatus {
-  return statusOf(resetEndedWindows(unused, now), limits);
+  return statusOf(currentWindows(unused, now), limits);
 }
 
 /** While a key is suspended, its windows are not written, so they can have ended. */
-function resetEndedWindows(usage: Usage, now: number): Usage {
+function currentWindows(stored: Usage, now: number): Usage {
+  const usage = withoutFutureWindows(stored, now);
   const { minute, day } = windowsAt(now);
   return {
     ...usage,

@@ -8,27 +8,62 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { DynamoDBJsonCodec2 } from '@aws-sdk/dynamodb-codec';
 import { Client, NoOpLogger } from '@smithy/core/client';
-import { getContentLengthPlugin, HttpRequest, HttpResponse, parseUrl } from '@smithy/core/protocols';
-import { getRetryPlugin, isClockSkewError, StandardRetryStrategy } from '@smithy/core/retry';
+import {
+  collectBody,
+  getContentLengthPlugin,
+  HttpRequest,
+  HttpResponse,
+  parseUrl,
+} from '@smithy/core/protocols';
+import { getRetryPlugin } from '@smithy/core/retry';
 import { getSchemaSerdePlugin } from '@smithy/core/schema';
 import { calculateBodyLength, fromBase64, fromUtf8, Hash, toBase64, toUtf8 } from '@smithy/core/serde';
 import { NodeHttpHandler, streamCollector } from '@smithy/node-http-handler';
 import { SignatureV4 } from '@smithy/signature-v4';
-import type { AwsCredentialIdentity, FinalizeRequestMiddleware, HttpHandlerOptions } from '@smithy/types';
+import type {
+  AwsCredentialIdentity,
+  FinalizeRequestMiddleware,
+  HandlerExecutionContext,
+  HttpHandlerOptions,
+  HttpResponse as Response,
+  MetadataBearer,
+  OperationSchema,
+  SerdeFunctions,
+} from '@smithy/types';
+import type { Clock } from './clock.ts';
+import { BriefRetryStrategy, maxAttempts } from './retry-strategy.ts';
 
 export interface ClientSettings {
   readonly region: string;
   readonly credentials: AwsCredentialIdentity;
   /** Default: the Region's endpoint. */
   readonly endpoint?: string | undefined;
-  /** Milliseconds that one attempt waits for its connection, and in total. Default: no limit. */
-  readonly connectionTimeout?: number | undefined;
-  readonly requestTimeout?: number | undefined;
+  readonly requestHandler: NodeHttpHandler;
+  /** Signs requests, and is corrected by their answers. */
+  readonly clock: Clock;
+  /** How often a throttled call is repeated. */
+  readonly throttlingRetries: number;
 }
 
-/** Attempts of one call, and the delay of the first retry in milliseconds: the SDK's values for DynamoDB. */
-const maxAttempts = 4;
-const baseDelay = 25;
+/** @param timeouts milliseconds that one attempt waits for its connection, and in total. Default: no limit */
+export function newRequestHandler({
+  connectionTimeout,
+  requestTimeout,
+}: {
+  readonly connectionTimeout?: number | undefined;
+  readonly requestTimeout?: number | undefined;
+}): NodeHttpHandler {
+  return new NodeHttpHandler({
+    ...(connectionTimeout !== undefined && { connectionTimeout }),
+    ...(requestTimeout !== undefined && {
+      requestTimeout,
+      // Without it the request time-out only logs a warning.
+      throwOnRequestTimeout: true,
+      // Ends an answer that stops after its headers.
+      socketTimeout: requestTimeout,
+    }),
+  });
+}
 
 /**
  * A DynamoDBClient made of the SDK's own parts: protocol, retries, signatures and HTTP handler. It has no configuration files,
@@ -37,15 +72,10 @@ const baseDelay = 25;
  *
  * Compare https://github.com/aws/aws-sdk-js-v3/blob/main/clients/client-dynamodb/src/DynamoDBClient.ts
  */
-export function assembledClient({
-  region,
-  credentials,
-  endpoint,
-  connectionTimeout,
-  requestTimeout,
-}: ClientSettings): DynamoDBClient {
+export function assembledClient(settings: ClientSettings): DynamoDBClient {
+  const { region, credentials, endpoint, requestHandler, throttlingRetries } = settings;
   const url = new URL(endpoint ?? `https://dynamodb.${region}.${partition(region).dnsSuffix}`);
-  const retryStrategy = new StandardRetryStrategy({ maxAttempts, baseDelay });
+  const retryStrategy = new BriefRetryStrategy(throttlingRetries);
   const config = {
     apiVersion: '2012-08-10',
     serviceId: 'DynamoDB',
@@ -56,20 +86,11 @@ export function assembledClient({
     endpointProvider: () => ({ url }),
     isCustomEndpoint: true,
     disableHostPrefix: true,
-    requestHandler: new NodeHttpHandler({
-      ...(connectionTimeout !== undefined && { connectionTimeout }),
-      ...(requestTimeout !== undefined && {
-        requestTimeout,
-        // Without it the request time-out only logs a warning.
-        throwOnRequestTimeout: true,
-        // Ends an answer that stops after its headers.
-        socketTimeout: requestTimeout,
-      }),
-    }),
+    requestHandler,
     maxAttempts: async () => maxAttempts,
     retryStrategy: async () => retryStrategy,
     bodyLengthChecker: calculateBodyLength,
-    protocol: new AwsJson1_0Protocol({
+    protocol: new DynamoDbProtocol({
       defaultNamespace: 'com.amazonaws.dynamodb',
       serviceTarget: 'DynamoDB_20120810',
       errorTypeRegistries,
@@ -87,7 +108,7 @@ export function assembledClient({
   client.middlewareStack.use(getContentLengthPlugin(config));
   client.middlewareStack.use(getHostHeaderPlugin(config));
   client.middlewareStack.use(getRetryPlugin(config));
-  client.middlewareStack.addRelativeTo(sign({ region, credentials }), {
+  client.middlewareStack.addRelativeTo(sign(settings), {
     name: 'signing',
     relation: 'after',
     toMiddleware: 'retryMiddleware',
@@ -97,60 +118,55 @@ export function assembledClient({
 }
 
 /**
+ * The SDK reads an answer without a body as an answer without members: a write as done, a listing as empty. DynamoDB has a
+ * body in every answer.
+ */
+class DynamoDbProtocol extends AwsJson1_0Protocol {
+  override async deserializeResponse<Output extends MetadataBearer>(
+    operation: OperationSchema,
+    context: HandlerExecutionContext & SerdeFunctions,
+    response: Response,
+  ): Promise<Output> {
+    const body = await collectBody(response.body, context);
+    if (body.byteLength === 0 && response.statusCode < 300) throw new SyntaxError('The answer has no body');
+    return super.deserializeResponse(operation, context, Object.assign(response, { body }));
+  }
+}
+
+/**
  * Signs each attempt: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html
  *
- * DynamoDB rejects signatures that are more than five minutes off. As in the SDK's own client, the clock is corrected by
- * the `Date` of each answer, and an attempt that was rejected for its date is repeated:
+ * DynamoDB rejects signatures that are more than five minutes off, so every answer corrects the clock:
  * https://github.com/aws/aws-sdk-js-v3/blob/main/packages-internal/core/src/submodules/httpAuthSchemes/aws_sdk/AwsSdkSigV4Signer.ts
  */
 function sign({
   region,
   credentials,
-}: Pick<ClientSettings, 'region' | 'credentials'>): FinalizeRequestMiddleware<
-  ServiceInputTypes,
-  ServiceOutputTypes
-> {
+  clock,
+}: ClientSettings): FinalizeRequestMiddleware<ServiceInputTypes, ServiceOutputTypes> {
   const signer = new SignatureV4({
     service: 'dynamodb',
     region,
     credentials,
     sha256: Hash.bind(null, 'sha256'),
   });
-  /** Milliseconds by which DynamoDB's clock is ahead of this one. */
-  let clockOffset = 0;
-  const correctClock = (response: unknown): void => {
-    const date = HttpResponse.isInstance(response) ? Date.parse(response.headers['date'] ?? '') : Number.NaN;
-    if (!Number.isNaN(date)) clockOffset = date - Date.now();
-  };
-
   return (next) => async (args) => {
     if (!HttpRequest.isInstance(args.request)) return next(args);
-    const usedOffset = clockOffset;
-    const signingDate = new Date(Date.now() + usedOffset);
+    const sentAt = Date.now();
+    const correctClock = (response: unknown): void => {
+      const date = HttpResponse.isInstance(response)
+        ? Date.parse(response.headers['date'] ?? '')
+        : Number.NaN;
+      if (!Number.isNaN(date)) clock.correct(date, sentAt);
+    };
+    const signingDate = new Date(clock.milliseconds());
     try {
       const result = await next({ ...args, request: await signer.sign(args.request, { signingDate }) });
       correctClock(result.response);
       return result;
     } catch (error) {
-      if (isServiceError(error)) {
-        correctClock(error.$response);
-        const corrected = Math.abs(clockOffset - usedOffset) >= skewThreshold;
-        // Read by the retry middleware.
-        if (corrected && isClockSkewError(error)) error.$metadata.clockSkewCorrected = true;
-      }
+      if (error instanceof Error && '$response' in error) correctClock(error.$response);
       throw error;
     }
   };
-}
-
-/** Milliseconds. A smaller clock error cannot cause a rejected signature. The SDK's value. */
-const skewThreshold = 240_000;
-
-type ServiceError = Parameters<typeof isClockSkewError>[0] & {
-  readonly $metadata: { clockSkewCorrected?: boolean };
-  readonly $response?: unknown;
-};
-
-function isServiceError(error: unknown): error is ServiceError {
-  return error instanceof Error && '$metadata' in error;
 }

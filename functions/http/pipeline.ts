@@ -1,6 +1,7 @@
 import middy from '@middy/core';
-import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import type { APIGatewayProxyResult } from 'aws-lambda';
+import { atCorrectTime } from '../dynamodb/clock.ts';
+import type { Connection } from '../dynamodb/connection.ts';
 import { timeToAnswer, withDeadline } from '../runtime/deadline.ts';
 import { variable, wholeNumber } from '../runtime/environment.ts';
 import type { Deprecation } from './deprecation.ts';
@@ -20,22 +21,24 @@ export interface RequestContext {
 export interface OperationSettings {
   /** The name in docs/interface.md#4-operations. */
   readonly name: string;
-  readonly client: DynamoDBDocumentClient;
+  readonly dynamoDb: Connection;
   /** Check the rate limit first, so that a rejected request writes nothing, or while the operation reads. */
   readonly rateLimit: 'first' | 'alongside';
   readonly deprecationOf?: (request: ApiRequest) => Deprecation;
-  /** The message of a 503. Default: the catalogue's. */
+  /** Of an operation that writes: the message of a 503, after which something may be written. */
   readonly unavailableMessage?: string;
 }
 
 /** How every operation is served: record ▸ parse ▸ limit ▸ operate ▸ answer. */
 export function pipeline(
-  { name, client, rateLimit, deprecationOf, unavailableMessage }: OperationSettings,
+  { name, dynamoDb, rateLimit, deprecationOf, unavailableMessage }: OperationSettings,
   operate: (context: RequestContext) => Promise<Answer>,
 ) {
+  const { clock } = dynamoDb;
   const namespace = variable('METRICS_NAMESPACE');
   const checkRateLimit = rateLimiter({
-    table: { client, tableName: variable('RATE_LIMITS_TABLE') },
+    table: { client: dynamoDb.impatientClient, tableName: variable('RATE_LIMITS_TABLE') },
+    clock,
     deprecated: deprecationOf !== undefined,
     timeout: wholeNumber('LIMITER_TIMEOUT_MS'),
   });
@@ -68,7 +71,7 @@ export function pipeline(
           if (rateLimit === 'first') await throwIfRejected();
           const time = lambda.getRemainingTimeInMillis() - timeToAnswer;
           answer = await withDeadline('The operation', time, (signal) =>
-            operate({ request, recorder, signal }),
+            atCorrectTime(clock, () => operate({ request, recorder, signal })),
           );
           await throwIfRejected();
         } catch (error) {

@@ -1,6 +1,7 @@
 import type { Caller } from '../access/caller.ts';
 import { admit, type LimitTable } from '../access/limiter.ts';
 import { type Decision, unusedStatus } from '../access/limits.ts';
+import { atCorrectTime, type Clock } from '../dynamodb/clock.ts';
 import { withDeadline } from '../runtime/deadline.ts';
 import { ServiceError } from './errors.ts';
 import { metrics } from './metrics.ts';
@@ -9,6 +10,7 @@ import type { Recorder } from './telemetry.ts';
 
 export interface RateLimiterOptions {
   readonly table: LimitTable;
+  readonly clock: Clock;
   /** Whether the operation is deprecated. Its admitted calls are counted per key. */
   readonly deprecated: boolean;
   /** Milliseconds after which a request is admitted uncounted. */
@@ -22,29 +24,29 @@ interface RateLimitOutcome {
 }
 
 /** Counts a request against the limits of its caller's plan (docs/interface.md#8-limits). The promise never rejects. */
-export function rateLimiter({ table, deprecated, timeout }: RateLimiterOptions) {
+export function rateLimiter({ table, clock, deprecated, timeout }: RateLimiterOptions) {
   return async (caller: Caller, recorder: Recorder): Promise<RateLimitOutcome> => {
     const { keyHash, limits, expiresAt } = caller;
-    const now = Math.floor(Date.now() / 1000);
+    const decision = await withDeadline('The rate limiter', timeout, (signal) =>
+      atCorrectTime(clock, () =>
+        admit(table, { keyHash, limits, now: () => clock.seconds(), deprecated }, signal),
+      ),
+    ).catch((error: unknown) => ({ kind: 'failOpen' as const, error }));
+
+    // After the answer, which has corrected the clock.
+    const now = clock.seconds();
     // The key can expire while the authorizer's result is cached. This 401 has no challenge, because API Gateway renames
     // a WWW-Authenticate header that a function sends.
-    if (expiresAt !== 0 && expiresAt <= now) {
+    if (expiresAt !== 0 && expiresAt <= now)
       return { headers: zeroRateHeaders, rejection: new ServiceError('unauthorized') };
-    }
 
     if (deprecated) recorder.count(metrics.deprecated);
-    try {
-      const decision = await withDeadline('The rate limiter', timeout, (signal) =>
-        admit(table, { keyHash, limits, now, deprecated }, signal),
-      );
-      recorder.count(metrics[decision.kind]);
+    recorder.count(metrics[decision.kind]);
+    if (decision.kind !== 'failOpen')
       return { headers: rateHeaders(decision.status, now), rejection: rejectionOf(decision) };
-    } catch (error) {
-      // Fail open: the usage plan of API Gateway still limits the key.
-      recorder.count(metrics.failOpen);
-      recorder.error(error);
-      return { headers: rateHeaders(unusedStatus(limits, now), now), rejection: undefined };
-    }
+    // The usage plan of API Gateway still limits the key.
+    recorder.error(decision.error);
+    return { headers: rateHeaders(unusedStatus(limits, now), now), rejection: undefined };
   };
 }
 

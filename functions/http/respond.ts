@@ -1,5 +1,5 @@
-import { isServerError, isThrottlingError, isTransientError } from '@smithy/core/retry';
 import type { APIGatewayProxyResult } from 'aws-lambda';
+import { isUnavailable, mayBeWritten } from '../dynamodb/failures.ts';
 import { type Deprecation, deprecationHeaders } from './deprecation.ts';
 import { ServiceError } from './errors.ts';
 import { toJson } from './exact-json.ts';
@@ -41,20 +41,14 @@ export function toResult({ status, body, headers }: Answer, common: Headers): AP
   return { statusCode: status, headers: { ...common, ...headers }, body: toJson(body) };
 }
 
-/** A ServiceError unchanged, 503 for a failing AWS service, 500 for anything else. Clients see no cause of these two. */
+/**
+ * A ServiceError unchanged, 503 for a failing AWS service, 500 for anything else. Clients see no cause of these two.
+ *
+ * @param unavailableMessage of an operation that writes: its failures are 503 also if something may be written
+ */
 export function toServiceError(error: unknown, unavailableMessage?: string): ServiceError {
   if (error instanceof ServiceError) return error;
-  return isRetryable(error)
+  return isUnavailable(error) || (unavailableMessage !== undefined && mayBeWritten(error))
     ? new ServiceError('service_unavailable', unavailableMessage, { cause: error })
     : new ServiceError('internal_error', undefined, { cause: error });
-}
-
-/** Whether a retry may succeed, by the rules of the SDK's own retries. */
-function isRetryable(error: unknown): boolean {
-  return isSdkError(error) && (isThrottlingError(error) || isTransientError(error) || isServerError(error));
-}
-
-/** All other fields of the SDK's type are optional. */
-function isSdkError(error: unknown): error is Parameters<typeof isTransientError>[0] {
-  return error instanceof Error;
 }

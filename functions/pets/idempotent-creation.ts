@@ -4,6 +4,7 @@ import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { type DynamoDBDocumentClient, TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import * as z from 'zod/mini';
+import type { UnixSeconds } from '../runtime/unix-time.ts';
 import { type NewPet, type Pet, storedPet } from './schema.ts';
 import type { Creation, PetTable } from './store.ts';
 
@@ -19,8 +20,7 @@ export const idempotencyRetention = 86_400;
 export interface IdempotentCreation extends Creation {
   /** See `recordIdOf`. */
   readonly recordId: string;
-  /** Unix seconds, whole. */
-  readonly now: number;
+  readonly now: UnixSeconds;
   /** Waits between two attempts. */
   readonly wait?: (milliseconds: number, signal?: AbortSignal) => Promise<void>;
 }
@@ -42,29 +42,33 @@ export function recordIdOf(callerHash: string, idempotencyKey: string): string {
  *   expired, not yet deleted by TTL           holds                   created, record replaced
  *   present, with the same body               fails                   replayed: the pet of the record
  *   present, with another body                fails                   mismatch
- *   being written by another request          conflict                retried
+ *   being written by another request          conflict                repeated after a delay
  */
 const recordAbsent = 'attribute_not_exists(id) OR expiresAt <= :now';
 const idNotTaken = 'attribute_not_exists(id)';
 
 const conditionFailed = 'ConditionalCheckFailed';
 /** https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html */
-const retryableCodes = ['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'];
-/** Milliseconds between two attempts. */
-const maxDelay = 50;
+const conflict = 'TransactionConflict';
+const throttles = ['ThrottlingError', 'ProvisionedThroughputExceeded'];
+
+/** Milliseconds between two attempts, at most: doubled with each attempt. */
+const firstDelay = 25;
+const maxDelay = 400;
 
 const storedRecord = z.object({ bodyHash: z.string(), pet: storedPet });
 
 /**
  * Stores a new pet unless the idempotency key was used. A replay needs no read: the failed condition returns the record. If
  * an answer of DynamoDB is lost, the SDK repeats the call with the same ClientRequestToken, and DynamoDB reports success.
- * @throws TransactionCanceledException, marked as retryable if all attempts conflict with other transactions
+ * Conflicts with other transactions and IDs in use are repeated until the signal.
+ * @throws TransactionCanceledException, marked as retryable if DynamoDB throttles or `attempts` are used up
  */
 export async function createPetOnce(
   pets: PetTable,
   idempotency: IdempotencyTable,
   newPet: NewPet,
-  { recordId, now, newId, onCollision, signal, attempts = 8, wait = sleep }: IdempotentCreation,
+  { recordId, now, newId, onCollision, signal, attempts = 100, wait = sleep }: IdempotentCreation,
 ): Promise<CreationOutcome> {
   const bodyHash = hashOfBody(newPet);
   for (let attempt = 1; ; attempt += 1) {
@@ -100,12 +104,13 @@ export async function createPetOnce(
         return { kind: 'replayed', pet: record.pet };
       }
       const codes = new Set([ofPet?.Code, ofRecord?.Code]);
+      // As the SDK marks errors that a later request may not meet. Not repeated: the partition is busy enough.
+      if (throttles.some((code) => codes.has(code)) || attempt >= attempts)
+        throw Object.assign(error, { $retryable: {} });
       if (codes.has(conditionFailed)) onCollision();
-      else if (!retryableCodes.some((code) => codes.has(code))) throw error;
-      // As the SDK marks retryable errors.
-      if (attempt >= attempts) throw Object.assign(error, { $retryable: {} });
+      else if (!codes.has(conflict)) throw error;
       // Jitter, so that two requests do not conflict again.
-      await wait(Math.random() * maxDelay, signal);
+      await wait(Math.random() * Math.min(maxDelay, firstDelay * 2 ** (attempt - 1)), signal);
     }
   }
 }

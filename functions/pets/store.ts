@@ -1,9 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type DynamoDBDocumentClient, GetCommand, PutCommand, QueryCommand } from '@aws-sdk/lib-dynamodb';
+import {
+  type DynamoDBDocumentClient,
+  GetCommand,
+  PutCommand,
+  QueryCommand,
+  type QueryCommandOutput,
+} from '@aws-sdk/lib-dynamodb';
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import * as z from 'zod/mini';
-import { parseInt64 } from './int64.ts';
+import { int64Max, int64Min, parseInt64 } from './int64.ts';
 import { type NewPet, type Pet, type PetStatus, petStatuses, storedPet } from './schema.ts';
 
 /** The Pets table: partition key `id`; index `byStatus` with partition key `status` and sort key `id`. */
@@ -21,7 +27,7 @@ export class MalformedItemError extends Error {
   }
 }
 
-/** `next`: the ID of the last item, if there is another page. */
+/** `next`: the following pages have only smaller IDs. Undefined on the last page. */
 interface Page {
   readonly pets: readonly Pet[];
   readonly next: bigint | undefined;
@@ -29,7 +35,7 @@ interface Page {
 }
 
 export interface Listing {
-  /** Maximum number of items, at least 1. */
+  /** Maximum number of pets, at least 1. */
   readonly limit: number;
   readonly status?: PetStatus | undefined;
   /** Only pets with smaller IDs. */
@@ -42,13 +48,20 @@ export async function listPets(
   { limit, status, before }: Listing,
   signal?: AbortSignal,
 ): Promise<Page> {
-  const statuses = status === undefined ? petStatuses : [status];
-  // One item more than the limit shows whether there is another page, so no page but the first is empty.
-  const partitions = await Promise.all(
-    statuses.map((each) => readPartition(table, each, before, limit + 1, signal)),
+  const siblings = new AbortController();
+  const either = AbortSignal.any([siblings.signal, ...(signal ? [signal] : [])]);
+  const reads = (status === undefined ? petStatuses : [status]).map((each) =>
+    // One pet more than the limit shows whether there is another page, so no page but the first is empty.
+    readPartition(table, each, before, limit + 1, either),
   );
-  const items = partitions.length === 1 ? partitions[0]! : partitions.flat().toSorted(newestFirst);
-  return toPage(items.slice(0, limit), items.length > limit);
+  try {
+    return toPage(await Promise.all(reads), limit);
+  } catch (error) {
+    // No call may outlive the request: the environment would be frozen with it.
+    siblings.abort();
+    await Promise.allSettled(reads);
+    throw error;
+  }
 }
 
 export interface Creation {
@@ -109,17 +122,35 @@ export async function getPet(table: PetTable, id: bigint, signal?: AbortSignal):
 
 type Item = Record<string, unknown>;
 
+/** What was read of a partition, newest first. */
+interface Part {
+  readonly items: readonly StoredItem[];
+  /** Nothing is known of smaller IDs. Undefined if the partition has none. */
+  readonly readTo: bigint | undefined;
+}
+
+/** An item, and the smallest ID of an int64 that is not smaller than its own. A malformed item may have any number. */
+interface StoredItem {
+  readonly id: bigint;
+  readonly pet: Pet | MalformedItemError;
+}
+
+/** More than the deadline permits. */
+const maxQueries = 100;
+
+/** Reads until there are `count` valid pets, or no more items. */
 async function readPartition(
   table: PetTable,
   status: PetStatus,
   before: bigint | undefined,
   count: number,
-  signal: AbortSignal | undefined,
-): Promise<Item[]> {
-  const items: Item[] = [];
+  signal: AbortSignal,
+): Promise<Part> {
+  const items: StoredItem[] = [];
+  let missing = count;
   let startKey: Item | undefined;
-  do {
-    const answer = await table.client.send(
+  for (let query = 1; query <= maxQueries; query += 1) {
+    const answer: QueryCommandOutput = await table.client.send(
       new QueryCommand({
         TableName: table.tableName,
         IndexName: 'byStatus',
@@ -128,30 +159,42 @@ async function readPartition(
         ExpressionAttributeNames: { '#status': 'status' },
         ExpressionAttributeValues: { ':status': status, ...(before !== undefined && { ':before': before }) },
         ScanIndexForward: false,
-        Limit: count - items.length,
+        Limit: missing,
         ...(startKey && { ExclusiveStartKey: startKey }),
       }),
-      signal && { abortSignal: signal },
+      { abortSignal: signal },
     );
-    items.push(...(answer.Items ?? []));
+    items.push(...(answer.Items ?? []).map((item) => ({ id: positionOf(item), pet: toPet(item) })));
     startKey = answer.LastEvaluatedKey;
-  } while (startKey !== undefined && items.length < count);
-  return items;
+    if (startKey === undefined) return { items, readTo: undefined };
+    missing = count - items.filter(isValid).length;
+    if (missing === 0) break;
+  }
+  return { items, readTo: items.at(-1)?.id };
 }
 
-function toPage(items: readonly Item[], more: boolean): Page {
-  const pets: Pet[] = [];
-  const malformed: MalformedItemError[] = [];
-  for (const item of items) {
-    const pet = toPet(item);
-    if (pet instanceof MalformedItemError) malformed.push(pet);
-    else pets.push(pet);
-  }
-  if (!more) return { pets, malformed, next: undefined };
-  // Includes malformed items, or a page of only malformed items would end the pagination.
-  const next = items.map(({ id }) => parseInt64(String(id))).findLast((id) => id !== undefined);
-  if (next === undefined) throw malformed[0]!;
-  return { pets, malformed, next };
+function toPage(parts: readonly Part[], limit: number): Page {
+  const items =
+    parts.length === 1 ? [...parts[0]!.items] : parts.flatMap((part) => part.items).toSorted(newestFirst);
+  // Below the largest ID to which a partition was read, others may have pets that were not read.
+  const readTo = parts.map((part) => part.readTo).reduce(largest, undefined);
+  const known = items.filter(({ id }) => readTo === undefined || id >= readTo);
+  const pets = known.flatMap(({ pet }) => (pet instanceof MalformedItemError ? [] : [pet]));
+  const page = pets.slice(0, limit);
+  const next = pets.length > limit ? page.at(-1)!.id : readTo;
+  const malformed = known.flatMap(({ id, pet }) =>
+    pet instanceof MalformedItemError && (next === undefined || id >= next) ? [pet] : [],
+  );
+  return { pets: page, next, malformed };
+}
+
+function largest(a: bigint | undefined, b: bigint | undefined): bigint | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return a > b ? a : b;
+}
+
+function isValid({ pet }: StoredItem): boolean {
+  return !(pet instanceof MalformedItemError);
 }
 
 function toPet(item: Item): Pet | MalformedItemError {
@@ -159,8 +202,13 @@ function toPet(item: Item): Pet | MalformedItemError {
   return parsed.success ? parsed.data : new MalformedItemError(item['id'], z.prettifyError(parsed.error));
 }
 
-function newestFirst(a: Item, b: Item): number {
-  // An index key is a number, but that of a malformed item may have a fraction.
-  const [left, right] = [a, b].map(({ id }) => parseInt64(String(id)) ?? Number(id));
-  return left! < right! ? 1 : left! > right! ? -1 : 0;
+function positionOf({ id }: Item): bigint {
+  const exact = parseInt64(String(id));
+  if (exact !== undefined) return exact;
+  const rounded = BigInt(Math.ceil(Number(id)));
+  return rounded > int64Max ? int64Max : rounded < int64Min ? int64Min : rounded;
+}
+
+function newestFirst(a: StoredItem, b: StoredItem): number {
+  return a.id < b.id ? 1 : a.id > b.id ? -1 : 0;
 }

@@ -7,6 +7,7 @@ import { createPet } from '../../functions/pets/store.ts';
 import { MemoryTables } from '../support/memory-tables.ts';
 import { rounds } from '../support/rounds.ts';
 import { createTables, type Tables } from '../support/tables.ts';
+import { at } from '../support/times.ts';
 
 // test/unit/interleavings.test.ts relies on this: the tables in memory do what DynamoDB does with the same writes.
 
@@ -44,7 +45,11 @@ async function outcome(
 ): Promise<string | { readonly kind: string }> {
   const table = (name: keyof Tables) => ({ client, tableName: tables[name].tableName });
   if (each.kind === 'request')
-    return admit(table('rateLimits'), { ...each, keyHash: `${run} ${each.keyHash}` });
+    return admit(table('rateLimits'), {
+      ...each,
+      keyHash: `${run} ${each.keyHash}`,
+      now: at(each.now),
+    });
   const newPet = { name: each.name, categoryId: 7n, status: 'available' } as const;
   const options = {
     newId: () => BigInt(run) * 10n + each.petId,
@@ -57,7 +62,7 @@ async function outcome(
       : createPetOnce(table('pets'), table('idempotency'), newPet, {
           ...options,
           recordId: `${run} ${each.idempotencyKey}`,
-          now: each.now,
+          now: at(each.now)(),
         });
   return created.catch((error: unknown) => (error as Error).name);
 }

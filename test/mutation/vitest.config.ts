@@ -17,7 +17,7 @@ export default defineConfig({
   test: {
     include: [
       'test/unit/{access,http,pets}/**/*.test.ts',
-      'test/unit/{deadline,dynamodb,dynamodb-client}.test.ts',
+      'test/unit/{dynamodb,runtime}/*.test.ts',
       'test/integration/{handlers,pets}/**/*.test.ts',
       'test/integration/access/limiter.test.ts',
     ],

@@ -61,7 +61,10 @@ export class DynamoDbProxy {
     const fate = await this.fate(operation);
     if (fate === 'hang') return;
     if (typeof fate === 'object') {
-      outgoing.writeHead(fate.status, { 'Content-Type': 'application/x-amz-json-1.0' });
+      outgoing.writeHead(fate.status, {
+        'Content-Type': 'application/x-amz-json-1.0',
+        ...dateOfThisProcess(),
+      });
       outgoing.end(
         JSON.stringify({
           __type: `com.amazonaws.dynamodb.v20120810#${fate.type}`,
@@ -82,10 +85,15 @@ export class DynamoDbProxy {
         answer.resume().on('end', () => outgoing.destroy());
         return;
       }
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      outgoing.writeHead(answer.statusCode ?? 502, { ...answer.headers, ...dateOfThisProcess() });
       answer.pipe(outgoing);
     });
     onward.on('error', (error) => outgoing.destroy(error));
     onward.end(body);
   }
+}
+
+/** Tests can set the time of this process, and the functions believe the clock of DynamoDB. */
+function dateOfThisProcess() {
+  return { date: new Date().toUTCString() };
 }

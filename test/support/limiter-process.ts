@@ -7,8 +7,9 @@ import { argv } from 'node:process';
 import * as z from 'zod/mini';
 import { admit } from '../../functions/access/limiter.ts';
 import type { Decision } from '../../functions/access/limits.ts';
-import { dynamoDb } from '../../functions/dynamodb/client.ts';
+import { connect } from '../../functions/dynamodb/connection.ts';
 import { awsVariables } from './aws-variables.ts';
+import { at } from './times.ts';
 
 const order = z.object({
   tableName: z.string(),
@@ -20,13 +21,13 @@ const order = z.object({
 export type Order = z.infer<typeof order>;
 export type Reply = readonly Decision[];
 
-const client = dynamoDb(awsVariables(z.parse(z.string(), argv[2])));
+const { client } = connect(awsVariables(z.parse(z.string(), argv[2])));
 process.send?.('ready');
 for (;;) {
   const [message] = (await once(process, 'message')) as unknown[];
   const { tableName, keyHash, limits, clocks } = z.parse(order, message);
   const decisions = await Promise.all(
-    clocks.map((now) => admit({ client, tableName }, { keyHash, limits, now })),
+    clocks.map((now) => admit({ client, tableName }, { keyHash, limits, now: at(now) })),
   );
   process.send?.(decisions);
 }

@@ -4,14 +4,14 @@ import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { inject } from 'vitest';
 import type { KeyTable } from '../../functions/access/key-records.ts';
 import type { LimitTable } from '../../functions/access/limiter.ts';
-import { dynamoDb } from '../../functions/dynamodb/client.ts';
+import { connect } from '../../functions/dynamodb/connection.ts';
 import type { PetTable } from '../../functions/pets/store.ts';
 import { awsVariables } from './aws-variables.ts';
 import { tableShapes, timeToLiveAttribute } from './table-shapes.ts';
 
 /** A client like that of a function, for DynamoDB Local unless another endpoint is given. */
 export function newClient(endpoint: string = inject('dynamodbEndpoint')): DynamoDBDocumentClient {
-  return dynamoDb(awsVariables(endpoint));
+  return connect(awsVariables(endpoint)).client;
 }
 
 type Table = PetTable & KeyTable & LimitTable;

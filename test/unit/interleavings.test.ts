@@ -8,6 +8,7 @@ import { createPet } from '../../functions/pets/store.ts';
 import { MemoryTables } from '../support/memory-tables.ts';
 import { rounds } from '../support/rounds.ts';
 import { explore, type Ending, type Process } from '../support/schedules.ts';
+import { at } from '../support/times.ts';
 
 // The limiter and the creations in every order of their calls of DynamoDB, with every fate of each call. At a small
 // scope, so that nothing is left to chance.
@@ -103,7 +104,7 @@ describe('of three concurrent requests of a key with two requests per minute', (
       processes: () =>
         clocks.map((now): Process<Decision> => ({
           kind: String(now),
-          run: (client) => admit({ client, tableName: 'RateLimits' }, { keyHash, limits, now }),
+          run: (client) => admit({ client, tableName: 'RateLimits' }, { keyHash, limits, now: at(now) }),
         })),
       check,
     });
@@ -151,7 +152,7 @@ describe('three concurrent creations', () => {
       (client, newPet, newId) =>
         createPetOnce({ client, tableName: 'Pets' }, { client, tableName: 'Idempotency' }, newPet, {
           recordId: 'one-key',
-          now: noon,
+          now: at(noon)(),
           newId,
           onCollision: () => {},
           wait: async () => {},
@@ -189,7 +190,7 @@ describe('three concurrent creations', () => {
         return createPetOnce(pets, { client, tableName: 'Idempotency' }, newPet, {
           ...creation,
           recordId: newPet.name,
-          now: noon,
+          now: at(noon)(),
           wait: async () => {},
         });
       },

@@ -84,7 +84,7 @@ export async function openStack<Outputs>(
 export function documentClient(client: DynamoDBClient): DynamoDBDocumentClient {
   return DynamoDBDocumentClient.from(client, {
     marshallOptions: { removeUndefinedValues: true },
-    // As the functions read numbers, see functions/dynamodb/client.ts.
+    // As the functions read numbers, see functions/dynamodb/connection.ts.
     unmarshallOptions: { wrapNumbers: true },
   });
 }

@@ -3,8 +3,13 @@ import { GetCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
-import { decide, type Decision, unused } from '../../../functions/access/limits.ts';
-import type { Limits } from '../../../functions/access/limits.ts';
+import {
+  clockTolerance,
+  decide,
+  type Decision,
+  unused,
+  type Limits,
+} from '../../../functions/access/limits.ts';
 import { fixedPlans } from '../../../functions/access/plans.ts';
 import { DynamoDbProxy, type Fate } from '../../support/dynamodb-proxy.ts';
 import { headersOf, ReferenceLimiter } from '../../support/reference-limiter.ts';
@@ -13,6 +18,7 @@ import { usageAfter } from '../../support/usage-model.ts';
 import { rateHeaders } from '../../../functions/http/rate-headers.ts';
 import { createTable, newClient } from '../../support/tables.ts';
 import { unitsOf, watch } from '../../support/traffic.ts';
+import { at } from '../../support/times.ts';
 
 const { free } = fixedPlans;
 // Simulated time lies ahead: DynamoDB Local deletes what has expired by its own clock.
@@ -31,10 +37,11 @@ const newKeyHash = () => randomBytes(32).toString('hex');
 function keyOf(limits: Limits, keyHash = newKeyHash()) {
   return {
     keyHash,
-    at: (now: number, own = limits): Promise<Decision> => admit(table, { keyHash, limits: own, now }),
+    at: (now: number, own = limits): Promise<Decision> =>
+      admit(table, { keyHash, limits: own, now: at(now) }),
     /** So many at once, all answers. */
     burst: (count: number, now: number): Promise<Decision[]> =>
-      Promise.all(Array.from({ length: count }, () => admit(table, { keyHash, limits, now }))),
+      Promise.all(Array.from({ length: count }, () => admit(table, { keyHash, limits, now: at(now) }))),
     item: async (): Promise<Record<string, unknown> | undefined> => {
       const { Item: item } = await table.client.send(
         new GetCommand({ TableName: table.tableName, Key: { keyHash } }),
@@ -72,7 +79,7 @@ describe('requests of one key, one after the other', () => {
   });
   const request = fc.record({
     wait: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 70 }), fc.constant(86_400)),
-    lag: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 120 })),
+    lag: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: clockTolerance })),
     newLimits: fc.option(limits, { nil: undefined, freq: 12 }),
   });
 
@@ -200,7 +207,7 @@ test('a request between whose writes the key is suspended is suspended, and not 
       return 'pass';
     };
     const client = newClient(proxy.endpoint);
-    const request = { keyHash: key.keyHash, limits: free, now: noon };
+    const request = { keyHash: key.keyHash, limits: free, now: at(noon) };
     expect(await admit({ ...table, client }, request)).toMatchObject({
       kind: 'suspended',
       retryAfter: 10,
@@ -306,7 +313,10 @@ describe('a suspension', () => {
         return 'pass';
       };
       const client = newClient(proxy.endpoint);
-      const decision = await admit({ ...table, client }, { keyHash: key.keyHash, limits, now: noon + 20 });
+      const decision = await admit(
+        { ...table, client },
+        { keyHash: key.keyHash, limits, now: at(noon + 20) },
+      );
       expect(proxy.calls).toHaveLength(3);
       expect(decision).toMatchObject({ kind: 'suspended', retryAfter: 581 });
     } finally {
@@ -364,7 +374,7 @@ describe('what is written', () => {
     const { tableName } = table;
     for (let request = 0; request < 5; request += 1) {
       traffic.length = 0;
-      await admit({ client, tableName }, { keyHash: key.keyHash, limits: free, now: noon + request });
+      await admit({ client, tableName }, { keyHash: key.keyHash, limits: free, now: at(noon + request) });
       expect(traffic.map(({ name }) => name)).toEqual(['UpdateItemCommand']);
       expect(unitsOf(traffic)).toBe(1);
     }
@@ -376,7 +386,7 @@ describe('what is written', () => {
     const { tableName } = table;
     const keyHash = newKeyHash();
     for (const now of [noon, noon + 60, noon + 61, noon + 62, midnight, midnight]) {
-      await admit({ client, tableName }, { keyHash, limits: { perMinute: 1, perDay: 2 }, now });
+      await admit({ client, tableName }, { keyHash, limits: { perMinute: 1, perDay: 2 }, now: at(now) });
     }
     expect(new Set(traffic.map(({ name }) => name))).toEqual(new Set(['UpdateItemCommand']));
   });
@@ -388,7 +398,7 @@ describe('what is written', () => {
     const traffic = watch(client);
     for (const now of [noon, noon + 60, midnight]) {
       traffic.length = 0;
-      await admit({ client, tableName }, { keyHash, limits: free, now });
+      await admit({ client, tableName }, { keyHash, limits: free, now: at(now) });
       expect(traffic).toHaveLength(2);
       expect(unitsOf(traffic)).toBe(1);
     }
@@ -409,7 +419,7 @@ describe('what is written', () => {
     const limits = { perMinute: 2, perDay: 100 };
     const key = keyOf(limits);
     const call = (now: number, deprecated: boolean) =>
-      admit(table, { keyHash: key.keyHash, limits, now, deprecated });
+      admit(table, { keyHash: key.keyHash, limits, now: at(now), deprecated });
     await call(noon, true); // starts the windows
     await call(noon, false);
     await call(noon, true); // rejected
@@ -423,7 +433,9 @@ describe('what is written', () => {
 describe('an error', () => {
   test('for a missing table is thrown', async () => {
     const missing = { ...table, tableName: 'no-such-table' };
-    await expect(admit(missing, { keyHash: newKeyHash(), limits: free, now: noon })).rejects.toMatchObject({
+    await expect(
+      admit(missing, { keyHash: newKeyHash(), limits: free, now: at(noon) }),
+    ).rejects.toMatchObject({
       name: 'ResourceNotFoundException',
     });
   });
@@ -431,7 +443,7 @@ describe('an error', () => {
   test('for an aborted request is thrown', async () => {
     const abort = new AbortController();
     abort.abort();
-    const given = admit(table, { keyHash: newKeyHash(), limits: free, now: noon }, abort.signal);
+    const given = admit(table, { keyHash: newKeyHash(), limits: free, now: at(noon) }, abort.signal);
     await expect(given).rejects.toMatchObject({ name: 'AbortError' });
   });
 
@@ -454,7 +466,7 @@ describe('an error', () => {
           return fate;
         };
         const client = newClient(proxy.endpoint);
-        const request = { keyHash: key.keyHash, limits: { perMinute: 1, perDay: 100 }, now: noon };
+        const request = { keyHash: key.keyHash, limits: { perMinute: 1, perDay: 100 }, now: at(noon) };
         expect(await admit({ ...table, client }, request, abort.signal)).toMatchObject({
           kind: 'rejected',
           retryAfter: 60,

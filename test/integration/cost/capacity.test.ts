@@ -7,6 +7,7 @@ import { createPet, getPet, listPets, type PetTable } from '../../../functions/p
 import { petStatuses } from '../../../functions/pets/schema.ts';
 import { createTable } from '../../support/tables.ts';
 import { type Sent, unitsOf, watch } from '../../support/traffic.ts';
+import { at } from '../../support/times.ts';
 
 /** The request units of docs/cost.md, as DynamoDB reports them for each operation. */
 const firstId = 114_841_436_160_017n;
@@ -64,9 +65,9 @@ describe('the writes of the rate limit', () => {
   it('are one for a request, two for the first of a minute, and two for a rejection', async () => {
     const table = await createTable('RateLimits');
     const traffic = watch(table.client);
-    const writes = async (at: number) => {
+    const writes = async (moment: number) => {
       traffic.length = 0;
-      await admit(table, { keyHash, limits, now: at });
+      await admit(table, { keyHash, limits, now: at(moment) });
       return traffic.length;
     };
     expect(await writes(now)).toBe(2);
@@ -78,8 +79,8 @@ describe('the writes of the rate limit', () => {
   it('cost one unit each', async () => {
     const table = await createTable('RateLimits');
     const traffic = watch(table.client);
-    await admit(table, { keyHash, limits, now });
-    await admit(table, { keyHash, limits, now });
+    await admit(table, { keyHash, limits, now: at(now) });
+    await admit(table, { keyHash, limits, now: at(now) });
     expect(traffic.map(({ capacity }) => capacity?.CapacityUnits)).toEqual([undefined, 1, 1]);
   });
 });
@@ -105,7 +106,12 @@ describe('the writes of a creation with an Idempotency-Key', () => {
     const [pets, idempotency] = await Promise.all([createTable('Pets'), createTable('Idempotency')]);
     const traffic = watch(pets.client);
     let lastId = firstId;
-    const creation = { recordId: keyHash, now, newId: () => (lastId += 1n), onCollision: () => {} };
+    const creation = {
+      recordId: keyHash,
+      now: at(now)(),
+      newId: () => (lastId += 1n),
+      onCollision: () => {},
+    };
     expect((await createPetOnce(pets, idempotency, animal, creation)).kind).toBe('created');
     expect(traffic.map(({ name }) => name)).toEqual(['TransactWriteItemsCommand']);
     expect(unitsOf(traffic)).toBe(6);
@@ -114,7 +120,12 @@ describe('the writes of a creation with an Idempotency-Key', () => {
   it('are one transaction for a replay too, which is cancelled', async () => {
     const [pets, idempotency] = await Promise.all([createTable('Pets'), createTable('Idempotency')]);
     let lastId = firstId;
-    const creation = { recordId: keyHash, now, newId: () => (lastId += 1n), onCollision: () => {} };
+    const creation = {
+      recordId: keyHash,
+      now: at(now)(),
+      newId: () => (lastId += 1n),
+      onCollision: () => {},
+    };
     await createPetOnce(pets, idempotency, animal, creation);
     const traffic = watch(pets.client);
     expect((await createPetOnce(pets, idempotency, animal, creation)).kind).toBe('replayed');

@@ -219,7 +219,10 @@ describe('when the Pets table fails', () => {
   });
 
   test('because it does not exist, every operation returns 500 without details and with the rate limit headers', async () => {
-    const service = await Service.start({ variables: { PETS_TABLE: 'no-such-table' } });
+    const service = await Service.start({
+      endpoint: proxy.endpoint,
+      variables: { PETS_TABLE: 'no-such-table' },
+    });
     const caller = newCaller('free');
     for (const answer of [
       await service.get('/pets', caller),
@@ -270,7 +273,10 @@ describe('when the RateLimits table fails', () => {
   });
 
   test('because it does not exist, every request is admitted', async () => {
-    const service = await Service.start({ variables: { RATE_LIMITS_TABLE: 'no-such-table' } });
+    const service = await Service.start({
+      endpoint: proxy.endpoint,
+      variables: { RATE_LIMITS_TABLE: 'no-such-table' },
+    });
     expect((await requests(service)).map(({ status }) => status)).toEqual([200, 201, 404, 404]);
     expect(log.filter((line) => line.includes('"LimiterFailOpen":1'))).toHaveLength(4);
   });

@@ -1,5 +1,6 @@
-import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { anError, commonHeaders } from '../../support/answers.ts';
+import { DynamoDbProxy } from '../../support/dynamodb-proxy.ts';
 import { everyPage } from '../../support/pets.ts';
 import type { Reply } from '../../support/lambda.ts';
 import { type Call, captureLog, newCaller, Service } from '../../support/service.ts';
@@ -7,12 +8,18 @@ import { type Call, captureLog, newCaller, Service } from '../../support/service
 const noon = Date.parse('2036-07-01T12:00:00Z');
 const rex = { name: 'Rex', categoryId: 7 };
 
+let proxy: DynamoDbProxy;
 let service: Service;
 let log: string[];
 
 beforeAll(async () => {
   log = captureLog();
-  service = await Service.start();
+  proxy = await DynamoDbProxy.start();
+  service = await Service.start({ endpoint: proxy.endpoint });
+});
+
+afterAll(() => {
+  proxy.stop();
 });
 
 // Time stands still, so that no minute ends within a test. It is in the future, because DynamoDB Local deletes what has
@@ -117,7 +124,7 @@ describe('a full minute', () => {
   });
 
   test('rejects a creation before it is stored', async () => {
-    const own = await Service.start();
+    const own = await Service.start({ endpoint: proxy.endpoint });
     const caller = newCaller('enterprise', { perMinute: 5, perDay: 100 });
     const answers = await Promise.all(Array.from({ length: 20 }, () => own.post(rex, caller)));
     const statuses = Map.groupBy(answers, ({ status }) => status);

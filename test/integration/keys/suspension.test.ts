@@ -6,6 +6,7 @@ import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
 import { suspensionThreshold } from '../../../functions/access/limits.ts';
 import { createTable } from '../../support/tables.ts';
 import { now } from './support.ts';
+import { at } from '../../support/times.ts';
 
 let table: LimitTable;
 beforeAll(async () => {
@@ -14,7 +15,7 @@ beforeAll(async () => {
 
 const limits = { perMinute: 1, perDay: 1_000 };
 const newHash = () => randomBytes(32).toString('hex');
-const ask = (keyHash: string, at: number) => admit(table, { keyHash, limits, now: at });
+const ask = (keyHash: string, moment: number) => admit(table, { keyHash, limits, now: at(moment) });
 
 /** When time to live deletes the item, in Unix seconds. */
 async function deletedAt(keyHash: string): Promise<number> {
@@ -68,7 +69,7 @@ test('resuming keeps the use of the windows, and the item expires again', async 
 test('the use of many keys is read in their order, and is zero for a key that was never used', async () => {
   const hashes = Array.from({ length: 101 }, newHash);
   await ask(hashes[0]!, now);
-  await admit(table, { keyHash: hashes[100]!, limits, now, deprecated: true });
+  await admit(table, { keyHash: hashes[100]!, limits, now: at(now), deprecated: true });
   const uses = await readUsages(table, hashes);
   expect(uses).toHaveLength(101);
   expect(uses[0]).toMatchObject({ minuteCount: 1, dayCount: 1, deprecatedCalls: 0 });

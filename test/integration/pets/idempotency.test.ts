@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { GetCommand, PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   createPetOnce,
   recordIdOf,
@@ -12,10 +12,12 @@ import { newPet, type NewPet } from '../../../functions/pets/schema.ts';
 import { getPet, type PetTable } from '../../../functions/pets/store.ts';
 import { DynamoDbProxy, type Fate } from '../../support/dynamodb-proxy.ts';
 import { createTable, newClient } from '../../support/tables.ts';
+import { toUnixSeconds } from '../../../functions/runtime/unix-time.ts';
+import { at } from '../../support/times.ts';
 
 const rex: NewPet = { name: 'Rex', categoryId: 2n ** 63n - 1n, status: 'available' };
 // In the future: DynamoDB Local deletes what has expired by its own clock.
-const noon = Date.parse('2036-07-01T12:00:00Z') / 1000;
+const noon = toUnixSeconds(Date.parse('2036-07-01T12:00:00Z'));
 
 let pets: PetTable;
 let idempotency: IdempotencyTable;
@@ -27,8 +29,14 @@ beforeAll(async () => {
 const newRecordId = () => recordIdOf('caller', randomUUID());
 const newId = () => newPetId(Date.now(), Math.random());
 
-async function create(id: string, pet: NewPet = rex, now = noon, more: object = {}) {
-  return createPetOnce(pets, idempotency, pet, { recordId: id, now, newId, onCollision: () => {}, ...more });
+async function create(id: string, pet: NewPet = rex, now: number = noon, more: object = {}) {
+  return createPetOnce(pets, idempotency, pet, {
+    recordId: id,
+    now: at(now)(),
+    newId,
+    onCollision: () => {},
+    ...more,
+  });
 }
 
 /** The client of a process of its own, behind a proxy. */
@@ -157,28 +165,60 @@ describe('a creation', () => {
     expect(collisions).toBe(1);
   });
 
-  test.each(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'])(
-    'that is cancelled by %s is retried up to the number of attempts',
+  const cancelledBy = (code: string): Fate => ({
+    status: 400,
+    type: 'TransactionCanceledException',
+    more: { CancellationReasons: [{ Code: 'None' }, { Code: code, Message: 'No.' }] },
+  });
+
+  test('that conflicts with another transaction is repeated, after delays that grow', async () => {
+    await behindProxy(async (proxy, table) => {
+      proxy.fate = () => (proxy.calls.length <= 7 ? cancelledBy('TransactionConflict') : 'pass');
+      vi.spyOn(Math, 'random').mockReturnValue(0.999);
+      onTestFinished(() => vi.mocked(Math.random).mockRestore());
+      const waits: number[] = [];
+      const outcome = await createPetOnce(table, idempotency, rex, {
+        recordId: newRecordId(),
+        now: noon,
+        newId,
+        onCollision: () => {},
+        wait: async (milliseconds) => void waits.push(Math.round(milliseconds)),
+      });
+      expect(outcome.kind).toBe('created');
+      expect(waits).toEqual([25, 50, 100, 200, 400, 400, 400]);
+    });
+  });
+
+  test('that keeps conflicting ends with its signal', async () => {
+    await behindProxy(async (proxy, table) => {
+      const abort = new AbortController();
+      proxy.fate = () => cancelledBy('TransactionConflict');
+      const request = { recordId: newRecordId(), now: noon, newId, onCollision: () => {} };
+      await expect(
+        createPetOnce(table, idempotency, rex, {
+          ...request,
+          signal: abort.signal,
+          wait: async (_, signal) => {
+            if (proxy.calls.length === 10) abort.abort();
+            signal?.throwIfAborted();
+          },
+        }),
+      ).rejects.toMatchObject({ name: 'AbortError' });
+      expect(proxy.calls).toHaveLength(10);
+    });
+  });
+
+  test.each(['ThrottlingError', 'ProvisionedThroughputExceeded'])(
+    'that is cancelled by %s is not repeated',
     async (code) => {
       await behindProxy(async (proxy, table) => {
-        const cancelled: Fate = {
-          status: 400,
-          type: 'TransactionCanceledException',
-          more: { CancellationReasons: [{ Code: 'None' }, { Code: code, Message: 'No.' }] },
-        };
-        const request = { now: noon, newId, onCollision: () => {}, attempts: 3 };
-        proxy.fate = () => (proxy.calls.length === 1 ? cancelled : 'pass');
-        expect(
-          await createPetOnce(table, idempotency, rex, { recordId: newRecordId(), ...request }),
-        ).toMatchObject({
-          kind: 'created',
+        proxy.fate = () => cancelledBy(code);
+        const request = { recordId: newRecordId(), now: noon, newId, onCollision: () => {} };
+        await expect(createPetOnce(table, idempotency, rex, request)).rejects.toMatchObject({
+          name: 'TransactionCanceledException',
+          $retryable: {},
         });
-        proxy.reset();
-        proxy.fate = () => cancelled;
-        await expect(
-          createPetOnce(table, idempotency, rex, { recordId: newRecordId(), ...request }),
-        ).rejects.toMatchObject({ name: 'TransactionCanceledException', $retryable: {} });
-        expect(proxy.calls).toHaveLength(3);
+        expect(proxy.calls).toHaveLength(1);
       });
     },
   );

@@ -1,16 +1,17 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  clockTolerance,
   decide,
   type Decision,
   decisionAfter,
+  type Limits,
   suspensionDue,
   unused,
   unusedStatus,
   type Usage,
   windowsAt,
 } from '../../../functions/access/limits.ts';
-import type { Limits } from '../../../functions/access/limits.ts';
 import { fixedPlans } from '../../../functions/access/plans.ts';
 import { rateHeaders } from '../../../functions/http/rate-headers.ts';
 import { type Expectation, headersOf, ReferenceLimiter } from '../../support/reference-limiter.ts';
@@ -20,6 +21,7 @@ import { usageAfter } from '../../support/usage-model.ts';
 const evening = Date.parse('2026-03-31T23:59:48Z') / 1000;
 
 const noon = Date.parse('2026-04-01T12:00:00Z') / 1000;
+const { free } = fixedPlans;
 
 /** The service's decisions, one request after the other on one stored usage. */
 class Limiter {
@@ -74,7 +76,7 @@ describe('random traffic over simulated time', () => {
       fc.integer({ min: 3_600, max: 200_000 }),
     ),
     /** Seconds by which the clock of the function lags behind. */
-    lag: fc.oneof(fc.constant(0), fc.constant(0), fc.integer({ min: 1, max: 150 }), fc.constant(90_000)),
+    lag: fc.oneof(fc.constant(0), fc.constant(0), fc.integer({ min: 1, max: clockTolerance })),
     requests: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 90, max: 130 })),
     newLimits: fc.option(limits, { nil: undefined, freq: 8 }),
   });
@@ -122,7 +124,7 @@ describe('random traffic over simulated time', () => {
           time += wait;
           for (let request = 0; request < requests; request += 1) {
             // A function that is a day behind would be told the longest Retry-After, one day.
-            const now = time - Math.min(lag, 150);
+            const now = time - lag;
             const decision = limiter.request(inForce, now);
             if (decision.kind === 'admitted') continue;
             const { minute, day, inForce: window } = decision.status;
@@ -413,5 +415,37 @@ describe('the window in force', () => {
         expect(status[status.inForce].remaining).toBe(Math.min(minuteLeft, dayLeft));
       }),
     );
+  });
+});
+
+describe('a stored window that starts ahead of the time', () => {
+  const full = { ...unused, minuteCount: 60, dayCount: 1_000, rejections: 99 };
+  const { minute, day } = windowsAt(noon);
+
+  test('by a minute or less is of another clock, and counts', () => {
+    const usage = { ...full, minute: noon + clockTolerance, day };
+    expect(decide(usage, free, noon)).toEqual({ kind: 'reject', windows: { minute: noon + 60, day } });
+  });
+
+  test.each([clockTolerance + 1, 3_600, 86_400])(
+    'by %d s is not trusted: the minute starts again',
+    (ahead) => {
+      const usage = { ...full, dayCount: 7, minute: noon + ahead, day };
+      const transition = decide(usage, free, noon);
+      expect(transition).toEqual({ kind: 'startMinute', windows: { minute, day } });
+      // As it is shown when the write that starts the minute is lost, and while the key is suspended.
+      const { status } = decisionAfter(transition, { ...usage, suspendedUntil: noon + 10 }, free, noon);
+      expect(status).toMatchObject({ minute: { reset: noon + 10 }, day: { remaining: 993 } });
+    },
+  );
+
+  test.each([3_600, 86_400])('by %d s is not trusted: the day starts again', (ahead) => {
+    const usage = { ...full, minute: noon + ahead, day: noon + ahead };
+    expect(decide(usage, free, noon)).toEqual({ kind: 'startDay', windows: { minute, day } });
+  });
+
+  test('does not suspend a key', () => {
+    const usage = { ...full, minute: noon + 3_600, day, dayCount: 1_000 };
+    expect(decide(usage, free, noon).kind).toBe('startMinuteRejecting');
   });
 });

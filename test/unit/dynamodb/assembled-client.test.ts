@@ -12,7 +12,12 @@ import {
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { assembledClient } from '../../../functions/dynamodb/assembled-client.ts';
+import {
+  assembledClient,
+  type ClientSettings,
+  newRequestHandler,
+} from '../../../functions/dynamodb/assembled-client.ts';
+import { atCorrectTime, Clock } from '../../../functions/dynamodb/clock.ts';
 import { signatureFault } from '../../support/signature.ts';
 
 /**
@@ -85,7 +90,17 @@ afterAll(() => {
   server.closeAllConnections();
 });
 
-const ours = () => DynamoDBDocumentClient.from(assembledClient({ region, credentials, endpoint }));
+const clientOf = (settings: Partial<ClientSettings> = {}) =>
+  assembledClient({
+    region,
+    credentials,
+    endpoint,
+    requestHandler: newRequestHandler({}),
+    clock: new Clock(),
+    throttlingRetries: 1,
+    ...settings,
+  });
+const ours = (settings?: Partial<ClientSettings>) => DynamoDBDocumentClient.from(clientOf(settings));
 const theirs = () => DynamoDBDocumentClient.from(new DynamoDBClient({ region, credentials, endpoint }));
 
 const name = 'Müsli "🐈"\n';
@@ -148,8 +163,8 @@ describe.each(Object.keys(commands) as (keyof typeof commands)[])('the request f
 
 test('a failed attempt is retried with a new signature', async () => {
   answers = [
-    { status: 500, body: '{"__type":"InternalServerError"}' },
     { status: 400, body: '{"__type":"ProvisionedThroughputExceededException"}' },
+    { status: 500, body: '{"__type":"InternalServerError"}' },
     { status: 200, body: '{"Item":{"id":{"N":"1"}}}' },
   ];
   const { Item: item } = await ours().send(commands.get);
@@ -164,7 +179,7 @@ test.each([
   ['cn-north-1', 'dynamodb.cn-north-1.amazonaws.com.cn'],
 ])('in %s the endpoint is %s, with TLS', async (where, host) => {
   const settings = { region: where, credentials };
-  const [own, original] = [assembledClient(settings), new DynamoDBClient(settings)];
+  const [own, original] = [clientOf({ ...settings, endpoint: undefined }), new DynamoDBClient(settings)];
   const destinations = await Promise.all([own, original].map((client) => destinationOf(client)));
   expect(destinations).toEqual([`https://${host}/`, `https://${host}/`]);
 });
@@ -174,7 +189,7 @@ test('a client that is destroyed closes its connection, and may be destroyed bef
   // The server leaves connections open, so that only the client can close them.
   server.keepAliveTimeout = 0;
   try {
-    const client = assembledClient({ region, credentials, endpoint });
+    const client = clientOf();
     client.destroy();
     const connected = once(server, 'connection') as Promise<[Socket]>;
     await DynamoDBDocumentClient.from(client).send(commands.get);
@@ -187,6 +202,14 @@ test('a client that is destroyed closes its connection, and may be destroyed bef
 });
 
 describe('a clock that is wrong', () => {
+  /** A client whose calls are built again after a correction of their clock, as those of the functions are. */
+  function correcting() {
+    const clock = new Clock();
+    const client = ours({ clock });
+    return (command: GetCommand | PutCommand) =>
+      atCorrectTime(clock, () => client.send(command as GetCommand));
+  }
+
   /** Runs work while this process believes it is another time. */
   async function withClockOffBy(minutes: number, work: () => Promise<void>): Promise<void> {
     vi.useFakeTimers({ toFake: ['Date'], now: serverTime() + minutes * 60_000 });
@@ -198,10 +221,10 @@ describe('a clock that is wrong', () => {
     'by %d minutes is corrected by the first answer, and not again after it',
     async (minutes) => {
       await withClockOffBy(minutes, async () => {
-        const client = ours();
-        await client.send(commands.get);
+        const send = correcting();
+        await send(commands.get);
         expect(received).toHaveLength(2);
-        await client.send(commands.put);
+        await send(commands.put);
         expect(received).toHaveLength(3);
       });
     },
@@ -221,7 +244,7 @@ describe('a clock that is wrong', () => {
     async (type) => {
       vi.useFakeTimers({ toFake: ['Date'], now: serverTime() - 600_000 });
       answers = [{ status: 400, body: JSON.stringify({ __type: type }) }, answers[0]!];
-      await ours().send(commands.get);
+      await correcting()(commands.get);
       expect(received).toHaveLength(2);
       expect(timeOfDate(String(received[1]?.headers['x-amz-date']))).toBeGreaterThan(serverTime() - 60_000);
     },
@@ -229,17 +252,17 @@ describe('a clock that is wrong', () => {
 
   test('is corrected by an answer without error as well', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: serverTime() + 600_000 });
-    const client = ours();
-    await client.send(commands.get);
+    const send = correcting();
+    await send(commands.get);
     rejectsSkewedClocks = true;
-    await client.send(commands.get);
+    await send(commands.get);
     expect(received).toHaveLength(2);
   });
 
   test('does not repeat a call that failed for another reason', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: serverTime() + 600_000 });
     answers = [{ status: 400, body: '{"__type":"ConditionalCheckFailedException"}' }];
-    await expect(ours().send(commands.put)).rejects.toMatchObject({
+    await expect(correcting()(commands.put)).rejects.toMatchObject({
       name: 'ConditionalCheckFailedException',
     });
     expect(received).toHaveLength(1);
@@ -247,19 +270,19 @@ describe('a clock that is wrong', () => {
 
   test('that was corrected before is not the reason for a signature that is rejected now', async () => {
     await withClockOffBy(10, async () => {
-      const client = ours();
-      await client.send(commands.get);
+      const send = correcting();
+      await send(commands.get);
       expect(received).toHaveLength(2);
       rejectsSkewedClocks = false;
       answers = [{ status: 400, body: '{"__type":"SignatureDoesNotMatch"}' }];
-      await expect(client.send(commands.get)).rejects.toMatchObject({ name: 'SignatureDoesNotMatch' });
+      await expect(send(commands.get)).rejects.toMatchObject({ name: 'SignatureDoesNotMatch' });
       expect(received).toHaveLength(3);
     });
   });
 
   test('is not the reason for a signature that is rejected at the right time', async () => {
     answers = [{ status: 400, body: '{"__type":"SignatureDoesNotMatch"}' }];
-    await expect(ours().send(commands.get)).rejects.toMatchObject({ name: 'SignatureDoesNotMatch' });
+    await expect(correcting()(commands.get)).rejects.toMatchObject({ name: 'SignatureDoesNotMatch' });
     expect(received).toHaveLength(1);
   });
 });
@@ -271,7 +294,7 @@ test('a call is given up when its caller aborts it', async () => {
   await once(silent, 'listening');
   try {
     const { port } = silent.address() as AddressInfo;
-    const client = assembledClient({ region, credentials, endpoint: `http://127.0.0.1:${port}` });
+    const client = clientOf({ endpoint: `http://127.0.0.1:${port}` });
     const abort = new AbortController();
     const call = DynamoDBDocumentClient.from(client).send(commands.get, { abortSignal: abort.signal });
     await arrived.promise;

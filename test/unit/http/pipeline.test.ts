@@ -8,6 +8,7 @@ import { pipeline } from '../../../functions/http/pipeline.ts';
 import type { Answer } from '../../../functions/http/respond.ts';
 import { freeCaller as caller, proxyEvent } from '../../support/events.ts';
 import { lambdaContext, reply } from '../../support/lambda.ts';
+import { Clock } from '../../../functions/dynamodb/clock.ts';
 
 const event = proxyEvent({ resource: '/pets', caller });
 const successor = { since: new Date(0), removal: new Date(0), successor: 'https://api.example.com/v1/pets' };
@@ -30,11 +31,17 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
+const connectionOf = (stub: DynamoDBDocumentClient) => ({
+  client: stub,
+  impatientClient: stub,
+  clock: new Clock(),
+});
+
 function serving(operate: () => Answer, deprecated = false) {
   const handler = pipeline(
     {
       name: 'listPets',
-      client,
+      dynamoDb: connectionOf(client),
       rateLimit: 'alongside',
       ...(deprecated && { deprecationOf: () => successor }),
     },
@@ -220,10 +227,13 @@ describe('the rate limit', () => {
 
   async function rejected(rateLimit: 'first' | 'alongside', operate: () => Answer) {
     let operated = false;
-    const handler = pipeline({ name: 'listPets', client: suspending, rateLimit }, async () => {
-      operated = true;
-      return operate();
-    });
+    const handler = pipeline(
+      { name: 'listPets', dynamoDb: connectionOf(suspending), rateLimit },
+      async () => {
+        operated = true;
+        return operate();
+      },
+    );
     return { ...reply(await handler(event as never, lambdaContext())), operated };
   }
 
@@ -254,7 +264,12 @@ describe('the rate limit', () => {
 describe('an operation that runs out of time', () => {
   test('is aborted while there is time to answer, with 503 and the message of the operation', async () => {
     const patient = pipeline(
-      { name: 'createPet', client, rateLimit: 'alongside', unavailableMessage: 'It may have been created.' },
+      {
+        name: 'createPet',
+        dynamoDb: connectionOf(client),
+        rateLimit: 'alongside',
+        unavailableMessage: 'It may have been created.',
+      },
       ({ signal }) =>
         new Promise((_, fail) => {
           signal.addEventListener('abort', () => fail(new Error('aborted')));
@@ -270,10 +285,13 @@ describe('an operation that runs out of time', () => {
 
 describe('an operation', () => {
   test('is called with the request, the recorder of its log line and a signal that is not aborted', async () => {
-    const handler = pipeline({ name: 'listPets', client, rateLimit: 'alongside' }, async (context) => {
-      context.recorder.count(metrics.created);
-      return { status: 200, body: [context.request.requestId, context.signal.aborted] };
-    });
+    const handler = pipeline(
+      { name: 'listPets', dynamoDb: connectionOf(client), rateLimit: 'alongside' },
+      async (context) => {
+        context.recorder.count(metrics.created);
+        return { status: 200, body: [context.request.requestId, context.signal.aborted] };
+      },
+    );
     const { body } = reply(await handler(event as never, lambdaContext()));
     expect(body).toEqual([event.requestContext.requestId, false]);
     expect(JSON.parse(lines[0]!)).toMatchObject({ [metrics.created]: 1, [metrics.admitted]: 1 });

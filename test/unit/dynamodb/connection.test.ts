@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { GetCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { dynamoDb } from '../../../functions/dynamodb/client.ts';
+import { connect } from '../../../functions/dynamodb/connection.ts';
 
 const lambda = { AWS_REGION: 'eu-central-1', AWS_ACCESS_KEY_ID: 'AKID', AWS_SECRET_ACCESS_KEY: 'secret' };
 
@@ -35,7 +35,7 @@ afterAll(() => {
 });
 
 async function get(variables: Readonly<Record<string, string>>) {
-  const client = dynamoDb({ ...lambda, AWS_ENDPOINT_URL_DYNAMODB: endpoint, ...variables });
+  const { client } = connect({ ...lambda, AWS_ENDPOINT_URL_DYNAMODB: endpoint, ...variables });
   const { Item: item } = await client.send(new GetCommand({ TableName: 'T', Key: { id: 1 } }));
   return { item, headers: requests.at(-1)! };
 }
@@ -62,14 +62,14 @@ describe('the DynamoDB client of a function', () => {
   });
 
   test.each(Object.keys(lambda))('cannot be made without %s', (name) => {
-    expect(() => dynamoDb({ ...lambda, [name]: undefined })).toThrow(name);
+    expect(() => connect({ ...lambda, [name]: undefined })).toThrow(name);
   });
 
   test.each(['', 'x', '1x', 'x1', '-1', '1.5'])('cannot be made with a time-out of %j', (text) => {
-    expect(() => dynamoDb({ ...lambda, DYNAMODB_REQUEST_TIMEOUT_MS: text })).toThrow(
+    expect(() => connect({ ...lambda, DYNAMODB_REQUEST_TIMEOUT_MS: text })).toThrow(
       'DYNAMODB_REQUEST_TIMEOUT_MS',
     );
-    expect(() => dynamoDb({ ...lambda, DYNAMODB_CONNECTION_TIMEOUT_MS: text })).toThrow(
+    expect(() => connect({ ...lambda, DYNAMODB_CONNECTION_TIMEOUT_MS: text })).toThrow(
       'DYNAMODB_CONNECTION_TIMEOUT_MS',
     );
   });
