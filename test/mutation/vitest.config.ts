@@ -21,7 +21,6 @@ export default defineConfig({
       'test/integration/{handlers,pets}/**/*.test.ts',
       'test/integration/access/limiter.test.ts',
     ],
-    exclude: ['test/integration/pets/idempotency-processes.test.ts'],
     globalSetup: 'test/integration/global-setup.ts',
     sequence: { sequencer: UnitTestsFirst },
     testTimeout: 60_000,

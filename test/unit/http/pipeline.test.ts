@@ -1,4 +1,8 @@
-import { ConditionalCheckFailedException, ResourceNotFoundException } from '@aws-sdk/client-dynamodb';
+import {
+  ConditionalCheckFailedException,
+  DynamoDBServiceException,
+  ResourceNotFoundException,
+} from '@aws-sdk/client-dynamodb';
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { timeToAnswer } from '../../../functions/runtime/deadline.ts';
@@ -64,13 +68,12 @@ const serveFailure = (error: unknown) =>
     throw error;
   });
 
-/** An error such as the SDK throws. */
+/** An error such as the SDK throws: one that DynamoDB names if there was an answer. */
 function sdkError(name: string, httpStatusCode: number | undefined, more: object = {}): Error {
-  return Object.assign(new Error(`${name}: as_prod_secret`), {
-    name,
-    ...(httpStatusCode !== undefined && { $metadata: { httpStatusCode } }),
-    ...more,
-  });
+  const message = `${name}: as_prod_secret`;
+  if (httpStatusCode === undefined) return Object.assign(new Error(message), { name, ...more });
+  const $fault = httpStatusCode < 500 ? 'client' : 'server';
+  return new DynamoDBServiceException({ name, message, $fault, $metadata: { httpStatusCode } });
 }
 
 describe('an answer', () => {
@@ -142,8 +145,8 @@ describe('a failing AWS service', () => {
   test.each([
     ['throttling', sdkError('ProvisionedThroughputExceededException', 400)],
     ['throttling of another name', sdkError('ThrottlingException', 400)],
-    ['an internal error', sdkError('InternalServerError', 500, { $fault: 'server' })],
-    ['being out of service', sdkError('ServiceUnavailable', 503, { $fault: 'server' })],
+    ['an internal error', sdkError('InternalServerError', 500)],
+    ['being out of service', sdkError('ServiceUnavailable', 503)],
     ['a status that nobody has a name for', sdkError('SomethingNew', 507)],
     ['a time-out', sdkError('TimeoutError', undefined)],
     ['a refused connection', sdkError('Error', undefined, { code: 'ECONNREFUSED' })],
