@@ -123,6 +123,26 @@ describe('AWS', () => {
     expect(await (await get()).json()).toBe('123456789012');
   });
 
+  it('gets the signed requests of version 2 of the SDK, which has no setting for the endpoint, at the local one', async () => {
+    const code = `
+      import https from 'node:https';
+      import { text } from 'node:stream/consumers';
+      export const handler = async () => {
+        const options = {
+          host: 'sts.us-east-1.amazonaws.com', port: 443, path: '/', method: 'POST', agent: new https.Agent(),
+          headers: {
+            Host: 'sts.us-east-1.amazonaws.com',
+            Authorization: 'AWS4-HMAC-SHA256 Credential=local/20300101/us-east-1/sts/aws4_request, Signature=0',
+          },
+        };
+        const response = await new Promise((resolve, reject) =>
+          https.request(options, resolve).on('error', reject).end('Action=GetCallerIdentity'));
+        return ${answer('await text(response)')};
+      };`;
+    const { get } = await start(await assemblyOf(code));
+    expect(await (await get()).json()).toContain('<Account>123456789012</Account>');
+  });
+
   it.each([
     `fetch('https://sns.us-east-1.amazonaws.com')`,
     `new Promise((_, fail) => process.getBuiltinModule('https').get('https://s3.amazonaws.com').on('error', fail))`,
