@@ -172,7 +172,7 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
 function sdkReport(onProgress: (message: string) => void): (path: string) => void {
   const reported = new Set<string>();
   return (path) => {
-    const folder = path.slice(0, path.lastIndexOf('@aws-sdk'));
+    const folder = path.slice(0, path.lastIndexOf('node_modules') + 'node_modules'.length);
     if (reported.has(folder)) return;
     reported.add(folder);
     onProgress(`The AWS SDK of the Lambda runtime is that of ${folder}`);

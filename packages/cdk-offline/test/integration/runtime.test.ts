@@ -53,7 +53,7 @@ describe.each([
     for (const _request of [1, 2])
       expect(await (await get()).json()).toEqual(['function', { a: { N: '1' } }]);
     expect(progress.filter((line) => line.includes('AWS SDK'))).toEqual([
-      `The AWS SDK of the Lambda runtime is that of ${join(process.cwd(), 'node_modules')}/`,
+      `The AWS SDK of the Lambda runtime is that of ${join(process.cwd(), 'node_modules')}`,
     ]);
   });
 
