@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { keepFromAws } from './aws-guard.ts';
 import { patchConsole } from './console.ts';
 import { type Handler, loadHandler, runInvocation, toFailure } from './handler.ts';
+import { suspendTimersWhileHeld } from './held-timers.ts';
 import { type FromRuntime, type Invocation, runtimeSettings } from './protocol.ts';
 import { offerSdk } from './sdk.ts';
 
@@ -34,6 +35,7 @@ const send = (id: number, message: FromRuntime): void => void process.send?.({ i
 
 setSourceMapsSupport(true);
 keepFromAws();
+suspendTimersWhileHeld();
 const own = process.env;
 const current = (): Record<string, string | undefined> => contexts.getStore()?.variables ?? own;
 process.env = new Proxy(own, {

@@ -11,7 +11,10 @@ import { greetingStack, greetingTemplate, removeDirectory, writeGreeting } from 
 
 const source = (text: string) => `interface Answer { readonly statusCode: number; readonly body: string }
 export const handler = async (_: unknown, context: { getRemainingTimeInMillis(): number }): Promise<Answer> => {
-  const body = JSON.stringify(['${text}', process.env['GREETING'], context.getRemainingTimeInMillis()]);
+  const signal = AbortSignal.timeout(1000), late = [new Promise((resolve) => signal.addEventListener('abort', resolve)), new Promise((resolve) => setTimeout(resolve, 1000))];
+  const work = new Promise((resolve) => setTimeout(resolve, 100, 'in time'));
+  const own = await Promise.race([...late.map(async (deadline) => (await deadline, 'too late')), work]);
+  const body = JSON.stringify(['${text}', process.env['GREETING'], context.getRemainingTimeInMillis(), own]);
   return { statusCode: 200, body };
 };
 `;
@@ -142,10 +145,10 @@ describe('under the inspector', () => {
       await attached.breakAt(code.source);
       const answer = get();
       await attached.untilPaused(round + 1);
-      // The function's time-out is one second.
+      // The function's time-out and its own deadlines are one second.
       await sleep(1500);
       await attached.send('Debugger.resume');
-      expect(JSON.parse(await answer)).toEqual([text, null, 1000]);
+      expect(JSON.parse(await answer)).toEqual([text, null, 1000, 'in time']);
     }
   });
 
