@@ -54,19 +54,21 @@ export async function readDeployment(
   return { stack: stacks.main, api, functions: definitions, plans, tables, notes };
 }
 
-/** @throws RestartNeeded naming the change that needs a restart */
+/** @throws RestartNeeded naming the changes that need a restart */
 export function requireUpdatable(current: Deployment, next: Deployment): void {
-  if (next.api.id !== current.api.id || next.api.stage !== current.api.stage) {
-    throw new RestartNeeded('The API or its stage has another name. Restart to apply it.');
-  }
-  for (const table of next.tables) {
+  const isRenamed = next.api.id !== current.api.id || next.api.stage !== current.api.stage;
+  const redefined = next.tables.filter((table) => {
     const before = current.tables.find(({ input }) => input.TableName === table.input.TableName);
-    if (before !== undefined && !isDeepStrictEqual(before, table)) {
-      throw new RestartNeeded(
-        `The table ${table.input.TableName} is defined differently. Restart without its data to apply it.`,
-      );
-    }
-  }
+    return before !== undefined && !isDeepStrictEqual(before, table);
+  });
+  const changes = [
+    ...(isRenamed ? ['The API or its stage has another name. Restart to apply it.'] : []),
+    ...redefined.map(
+      ({ input }) =>
+        `The table ${input.TableName} is defined differently. Restart without its data to apply it.`,
+    ),
+  ];
+  if (changes.length > 0) throw new RestartNeeded(changes.join('\n'));
 }
 
 /** Types that are served or named elsewhere, and those without an effect on clients and functions. */

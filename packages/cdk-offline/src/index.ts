@@ -9,6 +9,6 @@ export { RestartNeeded } from './restart-needed.ts';
 export { endWith } from './dev/lifetime.ts';
 export { terminalLog, type TerminalLogOptions } from './dev/log.ts';
 export { synthesize, type SynthesizeOptions } from './dev/synthesize.ts';
-export { type FunctionBuilds, watch, type WatchOptions } from './dev/watch.ts';
+export { type BuildOutcome, type FunctionBuilds, watch, type WatchOptions } from './dev/watch.ts';
 export type { AssemblySource, OfflineService, Pages, ServedFunction } from './offline-service.ts';
 export { serve, type ServeOptions } from './serve.ts';

@@ -3,14 +3,14 @@ import { dirname, join, relative, resolve } from 'node:path';
 import {
   type BuildContext,
   type BuildFailure,
-  build,
+  build as buildOnce,
   type BuildOptions,
   context,
   formatMessages,
 } from 'esbuild';
 import type { OfflineService, ServedFunction } from '../offline-service.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
-import type { FunctionBuilds } from './watch.ts';
+import type { BuildOutcome, FunctionBuilds } from './watch.ts';
 
 export interface FunctionSources {
   /** The functions' code. A change there is synthesized only when the app imports the file. */
@@ -29,8 +29,9 @@ interface Build {
   readonly project: string;
   /** Absolute paths of the input files of the last successful build. */
   inputs: ReadonlySet<string>;
-  /** Rebuild at the next change of any file: the missing input can be anywhere. */
+  /** Build it again at the next change of any file: the missing input can be anywhere. */
   failed: boolean;
+  /** The code that is served. */
   code: string;
 }
 
@@ -68,36 +69,32 @@ class EsbuildBuilds implements FunctionBuilds {
     for (const served of this.#service.functions) {
       if (!this.#builds.has(served.logicalId)) await this.#open(served);
     }
-    await Promise.all([...this.#builds.values()].map((each) => rebuild(each)));
+    await Promise.all(
+      [...this.#builds.values()].map(async (each) => {
+        each.code = await build(each);
+        each.failed = false;
+      }),
+    );
     this.#appFiles = await importsOf(resolve(this.#sources.app));
   }
 
-  /**
-   * Replaces the code of the functions that the changed files belong to.
-   *
-   * @returns the handlers' files of the functions whose code has changed
-   * @throws BuildFailure, see `describe`; FunctionLoadError
-   */
-  async apply(files: readonly string[]): Promise<string[]> {
-    const replacements: Promise<string[]>[] = [];
+  async apply(files: readonly string[]): Promise<BuildOutcome[]> {
+    const replacements: Promise<BuildOutcome>[] = [];
     for (const { logicalId, handler } of this.#service.functions) {
       const found = this.#builds.get(logicalId);
       if (found === undefined || !(found.failed || files.some((file) => found.inputs.has(file)))) continue;
-      const building = rebuild(found);
-      const replacement = building.then(async (isChanged) => {
-        if (!isChanged) return [];
-        await this.#service.replaceCode(logicalId, found.outputDirectory);
-        return [handler.replace(/\.\w+$/, '')];
-      });
-      replacement.catch(() => {}); // thrown below
-      replacements.push(replacement);
+      const name = handler.replace(/\.\w+$/, '');
+      const building = build(found);
+      replacements.push(
+        this.#replace(logicalId, found, building).then(
+          (isChanged) => ({ name, isChanged }),
+          (error: unknown) => ({ name, isChanged: true, error }),
+        ),
+      );
       // One build after the other, so that the function in use does not wait for the others.
       await building.catch(() => {});
     }
-    const results = await Promise.allSettled(replacements);
-    const failure = results.find((result) => result.status === 'rejected');
-    if (failure !== undefined) throw failure.reason;
-    return results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+    return Promise.all(replacements);
   }
 
   /** The text of a build error, with file, line and source code; `undefined` for other errors. */
@@ -110,6 +107,17 @@ class EsbuildBuilds implements FunctionBuilds {
   async stop(): Promise<void> {
     for (const { context: open } of this.#builds.values()) await open.dispose();
     await this.#directory.remove();
+  }
+
+  /** @returns whether the code differs from the code that is served */
+  async #replace(logicalId: string, found: Build, building: Promise<string>): Promise<boolean> {
+    found.failed = true;
+    const code = await building;
+    const isChanged = code !== found.code;
+    if (isChanged) await this.#service.replaceCode(logicalId, found.outputDirectory);
+    found.code = code;
+    found.failed = false;
+    return isChanged;
   }
 
   async #open(served: ServedFunction): Promise<void> {
@@ -128,24 +136,19 @@ class EsbuildBuilds implements FunctionBuilds {
   }
 }
 
-/** @returns whether the code has changed */
-async function rebuild(one: Build): Promise<boolean> {
-  one.failed = true;
+/** @returns the code. @throws BuildFailure, see `describe` */
+async function build(one: Build): Promise<string> {
   const { metafile } = await one.context.rebuild();
-  one.failed = false;
   const absolute = (paths: object = {}) => Object.keys(paths).map((path) => resolve(one.project, path));
   one.inputs = new Set(absolute(metafile?.inputs));
   const scripts = absolute(metafile?.outputs).filter((path) => !path.endsWith('.map'));
-  const code = (await Promise.all(scripts.map((path) => readFile(path, 'utf8')))).join('');
-  const isChanged = code !== one.code;
-  one.code = code;
-  return isChanged;
+  return (await Promise.all(scripts.map((path) => readFile(path, 'utf8')))).join('');
 }
 
 /** Absolute paths of the files that a script imports, those of packages excepted. */
 async function importsOf(script: string): Promise<Set<string>> {
   const project = dirname(script);
-  const { metafile } = await build({
+  const { metafile } = await buildOnce({
     absWorkingDir: project,
     entryPoints: [script],
     bundle: true,

@@ -23,7 +23,7 @@ export function terminalLog(options: TerminalLogOptions = {}) {
   const colour = process.stderr.hasColors?.() ?? false;
   return {
     onRequest: (record: RequestRecord): void => {
-      if (json) console.error(JSON.stringify(record));
+      if (json) console.error(JSON.stringify({ ...record, time: new Date(record.time).toISOString() }));
       else if (!quiet) console.error(requestLine(record, colour, caller));
     },
     onLog: (functionName: string, line: string): void => {
@@ -103,8 +103,8 @@ function readableLine(
   errorsOnly: boolean,
   isRepetition: (entry: Entry) => boolean,
 ): string | undefined {
-  const entry = parseEntry(line);
-  if (entry === undefined) return errorsOnly || line.trim() === '' ? undefined : line;
+  const entry = parseEntry(line) ?? parseText(line);
+  if (entry === undefined) return errorsOnly || line.trim() === '' ? undefined : line.replace(time, '');
   const { level, message, errors } = entry;
   if (errorsOnly && level !== 'ERROR' && level !== 'FATAL') return undefined;
   const isUneventful = errors.length === 0 && ['TRACE', 'DEBUG', 'INFO'].includes(level);
@@ -122,6 +122,15 @@ function parseEntry(line: string): z.infer<typeof logEntry> | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The line of a request has the time of this machine, and those of a function follow it. */
+const time = /^\d{4}-\d\d-\d\dT[\d:.]+Z\s/;
+
+/** A line of `console` in the text format: time, request ID, level and message, separated by tabs. */
+function parseText(line: string): z.infer<typeof logEntry> | undefined {
+  const [, level, message] = /^[^\t]+Z\t[\w-]*\t([A-Z]+)\t(.*)$/s.exec(line) ?? [];
+  return level === undefined ? undefined : { level, message, errors: [] };
 }
 
 function describeError(error: LoggedError): string {

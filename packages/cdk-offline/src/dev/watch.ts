@@ -1,7 +1,15 @@
 import { resolve } from 'node:path';
-import { RestartNeeded } from '../restart-needed.ts';
 import type { OfflineService } from '../offline-service.ts';
 import { watchFolders } from './changed-files.ts';
+
+/** What became of one function. */
+export interface BuildOutcome {
+  readonly name: string;
+  /** Whether its code differs from the code that is served. */
+  readonly isChanged: boolean;
+  /** Why it was not replaced. */
+  readonly error?: unknown;
+}
 
 /** Builds the functions of a service when their files change. */
 export interface FunctionBuilds {
@@ -9,8 +17,8 @@ export interface FunctionBuilds {
   isOfApp(file: string): boolean;
   /** Finds the files of the functions and of the app. The service already runs this code. */
   learn(): Promise<void>;
-  /** @returns the functions whose code has changed */
-  apply(files: readonly string[]): Promise<string[]>;
+  /** Builds and replaces the functions that the files belong to. */
+  apply(files: readonly string[]): Promise<readonly BuildOutcome[]>;
   /** The text of a build error; `undefined` for other errors. */
   describe(error: unknown): Promise<string | undefined>;
   stop(): Promise<void>;
@@ -38,22 +46,40 @@ export async function watch(service: OfflineService, options: WatchOptions): Pro
   const { folders, synthesize, functions, onMessage } = options;
   const builds = await functions?.(service);
 
-  const applyApp = async (files: readonly string[]): Promise<string[]> => {
+  /** The names of what differs from the files because its change was refused. */
+  const refused = new Set<string>();
+  const textOf = async (error: unknown): Promise<string> =>
+    (await builds?.describe(error)) ?? (error instanceof Error ? error.message : String(error));
+
+  const applyApp = async (files: readonly string[]): Promise<readonly BuildOutcome[]> => {
     if (builds !== undefined && !files.some((file) => builds.isOfApp(file))) return [];
-    await service.update({ assembly: synthesize });
-    await builds?.learn();
-    return ['the stack'];
-  };
-  const report = async (step: () => Promise<string[]>): Promise<void> => {
-    const startedAt = performance.now();
+    const name = 'the stack';
     try {
-      const applied = await step();
-      const milliseconds = Math.round(performance.now() - startedAt);
-      if (applied.length > 0) onMessage(`Applied ${applied.join(', ')} (${milliseconds} ms)`);
+      await service.update({ assembly: synthesize });
+      await builds?.learn();
+      return [{ name, isChanged: true }];
     } catch (error) {
-      if (error instanceof RestartNeeded) return onMessage(error.message);
-      const message = error instanceof Error ? error.message : String(error);
-      onMessage(`${(await builds?.describe(error)) ?? message}\nNot applied: the service goes on as before.`);
+      return [{ name, isChanged: true, error }];
+    }
+  };
+  const report = async (step: () => Promise<readonly BuildOutcome[]>): Promise<void> => {
+    const startedAt = performance.now();
+    const outcomes = await step();
+    const milliseconds = Math.round(performance.now() - startedAt);
+    const failed = outcomes.filter(({ error }) => error !== undefined);
+    const done = outcomes.filter(({ error }) => error === undefined);
+    const applied = done.filter(({ isChanged }) => isChanged);
+    const undone = done.filter(({ name, isChanged }) => !isChanged && refused.has(name));
+    for (const { name } of done) refused.delete(name);
+    for (const { name } of failed) refused.add(name);
+    if (applied.length > 0) onMessage(`Applied ${namesOf(applied)} (${milliseconds} ms)`);
+    if (undone.length > 0) onMessage(`Undone: ${namesOf(undone)} is served as the files say.`);
+    if (failed.length > 0) {
+      // Functions share files, and so they share errors.
+      const reasons = new Set(await Promise.all(failed.map(({ error }) => textOf(error))));
+      onMessage(
+        `${[...reasons].join('\n')}\nNot applied: ${namesOf(failed)}. The service goes on as before.`,
+      );
     }
   };
   const apply = async (files: readonly string[]): Promise<void> => {
@@ -61,12 +87,17 @@ export async function watch(service: OfflineService, options: WatchOptions): Pro
     await report(async () => (await builds?.apply(files)) ?? []);
     await report(() => applyApp(files));
   };
-  const stopWatching = watchFolders(
+  const stopWatching = await watchFolders(
     folders.map((folder) => resolve(folder)),
     apply,
+    (error) => onMessage(`Changes may be missed: ${String(error)}`),
   );
   return async () => {
     await stopWatching();
     await builds?.stop();
   };
+}
+
+function namesOf(outcomes: readonly BuildOutcome[]): string {
+  return outcomes.map(({ name }) => name).join(', ');
 }

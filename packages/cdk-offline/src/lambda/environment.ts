@@ -42,7 +42,7 @@ export interface EnvironmentEvents {
   readonly onReady: () => void;
   /** An invocation is finished. */
   readonly onIdle: () => void;
-  /** It ended. `failure` is the reason when the code was never loaded. */
+  /** It ended. `failure` is the reason when the code was never loaded, which is not among the lines. */
   readonly onEnd: (failure: Failure | undefined) => void;
   readonly onLine: (line: string) => void;
 }
@@ -87,8 +87,9 @@ export class ExecutionEnvironment {
         onError: (error) => {
           const known =
             error instanceof Error ? error : Object.assign(new Error(String(error)), unknownError);
-          this.#endReason = failureOf(known.name, known.message);
-          events.onLine(known.stack ?? known.message);
+          const trace = known.stack?.split('\n') ?? [];
+          this.#endReason = { ...failureOf(known.name, known.message), trace };
+          if (this.#ready) events.onLine(known.stack ?? known.message);
         },
         onExit: (code) => this.#end(code),
       },
@@ -122,13 +123,10 @@ export class ExecutionEnvironment {
         this.#ready = true;
         this.#events.onReady();
         return;
-      case 'initFailed': {
-        const { errorType, errorMessage, trace } = message.failure;
+      case 'initFailed':
         this.#endReason = message.failure;
-        this.#events.onLine([`${errorType}: ${errorMessage}`, ...trace.slice(1)].join('\n'));
         void this.#runtime.end();
         return;
-      }
       case 'succeeded':
         this.#finish(message.requestId, checkedResult(message.payload));
         return;
@@ -160,7 +158,7 @@ export class ExecutionEnvironment {
     if (!this.#hasTimeouts) return;
     this.#timer = setTimeout(() => {
       this.#endReason = failureOf('Sandbox.Timedout', errorMessage);
-      this.#events.onLine(`${new Date().toISOString()} ${errorMessage}`);
+      if (this.#ready) this.#events.onLine(`${new Date().toISOString()} ${errorMessage}`);
       void this.#runtime.end();
     }, milliseconds);
   }

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { copyCode } from './code.ts';
 import type { FunctionDefinition } from './definition.ts';
 import type { EnvironmentOptions, InvocationInput, InvocationResult } from './environment.ts';
-import { FunctionPool, stopped, throttled } from './pool.ts';
+import { FunctionLoadError } from './load-error.ts';
+import { FunctionPool, type Replacement, stopped, throttled } from './pool.ts';
 
 /** Events of invocations in progress, in UTF-16 units. Limits the memory for many large requests. */
 const maxCharacters = 128 * 1024 * 1024;
@@ -38,10 +39,11 @@ export class FunctionService {
   /**
    * Adds functions, changes those that differ and removes the others.
    *
-   * @throws FunctionLoadError when changed code cannot be loaded; functions changed before it stay changed
+   * @throws FunctionLoadError naming all functions whose changed code cannot be loaded; then nothing is changed
    */
   async apply(definitions: readonly FunctionDefinition[]): Promise<void> {
     const { onLog } = this.#options;
+    const replacements = await this.#prepare(definitions);
     for (const definition of definitions) {
       const { logicalId } = definition;
       const pool = this.#pools.get(logicalId);
@@ -49,16 +51,33 @@ export class FunctionService {
         const added = new FunctionPool(definition, this.#options, (line) => onLog(logicalId, line));
         this.#pools.set(logicalId, added);
         if (this.#options.inspected !== undefined) added.warm();
-      } else if (isChanged(pool.definition, definition)) {
-        await pool.replace(definition);
       }
     }
+    for (const { commit } of replacements) commit();
     const kept = new Set(definitions.map(({ logicalId }) => logicalId));
     for (const [logicalId, pool] of this.#pools) {
       if (kept.has(logicalId)) continue;
       this.#pools.delete(logicalId);
       await pool.stop();
     }
+  }
+
+  async #prepare(definitions: readonly FunctionDefinition[]): Promise<Replacement[]> {
+    const prepared: Replacement[] = [];
+    const failures: FunctionLoadError[] = [];
+    for (const definition of definitions) {
+      const pool = this.#pools.get(definition.logicalId);
+      if (pool === undefined || !isChanged(pool.definition, definition)) continue;
+      try {
+        prepared.push(await pool.prepare(definition));
+      } catch (error) {
+        if (!(error instanceof FunctionLoadError)) throw error;
+        failures.push(error);
+      }
+    }
+    if (failures.length === 0) return prepared;
+    await Promise.all(prepared.map(({ discard }) => discard()));
+    throw new FunctionLoadError(failures.map(({ message }) => message).join('\n'));
   }
 
   /** @param signal drops an invocation that still waits; a running one continues */

@@ -9,10 +9,16 @@ interface LoadFailure {
 /** The code of a function cannot be loaded. The message has the error with file and line. */
 export class FunctionLoadError extends Error {
   override readonly name = 'FunctionLoadError';
-  constructor(logicalId: string, { errorType, errorMessage, trace }: LoadFailure) {
-    // The trace of a syntax error begins with the file and line.
-    const head = `${errorType}: ${errorMessage}`;
-    const rest = trace.filter((line) => line !== head);
-    super(withoutControls([`${logicalId} cannot be loaded: ${head}`, ...rest].join('\n')));
-  }
+}
+
+export function loadError(logicalId: string, failure: LoadFailure): FunctionLoadError {
+  return new FunctionLoadError(
+    withoutControls(`${logicalId} cannot be loaded: ${describeLoadFailure(failure)}`),
+  );
+}
+
+export function describeLoadFailure({ errorType, errorMessage, trace }: LoadFailure): string {
+  // The trace of a syntax error begins with the file and line.
+  const head = `${errorType}: ${errorMessage}`;
+  return [head, ...trace.filter((line) => line !== head)].join('\n');
 }

@@ -6,7 +6,7 @@ import {
   type InvocationInput,
   type InvocationResult,
 } from './environment.ts';
-import { FunctionLoadError } from './load-error.ts';
+import { describeLoadFailure, loadError } from './load-error.ts';
 import { type Failure, failureOf } from './protocol.ts';
 
 /** Execution environments of one function. Two for each processor keep it busy while a database answers. */
@@ -14,6 +14,12 @@ const maxEnvironments = Math.min(8, 2 * availableParallelism());
 
 interface Waiting extends InvocationInput {
   readonly finish: (result: InvocationResult) => void;
+}
+
+/** Loaded code that is not used yet. */
+export interface Replacement {
+  readonly commit: () => void;
+  readonly discard: () => Promise<void>;
 }
 
 /**
@@ -71,20 +77,32 @@ export class FunctionPool {
    * @throws FunctionLoadError when the code cannot be loaded; the old code stays in use
    */
   replace(definition: FunctionDefinition): Promise<void> {
-    this.#replacing = this.#replacing.catch(() => {}).then(() => this.#replace(definition));
+    this.#replacing = this.#replacing
+      .catch(() => {})
+      .then(async () => (await this.prepare(definition)).commit());
     return this.#replacing;
   }
 
-  async #replace(definition: FunctionDefinition): Promise<void> {
+  /**
+   * Loads other code or settings without using them.
+   *
+   * @throws FunctionLoadError
+   */
+  async prepare(definition: FunctionDefinition): Promise<Replacement> {
     const { promise: ready, resolve, reject } = Promise.withResolvers<void>();
     const first = this.#start(definition, resolve, (failure) =>
-      reject(new FunctionLoadError(definition.logicalId, failure)),
+      reject(loadError(definition.logicalId, failure)),
     );
     await ready;
-    this.#definition = definition;
-    for (const old of this.#idle.splice(0)) void old.stop();
-    this.#idle.push(first);
-    this.#dispatch();
+    return {
+      commit: () => {
+        this.#definition = definition;
+        for (const old of this.#idle.splice(0)) void old.stop();
+        this.#idle.push(first);
+        this.#dispatch();
+      },
+      discard: () => first.stop(),
+    };
   }
 
   /** Starts an environment, so that the first invocation does not wait for it. */
@@ -130,6 +148,7 @@ export class FunctionPool {
       },
       (failure) => {
         this.#starting -= 1;
+        this.#onLine(describeLoadFailure(failure));
         // Code that cannot be loaded fails one invocation for each attempt.
         const [first] = this.#waiting;
         if (first !== undefined && this.#waiting.delete(first)) first.finish({ ok: false, failure });

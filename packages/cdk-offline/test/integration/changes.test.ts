@@ -110,12 +110,14 @@ describe('replaceCode', () => {
     ['throws', 'throw new Error("no way");', /Greet cannot be loaded: Error: no way[\s\S]*index\.mjs:1/],
     ['has no handler', 'export const other = 1;', /Runtime\.HandlerNotFound/],
   ])('reports code that %s, and keeps serving the old code', async (_, code, message) => {
-    const { service, get } = await start();
+    const lines: string[] = [];
+    const { service, get } = await start({ onLog: (_name, line) => void lines.push(line) });
     const error: unknown = await service
       .replaceCode('Greet', await codeDirectory(code))
       .catch((e: unknown) => e);
     expect(error).toBeInstanceOf(FunctionLoadError);
     expect(String(error)).toMatch(message);
+    expect(lines, 'the error is reported once').toEqual([]);
     expect(await get()).toBe('one');
     await service.replaceCode('Greet', await codeDirectory(answers('two')));
     expect(await get()).toBe('two');
@@ -167,11 +169,46 @@ describe('update', () => {
     await expect(service.update({ assembly: renamed })).rejects.toThrow(RestartNeeded);
     const name = `keyed-${process.pid}`;
     await service.update({ assembly: await assemblyOf(greetingTemplate('greet', { Keyed: table(name) })) });
-    const other = await assemblyOf(greetingTemplate('greet', { Keyed: table(name, 'other') }));
+    const other = await assemblyOf(greetingTemplate('greet', { Keyed: table(name, 'other'), Stage: stage }));
     await expect(service.update({ assembly: other })).rejects.toThrow(
-      `The table ${name} is defined differently. Restart without its data to apply it.`,
+      `The API or its stage has another name. Restart to apply it.\nThe table ${name} is defined differently. Restart without its data to apply it.`,
     );
     expect(await get()).toBe('one');
+  });
+
+  it('keeps the code of every function when that of some cannot be loaded, and names these', async () => {
+    const added = (name: string, code: string) => ({
+      [name]: {
+        Type: 'AWS::Lambda::Function',
+        Properties: {
+          Code: { S3Key: `${code}.zip` },
+          Handler: `index.${name.toLowerCase()}`,
+          Runtime: 'nodejs24.x',
+        },
+      },
+      [`${name}Permission`]: {
+        Type: 'AWS::Lambda::Permission',
+        Properties: {
+          Action: 'lambda:InvokeFunction',
+          FunctionName: { 'Fn::GetAtt': [name, 'Arn'] },
+          Principal: 'apigateway.amazonaws.com',
+        },
+      },
+      [`${name}Path`]: resource(name.toLowerCase()),
+      [`${name}Method`]: method(`${name}Path`, uri.replace('Greet', name)),
+    });
+    const three = (code: string) =>
+      greetingTemplate(code, { ...added('Second', code), ...added('Third', code) });
+    const { service, get } = await start();
+    const all = `${answers('two')} export const second = handler; export const third = handler;`;
+    await service.update({ assembly: await assemblyOf(three('two'), all) });
+    expect([await get(), await get('/second')]).toEqual(['two', 'two']);
+    const error: unknown = await service
+      .update({ assembly: await assemblyOf(three('three'), answers('three')) })
+      .catch((e: unknown) => e);
+    expect(error).toBeInstanceOf(FunctionLoadError);
+    expect(String(error)).toMatch(/Second cannot be loaded[\s\S]*Third cannot be loaded/);
+    expect([await get(), await get('/second')]).toEqual(['two', 'two']);
   });
 
   it('keeps the old routes and code when the new code cannot be loaded', async () => {

@@ -98,7 +98,7 @@ describe('the command cdk-offline', () => {
   it('a stack that is not synthesized and a port in use print one line each: exit code 1', async () => {
     const absent = run(['--assembly', '/nonexistent', '--stack', 'A']);
     expect(await absent.ended).toBe(1);
-    expect(absent.output()).toMatch(/^\S+A\.assets\.json cannot be read: run "cdk synth" first\n$/);
+    expect(absent.output()).toMatch(/^\S+manifest\.json cannot be read: run "cdk synth" first\n$/);
 
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, realpath, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { serve, synthesize, watch, type WatchOptions } from 'cdk-offline';
@@ -25,6 +25,11 @@ await writeFile(join(folder, 'manifest.json'), JSON.stringify(${JSON.stringify(m
 await writeFile(join(folder, '${greetingStack}.assets.json'), JSON.stringify({ files }));
 await writeFile(join(folder, '${greetingStack}.template.json'), text);
 `;
+
+const stage = (StageName: string) => ({
+  Type: 'AWS::ApiGateway::Stage',
+  Properties: { RestApiId: { Ref: 'Api' }, StageName },
+});
 
 const greet = `import { words } from './words.ts';
 export const handler = async () => ({ statusCode: 200, body: words });`;
@@ -66,6 +71,11 @@ async function start(options: (project: string) => Partial<WatchOptions> = () =>
   return {
     get: async (path = '/greet') => (await fetch(service.url + path)).text(),
     save: async (name: string, text: string) => writeFile(join(project, name), text),
+    /** As safe-write editors do. */
+    saveByRename: async (name: string, text: string) => {
+      await writeFile(join(project, `${name}.tmp`), text);
+      await rename(join(project, `${name}.tmp`), join(project, name));
+    },
     message: async (pattern: RegExp) => {
       await expect.poll(() => messages.join('\n'), { timeout: 60_000 }).toMatch(pattern);
       messages.length = 0;
@@ -94,6 +104,40 @@ describe('watch', () => {
     await save('code/words.ts', `export const words: string = 'two';`);
     await message(/^Applied the stack \(\d+ ms\)$/m);
     expect(await get()).toBe('two');
+  });
+
+  it('sees every save by rename', async () => {
+    const { get, saveByRename, message } = await start(withBuilds);
+    for (const word of ['two', 'three', 'four']) {
+      await saveByRename('code/words.ts', `export const words: string = '${word}';`);
+      await message(/^Applied index/m);
+      expect(await get()).toBe(word);
+    }
+  });
+
+  it('names a folder that does not exist', async () => {
+    await expect(start(() => ({ folders: ['/nonexistent'] }))).rejects.toThrow(
+      '/nonexistent cannot be watched: it is not a folder.',
+    );
+  });
+
+  it('says that a refused change is not applied, and that it is undone', async () => {
+    const { get, save, message } = await start(withBuilds);
+    await save('code/words.ts', `export const words: string = ;`);
+    await message(/\nNot applied: index\. The service goes on as before\.$/);
+    await save('code/words.ts', `export const words: string = 'one';`);
+    await message(/^Undone: index is served as the files say\.$/);
+
+    const stages = { Path: resource('PART'), Stage: stage('v2') };
+    await save(
+      'template.mjs',
+      `export const template = ${JSON.stringify(greetingTemplate('greet', stages))};`,
+    );
+    await message(/^The API or its stage has another name\. Restart to apply it\.\nNot applied: the stack\./);
+    const before = greetingTemplate('greet', { Path: resource('PART') });
+    await save('template.mjs', `export const template = ${JSON.stringify(before)};`);
+    await message(/^Applied the stack/);
+    expect(await get()).toBe('one');
   });
 
   it('builds only the function when its code is saved, and synthesizes when the app imports the file', async () => {

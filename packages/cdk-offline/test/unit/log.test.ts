@@ -128,6 +128,16 @@ describe('the line of a function', () => {
     expect(functionLine('A', 'plain text')).toBe('A: plain text');
   });
 
+  it('has no second time beside that of the request', () => {
+    const at = '2026-01-02T03:04:05.678Z';
+    expect(functionLine('A', `${at}\t11111111-2222\tINFO\there`)).toBe('A: INFO here');
+    expect(functionLine('A', `${at}\t\tERROR\tbad\tand worse`)).toBe('A: ERROR bad\tand worse');
+    expect(functionLine('A', `${at} RequestId: 1 Error: Task timed out`)).toBe(
+      'A: RequestId: 1 Error: Task timed out',
+    );
+    expect(functionLine('A', `${at}\t11111111-2222\tINFO\there`, true)).toBeUndefined();
+  });
+
   it('is omitted below level ERROR when only errors are printed', () => {
     expect(functionLine('A', JSON.stringify({ level: 'WARN', message: 'here' }), true)).toBeUndefined();
     expect(functionLine('A', 'plain text', true)).toBeUndefined();
