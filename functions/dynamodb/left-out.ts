@@ -6,5 +6,7 @@
 export const leftOutModules = {
   '@aws-sdk/client-dynamodb/dist-es/DynamoDBClient.js':
     'functions/dynamodb/assembled-client.ts replaces it. The document client imports it for old versions.',
+  '@smithy/core/dist-es/submodules/endpoints/middleware-endpoint/adaptors/getEndpointFromConfig.js':
+    'It reads configuration files. The assembled client has its endpoint.',
   '@smithy/core/dist-es/submodules/event-streams/index.js': 'DynamoDB has no operation with an event stream.',
 } as const satisfies Record<string, string>;

@@ -116,7 +116,7 @@ describe('bundling', () => {
     const output = join(root, development ? 'development' : 'deployed');
     await bundle('functions/get-pet.ts', output, { development });
     const lines = (await readFile('functions/get-pet.ts', 'utf8')).split('\n');
-    const throwing = lines.findIndex((line) => line.includes('dynamoDb();')) + 1;
+    const throwing = lines.findIndex((line) => line.includes('connect();')) + 1;
     const script = "await import('./get-pet.mjs').catch((error) => console.log(error.stack))";
     const { stdout } = await promisify(execFile)(
       process.execPath,

@@ -12,15 +12,21 @@ import { inject } from 'vitest';
 
 /**
  * The result of a call. `pass`: DynamoDB Local answers. `lose`: it does, but the connection breaks before the answer
- * arrives. `hang`: no answer ever comes. Otherwise this error, with `more` in its body.
+ * arrives. `hang`: no answer ever comes. Otherwise this error, with `more` in its body, or this answer.
  */
 export type Fate =
-  'pass' | 'lose' | 'hang' | { readonly status: number; readonly type: string; readonly more?: object };
+  | 'pass'
+  | 'lose'
+  | 'hang'
+  | { readonly status: number; readonly type: string; readonly more?: object }
+  | { readonly status: number; readonly body: string; readonly headers?: Readonly<Record<string, string>> };
 
 /** A proxy for DynamoDB Local that records calls, and can delay them or make them fail. */
 export class DynamoDbProxy {
   /** The operations called so far, such as `UpdateItem`, in the order in which they arrived. */
   readonly calls: string[] = [];
+  /** Calls that hang, and that their client has given up. */
+  abandoned = 0;
   /** Decides each call. May wait before it does. */
   fate: (operation: string) => Fate | Promise<Fate> = () => 'pass';
   readonly #server: Server;
@@ -45,6 +51,7 @@ export class DynamoDbProxy {
   /** Forgets what was called and passes everything on. */
   reset(): void {
     this.calls.length = 0;
+    this.abandoned = 0;
     this.fate = () => 'pass';
   }
 
@@ -59,12 +66,17 @@ export class DynamoDbProxy {
     this.calls.push(operation);
     const body = await buffer(incoming);
     const fate = await this.fate(operation);
-    if (fate === 'hang') return;
+    if (fate === 'hang') {
+      outgoing.on('close', () => (this.abandoned += 1));
+      return;
+    }
     if (typeof fate === 'object') {
       outgoing.writeHead(fate.status, {
         'Content-Type': 'application/x-amz-json-1.0',
         ...dateOfThisProcess(),
+        ...('headers' in fate && fate.headers),
       });
+      if ('body' in fate) return void outgoing.end(fate.body);
       outgoing.end(
         JSON.stringify({
           __type: `com.amazonaws.dynamodb.v20120810#${fate.type}`,

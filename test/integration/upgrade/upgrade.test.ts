@@ -4,6 +4,7 @@ import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, it } from 'vitest';
 import { decideKey, findKey } from '../../../functions/access/key-records.ts';
 import { admit } from '../../../functions/access/limiter.ts';
+import { toUnixSeconds } from '../../../functions/runtime/unix-time.ts';
 import { createPetOnce, recordIdOf } from '../../../functions/pets/idempotent-creation.ts';
 import { getPet, listPets } from '../../../functions/pets/store.ts';
 import { createTable } from '../../support/tables.ts';
@@ -22,8 +23,8 @@ const current = parse(readFileSync(path, 'utf8'));
 const bella = { name: 'Bella', categoryId: 2n ** 63n - 1n, status: 'available' } as const;
 const id = 114_841_436_160_000n;
 const keyHash = current.ApiKeys['keyHash']!.S!;
-/** Unix seconds, in the minute of the stored usage. */
-const now = 2_096_310_430;
+/** In the minute of the stored usage. */
+const now = toUnixSeconds(2_096_310_430_000);
 const limits = { perMinute: 5_000, perDay: 1_000_000 };
 
 async function tableWith(name: TableName, item: Item | undefined) {
@@ -61,7 +62,7 @@ describe.each(versions)('An item that was stored by %s', (_, items) => {
 
   it('is a usage that the next request adds to', async () => {
     const usage = await tableWith('RateLimits', items.RateLimits);
-    await admit(usage, { keyHash, limits, now });
+    await admit(usage, { keyHash, limits, now: () => now });
     const [stored] = await itemsOf(usage);
     expect(stored).toMatchObject({ minuteCount: { N: '8' }, dayCount: { N: '901' } });
   });
@@ -90,7 +91,7 @@ describe('This version stores', () => {
 
   it('a usage with the attributes in stored-items.json', async () => {
     const usage = await tableWith('RateLimits', undefined);
-    await admit(usage, { keyHash, limits, now });
+    await admit(usage, { keyHash, limits, now: () => now });
     const [stored = {}] = await itemsOf(usage);
     expect(Object.keys(stored).toSorted()).toEqual(Object.keys(current.RateLimits).toSorted());
   });

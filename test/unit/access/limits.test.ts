@@ -179,8 +179,6 @@ describe('random traffic over simulated time', () => {
 });
 
 describe('a key of the Free plan', () => {
-  const { free } = fixedPlans;
-
   test('may send 60 requests in a minute, and more after the end of the minute', () => {
     const limiter = new Limiter();
     for (let sent = 1; sent <= 60; sent += 1) {

@@ -136,14 +136,14 @@ const commands = {
   }),
 };
 
-async function send(client: DynamoDBDocumentClient, command: keyof typeof commands): Promise<Received> {
+async function requestOf(client: DynamoDBDocumentClient, command: keyof typeof commands): Promise<Received> {
   await client.send(commands[command] as GetCommand);
   return received.pop()!;
 }
 
 describe.each(Object.keys(commands) as (keyof typeof commands)[])('the request for a %s', (command) => {
   test('is the same as that of the SDK’s client, except for the user agent', async () => {
-    const [own, original] = [await send(ours(), command), await send(theirs(), command)];
+    const [own, original] = [await requestOf(ours(), command), await requestOf(theirs(), command)];
     expect([own.method, own.url]).toEqual([original.method, original.url]);
     expect(JSON.parse(own.body)).toEqual(JSON.parse(original.body));
     for (const header of ['x-amz-target', 'content-type', 'content-length', 'host', 'x-amz-security-token']) {
@@ -152,7 +152,7 @@ describe.each(Object.keys(commands) as (keyof typeof commands)[])('the request f
   });
 
   test('is signed completely with Signature Version 4', async () => {
-    const request = await send(ours(), command);
+    const request = await requestOf(ours(), command);
     expect(request.headers['x-amz-security-token']).toBe(credentials.sessionToken);
     expect(request.headers.authorization).toContain('x-amz-security-token');
     expect(faultOf(request)).toBeUndefined();
