@@ -82,7 +82,7 @@ test.each([
     const minutes = 2_000;
     let rejected = 0;
     for (let minute = 0; minute < minutes; minute += 1) {
-      const counts = new Array<number>(cells).fill(0);
+      const counts = Array.from({ length: cells }, () => 0);
       for (let request = 0; request < perMinute; request += 1) {
         const cell = Math.floor(random() * cells);
         if (counts[cell]! < share) counts[cell]! += 1;
