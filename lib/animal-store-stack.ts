@@ -43,14 +43,18 @@ export class AnimalStoreStack extends Stack {
     if (stage === 'prod') this.#warn(settings);
 
     // Used by the key tool, the smoke test and operators.
-    this.#output('ApiUrl', url);
-    this.#output('RestApiId', restApi.restApiId);
-    this.#output('PetsTableName', tables.pets.tableName);
-    this.#output('ApiKeysTableName', tables.apiKeys.tableName);
-    this.#output('RateLimitsTableName', tables.rateLimits.tableName);
-    this.#output('IdempotencyTableName', tables.idempotency.tableName);
+    this.#output('ApiUrl', url, 'Base URL of the API, for clients');
+    this.#output('RestApiId', restApi.restApiId, 'ID of the API in API Gateway');
+    this.#output('PetsTableName', tables.pets.tableName, 'Table of the animals');
+    this.#output('ApiKeysTableName', tables.apiKeys.tableName, 'Table of the API keys, by their hashes');
+    this.#output('RateLimitsTableName', tables.rateLimits.tableName, 'Table of the usage of each API key');
+    this.#output(
+      'IdempotencyTableName',
+      tables.idempotency.tableName,
+      'Table of the Idempotency-Keys that were used',
+    );
     for (const [plan, { usagePlanId }] of usagePlans.plans) {
-      this.#output(`UsagePlanId${titleCase(plan)}`, usagePlanId);
+      this.#output(`UsagePlanId${titleCase(plan)}`, usagePlanId, `Usage plan of the keys of plan ${plan}`);
     }
   }
 
@@ -59,7 +63,7 @@ export class AnimalStoreStack extends Stack {
     if (waf !== undefined) new WebAcl(this, 'WebAcl', { api: api.restApi, ...waf });
     if (domain === undefined) return api.url;
     const { url, target } = new CustomDomain(this, 'Domain', { api: api.restApi, domain });
-    this.#output('DomainTarget', target);
+    this.#output('DomainTarget', target, 'Target of a CNAME or alias record for the domain');
     return url;
   }
 
@@ -86,7 +90,8 @@ export class AnimalStoreStack extends Stack {
   ): void {
     const { alarms: withAlarms, dashboards, deployment } = settings;
     const alarms = withAlarms ? new Alarms(this, 'Alarms', { ...parts, settings, repository }) : undefined;
-    if (alarms !== undefined) this.#output('AlarmTopicArn', alarms.topic.topicArn);
+    if (alarms !== undefined)
+      this.#output('AlarmTopicArn', alarms.topic.topicArn, 'SNS topic that gets the alarms');
     if (alarms !== undefined && deployment === 'canary') {
       const functions = parts.functions.values();
       new SafeDeployment(this, 'SafeDeployment', { ...parts, stage, settings, functions, alarms });
@@ -97,7 +102,7 @@ export class AnimalStoreStack extends Stack {
   }
 
   /** Outputs are not exported: an export's name must be unique in its account and Region. */
-  #output(name: string, value: string): void {
-    new CfnOutput(this, name, { value });
+  #output(name: string, value: string, description: string): void {
+    new CfnOutput(this, name, { value, description });
   }
 }
