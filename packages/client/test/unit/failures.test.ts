@@ -1,7 +1,7 @@
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   AnimalStore,
   AnimalStoreError,
@@ -246,5 +246,16 @@ describe('A call', () => {
     await expect.poll(() => attempts.length).toBe(1);
     between.abort(reason);
     await expect(retry).rejects.toBe(reason);
+  });
+
+  it('leaves no timer and no listener behind', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const { signal } = new AbortController();
+    const { store } = scripted([respond(200, rex), lost], { maxRetries: 0 });
+    await store.pets.get(1, { signal });
+    await caught(store.pets.get(1, { signal }));
+    expect(vi.getTimerCount()).toBe(0);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 });
