@@ -13,6 +13,7 @@ const tools = new Map([
   ['start', ['local/main.ts', 'start']],
   ['dev', ['local/main.ts', 'dev']],
   ['keys', ['keys/main.ts']],
+  ['pets', ['pets/main.ts']],
   ['versions', ['versions/main.ts']],
   ['smoke', ['smoke/main.ts']],
   ['docs', ['reference/main.ts']],

@@ -5,7 +5,7 @@ import { newKey } from '../../functions/access/keys.ts';
 import { checks } from '../../tools/smoke/checks.ts';
 import { Client } from '../../tools/smoke/client.ts';
 import { requestsNeeded, runChecks } from '../../tools/smoke/run.ts';
-import { forwardTo } from './keys/forwarder.ts';
+import { forwardTo } from '../support/forwarder.ts';
 import { isLocal, newClient } from './support.ts';
 
 interface Answer {

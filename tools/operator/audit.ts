@@ -14,7 +14,7 @@ export type AuditLine = z.infer<typeof auditLine>;
 /** A change that was made, with the ID of what was changed. */
 export type ReportedChange = AuditLine & {
   readonly stage: string;
-  readonly about: { readonly keyId: string } | { readonly petId: string };
+  readonly about: { readonly keyId: string } | { readonly petId: string } | { readonly file: string };
 };
 
 export function auditJson({ at, by, did, detail }: AuditLine) {

@@ -42,10 +42,17 @@ export class Output {
     });
   }
 
+  /** Data of the store, unchanged. Resolves when it is written, rejects if nobody reads it. */
+  data(text: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#io.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+
   /** One line on standard error: `value` with --json, otherwise `text`. */
   report(value: unknown, text: string, style?: Style): void {
     const coloured = style === undefined ? text : this.paint(style, text, this.#io.stderr);
-    this.#io.stderr.write(`${redact(this.json ? JSON.stringify(value) : coloured)}\n`);
+    this.#io.stderr.write(`${redact(this.json ? JSON.stringify(value, exactNumbers) : coloured)}\n`);
   }
 
   /** Information besides the result. */
@@ -59,8 +66,21 @@ export class Output {
   }
 
   #printed(value: unknown, text: string): string {
-    return `${this.json ? JSON.stringify(value, undefined, 2) : text}\n`;
+    return `${this.json ? JSON.stringify(value, exactNumbers, 2) : text}\n`;
   }
+}
+
+/** For `JSON.stringify`: a bigint with all its digits. */
+function exactNumbers(_name: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? JSON.rawJSON(value.toString()) : value;
+}
+
+/** Text of clients for a terminal: control characters, which could change what it shows, as their code points. */
+export function printable(text: string): string {
+  return text.replaceAll(
+    /[\p{C}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
+  );
 }
 
 /** `12,345` */

@@ -7,9 +7,9 @@ import { gatewayValueOf, isValid } from '../../../tools/keys/records.ts';
 import type { KeyService } from '../../../tools/keys/service.ts';
 import { statusOf } from '../../../tools/keys/views.ts';
 import { rounds } from '../../support/rounds.ts';
-import type { Run, RunOptions } from '../../unit/keys/support.ts';
+import type { Run, RunOptions } from '../../support/tool-runs.ts';
 import { isFullRun, isLocal } from '../support.ts';
-import { type Forwarder, forwardTo } from './forwarder.ts';
+import { type Forwarder, forwardTo } from '../../support/forwarder.ts';
 import {
   cleanUpLater,
   create,

@@ -4,9 +4,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, t
 import { stageOfKey } from '../../../functions/access/keys.ts';
 import { findKeyById } from '../../../tools/keys/records.ts';
 import { openKeyService } from '../../../tools/keys/service.ts';
-import { keys, type RunOptions } from '../../unit/keys/support.ts';
+import { keys } from '../../unit/keys/support.ts';
+import type { RunOptions } from '../../support/tool-runs.ts';
 import { isFullRun, isLocal } from '../support.ts';
-import { type Forwarder, forwardTo } from './forwarder.ts';
+import { type Forwarder, forwardTo } from '../../support/forwarder.ts';
 import type { Issued } from './support.ts';
 
 /**

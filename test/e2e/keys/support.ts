@@ -6,7 +6,9 @@ import { hashOfKey } from '../../../functions/access/keys.ts';
 import { type KeyService, openKeyService } from '../../../tools/keys/service.ts';
 import { localStage } from '../../../tools/local/stack.ts';
 import { isFullRun } from '../support.ts';
-import { keys, type Run, type RunOptions, startKeys } from '../../unit/keys/support.ts';
+import { runKeys } from '../../../tools/keys/cli.ts';
+import { keys } from '../../unit/keys/support.ts';
+import { type Run, type RunOptions, startInProcess } from '../../support/tool-runs.ts';
 
 /** An owner of no keys yet, so that tests do not see each other's. */
 export const newOwner = () => `owner ${randomUUID()}`;
@@ -92,7 +94,7 @@ export async function crash(args: readonly string[], steps: number): Promise<str
     reached.resolve();
     return new Promise<void>(() => {});
   };
-  const { stdout, ended } = startKeys([...args, '--stage', localStage], {
+  const { stdout, ended } = startInProcess(runKeys, [...args, '--stage', localStage], {
     localEndpoint: localEndpoint(),
     afterStep,
   });

@@ -11,7 +11,7 @@ export interface Interception {
   /** Changes the body of a request. */
   readonly rewrite?: (body: string) => string;
   /** Answers a request instead of the service. Returns whether it did. */
-  readonly answer?: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+  readonly answer?: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean | Promise<boolean>;
   /** Whether the connection breaks when the service has executed a request, so that its answer is lost. */
   readonly losesAnswer?: (incoming: IncomingMessage) => boolean;
 }
@@ -24,8 +24,8 @@ export async function forwardTo(
   const server = createServer((incoming, outgoing) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => void chunks.push(chunk));
-    incoming.on('end', () => {
-      if (answer(incoming, outgoing)) return;
+    incoming.on('end', async () => {
+      if (await answer(incoming, outgoing)) return;
       const loses = losesAnswer(incoming);
       const body = Buffer.from(rewrite(Buffer.concat(chunks).toString()));
       const { method, headers, url = '/' } = incoming;

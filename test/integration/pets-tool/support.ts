@@ -1,0 +1,89 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { IncomingMessage } from 'node:http';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
+import { expect, inject, onTestFinished, vi } from 'vitest';
+import type { PetTable } from '../../../functions/pets/store.ts';
+import { documentClient } from '../../../tools/operator/stack.ts';
+import { runPets } from '../../../tools/pets/cli.ts';
+import { type Item, toStored } from '../../../tools/pets/items.ts';
+import { forwardTo, type Interception } from '../../support/forwarder.ts';
+import { createTable } from '../../support/tables.ts';
+import { type Run, type RunOptions, runInProcess } from '../../support/tool-runs.ts';
+
+/** What the tool finds at AWS: a stack, and DynamoDB with a table of its own for each test. */
+export interface Store {
+  readonly table: PetTable;
+  readonly folder: string;
+  readonly run: (args: readonly string[], options?: RunOptions) => Promise<Run>;
+  readonly runInProd: Store['run'];
+  /** Runs the tool for its JSON result. */
+  readonly json: <T>(args: readonly string[], options?: RunOptions) => Promise<T>;
+}
+
+const identity =
+  '<GetCallerIdentityResponse><GetCallerIdentityResult><Arn>arn:aws:iam::123456789012:user/ada</Arn></GetCallerIdentityResult></GetCallerIdentityResponse>';
+
+function stackWith(tableName: string): string {
+  const output = `<OutputKey>PetsTableName</OutputKey><OutputValue>${tableName}</OutputValue>`;
+  const stack = `<StackName>s</StackName><CreationTime>2026-07-01T00:00:00Z</CreationTime><StackStatus>CREATE_COMPLETE</StackStatus><Outputs><member>${output}</member></Outputs>`;
+  return `<DescribeStacksResponse><DescribeStacksResult><Stacks><member>${stack}</member></Stacks></DescribeStacksResult></DescribeStacksResponse>`;
+}
+
+const credentials = { accessKeyId: 'local', secretAccessKey: 'local' };
+
+/** @param network what happens to calls of DynamoDB */
+export async function newStore(network: Pick<Interception, 'answer' | 'losesAnswer'> = {}): Promise<Store> {
+  const client = documentClient(
+    new DynamoDBClient({ endpoint: inject('dynamodbEndpoint'), region: 'us-east-1', credentials }),
+  );
+  const table = await createTable('Pets', client);
+  const isDynamoDb = ({ headers }: IncomingMessage) => headers['x-amz-target'] !== undefined;
+  const aws = await forwardTo(inject('dynamodbEndpoint'), {
+    answer: (incoming, outgoing) => {
+      if (isDynamoDb(incoming)) return network.answer?.(incoming, outgoing) ?? false;
+      const isSts = incoming.headers.authorization?.includes('/sts/') === true;
+      outgoing.end(isSts ? identity : stackWith(table.tableName));
+      return true;
+    },
+    losesAnswer: (incoming) => isDynamoDb(incoming) && (network.losesAnswer?.(incoming) ?? false),
+  });
+  const folder = await mkdtemp(join(tmpdir(), 'pets tool ü-'));
+  onTestFinished(async () => {
+    aws.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const run = (args: readonly string[], options: RunOptions = {}) =>
+    runInProcess(runPets, [...args, '--stage', 'local'], { localEndpoint: aws.endpoint, ...options });
+  const runInProd = (args: readonly string[], options: RunOptions = {}) => {
+    vi.stubEnv('AWS_ENDPOINT_URL', aws.endpoint);
+    vi.stubEnv('AWS_REGION', 'us-east-1');
+    vi.stubEnv('AWS_ACCESS_KEY_ID', credentials.accessKeyId);
+    vi.stubEnv('AWS_SECRET_ACCESS_KEY', credentials.secretAccessKey);
+    return runInProcess(runPets, [...args, '--stage', 'prod'], options);
+  };
+  const json = async <T>(args: readonly string[], options: RunOptions = {}) => {
+    const done = await run([...args, '--json'], options);
+    expect(done).toMatchObject({ exitCode: 0 });
+    return JSON.parse(done.stdout) as T;
+  };
+  return { table, folder, run, runInProd, json };
+}
+
+export async function put({ client, tableName }: PetTable, ...items: readonly object[]): Promise<void> {
+  for (const item of items) await client.send(new PutCommand({ TableName: tableName, Item: item }));
+}
+
+/** All items of a small table, in the order of their IDs. */
+export async function allItems({ client, tableName }: PetTable): Promise<Item[]> {
+  const { Items: items = [] } = await client.send(
+    new ScanCommand({ TableName: tableName, ConsistentRead: true }),
+  );
+  return items.toSorted((a, b) => Number(a['id']) - Number(b['id']));
+}
+
+export async function allPets(table: PetTable) {
+  return (await allItems(table)).map((item) => toStored(item).pet);
+}

@@ -1,0 +1,44 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { toJson } from '../../../functions/http/exact-json.ts';
+import { newPetId } from '../../../functions/pets/ids.ts';
+import { newPet } from '../../../functions/pets/schema.ts';
+import { parseLine } from '../../../tools/pets/lines.ts';
+
+const newest = newPetId(Date.UTC(2026, 6, 1), 0);
+const parse = (text: string) => parseLine({ number: 1, text }, newest);
+const pet = { name: 'Rex', categoryId: 7n, status: 'sold' as const };
+
+describe('a line of an import', () => {
+  test('is a pet with every digit of its numbers', () => {
+    const numbers = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+    fc.assert(
+      fc.property(numbers, fc.bigInt({ min: 0n, max: newest }), (categoryId, id) => {
+        expect(parse(toJson({ ...pet, categoryId, id }))).toEqual({ ...pet, categoryId, id });
+      }),
+    );
+  });
+
+  test('without a status is available, as a new animal of the interface', () => {
+    expect(parse('{"name":"Rex","categoryId":7}\r')).toEqual({ ...pet, status: 'available' });
+  });
+
+  test.each(Object.keys(newPet.shape))('names the field %s if its value is invalid', (field) => {
+    expect(parse(toJson({ ...pet, [field]: null }))).toMatch(new RegExp(`^${field}: `));
+  });
+
+  test.each([
+    ['{"name":"Rex","categoryId":7', 'is not JSON'],
+    ['[]', 'must be a JSON object'],
+    ['{"name":"Rex","categoryId":7,"stauts":"sold"}', /"stauts"/],
+    ['{"name":"Rex","categoryId":9223372036854775808}', /^categoryId: must be between/],
+    ['{"name":"Rex","categoryId":7.0}', /^categoryId: must be a whole number/],
+    ['{"id":-1,"name":"Rex","categoryId":7}', 'id: must be from 0 to 9007199254740991'],
+    ['{"id":9007199254740992,"name":"Rex","categoryId":7}', 'id: must be from 0 to 9007199254740991'],
+    ['{"id":"7","name":"Rex","categoryId":7}', /^id: must be a whole number/],
+    [`{"id":${newest + 1n},"name":"Rex","categoryId":7}`, 'id: is of a moment in the future'],
+    ['{}', /name: is required; categoryId: is required/],
+  ])('%s is invalid', (text, problem) => {
+    expect(parse(text)).toEqual(typeof problem === 'string' ? problem : expect.stringMatching(problem));
+  });
+});
