@@ -75,11 +75,13 @@ function exactNumbers(_name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? JSON.rawJSON(value.toString()) : value;
 }
 
-/** Text of clients for a terminal: control characters, which could change what it shows, as their code points. */
+/** Text of clients for a terminal: control characters, which could change what it shows, escaped as in JSON. */
 export function printable(text: string): string {
-  return text.replaceAll(
-    /[\p{C}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
+  return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) =>
+    Array.from({ length: character.length }, (_, index) => {
+      const code = character.charCodeAt(index).toString(16).padStart(4, '0');
+      return `\\u${code}`;
+    }).join(''),
   );
 }
 

@@ -32,7 +32,7 @@ describe('list', () => {
     const { table, run } = await newStore();
     await put(table, { ...rex, name: 'Rex\u001b[2J\u202e' });
     const { stdout } = await run(['list']);
-    expect(stdout).toContain(String.raw`Rex\u{1b}[2J\u{202e}`);
+    expect(stdout).toContain(String.raw`Rex\u001b[2J\u202e`);
     expect(stdout).toContain('9223372036854775807');
   });
 
