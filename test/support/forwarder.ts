@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 
 export interface Forwarder {
   readonly endpoint: string;
@@ -21,28 +22,28 @@ export async function forwardTo(
   target: string,
   { rewrite = (body) => body, answer = () => false, losesAnswer = () => false }: Interception,
 ): Promise<Forwarder> {
-  const server = createServer((incoming, outgoing) => {
-    const chunks: Buffer[] = [];
-    incoming.on('data', (chunk: Buffer) => void chunks.push(chunk));
-    incoming.on('end', async () => {
-      if (await answer(incoming, outgoing)) return;
-      const loses = losesAnswer(incoming);
-      const body = Buffer.from(rewrite(Buffer.concat(chunks).toString()));
-      const { method, headers, url = '/' } = incoming;
-      const forwarded = request(new URL(url, target), {
-        method,
-        headers: { ...headers, 'content-length': body.length },
-      });
-      forwarded.on('response', (response) => {
-        if (loses) {
-          response.resume().on('end', () => outgoing.destroy());
-          return;
-        }
-        outgoing.writeHead(response.statusCode ?? 502, response.headers);
-        response.pipe(outgoing);
-      });
-      forwarded.end(body);
+  const handle = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    const received = await buffer(incoming);
+    if (await answer(incoming, outgoing)) return;
+    const loses = losesAnswer(incoming);
+    const body = Buffer.from(rewrite(received.toString()));
+    const { method, headers, url = '/' } = incoming;
+    const forwarded = request(new URL(url, target), {
+      method,
+      headers: { ...headers, 'content-length': body.length },
     });
+    forwarded.on('response', (response) => {
+      if (loses) {
+        response.resume().on('end', () => outgoing.destroy());
+        return;
+      }
+      outgoing.writeHead(response.statusCode ?? 502, response.headers);
+      response.pipe(outgoing);
+    });
+    forwarded.end(body);
+  };
+  const server = createServer((incoming, outgoing) => {
+    handle(incoming, outgoing).catch(() => outgoing.destroy());
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

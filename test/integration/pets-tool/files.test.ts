@@ -21,7 +21,8 @@ async function fileWith({ folder }: Store, text: string, name = 'animals.jsonl')
   return file;
 }
 
-const namesIn = async ({ table }: Store) => (await allPets(table)).map((pet) => pet?.name).toSorted();
+const namesIn = async ({ table }: Store): Promise<string[]> =>
+  (await allPets(table)).map((pet) => pet?.name ?? '').toSorted();
 const namesOf = (count: number) =>
   Array.from({ length: count }, (_, index) => `animal ${index + 1}`).toSorted();
 

@@ -26,7 +26,7 @@ function plain(item: Item): unknown {
   return JSON.parse(
     JSON.stringify(item, (_name, value: unknown) =>
       typeof value === 'object' && value !== null && 'value' in value && Object.keys(value).length === 1
-        ? `${String(value.value)}`
+        ? String(value.value)
         : value,
     ),
   );
