@@ -78,8 +78,8 @@ const method = z.object({
   AuthorizationType: z.string().default('NONE'),
   AuthorizerId: z.string().default(''),
   ApiKeyRequired: flag.default(false),
-  Integration: mockProperties
-    .extend({
+  Integration: z
+    .object({
       Type: z.string(),
       IntegrationHttpMethod: z.string().optional(),
       Uri: z.string().optional(),
@@ -88,6 +88,7 @@ const method = z.object({
     })
     .optional(),
 });
+const mockMethod = z.object({ Integration: mockProperties });
 const authorizer = z.object({
   Type: z.enum(['TOKEN', 'REQUEST'], 'only TOKEN and REQUEST authorizers are supported by cdk-offline'),
   AuthorizerUri: z.string(),
@@ -276,15 +277,18 @@ async function readMethod(
   return {
     authorizer: authorizedBy,
     apiKeyRequired: ApiKeyRequired,
-    integration: await readIntegration(Integration, functions),
+    integration: await readIntegration(resource, Integration, functions),
   };
 }
 
 async function readIntegration(
+  resource: StackResource,
   integration: z.infer<typeof method>['Integration'],
   functions: Functions,
 ): Promise<Integration> {
-  if (integration?.Type === 'MOCK') return { kind: 'mock', mock: readMock(integration) };
+  if (integration?.Type === 'MOCK') {
+    return { kind: 'mock', mock: readMock(resource.read(mockMethod).Integration) };
+  }
   if (integration?.Type !== 'AWS_PROXY' || integration.Uri === undefined) {
     throw new TemplateError(`integrations of type ${integration?.Type} are not supported by cdk-offline`);
   }

@@ -21,6 +21,8 @@ export interface AssembledStack {
   /** The name in CloudFormation. */
   readonly name: string;
   readonly template: Template;
+  /** Values for parameters that name assets, which the legacy synthesizer writes. */
+  readonly assetParameters: Readonly<Record<string, string>>;
 }
 
 export interface Asset {
@@ -85,9 +87,23 @@ const manifest = z.object({
             file: z.string().optional(),
           })
           .default({}),
+        metadata: z.record(z.string(), z.array(z.unknown())).default({}),
       }),
     )
     .default({}),
+});
+
+/** An asset of the legacy synthesizer, in the metadata of a stack. */
+const legacyAsset = z.object({
+  type: z.literal('aws:cdk:asset'),
+  data: z.object({
+    path: z.string(),
+    id: z.string(),
+    packaging: z.enum(['zip', 'file']),
+    s3BucketParameter: z.string(),
+    s3KeyParameter: z.string(),
+    artifactHashParameter: z.string(),
+  }),
 });
 
 /** A stack in a manifest. */
@@ -99,6 +115,7 @@ interface StackArtifact {
   readonly template: string;
   /** Of the app, or of one of its stages. */
   readonly directory: string;
+  readonly legacyAssets: readonly z.infer<typeof legacyAsset>['data'][];
 }
 
 /**
@@ -114,7 +131,7 @@ export async function readAssembly(directory: string, wanted: string): Promise<A
   return {
     stack,
     siblings: imports.test(JSON.stringify(stack.template)) ? await readSiblings(others) : [],
-    assets: new Map(assets.flatMap((one) => [...one])),
+    assets: new Map([...assets.flatMap((one) => [...one]), ...stacks.flatMap(legacyAssetsOf)]),
   };
 }
 
@@ -133,7 +150,7 @@ async function readManifest(
         : [],
     ),
   );
-  const stacks = all.flatMap(([id, { type, displayName = id, properties }]) =>
+  const stacks = all.flatMap(([id, { type, displayName = id, properties, metadata }]) =>
     type === 'aws:cloudformation:stack' && properties.templateFile !== undefined
       ? [
           {
@@ -142,6 +159,9 @@ async function readManifest(
             stackName: properties.stackName ?? id,
             template: join(directory, properties.templateFile),
             directory,
+            legacyAssets: Object.values(metadata)
+              .flat()
+              .flatMap((entry) => legacyAsset.safeParse(entry).data?.data ?? []),
           },
         ]
       : [],
@@ -164,8 +184,34 @@ function findStack(stacks: readonly StackArtifact[], wanted: string, directory: 
   throw new Error(`${directory} has no stack ${wanted}, or several. It has: ${names || 'no stack'}.`);
 }
 
-async function readStack({ stackName, template: path }: StackArtifact): Promise<AssembledStack> {
-  return { name: stackName, template: await readJson(path, template) };
+async function readStack({
+  stackName,
+  template: path,
+  legacyAssets,
+}: StackArtifact): Promise<AssembledStack> {
+  const parameters = legacyAssets.flatMap((asset) => [
+    [asset.s3BucketParameter, 'assets'],
+    // The template joins the two parts.
+    [asset.s3KeyParameter, `${legacyPrefix}||${asset.id}.zip`],
+    [asset.artifactHashParameter, asset.id],
+  ]);
+  return {
+    name: stackName,
+    template: await readJson(path, template),
+    assetParameters: Object.fromEntries(parameters),
+  };
+}
+
+const legacyPrefix = 'legacy/';
+
+function legacyAssetsOf({
+  directory,
+  legacyAssets,
+}: StackArtifact): (readonly [key: string, asset: Asset])[] {
+  return legacyAssets.map(({ id, path, packaging }) => [
+    `${legacyPrefix}${id}.zip`,
+    { path: resolve(directory, path), packaging },
+  ]);
 }
 
 /** Without those that are not supported: nothing can be imported from them. */

@@ -25,8 +25,10 @@ export class Stacks {
     };
     const unknown = Object.keys(parameters).find((name) => !Object.hasOwn(main.template.Parameters, name));
     if (unknown !== undefined) throw new TemplateError(`${main.name} has no parameter ${unknown}`);
-    this.main = new Stack(main.name, main.template, imports, parameters);
-    this.#siblings = siblings.map(({ name, template }) => new Stack(name, template, imports));
+    this.main = new Stack(main.name, main.template, imports, { ...main.assetParameters, ...parameters });
+    this.#siblings = siblings.map(
+      ({ name, template, assetParameters }) => new Stack(name, template, imports, assetParameters),
+    );
   }
 
   /** The main stack, and those from which a value was imported so far. */

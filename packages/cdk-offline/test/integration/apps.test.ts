@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { serve, type ServeOptions } from 'cdk-offline';
 import { zipSync } from 'fflate';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
 import {
   greetingStack,
   greetingTemplate,
@@ -263,4 +264,67 @@ it('settings of usage plans that are not enforced are named', async () => {
     'Plan: only quotas per DAY without an offset are enforced by cdk-offline',
     'Plan: throttling of single methods is not enforced by cdk-offline',
   ]);
+});
+
+it('a REQUEST authorizer gets the request without its body, and is cached by its identity sources', async () => {
+  const authorize = `
+    let asked = 0;
+    exports.handler = async ({ methodArn, ...event }) => ({
+      principalId: event.headers['X-User'],
+      policyDocument: { Statement: [{ Action: 'execute-api:Invoke', Effect: 'Allow', Resource: methodArn }] },
+      context: { event: JSON.stringify(event), asked: asked += 1 },
+    });`;
+  const { Type, Properties } = method('Path', functionUri('${Greet.Arn}')) as {
+    Type: string;
+    Properties: object;
+  };
+  const changes = {
+    Authorize: {
+      Type: 'AWS::Lambda::Function',
+      Properties: { Code: { ZipFile: authorize }, Handler: 'index.handler', Runtime: 'nodejs24.x' },
+    },
+    AuthorizePermission: {
+      Type: 'AWS::Lambda::Permission',
+      Properties: {
+        Action: 'lambda:InvokeFunction',
+        FunctionName: { 'Fn::GetAtt': ['Authorize', 'Arn'] },
+        Principal: 'apigateway.amazonaws.com',
+      },
+    },
+    Authorizer: {
+      Type: 'AWS::ApiGateway::Authorizer',
+      Properties: {
+        Type: 'REQUEST',
+        AuthorizerUri: { 'Fn::Sub': functionUri('${Authorize.Arn}') },
+        IdentitySource: 'method.request.header.X-User,method.request.querystring.team',
+      },
+    },
+    Get: {
+      Type,
+      Properties: { ...Properties, AuthorizationType: 'CUSTOM', AuthorizerId: { Ref: 'Authorizer' } },
+    },
+  };
+  const code = `export const handler = async ({ requestContext }) =>
+    ({ statusCode: 200, body: JSON.stringify(requestContext.authorizer) });`;
+  const { get } = await start(greetingTemplate('greet', changes), { code });
+  expect((await get('/greet?team=a')).status).toBe(401);
+  const ask = async (team: string) =>
+    z
+      .object({ principalId: z.string(), event: z.string(), asked: z.string() })
+      .parse(await (await get(`/greet?team=${team}`, { headers: { 'X-User': 'me' } })).json());
+  const first = await ask('a');
+  expect(first).toMatchObject({ principalId: 'me', asked: '1' });
+  expect(JSON.parse(first.event)).toMatchObject({
+    type: 'REQUEST',
+    resource: '/greet',
+    path: '/greet',
+    httpMethod: 'GET',
+    queryStringParameters: { team: 'a' },
+    multiValueQueryStringParameters: { team: ['a'] },
+    pathParameters: null,
+    requestContext: { stage: 'dev', resourcePath: '/greet' },
+  });
+  expect(JSON.parse(first.event)).not.toHaveProperty('body');
+  expect((await ask('a')).asked).toBe('1');
+  expect((await ask('b')).asked).toBe('2');
 });

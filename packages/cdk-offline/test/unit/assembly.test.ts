@@ -72,6 +72,31 @@ describe('a cloud assembly', () => {
     ]);
   });
 
+  it('has the assets of the legacy synthesizer, and the parameters that name them', async () => {
+    const data = {
+      path: 'asset.c',
+      id: 'c',
+      packaging: 'zip',
+      s3BucketParameter: 'Bucket',
+      s3KeyParameter: 'Key',
+      artifactHashParameter: 'Hash',
+    };
+    const metadata = {
+      '/Old': [
+        { type: 'aws:cdk:logicalId', data: 'A' },
+        { type: 'aws:cdk:asset', data },
+      ],
+    };
+    const files = {
+      'manifest.json': { artifacts: { Old: { ...stack('old.json'), metadata } } },
+      'old.json': template('InOld'),
+    };
+    const directory = await write(files);
+    const { stack: old, assets } = await readAssembly(directory, 'Old');
+    expect(old.assetParameters).toEqual({ Bucket: 'assets', Key: 'legacy/||c.zip', Hash: 'c' });
+    expect(assets.get('legacy/c.zip')).toEqual({ path: join(directory, 'asset.c'), packaging: 'zip' });
+  });
+
   it('has the other stacks of the same app for a stack that imports, without those that are not supported', async () => {
     const directory = await write(app);
     const siblings = async (wanted: string) =>

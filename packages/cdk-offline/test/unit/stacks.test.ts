@@ -5,6 +5,7 @@ import { Stacks } from '../../src/template/stacks.ts';
 const empty = { Parameters: {}, Mappings: {}, Conditions: {}, Resources: {}, Outputs: {} };
 
 const stateless: AssembledStack = {
+  assetParameters: {},
   name: 'Stateless',
   template: {
     ...empty,
@@ -16,6 +17,7 @@ const stateless: AssembledStack = {
   },
 };
 const stateful: AssembledStack = {
+  assetParameters: {},
   name: 'Stateful',
   template: {
     ...empty,
@@ -25,8 +27,12 @@ const stateful: AssembledStack = {
     },
   },
 };
-const weak: AssembledStack = { name: 'Weak', template: { ...empty, Outputs: { Plain: { Value: 'plain' } } } };
-const unused: AssembledStack = { name: 'Unused', template: empty };
+const weak: AssembledStack = {
+  assetParameters: {},
+  name: 'Weak',
+  template: { ...empty, Outputs: { Plain: { Value: 'plain' } } },
+};
+const unused: AssembledStack = { assetParameters: {}, name: 'Unused', template: empty };
 
 describe('stacks that import from each other', () => {
   const stacks = new Stacks(stateless, [unused, stateful, weak], {});
