@@ -199,11 +199,12 @@ describe('three concurrent creations', () => {
         expect(new Set(stored.values()).size).toBe(stored.size);
         for (const [index, result] of ending.results.entries()) {
           if (result.status === 'rejected') continue;
+          // After a lost answer and a conflict, a request can find its own record.
           expect(result.value).toMatchObject({
-            kind: 'created',
+            kind: ending.faults < 2 ? 'created' : expect.stringMatching(/created|replayed/),
             pet: { name: ['Rex', 'Bella', 'Momo'][index] },
           });
-          if (result.value.kind === 'created')
+          if (result.value.kind !== 'mismatch')
             expect(stored.get(String(result.value.pet.id))).toBe(result.value.pet.name);
         }
       },
