@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { memoryOf } from '../../lib/configuration/settings.ts';
 import { presets } from '../../lib/configuration/stages.ts';
-import type { FunctionEntry } from '../../lib/operations.ts';
+import { type FunctionEntry, operations } from '../../lib/operations.ts';
 import { type Built, buildVariant, type Variant } from './build.ts';
 import { type CpuQuota, startCpuQuota } from './cpu-quota.ts';
 import { type DynamoDbStub, startDynamoDbStub } from './dynamodb-stub.ts';
-import { events, keyHash, stackVariables } from './fixtures.ts';
+import { events, keyHash, requestTo, stackVariables } from './fixtures.ts';
 import { type ColdStart, Lambda, type ProcessorModel, processorModels, type Target } from './lambda.ts';
 import { median, round } from './stats.ts';
 
@@ -30,20 +30,23 @@ export type OnRound = (done: number, of: number) => void;
 const waitMs = 3;
 
 const httpAnswer = z.object({ statusCode: z.number() });
-const answersWith = (status: number) => (answer: unknown) =>
-  httpAnswer.safeParse(answer).data?.statusCode === status;
+const authorized = z.object({ usageIdentifierKey: z.literal(keyHash) });
+
+function statusOf(answer: unknown): number | undefined {
+  return httpAnswer.safeParse(answer).data?.statusCode;
+}
+
+function isSuccess(answer: unknown): boolean {
+  const status = statusOf(answer);
+  return status !== undefined && status >= 200 && status < 300;
+}
 
 /** The first event of each function. */
-export const invocations: Readonly<Record<FunctionEntry, Pick<Target, 'event' | 'accepts'>>> = {
-  'list-pets': { event: events.list(), accepts: answersWith(200) },
-  'create-pet': { event: events.create(), accepts: answersWith(201) },
-  'get-pet': { event: events.get(), accepts: answersWith(200) },
-  'unmatched-route': { event: events.unmatched(), accepts: answersWith(405) },
-  authorizer: {
-    event: events.authorize(),
-    accepts: (answer) => z.object({ usageIdentifierKey: z.literal(keyHash) }).safeParse(answer).success,
-  },
-};
+const invocations = new Map<FunctionEntry, Pick<Target, 'event' | 'accepts'>>([
+  ...operations.map((each) => [each.entry, { event: requestTo(each), accepts: isSuccess }] as const),
+  ['unmatched-route', { event: events.unmatched(), accepts: (answer) => statusOf(answer) === 405 }],
+  ['authorizer', { event: events.authorize(), accepts: (answer) => authorized.safeParse(answer).success }],
+]);
 
 /** The starts of all subjects, round by round: a slow phase of the machine affects all subjects of a round. */
 export class ColdStarts {
@@ -106,7 +109,7 @@ export class Session {
     this.#folders += 1;
     const built = await build(join(this.#root, String(this.#folders)));
     const environment = { ...stackVariables, ...this.#stub.environment };
-    const target = { name, directory: built.directory, environment, handler, ...invocations[entry] };
+    const target = { name, directory: built.directory, environment, handler, ...invocations.get(entry)! };
     return { name, memory, built, target };
   }
 

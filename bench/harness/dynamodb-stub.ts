@@ -32,7 +32,7 @@ export async function startDynamoDbStub(waitMs: number): Promise<DynamoDbStub> {
     const operation = String(incoming.headers['x-amz-target']).split('.').at(-1);
     void json(incoming).then((body) => {
       outgoing.setHeader('Content-Type', 'application/x-amz-json-1.0');
-      const answer = JSON.stringify(answers[`${operation} ${request.parse(body).TableName}`]);
+      const answer = JSON.stringify(answers[`${operation} ${request.parse(body).TableName}`] ?? {});
       if (waitMs === 0) outgoing.end(answer);
       else setTimeout(() => outgoing.end(answer), waitMs);
     });
@@ -51,7 +51,7 @@ export async function startDynamoDbStub(waitMs: number): Promise<DynamoDbStub> {
   };
 }
 
-/** By operation and table: a page of animals, one animal, one key, and the first request of a window counted. */
+/** By call and table: a page of animals, one animal, one key, and the first request of a window counted. Others: `{}`. */
 function dynamoDbAnswers(): Readonly<Record<string, unknown>> {
   const number = (value: number) => ({ N: String(value) });
   const animal = (id: number) => ({
@@ -67,7 +67,6 @@ function dynamoDbAnswers(): Readonly<Record<string, unknown>> {
   return {
     'Query Pets': { Items: Array.from({ length: 21 }, (_, index) => animal(1_000 - index)) },
     'GetItem Pets': { Item: animal(7) },
-    'PutItem Pets': {},
     'UpdateItem RateLimits': { Attributes: { keyHash: { S: keyHash }, ...minute, ...day } },
     'GetItem ApiKeys': { Item: { keyHash: { S: keyHash }, ...key } },
   };

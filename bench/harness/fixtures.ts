@@ -1,6 +1,6 @@
 import { toCallerContext } from '../../functions/access/caller.ts';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
-import { allowedMethods } from '../../lib/operations.ts';
+import { allowedMethods, type Operation } from '../../lib/operations.ts';
 import { proxyEvent } from '../../test/support/events.ts';
 
 /** The API key of every request, the same in every process. */
@@ -34,25 +34,30 @@ export const stackVariables: Readonly<Record<string, string>> = {
   ALLOWED_METHODS: JSON.stringify(allowedMethods()),
 };
 
-/** Events for the measurements. */
-export const events = {
-  list: () => proxyEvent({ resource: '/pets', query: [['status', 'available']], caller: caller() }),
-  create: () =>
-    proxyEvent({
-      method: 'POST',
-      resource: '/pets',
+/** A request to an operation, with parameters and a body that the service accepts. */
+export function requestTo({ method, path }: Pick<Operation, 'method' | 'path'>) {
+  const hasId = path.includes('{petId}');
+  const hasBody = method === 'POST' || method === 'PUT' || method === 'PATCH';
+  return proxyEvent({
+    method,
+    resource: path,
+    caller: caller(),
+    ...(hasId
+      ? { path: path.replace('{petId}', '7'), pathParameters: { petId: '7' } }
+      : { query: [['status', 'available']] }),
+    ...(hasBody && {
       headers: [['Content-Type', 'application/json']],
       body: '{"name":"Bella","categoryId":3,"status":"available"}',
-      caller: caller(),
     }),
-  get: () =>
-    proxyEvent({
-      resource: '/pets/{petId}',
-      path: '/pets/7',
-      pathParameters: { petId: '7' },
-      caller: caller(),
-    }),
-  unmatched: () => proxyEvent({ method: 'DELETE', resource: '/pets', caller: caller() }),
+  });
+}
+
+/** Events for the measurements. */
+export const events = {
+  list: () => requestTo({ method: 'GET', path: '/pets' }),
+  create: () => requestTo({ method: 'POST', path: '/pets' }),
+  get: () => requestTo({ method: 'GET', path: '/pets/{petId}' }),
+  unmatched: () => proxyEvent({ method: 'OPTIONS', resource: '/pets', caller: caller() }),
   authorize: () => ({
     type: 'TOKEN',
     authorizationToken: `Bearer ${key}`,

@@ -1,6 +1,6 @@
-import type { FunctionEntry } from '../../lib/operations.ts';
+import { type FunctionEntry, functionEntries } from '../../lib/operations.ts';
 import { buildPeer, buildVariant } from '../harness/build.ts';
-import { type ByModel, invocations, type OnRound, Session, type Subject } from '../harness/cold-starts.ts';
+import { type ByModel, type OnRound, Session, type Subject } from '../harness/cold-starts.ts';
 import { round } from '../harness/stats.ts';
 
 /** Process start to the first response, in milliseconds. */
@@ -43,8 +43,7 @@ const budgets: readonly (readonly [entry: FunctionEntry, peer: string, atMost: B
 export async function measureFirstResponses(rounds: number, onRound: OnRound): Promise<FirstResponses> {
   return Session.run(async (session) => {
     const own = new Map<FunctionEntry, Subject>();
-    for (const entry of Object.keys(invocations) as FunctionEntry[])
-      own.set(entry, await session.function(entry));
+    for (const entry of functionEntries) own.set(entry, await session.function(entry));
     const peer = (name: string, file: string, handler = 'handler', client?: string) =>
       session.subject(
         name,

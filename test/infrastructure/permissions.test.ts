@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
+import { functionEntries, operations, tableAccess } from '../../lib/operations.ts';
+import { titleCase } from '../../lib/title-case.ts';
 import {
   arnOf,
   functionsOf,
@@ -35,46 +37,51 @@ const role = z.object({
   ManagedPolicyArns: z.array(z.unknown()).default([]),
   Policies: z.array(z.unknown()).default([]),
 });
-const tableArn = (output: string): { 'Fn::GetAtt': string[] } => arnOf(idOf(prod.Outputs[output]?.Value));
-const pets = tableArn('PetsTableName');
-const apiKeys = tableArn('ApiKeysTableName');
-const rateLimits = tableArn('RateLimitsTableName');
-const idempotency = tableArn('IdempotencyTableName');
-
 const allow = (actions: string[], ...resources: unknown[]) => ({
   Effect: 'Allow',
   Action: actions,
   Resource: resources,
 });
-const countRequests = allow(['dynamodb:UpdateItem'], rateLimits);
-
-/** All permissions of each function, besides writing its own logs and traces. */
-const permissions = {
-  'list-pets': [allow(['dynamodb:Query'], joined(pets, '/index/byStatus')), countRequests],
-  'create-pet': [allow(['dynamodb:PutItem'], idempotency, pets), countRequests],
-  'get-pet': [allow(['dynamodb:GetItem'], pets), countRequests],
-  'unmatched-route': [countRequests],
-  authorizer: [allow(['dynamodb:GetItem'], apiKeys)],
-};
-
 describe('a function', () => {
   const functions = functionsOf(prod);
 
-  it('is listed here', () => {
-    expect([...functions.keys()].toSorted()).toEqual(Object.keys(permissions).toSorted());
-  });
-
-  it.each(Object.entries(permissions))('has exactly these permissions: %s', (entry, expected) => {
-    const { Role, LoggingConfig } = functions.get(entry)!;
-    expect(statementsOf(prod, Role)).toEqual([
-      allow(['logs:CreateLogStream', 'logs:PutLogEvents'], arnOf(LoggingConfig.LogGroup)),
-      ...expected,
+  // The snapshot of the templates shows the policies themselves for review.
+  it.each(functionEntries)(
+    'may do only what lib/operations.ts says, and write its own logs and traces: %s',
+    (entry) => {
+      const { Role, LoggingConfig } = functions.get(entry)!;
+      const statements = statementsOf(prod, Role);
+      const [logs, ...others] = statements;
+      expect(logs).toEqual(
+        allow(['logs:CreateLogStream', 'logs:PutLogEvents'], arnOf(LoggingConfig.LogGroup)),
+      );
+      const traces = others.filter(({ Action }) => Action.some((action) => action.startsWith('xray:')));
       // X-Ray's actions support no resource.
-      allow(['xray:PutTelemetryRecords', 'xray:PutTraceSegments'], '*'),
-    ]);
-  });
+      expect(traces).toEqual([allow(['xray:PutTelemetryRecords', 'xray:PutTraceSegments'], '*')]);
+      const data = others.filter((each) => !traces.includes(each));
+      const allowed = data.flatMap(({ Action, Resource }) =>
+        Resource.map((resource) => `${Action.join()} ${JSON.stringify(resource)}`),
+      );
+      expect(allowed.toSorted()).toEqual(
+        tableAccess(entry)
+          .map(({ table, action, index }) => {
+            const arn = arnOf(idOf(prod.Outputs[`${titleCase(table)}TableName`]?.Value));
+            const resource = index === undefined ? arn : joined(arn, `/index/${index}`);
+            return `dynamodb:${action} ${JSON.stringify(resource)}`;
+          })
+          .toSorted(),
+      );
+    },
+  );
 
-  it.each(Object.keys(permissions))('has a role that only Lambda can assume: %s', (entry) => {
+  it.each(operations.filter(({ method }) => method === 'GET'))(
+    'that reads cannot write animals: $entry',
+    ({ pets }) => {
+      expect(['Query', 'GetItem']).toContain(pets.action);
+    },
+  );
+
+  it.each(functionEntries)('has a role that only Lambda can assume: %s', (entry) => {
     expect(trustOf(prod, functions.get(entry)!.Role)).toEqual([assumedBy('lambda.amazonaws.com')]);
   });
 
