@@ -9,9 +9,7 @@ const sourceMaps = new Map<string, SourceMap | undefined>();
 
 function readSourceMap(file: string): SourceMap | undefined {
   try {
-    const url = new URL(file);
-    url.pathname += '.map';
-    return new SourceMap(JSON.parse(readFileSync(url, 'utf8')));
+    return new SourceMap(JSON.parse(readFileSync(new URL(`${file}.map`), 'utf8')));
   } catch {
     return undefined;
   }

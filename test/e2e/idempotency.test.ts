@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { AnimalStore } from '../../packages/client/src/index.ts';
 import { startLossyProxy } from '../support/lossy-proxy.ts';
@@ -71,8 +72,8 @@ describe.runIf(isLocal)('Creations by the client', { timeout }, () => {
 });
 
 async function startClient(apiKey: string) {
-  const script = new URL('../support/client-process.ts', import.meta.url);
-  const child = spawn(process.execPath, [script.pathname, inject('e2e').url, apiKey], {
+  const script = fileURLToPath(new URL('../support/client-process.ts', import.meta.url));
+  const child = spawn(process.execPath, [script, inject('e2e').url, apiKey], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   onTestFinished(() => void child.kill());

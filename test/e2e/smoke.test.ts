@@ -242,6 +242,7 @@ describe.runIf(isLocal)('npm run smoke', () => {
 
   it('waits visibly for a stage that is not effective yet', async () => {
     const { baseUrl, key } = await newClient('business');
+    // oxlint-disable-next-line eslint/no-restricted-properties -- of an HTTP URL
     const { origin, pathname } = new URL(baseUrl);
     let calls = 0;
     const answer = (_request: unknown, response: ServerResponse): boolean => {

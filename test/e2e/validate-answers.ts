@@ -16,6 +16,7 @@ globalThis.fetch = async (input, init) => {
   const request = new Request(input, init);
   const response = await plainFetch(request);
   if (!request.url.startsWith(`${baseUrl}/`)) return response;
+  // oxlint-disable-next-line eslint/no-restricted-properties -- of an HTTP URL
   const path = new URL(request.url).pathname.slice(new URL(baseUrl).pathname.length);
   const { method } = request;
   const { status, headers } = response;

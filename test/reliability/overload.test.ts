@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { connect, type Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type OfflineService, serve } from 'cdk-offline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -40,7 +41,7 @@ afterAll(async () => {
 test('3,000 clients for 12 s: what exceeds the concurrency is shed, nothing waits for 29 s, memory is bounded', async () => {
   let peak = 0;
   const sampling = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 100);
-  const clients = new URL('closed-loop.ts', import.meta.url).pathname;
+  const clients = fileURLToPath(new URL('closed-loop.ts', import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [
     clients,
     `${service.url}/greet`,

@@ -20,6 +20,7 @@ export async function startLossyProxy(
   target: string,
   { loseOneIn, removeIdempotencyKeys = false }: LossyProxyOptions,
 ): Promise<LossyProxy> {
+  // oxlint-disable-next-line eslint/no-restricted-properties -- of an HTTP URL
   const { origin, pathname } = new URL(target);
   let posts = 0;
   let lost = 0;

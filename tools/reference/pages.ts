@@ -178,7 +178,7 @@ function keyField({ url, key }: LocalReference, { components }: ApiDocument): Ht
     <input
       id="key"
       value="${key}"
-      data-base="${new URL(url).pathname}"
+      data-base="${url.slice(new URL(url).origin.length)}"
       autocomplete="off"
       spellcheck="false"
     />

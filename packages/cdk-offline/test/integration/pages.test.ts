@@ -15,6 +15,7 @@ it('Extra pages are served for GET outside the stage, including pages added late
   onTestFinished(() => service.stop());
   const { endpoint, url } = service;
   pages.set('/later.txt', { type: 'text/plain', body: 'later' });
+  // oxlint-disable-next-line eslint/no-restricted-properties -- of an HTTP URL
   pages.set(new URL(url).pathname, { type: 'text/plain', body: 'hides the stage' });
 
   const page = await fetch(`${endpoint}/?x=1`);
