@@ -124,6 +124,8 @@ describe.runIf(isLocal && installed)('The API reference', () => {
       expect(await accessibilityProblems(page)).toEqual([]);
 
       await send(page, 'listPets');
+      await page.evaluate('document.querySelector("section[id=listPets]").scrollIntoView()');
+      await page.screenshot({ path: join(screenshots, `request-${name}-${theme}.png`) });
       await expectNoSidewaysScrolling(page, viewport);
       expect(await accessibilityProblems(page)).toEqual([]);
 
@@ -150,6 +152,8 @@ describe.runIf(isLocal && installed)('The API reference', () => {
     expect(await page.locator('.operation:has(.badge)').getAttribute('id')).toBe('getPet');
     await page.getByRole('navigation').getByRole('link', { name: 'Get an animal' }).click();
     expect(new URL(page.url()).hash).toBe('#getPet');
+    await page.locator('nav a[href="#getPet"][aria-current]').waitFor();
+    expect(await page.locator('nav [aria-current]').count()).toBe(1);
   });
 
   it('sends a request of each kind with the key of the page, and keeps every digit of an int64', async () => {

@@ -103,7 +103,7 @@ function referencePage(document: ApiDocument, assets: Assets, local: LocalRefere
         <div>
           <h1>${info.title}</h1>
           <p class="version">API reference, version ${info.version}</p>
-          ${first?.text}${addresses(document, local)}
+          ${addresses(document, local)}${first?.text}
         </div>
         <div>${local === undefined ? first?.code : html`${setUp(local)}${keyField(local, document)}`}</div>
       </section>
@@ -131,19 +131,13 @@ function referencePage(document: ApiDocument, assets: Assets, local: LocalRefere
         <h2>Response headers</h2>
         ${headerList(operations, elsewhere.headers)}
       </section>
-      ${objects.map(([name, schema]) => {
-        const example = Object.entries(schema.properties).map(([field, { examples }]) => [
-          field,
-          examples[0],
-        ]);
-        return html`<section id="object-${name}">
-          <div>
+      ${objects.map(
+        ([name, schema]) =>
+          html`<section id="object-${name}" class="wide">
             <h2>${name} object</h2>
             ${markdown(schema.description)}${fieldList(fieldsOf(schema))}
-          </div>
-          <div>${code(JSON.stringify(Object.fromEntries(example), undefined, 2), name)}</div>
-        </section>`;
-      })}`,
+          </section>`,
+      )}`,
   });
 }
 

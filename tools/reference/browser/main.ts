@@ -45,7 +45,7 @@ for (const button of all<HTMLButtonElement>('button.copy')) {
   });
 }
 
-// The contents show which section is at the top.
+// The contents show which section is near the top.
 const links = new Map(all<HTMLAnchorElement>('nav a[href^="#"]').map((link) => [link.hash.slice(1), link]));
 const observer = new IntersectionObserver(
   (entries) => {
@@ -55,7 +55,7 @@ const observer = new IntersectionObserver(
       links.get(target.id)?.setAttribute('aria-current', 'true');
     }
   },
-  { rootMargin: '0px 0px -80% 0px' },
+  { rootMargin: '-10% 0px -80% 0px' },
 );
 for (const section of all('main section[id], article h2[id]')) observer.observe(section);
 
