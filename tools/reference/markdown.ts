@@ -33,6 +33,8 @@ const marked = new Marked({
       const body = rows.map((row) => `<tr>${cells('td', row)}</tr>`).join('');
       return `<div class="table" tabindex="0"><table><thead><tr>${cells('th', header)}</tr></thead><tbody>${body}</tbody></table></div>`;
     },
+    // The guide shows pictures of the reference itself.
+    image: () => '',
     // `as_<stage>` is text, not an element.
     html: ({ text }) => html`${text}`.markup,
   },
