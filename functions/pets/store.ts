@@ -129,7 +129,7 @@ interface Part {
   readonly readTo: bigint | undefined;
 }
 
-/** An item, and the smallest ID of an int64 that is not smaller than its own. A malformed item may have any number. */
+/** An item, and its ID. That of a malformed item is rounded down, because it may be any number. */
 interface StoredItem {
   readonly id: bigint;
   readonly pet: Pet | MalformedItemError;
@@ -148,6 +148,7 @@ async function readPartition(
 ): Promise<Part> {
   const items: StoredItem[] = [];
   let missing = count;
+  let readTo: bigint | undefined;
   let startKey: Item | undefined;
   for (let query = 1; query <= maxQueries; query += 1) {
     const answer: QueryCommandOutput = await table.client.send(
@@ -164,13 +165,14 @@ async function readPartition(
       }),
       { abortSignal: signal },
     );
-    items.push(...(answer.Items ?? []).map((item) => ({ id: positionOf(item), pet: toPet(item) })));
+    items.push(...(answer.Items ?? []).map((item) => ({ id: wholeId(item, Math.floor), pet: toPet(item) })));
     startKey = answer.LastEvaluatedKey;
-    if (startKey === undefined) return { items, readTo: undefined };
+    readTo = startKey && wholeId(startKey, Math.ceil);
+    if (startKey === undefined) break;
     missing = count - items.filter(isValid).length;
     if (missing === 0) break;
   }
-  return { items, readTo: items.at(-1)?.id };
+  return { items, readTo };
 }
 
 function toPage(parts: readonly Part[], limit: number): Page {
@@ -202,10 +204,10 @@ function toPet(item: Item): Pet | MalformedItemError {
   return parsed.success ? parsed.data : new MalformedItemError(item['id'], z.prettifyError(parsed.error));
 }
 
-function positionOf({ id }: Item): bigint {
+function wholeId({ id }: Item, round: (value: number) => number): bigint {
   const exact = parseInt64(String(id));
   if (exact !== undefined) return exact;
-  const rounded = BigInt(Math.ceil(Number(id)));
+  const rounded = BigInt(round(Number(id)));
   return rounded > int64Max ? int64Max : rounded < int64Min ? int64Min : rounded;
 }
 

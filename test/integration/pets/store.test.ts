@@ -203,14 +203,40 @@ describe('a malformed item', () => {
     await expect(getPet(table, 2n)).rejects.toThrow(MalformedItemError);
   });
 
-  test('does not end the pagination, even if a page has no other items', async () => {
+  test('never makes a page short or the last page empty, whatever its ID', async () => {
     await putPets(table, animals(9));
     for (const id of [4, 5, 6]) await put({ id, status: 'sold' });
-    for (const limit of [1, 2, 3, 9]) {
-      const { pets, malformed } = await walk(table, { limit });
+    // An index takes any number as a key.
+    for (const id of [0.5, 1.5, 2.25, 2.5, 7.5, 9.5]) await put({ ...rex, id });
+    await put({ ...rex, id: -(10n ** 30n) });
+    await put({ ...rex, id: 10n ** 30n });
+    for (const limit of [1, 2, 3, 5, 6, 20]) {
+      const { pages, pets, malformed } = await walk(table, { limit });
       expect(pets.map(({ id }) => Number(id))).toEqual([9, 8, 7, 3, 2, 1]);
-      expect(malformed).toHaveLength(3);
+      expect(pages.map((page) => page.length)).toEqual(
+        Array.from({ length: Math.ceil(6 / limit) }, (_, page) => Math.min(limit, 6 - page * limit)),
+      );
+      expect(malformed).toHaveLength(11);
     }
+  });
+
+  test('is read past by queries for the rest of the page', async () => {
+    await putPets(table, animals(9));
+    for (const id of [7, 8]) await put({ id, status: rex.status });
+    const traffic = watch(table.client);
+    const { pets } = await listPets(table, { limit: 3, status: rex.status });
+    const ids = pets.map(({ id }) => Number(id));
+    const valid = animals(9).filter(({ id, status }) => status === rex.status && id !== 7n && id !== 8n);
+    expect(ids).toEqual(
+      valid
+        .map(({ id }) => Number(id))
+        .toSorted((x, y) => y - x)
+        .slice(0, 3),
+    );
+    const limits = traffic.map(({ input }) => Number(input['Limit']));
+    expect(limits[0]).toBe(4);
+    expect(limits.slice(1).every((limit) => limit < 4)).toBe(true);
+    expect(limits.length).toBeGreaterThan(1);
   });
 
   test('with an invalid ID does not change the order of the others', async () => {
