@@ -15,6 +15,10 @@ const outcome = z.union([z.object({ returned: z.unknown() }), z.object({ thrown:
 export interface FunctionProcessOptions {
   /** Of DynamoDB, for the functions. */
   readonly endpoint: string;
+  /** The functions to start. Default: all. */
+  readonly entries?: readonly FunctionEntry[];
+  /** Default: new ones. */
+  readonly tables?: Tables;
   /** Further environment variables. */
   readonly variables?: Readonly<Record<string, string>>;
   /** Called with each line of the functions' log. */
@@ -37,12 +41,9 @@ export class FunctionProcesses {
     this.#directory = directory;
   }
 
-  static async start({
-    endpoint,
-    variables = {},
-    onLine = () => {},
-  }: FunctionProcessOptions): Promise<FunctionProcesses> {
-    const tables = await createTables();
+  static async start(options: FunctionProcessOptions): Promise<FunctionProcesses> {
+    const { endpoint, entries = functionEntries, variables = {}, onLine = () => {} } = options;
+    const tables = options.tables ?? (await createTables());
     const directory = await mkdtemp(join(tmpdir(), 'animal-store-bundles-'));
     const env = { ...functionVariables(endpoint, tables), ...variables };
     const start = async (entry: FunctionEntry) => {
@@ -56,7 +57,7 @@ export class FunctionProcesses {
       await once(child, 'message');
       return [entry, child] as const;
     };
-    return new FunctionProcesses(tables, new Map(await Promise.all(functionEntries.map(start))), directory);
+    return new FunctionProcesses(tables, new Map(await Promise.all(entries.map(start))), directory);
   }
 
   /** What the function returned or threw. */
