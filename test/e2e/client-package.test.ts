@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { AnimalStore, PermissionDeniedError } from '../../packages/client/src/index.ts';
 import { version } from '../../packages/client/src/version.ts';
 import { isLocal } from './support.ts';
 
@@ -35,6 +36,18 @@ const examples = [
 ].map(([, heading = '', language = '', code = ''], index) => {
   const extension = code.includes('require(') ? `c${language}` : `m${language}`;
   return { heading, code, file: `example-${index}.${extension}` };
+});
+
+describe('The client', () => {
+  it('says to check a base address without the version', async () => {
+    const { url, key: apiKey } = inject('e2e');
+    const store = new AnimalStore({ baseUrl: url.replace(/\/v1$/, ''), apiKey });
+    const failure = store.pets.list({ limit: 1 });
+    await expect(failure).rejects.toBeInstanceOf(PermissionDeniedError);
+    await expect(failure).rejects.toThrow(
+      /Check the base address .+: it ends in the version, such as \/v1\.$/,
+    );
+  });
 });
 
 describe.runIf(isLocal)('The packed client in a project of its own', () => {
