@@ -1,26 +1,52 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
 
-/** The key tool finds the most recently started local service in this file. */
-const addressFile = join(import.meta.dirname, '..', '..', '.local', 'service.json');
+/** A file for each local service that runs, named by its process. The operator's tools use the one started last. */
+const addressFolder = join(import.meta.dirname, '..', '..', '.local', 'services');
 
-const schema = z.object({ endpoint: z.url() });
+const schema = z.object({
+  endpoint: z.url(),
+  /** Milliseconds since the Unix epoch. */
+  startedAt: z.number(),
+});
 
-/** Writes the address. Removes it when this process exits, unless another service has replaced it. */
-export function announceAddress(endpoint: string, file: string = addressFile): void {
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, `${JSON.stringify({ endpoint } satisfies z.infer<typeof schema>)}\n`);
-  process.once('exit', () => {
-    if (readAddress(file) === endpoint) rmSync(file, { force: true });
-  });
+/** Writes the address of this process's service, and removes it when the process exits. */
+export function announceAddress(endpoint: string, folder: string = addressFolder): void {
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, `${process.pid}.json`);
+  const address: z.infer<typeof schema> = { endpoint, startedAt: Date.now() };
+  writeFileSync(file, `${JSON.stringify(address)}\n`);
+  process.once('exit', () => rmSync(file, { force: true }));
 }
 
-/** @returns `undefined` when no service was started, or it ended */
-export function readAddress(file: string = addressFile): string | undefined {
+/** The address of the service that was started last, of those that run; `undefined` if none does. */
+export function readAddress(folder: string = addressFolder): string | undefined {
+  const running = namesIn(folder).flatMap((name) => {
+    if (!isRunning(Number.parseInt(name, 10))) return [];
+    try {
+      return schema.parse(JSON.parse(readFileSync(join(folder, name), 'utf8')));
+    } catch {
+      return []; // it has just ended
+    }
+  });
+  return running.toSorted((a, b) => a.startedAt - b.startedAt).at(-1)?.endpoint;
+}
+
+function namesIn(folder: string): string[] {
   try {
-    return schema.parse(JSON.parse(readFileSync(file, 'utf8'))).endpoint;
+    return readdirSync(folder);
   } catch {
-    return undefined;
+    return []; // no service was ever started
+  }
+}
+
+/** A killed process leaves its file. */
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

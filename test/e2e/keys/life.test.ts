@@ -1,10 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, inject, test } from 'vitest';
-import { z } from 'zod';
-import { suspensionThreshold } from '../../../functions/access/limits.ts';
 import { hashOfKey, stageOfKey } from '../../../functions/access/keys.ts';
 import { planNames } from '../../../functions/access/plans.ts';
 import { isFullRun, isLocal, sameDay } from '../support.ts';
@@ -86,15 +83,6 @@ describe.runIf(isLocal)('the life of a key', () => {
     expect(await expectConsistent(await openLocal(), owner, revealed)).toEqual([first.keyId]);
   });
 
-  test('a rotation without overlap ends the old key at once', async () => {
-    const owner = newOwner();
-    const old = await create(owner);
-    expect(await call(old.key)).toBe(200);
-    const { key } = await keysJson<Issued>(['rotate', old.keyId, '--overlap', '0s']);
-    expect([await call(old.key), await call(key)]).toEqual([401, 200]);
-    expect(await expectConsistent(await openLocal(), owner, [old.key, key])).toHaveLength(1);
-  });
-
   test('a rotation warns of an overlap below 60 seconds, and of API Gateway’s delay', async () => {
     const { keyId } = await create(newOwner());
     const { stderr } = await keysLocal(['rotate', keyId, '--overlap', '59s']);
@@ -123,49 +111,6 @@ describe.runIf(isLocal)('the life of a key', () => {
     expect(await show(keyId)).toMatchObject({ status: 'active', suspendedUntil: null });
     expect((await show(keyId)).audit.map(({ did }) => did)).toEqual(['created', 'suspended', 'resumed']);
     expect(await keysJson(['resume', keyId])).toMatchObject({ changed: false });
-  });
-
-  test('a resumed key that the service had suspended is not suspended again by the next rejection', async () => {
-    const limits = ['--per-minute', '1', '--per-day', '1000'];
-    const { key, keyId } = await keysJson<Issued>([
-      'create',
-      '--owner',
-      newOwner(),
-      '--plan',
-      'enterprise',
-      ...limits,
-    ]);
-    const code = async () => {
-      const response = await fetch(`${inject('e2e').url}/pets?limit=1`, {
-        headers: { Authorization: `Bearer ${key}` },
-      });
-      const body: unknown = await response.json();
-      return response.ok ? 'admitted' : z.object({ code: z.string() }).parse(body).code;
-    };
-    const { limitTable } = await openLocal();
-    // All but one of a hundred rejections in one minute or the next.
-    while ((await code()) !== 'key_suspended')
-      await limitTable.client.send(
-        new UpdateCommand({
-          TableName: limitTable.tableName,
-          Key: { keyHash: hashOfKey(key) },
-          UpdateExpression: 'SET rejections = :rejections',
-          ExpressionAttributeValues: { ':rejections': suspensionThreshold - 1 },
-        }),
-      );
-    expect(await show(keyId)).toMatchObject({ status: 'suspended' });
-    await keysJson(['resume', keyId]);
-    expect(await code()).not.toBe('key_suspended');
-    expect(await show(keyId)).toMatchObject({ status: 'active' });
-  });
-
-  test('a key that was never used can be suspended and resumed, and then counts from zero', async () => {
-    const { key, keyId } = await create(newOwner());
-    await keysJson(['suspend', keyId, '--for', '1h']);
-    expect(await call(key)).toBe(429);
-    await keysJson(['resume', keyId]);
-    expect(await call(key)).toBe(200);
-    expect(await show(keyId)).toMatchObject({ usedToday: 1 });
   });
 
   test('another plan applies from the next request on, and so do new limits of a key', async () => {
@@ -289,13 +234,6 @@ describe.runIf(isLocal)('what is not possible', () => {
     const run = await keysLocal(['rotate', keyId]);
     expect(run).toMatchObject({ exitCode: 4, stdout: '' });
     expect(run.stderr).toContain(`was replaced by ${next.keyId}. Rotate that one.`);
-  });
-
-  test('revoking twice changes nothing the second time', async () => {
-    const { keyId } = await create(newOwner());
-    await keysJson(['revoke', keyId]);
-    expect(await keysJson(['revoke', keyId])).toEqual({ keyId, changed: false });
-    expect((await show(keyId)).audit).toHaveLength(2);
   });
 });
 

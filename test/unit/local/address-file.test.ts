@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -7,42 +8,58 @@ import { readAddress } from '../../../tools/local/address-file.ts';
 
 const modulePath = join(import.meta.dirname, '../../../tools/local/address-file.ts');
 
-/** Runs a service that announces its address, does something else, and exits. Returns what it read before. */
-function announce(file: string, endpoint: string, then = ''): string {
-  const program = `
-    import { announceAddress, readAddress } from ${JSON.stringify(modulePath)};
-    import { writeFileSync } from 'node:fs';
-    const file = ${JSON.stringify(file)};
-    announceAddress(${JSON.stringify(endpoint)}, file);
-    process.stdout.write(readAddress(file));
-    ${then}`;
-  return execFileSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8' });
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'address-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return join(folder, 'new', 'services');
 }
 
+/** A process that announces an address, and runs until its standard input ends or it is killed. */
+async function announce(folder: string, endpoint: string): Promise<ChildProcess> {
+  const program = `
+    import { announceAddress } from ${JSON.stringify(modulePath)};
+    announceAddress(${JSON.stringify(endpoint)}, ${JSON.stringify(folder)});
+    process.stdout.write('announced');
+    process.stdin.resume().on('end', () => process.exit());`;
+  const service = spawn(process.execPath, ['--input-type=module', '--eval', program]);
+  onTestFinished(() => void service.kill('SIGKILL'));
+  await once(service.stdout, 'data');
+  return service;
+}
+
+async function end(service: ChildProcess): Promise<void> {
+  service.stdin?.end();
+  await once(service, 'exit');
+}
+
+const [first, second] = ['http://127.0.0.1:3000', 'http://127.0.0.1:4000'];
+
 describe('the address of the local service', () => {
-  async function newFile(): Promise<string> {
-    const folder = await mkdtemp(join(tmpdir(), 'address-'));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    return join(folder, 'new', 'service.json');
-  }
-
-  it('is in the file while the service runs', async () => {
-    const file = await newFile();
-    expect(announce(file, 'http://127.0.0.1:3000')).toBe('http://127.0.0.1:3000');
-    expect(readAddress(file)).toBeUndefined();
+  it('is known while the service runs', async () => {
+    const folder = await newFolder();
+    expect(readAddress(folder)).toBeUndefined();
+    const service = await announce(folder, first);
+    expect(readAddress(folder)).toBe(first);
+    await end(service);
+    expect(readAddress(folder)).toBeUndefined();
+    expect(await readdir(folder)).toEqual([]);
   });
 
-  it('stays when another service has written its own', async () => {
-    const file = await newFile();
-    const other = JSON.stringify({ endpoint: 'http://127.0.0.1:4000' });
-    announce(file, 'http://127.0.0.1:3000', `writeFileSync(file, ${JSON.stringify(other)});`);
-    expect(readAddress(file)).toBe('http://127.0.0.1:4000');
+  it('is that of the service started last, and then that of the one before', async () => {
+    const folder = await newFolder();
+    await announce(folder, first);
+    const later = await announce(folder, second);
+    expect(readAddress(folder)).toBe(second);
+    await end(later);
+    expect(readAddress(folder)).toBe(first);
   });
 
-  it('is unknown when the file holds something else', async () => {
-    const file = await newFile();
-    announce(file, 'http://127.0.0.1:3000');
-    await writeFile(file, '{"endpoint":7}');
-    expect(readAddress(file)).toBeUndefined();
+  it('is unknown when the service was killed, or its file has something else', async () => {
+    const folder = await newFolder();
+    const service = await announce(folder, first);
+    service.kill('SIGKILL');
+    await once(service, 'exit');
+    await writeFile(join(folder, `${process.pid}.json`), '{"endpoint":7}');
+    expect(readAddress(folder)).toBeUndefined();
   });
 });

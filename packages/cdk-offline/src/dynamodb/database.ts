@@ -41,8 +41,8 @@ export class Database {
   async createTables(tables: readonly TableDefinition[]): Promise<void> {
     if (tables.length === 0) return;
     const { endpoint, credentials } = await this.start();
-    this.#options.onProgress('Creating the tables');
-    await createTables(tables, endpoint, credentials);
+    const created = await createTables(tables, endpoint, credentials);
+    if (created > 0) this.#options.onProgress('Created the tables');
   }
 
   async stop(): Promise<void> {

@@ -74,30 +74,32 @@ export function readTables(stack: Stack, notes: string[]): TableDefinition[] {
   });
 }
 
-/** Creates the tables that do not exist, with their indexes and TTL, and warms the database. */
+/** Creates the tables that do not exist, with their indexes and TTL, and warms the database. @returns their number */
 export async function createTables(
   tables: readonly TableDefinition[],
   endpoint: string,
   credentials: DynamoDbCredentials,
-): Promise<void> {
+): Promise<number> {
   const client = new DynamoDBClient({ region, endpoint, credentials });
   try {
-    await Promise.all(tables.map((definition) => createTable(client, definition)));
+    const created = await Promise.all(tables.map((definition) => createTable(client, definition)));
     if (tables[0] !== undefined) await warm(client, tables[0].input);
+    return created.filter(Boolean).length;
   } finally {
     client.destroy();
   }
 }
 
+/** @returns false if the table exists */
 async function createTable(
   client: DynamoDBClient,
   { input, expiryAttribute: AttributeName }: TableDefinition,
-): Promise<void> {
+): Promise<boolean> {
   const { TableName } = input;
   try {
     await client.send(new CreateTableCommand(input));
   } catch (error) {
-    if (error instanceof ResourceInUseException) return;
+    if (error instanceof ResourceInUseException) return false;
     throw new Error(`The table ${TableName} cannot be created: ${String(error)}`, { cause: error });
   }
   await waitUntilTableExists({ client, maxWaitTime: 10, minDelay: 1, maxDelay: 1 }, { TableName });
@@ -106,4 +108,5 @@ async function createTable(
       new UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification: { AttributeName, Enabled: true } }),
     );
   }
+  return true;
 }

@@ -54,6 +54,24 @@ async function start(
 const copiesOfCode = async () => (await readdir(temporary)).filter((name) => name.startsWith('cdk-offline-'));
 
 describe('starting and stopping', () => {
+  it('announces the tables that it creates, and no others', async () => {
+    const keyedById = {
+      AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
+      KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+    };
+    const progress: string[] = [];
+    const startWithNewTable = () =>
+      start({ onProgress: (line) => void progress.push(line) }, (stack) => {
+        const things = { TableName: `things-${suffix}`, BillingMode: 'PAY_PER_REQUEST', ...keyedById };
+        stack.Resources['Things'] = { Type: 'AWS::DynamoDB::Table', Properties: things };
+      });
+    await startWithNewTable();
+    expect(progress).toContain('Created the tables');
+    progress.length = 0;
+    await startWithNewTable();
+    expect(progress).not.toContain('Created the tables');
+  });
+
   it('stop can be called twice and during requests, and leaves nothing behind', async () => {
     const service = await start();
     expect(await copiesOfCode()).toHaveLength(1);

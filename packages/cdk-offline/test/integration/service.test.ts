@@ -56,7 +56,7 @@ const logged = (from: string) => logs.filter((entry) => entry.from === from).map
 describe('a started stack', () => {
   it('reports what it does not support in the template', () => {
     expect(progress).toEqual([
-      'Creating the tables',
+      'Created the tables',
       'Stock: table streams are not supported by cdk-offline',
       'AWS::SQS::Queue is not supported by cdk-offline: Queue',
       'Output Hidden: No stack of the assembly exports elsewhere',
