@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import * as z from 'zod';
 import { newKey } from '../../functions/access/keys.ts';
-import { type FunctionEntry, functionEntries } from '../../lib/operations.ts';
+import { type FunctionEntry, functionEntries, operations } from '../../lib/operations.ts';
 import { int64, numberLike, petName, petStatus, text } from '../support/arbitraries.ts';
 import { FunctionProcesses } from '../support/function-processes.ts';
 import { type HttpRequest, proxyEvent } from '../support/events.ts';
@@ -95,22 +95,17 @@ function routeOf(
   value: string,
   method: string,
 ): Pick<HttpRequest, 'method' | 'resource' | 'path' | 'pathParameters'> {
-  switch (entry) {
-    case 'list-pets':
-      return { method: 'GET', resource: '/pets' };
-    case 'create-pet':
-      return { method: 'POST', resource: '/pets' };
-    case 'get-pet':
-      return {
-        method: 'GET',
-        resource: '/pets/{petId}',
-        path: `/pets/${value}`,
-        pathParameters: { petId: value },
-      };
-    case 'authorizer':
-    case 'unmatched-route':
-      return { method, resource: '/{proxy+}', path: `/${value}`, pathParameters: { proxy: value } };
-  }
+  const operation = operations.find((each) => each.entry === entry);
+  if (operation === undefined)
+    return { method, resource: '/{proxy+}', path: `/${value}`, pathParameters: { proxy: value } };
+  const { method: own, path: resource } = operation;
+  if (!resource.includes('{petId}')) return { method: own, resource };
+  return {
+    method: own,
+    resource,
+    path: resource.replace('{petId}', value),
+    pathParameters: { petId: value },
+  };
 }
 
 test.concurrent.each(functionEntries)(

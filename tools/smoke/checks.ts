@@ -53,7 +53,8 @@ const unknownPets = ['/pets/1', '/pets/not-a-number'].map((path): Rejection => [
 ]);
 const unknownRoutes: readonly Rejection[] = [
   [get('/nowhere'), 404, 'route_not_found'],
-  [{ method: 'DELETE', path: '/pets/1' }, 405, 'method_not_allowed'],
+  // No operation will ever have this method, so the request changes nothing.
+  [{ method: 'OPTIONS', path: '/pets/1' }, 405, 'method_not_allowed'],
 ];
 
 /** @returns the headers of each answer */
@@ -288,7 +289,7 @@ export const checks: readonly Check[] = [
     name: 'An unknown path is 404 and a wrong method 405 with Allow',
     run: async (client) => {
       const [, wrongMethod] = await expectRejections(client, unknownRoutes);
-      assert.equal(wrongMethod?.get('allow'), 'GET');
+      assert.match(wrongMethod?.get('allow') ?? '', /\bGET\b/);
     },
   },
   {
