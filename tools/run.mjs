@@ -1,28 +1,32 @@
-// Runs a tool with Node.js 24 or later: this one, or the one that `npm ci` installs.
+// Runs a tool with Node.js 24 or later: the one that runs npm, or the one that `npm ci` installs, which npm puts first in
+// the path of its scripts.
 // Plain JavaScript, because Node.js 18 to 23 must be able to read it to say what to do.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const oldestMajor = 24;
 const project = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The script of each tool, and its first arguments. */
 const tools = new Map([
-  ['start', ['local/main.ts', 'start']],
-  ['dev', ['local/main.ts', 'dev']],
-  ['keys', ['keys/main.ts']],
-  ['pets', ['pets/main.ts']],
-  ['versions', ['versions/main.ts']],
-  ['smoke', ['smoke/main.ts']],
-  ['docs', ['reference/main.ts']],
+  ['start', ['tools/local/main.ts', 'start']],
+  ['dev', ['tools/local/main.ts', 'dev']],
+  ['keys', ['tools/keys/main.ts']],
+  ['pets', ['tools/pets/main.ts']],
+  ['versions', ['tools/versions/main.ts']],
+  ['smoke', ['tools/smoke/main.ts']],
+  ['docs', ['tools/reference/main.ts']],
+  ['deploy', ['tools/deploy.ts']],
+  ['cdk', ['node_modules/aws-cdk/bin/cdk']],
+  ['test', ['node_modules/vitest/vitest.mjs', 'run']],
 ]);
 const [, , tool = '', ...options] = process.argv;
 const [file, ...first] =
   tools.get(tool) ??
   fail(`Usage: node tools/run.mjs ${[...tools.keys()].join('|')} [OPTIONS] (got "${tool}")`);
-const script = join(project, 'tools', file);
+const script = join(project, file);
 const args = [...first, ...options];
 
 // npm writes this file at the end of an installation.
@@ -30,30 +34,58 @@ if (!existsSync(join(project, 'node_modules', '.package-lock.json'))) {
   fail(`The packages are not installed. Run "npm ci" in ${project}, then try again.`);
 }
 
-if (majorOf(process.version) >= oldestMajor) {
+const node = chosenNode();
+// Also for the processes that the tool starts.
+process.env.PATH = [dirname(node), process.env.PATH].join(delimiter);
+if (node === process.execPath) {
   withoutTypeStrippingWarning();
   process.argv = [process.argv[0], script, ...args];
   await import(pathToFileURL(script).href);
 } else {
-  runWith(installedNode());
+  runWith(node);
+}
+
+/** The Node.js that runs npm, or this one; if both are too old, the one of the project's packages. */
+function chosenNode() {
+  const { npm_node_execpath: ofNpm = process.execPath } = process.env;
+  const system = [ofNpm, process.execPath].find((each) => isRecent(each) && !isInstalled(each));
+  if (system !== undefined) return system;
+  const usesAws = tool === 'deploy' || (tool === 'cdk' && !['ls', 'synth'].includes(args[0]));
+  if (usesAws) {
+    fail(
+      `Node.js ${oldestMajor} or later is required to use an AWS account. Install it from https://nodejs.org: ` +
+        `the one of the project's packages never gets credentials.`,
+    );
+  }
+  if (isRecent(process.execPath)) return process.execPath;
+  return installedNode();
+}
+
+function isInstalled(file) {
+  return file.startsWith(join(project, 'node_modules'));
+}
+
+function isRecent(file) {
+  const version =
+    file === process.execPath ? process.version : spawnSync(file, ['--version'], { encoding: 'utf8' }).stdout;
+  return majorOf(version) >= oldestMajor;
 }
 
 /** Node.js from the project's packages. */
 function installedNode() {
-  const node =
+  const installed =
     process.platform === 'win32'
       ? join(project, 'node_modules', `node-win-${process.arch}`, 'bin', 'node.exe')
       : join(project, 'node_modules', '.bin', 'node');
-  const { stdout } = spawnSync(node, ['--version'], { encoding: 'utf8' });
-  if (majorOf(stdout) >= oldestMajor) return node;
+  if (isRecent(installed)) return installed;
   return fail(
     `Node.js ${oldestMajor} or later is required (this is ${process.version}), and the project's packages have none for this machine. ` +
       `Run "npm ci --include=optional", or install Node.js ${oldestMajor} from https://nodejs.org.`,
   );
 }
 
-function runWith(node) {
-  const child = spawn(node, [script, ...args], { stdio: 'inherit' });
+function runWith(file) {
+  const child = spawn(file, [script, ...args], { stdio: 'inherit' });
   // The terminal sends Ctrl-C to both processes; this one waits for the other to end.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {

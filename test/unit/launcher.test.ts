@@ -12,8 +12,11 @@ const asNode20 = [
   `data:text/javascript,Object.defineProperty(process, 'version', { value: 'v20.0.0' })`,
 ];
 
-function launch(args: readonly string[], file = launcher) {
-  return spawnSync(process.execPath, [...args.slice(0, -1), file, args.at(-1)!], { encoding: 'utf8' });
+function launch(args: readonly string[], file = launcher, npmNode = process.execPath) {
+  return spawnSync(process.execPath, [...args.slice(0, -1), file, args.at(-1)!], {
+    encoding: 'utf8',
+    env: { ...process.env, npm_node_execpath: npmNode, AWS_EC2_METADATA_DISABLED: 'true', HOME: tmpdir() },
+  });
 }
 
 /** A copy of the project with the launcher, one tool and no packages. */
@@ -57,5 +60,51 @@ describe('the launcher of the tools', () => {
     const { status, stderr } = launch([...asNode20, 'smoke']);
     expect(stderr).toContain("required option '--url <url>' not specified");
     expect(status).toBe(2);
+  });
+
+  it('prefers the Node.js that runs npm, if it is recent, also for the processes that the tool starts', async () => {
+    const project = await emptyProject();
+    await mkdir(join(project, 'node_modules'));
+    await writeFile(join(project, 'node_modules', '.package-lock.json'), '{}');
+    await writeFile(
+      join(project, 'tools', 'local', 'main.ts'),
+      "import { execFileSync } from 'node:child_process';\nconsole.log(process.execPath);\n" +
+        "console.log(execFileSync('node', ['-p', 'process.execPath'], { encoding: 'utf8' }));",
+    );
+    const own = join(project, 'own', 'node');
+    await mkdir(join(project, 'own'));
+    await copyFile(process.execPath, own);
+    const { stdout } = launch(['start'], join(project, launcher), own);
+    expect(stdout.split('\n').filter((line) => line !== '')).toEqual([own, own]);
+  });
+
+  it('does not deploy with the installed Node.js', () => {
+    const installed = join(process.cwd(), 'node_modules', '.bin', 'node');
+    const { status, stderr } = spawnSync(installed, [launcher, 'deploy', 'AnimalStore-staging'], {
+      encoding: 'utf8',
+      env: { ...process.env, npm_node_execpath: installed },
+    });
+    expect(stderr).toContain('Node.js 24 or later is required to use an AWS account.');
+    expect(status).toBe(1);
+  });
+
+  it('says that there are no credentials before anything is synthesized', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'launcher-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const own = join(folder, 'node');
+    await copyFile(process.execPath, own);
+    const { AWS_PROFILE: _, AWS_ACCESS_KEY_ID: __, AWS_SECRET_ACCESS_KEY: ___, ...others } = process.env;
+    const { status, stderr } = spawnSync(own, [launcher, 'deploy', 'AnimalStore-staging'], {
+      encoding: 'utf8',
+      env: {
+        ...others,
+        npm_node_execpath: own,
+        HOME: folder,
+        AWS_EC2_METADATA_DISABLED: 'true',
+        AWS_REGION: 'eu-central-1',
+      },
+    });
+    expect(stderr).toMatch(/^AWS does not accept a deployment with these credentials: .+Sign in, .+\n$/);
+    expect(status).toBe(1);
   });
 });

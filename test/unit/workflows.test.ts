@@ -132,7 +132,7 @@ describe('A delivery', () => {
       all.findIndex((each) => each.with?.['name'] === 'assembly'),
       // The packages are installed without credentials.
       all.findIndex(({ uses }) => uses?.includes('configure-aws-credentials')),
-      all.findIndex(({ run }) => run?.includes('cdk deploy --app cdk.out ')),
+      all.findIndex(({ run }) => run?.includes('cdk -- deploy --app cdk.out ')),
       all.findIndex(({ run }) => run?.includes('npm run smoke ')),
     ];
     expect(steps).not.toContain(-1);
