@@ -144,7 +144,8 @@ function checkAttempts(timeout: number, maxRetries: number): void {
 function readApiKey(given: string | undefined): string {
   if (given === undefined) throw new TypeError('apiKey is missing. Pass it, or set ANIMAL_STORE_API_KEY.');
   // The message must not repeat the key, as that of an invalid header would.
-  if (!/^[!-~]+$/.test(given)) throw new TypeError('apiKey must be printable ASCII without spaces.');
+  if (typeof given !== 'string' || !/^[!-~]+$/.test(given))
+    throw new TypeError('apiKey must be printable ASCII without spaces.');
   return given;
 }
 

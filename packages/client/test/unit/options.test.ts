@@ -77,6 +77,8 @@ describe('An argument that is not valid is a TypeError that names it', () => {
   const cases = (name: string, ...values: unknown[]) => values.map((value) => ({ name, value }));
 
   it.each([
+    ...cases('apiKey', null, 1, '', 'a b'),
+    ...cases('baseUrl', null, 1, ''),
     ...cases('integers', 'number', '', null, 1),
     ...cases('timeout', -1, 0, Number.NaN, Infinity, 2 ** 31, '1000', null),
     ...cases('maxRetries', -1, 0.5, Infinity, '3', null),
