@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 
@@ -10,6 +10,17 @@ const schema = z.object({
   /** Milliseconds since the Unix epoch. */
   startedAt: z.number(),
 });
+
+/** @returns why no address can be written, or `undefined` when it can */
+export function reasonNotToAnnounce(folder: string = addressFolder): string | undefined {
+  try {
+    mkdirSync(folder, { recursive: true });
+    rmdirSync(mkdtempSync(join(folder, 'check-')));
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
 
 /** Writes the address of this process's service, and removes it when the process exits. */
 export function announceAddress(endpoint: string, folder: string = addressFolder): void {

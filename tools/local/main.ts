@@ -7,7 +7,7 @@ import { openKeyService } from '../keys/service.ts';
 import { localStage, startLocalStack, synthesizeLocal } from './stack.ts';
 import { type ReferencePage, referencePages } from '../reference/pages.ts';
 import { localDynamoDb, seedAnimals } from '../seed.ts';
-import { announceAddress } from './address-file.ts';
+import { announceAddress, reasonNotToAnnounce } from './address-file.ts';
 import { banner } from './banner.ts';
 import { enterpriseLimits, seedKeys, writePrivateJson } from './keys.ts';
 import { withoutKeyHash } from './request-log.ts';
@@ -30,10 +30,13 @@ try {
 async function start(options: LocalOptions): Promise<void> {
   const { port, animals, data, keysFile, quiet = false, jsonLogs: json = false, inspect, reload } = options;
   if (keysFile !== undefined) await forKeysFile(keysFile, checkFile(resolve(keysFile)));
-  const startedAt = performance.now();
+  const unannounced = reasonNotToAnnounce();
+  if (unannounced !== undefined) {
+    console.error(`npm run keys will need --port, because the address cannot be saved: ${unannounced}`);
+  }
   const progress = (message: string): void => {
-    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-    if (!quiet) console.log(`${seconds.padStart(5)} s  ${message}`);
+    // The same time as that of a request.
+    if (!quiet) console.log(`${new Date().toTimeString().slice(0, 8)} ${message}`);
   };
   const pages = new Map<string, ReferencePage>();
   const dataDirectory = data === undefined ? undefined : resolve(data);
@@ -67,7 +70,7 @@ async function start(options: LocalOptions): Promise<void> {
       await service.stop();
     };
   }
-  announceAddress(endpoint);
+  if (unannounced === undefined) announceAddress(endpoint);
   progress('Ready');
   console.log(banner({ url, keys, enterpriseLimits, reload, inspectorUrl }));
 }

@@ -29,9 +29,7 @@ export function parseOptions([script, ...args]: readonly string[]): LocalOptions
   const inspect = new Option(
     '--inspect [port]',
     `let a debugger attach to the functions on 127.0.0.1 (default port ${inspectorPort})`,
-  )
-    .argParser(wholeNumber(0, 65_535))
-    .preset(inspectorPort);
+  ).argParser(wholeNumber(0, 65_535));
   const command = new Command(call)
     .description(
       reload
@@ -54,8 +52,9 @@ export function parseOptions([script, ...args]: readonly string[]): LocalOptions
       `error: unexpected argument ${command.args.join(' ')}. Put options after a double dash, as in "${call} --port 8080"`,
     );
   }
-  const { inspect: port, ...options } = command.opts();
-  return { ...options, inspect: typeof port === 'number' ? { port } : undefined, reload };
+  const { inspect: given, ...options } = command.opts();
+  const port = given === true ? inspectorPort : given;
+  return { ...options, inspect: port === undefined ? undefined : { port }, reload };
 }
 
 function wholeNumber(min: number, max: number): (text: string) => number {

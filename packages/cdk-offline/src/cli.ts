@@ -7,20 +7,22 @@ import { watch } from './dev/watch.ts';
 import { serve } from './serve.ts';
 import { version } from './version.ts';
 
-const help = `Usage: cdk-offline --assembly DIR --stack NAME [options]
+const defaults = { assembly: 'cdk.out', port: '3000', inspect: '9229' };
+
+const help = `Usage: cdk-offline --stack NAME [options]
 
 Serves the REST API of a synthesized CDK stack on this machine, with its authorizers,
 usage plans, functions and DynamoDB tables.
 
-  --assembly DIR      the folder that "cdk synth" wrote (default: cdk.out)
   --stack NAME        the stack's artifact ID, its path as "cdk ls" shows it, or its name (required)
-  --port N            port on 127.0.0.1, 0 for any free one (default: 3000)
+  --assembly DIR      the folder that "cdk synth" wrote (default: ${defaults.assembly})
+  --port N            port on 127.0.0.1, 0 for any free one (default: ${defaults.port})
   --env NAME=VALUE    environment variable for every function (repeatable)
   --parameter NAME=VALUE
                       value for a parameter of the template (repeatable)
   --strict            do not start when a route is not supported, instead of answering 501 for it
-  --data DIR          keep tables and API keys there between runs (default: in memory)
-  --inspect [PORT]    run functions under the Node.js inspector, given as --inspect or --inspect=PORT
+  --data DIR          keep tables and API keys there between runs, instead of in memory
+  --inspect[=PORT]    let a debugger attach to the functions (default port: ${defaults.inspect})
   --watch DIR         when a file in DIR is saved, run the app of cdk.json and apply the result (repeatable)
   --quiet             print no requests, and only errors of functions
   --json-logs         print requests and function logs as lines of JSON
@@ -92,7 +94,7 @@ function readOptions(args: readonly string[]) {
     parameters: pairs('--parameter', values.parameter),
     port: port('--port', values.port),
     dataDirectory,
-    inspect: inspect === undefined ? undefined : { port: port('--inspect', inspect || '9229') },
+    inspect: inspect === undefined ? undefined : { port: port('--inspect', inspect || defaults.inspect) },
     folders,
     quiet,
     json,
@@ -104,9 +106,9 @@ function parse(args: string[]) {
     return parseArgs({
       args,
       options: {
-        assembly: { type: 'string', default: 'cdk.out' },
+        assembly: { type: 'string', default: defaults.assembly },
         stack: { type: 'string' },
-        port: { type: 'string', default: '3000' },
+        port: { type: 'string', default: defaults.port },
         env: { type: 'string', multiple: true, default: [] },
         parameter: { type: 'string', multiple: true, default: [] },
         strict: { type: 'boolean', default: false },

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { readAddress } from '../../../tools/local/address-file.ts';
+import { readAddress, reasonNotToAnnounce } from '../../../tools/local/address-file.ts';
 
 const modulePath = join(import.meta.dirname, '../../../tools/local/address-file.ts');
 
@@ -52,6 +52,15 @@ describe('the address of the local service', () => {
     expect(readAddress(folder)).toBe(second);
     await end(later);
     expect(readAddress(folder)).toBe(first);
+  });
+
+  it('cannot be announced where no folder can be made: one line says why', async () => {
+    const folder = await newFolder();
+    expect(reasonNotToAnnounce(folder)).toBeUndefined();
+    expect(await readdir(folder)).toEqual([]);
+    const file = join(folder, 'file');
+    await writeFile(file, '');
+    expect(reasonNotToAnnounce(join(file, 'services'))).toMatch(/^(?:EEXIST|ENOTDIR): [^\n]+$/);
   });
 
   it('is unknown when the service was killed, or its file has something else', async () => {
