@@ -23,10 +23,10 @@ const tools = new Map([
   ['test', ['node_modules/vitest/vitest.mjs', 'run']],
 ]);
 const [, , tool = '', ...options] = process.argv;
-const [file, ...first] =
+const [entry, ...first] =
   tools.get(tool) ??
   fail(`Usage: node tools/run.mjs ${[...tools.keys()].join('|')} [OPTIONS] (got "${tool}")`);
-const script = join(project, file);
+const script = join(project, entry);
 const args = [...first, ...options];
 
 // npm writes this file at the end of an installation.

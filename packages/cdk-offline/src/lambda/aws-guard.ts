@@ -61,6 +61,7 @@ function localRequest(args: readonly unknown[]): LocalRequest | undefined {
   return {
     options: {
       method: options.method,
+      // oxlint-disable-next-line eslint/no-restricted-properties -- of an HTTP URL
       path: options.path ?? (url === undefined ? '/' : url.pathname + url.search),
       headers: Object.fromEntries(headers),
       hostname,
