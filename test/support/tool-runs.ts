@@ -39,6 +39,29 @@ export function startInProcess(tool: Tool, args: readonly string[], options: Run
   return { stdout: out.text, stderr: err.text, ended: tool(args, io, seams) };
 }
 
+/** Starts a run that stops for good after so many steps, as if its process was killed, and waits until it does. */
+export async function crashInProcess(
+  tool: Tool,
+  args: readonly string[],
+  steps: number,
+  options: RunOptions = {},
+): Promise<ReturnType<typeof startInProcess>> {
+  const reached = Promise.withResolvers<void>();
+  let done = 0;
+  const afterStep = () => {
+    done += 1;
+    if (done < steps) return undefined;
+    reached.resolve();
+    return new Promise<void>(() => {});
+  };
+  const run = startInProcess(tool, args, { ...options, afterStep });
+  await Promise.race([
+    reached.promise,
+    run.ended.then(() => Promise.reject(new Error('It ended by itself'))),
+  ]);
+  return run;
+}
+
 function collector(): { readonly stream: Writable; readonly text: () => string } {
   let text = '';
   const stream = new Writable({

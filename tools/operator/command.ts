@@ -11,8 +11,8 @@ export interface Session<Service> {
   readonly output: Output;
   /** Asks before a change in prod. @throws ToolError unless it is confirmed */
   readonly confirm: (question: string) => Promise<void>;
-  /** All of standard input. */
-  readonly input: () => Promise<string>;
+  /** All of standard input. @param prompt for a person at a terminal */
+  readonly input: (prompt: string) => Promise<string>;
 }
 
 /** A command about a stage. @param call the tool and the command, such as `npm run keys -- list` */

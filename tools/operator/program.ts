@@ -51,8 +51,8 @@ export async function runTool<Service>(
       confirm: async (question) => {
         if (stage === 'prod' && !yes) await ask(io, `${stage}: ${question}`);
       },
-      input: () => {
-        if (io.interactive) output.note('Paste the API key, then press Enter and Ctrl-D.');
+      input: (prompt) => {
+        if (io.interactive) output.note(prompt);
         return readAll(io.stdin);
       },
     });

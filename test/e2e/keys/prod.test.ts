@@ -80,12 +80,6 @@ describe.runIf(isLocal)('in prod', () => {
     expect(await inProd(args, { interactive: true, input: 'y\n' })).toMatchObject({ exitCode: 0 });
     expect((await show(keyId)).audit).toHaveLength(2);
   });
-
-  test.each(destructive)('%s asks nothing with --yes', async (command, ...options) => {
-    const { keyId } = await create();
-    expect(await inProd([command, keyId, ...options, '--yes'])).toMatchObject({ exitCode: 0 });
-    expect((await show(keyId)).audit).toHaveLength(2);
-  });
 });
 
 test.runIf(isLocal)(

@@ -102,27 +102,6 @@ describe.runIf(isLocal)('repair', () => {
     expect(await did(broken)).toEqual(['created', 'repaired']);
   });
 
-  test('prints the drift, each change with who made it, and the number of keys', async () => {
-    const owner = newOwner();
-    const service = await openLocal();
-    const { keyId, key } = await create(owner);
-    await unbind(service, await recordOf(service, { keyId, key }));
-    const command = ['repair', '--owner', owner];
-    expect(await keysLocal([...command, '--dry-run'])).toEqual({
-      exitCode: 0,
-      stdout: `${keyId}: it is not in its usage plan, or in another one\nValid keys: 1. To repair: 1.\n`,
-      stderr: '',
-    });
-    expect(await keysLocal(command)).toEqual({
-      exitCode: 0,
-      stdout: 'Valid keys: 1. Repaired: 1.\n',
-      stderr: expect.stringMatching(
-        new RegExp(`^2\\S+Z  .+@.+  ${keyId} in local: repaired .*usage plan.*\\n$`),
-      ),
-    });
-    expect((await keysLocal(command)).stdout).toBe('Valid keys: 1. Repaired: 0.\n');
-  });
-
   test('leaves revoked, expired, suspended and disabled keys as they are', async () => {
     const owner = newOwner();
     const service = await openLocal();

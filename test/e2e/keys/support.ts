@@ -8,7 +8,7 @@ import { localStage } from '../../../tools/local/stack.ts';
 import { isFullRun } from '../support.ts';
 import { runKeys } from '../../../tools/keys/cli.ts';
 import { keys } from '../../unit/keys/support.ts';
-import { type Run, type RunOptions, startInProcess } from '../../support/tool-runs.ts';
+import { type Run, type RunOptions, crashInProcess } from '../../support/tool-runs.ts';
 
 /** An owner of no keys yet, so that tests do not see each other's. */
 export const newOwner = () => `owner ${randomUUID()}`;
@@ -86,19 +86,8 @@ export async function stepsOf(args: readonly string[]): Promise<string[]> {
 
 /** Runs a command that stops for good after so many steps. Returns the key that it had shown by then, if any. */
 export async function crash(args: readonly string[], steps: number): Promise<string[]> {
-  const reached = Promise.withResolvers<void>();
-  let done = 0;
-  const afterStep = () => {
-    done += 1;
-    if (done < steps) return undefined;
-    reached.resolve();
-    return new Promise<void>(() => {});
-  };
-  const { stdout, ended } = startInProcess(runKeys, [...args, '--stage', localStage], {
-    localEndpoint: localEndpoint(),
-    afterStep,
-  });
-  await Promise.race([reached.promise, ended.then(() => Promise.reject(new Error('It ended by itself')))]);
+  const local = { localEndpoint: localEndpoint() };
+  const { stdout } = await crashInProcess(runKeys, [...args, '--stage', localStage], steps, local);
   return keysIn(stdout());
 }
 

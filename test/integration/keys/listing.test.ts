@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { z } from 'zod';
-import { readUsage, setSuspension } from '../../../tools/keys/key-usage.ts';
+import { setSuspension } from '../../../tools/keys/key-usage.ts';
 import { planNames } from '../../../functions/access/plans.ts';
 import { examineAtMost, listKeys } from '../../../tools/keys/commands/list.ts';
 import { findKeyById } from '../../../tools/keys/records.ts';
@@ -18,12 +17,8 @@ interface Store {
 
 /** Few enough to walk through again and again. */
 let small: Store;
-/**
- * Enough to tell a bounded read from one that grows. With `KEYS=5000` it is the number that is promised to be listed
- * in well under a second, and what it took is printed.
- */
-const { KEYS: given } = process.env;
-const manyKeys = given === undefined ? 1_500 : z.coerce.number().int().min(1_500).parse(given);
+/** Enough to tell a bounded read from one that grows. */
+const manyKeys = 1_500;
 let large: Store;
 
 beforeAll(async () => {
@@ -129,7 +124,7 @@ describe('with many keys', () => {
 
   test('a filter that matches few keys reads a bounded number of records, and the next page continues', async () => {
     const few = await listKeys(large.service, { status: 'suspended', limit: 100 });
-    expect(few.cursor === undefined).toBe(manyKeys <= examineAtMost);
+    expect(few.cursor).toBeDefined();
     expect(sent.filter(({ operation }) => operation === 'QueryCommand')).toHaveLength(planNames.length);
     expect(reads()).toBeLessThanOrEqual(planNames.length * (examineAtMost + 1));
   });
@@ -152,42 +147,6 @@ describe('with many keys', () => {
     expect(operations()).toEqual(new Set(['QueryCommand', 'BatchGetItemCommand']));
   });
 });
-
-test.runIf(given !== undefined)(
-  'what listing and showing that many keys takes, for people to read',
-  async () => {
-    const { service, keys } = large;
-    const oldest = keys.at(-1)!.keyId;
-    const reading: Readonly<Record<string, () => Promise<unknown>>> = {
-      'list, a page of 20': () => listKeys(service, { limit: 20 }),
-      'list, a page of 100': () => listKeys(service, { limit: 100 }),
-      'list, the page before the last': () => listKeys(service, { limit: 20, cursor: keys.at(-30)!.keyId }),
-      'list --plan': () => listKeys(service, { plan: 'pro', limit: 20 }),
-      'list --owner': () => listKeys(service, { owner: 'owner-3', limit: 20 }),
-      'list --status suspended': () => listKeys(service, { status: 'suspended', limit: 20 }),
-      'list, a filter that lets hardly any through': () =>
-        listKeys(service, { owner: 'owner-2', plan: 'free', status: 'suspended', limit: 100 }),
-      show: async () => readUsage(service.limitTable, (await findKeyById(service, oldest))!.keyHash),
-    };
-    for (const [name, read] of Object.entries(reading)) {
-      await read();
-      const times: number[] = [];
-      for (let run = 0; run < 15; run += 1) {
-        sent = [];
-        const startedAt = performance.now();
-        await read();
-        times.push(performance.now() - startedAt);
-      }
-      const records = sent.reduce((sum, { items }) => sum + items, 0);
-      const median = times.toSorted((a, b) => a - b)[7]!;
-      const calls = sent.length;
-      console.log(
-        `${manyKeys} keys, ${name}: ${median.toFixed(1)} ms (most ${Math.max(...times).toFixed(1)}), ${calls} calls, ${records} records`,
-      );
-      expect(records).toBeLessThanOrEqual(planNames.length * (examineAtMost + 1));
-    }
-  },
-);
 
 test('a malformed record is named by its ID and left out, and the page goes on', async () => {
   const own = await newKeyService();

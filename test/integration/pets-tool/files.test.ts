@@ -26,21 +26,6 @@ const namesIn = async ({ table }: Store): Promise<string[]> =>
 const namesOf = (count: number) =>
   Array.from({ length: count }, (_, index) => `animal ${index + 1}`).toSorted();
 
-/** Runs a command that stops for good after so many steps, as if the process was killed. */
-async function crash({ run }: Store, args: readonly string[], steps: number): Promise<void> {
-  const reached = Promise.withResolvers<void>();
-  let done = 0;
-  const ended = run(args, {
-    afterStep: () => {
-      done += 1;
-      if (done < steps) return undefined;
-      reached.resolve();
-      return new Promise<void>(() => {});
-    },
-  });
-  await Promise.race([reached.promise, ended.then(() => Promise.reject(new Error('It ended by itself')))]);
-}
-
 describe('import', () => {
   test('adds animals as the newest ones, which the service lists, finds and sorts', async () => {
     const store = await newStore();
@@ -71,7 +56,7 @@ describe('import', () => {
     async (steps) => {
       const store = await newStore();
       const file = await fileWith(store, linesOf(60));
-      await crash(store, ['import', file], steps);
+      await store.crash(['import', file], steps);
       expect((await store.json<{ created: number }>(['import', file])).created).toBeLessThanOrEqual(60);
       expect(await namesIn(store)).toEqual(namesOf(60));
     },
@@ -80,7 +65,7 @@ describe('import', () => {
   test('that is continued does not undo a change made meanwhile', async () => {
     const store = await newStore();
     const file = await fileWith(store, linesOf(40));
-    await crash(store, ['import', file], 30);
+    await store.crash(['import', file], 30);
     const sold = (await allPets(store.table))[0]?.id;
     await store.json(['set-status', String(sold), 'sold']);
     await store.json(['import', file]);
@@ -104,7 +89,7 @@ describe('import', () => {
   test('run twice at the same time adds each animal once', async () => {
     const store = await newStore();
     const file = await fileWith(store, linesOf(50));
-    await crash(store, ['import', file], 1);
+    await store.crash(['import', file], 1);
     const runs = await Promise.all([store.run(['import', file]), store.run(['import', file])]);
     expect(runs.some(({ exitCode }) => exitCode === 0)).toBe(true);
     expect(await namesIn(store)).toEqual(namesOf(50));

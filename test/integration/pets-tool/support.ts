@@ -11,13 +11,15 @@ import { runPets } from '../../../tools/pets/cli.ts';
 import { type Item, toStored } from '../../../tools/pets/items.ts';
 import { forwardTo, type Interception } from '../../support/forwarder.ts';
 import { createTable } from '../../support/tables.ts';
-import { type Run, type RunOptions, runInProcess } from '../../support/tool-runs.ts';
+import { crashInProcess, type Run, type RunOptions, runInProcess } from '../../support/tool-runs.ts';
 
 /** What the tool finds at AWS: a stack, and DynamoDB with a table of its own for each test. */
 export interface Store {
   readonly table: PetTable;
   readonly folder: string;
   readonly run: (args: readonly string[], options?: RunOptions) => Promise<Run>;
+  /** Runs the tool until it has made so many steps, and stops it for good. */
+  readonly crash: (args: readonly string[], steps: number) => Promise<unknown>;
   readonly runInProd: Store['run'];
   /** Runs the tool for its JSON result. */
   readonly json: <T>(args: readonly string[], options?: RunOptions) => Promise<T>;
@@ -57,6 +59,8 @@ export async function newStore(network: Pick<Interception, 'answer' | 'losesAnsw
   });
   const run = (args: readonly string[], options: RunOptions = {}) =>
     runInProcess(runPets, [...args, '--stage', 'local'], { localEndpoint: aws.endpoint, ...options });
+  const crash = (args: readonly string[], steps: number) =>
+    crashInProcess(runPets, [...args, '--stage', 'local'], steps, { localEndpoint: aws.endpoint });
   const runInProd = (args: readonly string[], options: RunOptions = {}) => {
     vi.stubEnv('AWS_ENDPOINT_URL', aws.endpoint);
     vi.stubEnv('AWS_REGION', 'us-east-1');
@@ -69,7 +73,7 @@ export async function newStore(network: Pick<Interception, 'answer' | 'losesAnsw
     expect(done).toMatchObject({ exitCode: 0 });
     return JSON.parse(done.stdout) as T;
   };
-  return { table, folder, run, runInProd, json };
+  return { table, folder, run, crash, runInProd, json };
 }
 
 export async function put({ client, tableName }: PetTable, ...items: readonly object[]): Promise<void> {

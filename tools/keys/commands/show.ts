@@ -29,7 +29,9 @@ export const identify = (open: Open) =>
     '--stage prod < leaked-key.txt',
   ).action((options) =>
     open(options, async ({ service, output, input }) => {
-      const given = (await input()).trim().replace(/^Bearer +/i, '');
+      const given = (await input('Paste the API key, then press Enter and Ctrl-D.'))
+        .trim()
+        .replace(/^Bearer +/i, '');
       const stage = stageOfKey(given);
       if (given === '') throw usageError('Standard input is empty. Paste the API key, or pipe it in.');
       if (stage === undefined)
