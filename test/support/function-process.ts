@@ -12,8 +12,8 @@ const bundle = z.object({ handler: z.custom<(event: unknown, context: unknown) =
 const offset = Number(process.env['CLOCK_OFFSET_MS'] ?? 0);
 const { now } = Date;
 globalThis.Date = class extends Date {
-  constructor(...args: [] | [number]) {
-    super(...((args.length === 0 ? [now() + offset] : args) as [number]));
+  constructor(...[time = now() + offset]: [number?]) {
+    super(time);
   }
   static override now = () => now() + offset;
 } as DateConstructor;

@@ -82,6 +82,11 @@ describe('a key that was issued', () => {
       principalId: 'key_1',
     });
     expect(usageIdentifierKey).toBe(hashOfKey(key));
+    // The first minute that starts after the result is no longer cached, which is for 60 seconds.
+    const throttleReset = Number((context as Record<string, unknown>)['throttleReset']);
+    const now = Date.now() / 1000;
+    expect(throttleReset).toBeGreaterThan(now + 55);
+    expect(throttleReset).toBeLessThanOrEqual(now + 120);
     expect(context).toEqual({
       keyHash: hashOfKey(key),
       keyId: 'key_1',
@@ -89,7 +94,7 @@ describe('a key that was issued', () => {
       perMinute: 60,
       perDay: 1_000,
       expiresAt: 0,
-      throttleReset: expect.any(Number) as unknown,
+      throttleReset,
       dayReset: expect.any(Number) as unknown,
     });
   });

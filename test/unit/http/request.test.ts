@@ -78,6 +78,14 @@ describe('a request', () => {
     expect(parseRequest({ ...event, multiValueHeaders: { 'X-Forwarded-Proto': ['http'] } }).url).toMatch(
       /^http:/,
     );
+    // API Gateway adds its value after those of the client.
+    for (const [client, gateway] of [
+      ['http', 'https'],
+      ['https', 'http'],
+    ] as const) {
+      const multiValueHeaders = { 'X-Forwarded-Proto': [client, gateway] };
+      expect(new URL(parseRequest({ ...event, multiValueHeaders }).url).protocol).toBe(`${gateway}:`);
+    }
     expect(parseRequest({ ...event, multiValueHeaders: {} }).url).toMatch(/^https:/);
     expect(parseRequest({ ...event, multiValueHeaders: { 'X-Forwarded-Proto': ['ftp'] } }).url).toMatch(
       /^https:/,
