@@ -12,7 +12,7 @@ import { referencePages } from '../../tools/reference/pages.ts';
 
 describe('The API reference', () => {
   it('offers the whole document as valid OpenAPI', async () => {
-    const text = String((await referencePages()).get('/openapi.json')?.body);
+    const text = (await referencePages()).get('/openapi.json')!.body;
     const offered = z.record(z.string(), z.unknown()).parse(JSON.parse(text));
     expect(offered).toEqual(parse(readFileSync('docs/openapi.yaml', 'utf8')));
     expect(await new Validator().validate(structuredClone(offered))).toMatchObject({ valid: true });
@@ -21,16 +21,16 @@ describe('The API reference', () => {
   it('has the key in the page that sends requests, and nowhere else', async () => {
     const key = 'as_local_key_of_this_test';
     const pages = await referencePages({ url: 'http://127.0.0.1:3000/v1', key });
-    const holders = [...pages].filter(([, { body }]) => String(body).includes(key));
+    const holders = [...pages].filter(([, { body }]) => body.includes(key));
     expect(holders.map(([path]) => path)).toEqual(['/']);
-    const scripts = [...String(pages.get('/')?.body).matchAll(/<script>([^]*?)<\/script>/g)];
+    const scripts = [...pages.get('/')!.body.matchAll(/<script>([^]*?)<\/script>/g)];
     expect(scripts).toHaveLength(1);
     expect(scripts[0]![1]).not.toContain(key);
   });
 
   it('links only to pages that it has, and to headings that they have', async () => {
     const pages = await referencePages();
-    const textOf = (path: string) => String(pages.get(path)?.body);
+    const textOf = (path: string) => pages.get(path)!.body;
     for (const path of ['/', '/api.html']) {
       const links = [...textOf(path).matchAll(/<a\b[^>]*\bhref="([^"]*)"/g)].map(([, href = '']) => href);
       expect(links.length).toBeGreaterThan(5);

@@ -19,7 +19,7 @@ import { definitionList, fieldList, fieldsOf, methodBadge, operationSection } fr
 export interface ReferencePage {
   /** Media type. */
   readonly type: string;
-  readonly body: string | Buffer;
+  readonly body: string;
 }
 
 export interface LocalReference {
@@ -188,18 +188,13 @@ function headersOfEverySuccess(operations: readonly Operation[]): ReadonlySet<st
 }
 
 /** The headers that every success has, and those that only errors have. */
-function headerList(operations: readonly Operation[], commonHeaders: ReadonlySet<string>): Html {
-  const described = operations.flatMap(({ responses }) =>
-    Object.values(responses).flatMap(({ headers }) => Object.entries(headers)),
-  );
+function headerList(operations: readonly Operation[], common: ReadonlySet<string>): Html {
+  const responses = operations.flatMap((operation) => Object.entries(operation.responses));
   const ofSuccesses = new Set(
-    operations.flatMap(({ responses }) =>
-      Object.entries(responses).flatMap(([status, { headers }]) =>
-        status.startsWith('2') ? Object.keys(headers) : [],
-      ),
-    ),
+    responses.flatMap(([status, { headers }]) => (status.startsWith('2') ? Object.keys(headers) : [])),
   );
-  const shown = new Map(described.filter(([name]) => commonHeaders.has(name) || !ofSuccesses.has(name)));
+  const described = responses.flatMap(([, { headers }]) => Object.entries(headers));
+  const shown = new Map(described.filter(([name]) => common.has(name) || !ofSuccesses.has(name)));
   return definitionList(
     [...shown].map(([name, { description }]) => [html`<code>${name}</code>`, description]),
   );
