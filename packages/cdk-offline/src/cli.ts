@@ -17,6 +17,7 @@ usage plans, functions and DynamoDB tables.
   --stack NAME        the stack's artifact ID, its path as "cdk ls" shows it, or its name (required)
   --assembly DIR      the folder that "cdk synth" wrote (default: ${defaults.assembly})
   --port N            port on 127.0.0.1, 0 for any free one (default: ${defaults.port})
+  --api NAME          the API's logical ID or name, for a stack with several
   --env NAME=VALUE    environment variable for every function (repeatable)
   --parameter NAME=VALUE
                       value for a parameter of the template (repeatable)
@@ -78,6 +79,7 @@ function readOptions(args: readonly string[]) {
   const {
     assembly,
     stack,
+    api,
     strict,
     data: dataDirectory,
     inspect,
@@ -89,6 +91,7 @@ function readOptions(args: readonly string[]) {
   return {
     assembly,
     stack,
+    api,
     strict,
     env: pairs('--env', values.env),
     parameters: pairs('--parameter', values.parameter),
@@ -109,6 +112,7 @@ function parse(args: string[]) {
         assembly: { type: 'string', default: defaults.assembly },
         stack: { type: 'string' },
         port: { type: 'string', default: defaults.port },
+        api: { type: 'string' },
         env: { type: 'string', multiple: true, default: [] },
         parameter: { type: 'string', multiple: true, default: [] },
         strict: { type: 'boolean', default: false },

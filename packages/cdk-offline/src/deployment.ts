@@ -23,6 +23,8 @@ export interface Deployment {
 export interface DeploymentOptions {
   /** Replace the defaults of the template's parameters. */
   readonly parameters?: Readonly<Record<string, string>> | undefined;
+  /** The logical ID or name of the API, for a stack with several. */
+  readonly api?: string | undefined;
   /** Rejects a stack with routes that are not supported. */
   readonly strict?: boolean | undefined;
 }
@@ -36,13 +38,13 @@ export async function readDeployment(
   assemblyDirectory: string,
   stackId: string,
   codeDirectory: string,
-  { parameters = {}, strict = false }: DeploymentOptions = {},
+  { api: apiName, parameters = {}, strict = false }: DeploymentOptions = {},
 ): Promise<Deployment> {
   const assembly = await readAssembly(assemblyDirectory, stackId);
   const stacks = new Stacks(assembly.stack, assembly.siblings, parameters);
   const functions = new Functions(stacks, assembly.assets, codeDirectory);
   const notes: string[] = [];
-  const api = await readRestApi(stacks.main, functions, notes);
+  const api = await readRestApi(stacks.main, apiName, functions, notes);
   if (strict && api.unsupported.length > 0) {
     throw new Error(`Not started, because --strict is set:\n${api.unsupported.join('\n')}`);
   }

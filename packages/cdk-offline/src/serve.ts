@@ -21,6 +21,8 @@ export interface ServeOptions {
   readonly assembly: AssemblySource;
   /** The stack's artifact ID, its path as `cdk ls` shows it, or its name. */
   readonly stack: string;
+  /** The logical ID or name of the REST API, for a stack with several. */
+  readonly api?: string | undefined;
   /** Values for the template's parameters, in place of their defaults. */
   readonly parameters?: Readonly<Record<string, string>> | undefined;
   /** Environment variables for every function, in addition to the template's and in place of those with the same name. */
@@ -104,7 +106,7 @@ class StopSteps {
 
 async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineService> {
   const { port = 0, dataDirectory, onRequest, onProgress = () => {}, onLog = () => {} } = options;
-  const { stack: stackId, parameters, strict, hasTables = false } = options;
+  const { stack: stackId, api, parameters, strict, hasTables = false } = options;
   const stop = (): Promise<void> => steps.stop();
   if (port !== 0 && !(await isPortFree(port))) throw new Error(portInUse(port));
   if (hasTables && options.dynamodbEndpoint === undefined) await requireJava();
@@ -117,7 +119,7 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
   // Functions do not take over the "type" of a package.json above the system's temporary folder.
   await writeFile(join(directory.path, 'package.json'), '{}');
 
-  const assemblies = new AssemblyReader(stackId, { parameters, strict }, directory.path, onProgress);
+  const assemblies = new AssemblyReader(stackId, { api, parameters, strict }, directory.path, onProgress);
   const database = databaseOf(options, directory.path, onProgress, stop);
   steps.add(() => database.stop());
   // Wait for both even if one fails: a database that is still starting cannot be stopped.

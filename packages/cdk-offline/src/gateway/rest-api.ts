@@ -107,12 +107,22 @@ const gatewayResponse = z.object({
 /**
  * The REST API of a stack.
  *
+ * @param name the API's logical ID or name, for a stack with several
  * @param notes gets one line for each setting that has no effect here
- * @throws TemplateError when there is not exactly one API with one stage, or a setting is not supported
+ * @throws TemplateError when there is not exactly one such API with one stage, or a setting is not supported
  */
-export async function readRestApi(stack: Stack, functions: Functions, notes: string[]): Promise<RestApi> {
-  const api = only(stack, 'AWS::ApiGateway::RestApi');
-  const stageResource = only(stack, 'AWS::ApiGateway::Stage');
+export async function readRestApi(
+  stack: Stack,
+  name: string | undefined,
+  functions: Functions,
+  notes: string[],
+): Promise<RestApi> {
+  const api = chooseApi(stack, name);
+  const inApi: ResourcesInApi = (type) => stack.resources(type).filter((one) => belongsTo(api, one));
+  const stageResource = only(
+    inApi('AWS::ApiGateway::Stage'),
+    `${stack.name}: the API ${api.logicalId} must have one stage`,
+  );
   const settings = api.read(restApi);
   const deployed = stageResource.read(stage);
   const note = (setting: unknown, { logicalId }: StackResource, text: string): void => {
@@ -128,9 +138,9 @@ export async function readRestApi(stack: Stack, functions: Functions, notes: str
   const cached = deployed.MethodSettings.some(({ CachingEnabled }) => CachingEnabled);
   note(cached, stageResource, 'the cache of the stage is not used');
 
-  const paths = readPaths(stack, api.attribute('RootResourceId'));
-  const authorizers = await readAuthorizers(stack, functions);
-  const methods = await readMethods(stack, functions, authorizers, note);
+  const paths = readPaths(inApi, api.attribute('RootResourceId'));
+  const authorizers = await readAuthorizers(inApi, functions);
+  const methods = await readMethods(inApi, functions, authorizers, note);
   return {
     id: api.physicalId,
     stage: deployed.StageName,
@@ -138,7 +148,7 @@ export async function readRestApi(stack: Stack, functions: Functions, notes: str
     stageVariables: deployed.Variables ?? null,
     apiKeySource: settings.ApiKeySourceType,
     binaryMediaTypes: settings.BinaryMediaTypes,
-    gatewayResponses: readGatewayResponses(stack),
+    gatewayResponses: readGatewayResponses(inApi),
     resources: [...paths].map(([id, path]) => ({ id, path, methods: methods.get(id) ?? new Map() })),
     unsupported: describeUnsupported(paths, methods),
   };
@@ -150,7 +160,7 @@ function describeUnsupported(paths: ReadonlyMap<string, string>, methods: Method
   const routes = [...methods].flatMap(([id, byVerb]) =>
     [...byVerb].flatMap(([verb, { integration }]) =>
       integration.kind === 'unsupported'
-        ? [{ route: `${verb} ${paths.get(id) ?? '(of another API)'}`, reason: integration.reason }]
+        ? [{ route: `${verb} ${paths.get(id) ?? id}`, reason: integration.reason }]
         : [],
     ),
   );
@@ -160,23 +170,42 @@ function describeUnsupported(paths: ReadonlyMap<string, string>, methods: Method
   );
 }
 
-function only(stack: Stack, type: string): StackResource {
-  const found = stack.resources(type);
-  if (found[0] !== undefined && found.length === 1) return found[0];
-  const names = found.map(({ logicalId }) => logicalId).join(', ');
+/** The resources of a type that belong to the API. */
+type ResourcesInApi = (type: string) => readonly StackResource[];
+
+const ownedByApi = z.object({ RestApiId: z.string().optional() });
+
+function belongsTo(api: StackResource, resource: StackResource): boolean {
+  const { RestApiId } = resource.read(ownedByApi);
+  return RestApiId === undefined || RestApiId === api.physicalId;
+}
+
+const namedApi = z.object({ Name: z.unknown() });
+
+function chooseApi(stack: Stack, name: string | undefined): StackResource {
+  const all = stack.resources('AWS::ApiGateway::RestApi');
+  const wanted = all.filter(
+    (api) => name === undefined || api.logicalId === name || api.read(namedApi).Name === name,
+  );
   const others = stack.types.get('AWS::ApiGatewayV2::Api') ?? [];
   const hint = others.length === 0 ? '' : ` HTTP and WebSocket APIs are not supported: ${others.join(', ')}.`;
-  throw new TemplateError(
-    `${stack.name} must have exactly one ${type} (it has ${names === '' ? 'none' : names}).${hint}`,
+  if (all.length === 0) throw new TemplateError(`${stack.name} has no REST API.${hint}`);
+  return only(
+    wanted.length === 0 ? all : wanted,
+    `${stack.name} has several REST APIs: choose one with --api`,
   );
 }
 
+function only(found: readonly StackResource[], problem: string): StackResource {
+  if (found[0] !== undefined && found.length === 1) return found[0];
+  const names = found.map(({ logicalId }) => logicalId).join(', ');
+  throw new TemplateError(`${problem} (there is ${names === '' ? 'none' : names})`);
+}
+
 /** The paths of all resources by their IDs. */
-function readPaths(stack: Stack, rootId: string): ReadonlyMap<string, string> {
+function readPaths(inApi: ResourcesInApi, rootId: string): ReadonlyMap<string, string> {
   const parts = new Map(
-    stack
-      .resources('AWS::ApiGateway::Resource')
-      .map((resource) => [resource.physicalId, resource.read(apiResource)]),
+    inApi('AWS::ApiGateway::Resource').map((resource) => [resource.physicalId, resource.read(apiResource)]),
   );
   const pathOf = (id: string): string => {
     const part = parts.get(id);
@@ -188,13 +217,11 @@ function readPaths(stack: Stack, rootId: string): ReadonlyMap<string, string> {
 /** Lambda authorizers by their IDs, or why one is not supported. */
 type Authorizers = ReadonlyMap<string, LambdaAuthorizer | { readonly reason: string }>;
 
-async function readAuthorizers(stack: Stack, functions: Functions): Promise<Authorizers> {
-  const read = stack
-    .resources('AWS::ApiGateway::Authorizer')
-    .map(
-      async (resource) =>
-        [resource.physicalId, await orReason(() => readAuthorizer(resource, functions))] as const,
-    );
+async function readAuthorizers(inApi: ResourcesInApi, functions: Functions): Promise<Authorizers> {
+  const read = inApi('AWS::ApiGateway::Authorizer').map(
+    async (resource) =>
+      [resource.physicalId, await orReason(() => readAuthorizer(resource, functions))] as const,
+  );
   return new Map(await Promise.all(read));
 }
 
@@ -241,13 +268,13 @@ function readIdentitySources(
 }
 
 async function readMethods(
-  stack: Stack,
+  inApi: ResourcesInApi,
   functions: Functions,
   authorizers: Authorizers,
   note: (setting: unknown, resource: StackResource, text: string) => void,
 ): Promise<Methods> {
   const byResource = new Map<string, Map<string, Method>>();
-  for (const resource of stack.resources('AWS::ApiGateway::Method')) {
+  for (const resource of inApi('AWS::ApiGateway::Method')) {
     const { ResourceId, HttpMethod, RequestValidatorId } = resource.read(methodKey);
     note(RequestValidatorId, resource, 'request validators are not run');
     const read = await orReason(() => readMethod(resource, functions, authorizers));
@@ -302,9 +329,9 @@ async function readIntegration(
   };
 }
 
-function readGatewayResponses(stack: Stack): ReadonlyMap<string, GatewayResponse> {
+function readGatewayResponses(inApi: ResourcesInApi): ReadonlyMap<string, GatewayResponse> {
   return new Map(
-    stack.resources('AWS::ApiGateway::GatewayResponse').map((resource) => {
+    inApi('AWS::ApiGateway::GatewayResponse').map((resource) => {
       const { ResponseType, StatusCode, ResponseParameters, ResponseTemplates } =
         resource.read(gatewayResponse);
       return [

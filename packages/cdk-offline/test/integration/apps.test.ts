@@ -328,3 +328,26 @@ it('a REQUEST authorizer gets the request without its body, and is cached by its
   expect((await ask('a')).asked).toBe('1');
   expect((await ask('b')).asked).toBe('2');
 });
+
+it('one of several APIs is chosen by its logical ID or name', async () => {
+  const RestApiId = { Ref: 'Other' };
+  const changes = {
+    Other: { Type: 'AWS::ApiGateway::RestApi', Properties: { Name: 'the other' } },
+    OtherStage: { Type: 'AWS::ApiGateway::Stage', Properties: { RestApiId, StageName: 'test' } },
+    OtherGet: {
+      Type: 'AWS::ApiGateway::Method',
+      Properties: {
+        RestApiId,
+        ResourceId: { 'Fn::GetAtt': ['Other', 'RootResourceId'] },
+        HttpMethod: 'GET',
+        AuthorizationType: 'AWS_IAM',
+      },
+    },
+  };
+  const first = await start(greetingTemplate('greet', changes), { api: 'Api' });
+  expect((await first.get()).status).toBe(200);
+  expect(first.progress).toEqual([]);
+  const { service, progress } = await start(greetingTemplate('greet', changes), { api: 'the other' });
+  expect(service.url).toMatch(/\/test$/);
+  expect(progress).toEqual(['GET / answers 501: authorization by AWS_IAM is not supported by cdk-offline']);
+});

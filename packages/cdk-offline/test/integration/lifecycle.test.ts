@@ -154,12 +154,12 @@ describe('a stack that cannot be served is rejected with the reason', () => {
     [
       'a second API',
       (stack) => (stack.Resources['Api2'] = stack.Resources['Api'] ?? {}),
-      /Lifecycle must have exactly one AWS::ApiGateway::RestApi \(it has Api, Api2\)/,
+      /Lifecycle has several REST APIs: choose one with --api \(there is Api, Api2\)/,
     ],
     [
       'no stage',
       (stack) => delete stack.Resources['Stage'],
-      /Lifecycle must have exactly one AWS::ApiGateway::Stage \(it has none\)/,
+      /Lifecycle: the API Api must have one stage \(there is none\)/,
     ],
     ['an imported API', (stack) => set(stack, 'Api', { Body: {} }), /Api .*OpenAPI/s],
     [
