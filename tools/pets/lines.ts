@@ -83,6 +83,8 @@ export class LinesHash {
 export interface CheckedFile {
   readonly lines: number;
   readonly pets: number;
+  /** Whether every pet has an ID. */
+  readonly hasAllIds: boolean;
   readonly problems: readonly { readonly line: number; readonly problem: string }[];
   /** The hash of the first lines. */
   readonly hashOfFirst: string;
@@ -108,5 +110,5 @@ export async function checkFile(file: string, newest: bigint, first: number): Pr
       else problems.push({ line: lines, problem: `id: is that of line ${earlier}` });
     }
   }
-  return { lines, pets, problems, hashOfFirst: hash.value };
+  return { lines, pets, hasAllIds: linesById.size === pets, problems, hashOfFirst: hash.value };
 }

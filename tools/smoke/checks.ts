@@ -137,7 +137,7 @@ function assertNewestFirst(pets: readonly PetSeen[], request: string): void {
   }
 }
 
-/** What was seen before is seen again, as far as the later listing reaches: no pet is ever removed. */
+/** What was seen before is seen again, as far as the later listing reaches: clients cannot remove a pet. */
 function assertContains({ pets, next, request }: Page, before: readonly PetSeen[], reason: string): void {
   const end = next === undefined ? -Infinity : (pets.at(-1)?.id ?? -Infinity);
   const ids = new Set(pets.map(({ id }) => id));

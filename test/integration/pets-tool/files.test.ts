@@ -173,7 +173,31 @@ describe('import', () => {
     const all = await store.json(['import', file, '--replace', 'all']);
     expect(all).toMatchObject({ created: 0, replaced: 1, present: 1 });
     expect(await allPets(store.table)).toEqual([repaired, rex]);
-    expect(await store.json(['import', file, '--replace', 'all'])).toMatchObject({ replaced: 0, present: 0 });
+    expect(await store.json(['import', file, '--replace', 'all'])).toMatchObject({ replaced: 0, present: 2 });
+    expect(await readdir(store.folder)).toEqual(['animals.jsonl']);
+  });
+
+  test('compares lines with an ID again when more is to be replaced, and adds the others once', async () => {
+    const store = await newStore();
+    await put(store.table, { ...rex, status: 'sold' });
+    const file = await fileWith(store, `${linesOf(2)}${toJson(rex)}\n`);
+    expect(await store.run(['import', file])).toMatchObject({ exitCode: 4 });
+    const all = await store.json(['import', file, '--replace', 'all']);
+    expect(all).toMatchObject({ created: 0, replaced: 1, present: 0 });
+    expect(await store.json(['import', file, '--replace', 'all'])).toMatchObject({ done: 3, replaced: 0 });
+    expect(await namesIn(store)).toEqual(['Rex', ...namesOf(2)]);
+  });
+
+  test('corrects one animal after another by a file of one line', async () => {
+    const store = await newStore();
+    await put(store.table, rex, { ...rex, id: id + 1n });
+    const file = await fileWith(store, `${toJson({ ...rex, name: 'Max' })}\n`);
+    await store.json(['import', file, '--replace', 'all']);
+    // An earlier import of this file was stopped.
+    await store.crash(['import', await fileWith(store, toJson({ ...rex, id: id + 2n }))], 1);
+    await fileWith(store, `${toJson({ ...rex, id: id + 1n, name: 'Moritz' })}\n`);
+    await store.json(['import', file, '--replace', 'all']);
+    expect(await namesIn(store)).toEqual(['Max', 'Moritz', 'Rex']);
   });
 
   test('keeps to its rate', async () => {

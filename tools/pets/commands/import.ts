@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { Option } from '@commander-js/extra-typings';
 import { z } from 'zod';
@@ -68,19 +69,23 @@ async function importFile(
   { rate, replace, dryRun, now }: ImportOptions,
 ): Promise<void> {
   const path = `${file}.${service.stackName}.progress`;
-  const earlier = await readProgress(path, progressSchema);
+  let earlier = await readProgress(path, progressSchema);
   const newest = newPetId(now, 0);
-  const { lines, pets, problems, hashOfFirst } = await checkFile(file, newest, earlier?.done ?? 0);
+  const checked = await checkFile(file, newest, earlier?.done ?? 0);
+  const { lines, pets, hasAllIds, problems } = checked;
   for (const { line, problem } of problems.slice(0, problemsShown))
     output.report({ invalid: { line, problem } }, `${file}:${line}: ${printable(problem)}`);
   if (problems.length > 0)
     throw usageError(`${file} has ${grouped(problems.length)} invalid lines. Nothing was imported.`);
   if (pets === 0) throw usageError(`${file} has no animals.`);
-  if (earlier !== undefined && earlier.hash !== hashOfFirst)
-    throw new ToolError(
-      'refused',
-      `The first ${grouped(earlier.done)} lines of ${file} are not those that were imported. Restore them, or import other lines from another file.`,
-    );
+  if (earlier !== undefined && earlier.hash !== checked.hashOfFirst) {
+    if (!hasAllIds)
+      throw new ToolError(
+        'refused',
+        `The first ${grouped(earlier.done)} lines of ${file} are not those that were imported. Restore them, or import other lines from another file.`,
+      );
+    earlier = undefined; // other animals in a file of the same name, which cannot be added twice
+  }
   const counts: Counts = { created: 0, present: 0, replaced: 0, kept: [] };
   const done = earlier?.done ?? 0;
   // Lines with an ID are compared again, now that more of what they meet is replaced.
@@ -105,7 +110,8 @@ async function importFile(
       if (line.number <= done && pet.id === undefined) return;
       await importPet({ service, replace, firstId }, line, pet, counts);
     });
-    if (again)
+    if (hasAllIds) await rm(path, { force: true });
+    else if (again)
       await writeProgress(path, {
         ...(await readProgress(path, progressSchema)),
         firstId: String(firstId),
