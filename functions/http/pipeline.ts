@@ -47,7 +47,14 @@ export function pipeline(
     middy<Recorded, APIGatewayProxyResult, unknown>({ timeoutEarlyInMillis: 0 })
       // 1. Record: one log line per request, whatever happens below. Not with console, which Lambda wraps: an embedded
       // metric must be the whole line.
-      .use(recordRequests(name, namespace, (line) => process.stdout.write(`${line}\n`)))
+      .use(
+        recordRequests(
+          name,
+          namespace,
+          () => clock.milliseconds(),
+          (line) => process.stdout.write(`${line}\n`),
+        ),
+      )
       // Only for events that are not from API Gateway: they have no caller.
       .onError((step) => {
         const answer = errorAnswer(toServiceError(step.error), step.event.recorder);

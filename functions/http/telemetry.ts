@@ -8,10 +8,15 @@ export interface Recorded {
   readonly recorder: Recorder;
 }
 
-/** Writes one log line for each request after its answer. The outermost middleware, so it sees what the client sees. */
+/**
+ * Writes one log line for each request after its answer. The outermost middleware, so it sees what the client sees.
+ *
+ * @param now milliseconds since the Unix epoch
+ */
 export function recordRequests(
   operation: string,
   namespace: string,
+  now: () => number,
   write: (line: string) => void,
 ): MiddlewareObj<Recorded, APIGatewayProxyResult, unknown> {
   let coldStart = true;
@@ -24,7 +29,7 @@ export function recordRequests(
     const durationMs = performance.now() - startedAt;
     const record = { ...identity, operation, status, durationMs, coldStart, errors, counts };
     coldStart = false;
-    write(toLogLine(record, namespace, Date.now()));
+    write(toLogLine(record, namespace, now()));
   };
   return {
     before: (step) => {

@@ -44,6 +44,7 @@ async function walk(table: PetTable, listing: Listing, betweenPages = async (): 
     pages.push([...page.pets]);
     malformed.push(...page.malformed);
     before = page.next;
+    if (pages.length > 1_000) throw new Error('The pages do not end');
     await betweenPages();
   } while (before !== undefined);
   return { pages, pets: pages.flat(), malformed };

@@ -174,6 +174,22 @@ test('a failed attempt is retried with a new signature', async () => {
 });
 
 test.each([
+  [1, 2, 24],
+  [0, 1, 0],
+])(
+  'with %d retries of throttles, %d attempts wait for %d ms at most',
+  async (throttlingRetries, attempts, delay) => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.999);
+    answers = [{ status: 400, body: '{"__type":"ProvisionedThroughputExceededException"}' }];
+    await expect(ours({ throttlingRetries }).send(commands.get)).rejects.toMatchObject({
+      name: 'ProvisionedThroughputExceededException',
+      $metadata: { attempts, totalRetryDelay: delay },
+    });
+    expect(received).toHaveLength(attempts);
+  },
+);
+
+test.each([
   ['eu-central-1', 'dynamodb.eu-central-1.amazonaws.com'],
   ['us-gov-west-1', 'dynamodb.us-gov-west-1.amazonaws.com'],
   ['cn-north-1', 'dynamodb.cn-north-1.amazonaws.com.cn'],
