@@ -76,7 +76,7 @@ function parse<T extends z.ZodType>(schema: T, path: string, value: unknown): z.
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const errors = result.error.issues.map((issue) => `${[path, ...issue.path].join('.')}: ${issue.message}`);
-  throw new ConfigurationError(errors.join('; '));
+  throw new ConfigurationError(`${errors.join('; ')}. Change it in cdk.json under "context", or in -c.`);
 }
 
 /** Values from `-c` are text. */

@@ -116,7 +116,7 @@ describe('the configuration', () => {
     [
       'settings that are not valid JSON',
       { stages: '{"prod":\n off}' },
-      /^context\.stages: must be valid JSON: Unexpected token .+ is not valid JSON$/,
+      /^context\.stages: must be valid JSON: Unexpected token .+ is not valid JSON\. Change it in cdk\.json .+$/,
     ],
     [
       'overrides that are not valid JSON',
@@ -243,7 +243,9 @@ describe('the configuration', () => {
       vi.restoreAllMocks();
     });
     await import('../../bin/animal-store.ts');
-    expect(print.mock.calls).toEqual([['stages.prod: Unrecognized key: "waff"']]);
+    expect(print.mock.calls).toEqual([
+      ['stages.prod: Unrecognized key: "waff". Change it in cdk.json under "context", or in -c.'],
+    ]);
     expect(exit).toHaveBeenCalledExactlyOnceWith(1);
   });
 });

@@ -7,6 +7,8 @@ import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { version as offlineVersion } from '../../packages/cdk-offline/src/version.ts';
+import { version as clientVersion } from '../../packages/client/src/version.ts';
 
 /** The rules of this project. actionlint and zizmor have those of every project (`npm run check`, `.ci/run`). */
 
@@ -260,6 +262,20 @@ describe('.github/scripts/diff.sh', () => {
     expect(changed).toContain('[~] AWS::DynamoDB::Table Kept');
     expect(changed).not.toContain('WARNING: changes permissions.');
   });
+});
+
+it('Every version has a section in CHANGELOG.md, which its release takes', async () => {
+  const { version } = z
+    .object({ version: z.string() })
+    .parse(JSON.parse(await readFile('package.json', 'utf8')));
+  for (const section of [version, `client ${clientVersion}`, `cdk-offline ${offlineVersion}`]) {
+    const { stdout } = await promisify(execFile)('.github/scripts/changelog.sh', [section]);
+    expect(stdout.trim()).not.toBe('');
+    expect(stdout).not.toMatch(/^## /m);
+  }
+  await expect(promisify(execFile)('.github/scripts/changelog.sh', ['0.0.0'])).rejects.toThrow(
+    'has no section "0.0.0"',
+  );
 });
 
 /** A template with a table of this partition key. */
