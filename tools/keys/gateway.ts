@@ -79,7 +79,7 @@ export async function withGatewayKey(
 }
 
 async function createGatewayKey(
-  { apiGateway: client, sleep }: KeyService,
+  service: KeyService,
   name: string,
   value: string,
   description: string,
@@ -87,19 +87,27 @@ async function createGatewayKey(
   try {
     // The ID appears in logs, so it must not be the value.
     const distinct = { generateDistinctId: true, enabled: true };
-    const { id = '' } = await client.send(new CreateApiKeyCommand({ name, value, description, ...distinct }));
-    return id;
+    const command = new CreateApiKeyCommand({ name, value, description, ...distinct });
+    return (await service.apiGateway.send(command)).id ?? '';
   } catch (error) {
     if (!mayBeDone(error)) throw error;
-    // An answer was lost: the key may exist, and is not visible to every call at first.
-    for (let tries = 0; tries < 3; tries += 1) {
-      const pages = paginateGetApiKeys({ client }, { nameQuery: name, includeValues: true });
-      for await (const { items = [] } of pages)
-        for (const { id, value: found } of items) if (id !== undefined && found === value) return id;
-      await sleep(2_000);
-    }
-    throw error;
+    const id = await findGatewayKey(service, name, value).catch(() => undefined);
+    if (id === undefined) throw error;
+    return id;
   }
+}
+
+/** The key that a call created whose answer was lost. A new key is not visible to every call at first. */
+async function findGatewayKey({ apiGateway: client, sleep }: KeyService, name: string, value: string) {
+  for (let tries = 0; tries < 3; tries += 1) {
+    const pages = paginateGetApiKeys({ client }, { nameQuery: name, includeValues: true });
+    for await (const { items = [] } of pages) {
+      const found = items.find((item) => item.value === value);
+      if (found !== undefined) return found.id;
+    }
+    await sleep(2_000);
+  }
+  return undefined;
 }
 
 /** Adds a key to its usage plan. It must be in no other one of the same stage. */

@@ -100,6 +100,8 @@ function adviceFor(
     ' LimitExceededException': `An AWS quota is reached: ${cause}. An account has 10,000 API keys per Region, see docs/keys.md.`,
     ' (Throttling|TooManyRequests|\\w+LimitExceeded|Provisioned)':
       'AWS still limits the rate of calls after several tries. Wait a minute, then run the same command again.',
+    'API Key already exists':
+      'API Gateway has the key already, from a call whose answer was lost. Run the same command again.',
     'concurrent modification':
       'API Gateway is busy with other changes in this account and Region, after 10 tries. Run the same command again.',
     ' (Resource)?NotFoundException': `A resource of the stack does not exist (${cause}). Deploy stage ${stage} again.`,

@@ -277,6 +277,21 @@ describe.runIf(isLocal)('over a bad network', () => {
     });
   });
 
+  test.each(cases.filter(({ command }) => command === 'create' || command === 'repair'))(
+    '$command announces an API Gateway key that it cannot look up after a lost answer',
+    async (each) => {
+      let isLost = false;
+      const { exitCode } = await tryCommand(each, (operation) => {
+        if (operation === 'POST /apikeys' && !isLost) {
+          isLost = true;
+          return 'lost';
+        }
+        return isLost && operation === 'GET /apikeys' ? 'throttled' : 'passed';
+      });
+      expect(exitCode).toBe(1);
+    },
+  );
+
   test('a key that API Gateway does not find at first is added to its usage plan later', async () => {
     const owner = newOwner();
     let misses = 3;

@@ -1,7 +1,7 @@
 import { ConflictException, DeleteUsagePlanKeyCommand, NotFoundException } from '@aws-sdk/client-api-gateway';
 import { yesOption } from '../../operator/command.ts';
 import { grouped } from '../../operator/output.ts';
-import { isBusy } from '../../operator/retry.ts';
+import { isBusy, mayBeDone } from '../../operator/retry.ts';
 import { type Open, ownerFilter, planFilter, stageCommand } from '../command.ts';
 import { addToPlan, ignoreNotFound, survey, withGatewayKey } from '../gateway.ts';
 import { gatewayValueOf, type KeyFilter, readKey, StaleRecordError, write } from '../records.ts';
@@ -80,7 +80,7 @@ async function repairKey(service: KeyService, { key: seen, found, drift }: Drift
     if (!usagePlanIds.includes(target)) await addToPlan(service, keyId, key.plan);
     return true;
   } catch (error) {
-    const isExisting = error instanceof ConflictException && !isBusy(error);
+    const isExisting = error instanceof ConflictException && !isBusy(error) && !mayBeDone(error);
     if (isExisting || error instanceof StaleRecordError || error instanceof NotFoundException) return false;
     throw error;
   }
