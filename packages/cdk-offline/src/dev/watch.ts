@@ -62,7 +62,8 @@ export async function watch(service: OfflineService, options: WatchOptions): Pro
       return [{ name, isChanged: true, error }];
     }
   };
-  const report = async (step: () => Promise<readonly BuildOutcome[]>): Promise<void> => {
+  /** @returns the names of what was tried */
+  const report = async (step: () => Promise<readonly BuildOutcome[]>): Promise<string[]> => {
     const startedAt = performance.now();
     const outcomes = await step();
     const milliseconds = Math.round(performance.now() - startedAt);
@@ -81,11 +82,16 @@ export async function watch(service: OfflineService, options: WatchOptions): Pro
         `${[...reasons].join('\n')}\nNot applied: ${namesOf(failed)}. The service goes on as before.`,
       );
     }
+    return outcomes.map(({ name }) => name);
   };
   const apply = async (files: readonly string[]): Promise<void> => {
     // Functions first: they take a fraction of a second, a synthesis takes several.
-    await report(async () => (await builds?.apply(files)) ?? []);
-    await report(() => applyApp(files));
+    const tried = [
+      ...(await report(async () => (await builds?.apply(files)) ?? [])),
+      ...(await report(() => applyApp(files))),
+    ];
+    const still = [...refused].filter((name) => !tried.includes(name));
+    if (tried.length > 0 && still.length > 0) onMessage(`Still not applied: ${still.join(', ')}.`);
   };
   const stopWatching = await watchFolders(
     folders.map((folder) => resolve(folder)),

@@ -134,6 +134,10 @@ describe('watch', () => {
       `export const template = ${JSON.stringify(greetingTemplate('greet', stages))};`,
     );
     await message(/^The API or its stage has another name\. Restart to apply it\.\nNot applied: the stack\./);
+    await save('code/words.ts', `export const words: string = 'two';`);
+    await message(/^Applied index \(\d+ ms\)\nStill not applied: the stack\.$/);
+    await save('code/words.ts', `export const words: string = 'one';`);
+    await message(/^Applied index .*\nStill not applied: the stack\.$/);
     const before = greetingTemplate('greet', { Path: resource('PART') });
     await save('template.mjs', `export const template = ${JSON.stringify(before)};`);
     await message(/^Applied the stack/);
