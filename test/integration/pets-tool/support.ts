@@ -10,6 +10,7 @@ import { documentClient } from '../../../tools/operator/stack.ts';
 import { runPets } from '../../../tools/pets/cli.ts';
 import { type Item, toStored } from '../../../tools/pets/items.ts';
 import { forwardTo, type Interception } from '../../support/forwarder.ts';
+import { awsVariables } from '../../support/aws-variables.ts';
 import { createTable } from '../../support/tables.ts';
 import { crashInProcess, type Run, type RunOptions, runInProcess } from '../../support/tool-runs.ts';
 
@@ -36,12 +37,18 @@ function stackWith(tableName: string): string {
 
 const credentials = { accessKeyId: 'local', secretAccessKey: 'local' };
 
-/** @param network what happens to calls of DynamoDB */
-export async function newStore(network: Pick<Interception, 'answer' | 'losesAnswer'> = {}): Promise<Store> {
+/**
+ * @param network what happens to calls of DynamoDB
+ * @param tableOfService the table of a running service, for `runInProd`
+ */
+export async function newStore(
+  network: Pick<Interception, 'answer' | 'losesAnswer'> = {},
+  tableOfService?: PetTable,
+): Promise<Store> {
   const client = documentClient(
     new DynamoDBClient({ endpoint: inject('dynamodbEndpoint'), region: 'us-east-1', credentials }),
   );
-  const table = await createTable('Pets', client);
+  const table = tableOfService ?? (await createTable('Pets', client));
   const isDynamoDb = ({ headers }: IncomingMessage) => headers['x-amz-target'] !== undefined;
   const aws = await forwardTo(inject('dynamodbEndpoint'), {
     answer: (incoming, outgoing) => {
@@ -63,7 +70,7 @@ export async function newStore(network: Pick<Interception, 'answer' | 'losesAnsw
     crashInProcess(runPets, [...args, '--stage', 'local'], steps, { localEndpoint: aws.endpoint });
   const runInProd = (args: readonly string[], options: RunOptions = {}) => {
     vi.stubEnv('AWS_ENDPOINT_URL', aws.endpoint);
-    vi.stubEnv('AWS_REGION', 'us-east-1');
+    vi.stubEnv('AWS_REGION', tableOfService ? awsVariables('')['AWS_REGION'] : 'us-east-1');
     vi.stubEnv('AWS_ACCESS_KEY_ID', credentials.accessKeyId);
     vi.stubEnv('AWS_SECRET_ACCESS_KEY', credentials.secretAccessKey);
     return runInProcess(runPets, [...args, '--stage', 'prod'], options);
