@@ -42,9 +42,8 @@ export function requestTo({ method, path }: Pick<Operation, 'method' | 'path'>) 
     method,
     resource: path,
     caller: caller(),
-    ...(hasId
-      ? { path: path.replace('{petId}', '7'), pathParameters: { petId: '7' } }
-      : { query: [['status', 'available']] }),
+    ...(hasId && { path: path.replace('{petId}', '7'), pathParameters: { petId: '7' } }),
+    ...(!hasId && !hasBody && { query: [['status', 'available']] }),
     ...(hasBody && {
       headers: [['Content-Type', 'application/json']],
       body: '{"name":"Bella","categoryId":3,"status":"available"}',
