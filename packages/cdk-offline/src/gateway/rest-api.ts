@@ -140,7 +140,7 @@ export async function readRestApi(
 
   const paths = readPaths(inApi, api.attribute('RootResourceId'));
   const authorizers = await readAuthorizers(inApi, functions);
-  const methods = await readMethods(inApi, functions, authorizers, note);
+  const methods = await readMethods(inApi, functions, authorizers, paths, notes);
   return {
     id: api.physicalId,
     stage: deployed.StageName,
@@ -271,16 +271,22 @@ async function readMethods(
   inApi: ResourcesInApi,
   functions: Functions,
   authorizers: Authorizers,
-  note: (setting: unknown, resource: StackResource, text: string) => void,
+  paths: ReadonlyMap<string, string>,
+  notes: string[],
 ): Promise<Methods> {
+  const validated: string[] = [];
   const byResource = new Map<string, Map<string, Method>>();
   for (const resource of inApi('AWS::ApiGateway::Method')) {
     const { ResourceId, HttpMethod, RequestValidatorId } = resource.read(methodKey);
-    note(RequestValidatorId, resource, 'request validators are not run');
+    if (RequestValidatorId !== undefined)
+      validated.push(`${HttpMethod} ${paths.get(ResourceId) ?? ResourceId}`);
     const read = await orReason(() => readMethod(resource, functions, authorizers));
     const methods = byResource.get(ResourceId) ?? new Map<string, Method>();
     byResource.set(ResourceId, methods);
     methods.set(HttpMethod, 'reason' in read ? unsupportedMethod(read.reason) : read);
+  }
+  if (validated.length > 0) {
+    notes.push(`Request validators are not run by cdk-offline: ${validated.join(', ')}`);
   }
   return byResource;
 }

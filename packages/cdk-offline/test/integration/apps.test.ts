@@ -351,3 +351,12 @@ it('one of several APIs is chosen by its logical ID or name', async () => {
   expect(service.url).toMatch(/\/test$/);
   expect(progress).toEqual(['GET / answers 501: authorization by AWS_IAM is not supported by cdk-offline']);
 });
+
+it('routes with a request validator are named in one line', async () => {
+  const template = greetingTemplate() as { Resources: Record<string, { Properties: object }> };
+  const { Get } = template.Resources;
+  if (Get !== undefined) Get.Properties = { ...Get.Properties, RequestValidatorId: { Ref: 'Validator' } };
+  const Validator = { Type: 'AWS::ApiGateway::RequestValidator', Properties: { ValidateRequestBody: true } };
+  const { progress } = await start({ ...template, Resources: { ...template.Resources, Validator } });
+  expect(progress).toEqual(['Request validators are not run by cdk-offline: GET /greet']);
+});
