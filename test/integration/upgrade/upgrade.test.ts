@@ -105,7 +105,7 @@ async function itemsOf({ client, tableName }: { client: DynamoDBDocumentClient; 
 }
 
 describe.runIf(lastRelease !== undefined)('The template of prod, compared with the last release,', () => {
-  const snapshot = 'test/infrastructure/snapshots/AnimalStore-prod.txt';
+  const snapshot = 'test/infrastructure/templates.snapshot.txt';
   const before = lastRelease === undefined ? [] : fileOfLastRelease(snapshot).split('\n');
   const after = new Set(readFileSync(snapshot, 'utf8').split('\n'));
 
