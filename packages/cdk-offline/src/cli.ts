@@ -41,7 +41,6 @@ class UsageError extends Error {}
 let stop = async (): Promise<void> => {};
 
 async function main(): Promise<void> {
-  requireNode();
   const options = readOptions(process.argv.slice(2));
   if (options === undefined) return;
   endWith(() => stop());
@@ -60,14 +59,6 @@ async function main(): Promise<void> {
     await watch(service, { folders, synthesize, onMessage: (message) => console.error(message) });
   if (service.inspectorUrl !== undefined) console.log(`inspector ${service.inspectorUrl}`);
   console.log(`ready ${service.url}`);
-}
-
-/** The `engines` of package.json, which npm does not enforce. */
-function requireNode(): void {
-  const { node } = process.versions;
-  const [major = 0, minor = 0] = node.split('.').map(Number);
-  if (major > 22 || (major === 22 && minor >= 15)) return;
-  throw new Error(`cdk-offline needs Node.js 22.15 or later (this is ${node}).`);
 }
 
 function readOptions(args: readonly string[]) {

@@ -10,6 +10,7 @@ import { InspectedProcess } from './lambda/inspected-process.ts';
 import type { ManagementFaults } from './management/faults.ts';
 import type { AssemblySource, OfflineService, Pages } from './offline-service.ts';
 import { isPortFree } from './ports.ts';
+import { requireNode } from './node-requirement.ts';
 import { HttpServer, portInUse } from './server.ts';
 import type { RequestRecord } from './request-record.ts';
 import { StackService } from './stack-service.ts';
@@ -74,6 +75,7 @@ const defaultInspectorPort = 9229;
  * not supported
  */
 export async function serve(options: ServeOptions): Promise<OfflineService> {
+  requireNode();
   const steps = new StopSteps();
   try {
     return await start(options, steps);
