@@ -41,7 +41,12 @@ describe('docs/api.md', () => {
 describe('docs/deploy.md', () => {
   it('checks concurrency, gateway quotas, bootstrap and certificate of a new account first', () => {
     const [, first = ''] = read('docs/deploy.md').split(/^## /m);
-    for (const check of ['ConcurrentExecutions', 'throttleSettings', 'npm run cdk -- bootstrap', 'Certificate']) {
+    for (const check of [
+      'ConcurrentExecutions',
+      'throttleSettings',
+      'npm run cdk -- bootstrap',
+      'Certificate',
+    ]) {
       expect(first).toContain(check);
     }
   });
