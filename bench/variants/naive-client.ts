@@ -1,6 +1,11 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 
-/** Replaces functions/dynamodb/assembled-client.ts: the SDK's client in its default configuration. */
+let client: DynamoDBClient | undefined;
+
+/**
+ * Replaces functions/dynamodb/assembled-client.ts: the SDK's client in its default configuration.
+ * One for the operation and the limiter, as most functions have.
+ */
 export function assembledClient(): DynamoDBClient {
-  return new DynamoDBClient();
+  return (client ??= new DynamoDBClient());
 }

@@ -18,7 +18,7 @@ import {
 import { getRetryPlugin } from '@smithy/core/retry';
 import { getSchemaSerdePlugin } from '@smithy/core/schema';
 import { calculateBodyLength, fromBase64, fromUtf8, Hash, toBase64, toUtf8 } from '@smithy/core/serde';
-import { NodeHttpHandler, streamCollector } from '@smithy/node-http-handler';
+import { type NodeHttpHandler, streamCollector } from '@smithy/node-http-handler';
 import { SignatureV4 } from '@smithy/signature-v4';
 import type {
   AwsCredentialIdentity,
@@ -43,26 +43,6 @@ export interface ClientSettings {
   readonly clock: Clock;
   /** How often a throttled call is repeated. */
   readonly throttlingRetries: number;
-}
-
-/** @param timeouts milliseconds that one attempt waits for its connection, and in total. Default: no limit */
-export function newRequestHandler({
-  connectionTimeout,
-  requestTimeout,
-}: {
-  readonly connectionTimeout?: number | undefined;
-  readonly requestTimeout?: number | undefined;
-}): NodeHttpHandler {
-  return new NodeHttpHandler({
-    ...(connectionTimeout !== undefined && { connectionTimeout }),
-    ...(requestTimeout !== undefined && {
-      requestTimeout,
-      // Without it the request time-out only logs a warning.
-      throwOnRequestTimeout: true,
-      // Ends an answer that stops after its headers.
-      socketTimeout: requestTimeout,
-    }),
-  });
 }
 
 /**

@@ -1,7 +1,8 @@
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { variable, wholeNumber } from '../runtime/environment.ts';
-import { assembledClient, newRequestHandler } from './assembled-client.ts';
+import { assembledClient } from './assembled-client.ts';
 import { Clock } from './clock.ts';
+import { newRequestHandler } from './request-handler.ts';
 
 /** What a function needs of DynamoDB. */
 export interface Connection {

@@ -12,12 +12,9 @@ import {
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import {
-  assembledClient,
-  type ClientSettings,
-  newRequestHandler,
-} from '../../../functions/dynamodb/assembled-client.ts';
+import { assembledClient, type ClientSettings } from '../../../functions/dynamodb/assembled-client.ts';
 import { atCorrectTime, Clock } from '../../../functions/dynamodb/clock.ts';
+import { newRequestHandler } from '../../../functions/dynamodb/request-handler.ts';
 import { signatureFault } from '../../support/signature.ts';
 
 /**

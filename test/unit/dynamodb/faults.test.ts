@@ -15,8 +15,9 @@ import {
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { assembledClient, newRequestHandler } from '../../../functions/dynamodb/assembled-client.ts';
+import { assembledClient } from '../../../functions/dynamodb/assembled-client.ts';
 import { atCorrectTime, Clock } from '../../../functions/dynamodb/clock.ts';
+import { newRequestHandler } from '../../../functions/dynamodb/request-handler.ts';
 import { selfSignedCertificate } from '../../support/certificate.ts';
 
 /**
