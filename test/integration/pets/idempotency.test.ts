@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { GetCommand, PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
@@ -186,6 +187,29 @@ describe('a creation', () => {
       });
       expect(outcome.kind).toBe('created');
       expect(waits).toEqual([25, 50, 100, 200, 400, 400, 400]);
+    });
+  });
+
+  test('that is repeated 48 times at once gets one animal, at 100 ms of latency with conflicts', async () => {
+    await behindProxy(async (proxy, table) => {
+      const before = await storedPets();
+      let isFirst = true;
+      let isStored = false;
+      proxy.fate = async (): Promise<Fate> => {
+        const wasFirst = isFirst;
+        isFirst = false;
+        await setTimeout(100);
+        if (!wasFirst && !isStored) return cancelledBy('TransactionConflict');
+        isStored = true;
+        return 'pass';
+      };
+      const request = { recordId: newRecordId(), now: noon, newId, onCollision: () => {} };
+      const outcomes = await Promise.all(
+        Array.from({ length: 48 }, () => createPetOnce(table, idempotency, rex, request)),
+      );
+      const ids = outcomes.map((outcome) => ('pet' in outcome ? outcome.pet.id : undefined));
+      expect(new Set(ids).size).toBe(1);
+      expect(await storedPets()).toBe(before + 1);
     });
   });
 

@@ -239,6 +239,6 @@ async function importPet(
 }
 
 /** Whether an earlier run has imported the line. The animal may have another status since. */
-function isSameAnimal({ pet }: StoredItem, { name, categoryId }: Pet): boolean {
-  return pet?.name === name && pet.categoryId === categoryId;
+function isSameAnimal({ pet }: StoredItem, own: Pet): boolean {
+  return pet !== undefined && isDeepStrictEqual({ ...pet, status: own.status }, own);
 }
