@@ -71,7 +71,8 @@ describe('the command cdk-offline', () => {
 
   it('ends with the script of npm that started it', async () => {
     const folder = await temporaryFolder();
-    const script = [process.execPath, command, ...(await greeting())].join(' ');
+    const parts = [process.execPath, command, ...(await greeting())];
+    const script = parts.map((part) => JSON.stringify(part)).join(' ');
     await writeFile(join(folder, 'package.json'), JSON.stringify({ scripts: { serve: script } }));
     const npm = gather(
       spawn('npm', ['run', 'serve', '--prefix', folder], { stdio: ['ignore', 'pipe', 'pipe'] }),
