@@ -18,6 +18,7 @@ export async function newClient(plan: Plan): Promise<Client> {
   const service = await openKeyService({ stage: localStage, endpoint: local.endpoint });
   const limits = plan === 'enterprise' ? { perMinute: 60_000, perDay: 10_000_000 } : {};
   const { key } = await createKey(service, { owner: 'e2e', plan, ...limits });
+  service.close();
   return new Client(inject('e2e').url, key);
 }
 

@@ -25,7 +25,7 @@ export interface Tool<Service> {
 export type Seams = Hooks & { readonly localEndpoint?: string };
 
 /** Runs a tool once. Returns the exit code, see `exitCodes`; 0 for success. */
-export async function runTool<Service>(
+export async function runTool<Service extends { close(): void }>(
   tool: Tool<Service>,
   args: readonly string[],
   io: Io,
@@ -45,17 +45,21 @@ export async function runTool<Service>(
       onChange: (change) => output.report(changeJson(change), changeText(change)),
       notify: (message) => output.note(message, 'yellow'),
     });
-    await run({
-      service,
-      output,
-      confirm: async (question) => {
-        if (stage === 'prod' && !yes) await ask(io, `${stage}: ${question}`);
-      },
-      input: (prompt) => {
-        if (io.interactive) output.note(prompt);
-        return readAll(io.stdin);
-      },
-    });
+    try {
+      await run({
+        service,
+        output,
+        confirm: async (question) => {
+          if (stage === 'prod' && !yes) await ask(io, `${stage}: ${question}`);
+        },
+        input: (prompt) => {
+          if (io.interactive) output.note(prompt);
+          return readAll(io.stdin);
+        },
+      });
+    } finally {
+      service.close();
+    }
   };
   const program = programOf(tool, open, io, output);
   try {

@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import { NodeHttpHandler } from '@smithy/node-http-handler';
 import type { z } from 'zod';
 import type { ReportedChange } from './audit.ts';
 import { type Target, ToolError } from './errors.ts';
@@ -45,12 +46,17 @@ export async function openStack<Outputs>(
   }: StackOptions,
   schema: z.ZodType<Outputs>,
 ) {
+  // A network that swallows packets must not stop the tool for good.
+  const requestHandler = new NodeHttpHandler({
+    connectionTimeout: 5_000,
+    requestTimeout: 30_000,
+    throwOnRequestTimeout: true,
+  });
   const configuration = {
     ...(endpoint
       ? { endpoint, region: 'us-east-1', credentials: { accessKeyId: 'local', secretAccessKey: 'local' } }
       : { ...(region && { region }), ...(profile && { profile }) }),
-    // A network that swallows packets must not stop the tool for good.
-    requestHandler: { connectionTimeout: 5_000, requestTimeout: 30_000, throwOnRequestTimeout: true },
+    requestHandler,
     maxAttempts: 1,
   };
   const cloudFormation = retryCalls(new CloudFormationClient(configuration), { notify, sleep });
@@ -78,6 +84,8 @@ export async function openStack<Outputs>(
     notify,
     afterStep,
     sleep,
+    /** Ends the connections that wait for further calls. */
+    close: () => requestHandler.destroy(),
   };
 }
 

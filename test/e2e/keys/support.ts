@@ -30,7 +30,7 @@ export function keysLocal(args: readonly string[], options: RunOptions = {}): Pr
 /** Runs the key tool for its JSON result. */
 export async function keysJson<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {
   const run = await keysLocal([...args, '--json'], options);
-  expect(run).toMatchObject({ exitCode: 0 });
+  if (run.exitCode !== 0) throw new Error(run.stderr);
   return JSON.parse(run.stdout) as T;
 }
 
@@ -96,8 +96,11 @@ export function keysIn(text: string): string[] {
   return keyPattern.exec(text)?.slice(0, 1) ?? [];
 }
 
+let opened: Promise<KeyService> | undefined;
+
+/** One for all tests of a file: each opens connections of its own. */
 export function openLocal(): Promise<KeyService> {
-  return openKeyService({ stage: localStage, endpoint: localEndpoint() });
+  return (opened ??= openKeyService({ stage: localStage, endpoint: localEndpoint() }));
 }
 
 export async function recordsOf(service: KeyService, owner: string): Promise<readonly AdministeredKey[]> {

@@ -41,6 +41,7 @@ export async function newKeyService(): Promise<KeyService> {
     notify: () => {},
     afterStep: () => {},
     sleep: () => Promise.resolve(),
+    close: () => {},
   };
 }
 
