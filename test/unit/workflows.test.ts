@@ -278,6 +278,23 @@ it('Every version has a section in CHANGELOG.md, which its release takes', async
   );
 });
 
+it('The SBOM of a release has every package that the functions import, and no other of the project', async () => {
+  const { stdout } = await promisify(execFile)('.github/scripts/sbom.sh');
+  const components = z
+    .object({ components: z.array(z.object({ name: z.string() })) })
+    .parse(JSON.parse(stdout))
+    .components.map(({ name }) => name);
+  const { dependencies, devDependencies } = z
+    .object({
+      dependencies: z.record(z.string(), z.string()),
+      devDependencies: z.record(z.string(), z.string()),
+    })
+    .parse(JSON.parse(await readFile('package.json', 'utf8')));
+  expect(components).toEqual(expect.arrayContaining(Object.keys(dependencies)));
+  expect(components.filter((name) => ['aws-cdk', 'vitest', 'typescript'].includes(name))).toEqual([]);
+  expect(Object.keys(devDependencies)).toEqual(expect.arrayContaining(['aws-cdk', 'vitest', 'typescript']));
+});
+
 /** A template with a table of this partition key. */
 function table(key: string) {
   const properties = { KeySchema: [{ AttributeName: key, KeyType: 'HASH' }] };
