@@ -24,6 +24,14 @@ export interface Tool<Service> {
 /** What differs when tests run a tool. */
 export type Seams = Hooks & { readonly localEndpoint?: string };
 
+/** Runs a tool with the arguments and the terminal of this process. */
+export async function runAsProcess(run: (args: readonly string[], io: Io) => Promise<number>): Promise<void> {
+  // A reader that goes away is the business of whatever was being written.
+  process.stdout.on('error', () => {});
+  const { stdin, stdout, stderr } = process;
+  process.exitCode = await run(process.argv.slice(2), { stdin, stdout, stderr, interactive: stdin.isTTY });
+}
+
 /** Runs a tool once. Returns the exit code, see `exitCodes`; 0 for success. */
 export async function runTool<Service extends { close(): void }>(
   tool: Tool<Service>,
