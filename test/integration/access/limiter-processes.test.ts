@@ -11,7 +11,7 @@ const noon = Date.parse('2036-07-01T12:00:00Z') / 1000;
 const { free } = fixedPlans;
 
 const count = rounds({ full: 4, sample: 2 });
-const requests = rounds({ full: 500, sample: 250 });
+const requests = rounds({ full: 500, sample: 180 });
 
 let table: LimitTable;
 let processes: Processes;
