@@ -1,3 +1,4 @@
+import { UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { anError, commonHeaders } from '../../support/answers.ts';
 import { DynamoDbProxy } from '../../support/dynamodb-proxy.ts';
@@ -74,17 +75,6 @@ describe('the rate headers', () => {
       'X-RateLimit-Reset': String(Date.parse('2036-07-02T00:00:00Z') / 1000),
     });
   });
-
-  test('show the limits of the key’s own plan', async () => {
-    for (const [plan, limit] of [
-      ['free', 60],
-      ['pro', 300],
-      ['business', 1_000],
-    ] as const) {
-      // prettier-ignore
-      expect((await service.get('/pets', newCaller(plan))).headers['X-RateLimit-Limit']).toBe(String(limit));
-    }
-  });
 });
 
 describe('a full minute', () => {
@@ -126,9 +116,9 @@ describe('a full minute', () => {
   test('rejects a creation before it is stored', async () => {
     const own = await Service.start({ endpoint: proxy.endpoint });
     const caller = newCaller('enterprise', { perMinute: 5, perDay: 100 });
-    const answers = await Promise.all(Array.from({ length: 20 }, () => own.post(rex, caller)));
+    const answers = await Promise.all(Array.from({ length: 10 }, () => own.post(rex, caller)));
     const statuses = Map.groupBy(answers, ({ status }) => status);
-    expect([statuses.get(201)?.length, statuses.get(429)?.length]).toEqual([5, 15]);
+    expect([statuses.get(201)?.length, statuses.get(429)?.length]).toEqual([5, 5]);
     expect((await everyPage(own, '/pets')).flat()).toHaveLength(5);
   });
 
@@ -147,7 +137,16 @@ describe('a full minute', () => {
 describe('a key that keeps sending after a 429', () => {
   test('is suspended for ten minutes with Retry-After, and then works again', async () => {
     const caller = newCaller('enterprise', { perMinute: 10, perDay: 1_000 });
-    await spend(caller, 10 + 99);
+    await spend(caller, 10);
+    // Instead of 99 rejections.
+    await service.rateLimits.client.send(
+      new UpdateCommand({
+        TableName: service.rateLimits.tableName,
+        Key: { keyHash: caller['keyHash'] },
+        UpdateExpression: 'SET rejections = :rejections',
+        ExpressionAttributeValues: { ':rejections': 99 },
+      }),
+    );
     log.length = 0;
     const suspension = anError('key_suspended', {
       headers: {
