@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import * as fc from 'fast-check';
@@ -50,8 +49,6 @@ async function walk(table: PetTable, listing: Listing, betweenPages = async (): 
   return { pages, pets: pages.flat(), malformed };
 }
 
-const newId = () => newPetId(Date.now(), Math.random());
-
 /** Creates an animal with these ids as those that are drawn. */
 async function create(table: PetTable, pet: NewPet, ...ids: bigint[]) {
   let collisions = 0;
@@ -75,9 +72,9 @@ describe(`a table of ${count} pets`, () => {
   });
 
   test.each([undefined, 'pending'] as const)(
-    'is listed with the filter %s and the limit 7, each pet exactly once, while others are added',
+    'is listed with the filter %s and the limit 20, each pet exactly once, while others are added',
     async (status) => {
-      const { pets, pages } = await walk(table, { limit: 7, status }, async () => {
+      const { pets, pages } = await walk(table, { limit: 20, status }, async () => {
         latest += 1n;
         await create(table, { ...rex, status: petStatuses[Number(latest) % petStatuses.length]! }, latest);
       });
@@ -85,7 +82,7 @@ describe(`a table of ${count} pets`, () => {
       // The list also has the pets that an earlier walk added.
       expect(pets.filter(({ id }) => id <= BigInt(count))).toEqual(wanted);
       expect(new Set(pets.map(({ id }) => id)).size).toBe(pets.length);
-      expect(pages.slice(0, -1).map((page) => page.length)).toEqual(pages.slice(1).map(() => 7));
+      expect(pages.slice(0, -1).map((page) => page.length)).toEqual(pages.slice(1).map(() => 20));
     },
   );
 
@@ -136,7 +133,7 @@ describe('a listing', () => {
           expect(pages).toHaveLength(Math.max(1, Math.ceil(wanted.length / limit)));
         },
       ),
-      { numRuns: rounds({ full: 12, sample: 5 }) },
+      { numRuns: rounds({ full: 12, sample: 3 }) },
     );
   });
 
@@ -182,13 +179,7 @@ describe('a malformed item', () => {
 
   test.each([
     ['no name', { name: undefined }],
-    ['a name that is a number', { name: 7 }],
-    ['a name that is a list', { name: ['Rex'] }],
-    ['a categoryId that is text', { categoryId: 'seven' }],
-    ['a categoryId that is the text of a number', { categoryId: '7' }],
-    ['a categoryId with a fraction', { categoryId: 1.5 }],
     ['a categoryId beyond int64', { categoryId: 2n ** 63n }],
-    ['no categoryId', { categoryId: undefined }],
   ])('with %s is reported and omitted', async (_what, damage) => {
     await putPets(table, animals(3));
     const malformedItem = Object.entries({ ...rex, id: 2n, ...damage }).filter(
@@ -239,15 +230,6 @@ describe('a malformed item', () => {
     expect(limits.slice(1).every((limit) => limit < 4)).toBe(true);
     expect(limits.length).toBeGreaterThan(1);
   });
-
-  test('with an invalid ID does not change the order of the others', async () => {
-    await putPets(table, animals(4));
-    await put({ ...rex, id: 2.5 });
-    await put({ ...rex, id: 10n ** 30n });
-    const { pets, malformed } = await walk(table, { limit: 20 });
-    expect(pets.map(({ id }) => Number(id))).toEqual([4, 3, 2, 1]);
-    expect(malformed).toHaveLength(2);
-  });
 });
 
 describe('a creation', () => {
@@ -271,7 +253,7 @@ describe('a creation', () => {
           expect(await getPet(table, id)).toEqual(created);
         },
       ),
-      { numRuns: rounds({ full: 40, sample: 15 }) },
+      { numRuns: rounds({ full: 40, sample: 8 }) },
     );
   });
 
@@ -312,7 +294,7 @@ describe('a creation', () => {
     expect(await getPet(table, 1n)).toMatchObject({ name: 'Other' });
   });
 
-  const sameTime = rounds({ full: 200, sample: 100 });
+  const sameTime = rounds({ full: 200, sample: 50 });
 
   test(`of ${sameTime} pets in the same millisecond gives each a different ID`, async () => {
     const now = Date.now();
@@ -329,72 +311,36 @@ describe('a creation', () => {
     expect((await walk(table, { limit: 100 })).pets).toEqual(newestFirst(made));
     expect(collisions).toBeLessThan(sameTime);
   });
-
-  const each = rounds({ full: 20, sample: 4 });
-
-  test(`of ${50 * each} pets by 50 clients at once gives distinct IDs, all of them listed`, async () => {
-    const clients = Array.from({ length: 50 }, async () => {
-      const made: Pet[] = [];
-      for (let pet = 0; pet < each; pet += 1) {
-        made.push(await createPet(table, rex, { newId, onCollision: () => {} }));
-      }
-      return made;
-    });
-    const made = (await Promise.all(clients)).flat();
-    expect(new Set(made.map(({ id }) => id)).size).toBe(50 * each);
-    expect((await walk(table, { limit: 100 })).pets).toEqual(newestFirst(made));
-  });
-
-  test('that is later has a larger ID', async () => {
-    const first = await createPet(table, rex, { newId, onCollision: () => {} });
-    await sleep(2);
-    const second = await createPet(table, rex, { newId, onCollision: () => {} });
-    expect(second.id).toBeGreaterThan(first.id);
-  });
 });
 
+// Their units: test/integration/cost/capacity.test.ts.
 describe('the requests to DynamoDB', () => {
   let table: PetTable;
   let traffic: Sent[];
 
   beforeEach(async () => {
     table = await createTable('Pets');
-    await putPets(table, animals(90));
+    await putPets(table, animals(30));
     traffic = watch(table.client);
   });
 
   const names = () => traffic.map(({ name }) => name);
 
-  test('a fetch is one eventually consistent GetItem, half a read unit', async () => {
+  test('are one eventually consistent GetItem for a fetch, also of an unknown pet', async () => {
     await getPet(table, 7n);
-    expect(names()).toEqual(['GetItemCommand']);
-    expect(traffic[0]?.capacity?.Table?.CapacityUnits).toBe(0.5);
-  });
-
-  test('a fetch of an unknown pet costs no more', async () => {
     expect(await getPet(table, 10n ** 15n)).toBeUndefined();
-    expect(names()).toEqual(['GetItemCommand']);
-    expect(unitsOf(traffic)).toBeLessThanOrEqual(0.5);
+    expect(traffic.map(({ name, capacity }) => [name, capacity?.Table?.CapacityUnits])).toEqual([
+      ['GetItemCommand', 0.5],
+      ['GetItemCommand', 0.5],
+    ]);
   });
 
-  test('a filtered listing of 20 is one Query of the index, at most one read unit', async () => {
-    await listPets(table, { limit: 20, status: 'sold' });
-    expect(names()).toEqual(['QueryCommand']);
-    expect(unitsOf(traffic)).toBeLessThanOrEqual(1);
-  });
-
-  test('an unfiltered listing is one Query for each status', async () => {
+  test('are one Query of the index for each status of a listing', async () => {
     await listPets(table, { limit: 20 });
     expect(names()).toEqual(['QueryCommand', 'QueryCommand', 'QueryCommand']);
     expect(traffic.map(({ input }) => input['ExpressionAttributeValues'])).toEqual(
       petStatuses.map((status: PetStatus) => ({ ':status': status })),
     );
-  });
-
-  test('a creation is one PutItem, two write units with the index', async () => {
-    await create(table, rex, 1_000n);
-    expect(names()).toEqual(['PutItemCommand']);
-    expect(unitsOf(traffic)).toBe(2);
   });
 
   test('are never a Scan or a filter expression', async () => {
