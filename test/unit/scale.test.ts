@@ -1,4 +1,3 @@
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { fixedPlans } from '../../functions/access/plans.ts';
 import { newPetId } from '../../functions/pets/ids.ts';
@@ -32,35 +31,6 @@ test('the fullest of 16 index shards gets a tenth more than its part of the crea
   }
   expect(most / perShard).toBeGreaterThan(1.05);
   expect(most / perShard).toBeLessThan(1.11);
-});
-
-test('pages that merge the shards are those of one index', () => {
-  const ids = fc.uniqueArray(fc.bigInt({ min: 0n, max: 400n }), { maxLength: 100 });
-  fc.assert(
-    fc.property(
-      ids,
-      fc.integer({ min: 1, max: 10 }),
-      fc.integer({ min: 1, max: 8 }),
-      (stored, limit, shards) => {
-        const newestFirst = stored.toSorted((a, b) => (a < b ? 1 : -1));
-        const listed: bigint[] = [];
-        let before: bigint | undefined;
-        for (;;) {
-          const found = Array.from({ length: shards }, (_, shard) =>
-            newestFirst
-              .filter((id) => Number(id) % shards === shard && (before === undefined || id < before))
-              .slice(0, limit + 1),
-          )
-            .flat()
-            .toSorted((a, b) => (a < b ? 1 : -1));
-          listed.push(...found.slice(0, limit));
-          if (found.length <= limit) break;
-          before = found[limit - 1];
-        }
-        expect(listed).toEqual(newestFirst);
-      },
-    ),
-  );
 });
 
 test.each([

@@ -8,6 +8,7 @@ import { floodMargin, usagePlanSettings } from '../../lib/api/usage-plans.ts';
 import { presets } from '../../lib/configuration/stages.ts';
 import { titleCase } from '../../lib/title-case.ts';
 import { ReferenceLimiter } from '../support/reference-limiter.ts';
+import { rounds } from '../support/rounds.ts';
 import { usageAfter } from '../support/usage-model.ts';
 
 /**
@@ -45,6 +46,9 @@ function bucketOf(...settings: Parameters<typeof usagePlanSettings>): Throttle {
   const { rateLimit, burstLimit } = usagePlanSettings(...settings);
   return { rate: rateLimit, burst: burstLimit };
 }
+
+/** The hour of a hard test, in minutes. The second minute is as hard as every later one. */
+const hour = rounds({ full: 60, sample: 5 });
 
 /** The most that windows admit: a full minute at its very end, and every minute after it at its very start. */
 function hardest(perMinute: number, minutes: number): number[] {
@@ -103,7 +107,7 @@ describe('the bucket of a usage plan', () => {
     'of the %s plan admits the hardest of them for an hour on end',
     (plan) => {
       const { perMinute } = fixedPlans[plan];
-      const times = hardest(perMinute, 60);
+      const times = hardest(perMinute, hour);
       expect(admittedByWindows(perMinute, times)).toHaveLength(times.length);
       expect(rejectedByBucket(bucketOf(plan, account), times)).toEqual([]);
     },
@@ -111,7 +115,7 @@ describe('the bucket of a usage plan', () => {
 
   test('could not have a smaller burst, nor gain less than the plan allows', () => {
     const { rate, burst } = smallest(60);
-    const times = hardest(60, 60);
+    const times = hardest(60, hour);
     expect(rejectedByBucket({ rate, burst: burst - 1 }, times).length).toBeGreaterThan(0);
     expect(rejectedByBucket({ rate: rate * 0.99, burst }, times).length).toBeGreaterThan(0);
   });
@@ -120,7 +124,7 @@ describe('the bucket of a usage plan', () => {
     'clamped to %d admits whatever windows of half of that a minute admit, and no more',
     (burst) => {
       const bucket = bucketOf('enterprise', { requestsPerSecond: 2_500, burst });
-      expect(rejectedByBucket(bucket, hardest(burst / 2, 60))).toEqual([]);
+      expect(rejectedByBucket(bucket, hardest(burst / 2, hour))).toEqual([]);
       expect(rejectedByBucket(bucket, hardest(burst / 2 + 1, 3))).not.toEqual([]);
     },
   );
@@ -128,7 +132,7 @@ describe('the bucket of a usage plan', () => {
   test('clamped to the burst of the smallest Regions still covers the Free and the Pro plan', () => {
     for (const plan of ['free', 'pro'] as const) {
       const bucket = bucketOf(plan, { requestsPerSecond: 2_500, burst: 1_250 });
-      expect(rejectedByBucket(bucket, hardest(fixedPlans[plan].perMinute, 60))).toEqual([]);
+      expect(rejectedByBucket(bucket, hardest(fixedPlans[plan].perMinute, hour))).toEqual([]);
     }
   });
 
@@ -193,7 +197,7 @@ describe('a flood that does not stop', () => {
         fc.property(floodOf(limits, 250), (flood) => {
           expect(suspendedAfter(bucket, flood)).toBeLessThanOrEqual(120_000);
         }),
-        { numRuns: 60 },
+        { numRuns: rounds({ full: 60, sample: 20 }) },
       );
     },
   );
@@ -207,7 +211,9 @@ describe('a flood that does not stop', () => {
           fc.property(floodOf(limits, perMinute / 60 + 200), (flood) => {
             expect(suspendedAfter(bucketOf('enterprise', of), flood)).toBeLessThanOrEqual(120_000);
           }),
-          { numRuns: perMinute === 60_000 ? 4 : 20 },
+          {
+            numRuns: perMinute === 60_000 ? rounds({ full: 4, sample: 1 }) : rounds({ full: 20, sample: 5 }),
+          },
         );
       }
     },
@@ -260,7 +266,7 @@ describe('the quota of a usage plan', () => {
           most = Math.max(most, day.sent);
         }),
         // The extreme: rejected too rarely to be suspended until the day is used up, then as often as it was admitted.
-        { numRuns: 10, examples: [[[{ eagerness: 1.05, rest: 0 }]]] },
+        { numRuns: rounds({ full: 10, sample: 3 }), examples: [[[{ eagerness: 1.05, rest: 0 }]]] },
       );
       expect(most, 'one client used the whole quota').toBe(2 * fixedPlans[plan].perDay);
     },

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
@@ -30,14 +31,12 @@ type Respond = (response: ServerResponse, request: IncomingMessage) => unknown;
 const { key, certificate } = selfSignedCertificate('localhost');
 const trusted = getCACertificates('default');
 const server = createServer({ key, cert: certificate });
-const settings = {
-  region: 'eu-central-1',
-  credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' },
-};
 /** Milliseconds that an attempt may take. Only faults without an answer reach them. */
 const patience = { connectionTimeout: 30_000, requestTimeout: 30_000 };
 const impatience = { connectionTimeout: 30_000, requestTimeout: 60 };
 
+/** Of the current test. A call that an earlier one has given up can still arrive. */
+let accessKeyId = '';
 /** The attempts of the calls so far. */
 let attempts = 0;
 let respond: Respond;
@@ -45,7 +44,7 @@ let respond: Respond;
 beforeAll(async () => {
   setDefaultCACertificates([...trusted, certificate]);
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    attempts += 1;
+    if (request.headers.authorization?.includes(accessKeyId)) attempts += 1;
     request.resume().on('end', () => respond(response, request));
   });
   server.listen(0, 'localhost');
@@ -229,13 +228,13 @@ test.each<[string, Respond]>([
   expect(await outcomes(fault, 'get', impatience)).toMatchObject([timeout, timeout]);
 });
 
-test.each(
-  [5.1, -5.1, 60, -60, 1_440, -1_440].flatMap((minutes) =>
-    ['com.amazon.coral.service#InvalidSignatureException', 'RequestExpired', 'RequestInTheFuture'].map(
-      (type) => [minutes, type] as const,
-    ),
-  ),
-)('a clock that is wrong by %d minutes, answered by %s', async (minutes, type) => {
+test.each([
+  [5.1, 'com.amazon.coral.service#InvalidSignatureException'],
+  [-5.1, 'RequestExpired'],
+  [1_440, 'RequestInTheFuture'],
+  [-1_440, 'RequestTimeTooSkewed'],
+  [60, 'SignatureDoesNotMatch'],
+] as const)('a clock that is wrong by %d minutes, answered by %s', async (minutes, type) => {
   vi.useFakeTimers({ toFake: ['Date'], now: serverTime() + minutes * 60_000 });
   // Each attempt of the assembled client is a call of its own: what depends on the time is built again.
   const found = await outcomes(checkingTime(type), 'get');
@@ -275,6 +274,8 @@ async function outcomes(
   port = (server.address() as AddressInfo).port,
 ): Promise<unknown[]> {
   respond = fault;
+  accessKeyId = randomUUID();
+  const settings = { region: 'eu-central-1', credentials: { accessKeyId, secretAccessKey: 'secret' } };
   const endpoint = `https://localhost:${port}`;
   const { requestTimeout } = timeouts;
   const clock = new Clock();
