@@ -82,7 +82,7 @@ test('the same writes end as on DynamoDB', async () => {
         outcomes.add(typeof expected === 'string' ? expected : expected.kind);
       }
     }),
-    { numRuns: rounds({ full: 200, sample: 30 }) },
+    { numRuns: rounds({ full: 200, sample: 12 }) },
   );
   expect(outcomes).toEqual(
     new Set([

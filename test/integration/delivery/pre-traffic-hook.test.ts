@@ -89,8 +89,8 @@ test.each(functionEntries)(
   },
 );
 
-test.each(functionEntries)('a %s that does not start fails', async (entry) => {
-  const status = await statusOf(entry, async () => {
+test('a function that does not start fails', async () => {
+  const status = await statusOf('list-pets', async () => {
     throw new Error('Cannot find module');
   });
   expect(status).toBe('Failed');

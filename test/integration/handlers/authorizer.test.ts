@@ -105,33 +105,15 @@ describe('a key that was issued', () => {
     expect(usageIdentifierKey).toBe(gatewayKeyValue);
   });
 
-  test.each(['GET/pets', 'POST/pets', 'GET/pets/1', 'GET/', 'DELETE/a/b/c'])(
-    'is granted every method whichever it calls first (%s), because the result is cached',
-    async (method) => {
-      const { resource } = await authorize(`Bearer ${await issue()}`, `${api}/v1/${method}`);
-      expect(resource).toBe(wholeStage);
-    },
-  );
-
-  test.each(['Bearer', 'bearer', 'BEARER', 'Bearer   '])(
-    'is accepted after the scheme %j',
-    async (scheme) => {
-      expect((await authorize(`${scheme} ${await issue()}`)).effect).toBe('Allow');
-    },
-  );
-
-  test('of the custom plan is granted the limits of its record', async () => {
-    const key = await issue({ plan: 'enterprise', perMinute: 60_000, perDay: 10_000_000 });
-    expect((await authorize(`Bearer ${key}`)).context).toMatchObject({
-      plan: 'enterprise',
-      perMinute: 60_000,
-      perDay: 10_000_000,
-    });
+  test('is granted every method whichever it calls first, because the result is cached', async () => {
+    const { resource } = await authorize(`Bearer ${await issue()}`, `${api}/v1/DELETE/a/b/c`);
+    expect(resource).toBe(wholeStage);
   });
 
-  test('with an expiry is granted with the time of expiry', async () => {
+  test('of the custom plan is granted the limits and the expiry of its record', async () => {
     const expiresAt = Math.floor(Date.now() / 1000) + 3600;
-    expect((await authorize(`Bearer ${await issue({ expiresAt })}`)).context).toMatchObject({ expiresAt });
+    const own = { plan: 'enterprise', perMinute: 60_000, perDay: 10_000_000, expiresAt };
+    expect((await authorize(`Bearer ${await issue(own)}`)).context).toMatchObject(own);
   });
 
   test('costs one consistent read of one item', async () => {
@@ -144,24 +126,22 @@ describe('a key that was issued', () => {
 
 describe('a key that is denied', () => {
   test('is one that was never issued', async () => {
-    expect(await authorize(`Bearer ${newKey('test')}`)).toMatchObject({ ...denied, principalId: 'unknown' });
-    expect(log.join('')).toContain('"reason":"unknown"');
+    const { effect, principalId, context, usageIdentifierKey } = await authorize(`Bearer ${newKey('test')}`);
+    expect([effect, principalId, context, usageIdentifierKey]).toEqual([
+      'Deny',
+      'unknown',
+      undefined,
+      undefined,
+    ]);
   });
 
-  test('is one that was revoked', async () => {
-    expect(await authorize(`Bearer ${await issue({ status: 'revoked' })}`)).toMatchObject(denied);
-    expect(log.join('')).toContain('"reason":"revoked"');
-    expect(log.join('')).toContain('"keyId":"key_1"');
-  });
-
-  test('is one that version 1.0.0 had not finished creating', async () => {
-    expect(await authorize(`Bearer ${await issue({ status: 'pending' })}`)).toMatchObject(denied);
-    expect(log.join('')).toContain('"reason":"pending"');
-  });
-
-  test('is one that has expired', async () => {
-    expect(await authorize(`Bearer ${await issue({ expiresAt: 1_790_000_000 })}`)).toMatchObject(denied);
-    expect(log.join('')).toContain('"reason":"expired"');
+  test.each([
+    ['was revoked', { status: 'revoked' }, 'revoked'],
+    ['version 1.0.0 had not finished creating', { status: 'pending' }, 'pending'],
+    ['has expired', { expiresAt: 1_790_000_000 }, 'expired'],
+  ])('is one that %s', async (_what, record, reason) => {
+    expect(await authorize(`Bearer ${await issue(record)}`)).toMatchObject(denied);
+    expect(log.join('')).toContain(`"reason":"${reason}","keyId":"key_1"`);
   });
 
   test('is one of another stage, without a lookup', async () => {
@@ -197,11 +177,6 @@ describe('a key that is denied', () => {
       { numRuns: rounds({ full: 60, sample: 20 }) },
     );
     expect(proxy.calls).toEqual([]);
-  });
-
-  test('has no context and no usage plan', async () => {
-    const { context, usageIdentifierKey } = await authorize('Bearer x');
-    expect([context, usageIdentifierKey]).toEqual([undefined, undefined]);
   });
 });
 
