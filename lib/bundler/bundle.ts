@@ -14,6 +14,19 @@ export interface BundleSettings {
 }
 
 /**
+ * CommonJS code in an ES module. `import` of a module of Node.js reads all of its properties, and some load more modules
+ * (`fs.promises`, `crypto.webcrypto`), which no function uses. `require` does not.
+ */
+const asEsModule = {
+  format: 'cjs',
+  banner: {
+    js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url), module = {};`,
+  },
+  // Without minification the code has a constant of the name `handler`.
+  footer: { js: 'const __handler = module.exports.handler; export { __handler as handler };' },
+} as const satisfies BuildOptions;
+
+/**
  * esbuild's options for a function: one ES module without code that no request needs, and a source map. The extension
  * `.mjs` makes it an ES module without a package.json. bench/README.md has the gain of the options.
  *
@@ -32,7 +45,7 @@ export function bundleOptions(file: string, outputDirectory: string, settings: B
     bundle: true,
     platform: 'node',
     target: 'node24',
-    format: 'esm',
+    ...asEsModule,
     mainFields: ['module', 'main'],
     minify: !development,
     treeShaking: true,
