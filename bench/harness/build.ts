@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
-import { leftOut } from '../../lib/bundler/left-out-modules.ts';
 import { bundleOptions } from '../../lib/bundler/bundle.ts';
 
 const variantsDirectory = join(import.meta.dirname, '..', 'variants');
@@ -15,25 +14,22 @@ export interface Built {
 export interface Variant {
   /** A file of variants/ that replaces the DynamoDB client. */
   readonly client?: string;
-  readonly fullZod?: boolean;
-  readonly keepAllModules?: boolean;
   readonly options?: BuildOptions;
 }
 
-/** FunctionProcesses a module of the project, such as `functions/list-pets.ts`, as deployed or as a variant. */
-export async function buildVariant(file: string, directory: string, variant: Variant = {}): Promise<Built> {
-  const { client, fullZod = false, keepAllModules = false, options } = variant;
-  const plugins: Plugin[] = [...replacement(client), ...(keepAllModules ? [] : [leftOut()])];
-  const { metafile } = await build({
-    ...bundleOptions(file, directory),
-    ...options,
-    plugins,
-    ...(fullZod && { alias: { 'zod/mini': 'zod' } }),
-  });
+/** Bundles a module of the project, such as `functions/list-pets.ts`, as deployed or as a variant. */
+export async function buildVariant(
+  file: string,
+  directory: string,
+  { client, options }: Variant = {},
+): Promise<Built> {
+  const deployed = bundleOptions(file, directory);
+  const plugins = [...replacement(client), ...(options?.plugins ?? deployed.plugins)];
+  const { metafile } = await build({ ...deployed, ...options, plugins });
   return { directory, bytes: codeBytes(metafile) };
 }
 
-/** FunctionProcesses a peer as one CommonJS file, as most functions are built. */
+/** Bundles a peer as one CommonJS file, as most functions are built. */
 export async function buildPeer(file: string, directory: string, client?: string): Promise<Built> {
   const { metafile } = await build({
     bundle: true,

@@ -29,23 +29,16 @@ export type OnRound = (done: number, of: number) => void;
 /** Milliseconds for one call to DynamoDB, about as from a function. */
 const waitMs = 3;
 
-const httpAnswer = z.object({ statusCode: z.number() });
+const accepts = (schema: z.ZodType) => (answer: unknown) => schema.safeParse(answer).success;
+const success = z.object({ statusCode: z.union([z.literal(200), z.literal(201)]) });
+const notAllowed = z.object({ statusCode: z.literal(405) });
 const authorized = z.object({ usageIdentifierKey: z.literal(keyHash) });
-
-function statusOf(answer: unknown): number | undefined {
-  return httpAnswer.safeParse(answer).data?.statusCode;
-}
-
-function isSuccess(answer: unknown): boolean {
-  const status = statusOf(answer);
-  return status !== undefined && status >= 200 && status < 300;
-}
 
 /** The first event of each function. */
 const invocations = new Map<FunctionEntry, Pick<Target, 'event' | 'accepts'>>([
-  ...operations.map((each) => [each.entry, { event: requestTo(each), accepts: isSuccess }] as const),
-  ['unmatched-route', { event: events.unmatched(), accepts: (answer) => statusOf(answer) === 405 }],
-  ['authorizer', { event: events.authorize(), accepts: (answer) => authorized.safeParse(answer).success }],
+  ...operations.map((each) => [each.entry, { event: requestTo(each), accepts: accepts(success) }] as const),
+  ['unmatched-route', { event: events.unmatched(), accepts: accepts(notAllowed) }],
+  ['authorizer', { event: events.authorize(), accepts: accepts(authorized) }],
 ]);
 
 /** The starts of all subjects, round by round: a slow phase of the machine affects all subjects of a round. */

@@ -6,7 +6,6 @@ import { round } from '../harness/stats.ts';
 /** Process start to the first response, in milliseconds. */
 export interface FirstResponse {
   readonly name: string;
-  readonly memory: number;
   readonly response: ByModel;
   readonly kilobytes: number;
 }
@@ -22,7 +21,7 @@ export interface BudgetResult {
 export interface FirstResponses {
   readonly responses: readonly FirstResponse[];
   /** A client's first call, when both functions start cold: authorizer, then operation. */
-  readonly calls: readonly Pick<FirstResponse, 'name' | 'memory' | 'response'>[];
+  readonly calls: readonly Pick<FirstResponse, 'name' | 'response'>[];
   readonly budgets: readonly BudgetResult[];
   /** What list-pets adds to the floor, step by step, in milliseconds. */
   readonly steps: readonly { readonly name: string; readonly more: ByModel }[];
@@ -53,7 +52,7 @@ export async function measureFirstResponses(rounds: number, onRound: OnRound): P
     const others = [
       await peer('empty', 'empty.ts'),
       await peer(floor, 'floor.ts'),
-      await peer(bare, 'bare.ts', 'list', 'naive-client.ts'),
+      await peer(bare, 'bare.ts', 'handler.list', 'naive-client.ts'),
       await peer('Express, by an adapter', 'express.mjs'),
       await peer('Hono', 'hono.mjs'),
       await peer(powertools, 'powertools.mjs'),
@@ -65,7 +64,7 @@ export async function measureFirstResponses(rounds: number, onRound: OnRound): P
         `${file}.${handler}`,
       );
     const between = [
-      await deployedAs('the DynamoDB client: retries, errors, documents', 'bare', 'list'),
+      await deployedAs('the DynamoDB client: retries, errors, documents', 'bare', 'handler.list'),
       await deployedAs('middy and zod/mini', 'libraries', 'handler'),
     ];
     const rows = [...own.values(), ...others];
@@ -75,13 +74,11 @@ export async function measureFirstResponses(rounds: number, onRound: OnRound): P
     return {
       responses: rows.map((subject) => ({
         name: subject.name,
-        memory: subject.memory,
         response: starts.median([subject], ({ response }) => response),
         kilobytes: round(subject.built.bytes / 1_000),
       })),
       calls: (['list-pets', 'create-pet'] as const).map((entry) => ({
         name: `authorizer + ${entry}`,
-        memory: own.get(entry)!.memory,
         response: starts.median(
           [own.get('authorizer')!, own.get(entry)!],
           (authorizer, operation) => authorizer.response + operation.response,

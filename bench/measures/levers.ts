@@ -15,11 +15,15 @@ export interface Lever {
 const levers: readonly (readonly [string, { readonly variant?: Variant; readonly memory?: number }])[] = [
   [
     'client assembled from parts: the SDK’s own',
-    { variant: { client: 'explicit-client.ts', keepAllModules: true } },
+    { variant: { client: 'explicit-client.ts', options: { plugins: [] } } },
   ],
-  ['modules left out', { variant: { keepAllModules: true } }],
-  ['zod/mini', { variant: { fullZod: true } }],
+  ['modules left out', { variant: { options: { plugins: [] } } }],
+  ['zod/mini', { variant: { options: { alias: { 'zod/mini': 'zod' } } } }],
   ['minification', { variant: { options: { minify: false } } }],
+  [
+    'require of Node.js’s modules: import',
+    { variant: { options: { format: 'esm', banner: {}, footer: {} } } },
+  ],
   ['1,769 MB: 1,024 MB', { memory: 1_024 }],
 ];
 

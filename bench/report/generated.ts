@@ -16,13 +16,12 @@ export async function writeGenerated(path: string, parts: GeneratedParts): Promi
   await writeFile(path, filled);
 }
 
-type Cell = string | number | undefined;
+type Cell = string | number;
 
-/** A Markdown table, which Prettier aligns. Columns of numbers are aligned to the right; `–` means no value. */
+/** A Markdown table, which Prettier aligns. Columns of numbers are aligned to the right. */
 export function table(headings: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
-  const text = (cell: Cell): string =>
-    typeof cell === 'number' ? cell.toLocaleString('en-US') : (cell ?? '–');
+  const text = (cell: Cell): string => (typeof cell === 'number' ? cell.toLocaleString('en-US') : cell);
   const rule = headings.map((_, column) =>
     rows.every((row) => typeof row[column] !== 'string') ? '---:' : '---',
   );

@@ -1,20 +1,16 @@
 import type { ByModel } from '../harness/cold-starts.ts';
-import type { Machine } from '../harness/machine.ts';
 import type { FirstResponses } from '../measures/first-response.ts';
 import type { Lever } from '../measures/levers.ts';
 import type { WarmResult } from '../measures/warm-process.ts';
 import { type GeneratedParts, table } from './generated.ts';
 
-/** The results of each part with the machine. */
+/** The results of the parts that were measured. */
 export interface Results {
-  readonly first?: Measured<FirstResponses>;
-  readonly levers?: Measured<readonly Lever[]>;
-  readonly warm?: Measured<readonly WarmResult[]>;
-}
-
-export interface Measured<T> {
-  readonly machine: Machine;
-  readonly results: T;
+  /** The machine of the first responses. */
+  readonly machine?: string;
+  readonly first?: FirstResponses;
+  readonly levers?: readonly Lever[];
+  readonly warm?: readonly WarmResult[];
 }
 
 /** Milliseconds of processor time outside the calls to DynamoDB. */
@@ -23,12 +19,12 @@ const warmBudget = 0.3;
 /** A sentence for each budget that a result exceeds. */
 export function exceeded({ first, warm }: Results): string[] {
   return [
-    ...(first?.results.budgets ?? []).flatMap(({ name, peer, times, atMost }) =>
+    ...(first?.budgets ?? []).flatMap(({ name, peer, times, atMost }) =>
       (['burst', 'share'] as const)
         .filter((model) => times[model] > atMost[model])
         .map((model) => `${name} is ${times[model]} × ${peer} (${model}), at most ${atMost[model]}.`),
     ),
-    ...(warm?.results ?? [])
+    ...(warm ?? [])
       .filter(({ cpuOutsideCalls }) => cpuOutsideCalls > warmBudget)
       .map(
         ({ operation, cpuOutsideCalls: ms }) => `${operation} takes ${ms} ms of CPU, at most ${warmBudget}.`,
@@ -39,30 +35,20 @@ export function exceeded({ first, warm }: Results): string[] {
 const byModel = ({ burst, share }: ByModel) => [burst, share];
 
 /** The tables of docs/performance.md and bench/README.md by name. */
-export function tables({ first, levers, warm }: Results): GeneratedParts {
+export function tables({ machine, first, levers, warm }: Results): GeneratedParts {
   return {
-    ...(first && { machine: machineLine(first.machine), ...firstTables(first.results) }),
+    ...(machine && { machine }),
+    ...(first && firstTables(first)),
     ...(levers && {
       levers: table(
         ['more ms without', 'burst', 'share', 'CPU', 'KB'],
-        levers.results.map((lever) => [
-          lever.without,
-          ...byModel(lever.response),
-          lever.cpu,
-          lever.kilobytes,
-        ]),
+        levers.map((lever) => [lever.without, ...byModel(lever.response), lever.cpu, lever.kilobytes]),
       ),
     }),
     ...(warm && {
       warm: table(
         ['median ms', 'latency', 'of a bare handler', 'CPU', 'CPU outside calls'],
-        warm.results.map((each) => [
-          each.operation,
-          each.latency,
-          each.bareLatency,
-          each.cpu,
-          each.cpuOutsideCalls,
-        ]),
+        warm.map((each) => [each.operation, each.latency, each.bareLatency, each.cpu, each.cpuOutsideCalls]),
       ),
     }),
   };
@@ -71,17 +57,12 @@ export function tables({ first, levers, warm }: Results): GeneratedParts {
 function firstTables({ responses, calls, budgets, steps }: FirstResponses): GeneratedParts {
   return {
     'first-response': table(
-      ['ms', 'MB', 'burst', 'share', 'KB'],
-      responses.map(({ name, memory, response, kilobytes }) => [
-        name,
-        memory,
-        ...byModel(response),
-        kilobytes,
-      ]),
+      ['ms', 'burst', 'share', 'KB'],
+      responses.map(({ name, response, kilobytes }) => [name, ...byModel(response), kilobytes]),
     ),
     'first-call': table(
-      ['ms', 'MB', 'burst', 'share'],
-      calls.map(({ name, memory, response }) => [name, memory, ...byModel(response)]),
+      ['ms', 'burst', 'share'],
+      calls.map(({ name, response }) => [name, ...byModel(response)]),
     ),
     budgets: table(
       ['', 'relative to', 'burst', 'at most', 'share', 'at most'],
@@ -99,10 +80,4 @@ function firstTables({ responses, calls, budgets, steps }: FirstResponses): Gene
       steps.map(({ name, more }) => [name, ...byModel(more)]),
     ),
   };
-}
-
-function machineLine({ description, cores, load }: Machine): string {
-  return load > cores
-    ? `${description} **The machine was busy: repeat before relying on a figure.**`
-    : description;
 }
