@@ -196,7 +196,7 @@ async function tryCommand({ command, prepare }: Case, fate: typeof fateOf): Prom
     expect(run.stderr).toContain(
       run.exitCode === 5 ? '"cleanup" deletes' : `API Gateway key of ${keyId} is left over`,
     );
-  await cleanUpLater(owner);
+  if (after.orphans.length > 0) await cleanUpLater(owner);
   if (command === 'repair' && run.exitCode !== 0) await keysJson(args);
   await expectConsistent(service, owner, [...shown, ...keysIn(run.stdout)]);
   return run;
@@ -234,7 +234,7 @@ async function callsOf({ prepare }: Case): Promise<string[]> {
 
 describe.runIf(isLocal)('over a bad network', () => {
   test('at most 5 of 200 runs fail if 30 % of the calls do', async () => {
-    const runs = rounds({ full: 200, sample: 16 });
+    const runs = rounds({ full: 200, sample: 8 });
     const failed: string[] = [];
     for (let seed = 0; seed < runs; seed += 1) {
       const each = cases[seed % cases.length]!;
@@ -251,7 +251,8 @@ describe.runIf(isLocal)('over a bad network', () => {
     expect(exitCodes).toContain(1);
   });
 
-  describe.each(isFullRun ? cases : cases.slice(0, 2))('$command', (each) => {
+  // A rotation without an overlap makes almost every call that others make.
+  describe.each(isFullRun ? cases : cases.slice(1, 2))('$command', (each) => {
     test('succeeds if the answer of any one call is lost', async () => {
       const calls = await callsOf(each);
       for (const lost of calls.keys()) {

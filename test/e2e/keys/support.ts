@@ -3,6 +3,8 @@ import { GetUsagePlansCommand, paginateGetApiKeys } from '@aws-sdk/client-api-ga
 import { expect, inject } from 'vitest';
 import { type AdministeredKey, newestKeys, gatewayValueOf } from '../../../tools/keys/records.ts';
 import { hashOfKey } from '../../../functions/access/keys.ts';
+import type { Plan } from '../../../functions/access/plans.ts';
+import { createKey } from '../../../tools/keys/commands/create.ts';
 import { type KeyService, openKeyService } from '../../../tools/keys/service.ts';
 import { localStage } from '../../../tools/local/stack.ts';
 import { isFullRun } from '../support.ts';
@@ -39,8 +41,9 @@ export interface Issued {
   readonly key: string;
 }
 
-export function create(owner: string, plan = 'free'): Promise<Issued> {
-  return keysJson<Issued>(['create', '--owner', owner, '--plan', plan]);
+/** A new key, by the steps of the command `create` without the tool around them. */
+export async function create(owner: string, plan: Plan = 'free'): Promise<Issued> {
+  return createKey(await openLocal(), { owner, plan });
 }
 
 /** The status that the service answers a request with this key with. */
