@@ -6,6 +6,7 @@ import { examineAtMost, listKeys } from '../../../tools/keys/commands/list.ts';
 import { findKeyById } from '../../../tools/keys/records.ts';
 import type { KeyService } from '../../../tools/keys/service.ts';
 import { keyStatuses, statusOf } from '../../../tools/keys/views.ts';
+import { rounds } from '../../support/rounds.ts';
 import { newKeyService, now, sampleKeys, type StoredKey, store } from './support.ts';
 
 interface Store {
@@ -18,11 +19,11 @@ interface Store {
 /** Few enough to walk through again and again. */
 let small: Store;
 /** Enough to tell a bounded read from one that grows. */
-const manyKeys = 1_500;
+const manyKeys = 1_100;
 let large: Store;
 
 beforeAll(async () => {
-  small = await newStore(400);
+  small = await newStore(rounds({ full: 400, sample: 150 }));
   large = await newStore(manyKeys);
   watch(large.service);
 });
@@ -92,7 +93,7 @@ describe('a walk through the pages', () => {
         } while (cursor !== undefined);
         expect(met).toEqual(expected(wanted));
       }),
-      { numRuns: 25 },
+      { numRuns: rounds({ full: 25, sample: 10 }) },
     );
   });
 
@@ -130,7 +131,7 @@ describe('with many keys', () => {
   });
 
   test('one key is found by one Query and read once', async () => {
-    const { keyId } = large.keys[750]!;
+    const { keyId } = large.keys[550]!;
     expect((await findKeyById(large.service, keyId))?.keyId).toBe(keyId);
     expect(sent.map(({ operation }) => operation)).toEqual(['QueryCommand', 'GetItemCommand']);
     expect(reads()).toBe(1);

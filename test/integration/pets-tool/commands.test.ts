@@ -2,6 +2,7 @@ import { NumberValue } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, test } from 'vitest';
 import { newPetId } from '../../../functions/pets/ids.ts';
 import { petStatuses } from '../../../functions/pets/schema.ts';
+import { rounds } from '../../support/rounds.ts';
 import { allItems, allPets, newStore, put, type Store } from './support.ts';
 
 const moment = Date.UTC(2026, 6, 1);
@@ -130,7 +131,7 @@ describe('changes at the same time', () => {
   const all = [['set-status', 'sold'], ['set-status', 'pending'], ['remove']] as const;
 
   test('of one animal: one is made, and the others say so or come after it', async () => {
-    for (let round = 0; round < 10; round += 1) {
+    for (let round = 0; round < rounds({ full: 10, sample: 3 }); round += 1) {
       const { table, run } = await newStore();
       await put(table, rex);
       const runs = await Promise.all(all.map(([command, ...rest]) => run([command, String(id), ...rest])));
