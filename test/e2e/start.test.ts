@@ -126,7 +126,7 @@ describe.runIf(isLocal)('npm start', () => {
 
     const wrong = start(['--port', 'http']);
     expect(await wrong.ended).toBe(1);
-    expect(wrong.output()).toContain('It must be a whole number from 0 to 65535.');
+    expect(wrong.output()).toContain('It must be a whole number from 0 to 65,535.');
 
     // What npm makes of `npm start --port 8080`.
     const swallowed = start(['8080']);

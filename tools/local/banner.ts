@@ -1,5 +1,6 @@
 import type { Limits } from '../../functions/access/limits.ts';
 import { fixedPlans, type Plan, planNames } from '../../functions/access/plans.ts';
+import { grouped, table } from '../operator/output.ts';
 
 export type Keys = Readonly<Record<Plan, string>>;
 
@@ -16,14 +17,13 @@ export interface BannerOptions {
 /** The output of `npm start` when the service is ready. */
 export function banner({ url, keys, enterpriseLimits, reload, inspectorUrl }: BannerOptions): string {
   const limits: Readonly<Record<Plan, Limits>> = { ...fixedPlans, enterprise: enterpriseLimits };
+  const number = (text: string) => text.padStart('10,000,000'.length);
   const rows = [
-    ['plan', 'per minute', 'per day', 'API key'],
-    ...planNames.map((plan) => [
-      plan,
-      limits[plan].perMinute.toLocaleString('en-US'),
-      limits[plan].perDay.toLocaleString('en-US'),
-      keys[plan],
-    ]),
+    ['plan', number('per minute'), number('per day'), 'API key'],
+    ...planNames.map((plan) => {
+      const { perMinute, perDay } = limits[plan];
+      return [plan, number(grouped(perMinute)), number(grouped(perDay)), keys[plan]];
+    }),
   ];
   const { port, origin } = new URL(url);
   const notes = [
@@ -40,7 +40,7 @@ ready ${url}
 
 API reference: ${origin}/
 
-${table(rows)}
+${table(rows).replaceAll(/^/gm, '  ')}
 
 Paste this in another terminal:
 
@@ -55,16 +55,4 @@ Then try:
 
 ${notes.join('\n')}
 `;
-}
-
-function table(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  const line = (row: readonly string[]): string =>
-    row
-      .map((cell, column) =>
-        column === 1 || column === 2 ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!),
-      )
-      .join('  ')
-      .trimEnd();
-  return rows.map((row) => `  ${line(row)}`).join('\n');
 }

@@ -22,18 +22,12 @@ export async function seedKeys(service: KeyService, dataDirectory: string | unde
     const text = await readFile(file, 'utf8').catch(() => undefined);
     if (text !== undefined) return parseKeys(file, text);
   }
-  const issue = async (plan: Plan): Promise<string> => {
-    const limits = plan === customPlan ? enterpriseLimits : {};
-    const { key } = await createKey(service, {
-      owner: 'local',
-      plan,
-      note: 'seeded by npm start',
-      ...limits,
-    });
-    return key;
-  };
   const keys: Partial<Record<Plan, string>> = {};
-  for (const plan of planNames) keys[plan] = await issue(plan);
+  for (const plan of planNames) {
+    const limits = plan === customPlan ? enterpriseLimits : {};
+    const request = { owner: 'local', plan, note: 'seeded by npm start', ...limits };
+    keys[plan] = (await createKey(service, request)).key;
+  }
   const complete = keysSchema.parse(keys);
   if (file !== undefined) await writePrivateJson(file, complete);
   return complete;

@@ -1,29 +1,19 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
-
-/** Options of `npm start` and `npm run dev`. */
-export interface LocalOptions {
-  readonly port: number;
-  readonly animals: number;
-  readonly keysFile?: string | undefined;
-  readonly data?: string | undefined;
-  readonly quiet?: true | undefined;
-  readonly jsonLogs?: true | undefined;
-  /** Runs the functions under the Node.js inspector. */
-  readonly inspect?: { readonly port: number } | undefined;
-  /** Applies changes of the project when a file is saved. */
-  readonly reload: boolean;
-}
+import { Command, Option } from '@commander-js/extra-typings';
+import { wholeNumber } from '../operator/command.ts';
 
 const inspectorPort = 9229;
+
+/** Options of `npm start` and `npm run dev`. */
+export type LocalOptions = ReturnType<typeof parseOptions>;
 
 /**
  * Ends the process with a message when the arguments are invalid, and after `--help`.
  *
  * @param args `start` or `dev`, then the options
  */
-export function parseOptions([script, ...args]: readonly string[]): LocalOptions {
+export function parseOptions([script, ...args]: readonly string[]) {
   const reload = script === 'dev';
   const call = reload ? 'npm run dev --' : 'npm start --';
   const inspect = new Option(
@@ -55,14 +45,6 @@ export function parseOptions([script, ...args]: readonly string[]): LocalOptions
   const { inspect: given, ...options } = command.opts();
   const port = given === true ? inspectorPort : given;
   return { ...options, inspect: port === undefined ? undefined : { port }, reload };
-}
-
-function wholeNumber(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
-  };
 }
 
 /** Checks that the file can be written. */
