@@ -30,7 +30,7 @@ const millisecondsPerHour = 3_600_000;
  *
  * @param now milliseconds since the Unix epoch
  */
-export function sampleAnimals(count: number, now: number): Pet[] {
+function sampleAnimals(count: number, now: number): Pet[] {
   const gap = Math.min(millisecondsPerHour, Math.floor((now - idEpoch) / (count + 1)));
   return Array.from({ length: count }, (_, index) => ({
     id: newPetId(now - (count - index) * gap, 0),
@@ -41,15 +41,10 @@ export function sampleAnimals(count: number, now: number): Pet[] {
 }
 
 /** Fills an empty table with pets. @returns their number, 0 when the table was not empty */
-export async function seedAnimals(
-  table: PetTable,
-  count: number,
-  now: number,
-  onStored?: (count: number) => void,
-): Promise<number> {
+export async function seedAnimals(table: PetTable, count: number, now: number): Promise<number> {
   const { pets } = await listPets(table, { limit: 1 });
   if (pets.length > 0) return 0;
-  await putPets(table, sampleAnimals(count, now), onStored);
+  await putPets(table, sampleAnimals(count, now));
   return count;
 }
 
