@@ -1,6 +1,5 @@
 import { Readable, Writable } from 'node:stream';
-import type { Io } from '../../tools/operator/output.ts';
-import type { Seams } from '../../tools/operator/program.ts';
+import type { RunTool, Seams } from '../../tools/operator/program.ts';
 
 export interface Run {
   readonly exitCode: number;
@@ -15,33 +14,31 @@ export interface RunOptions extends Seams {
   readonly interactive?: boolean;
 }
 
-type Tool = (args: readonly string[], io: Io, seams: Seams) => Promise<number>;
-
 /** Runs a tool of the operator in this process, as `npm run` would. */
 export async function runInProcess(
-  tool: Tool,
+  run: RunTool,
   args: readonly string[],
   options: RunOptions = {},
 ): Promise<Run> {
-  const { stdout, stderr, ended } = startInProcess(tool, args, options);
+  const { stdout, stderr, ended } = startInProcess(run, args, options);
   const exitCode = await ended;
   return { exitCode, stdout: stdout(), stderr: stderr() };
 }
 
 /** Starts a run of a tool. Its output can be looked at before it ends. */
-export function startInProcess(tool: Tool, args: readonly string[], options: RunOptions = {}) {
+export function startInProcess(run: RunTool, args: readonly string[], options: RunOptions = {}) {
   const { input = '', interactive = false, ...given } = options;
   // Nothing waits in tests.
   const seams = { sleep: async () => {}, ...given };
   const out = collector();
   const err = collector();
   const io = { stdin: Readable.from([input]), stdout: out.stream, stderr: err.stream, interactive };
-  return { stdout: out.text, stderr: err.text, ended: tool(args, io, seams) };
+  return { stdout: out.text, stderr: err.text, ended: run(args, io, seams) };
 }
 
 /** Starts a run that stops for good after so many steps, as if its process was killed, and waits until it does. */
 export async function crashInProcess(
-  tool: Tool,
+  run: RunTool,
   args: readonly string[],
   steps: number,
   options: RunOptions = {},
@@ -54,12 +51,12 @@ export async function crashInProcess(
     reached.resolve();
     return new Promise<void>(() => {});
   };
-  const run = startInProcess(tool, args, { ...options, afterStep });
+  const started = startInProcess(run, args, { ...options, afterStep });
   await Promise.race([
     reached.promise,
-    run.ended.then(() => Promise.reject(new Error('It ended by itself'))),
+    started.ended.then(() => Promise.reject(new Error('It ended by itself'))),
   ]);
-  return run;
+  return started;
 }
 
 function collector(): { readonly stream: Writable; readonly text: () => string } {

@@ -1,5 +1,4 @@
-import type { Io } from '../operator/output.ts';
-import { runTool, type Seams, type Tool } from '../operator/program.ts';
+import { defineTool } from '../operator/program.ts';
 import { changePlan } from './commands/change-plan.ts';
 import { cleanup } from './commands/cleanup.ts';
 import { create } from './commands/create.ts';
@@ -22,7 +21,8 @@ Exit codes: 0 done, 1 failed, 2 invalid arguments, 3 no such key or stack, 4 ref
 5 outcome unknown.
 More in docs/keys.md.`;
 
-const tool: Tool<KeyService> = {
+/** Runs the tool once. Returns the exit code. */
+export const runKeys = defineTool<KeyService>({
   call: 'npm run keys --',
   summary: 'Issues, shows and revokes the API keys of a stage.',
   help,
@@ -42,9 +42,4 @@ const tool: Tool<KeyService> = {
   ],
   others: [completion],
   openService: openKeyService,
-};
-
-/** Runs the key tool once. Returns the exit code. */
-export function runKeys(args: readonly string[], io: Io, seams: Seams = {}): Promise<number> {
-  return runTool(tool, args, io, seams);
-}
+});

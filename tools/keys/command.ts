@@ -11,14 +11,14 @@ import type { KeyService } from './service.ts';
 type Session = operator.Session<KeyService>;
 export type Open = operator.Open<KeyService>;
 
-/** A command about the stage. */
-export function stageCommand(name: string, summary: string, example: string, details?: string) {
-  return operator.stageCommand(`npm run keys -- ${name}`, summary, example, details);
-}
-
 /** A command about one key. */
 export function keyCommand(name: string, summary: string, example = '', details = '') {
-  const command = stageCommand(name, summary, `key_06fz1m4tqabcdefg --stage prod ${example}`.trim(), details);
+  const command = operator.stageCommand(
+    name,
+    summary,
+    `key_06fz1m4tqabcdefg --stage prod ${example}`.trim(),
+    details,
+  );
   return command.argument('<key-id>', 'ID of the key', keyId);
 }
 

@@ -15,9 +15,9 @@ export interface Session<Service> {
   readonly input: (prompt: string) => Promise<string>;
 }
 
-/** A command about a stage. @param call the tool and the command, such as `npm run keys -- list` */
-export function stageCommand(call: string, summary: string, example: string, details = '') {
-  return new Command(call.split(' ').at(-1))
+/** A command about a stage. @param example its arguments and options in a call */
+export function stageCommand(name: string, summary: string, example: string, details = '') {
+  return new Command(name)
     .description(summary)
     .addOption(
       new Option('--stage <stage>', 'stage of the service (required)').choices(stages).makeOptionMandatory(),
@@ -27,7 +27,10 @@ export function stageCommand(call: string, summary: string, example: string, det
     .option('--region <region>', 'AWS Region (default: AWS_REGION, or the one of the profile)')
     .option('--profile <profile>', 'profile of the AWS configuration (default: AWS_PROFILE)')
     .option('--name <name>', 'name of the copy, as given to the CDK app', defaultStackPrefix)
-    .addHelpText('after', `${details && `\n${details}\n`}\nExample:\n  ${call} ${example}`);
+    .addHelpText('after', ({ command }) => {
+      const call = `${command.parent?.name()} ${name} ${example}`;
+      return `${details && `\n${details}\n`}\nExample:\n  ${call}`;
+    });
 }
 
 /** The options of every command, and `--yes` of those that ask. */

@@ -37,9 +37,7 @@ export class Output {
 
   /** The result that shows a key. Resolves when it is written, rejects if nobody can have read it. */
   reveal(value: unknown, text: string): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#io.stdout.write(this.#printed(value, text), (error) => (error ? reject(error) : resolve()));
-    });
+    return this.data(this.#printed(value, text));
   }
 
   /** Data of the store, unchanged. Resolves when it is written, rejects if nobody reads it. */

@@ -10,7 +10,7 @@ import { type Io, Output, redact } from './output.ts';
 import type { Hooks, StackOptions } from './stack.ts';
 
 /** A tool of the operator. */
-export interface Tool<Service> {
+interface Tool<Service> {
   /** How it is called, such as `npm run keys --`. */
   readonly call: string;
   readonly summary: string;
@@ -24,62 +24,62 @@ export interface Tool<Service> {
 /** What differs when tests run a tool. */
 export type Seams = Hooks & { readonly localEndpoint?: string };
 
+/** A run of a tool. Returns the exit code, see `exitCodes`; 0 for success. */
+export type RunTool = (args: readonly string[], io: Io, seams?: Seams) => Promise<number>;
+
 /** Runs a tool with the arguments and the terminal of this process. */
-export async function runAsProcess(run: (args: readonly string[], io: Io) => Promise<number>): Promise<void> {
+export async function runAsProcess(run: RunTool): Promise<void> {
   // A reader that goes away is the business of whatever was being written.
   process.stdout.on('error', () => {});
   const { stdin, stdout, stderr } = process;
   process.exitCode = await run(process.argv.slice(2), { stdin, stdout, stderr, interactive: stdin.isTTY });
 }
 
-/** Runs a tool once. Returns the exit code, see `exitCodes`; 0 for success. */
-export async function runTool<Service extends { close(): void }>(
-  tool: Tool<Service>,
-  args: readonly string[],
-  io: Io,
-  seams: Seams,
-): Promise<number> {
-  const output = new Output(io, args.includes('--json'));
-  let target: Target | undefined;
-  const open: Open<Service> = async ({ stage, port, region, profile, name, yes }, run) => {
-    if (stage !== 'local' && port !== undefined) throw usageError('--port requires --stage local.');
-    const address = port === undefined ? (seams.localEndpoint ?? readAddress()) : undefined;
-    const endpoint = address ?? `http://127.0.0.1:${port ?? 3000}`;
-    target = stage === 'local' ? { stage, endpoint } : { stage, region, profile };
-    const service = await tool.openService({
-      ...seams,
-      ...target,
-      stackName: `${name}-${stage}`,
-      onChange: (change) => output.report(changeJson(change), changeText(change)),
-      notify: (message) => output.note(message, 'yellow'),
-    });
-    try {
-      await run({
-        service,
-        output,
-        confirm: async (question) => {
-          if (stage === 'prod' && !yes) await ask(io, `${stage}: ${question}`);
-        },
-        input: (prompt) => {
-          if (io.interactive) output.note(prompt);
-          return readAll(io.stdin);
-        },
+/** Returns the function that runs a tool. */
+export function defineTool<Service extends { close(): void }>(tool: Tool<Service>): RunTool {
+  return async (args, io, seams = {}) => {
+    const output = new Output(io, args.includes('--json'));
+    let target: Target | undefined;
+    const open: Open<Service> = async ({ stage, port, region, profile, name, yes }, run) => {
+      if (stage !== 'local' && port !== undefined) throw usageError('--port requires --stage local.');
+      const address = port === undefined ? (seams.localEndpoint ?? readAddress()) : undefined;
+      const endpoint = address ?? `http://127.0.0.1:${port ?? 3000}`;
+      target = stage === 'local' ? { stage, endpoint } : { stage, region, profile };
+      const service = await tool.openService({
+        ...seams,
+        ...target,
+        stackName: `${name}-${stage}`,
+        onChange: (change) => output.report(changeJson(change), changeText(change)),
+        notify: (message) => output.note(message, 'yellow'),
       });
-    } finally {
-      service.close();
+      try {
+        await run({
+          service,
+          output,
+          confirm: async (question) => {
+            if (stage === 'prod' && !yes) await ask(io, `${stage}: ${question}`);
+          },
+          input: (prompt) => {
+            if (io.interactive) output.note(prompt);
+            return readAll(io.stdin);
+          },
+        });
+      } finally {
+        service.close();
+      }
+    };
+    const program = programOf(tool, open, io, output);
+    try {
+      await program.parseAsync(args, { from: 'user' });
+      return 0;
+    } catch (error) {
+      const isUsage = error instanceof CommanderError;
+      if (isUsage && error.exitCode === 0) return 0; // help or the version
+      const { kind, message } = isUsage ? explainUsage(error, program, tool.call) : explain(error, target);
+      output.report({ error: { code: kind, message } }, message, 'red');
+      return exitCodes[kind];
     }
   };
-  const program = programOf(tool, open, io, output);
-  try {
-    await program.parseAsync(args, { from: 'user' });
-    return 0;
-  } catch (error) {
-    const isUsage = error instanceof CommanderError;
-    if (isUsage && error.exitCode === 0) return 0; // help or the version
-    const { kind, message } = isUsage ? explainUsage(error, program, tool.call) : explain(error, target);
-    output.report({ error: { code: kind, message } }, message, 'red');
-    return exitCodes[kind];
-  }
 }
 
 function programOf<Service>(
@@ -101,7 +101,7 @@ function programOf<Service>(
       .exitOverride()
       .configureOutput({
         writeOut: (text) => void io.stdout.write(redact(text)),
-        // The help for a call without a command. `runTool` prints errors.
+        // The help for a call without a command. `defineTool` prints errors.
         writeErr: (text) => void (output.json || io.stderr.write(redact(text))),
         outputError: () => {},
         getOutHasColors: () => false,

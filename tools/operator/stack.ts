@@ -60,14 +60,18 @@ export async function openStack<Outputs>(
     maxAttempts: 1,
   };
   const cloudFormation = retryCalls(new CloudFormationClient(configuration), { notify, sleep });
-  const outputs = await outputsOf(cloudFormation, stackName, endpoint, schema);
+  const { outputs, lastDeployment } = await describe(cloudFormation, stackName, endpoint, schema);
   /** Loads the client of STS for changes only. */
   const callerArn = async () => {
     const { GetCallerIdentityCommand, STSClient } = await import('@aws-sdk/client-sts');
     const sts = retryCalls(new STSClient(configuration), { notify, sleep });
     return (await sts.send(new GetCallerIdentityCommand())).Arn ?? 'unknown';
   };
-  let caller: Promise<string> | undefined;
+  let askedCaller: Promise<string> | undefined;
+  /** Who makes changes: an ARN on AWS, a user of this machine for the local service. */
+  const caller = () => (askedCaller ??= endpoint ? localUser() : callerArn());
+  /** Whole Unix seconds. */
+  const now = () => Math.floor(clock() / 1000);
   return {
     stage,
     stackName,
@@ -75,12 +79,15 @@ export async function openStack<Outputs>(
     /** For the clients of AWS services, which need `retryCalls`. */
     configuration,
     outputs,
-    /** Who makes changes: an ARN on AWS, a user of this machine for the local service. */
-    caller: () => (caller ??= endpoint ? localUser() : callerArn()),
-    /** Whole Unix seconds. */
-    now: () => Math.floor(clock() / 1000),
+    /** When the last one began. `undefined` for a stack that was never updated. */
+    lastDeployment,
+    caller,
+    now,
     clock,
     onChange,
+    /** Reports a change that was made now. */
+    report: async (about: ReportedChange['about'], did: string, detail: string) =>
+      onChange({ at: now(), by: await caller(), did, detail, about, stage }),
     notify,
     afterStep,
     sleep,
@@ -97,12 +104,12 @@ export function documentClient(client: DynamoDBClient): DynamoDBDocumentClient {
   });
 }
 
-async function outputsOf<Outputs>(
+async function describe<Outputs>(
   client: CloudFormationClient,
   stackName: string,
   endpoint: string | undefined,
   schema: z.ZodType<Outputs>,
-): Promise<Outputs> {
+): Promise<{ outputs: Outputs; lastDeployment: Date | undefined }> {
   const command = new DescribeStacksCommand({ StackName: stackName });
   const { Stacks: stacks } = await client.send(command).catch(async (error: Error) => {
     // CloudFormation has no error type for a stack that does not exist.
@@ -112,9 +119,10 @@ async function outputsOf<Outputs>(
       `Stack ${stackName} does not exist at ${endpoint ?? `Region ${await client.config.region()}`}. Deploy it, or give its Region with --region, its account with --profile, or the name of a copy with --name.`,
     );
   });
-  const described = stacks?.[0]?.Outputs?.map(({ OutputKey: key, OutputValue: value }) => [key, value]);
-  const { data, error } = schema.safeParse(Object.fromEntries(described ?? []));
-  if (data !== undefined) return data;
+  const [{ Outputs: described = [], LastUpdatedTime: lastDeployment } = {}] = stacks ?? [];
+  const values = described.map(({ OutputKey: key, OutputValue: value }) => [key, value]);
+  const { data: outputs, error } = schema.safeParse(Object.fromEntries(values));
+  if (outputs !== undefined) return { outputs, lastDeployment };
   const missing = error?.issues.map(({ path }) => path.join('.')).join(', ');
   throw new ToolError(
     'failed',

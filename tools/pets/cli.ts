@@ -1,5 +1,4 @@
-import type { Io } from '../operator/output.ts';
-import { runTool, type Seams, type Tool } from '../operator/program.ts';
+import { defineTool } from '../operator/program.ts';
 import { exportPets } from './commands/export.ts';
 import { importPets } from './commands/import.ts';
 import { list } from './commands/list.ts';
@@ -18,15 +17,11 @@ Exit codes: 0 done, 1 failed, 2 invalid arguments or lines, 3 no such animal or 
 5 outcome unknown.
 More in docs/pets.md.`;
 
-const tool: Tool<PetService> = {
+/** Runs the tool once. Returns the exit code. */
+export const runPets = defineTool<PetService>({
   call: 'npm run pets --',
   summary: 'Shows, corrects, removes, imports and exports the animals of a stage.',
   help,
   commands: [list, show, setStatus, remove, importPets, exportPets],
   openService: openPetService,
-};
-
-/** Runs the tool for animals once. Returns the exit code. */
-export function runPets(args: readonly string[], io: Io, seams: Seams = {}): Promise<number> {
-  return runTool(tool, args, io, seams);
-}
+});

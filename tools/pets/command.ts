@@ -13,14 +13,11 @@ import type { PetService } from './service.ts';
 export type Session = operator.Session<PetService>;
 export type Open = operator.Open<PetService>;
 
-/** A command about the stage. */
-export function stageCommand(name: string, summary: string, example: string, details?: string) {
-  return operator.stageCommand(`npm run pets -- ${name}`, summary, example, details);
-}
-
 /** A command about one animal. */
 export function petCommand(name: string, summary: string, example: string, details?: string) {
-  return stageCommand(name, summary, example, details).argument('<pet-id>', 'ID of the animal', petId);
+  return operator
+    .stageCommand(name, summary, example, details)
+    .argument('<pet-id>', 'ID of the animal', petId);
 }
 
 /** A number as DynamoDB writes it: an int64, or the fraction of a malformed item. */
@@ -34,16 +31,6 @@ export async function existing(service: PetService, id: string): Promise<StoredI
   const stored = await readItem(service.table, id);
   if (stored !== undefined) return stored;
   throw new ToolError('not_found', `Animal ${id} does not exist in stage ${service.stage}.`);
-}
-
-/** Reports a change that was made. */
-export async function report(
-  { now, caller, stage, onChange }: PetService,
-  about: { readonly petId: string } | { readonly file: string },
-  did: string,
-  detail: string,
-): Promise<void> {
-  onChange({ at: now(), by: await caller(), did, detail, about, stage });
 }
 
 /** A pet as a question or an audit line names it. */

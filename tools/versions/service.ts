@@ -1,8 +1,4 @@
-import {
-  CloudFormationClient,
-  DescribeStacksCommand,
-  paginateListStackResources,
-} from '@aws-sdk/client-cloudformation';
+import { CloudFormationClient, paginateListStackResources } from '@aws-sdk/client-cloudformation';
 import {
   GetAliasCommand,
   LambdaClient,
@@ -13,7 +9,6 @@ import { z } from 'zod';
 import { usageError } from '../operator/errors.ts';
 import { retryCalls } from '../operator/retry.ts';
 import { openStack, type StackOptions } from '../operator/stack.ts';
-import type { LiveFunction, Move, Version } from './choice.ts';
 
 /** The alias that API Gateway calls (lib/compute/service-function.ts). */
 const aliasName = 'live';
@@ -32,16 +27,8 @@ export async function openVersionService(options: StackOptions) {
   };
 }
 
-/** When the last deployment began. `undefined` for a stack that was never updated. */
-export async function lastDeployment({
-  cloudFormation,
-  stackName,
-}: VersionService): Promise<Date | undefined> {
-  const { Stacks: [stack] = [] } = await cloudFormation.send(
-    new DescribeStacksCommand({ StackName: stackName }),
-  );
-  return stack?.LastUpdatedTime;
-}
+/** A function behind the alias. */
+export type LiveFunction = Awaited<ReturnType<typeof liveFunction>>;
 
 /** All functions of the stack that have the alias, by name. */
 export async function liveFunctions({
@@ -63,9 +50,9 @@ export async function liveFunctions({
   return Promise.all(names.toSorted().map((name) => liveFunction(lambda, name)));
 }
 
-async function liveFunction(lambda: LambdaClient, name: string): Promise<LiveFunction> {
+async function liveFunction(lambda: LambdaClient, name: string) {
   const alias = await lambda.send(new GetAliasCommand({ FunctionName: name, Name: aliasName }));
-  const versions: Version[] = [];
+  const versions: { readonly number: number; readonly published: Date }[] = [];
   for await (const { Versions: page = [] } of paginateListVersionsByFunction(
     { client: lambda },
     { FunctionName: name },
@@ -78,21 +65,23 @@ async function liveFunction(lambda: LambdaClient, name: string): Promise<LiveFun
   }
   return {
     name,
+    /** The version that the alias points to. */
     live: Number(alias.FunctionVersion),
+    /** Whether the alias divides requests between two versions, as during a deployment. */
     isDivided: Object.keys(alias.RoutingConfig?.AdditionalVersionWeights ?? {}).length > 0,
-    revisionId: alias.RevisionId ?? '',
+    /** The alias's, so that a change in between is noticed. */
+    revisionId: alias.RevisionId,
+    /** Newest first. */
     versions: versions.toSorted((a, b) => b.number - a.number),
   };
 }
 
 /** Sends all requests of a function to a version. It takes effect within seconds. */
-export async function moveTo({ lambda }: VersionService, { target, to }: Move): Promise<void> {
-  await lambda.send(
-    new UpdateAliasCommand({
-      FunctionName: target.name,
-      Name: aliasName,
-      FunctionVersion: String(to),
-      RevisionId: target.revisionId,
-    }),
-  );
+export async function moveTo(
+  { lambda }: VersionService,
+  { name, revisionId: RevisionId }: LiveFunction,
+  version: number,
+): Promise<void> {
+  const alias = { FunctionName: name, Name: aliasName, RevisionId };
+  await lambda.send(new UpdateAliasCommand({ ...alias, FunctionVersion: String(version) }));
 }

@@ -38,6 +38,8 @@ export async function newKeyService(): Promise<KeyService> {
     now: () => now,
     clock: () => now * 1000,
     onChange: () => {},
+    report: () => Promise.resolve(),
+    lastDeployment: undefined,
     notify: () => {},
     afterStep: () => {},
     sleep: () => Promise.resolve(),

@@ -148,7 +148,7 @@ describe('changes at the same time', () => {
 
   test.each([
     ['DeleteItem', ['remove', String(id)]],
-    ['UpdateItem', ['set-status', String(id), 'pending']],
+    ['PutItem', ['set-status', String(id), 'pending']],
   ])('before %s are not overwritten', async (operation, args) => {
     const { table, run }: Store = await newStore({
       // Someone else changes the animal after it was read.
@@ -169,7 +169,7 @@ describe('changes at the same time', () => {
 
 describe('over a bad network', () => {
   const commands = [
-    ['UpdateItem', ['set-status', String(id), 'sold']],
+    ['PutItem', ['set-status', String(id), 'sold']],
     ['DeleteItem', ['remove', String(id)]],
   ] as const;
 

@@ -1,5 +1,6 @@
 import type { ApiKey } from '@aws-sdk/client-api-gateway';
-import { type Open, ownerFilter, stageCommand } from '../command.ts';
+import { stageCommand } from '../../operator/command.ts';
+import { type Open, ownerFilter } from '../command.ts';
 import { deleteGatewayKey, descriptionOf, leftoverAge, survey } from '../gateway.ts';
 import { findKeyById, gatewayValueOf, isValid, MalformedRecordError } from '../records.ts';
 import type { KeyService } from '../service.ts';
@@ -24,14 +25,7 @@ export const cleanup = (open: Open) =>
           const reason = await reasonToDelete(service, keyId, gatewayKey);
           if (reason === undefined) continue;
           await deleteGatewayKey(service, gatewayKey.id);
-          const stamp = { at: service.now(), by: await service.caller() };
-          service.onChange({
-            ...stamp,
-            did: 'cleaned up',
-            detail: reason,
-            about: { keyId },
-            stage: service.stage,
-          });
+          await service.report({ keyId }, 'cleaned up', reason);
           removed.push({ keyId, reason });
         }
         const lines = removed.map(({ keyId, reason }) => `${keyId}: deleted the API Gateway key (${reason})`);

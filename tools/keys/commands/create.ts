@@ -1,15 +1,8 @@
 import { Option } from '@commander-js/extra-typings';
 import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
-import { line } from '../../operator/command.ts';
+import { line, stageCommand } from '../../operator/command.ts';
 import { grouped } from '../../operator/output.ts';
-import {
-  checkLimits,
-  type Open,
-  perDayOption,
-  perMinuteOption,
-  planOption,
-  stageCommand,
-} from '../command.ts';
+import { checkLimits, type Open, perDayOption, perMinuteOption, planOption } from '../command.ts';
 import { withGatewayKey } from '../gateway.ts';
 import { newKeyId } from '../key-ids.ts';
 import { type Change, describePlan, limitsInForce, type PlanLimits, write } from '../records.ts';

@@ -1,6 +1,6 @@
 import { Option } from '@commander-js/extra-typings';
-import { wholeNumber } from '../../operator/command.ts';
-import { cursor, type Open, ownerFilter, planFilter, stageCommand } from '../command.ts';
+import { stageCommand, wholeNumber } from '../../operator/command.ts';
+import { cursor, type Open, ownerFilter, planFilter } from '../command.ts';
 import { readUsages } from '../key-usage.ts';
 import { type KeyFilter, newestKeys } from '../records.ts';
 import type { KeyService } from '../service.ts';

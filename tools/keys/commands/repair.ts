@@ -1,8 +1,8 @@
 import { ConflictException, DeleteUsagePlanKeyCommand, NotFoundException } from '@aws-sdk/client-api-gateway';
-import { yesOption } from '../../operator/command.ts';
+import { stageCommand, yesOption } from '../../operator/command.ts';
 import { grouped } from '../../operator/output.ts';
 import { isBusy, mayBeDone } from '../../operator/retry.ts';
-import { type Open, ownerFilter, planFilter, stageCommand } from '../command.ts';
+import { type Open, ownerFilter, planFilter } from '../command.ts';
 import { addToPlan, ignoreNotFound, survey, withGatewayKey } from '../gateway.ts';
 import { gatewayValueOf, type KeyFilter, readKey, StaleRecordError, write } from '../records.ts';
 import type { KeyService } from '../service.ts';

@@ -2,10 +2,10 @@ import { NotFoundException, paginateGetUsage } from '@aws-sdk/client-api-gateway
 import { hashOfKey, stageOfKey } from '../../../functions/access/keys.ts';
 import { secondsPerDay } from '../../../functions/access/windows.ts';
 import { auditJson } from '../../operator/audit.ts';
-import { wholeNumber } from '../../operator/command.ts';
+import { stageCommand, wholeNumber } from '../../operator/command.ts';
 import { ToolError, usageError } from '../../operator/errors.ts';
 import { grouped, isoTime, table } from '../../operator/output.ts';
-import { keyCommand, onKey, type Open, stageCommand } from '../command.ts';
+import { keyCommand, onKey, type Open } from '../command.ts';
 import { readUsage } from '../key-usage.ts';
 import { type AdministeredKey, readKey } from '../records.ts';
 import type { KeyService } from '../service.ts';

@@ -3,9 +3,10 @@ import { NumberValue, ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { z } from 'zod';
 import { toJson } from '../../../functions/http/exact-json.ts';
 import type { PetTable } from '../../../functions/pets/store.ts';
+import { stageCommand } from '../../operator/command.ts';
 import { ToolError } from '../../operator/errors.ts';
 import { grouped, printable } from '../../operator/output.ts';
-import { type Open, type Session, stageCommand } from '../command.ts';
+import type { Open, Session } from '../command.ts';
 import { idOf, toStored } from '../items.ts';
 import { readProgress, writeProgress } from '../progress.ts';
 

@@ -4,10 +4,10 @@ import { Option } from '@commander-js/extra-typings';
 import { z } from 'zod';
 import { newPetId } from '../../../functions/pets/ids.ts';
 import type { Pet } from '../../../functions/pets/schema.ts';
-import { wholeNumber, yesOption } from '../../operator/command.ts';
+import { stageCommand, wholeNumber, yesOption } from '../../operator/command.ts';
 import { ToolError, usageError } from '../../operator/errors.ts';
 import { grouped, type Output, printable } from '../../operator/output.ts';
-import { nameOf, type Open, report, type Session, stageCommand } from '../command.ts';
+import { nameOf, type Open, type Session } from '../command.ts';
 import { putNew, replaceItem, type StoredItem } from '../items.ts';
 import { checkFile, type ImportedPet, isBlank, type Line, LinesHash, linesOf, parseLine } from '../lines.ts';
 import { readProgress, writeProgress } from '../progress.ts';
@@ -122,7 +122,7 @@ async function importFile(
     throw error;
   } finally {
     const detail = `${counts.created} created, ${counts.replaced} replaced`;
-    if (counts.created + counts.replaced > 0) await report(service, { file }, 'imported', detail);
+    if (counts.created + counts.replaced > 0) await service.report({ file }, 'imported', detail);
   }
   counts.kept.sort((a, b) => a.line - b.line);
   const { created, present, replaced, kept } = counts;
@@ -234,7 +234,7 @@ async function importPet(
     await replaceItem(service, found.item, given);
     counts.replaced += 1;
     const before = found.pet ? nameOf(found.pet) : `malformed: ${printable(found.malformed)}`;
-    await report(service, { petId: String(id) }, 'replaced', before);
+    await service.report({ petId: String(id) }, 'replaced', before);
   } else counts.kept.push({ line: number, id });
 }
 

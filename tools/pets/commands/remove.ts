@@ -1,8 +1,8 @@
 import { toJson } from '../../../functions/http/exact-json.ts';
 import { yesOption } from '../../operator/command.ts';
 import { printable } from '../../operator/output.ts';
-import { existing, nameOf, type Open, petCommand, report } from '../command.ts';
-import { deleteItem } from '../items.ts';
+import { existing, nameOf, type Open, petCommand } from '../command.ts';
+import { replaceItem } from '../items.ts';
 
 export const remove = (open: Open) =>
   petCommand(
@@ -16,9 +16,9 @@ export const remove = (open: Open) =>
       open(options, async ({ service, output, confirm }) => {
         const { item, pet, malformed } = await existing(service, id);
         await confirm(`Remove ${pet ? nameOf(pet) : `${id} (malformed: ${printable(malformed)})`}?`);
-        await deleteItem(service, item);
+        await replaceItem(service, item, undefined);
         const line = pet ? toJson(pet) : `malformed: ${malformed}`;
-        await report(service, { petId: id }, 'removed', printable(line));
+        await service.report({ petId: id }, 'removed', printable(line));
         output.result({ id, removed: pet ?? null }, printable(pet ? line : `${id} is removed.`));
       }),
     );
