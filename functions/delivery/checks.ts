@@ -15,6 +15,7 @@ const keyId = 'pre-traffic-check';
 const keyHash = createHash('sha256').update(keyId).digest('hex');
 const caller = { keyHash, keyId, plan: 'free', perMinute: '60', perDay: '1000', expiresAt: '0' };
 
+const headers = { 'Content-Type': ['application/json'], 'X-Forwarded-Proto': ['https'] };
 const idempotencyKey = keyId;
 
 /** An item of the Idempotency table. With it, an idempotent creation is refused by the transaction, and nothing is written. */
@@ -47,38 +48,19 @@ function answer(statusCode: number, body: z.core.$ZodType) {
 const error = (status: number, code: string) =>
   answer(status, z.object({ code: z.literal(code), status: z.literal(status) }));
 
-interface ProxyRequest {
-  readonly resource: string;
-  readonly httpMethod?: string;
-  readonly pathParameters?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string[]>>;
-  readonly headers?: Readonly<Record<string, string[]>>;
-  readonly body?: unknown;
-}
-
 /** What a function reads of API Gateway's event. */
-function proxyEvent({
-  resource,
-  httpMethod = 'GET',
-  pathParameters,
-  query,
-  headers = {},
-  body,
-}: ProxyRequest) {
+function proxyEvent(resource: string, request: object = {}) {
   return {
     resource,
-    httpMethod,
-    pathParameters,
-    multiValueQueryStringParameters: query,
-    multiValueHeaders: { ...headers, 'Content-Type': ['application/json'], 'X-Forwarded-Proto': ['https'] },
-    body: body === undefined ? null : JSON.stringify(body),
-    isBase64Encoded: false,
+    httpMethod: 'GET',
+    multiValueHeaders: headers,
     requestContext: {
       requestId: keyId,
       domainName: 'pre-traffic-check.invalid',
       path: `/v1${resource}`,
       authorizer: caller,
     },
+    ...request,
   };
 }
 
@@ -88,21 +70,20 @@ export function checksOf(stage: string) {
   return {
     'list-pets': [
       {
-        event: proxyEvent({ resource: '/pets', query: { limit: ['1'] } }),
+        event: proxyEvent('/pets', { multiValueQueryStringParameters: { limit: ['1'] } }),
         expected: answer(200, z.array(z.object({ id: z.int(), name: z.string() }))),
       },
     ],
     'create-pet': [
       {
-        event: proxyEvent({ resource: '/pets', httpMethod: 'POST', body: {} }),
+        event: proxyEvent('/pets', { httpMethod: 'POST', body: '{}' }),
         expected: error(400, 'invalid_request'),
       },
       {
-        event: proxyEvent({
-          resource: '/pets',
+        event: proxyEvent('/pets', {
           httpMethod: 'POST',
-          headers: { 'Idempotency-Key': [idempotencyKey] },
-          body: { name: keyId, categoryId: 1 },
+          multiValueHeaders: { ...headers, 'Idempotency-Key': [idempotencyKey] },
+          body: JSON.stringify({ name: keyId, categoryId: 1 }),
         }),
         expected: error(422, 'idempotency_key_reused'),
       },
@@ -110,13 +91,13 @@ export function checksOf(stage: string) {
     'get-pet': [
       {
         // IDs are assigned from 2026 on, so none is 0.
-        event: proxyEvent({ resource: '/pets/{petId}', pathParameters: { petId: '0' } }),
+        event: proxyEvent('/pets/{petId}', { pathParameters: { petId: '0' } }),
         expected: error(404, 'pet_not_found'),
       },
     ],
     'unmatched-route': [
       {
-        event: proxyEvent({ resource: '/{proxy+}', pathParameters: { proxy: keyId } }),
+        event: proxyEvent('/{proxy+}', { pathParameters: { proxy: keyId } }),
         expected: error(404, 'route_not_found'),
       },
     ],

@@ -10,13 +10,14 @@ export function isUnavailable(error: unknown): boolean {
     isThrottlingError(error) ||
     isTransientError(error) ||
     isServerError(error) ||
-    (isOfCall(error) && !hasName(error))
+    (error.$metadata !== undefined && !hasName(error))
   );
 }
 
 /** Whether something may have been written although its call failed: DynamoDB did not refuse it with an error that it names. */
 export function mayBeWritten(error: unknown): boolean {
-  if (!isError(error) || !isOfCall(error)) return false;
+  // The SDK adds `$metadata` to every error of a call.
+  if (!isError(error) || error.$metadata === undefined) return false;
   // An earlier attempt of the same call may have been applied.
   return (error.$metadata.attempts ?? 1) > 1 || isUnavailable(error) || !isRefusal(error);
 }
@@ -49,13 +50,6 @@ function isRefusal(error: CallError): boolean {
 /** All other fields of the SDK's type are optional. */
 function isError(error: unknown): error is CallError {
   return error instanceof Error;
-}
-
-/** The SDK adds `$metadata` to every error of a call. */
-function isOfCall(
-  error: CallError,
-): error is CallError & { readonly $metadata: { readonly attempts?: number } } {
-  return error.$metadata !== undefined;
 }
 
 /** The SDK calls an error without a name `Unknown`. A redirection is none of DynamoDB's answers. */

@@ -35,7 +35,6 @@ export function pipeline(
   operate: (context: RequestContext) => Promise<Answer>,
 ) {
   const { clock } = dynamoDb;
-  const namespace = variable('METRICS_NAMESPACE');
   const checkRateLimit = rateLimiter({
     table: { client: dynamoDb.impatientClient, tableName: variable('RATE_LIMITS_TABLE') },
     clock,
@@ -45,16 +44,8 @@ export function pipeline(
 
   return (
     middy<Recorded, APIGatewayProxyResult, unknown>({ timeoutEarlyInMillis: 0 })
-      // 1. Record: one log line per request, whatever happens below. Not with console, which Lambda wraps: an embedded
-      // metric must be the whole line.
-      .use(
-        recordRequests(
-          name,
-          namespace,
-          () => clock.milliseconds(),
-          (line) => process.stdout.write(`${line}\n`),
-        ),
-      )
+      // 1. Record: one log line per request, whatever happens below.
+      .use(recordRequests(name, variable('METRICS_NAMESPACE'), clock))
       // Only for events that are not from API Gateway: they have no caller.
       .onError((step) => {
         const answer = errorAnswer(toServiceError(step.error), step.event.recorder);

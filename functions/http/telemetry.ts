@@ -1,5 +1,6 @@
 import type { MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyResult } from 'aws-lambda';
+import type { Clock } from '../dynamodb/clock.ts';
 import { type Metric, planDimension } from './metrics.ts';
 
 /** An event with the recorder of its request: the input of the handlers below `recordRequests`. */
@@ -9,15 +10,13 @@ export interface Recorded {
 }
 
 /**
- * Writes one log line for each request after its answer. The outermost middleware, so it sees what the client sees.
- *
- * @param now milliseconds since the Unix epoch
+ * Writes one log line for each request after its answer. The outermost middleware, so it sees what the client sees. Not with
+ * console, which Lambda wraps: an embedded metric must be the whole line.
  */
 export function recordRequests(
   operation: string,
   namespace: string,
-  now: () => number,
-  write: (line: string) => void,
+  clock: Clock,
 ): MiddlewareObj<Recorded, APIGatewayProxyResult, unknown> {
   let coldStart = true;
   const finish = (step: {
@@ -29,11 +28,11 @@ export function recordRequests(
     const durationMs = performance.now() - startedAt;
     const record = { ...identity, operation, status, durationMs, coldStart, errors, counts };
     coldStart = false;
-    write(toLogLine(record, namespace, now()));
+    process.stdout.write(`${toLogLine(record, namespace, clock.milliseconds())}\n`);
   };
   return {
     before: (step) => {
-      step.event = { event: step.event, recorder: new Recorder(performance.now()) };
+      step.event = { event: step.event, recorder: new Recorder() };
     },
     after: finish,
     onError: finish,
@@ -48,15 +47,10 @@ interface Identity {
 
 /** Collects the fields of the log line of a request. */
 export class Recorder {
-  /** Milliseconds, from `performance.now`. */
-  readonly startedAt: number;
+  readonly startedAt = performance.now();
   readonly errors: unknown[] = [];
   readonly counts = new Map<Metric, number>();
   identity: Identity = { requestId: undefined, keyId: undefined, plan: undefined };
-
-  constructor(startedAt: number) {
-    this.startedAt = startedAt;
-  }
 
   identify(requestId: string, { keyId, plan }: { readonly keyId: string; readonly plan: string }): void {
     this.identity = { requestId, keyId, plan };

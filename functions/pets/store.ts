@@ -176,8 +176,7 @@ async function readPartition(
 }
 
 function toPage(parts: readonly Part[], limit: number): Page {
-  const items =
-    parts.length === 1 ? [...parts[0]!.items] : parts.flatMap((part) => part.items).toSorted(newestFirst);
+  const items = parts.flatMap((part) => part.items).toSorted(newestFirst);
   // Below the largest ID to which a partition was read, others may have pets that were not read.
   const readTo = parts.map((part) => part.readTo).reduce(largest, undefined);
   const known = items.filter(({ id }) => readTo === undefined || id >= readTo);

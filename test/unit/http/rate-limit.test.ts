@@ -34,7 +34,7 @@ async function check(
   send: Send,
   { as = caller, ...more }: Partial<RateLimiterOptions> & { as?: Caller } = {},
 ) {
-  const recorder = new Recorder(0);
+  const recorder = new Recorder();
   const calls: object[] = [];
   const client = {
     send: (command: { readonly input: object }, options?: object) => {

@@ -139,7 +139,7 @@ describe('the log line of a request', () => {
 
 describe('a recorder', () => {
   test('adds up counts and keeps errors in their order', () => {
-    const recorder = new Recorder(0);
+    const recorder = new Recorder();
     recorder.count(metrics.malformed);
     recorder.count(metrics.malformed);
     recorder.count(metrics.admitted);
