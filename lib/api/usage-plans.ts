@@ -9,7 +9,7 @@ import { titleCase } from '../title-case.ts';
  * Requests per minute that the bucket admits beyond the plan, so that the limiter can suspend a key that floods: the 100
  * rejections in a minute that suspend it (`suspensionThreshold` in functions/access/limits.ts), plus 20.
  */
-export const floodMargin = 120;
+const floodMargin = 120;
 
 /**
  * The rate, burst and daily quota of a usage plan. It is a backstop that rejects abuse at low cost, not the limit itself:

@@ -155,23 +155,6 @@ describe('the web ACL', () => {
 });
 
 describe('a usage plan', () => {
-  it.each(['AnimalStore-prod', 'Shelter-prod', 'Shelter-staging'])(
-    'never exceeds the throttle of the account: %s',
-    (name) => {
-      const account = {
-        'AnimalStore-prod': { rate: 10_000, burst: 5_000 },
-        'Shelter-prod': { rate: 5, burst: 100 },
-        'Shelter-staging': { rate: 2_500, burst: 1_250 },
-      }[name]!;
-      const throttle = z.object({ RateLimit: z.number(), BurstLimit: z.int() });
-      for (const [, { Properties }] of resourcesOf(stackOf(name), 'AWS::ApiGateway::UsagePlan')) {
-        const { RateLimit, BurstLimit } = throttle.parse(Properties['Throttle']);
-        expect(RateLimit).toBeLessThanOrEqual(account.rate);
-        expect(BurstLimit).toBeLessThanOrEqual(account.burst);
-      }
-    },
-  );
-
   it('is updated after the one before, because the management API permits one in 20 seconds', () => {
     const plans = resourcesOf(prod, 'AWS::ApiGateway::UsagePlan');
     const ids = plans.map(([id]) => id);

@@ -168,11 +168,7 @@ const dynamoDbFailure = (
 describe('when DynamoDB fails', () => {
   test.each<[string, Failure]>([
     ['with a server error', dynamoDbFailure(500, 'InternalServerError')],
-    ['for too many requests to a partition', dynamoDbFailure(400, 'ProvisionedThroughputExceededException')],
-    ['for too many requests of an account', dynamoDbFailure(400, 'RequestLimitExceeded')],
     ['for a throttle', dynamoDbFailure(400, 'ThrottlingException', 'com.amazon.coral.availability')],
-    ['without a reason', { status: 503, body: '' }],
-    ['with a body that is not JSON', { status: 502, body: '<html>' }],
     ['by breaking the connection', 'reset'],
   ])('once %s, the call is retried', async (_, fault) => {
     dynamoDb.fail('Query', fault);

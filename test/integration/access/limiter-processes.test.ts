@@ -1,8 +1,10 @@
+import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { LimitTable } from '../../../functions/access/limiter.ts';
+import type { Decision } from '../../../functions/access/limits.ts';
 import { fixedPlans } from '../../../functions/access/plans.ts';
-import { Processes } from '../../support/processes.ts';
 import { rounds } from '../../support/rounds.ts';
 import { createTable } from '../../support/tables.ts';
 
@@ -14,25 +16,36 @@ const count = rounds({ full: 4, sample: 2 });
 const requests = rounds({ full: 500, sample: 180 });
 
 let table: LimitTable;
-let processes: Processes;
+let processes: readonly ChildProcess[];
 
 beforeAll(async () => {
-  [table, processes] = await Promise.all([createTable('RateLimits'), Processes.start(count)]);
+  const script = new URL('../../support/limiter-process.ts', import.meta.url);
+  processes = Array.from({ length: count }, () => fork(script, [inject('dynamodbEndpoint')]));
+  await Promise.all(processes.map((each) => once(each, 'message')));
+  table = await createTable('RateLimits');
 });
 
 afterAll(() => {
-  processes.stop();
+  for (const each of processes) each.kill();
 });
+
+/** The decisions on requests of a new key, sent by all processes at once. */
+async function admit(): Promise<Decision[]> {
+  const { tableName } = table;
+  const keyHash = randomBytes(32).toString('hex');
+  const order = { tableName, keyHash, limits: free, now: noon + 7, requests: requests / count };
+  const answers = processes.map(async (each) => {
+    const answer = once(each, 'message');
+    each.send(order);
+    return ((await answer) as [Decision[]])[0];
+  });
+  return (await Promise.all(answers)).flat();
+}
 
 test.each(Array.from({ length: rounds({ full: 10, sample: 1 }) }, (_, round) => round + 1))(
   `of ${requests} requests with one Free key, spread over ${count} processes, exactly 60 are admitted (round %i)`,
   async () => {
-    const decisions = await processes.admit({
-      tableName: table.tableName,
-      keyHash: randomBytes(32).toString('hex'),
-      limits: free,
-      clocks: Array.from({ length: requests }, () => noon + 7),
-    });
+    const decisions = await admit();
     expect(decisions).toHaveLength(requests);
     const admitted = decisions.filter(({ kind }) => kind === 'admitted');
     const remaining = admitted.map(({ status }) => status.minute.remaining).toSorted((a, b) => b - a);

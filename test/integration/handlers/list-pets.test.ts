@@ -63,16 +63,7 @@ test('returns an empty list after the last pet', async () => {
 });
 
 test.each([
-  ['limit=0', 'limit: must be a whole number from 1 to 100'],
-  ['limit=101', 'limit: must be a whole number from 1 to 100'],
-  ['limit=', 'limit: must be a whole number from 1 to 100'],
-  ['limit=ten', 'limit: must be a whole number from 1 to 100'],
   ['limit=5&limit=5', 'limit: must be given only once'],
-  ['status=adopted', 'status: must be one of available, pending, sold'],
-  ['status=', 'status: must be one of available, pending, sold'],
-  ['status=sold&status=pending', 'status: must be given only once'],
-  ['cursor=x', 'cursor: is not a valid cursor'],
-  ['cursor=', 'cursor: is not a valid cursor'],
   [
     `status=sold&cursor=${encodeCursor({ status: 'pending', before: 1n })}`,
     'cursor: belongs to a listing with another status; send the status of the previous page',
