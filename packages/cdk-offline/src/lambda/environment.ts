@@ -3,7 +3,7 @@ import { devNull } from 'node:os';
 import { localCredentials, region } from '../aws.ts';
 import type { FunctionDefinition } from './definition.ts';
 import type { InspectedProcess } from './inspected-process.ts';
-import { type Failure, failureOf, type FromRuntime, fromRuntime, type Runtime } from './protocol.ts';
+import { type Failure, failureOf, type FromRuntime, type Runtime } from './protocol.ts';
 import { startThread } from './thread.ts';
 
 export type InvocationResult =
@@ -77,12 +77,12 @@ export class ExecutionEnvironment {
     this.#hasTimeouts = inspected === undefined;
     const open = inspected === undefined ? startThread : inspected.open.bind(inspected);
     const { taskRoot, handler, runtime, logFormat, logLevel } = definition;
-    const settings = { taskRoot, handler, runtime, sdkFolders: [...sdkFolders], logFormat, logLevel };
+    const settings = { taskRoot, handler, runtime, sdkFolders, logFormat, logLevel };
     this.#runtime = open(
       settings,
       { ...variablesOf(definition), ...variables() },
       {
-        onMessage: (message) => this.#receive(fromRuntime.parse(message), onSdkUse),
+        onMessage: (message) => this.#receive(message, onSdkUse),
         onLine: events.onLine,
         onError: (error) => {
           const known =

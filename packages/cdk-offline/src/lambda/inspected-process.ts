@@ -1,16 +1,15 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { z } from 'zod';
 import { eachLine, withoutControls } from '../lines.ts';
 import { moduleBeside } from '../own-module.ts';
-import type { Runtime, RuntimeEvents, RuntimeSettings } from './protocol.ts';
+import type { FromRuntime, Runtime, RuntimeEvents, RuntimeSettings } from './protocol.ts';
 
 /** A message or a line of one of the functions in the process. */
-const fromProcess = z.object({
-  id: z.number(),
-  line: z.string().optional(),
-  message: z.unknown().optional(),
-});
+interface FromProcess {
+  readonly id: number;
+  readonly line?: string;
+  readonly message?: FromRuntime;
+}
 
 const startTimeoutMs = 20_000;
 
@@ -97,8 +96,7 @@ export class InspectedProcess {
     };
     if (child.stdout !== null) eachLine(child.stdout, (line) => this.#onProgress(withoutControls(line)));
     if (child.stderr !== null) eachLine(child.stderr, onLine);
-    child.on('message', (data) => {
-      const { id, line, message } = fromProcess.parse(data);
+    child.on('message', ({ id, line, message }: FromProcess) => {
       const events = this.#functions.get(id);
       if (line !== undefined) events?.onLine(line);
       if (message !== undefined) events?.onMessage(message);

@@ -1,11 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setSourceMapsSupport } from 'node:module';
-import { z } from 'zod';
 import { keepFromAws } from './aws-guard.ts';
 import { patchConsole } from './console.ts';
 import { type Handler, loadHandler, runInvocation, toFailure } from './handler.ts';
 import { suspendTimersWhileHeld } from './held-timers.ts';
-import { type FromRuntime, type Invocation, runtimeSettings } from './protocol.ts';
+import type { FromRuntime, Invocation, RuntimeSettings } from './protocol.ts';
 import { offerSdk } from './sdk.ts';
 
 /**
@@ -13,18 +12,21 @@ import { offerSdk } from './sdk.ts';
  * environment variables and identifies its log lines.
  */
 
-const load = z.object({
-  id: z.number(),
-  settings: runtimeSettings,
-  variables: z.record(z.string(), z.string()),
-});
-const invoke = z.object({ id: z.number(), invocation: z.custom<Invocation>((value) => value !== undefined) });
-const fromService = z.union([load, invoke]);
+interface Load {
+  readonly id: number;
+  readonly settings: RuntimeSettings;
+  readonly variables: Record<string, string>;
+}
+
+interface Invoke {
+  readonly id: number;
+  readonly invocation: Invocation;
+}
 
 interface FunctionContext {
   readonly id: number;
   readonly variables: Record<string, string>;
-  readonly settings: z.infer<typeof runtimeSettings>;
+  readonly settings: RuntimeSettings;
   requestId: string | undefined;
 }
 
@@ -69,14 +71,13 @@ patchConsole(
   writeLines,
 );
 
-process.on('message', (data) => {
-  const message = fromService.parse(data);
+process.on('message', (message: Load | Invoke) => {
   if ('invocation' in message) void run(message);
   else void start(message);
 });
 process.on('disconnect', () => process.exit());
 
-async function start({ id, settings, variables }: z.infer<typeof load>): Promise<void> {
+async function start({ id, settings, variables }: Load): Promise<void> {
   const context: FunctionContext = { id, settings, variables, requestId: undefined };
   offerSdkOnce(settings);
   try {
@@ -99,7 +100,7 @@ function offerSdkOnce({ sdkFolders, runtime }: FunctionContext['settings']): voi
   );
 }
 
-async function run({ id, invocation }: z.infer<typeof invoke>): Promise<void> {
+async function run({ id, invocation }: Invoke): Promise<void> {
   const found = handlers.get(id);
   if (found === undefined) return;
   const { context, handler } = found;

@@ -1,18 +1,17 @@
-import { z } from 'zod';
+import type { LogLevel } from './definition.ts';
 
 /** The messages between an execution environment and the thread or process that runs its function. */
 
-export const runtimeSettings = z.object({
-  taskRoot: z.string(),
-  handler: z.string(),
+export interface RuntimeSettings {
+  readonly taskRoot: string;
+  readonly handler: string;
   /** Such as `nodejs24.x`. */
-  runtime: z.string(),
+  readonly runtime: string;
   /** Where the AWS SDK is looked for. */
-  sdkFolders: z.array(z.string()),
-  logFormat: z.enum(['JSON', 'Text']),
-  logLevel: z.string().optional(),
-});
-export type RuntimeSettings = Readonly<z.infer<typeof runtimeSettings>>;
+  readonly sdkFolders: readonly string[];
+  readonly logFormat: 'JSON' | 'Text';
+  readonly logLevel: LogLevel | undefined;
+}
 
 export interface Invocation {
   readonly requestId: string;
@@ -27,21 +26,22 @@ export interface Invocation {
 }
 
 /** https://docs.aws.amazon.com/lambda/latest/dg/nodejs-exceptions.html */
-const failure = z.object({ errorType: z.string(), errorMessage: z.string(), trace: z.array(z.string()) });
-export type Failure = z.infer<typeof failure>;
+export interface Failure {
+  readonly errorType: string;
+  readonly errorMessage: string;
+  readonly trace: readonly string[];
+}
 
 export function failureOf(errorType: string, errorMessage: string): Failure {
   return { errorType, errorMessage, trace: [] };
 }
 
-export const fromRuntime = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('sdkUsed'), path: z.string() }),
-  z.object({ type: z.literal('ready') }),
-  z.object({ type: z.literal('initFailed'), failure }),
-  z.object({ type: z.literal('succeeded'), requestId: z.string(), payload: z.string() }),
-  z.object({ type: z.literal('failed'), requestId: z.string(), failure }),
-]);
-export type FromRuntime = z.infer<typeof fromRuntime>;
+export type FromRuntime =
+  | { readonly type: 'sdkUsed'; readonly path: string }
+  | { readonly type: 'ready' }
+  | { readonly type: 'initFailed'; readonly failure: Failure }
+  | { readonly type: 'succeeded'; readonly requestId: string; readonly payload: string }
+  | { readonly type: 'failed'; readonly requestId: string; readonly failure: Failure };
 
 /** The thread or process that runs a function. */
 export interface Runtime {
@@ -51,8 +51,7 @@ export interface Runtime {
 }
 
 export interface RuntimeEvents {
-  /** To be parsed as `fromRuntime`. */
-  readonly onMessage: (message: unknown) => void;
+  readonly onMessage: (message: FromRuntime) => void;
   readonly onLine: (line: string) => void;
   readonly onError: (error: unknown) => void;
   readonly onExit: (code: number) => void;

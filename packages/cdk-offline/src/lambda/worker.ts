@@ -3,12 +3,12 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { keepFromAws } from './aws-guard.ts';
 import { patchConsole } from './console.ts';
 import { loadHandler, runInvocation, toFailure } from './handler.ts';
-import { type FromRuntime, type Invocation, runtimeSettings } from './protocol.ts';
+import type { FromRuntime, Invocation, RuntimeSettings } from './protocol.ts';
 import { offerSdk } from './sdk.ts';
 
 /** The thread of one execution environment. */
 
-const settings = runtimeSettings.parse(workerData);
+const settings: RuntimeSettings = workerData;
 if (parentPort === null) throw new Error('This module must run in a worker thread');
 const port = parentPort;
 const send = (message: FromRuntime): void => port.postMessage(message);
