@@ -2,7 +2,6 @@
  * Serves a synthesized CDK stack on this machine. `cdk-offline/esbuild` builds changed functions; `cdk-offline/dynamodb`
  * starts the database alone; `cdk-offline/metering` has the metering of usage plans.
  */
-export type { ManagementError, ManagementFailure, ManagementFaults } from './management/faults.ts';
 export type { RequestRecord } from './request-record.ts';
 export { FunctionLoadError } from './lambda/load-error.ts';
 export { RestartNeeded } from './restart-needed.ts';

@@ -1,5 +1,4 @@
 import type { DynamoDbCredentials } from './dynamodb/credentials.ts';
-import type { ManagementFaults } from './management/faults.ts';
 
 /** The folder that `cdk synth` wrote, or a function that writes it into a new directory. It is read only once. */
 export type AssemblySource = string | ((directory: string) => Promise<void>);
@@ -47,8 +46,6 @@ export interface OfflineService {
    * be served. The old routes stay in use
    */
   update(change: { readonly assembly: AssemblySource }): Promise<void>;
-  /** Replaces the injected errors of the management API; `{}` disables them. */
-  injectManagementFaults(faults: ManagementFaults): void;
   /** Resolves when everything has ended. May be called more than once. */
   stop(): Promise<void>;
 }

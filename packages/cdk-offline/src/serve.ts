@@ -7,7 +7,6 @@ import { Database, type DatabaseAccess } from './dynamodb/database.ts';
 import { requireJava } from './dynamodb/java.ts';
 import { FunctionService } from './lambda/function-service.ts';
 import { InspectedProcess } from './lambda/inspected-process.ts';
-import type { ManagementFaults } from './management/faults.ts';
 import type { AssemblySource, OfflineService, Pages } from './offline-service.ts';
 import { isPortFree } from './ports.ts';
 import { requireNode } from './node-requirement.ts';
@@ -45,8 +44,6 @@ export interface ServeOptions {
    * The port is on 127.0.0.1: 9229 when absent, any free one when 0.
    */
   readonly inspect?: { readonly port?: number | undefined } | undefined;
-  /** Injected errors of the API Gateway management API, for tests of tools. */
-  readonly managementFaults?: ManagementFaults | undefined;
   /** Called with one line for each step, and for each unsupported part of the template. */
   readonly onProgress?: ((message: string) => void) | undefined;
   /** Called with each line that a function prints or that is written to CloudWatch Logs. */
@@ -160,7 +157,6 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
   steps.add(() => server.stop());
   const parts = { assemblies, database, functions, keys, keyFile, onProgress, onLog, onRequest, stop };
   const service = new StackService({ ...parts, endpoint, inspectorUrl });
-  service.injectManagementFaults(options.managementFaults ?? {});
   await service.apply(deployment);
   server.serve({
     gateway: () => service.gateway,

@@ -6,8 +6,6 @@ import { Gateway } from './gateway/gateway.ts';
 import type { FunctionService } from './lambda/function-service.ts';
 import { answerApiGateway } from './management/api-gateway.ts';
 import { forwardToDynamoDb } from './management/dynamodb.ts';
-import { FaultInjector } from './management/fault-injector.ts';
-import type { ManagementFaults } from './management/faults.ts';
 import { answerLogs } from './management/logs.ts';
 import { answerCloudFormation, answerSts } from './management/query-services.ts';
 import { jsonError, type ManagementRequest } from './management/responses.ts';
@@ -43,7 +41,6 @@ interface Served {
 /** Serves one deployment at a time: requests, functions, tables, API keys and the management operations. */
 export class StackService implements OfflineService {
   readonly #parts: StackServiceParts;
-  readonly #faults = new FaultInjector();
   readonly #createdAt = Date.now();
   #served: Served | undefined;
   #updating: Promise<void> = Promise.resolve();
@@ -136,10 +133,6 @@ export class StackService implements OfflineService {
     return this.#updating;
   }
 
-  injectManagementFaults(faults: ManagementFaults): void {
-    this.#faults.set(faults);
-  }
-
   stop(): Promise<void> {
     return this.#parts.stop();
   }
@@ -164,7 +157,6 @@ export class StackService implements OfflineService {
     const { gateway, deployment } = this.#current;
     const state = {
       keys: this.#parts.keys,
-      faults: this.#faults,
       restApiId: deployment.api.id,
       stage: deployment.api.stage,
       flushAuthorizerCache: () => gateway.flushAuthorizerCache(),

@@ -3,7 +3,6 @@ import { Router } from '../gateway/router.ts';
 import type { HttpResponse } from '../http-message.ts';
 import { utcDay } from '../usage-plans/metering.ts';
 import { type ApiKey, ApiKeyError, type ApiKeyStore, type UsagePlan } from '../usage-plans/store.ts';
-import type { FaultInjector } from './fault-injector.ts';
 import { jsonAnswer, jsonError, type ManagementRequest } from './responses.ts';
 
 /**
@@ -13,7 +12,6 @@ import { jsonAnswer, jsonError, type ManagementRequest } from './responses.ts';
  */
 export interface ApiGatewayState {
   readonly keys: ApiKeyStore;
-  readonly faults: FaultInjector;
   readonly restApiId: string;
   readonly stage: string;
   readonly flushAuthorizerCache: () => void;
@@ -31,34 +29,15 @@ interface Call extends ApiGatewayState, ManagementRequest {
 }
 type Operation = (call: Call) => HttpResponse;
 
-const operations = new Router<Readonly<Record<string, readonly [name: string, operation: Operation]>>>([
-  ['/apikeys', { POST: ['CreateApiKey', createApiKey], GET: ['GetApiKeys', getApiKeys] }],
-  [
-    '/apikeys/{keyId}',
-    {
-      GET: ['GetApiKey', getApiKey],
-      PATCH: ['UpdateApiKey', updateApiKey],
-      DELETE: ['DeleteApiKey', deleteApiKey],
-    },
-  ],
-  ['/usageplans', { GET: ['GetUsagePlans', getUsagePlans] }],
-  [
-    '/usageplans/{planId}',
-    { GET: ['GetUsagePlan', ({ keys, planId }) => jsonAnswer(200, toPlan(keys.plan(planId)))] },
-  ],
-  ['/usageplans/{planId}/usage', { GET: ['GetUsage', getUsage] }],
-  [
-    '/usageplans/{planId}/keys',
-    { POST: ['CreateUsagePlanKey', createUsagePlanKey], GET: ['GetUsagePlanKeys', getUsagePlanKeys] },
-  ],
-  [
-    '/usageplans/{planId}/keys/{keyId}',
-    { GET: ['GetUsagePlanKey', getUsagePlanKey], DELETE: ['DeleteUsagePlanKey', deleteUsagePlanKey] },
-  ],
-  [
-    '/restapis/{apiId}/stages/{stageName}/cache/authorizers',
-    { DELETE: ['FlushStageAuthorizersCache', flushStageAuthorizersCache] },
-  ],
+const operations = new Router<Readonly<Record<string, Operation>>>([
+  ['/apikeys', { POST: createApiKey, GET: getApiKeys }],
+  ['/apikeys/{keyId}', { GET: getApiKey, PATCH: updateApiKey, DELETE: deleteApiKey }],
+  ['/usageplans', { GET: getUsagePlans }],
+  ['/usageplans/{planId}', { GET: ({ keys, planId }) => jsonAnswer(200, toPlan(keys.plan(planId))) }],
+  ['/usageplans/{planId}/usage', { GET: getUsage }],
+  ['/usageplans/{planId}/keys', { POST: createUsagePlanKey, GET: getUsagePlanKeys }],
+  ['/usageplans/{planId}/keys/{keyId}', { GET: getUsagePlanKey, DELETE: deleteUsagePlanKey }],
+  ['/restapis/{apiId}/stages/{stageName}/cache/authorizers', { DELETE: flushStageAuthorizersCache }],
 ]);
 
 const statusOf = { BadRequestException: 400, NotFoundException: 404, ConflictException: 409 } as const;
@@ -69,13 +48,11 @@ export async function answerApiGateway(
 ): Promise<HttpResponse> {
   const { method, path } = request;
   const match = operations.find(path);
-  const [name, operation] = match?.target[method] ?? [];
-  if (match === undefined || name === undefined || operation === undefined) {
+  const operation = match?.target[method];
+  if (match === undefined || operation === undefined) {
     const message = `${method} ${path} is not supported by cdk-offline`;
     return jsonError(404, 'UnknownOperationException', message);
   }
-  const failure = state.faults.failureOf(name, state.now());
-  if (failure !== undefined) return failure;
   try {
     const parameters = Object.fromEntries(
       Object.entries(match.pathParameters).map(([key, text]) => [key, decode(text)]),

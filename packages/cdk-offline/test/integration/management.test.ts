@@ -26,7 +26,7 @@ import {
 } from '@aws-sdk/client-cloudformation';
 import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { type OfflineService, serve } from 'cdk-offline';
 import { template, writeAssembly } from './fixture.ts';
 
@@ -287,51 +287,6 @@ describe('usage plans, by the SDK', () => {
     expect(await call(value)).toBe(200);
     await gateway.send(new DeleteApiKeyCommand({ apiKey: id }));
     expect(await call(value)).toBe(403);
-  });
-});
-
-describe('injected errors', () => {
-  const once = { maxAttempts: 1 };
-  const impatient = () => new APIGatewayClient({ ...configuration(), ...once });
-  const concurrent = {
-    name: 'ConflictException',
-    message: 'Unable to complete operation due to concurrent modification. Please try again later.',
-  };
-  afterEach(() => service.injectManagementFaults({}));
-
-  it('are returned by their operations in order, each as often as requested', async () => {
-    service.injectManagementFaults({
-      failures: [
-        { operation: 'CreateApiKey', error: 'ConcurrentModification' },
-        { operation: 'CreateApiKey', error: 'TooManyRequests' },
-        { operation: 'CreateUsagePlanKey', error: 'NotFound', times: 2 },
-      ],
-    });
-    const client = impatient();
-    const create = () => client.send(new CreateApiKeyCommand({ enabled: true }));
-    await expect(create()).rejects.toMatchObject(concurrent);
-    await expect(create()).rejects.toMatchObject({ name: 'TooManyRequestsException' });
-    const { id: keyId } = await create();
-    const attempt = () =>
-      client.send(new CreateUsagePlanKeyCommand({ usagePlanId: plans.free, keyId, keyType: 'API_KEY' }));
-    await expect(attempt()).rejects.toMatchObject({ name: 'NotFoundException' });
-    await expect(attempt()).rejects.toMatchObject({ name: 'NotFoundException' });
-    await attempt();
-  });
-
-  it('reject overlapping key changes, as AWS does, and no other call', async () => {
-    service.injectManagementFaults({ exclusiveMs: 60_000 });
-    const client = impatient();
-    const { id: keyId } = await client.send(new CreateApiKeyCommand({}));
-    const bindKey = new CreateUsagePlanKeyCommand({ usagePlanId: plans.free, keyId, keyType: 'API_KEY' });
-    await expect(client.send(bindKey)).rejects.toMatchObject(concurrent);
-    await expect(client.send(new CreateApiKeyCommand({}))).rejects.toMatchObject(concurrent);
-    await expect(
-      client.send(new DeleteUsagePlanKeyCommand({ usagePlanId: plans.free, keyId })),
-    ).rejects.toMatchObject(concurrent);
-    await client.send(new GetApiKeyCommand({ apiKey: keyId }));
-    service.injectManagementFaults({});
-    await client.send(bindKey);
   });
 });
 
