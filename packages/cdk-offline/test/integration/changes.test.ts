@@ -1,37 +1,18 @@
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FunctionLoadError, type RequestRecord, RestartNeeded, serve, type ServeOptions } from 'cdk-offline';
+import { FunctionLoadError, type RequestRecord, RestartNeeded } from 'cdk-offline';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { Gate } from './gate.ts';
-import {
-  greetingStack,
-  greetingTemplate,
-  method,
-  removeDirectory,
-  resource,
-  writeGreeting,
-} from './greeting.ts';
+import { greetingAssembly, greetingTemplate, serveGreeting, stage } from './greeting.ts';
+import { arnOf, invocable, method, removeDirectory, resource, table } from './template.ts';
 
 const answers = (text: string, before = '') =>
   `export const handler = async () => { ${before} return { statusCode: 200, body: '${text}' }; };`;
 
-async function assemblyOf(template?: object, code?: string): Promise<string> {
-  const assembly = await writeGreeting(template, code);
-  onTestFinished(() => removeDirectory(assembly));
-  return assembly;
-}
-
-async function start(options: Partial<ServeOptions> = {}, code = answers('one')) {
-  const service = await serve({
-    assembly: await assemblyOf(greetingTemplate(), code),
-    stack: greetingStack,
-    dynamodbEndpoint: inject('dynamodbEndpoint'),
-    ...options,
-  });
-  onTestFinished(() => service.stop());
-  const get = async (path = '/greet') => (await fetch(service.url + path)).text();
-  return { service, get };
+async function start(code = answers('one')) {
+  const { service, logs, get } = await serveGreeting(undefined, { code });
+  return { service, logs, get: async (path?: string) => (await get(path)).text() };
 }
 
 async function codeDirectory(code: string): Promise<string> {
@@ -44,7 +25,8 @@ async function codeDirectory(code: string): Promise<string> {
 describe('onRequest', () => {
   it('is called once for each answered request, gateway responses and other stages included', async () => {
     const records: RequestRecord[] = [];
-    const { service } = await start({ onRequest: (record) => void records.push(record) });
+    const onRequest = (record: RequestRecord) => void records.push(record);
+    const { service } = await serveGreeting(undefined, { onRequest });
     const before = Date.now();
     const { headers } = await fetch(`${service.url}/greet?a=1`);
     await fetch(`${service.url}/nowhere`, { method: 'POST' });
@@ -74,29 +56,22 @@ describe('onRequest', () => {
 });
 
 describe('replaceCode', () => {
-  it.each(['Greet', 'Greeting-Greet', 'Greeting/Greet/Resource', 'index.handler'])(
-    'runs the new code of %s from the next request on',
-    async (name) => {
-      const { service, get } = await start();
-      expect(service.functions).toEqual([
-        {
-          logicalId: 'Greet',
-          name: 'Greeting-Greet',
-          constructPath: 'Greeting/Greet/Resource',
-          handler: 'index.handler',
-        },
-      ]);
-      expect(await get()).toBe('one');
-      await service.replaceCode(name, await codeDirectory(answers('two')));
-      expect(await get()).toBe('two');
-      await service.replaceCode(name, await codeDirectory(answers('three')));
-      expect(await get()).toBe('three');
-    },
-  );
+  it('runs the new code of a function, by any of its names, from the next request on', async () => {
+    const { service, get } = await start();
+    const constructPath = 'Greeting/Greet/Resource';
+    const names = { logicalId: 'Greet', name: 'Greeting-Greet', constructPath, handler: 'index.handler' };
+    expect(service.functions).toEqual([names]);
+    expect(await get()).toBe('one');
+    for (const name of Object.values(names)) {
+      await service.replaceCode(name, await codeDirectory(answers(name)));
+      expect(await get()).toBe(name);
+    }
+    await expect(service.replaceCode('Other', tmpdir())).rejects.toThrow('0 functions match Other');
+  });
 
   it('lets requests in progress finish on the old code', async () => {
     const gate = await Gate.start();
-    const { service, get } = await start({}, answers('old', `await fetch('${gate.url}');`));
+    const { service, get } = await start(answers('old', `await fetch('${gate.url}');`));
     const old = get();
     await expect.poll(() => gate.waiting, { timeout: 60_000 }).toBe(1);
     await service.replaceCode('Greet', await codeDirectory(answers('new')));
@@ -105,121 +80,78 @@ describe('replaceCode', () => {
     expect(await old).toBe('old');
   });
 
-  it.each([
-    ['does not parse', 'export const handler = (;', /Greet cannot be loaded: SyntaxError: Unexpected token/],
-    ['throws', 'throw new Error("no way");', /Greet cannot be loaded: Error: no way[\s\S]*index\.mjs:1/],
-    ['has no handler', 'export const other = 1;', /Runtime\.HandlerNotFound/],
-  ])('reports code that %s, and keeps serving the old code', async (_, code, message) => {
-    const lines: string[] = [];
-    const { service, get } = await start({ onLog: (_name, line) => void lines.push(line) });
-    const error: unknown = await service
-      .replaceCode('Greet', await codeDirectory(code))
-      .catch((e: unknown) => e);
-    expect(error).toBeInstanceOf(FunctionLoadError);
-    expect(String(error)).toMatch(message);
-    expect(lines, 'the error is reported once').toEqual([]);
+  it('reports code that cannot be loaded, and keeps serving the old code', async () => {
+    const { service, logs, get } = await start();
+    for (const [code, message] of [
+      ['export const handler = (;', /Greet cannot be loaded: SyntaxError: Unexpected token/],
+      ['throw new Error("no way");', /Greet cannot be loaded: Error: no way[\s\S]*index\.mjs:1/],
+      ['export const other = 1;', /Runtime\.HandlerNotFound/],
+    ] as const) {
+      const replacing = service.replaceCode('Greet', await codeDirectory(code));
+      const error: unknown = await replacing.catch((e: unknown) => e);
+      expect(error).toBeInstanceOf(FunctionLoadError);
+      expect(String(error)).toMatch(message);
+    }
+    expect(logs, 'the errors are reported once').toEqual([]);
     expect(await get()).toBe('one');
     await service.replaceCode('Greet', await codeDirectory(answers('two')));
     expect(await get()).toBe('two');
   });
-
-  it('rejects a function that does not exist', async () => {
-    const { service } = await start();
-    await expect(service.replaceCode('Other', tmpdir())).rejects.toThrow('0 functions match Other');
-  });
 });
 
-const uri = 'arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/${Greet.Arn}/invocations';
-const table = (TableName: string, key = 'id') => ({
-  Type: 'AWS::DynamoDB::Table',
-  Properties: {
-    TableName,
-    BillingMode: 'PAY_PER_REQUEST',
-    AttributeDefinitions: [{ AttributeName: key, AttributeType: 'S' }],
-    KeySchema: [{ AttributeName: key, KeyType: 'HASH' }],
-  },
-});
+const welcome = {
+  Welcome: resource('welcome'),
+  GetWelcome: method({ Ref: 'Welcome' }, arnOf('Greet')),
+};
 
 describe('update', () => {
   it('applies routes, code, settings and new tables on the same port', async () => {
     const { service, get } = await start();
     expect(service.dynamodbEndpoint).toBeUndefined();
     expect(await get('/welcome')).toContain('Missing Authentication Token');
-    const changed = greetingTemplate('other', {
-      Welcome: resource('welcome'),
-      GetWelcome: method('Welcome', uri),
-      Things: table(`changes-${process.pid}`),
-    });
-    await service.update({ assembly: await assemblyOf(changed, answers('two')) });
+    const changed = greetingTemplate({ ...welcome, Things: table(`changes-${process.pid}`) });
+    await service.update({ assembly: await greetingAssembly(changed, answers('two')) });
     expect(await get('/welcome')).toBe('two');
     expect(await get('/greet')).toBe('two');
     expect(service.dynamodbEndpoint).toBe(inject('dynamodbEndpoint'));
-    await service.update({ assembly: await assemblyOf(greetingTemplate(), answers('one')) });
+    await service.update({ assembly: await greetingAssembly(undefined, answers('one')) });
     expect(await get('/welcome')).toContain('Missing Authentication Token');
     expect(await get('/greet')).toBe('one');
   });
 
   it('rejects another stage or table key with RestartNeeded, and changes nothing', async () => {
     const { service, get } = await start();
-    const stage = {
-      Type: 'AWS::ApiGateway::Stage',
-      Properties: { RestApiId: { Ref: 'Api' }, StageName: 'v2' },
-    };
-    const renamed = await assemblyOf(greetingTemplate('greet', { Stage: stage }), answers('two'));
+    const Stage = stage('v2');
+    const renamed = await greetingAssembly(greetingTemplate({ Stage }), answers('two'));
     await expect(service.update({ assembly: renamed })).rejects.toThrow(RestartNeeded);
     const name = `keyed-${process.pid}`;
-    await service.update({ assembly: await assemblyOf(greetingTemplate('greet', { Keyed: table(name) })) });
-    const other = await assemblyOf(greetingTemplate('greet', { Keyed: table(name, 'other'), Stage: stage }));
+    const keyed = greetingTemplate({ Keyed: table(name) });
+    await service.update({ assembly: await greetingAssembly(keyed, answers('one')) });
+    const other = await greetingAssembly(greetingTemplate({ Keyed: table(name, 'other'), Stage }));
     await expect(service.update({ assembly: other })).rejects.toThrow(
       `The API or its stage has another name. Restart to apply it.\nThe table ${name} is defined differently. Restart without its data to apply it.`,
     );
     expect(await get()).toBe('one');
   });
 
-  it('keeps the code of every function when that of some cannot be loaded, and names these', async () => {
-    const added = (name: string, code: string) => ({
-      [name]: {
-        Type: 'AWS::Lambda::Function',
-        Properties: {
-          Code: { S3Key: `${code}.zip` },
-          Handler: `index.${name.toLowerCase()}`,
-          Runtime: 'nodejs24.x',
-        },
-      },
-      [`${name}Permission`]: {
-        Type: 'AWS::Lambda::Permission',
-        Properties: {
-          Action: 'lambda:InvokeFunction',
-          FunctionName: { 'Fn::GetAtt': [name, 'Arn'] },
-          Principal: 'apigateway.amazonaws.com',
-        },
-      },
+  it('keeps all routes and code when the code of some functions cannot be loaded, and names these', async () => {
+    const added = (name: string) => ({
+      ...invocable(name, 'greet', { Handler: `index.${name.toLowerCase()}` }),
       [`${name}Path`]: resource(name.toLowerCase()),
-      [`${name}Method`]: method(`${name}Path`, uri.replace('Greet', name)),
+      [`${name}Method`]: method({ Ref: `${name}Path` }, arnOf(name)),
     });
-    const three = (code: string) =>
-      greetingTemplate(code, { ...added('Second', code), ...added('Third', code) });
+    const withThree = (changes: object = {}) =>
+      greetingTemplate({ ...added('Second'), ...added('Third'), ...changes });
     const { service, get } = await start();
     const all = `${answers('two')} export const second = handler; export const third = handler;`;
-    await service.update({ assembly: await assemblyOf(three('two'), all) });
+    await service.update({ assembly: await greetingAssembly(withThree(), all) });
     expect([await get(), await get('/second')]).toEqual(['two', 'two']);
     const error: unknown = await service
-      .update({ assembly: await assemblyOf(three('three'), answers('three')) })
+      .update({ assembly: await greetingAssembly(withThree(welcome), answers('three')) })
       .catch((e: unknown) => e);
     expect(error).toBeInstanceOf(FunctionLoadError);
     expect(String(error)).toMatch(/Second cannot be loaded[\s\S]*Third cannot be loaded/);
     expect([await get(), await get('/second')]).toEqual(['two', 'two']);
-  });
-
-  it('keeps the old routes and code when the new code cannot be loaded', async () => {
-    const { service, get } = await start();
-    const changed = greetingTemplate('broken', {
-      Welcome: resource('welcome'),
-      GetWelcome: method('Welcome', uri),
-    });
-    const assembly = await assemblyOf(changed, 'throw new Error("no way")');
-    await expect(service.update({ assembly })).rejects.toThrow(FunctionLoadError);
-    expect(await get('/greet')).toBe('one');
     expect(await get('/welcome')).toContain('Missing Authentication Token');
   });
 });

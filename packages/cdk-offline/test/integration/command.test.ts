@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { greetingStack, removeDirectory, writeGreeting } from './greeting.ts';
+import { greetingAssembly, greetingStack } from './greeting.ts';
+import { removeDirectory } from './template.ts';
 
 const command = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 
@@ -46,9 +47,7 @@ function gather(child: ChildProcessByStdio<null, Readable, Readable>) {
 }
 
 async function greeting(): Promise<string[]> {
-  const assembly = await writeGreeting();
-  onTestFinished(() => removeDirectory(assembly));
-  return ['--assembly', assembly, '--stack', greetingStack, '--port', '0'];
+  return ['--assembly', await greetingAssembly(), '--stack', greetingStack, '--port', '0'];
 }
 
 describe('the command cdk-offline', () => {

@@ -3,19 +3,14 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  CreateTableCommand,
-  type CreateTableCommandInput,
-  DynamoDBClient,
-  ListTablesCommand,
-} from '@aws-sdk/client-dynamodb';
-import { serve } from 'cdk-offline';
+import { CreateTableCommand, DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb';
 import { type DynamoDbLocalOptions, startDynamoDb } from 'cdk-offline/dynamodb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { findInstallation } from '../../src/dynamodb/installation.ts';
 import { javaEnvironment, requireJava } from '../../src/dynamodb/java.ts';
-import { greetingStack, greetingTemplate, removeDirectory, writeGreeting } from './greeting.ts';
+import { greetingTemplate, serveGreeting } from './greeting.ts';
+import { removeDirectory, table } from './template.ts';
 
 async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'database-'));
@@ -40,12 +35,7 @@ function clientOf(endpoint: string, credentials = anybody): DynamoDBClient {
 const tablesAt = async (endpoint: string, credentials = anybody) =>
   (await clientOf(endpoint, credentials).send(new ListTablesCommand({}))).TableNames;
 
-const things: CreateTableCommandInput = {
-  TableName: 'things',
-  BillingMode: 'PAY_PER_REQUEST',
-  AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
-  KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
-};
+const Things = table('things');
 
 const processOf = async (directory: string) =>
   z.object({ pid: z.number() }).parse(JSON.parse(await readFile(join(directory, 'process.json'), 'utf8')))
@@ -64,7 +54,7 @@ describe('a database with a data directory', () => {
     const dataDirectory = join(await temporaryFolder(), 'new');
     const progress: string[] = [];
     const { endpoint } = await start({ dataDirectory, onProgress: (line) => void progress.push(line) });
-    await clientOf(endpoint).send(new CreateTableCommand(things));
+    await clientOf(endpoint).send(new CreateTableCommand(Things.Properties));
     const before = await processOf(dataDirectory);
     process.kill(before, 'SIGKILL');
     await expect.poll(() => processOf(dataDirectory), { timeout: 60_000 }).not.toBe(before);
@@ -75,7 +65,7 @@ describe('a database with a data directory', () => {
   it('has files that only their owner can read, and locks the directory until it is stopped', async () => {
     const dataDirectory = await temporaryFolder();
     const first = await start({ dataDirectory });
-    await clientOf(first.endpoint, first.credentials).send(new CreateTableCommand(things));
+    await clientOf(first.endpoint, first.credentials).send(new CreateTableCommand(Things.Properties));
     for (const name of ['.', ...(await readdir(dataDirectory))]) {
       const { mode } = await stat(join(dataDirectory, name));
       expect({ name, mode: mode & 0o077 }).toEqual({ name, mode: 0 });
@@ -143,7 +133,7 @@ describe('a database', () => {
     const other = await start({});
     expect(one.credentials.accessKeyId).toMatch(/^[\da-f]{32}$/);
     expect(other.credentials.accessKeyId).not.toBe(one.credentials.accessKeyId);
-    await clientOf(one.endpoint, one.credentials).send(new CreateTableCommand(things));
+    await clientOf(one.endpoint, one.credentials).send(new CreateTableCommand(Things.Properties));
     expect(await readdir(temporary)).toHaveLength(2);
     await Promise.all([one.stop(), other.stop()]);
     expect(await readdir(temporary)).toEqual([]);
@@ -161,14 +151,9 @@ describe('a database', () => {
 
 describe('a database in memory', () => {
   it('is for the service only, which stops when it is killed and reports that the data is lost', async () => {
-    const template = greetingTemplate('greet', {
-      Things: { Type: 'AWS::DynamoDB::Table', Properties: things },
-    });
-    const assembly = await writeGreeting(template);
-    onTestFinished(() => removeDirectory(assembly));
-    const { promise: failure, resolve } = Promise.withResolvers<Error>();
-    const service = await serve({ assembly, stack: greetingStack, onFailure: resolve });
-    onTestFinished(() => service.stop());
+    const { promise: failure, resolve: onFailure } = Promise.withResolvers<Error>();
+    const own = { dynamodbEndpoint: undefined, onFailure };
+    const { service } = await serveGreeting(greetingTemplate({ Things }), own);
     const { endpoint, dynamodbEndpoint = '', dynamodbCredentials } = service;
     expect(await tablesAt(endpoint)).toEqual(['things']);
     expect(await tablesAt(dynamodbEndpoint)).toEqual([]);
@@ -193,17 +178,12 @@ async function killListener(endpoint: string): Promise<void> {
 describe('a data directory of the service', () => {
   it('is used by one service at a time', async () => {
     const dataDirectory = await temporaryFolder();
-    const assembly = await writeGreeting();
-    onTestFinished(() => removeDirectory(assembly));
-    const options = { assembly, stack: greetingStack, dataDirectory };
-    const first = await serve(options);
-    onTestFinished(() => first.stop());
-    await expect(serve(options)).rejects.toThrow(
+    const first = await serveGreeting(undefined, { dataDirectory });
+    await expect(serveGreeting(undefined, { dataDirectory })).rejects.toThrow(
       `${dataDirectory} is in use by another service (process ${process.pid}).`,
     );
-    await first.stop();
-    const second = await serve(options);
-    await second.stop();
+    await first.service.stop();
+    await serveGreeting(undefined, { dataDirectory });
   });
 });
 

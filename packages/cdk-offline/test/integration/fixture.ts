@@ -1,7 +1,18 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { manifestOf } from './greeting.ts';
+import {
+  arnOf,
+  attribute,
+  type Code,
+  gatewayResponse,
+  integration,
+  invocable,
+  invocation,
+  lambdaFunction,
+  method,
+  permission,
+  resource,
+  root,
+  usagePlan,
+} from './template.ts';
 
 /** A stack made by hand, with everything that the local service serves, and nothing of any real one. */
 
@@ -50,7 +61,7 @@ export const handler = async ({ authorizationToken, methodArn }) => {
   if (what === 'unauthorized') throw new Error('Unauthorized');
   if (what === 'nonsense') return { hello: 'world' };
   const Effect = what === 'deny' ? 'Deny' : 'Allow';
-  const Resource = what === 'once' ? methodArn : methodArn.split('/').slice(0, 2).join('/') + '/*';
+  const Resource = methodArn.split('/').slice(0, 2).join('/') + '/*';
   return {
     principalId: 'caller',
     policyDocument: { Version: '2012-10-17', Statement: [{ Action: 'execute-api:Invoke', Effect, Resource }] },
@@ -59,114 +70,18 @@ export const handler = async ({ authorizationToken, methodArn }) => {
   };
 };`;
 
-const broken = `import './no-such-module.mjs';`;
-
-const code = {
+/** The assets of the template. */
+export const code: Code = {
   echo: ['index.mjs', echo],
   puppet: ['index.js', puppet],
   authorizer: ['index.mjs', authorizer],
-  broken: ['index.mjs', broken],
-} as const;
-type CodeName = keyof typeof code;
+  broken: ['index.mjs', `import './no-such-module.mjs';`],
+};
 
-function functionResource(of: CodeName, properties: object = {}): object {
-  return {
-    Type: 'AWS::Lambda::Function',
-    Properties: {
-      Code: { S3Bucket: { 'Fn::Sub': 'assets-${AWS::AccountId}' }, S3Key: `${of}.zip` },
-      Handler: 'index.handler',
-      Runtime: 'nodejs24.x',
-      Role: { 'Fn::GetAtt': ['Role', 'Arn'] },
-      ...properties,
-    },
-  };
-}
-
-function invocation(target: object): object {
-  return {
-    'Fn::Join': [
-      '',
-      [
-        'arn:',
-        { Ref: 'AWS::Partition' },
-        ':apigateway:',
-        { Ref: 'AWS::Region' },
-        ':lambda:path/2015-03-31/functions/',
-        target,
-        '/invocations',
-      ],
-    ],
-  };
-}
-
-const arnOf = (logicalId: string) => ({ 'Fn::GetAtt': [logicalId, 'Arn'] });
 const echoAlias = { Ref: 'EchoLive' };
-
-function permission(target: object): object {
-  return {
-    Type: 'AWS::Lambda::Permission',
-    Properties: {
-      Action: 'lambda:InvokeFunction',
-      FunctionName: target,
-      Principal: 'apigateway.amazonaws.com',
-    },
-  };
-}
-
-function path(parent: object, part: string): object {
-  return {
-    Type: 'AWS::ApiGateway::Resource',
-    Properties: { RestApiId: { Ref: 'Api' }, ParentId: parent, PathPart: part },
-  };
-}
-
-const root = { 'Fn::GetAtt': ['Api', 'RootResourceId'] };
-
-function method(
-  resource: object,
-  httpMethod: string,
-  target: object,
-  properties: object = {},
-  integration: object = {},
-) {
-  return {
-    Type: 'AWS::ApiGateway::Method',
-    Properties: {
-      RestApiId: { Ref: 'Api' },
-      ResourceId: resource,
-      HttpMethod: httpMethod,
-      AuthorizationType: 'NONE',
-      Integration: {
-        Type: 'AWS_PROXY',
-        IntegrationHttpMethod: 'POST',
-        Uri: invocation(target),
-        ...integration,
-      },
-      ...properties,
-    },
-  };
-}
-
+const slow = { Integration: integration(arnOf('Puppet'), { TimeoutInMillis: 100 }) };
 const guarded = { AuthorizationType: 'CUSTOM', AuthorizerId: { Ref: 'Authorizer' } };
 const metered = { ...guarded, ApiKeyRequired: true };
-
-function usagePlan(name: string, limits: object): object {
-  return {
-    Type: 'AWS::ApiGateway::UsagePlan',
-    Properties: {
-      UsagePlanName: name,
-      ApiStages: [{ ApiId: { Ref: 'Api' }, Stage: { Ref: 'Stage' } }],
-      ...limits,
-    },
-  };
-}
-
-function gatewayResponse(ResponseType: string, properties: object): object {
-  return {
-    Type: 'AWS::ApiGateway::GatewayResponse',
-    Properties: { RestApiId: { Ref: 'Api' }, ResponseType, ...properties },
-  };
-}
 
 /** The indexes of the table of goods. */
 export const goodsIndexes = [
@@ -211,7 +126,7 @@ export function template(suffix: string): { Resources: Record<string, object>; O
           StreamSpecification: { StreamViewType: 'NEW_IMAGE' },
         },
       },
-      Echo: functionResource('echo', {
+      Echo: lambdaFunction('echo', {
         FunctionName: `echo-${suffix}`,
         MemorySize: 256,
         Timeout: 10,
@@ -223,29 +138,23 @@ export function template(suffix: string): { Resources: Record<string, object>; O
         Properties: {
           FunctionName: { Ref: 'Echo' },
           Name: 'live',
-          FunctionVersion: { 'Fn::GetAtt': ['EchoVersion', 'Version'] },
+          FunctionVersion: attribute('EchoVersion', 'Version'),
         },
       },
-      Puppet: functionResource('puppet', {
+      EchoPermission: permission(echoAlias),
+      ...invocable('Puppet', 'puppet', {
         Timeout: 30,
         LoggingConfig: { LogFormat: 'JSON', ApplicationLogLevel: 'INFO' },
       }),
-      Hasty: functionResource('puppet', { Timeout: 1 }),
-      Lonely: functionResource('puppet', { Timeout: 60, ReservedConcurrentExecutions: 1 }),
-      Closed: functionResource('puppet', { ReservedConcurrentExecutions: 0 }),
-      Broken: functionResource('broken'),
+      ...invocable('Hasty', 'puppet', { Timeout: 1 }),
+      ...invocable('Lonely', 'puppet', { Timeout: 60, ReservedConcurrentExecutions: 1 }),
+      ...invocable('Closed', 'puppet', { ReservedConcurrentExecutions: 0 }),
+      ...invocable('Broken', 'broken'),
+      ...invocable('Authorize', 'authorizer'),
       Unused: {
         Type: 'AWS::Lambda::Function',
         Properties: { Runtime: 'python3.13', Handler: 'a.b', Code: {} },
       },
-      Authorize: functionResource('authorizer'),
-      EchoPermission: permission(echoAlias),
-      ...Object.fromEntries(
-        ['Puppet', 'Hasty', 'Lonely', 'Closed', 'Broken', 'Authorize'].map((name) => [
-          `${name}Permission`,
-          permission(arnOf(name)),
-        ]),
-      ),
 
       Api: {
         Type: 'AWS::ApiGateway::RestApi',
@@ -277,37 +186,37 @@ export function template(suffix: string): { Resources: Record<string, object>; O
           AuthorizerResultTtlInSeconds: 300,
         },
       },
-      EchoPath: path(root, 'echo'),
-      EchoIdPath: path({ Ref: 'EchoPath' }, '{id}'),
-      FilesPath: path(root, 'files'),
-      FilesAllPath: path({ Ref: 'FilesPath' }, '{path+}'),
-      FilesKnownPath: path({ Ref: 'FilesPath' }, 'known'),
-      DoPath: path(root, 'do'),
-      SlowPath: path(root, 'slow'),
-      LonelyPath: path(root, 'lonely'),
-      HastyPath: path(root, 'hasty'),
-      ClosedPath: path(root, 'closed'),
-      BrokenPath: path(root, 'broken'),
-      MockPath: path(root, 'mock'),
-      GuardedPath: path(root, 'guarded'),
-      GuardedOtherPath: path({ Ref: 'GuardedPath' }, '{other}'),
-      MeteredPath: path(root, 'metered'),
-      EchoAny: method({ Ref: 'EchoPath' }, 'ANY', echoAlias),
-      EchoRoot: method(root, 'GET', echoAlias),
-      EchoIdGet: method({ Ref: 'EchoIdPath' }, 'GET', echoAlias),
-      FilesAny: method({ Ref: 'FilesAllPath' }, 'ANY', echoAlias),
-      FilesKnownGet: method({ Ref: 'FilesKnownPath' }, 'GET', echoAlias),
-      DoPost: method({ Ref: 'DoPath' }, 'POST', arnOf('Puppet')),
-      DoGet: method({ Ref: 'DoPath' }, 'GET', echoAlias),
-      SlowPost: method({ Ref: 'SlowPath' }, 'POST', arnOf('Puppet'), {}, { TimeoutInMillis: 100 }),
-      LonelyPost: method({ Ref: 'LonelyPath' }, 'POST', arnOf('Lonely')),
-      HastyPost: method({ Ref: 'HastyPath' }, 'POST', arnOf('Hasty')),
-      ClosedPost: method({ Ref: 'ClosedPath' }, 'POST', arnOf('Closed')),
-      BrokenGet: method({ Ref: 'BrokenPath' }, 'GET', arnOf('Broken')),
-      MockGet: method({ Ref: 'MockPath' }, 'GET', echoAlias, { Integration: { Type: 'MOCK' } }),
-      GuardedGet: method({ Ref: 'GuardedPath' }, 'GET', echoAlias, guarded),
-      GuardedOtherGet: method({ Ref: 'GuardedOtherPath' }, 'GET', echoAlias, guarded),
-      MeteredGet: method({ Ref: 'MeteredPath' }, 'GET', echoAlias, metered),
+      EchoRoot: method(root, echoAlias),
+      EchoPath: resource('echo'),
+      EchoAny: method({ Ref: 'EchoPath' }, echoAlias, {}, 'ANY'),
+      EchoIdPath: resource('{id}', { Ref: 'EchoPath' }),
+      EchoIdGet: method({ Ref: 'EchoIdPath' }, echoAlias),
+      FilesPath: resource('files'),
+      FilesAllPath: resource('{path+}', { Ref: 'FilesPath' }),
+      FilesAny: method({ Ref: 'FilesAllPath' }, echoAlias, {}, 'ANY'),
+      FilesKnownPath: resource('known', { Ref: 'FilesPath' }),
+      FilesKnownGet: method({ Ref: 'FilesKnownPath' }, echoAlias),
+      DoPath: resource('do'),
+      DoGet: method({ Ref: 'DoPath' }, echoAlias),
+      DoPost: method({ Ref: 'DoPath' }, arnOf('Puppet'), {}, 'POST'),
+      SlowPath: resource('slow'),
+      SlowPost: method({ Ref: 'SlowPath' }, arnOf('Puppet'), slow, 'POST'),
+      LonelyPath: resource('lonely'),
+      LonelyPost: method({ Ref: 'LonelyPath' }, arnOf('Lonely'), {}, 'POST'),
+      HastyPath: resource('hasty'),
+      HastyPost: method({ Ref: 'HastyPath' }, arnOf('Hasty'), {}, 'POST'),
+      ClosedPath: resource('closed'),
+      ClosedPost: method({ Ref: 'ClosedPath' }, arnOf('Closed'), {}, 'POST'),
+      BrokenPath: resource('broken'),
+      BrokenGet: method({ Ref: 'BrokenPath' }, arnOf('Broken')),
+      MockPath: resource('mock'),
+      MockGet: method({ Ref: 'MockPath' }, echoAlias, { Integration: { Type: 'MOCK' } }),
+      GuardedPath: resource('guarded'),
+      GuardedGet: method({ Ref: 'GuardedPath' }, echoAlias, guarded),
+      GuardedOtherPath: resource('{other}', { Ref: 'GuardedPath' }),
+      GuardedOtherGet: method({ Ref: 'GuardedOtherPath' }, echoAlias, guarded),
+      MeteredPath: resource('metered'),
+      MeteredGet: method({ Ref: 'MeteredPath' }, echoAlias, metered),
 
       // Rates so low that no test is slow enough to gain a token.
       Tiny: usagePlan('tiny', { Throttle: { RateLimit: 0.001, BurstLimit: 2 } }),
@@ -351,34 +260,4 @@ export function template(suffix: string): { Resources: Record<string, object>; O
       Hidden: { Value: { 'Fn::ImportValue': 'elsewhere' } },
     },
   };
-}
-
-export interface WrittenAssembly {
-  readonly directory: string;
-  remove(): Promise<void>;
-}
-
-/** Writes what `cdk synth` would. */
-export async function writeAssembly(stackName: string, content: object): Promise<WrittenAssembly> {
-  const directory = await mkdtemp(join(tmpdir(), 'assembly-'));
-  const write = (name: string, value: object) => writeFile(join(directory, name), JSON.stringify(value));
-  await write('manifest.json', manifestOf(stackName));
-  await write(`${stackName}.template.json`, content);
-  await write(`${stackName}.assets.json`, {
-    version: '1',
-    files: Object.fromEntries(
-      Object.keys(code).map((name) => [
-        name,
-        {
-          source: { path: `asset.${name}`, packaging: 'zip' },
-          destinations: { here: { bucketName: 'assets', objectKey: `${name}.zip` } },
-        },
-      ]),
-    ),
-  });
-  for (const [name, [file, text]] of Object.entries(code)) {
-    await mkdir(join(directory, `asset.${name}`));
-    await writeFile(join(directory, `asset.${name}`, file), text);
-  }
-  return { directory, remove: () => rm(directory, { recursive: true, force: true }) };
 }

@@ -1,123 +1,82 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { serve, type ServeOptions } from 'cdk-offline';
+import { inject, onTestFinished } from 'vitest';
+import { arnOf, invocable, method, removeDirectory, resource, writeAssembly } from './template.ts';
+
+export { removeDirectory } from './template.ts';
 
 /** A stack of one route and one function, and no table: what a first CDK app has. */
 
 export const greetingStack = 'Greeting';
 
-const hello = `export const handler = async () => ({ statusCode: 200, body: JSON.stringify('hello') });`;
+export const answer = (expression: string) =>
+  `export const handler = async (event) => ({ statusCode: 200, body: JSON.stringify(${expression}) });`;
 
 /**
  * @param changes resources that are added or replaced
- * @param timeout of the function, in seconds
  * @param properties of the function that are added or replaced
  */
 export function greetingTemplate(
-  code = 'greet',
   changes: Readonly<Record<string, object>> = {},
-  timeout = 25,
   properties: object = {},
 ): object {
-  const api = { Ref: 'Api' };
-  const uri =
-    'arn:${AWS::Partition}:apigateway:${AWS::Region}:lambda:path/2015-03-31/functions/${Greet.Arn}/invocations';
+  const { Greet, ...permission } = invocable('Greet', 'greet', { Timeout: 25, ...properties });
   return {
     Resources: {
-      Greet: {
-        Type: 'AWS::Lambda::Function',
-        Properties: {
-          Code: { S3Bucket: 'assets', S3Key: `${code}.zip` },
-          Handler: 'index.handler',
-          Runtime: 'nodejs24.x',
-          Timeout: timeout,
-          ...properties,
-        },
-        Metadata: { 'aws:cdk:path': 'Greeting/Greet/Resource' },
-      },
-      Permission: {
-        Type: 'AWS::Lambda::Permission',
-        Properties: {
-          Action: 'lambda:InvokeFunction',
-          FunctionName: { 'Fn::GetAtt': ['Greet', 'Arn'] },
-          Principal: 'apigateway.amazonaws.com',
-        },
-      },
+      Greet: { ...Greet, Metadata: { 'aws:cdk:path': 'Greeting/Greet/Resource' } },
+      ...permission,
       Api: { Type: 'AWS::ApiGateway::RestApi', Properties: { Name: 'greeting' } },
-      Stage: { Type: 'AWS::ApiGateway::Stage', Properties: { RestApiId: api, StageName: 'dev' } },
+      Stage: stage('dev'),
       Path: resource('greet'),
-      Get: method('Path', uri),
+      Get: method({ Ref: 'Path' }, arnOf('Greet')),
       ...changes,
     },
   };
 }
 
-export function resource(part: string): object {
-  return {
-    Type: 'AWS::ApiGateway::Resource',
-    Properties: {
-      RestApiId: { Ref: 'Api' },
-      ParentId: { 'Fn::GetAtt': ['Api', 'RootResourceId'] },
-      PathPart: part,
-    },
-  };
-}
-
-export function method(resourceId: string, uri: string): object {
-  return {
-    Type: 'AWS::ApiGateway::Method',
-    Properties: {
-      RestApiId: { Ref: 'Api' },
-      ResourceId: { Ref: resourceId },
-      HttpMethod: 'GET',
-      Integration: { Type: 'AWS_PROXY', IntegrationHttpMethod: 'POST', Uri: { 'Fn::Sub': uri } },
-    },
-  };
+export function stage(StageName: string): object {
+  return { Type: 'AWS::ApiGateway::Stage', Properties: { RestApiId: { Ref: 'Api' }, StageName } };
 }
 
 /**
- * Writes what `cdk synth` would, with the function's code as the file `index.mjs` of an asset.
- *
- * @param others templates of other stacks, by name, with code of the same assets
- * @returns the folder
+ * @param code of the asset "greet"
+ * @param others templates of other stacks, by name, with code of the same asset
+ * @returns the folder of the assembly
  */
-export async function writeGreeting(
+export function writeGreeting(
   template: object = greetingTemplate(),
-  code = hello,
+  code = answer(`'hello'`),
   others: Readonly<Record<string, object>> = {},
 ): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'greeting-'));
-  const names = [...JSON.stringify([template, others]).matchAll(/"S3Key":"(\w+)\.zip"/g)].map(
-    ([, name = '']) => name,
-  );
-  const files = names.map((name) => ({
-    source: { path: `asset.${name}`, packaging: 'zip' },
-    destinations: { here: { bucketName: 'assets', objectKey: `${name}.zip` } },
-  }));
-  await writeFile(
-    join(directory, 'manifest.json'),
-    JSON.stringify(manifestOf(greetingStack, ...Object.keys(others))),
-  );
-  await writeFile(join(directory, `${greetingStack}.assets.json`), JSON.stringify({ files: { ...files } }));
-  await writeFile(join(directory, `${greetingStack}.template.json`), JSON.stringify(template));
-  for (const [name, content] of Object.entries(others)) {
-    await writeFile(join(directory, `${name}.assets.json`), '{}');
-    await writeFile(join(directory, `${name}.template.json`), JSON.stringify(content));
-  }
-  for (const name of new Set(names)) {
-    await mkdir(join(directory, `asset.${name}`));
-    await writeFile(join(directory, `asset.${name}`, 'index.mjs'), code);
-  }
-  return directory;
+  return writeAssembly({ [greetingStack]: template, ...others }, { greet: ['index.mjs', code] });
 }
 
-/** The manifest of an assembly with stacks of these names. */
-export function manifestOf(...stacks: readonly string[]): object {
-  const artifacts = stacks.flatMap((name) => [
-    [name, { type: 'aws:cloudformation:stack', properties: { templateFile: `${name}.template.json` } }],
-    [`${name}.assets`, { type: 'cdk:asset-manifest', properties: { file: `${name}.assets.json` } }],
-  ]);
-  return { version: '48.0.0', artifacts: Object.fromEntries(artifacts) };
+/** Writes the assembly for the time of the test. */
+export async function greetingAssembly(...content: Parameters<typeof writeGreeting>): Promise<string> {
+  const assembly = await writeGreeting(...content);
+  onTestFinished(() => removeDirectory(assembly));
+  return assembly;
 }
 
-export const removeDirectory = (path: string) => rm(path, { recursive: true, force: true });
+/** Serves the stack until the test ends. */
+export async function serveGreeting(
+  template?: object,
+  {
+    code,
+    others,
+    ...options
+  }: Partial<ServeOptions> & { code?: string; others?: Readonly<Record<string, object>> } = {},
+) {
+  const progress: string[] = [];
+  const logs: [functionId: string, line: string][] = [];
+  const service = await serve({
+    assembly: await greetingAssembly(template, code, others),
+    stack: greetingStack,
+    dynamodbEndpoint: inject('dynamodbEndpoint'),
+    onProgress: (line) => void progress.push(line),
+    onLog: (...entry) => void logs.push(entry),
+    ...options,
+  });
+  onTestFinished(() => service.stop());
+  const get = (path = '/greet', init?: RequestInit) => fetch(service.url + path, init);
+  return { service, progress, logs, get };
+}

@@ -3,11 +3,11 @@ import { SourceMap } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { serve } from 'cdk-offline';
-import { build } from 'esbuild';
+import { build, type BuildOptions } from 'esbuild';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { greetingStack, greetingTemplate, removeDirectory, writeGreeting } from './greeting.ts';
+import { greetingTemplate, serveGreeting } from './greeting.ts';
+import { removeDirectory } from './template.ts';
 
 const source = (text: string) => `interface Answer { readonly statusCode: number; readonly body: string }
 export const handler = async (_: unknown, context: { getRemainingTimeInMillis(): number }): Promise<Answer> => {
@@ -103,11 +103,11 @@ async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
 }
 
 /** TypeScript in a project folder, bundled into another one with a source map. */
-async function bundle(text: string): Promise<{ readonly source: string; readonly directory: string }> {
+async function bundle(text: string, options: BuildOptions = {}) {
   const project = await mkdtemp(join(tmpdir(), 'project-'));
   onTestFinished(() => removeDirectory(project));
   const path = join(project, 'greet.ts');
-  await writeFile(path, source(text));
+  await writeFile(path, text);
   const directory = join(project, 'out');
   await build({
     entryPoints: [path],
@@ -116,6 +116,7 @@ async function bundle(text: string): Promise<{ readonly source: string; readonly
     format: 'esm',
     sourcemap: true,
     logLevel: 'error',
+    ...options,
   });
   return { source: path, directory };
 }
@@ -124,37 +125,26 @@ const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(reso
 
 describe('under the inspector', () => {
   it('stops at a breakpoint in TypeScript without time-outs, and stays attached when code is replaced', async () => {
-    const assembly = await writeGreeting(greetingTemplate('greet', {}, 1));
-    onTestFinished(() => removeDirectory(assembly));
-    const lines: string[] = [];
-    const service = await serve({
-      assembly,
-      stack: greetingStack,
-      inspect: { port: 0 },
-      onLog: (_, line) => void lines.push(line),
-    });
-    onTestFinished(() => service.stop());
-    const get = async () => (await fetch(`${service.url}/greet`)).text();
-    expect(await get()).toBe('"hello"');
+    const template = greetingTemplate({}, { Timeout: 1 });
+    const { service, get } = await serveGreeting(template, { inspect: { port: 0 } });
+    expect(await (await get()).json()).toBe('hello');
     expect(service.inspectorUrl).toMatch(/^ws:\/\/127\.0\.0\.1:\d+\/[\w-]+$/);
     const attached = await Debugger.attach(service.inspectorUrl ?? '');
 
-    for (const [round, text] of ['one', 'two'].entries()) {
-      const code = await bundle(text);
+    // The function's time-out and its own deadlines are one second.
+    for (const [round, [text, heldMs]] of Object.entries({ one: 1500, two: 0 }).entries()) {
+      const code = await bundle(source(text));
       await service.replaceCode('Greet', code.directory);
       await attached.breakAt(code.source);
-      const answer = get();
+      const answered = get();
       await attached.untilPaused(round + 1);
-      // The function's time-out and its own deadlines are one second.
-      await sleep(1500);
+      await sleep(heldMs);
       await attached.send('Debugger.resume');
-      expect(JSON.parse(await answer)).toEqual([text, null, 1000, 'in time']);
+      expect(await (await answered).json()).toEqual([text, null, 1000, 'in time']);
     }
   });
 
   it('functions have separate variables and log lines, and one that ends the process is restarted', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'code-'));
-    onTestFinished(() => removeDirectory(directory));
     const code = `
       const loaded = process.env.AWS_LAMBDA_FUNCTION_NAME;
       export const handler = async ({ queryStringParameters }) => {
@@ -164,17 +154,7 @@ describe('under the inspector', () => {
         const variables = Object.keys(process.env).includes('AWS_REGION') && 'AWS_REGION' in process.env;
         return { statusCode: 200, body: JSON.stringify([loaded, process.env._HANDLER, variables, process.env.HOME]) };
       };`;
-    const assembly = await writeGreeting(greetingTemplate(), code);
-    onTestFinished(() => removeDirectory(assembly));
-    const logs: [string, string][] = [];
-    const service = await serve({
-      assembly,
-      stack: greetingStack,
-      inspect: { port: 0 },
-      onLog: (...entry) => void logs.push(entry),
-    });
-    onTestFinished(() => service.stop());
-    const get = async (query = '') => fetch(`${service.url}/greet${query}`);
+    const { get, logs } = await serveGreeting(undefined, { code, inspect: { port: 0 } });
     const expected = ['Greeting-Greet', 'index.handler', true, null];
     expect(await (await get()).json()).toEqual(expected);
     await expect
@@ -183,43 +163,21 @@ describe('under the inspector', () => {
         ['Greet', expect.stringMatching(/INFO\ta line$/)],
         ['Greet', 'a raw line'],
       ]);
-    expect((await get('?exit=1')).status).toBe(502);
+    expect((await get('/greet?exit=1')).status).toBe(502);
     expect(await (await get()).json()).toEqual(expected);
   });
 });
 
-describe('source maps', () => {
-  it.each([true, 'inline'] as const)(
-    '%s: a stack trace names the TypeScript file and line',
-    async (sourcemap) => {
-      const project = await mkdtemp(join(tmpdir(), 'project-'));
-      onTestFinished(() => removeDirectory(project));
-      await writeFile(
-        join(project, 'greet.ts'),
-        `interface Unused { readonly a: string }\n\nexport const handler = async () => {\n  throw new Error('no way');\n};\n`,
-      );
-      await build({
-        entryPoints: [join(project, 'greet.ts')],
-        outfile: join(project, 'out', 'index.mjs'),
-        minify: true,
-        format: 'esm',
-        sourcemap,
-        logLevel: 'error',
-      });
-      const assembly = await writeGreeting();
-      onTestFinished(() => removeDirectory(assembly));
-      const lines: string[] = [];
-      const service = await serve({
-        assembly,
-        stack: greetingStack,
-        onLog: (_, line) => void lines.push(line),
-      });
-      onTestFinished(() => service.stop());
-      await service.replaceCode('Greet', join(project, 'out'));
-      expect((await fetch(`${service.url}/greet`)).status).toBe(502);
-      await expect
-        .poll(() => lines.join('\n'), { timeout: 60_000 })
-        .toContain(`${join(project, 'greet.ts')}:4:9`);
-    },
-  );
-});
+it.each([true, 'inline'] as const)(
+  'a stack trace names the TypeScript file and line of a source map: %s',
+  async (sourcemap) => {
+    const { service, get, logs } = await serveGreeting();
+    const code = await bundle(
+      `interface Unused { readonly a: string }\n\nexport const handler = async () => {\n  throw new Error('no way');\n};\n`,
+      { sourcemap, minify: true },
+    );
+    await service.replaceCode('Greet', code.directory);
+    expect((await get()).status).toBe(502);
+    await expect.poll(() => logs.join('\n'), { timeout: 60_000 }).toContain(`${code.source}:4:9`);
+  },
+);

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -7,13 +9,12 @@ import {
   CreateApiKeyCommand,
   CreateUsagePlanKeyCommand,
 } from '@aws-sdk/client-api-gateway';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import { type OfflineService, serve, type ServeOptions } from 'cdk-offline';
-import { template, writeAssembly } from './fixture.ts';
-
-const stackName = 'Lifecycle';
-const suffix = `lifecycle-${process.pid}`;
-const cleanUps: (() => Promise<unknown>)[] = [];
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { type OfflineService, serve } from 'cdk-offline';
+import { code, template } from './fixture.ts';
+import { Gate } from './gate.ts';
+import { answer, greetingAssembly, greetingTemplate, serveGreeting } from './greeting.ts';
+import { arnOf, method, removeDirectory, table, usagePlan, writeAssembly } from './template.ts';
 
 // A temporary folder of its own shows what is left behind, whatever else runs on this machine.
 let temporary: string;
@@ -27,124 +28,89 @@ afterAll(async () => {
   await rm(temporary, { recursive: true });
 });
 
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
-
-type Stack = ReturnType<typeof template>;
-
-async function start(
-  options: Partial<ServeOptions> = {},
-  change: (stack: Stack) => unknown = () => {},
-): Promise<OfflineService> {
-  const stack = template(suffix);
-  change(stack);
-  const assembly = await writeAssembly(stackName, stack);
-  cleanUps.push(() => assembly.remove());
-  const service = await serve({
-    assembly: assembly.directory,
-    stack: stackName,
-    dynamodbEndpoint: inject('dynamodbEndpoint'),
-    ...options,
-  });
-  cleanUps.push(() => service.stop());
-  return service;
-}
-
 const copiesOfCode = async () => (await readdir(temporary)).filter((name) => name.startsWith('cdk-offline-'));
 
+/** Listens at a free port, and stops unless it is kept. */
+async function listen() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => server.close() };
+}
+
 describe('starting and stopping', () => {
-  it('announces the tables that it creates, and no others', async () => {
-    const keyedById = {
-      AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
-      KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
-    };
-    const progress: string[] = [];
-    const startWithNewTable = () =>
-      start({ onProgress: (line) => void progress.push(line) }, (stack) => {
-        const things = { TableName: `things-${suffix}`, BillingMode: 'PAY_PER_REQUEST', ...keyedById };
-        stack.Resources['Things'] = { Type: 'AWS::DynamoDB::Table', Properties: things };
-      });
-    await startWithNewTable();
-    expect(progress).toContain('Created the tables');
-    progress.length = 0;
-    await startWithNewTable();
-    expect(progress).not.toContain('Created the tables');
+  it('serves the same stack twice at the same time, and announces only the tables that it creates', async () => {
+    const things = greetingTemplate({ Things: table(`things-${process.pid}`) });
+    const started = await Promise.all([serveGreeting(things), serveGreeting(things)]);
+    expect(started.flatMap(({ progress }) => progress)).toContain('Created the tables');
+    for (const { get } of started) expect((await get()).status).toBe(200);
+    expect((await serveGreeting(things)).progress).toEqual([]);
   });
 
   it('stop can be called twice and during requests, and leaves nothing behind', async () => {
-    const service = await start();
+    const gate = await Gate.start();
+    const held = `(event.queryStringParameters ? await fetch('${gate.url}') : 'done')`;
+    const { service, get } = await serveGreeting(undefined, { code: answer(held) });
     expect(await copiesOfCode()).toHaveLength(1);
-    const cut = fetch(`${service.url}/do`, { method: 'POST', body: '{"sleepMs":25000}' }).catch(() => 'cut');
-    expect((await fetch(`${service.url}/do`, { method: 'POST', body: '{}' })).status).toBe(200);
+    const cut = get('/greet?wait=1').catch(() => 'cut');
+    await expect.poll(() => gate.waiting, { timeout: 60_000 }).toBe(1);
+    expect((await get()).status).toBe(200);
     await Promise.all([service.stop(), service.stop()]);
     expect(await cut).toBe('cut');
     await service.stop();
-    await expect(fetch(`${service.url}/echo`)).rejects.toThrow('fetch failed');
+    await expect(get()).rejects.toThrow('fetch failed');
     expect(await copiesOfCode()).toEqual([]);
   });
 
-  it('serves the same stack twice at the same time', async () => {
-    const [one, other] = await Promise.all([start(), start()]);
-    expect(one.url).not.toBe(other.url);
-    expect((await fetch(`${one.url}/echo`)).status).toBe(200);
-    expect((await fetch(`${other.url}/echo`)).status).toBe(200);
-  });
-
-  it('names a port in use and what to do', async () => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await new Promise((done) => void server.once('listening', done));
-    const address = server.address();
-    const port = typeof address === 'object' && address !== null ? address.port : 0;
-    await expect(start({ port })).rejects.toThrow(`Port ${port} is in use.`);
-    server.close();
-  });
-
-  it('listens on the loopback interface at the given port', async () => {
-    const free = createServer().listen(0, '127.0.0.1');
-    await new Promise((done) => void free.once('listening', done));
-    const address = free.address();
-    const port = typeof address === 'object' && address !== null ? address.port : 0;
-    await new Promise((done) => void free.close(done));
-    expect((await start({ port })).endpoint).toBe(`http://127.0.0.1:${port}`);
+  it('listens on the loopback interface at the given port, and names a port in use', async () => {
+    const { port, close } = await listen();
+    await expect(serveGreeting(undefined, { port })).rejects.toThrow(`Port ${port} is in use.`);
+    await once(close(), 'close');
+    const { service } = await serveGreeting(undefined, { port });
+    expect(service.endpoint).toBe(`http://127.0.0.1:${port}`);
   });
 });
 
 describe('a data directory', () => {
   it('keeps API keys, their plans and their usage in a file that only its owner can read', async () => {
     const dataDirectory = await mkdtemp(join(tmpdir(), 'data-'));
-    cleanUps.push(() => rm(dataDirectory, { recursive: true }));
-    const first = await start({ dataDirectory });
+    onTestFinished(() => removeDirectory(dataDirectory));
+    const assembly = await greetingAssembly({
+      ...greetingTemplate({
+        Daily: usagePlan('daily', { Quota: { Limit: 2, Period: 'DAY' } }),
+        Get: method({ Ref: 'Path' }, arnOf('Greet'), { ApiKeyRequired: true }),
+      }),
+      Outputs: { Daily: { Value: { Ref: 'Daily' } } },
+    });
+    const start = () => serveGreeting(undefined, { assembly, dataDirectory });
+    const { service } = await start();
     const client = new APIGatewayClient({
       region: 'us-east-1',
-      endpoint: first.endpoint,
+      endpoint: service.endpoint,
       credentials: { accessKeyId: 'any', secretAccessKey: 'any' },
     });
     const value = 'keptkey01234567890123456789';
-    const { id } = await client.send(new CreateApiKeyCommand({ value, enabled: true }));
-    await client.send(
-      new CreateUsagePlanKeyCommand({ usagePlanId: first.outputs['Daily'], keyId: id, keyType: 'API_KEY' }),
-    );
+    const { id: keyId } = await client.send(new CreateApiKeyCommand({ value, enabled: true }));
+    const usagePlanId = service.outputs['Daily'];
+    await client.send(new CreateUsagePlanKeyCommand({ usagePlanId, keyId, keyType: 'API_KEY' }));
     const call = async ({ url }: OfflineService) =>
-      (await fetch(`${url}/metered`, { headers: { Authorization: `Bearer key ${value}` } })).status;
-    expect(await call(first)).toBe(200);
-    await first.stop();
+      (await fetch(`${url}/greet`, { headers: { 'x-api-key': value } })).status;
+    expect(await call(service)).toBe(200);
+    await service.stop();
 
     const [file = ''] = await readdir(dataDirectory);
-    expect((await stat(join(dataDirectory, file))).mode & 0o777).toBe(0o600);
-    const second = await start({ dataDirectory });
+    const path = join(dataDirectory, file);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    const { service: second } = await start();
     expect([await call(second), await call(second)]).toEqual([200, 429]);
     await second.stop();
 
-    await writeFile(
-      join(dataDirectory, file),
-      (await readFile(join(dataDirectory, file), 'utf8')).slice(0, 50),
-    );
-    await expect(start({ dataDirectory })).rejects.toThrow(/is damaged\. Move it to another folder/);
+    await writeFile(path, (await readFile(path, 'utf8')).slice(0, 50));
+    await expect(start()).rejects.toThrow(/is damaged\. Move it to another folder/);
   });
 });
 
 describe('a stack that cannot be served is rejected with the reason', () => {
+  type Stack = ReturnType<typeof template>;
   const set = (stack: Stack, logicalId: string, properties: object): void => {
     const resource = stack.Resources[logicalId] as { Properties: object };
     resource.Properties = { ...resource.Properties, ...properties };
@@ -163,11 +129,6 @@ describe('a stack that cannot be served is rejected with the reason', () => {
     ],
     ['an imported API', (stack) => set(stack, 'Api', { Body: {} }), /Api .*OpenAPI/s],
     [
-      'IAM authorization',
-      (stack) => set(stack, 'EchoRoot', { AuthorizationType: 'AWS_IAM' }),
-      /GET \/ answers 501: authorization by AWS_IAM is not supported/,
-    ],
-    [
       'a Cognito authorizer',
       (stack) => set(stack, 'Authorizer', { Type: 'COGNITO_USER_POOLS' }),
       /GET \/guarded, .* answers 501: Authorizer .*only TOKEN and REQUEST authorizers/,
@@ -176,11 +137,6 @@ describe('a stack that cannot be served is rejected with the reason', () => {
       'an invalid token expression',
       (stack) => set(stack, 'Authorizer', { IdentityValidationExpression: '(' }),
       /Authorizer: SyntaxError/,
-    ],
-    [
-      'a function in another language',
-      (stack) => set(stack, 'Echo', { Runtime: 'python3.13' }),
-      /Echo .*only Node\.js functions/s,
     ],
     [
       'a container image',
@@ -211,13 +167,11 @@ describe('a stack that cannot be served is rejected with the reason', () => {
       /The stack has no function .*:other/,
     ],
   ])('%s', async (_, change, message) => {
-    await expect(start({ strict: true }, change)).rejects.toThrow(message);
+    const stack = template('rejected');
+    change(stack);
+    const assembly = await writeAssembly({ Lifecycle: stack }, code);
+    onTestFinished(() => removeDirectory(assembly));
+    await expect(serve({ assembly, stack: 'Lifecycle', strict: true })).rejects.toThrow(message);
     expect(await copiesOfCode()).toEqual([]);
-  });
-
-  it('a stack that is not synthesized', async () => {
-    await expect(start({ stack: 'Other' })).rejects.toThrow(
-      /has no stack Other, or several\. It has: Lifecycle\.$/,
-    );
   });
 });

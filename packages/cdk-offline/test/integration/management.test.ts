@@ -28,7 +28,8 @@ import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { type OfflineService, serve } from 'cdk-offline';
-import { template, writeAssembly } from './fixture.ts';
+import { code, template } from './fixture.ts';
+import { removeDirectory, writeAssembly } from './template.ts';
 
 const stackName = 'Management';
 const suffix = `management-${process.pid}`;
@@ -44,14 +45,14 @@ const configuration = () => ({
 });
 
 beforeAll(async () => {
-  const assembly = await writeAssembly(stackName, template(suffix));
+  const assembly = await writeAssembly({ [stackName]: template(suffix) }, code);
   service = await serve({
-    assembly: assembly.directory,
+    assembly,
     stack: stackName,
     dynamodbEndpoint: inject('dynamodbEndpoint'),
     onLog: (from, line) => void logs.push([from, line]),
   });
-  await assembly.remove();
+  await removeDirectory(assembly);
   gateway = new APIGatewayClient(configuration());
   plans = { tiny: output('Tiny'), daily: output('Daily'), free: output('Free') };
 });
@@ -124,14 +125,11 @@ describe('API keys, by the SDK', () => {
     await expect(gateway.send(new DeleteApiKeyCommand({ apiKey }))).rejects.toThrow(NotFoundException);
   });
 
-  it.each([
-    [{ value: 'short' }, 'BadRequestException', 'at least 20 characters'],
-    [{ value: 'x'.repeat(129) }, 'BadRequestException', '128 characters'],
-    [{ value: 'templatekey0123456789' }, 'ConflictException', 'already exists'],
-  ])('%j is rejected: %s', async (input, name, message) => {
-    await expect(gateway.send(new CreateApiKeyCommand(input))).rejects.toMatchObject({
-      name,
-      message: expect.stringContaining(message),
+  it('a value of another key is rejected', async () => {
+    const creation = gateway.send(new CreateApiKeyCommand({ value: 'templatekey0123456789' }));
+    await expect(creation).rejects.toMatchObject({
+      name: 'ConflictException',
+      message: expect.stringContaining('already exists'),
     });
   });
 
@@ -267,26 +265,6 @@ describe('usage plans, by the SDK', () => {
     const usage = gateway.send(new GetUsageCommand({ usagePlanId: plans.daily, keyId, startDate, endDate }));
     if (days === undefined) await expect(usage).rejects.toThrow(BadRequestException);
     else expect((await usage).items?.[keyId ?? '']).toHaveLength(days);
-  });
-
-  it('a key that is disabled, removed from its plan or deleted is rejected at once', async () => {
-    const { id, value } = await createKey();
-    expect(await call(value)).toBe(403);
-    await bind(plans.free, id);
-    expect(await call(value)).toBe(200);
-    const enable = (enabled: boolean) =>
-      gateway.send(
-        new UpdateApiKeyCommand({
-          apiKey: id,
-          patchOperations: [{ op: 'replace', path: '/enabled', value: String(enabled) }],
-        }),
-      );
-    await enable(false);
-    expect(await call(value)).toBe(403);
-    await enable(true);
-    expect(await call(value)).toBe(200);
-    await gateway.send(new DeleteApiKeyCommand({ apiKey: id }));
-    expect(await call(value)).toBe(403);
   });
 });
 

@@ -7,21 +7,12 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { version } from '../../src/version.ts';
-import { greetingStack, greetingTemplate, removeDirectory, writeGreeting } from './greeting.ts';
+import { greetingStack, greetingTemplate, writeGreeting } from './greeting.ts';
+import { removeDirectory, table } from './template.ts';
 
 const run = promisify(execFile);
 const source = resolve(import.meta.dirname, '../..');
 const tarball = `cdk-offline-${version}.tgz`;
-
-const table = {
-  Type: 'AWS::DynamoDB::Table',
-  Properties: {
-    TableName: 'things',
-    BillingMode: 'PAY_PER_REQUEST',
-    AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
-    KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
-  },
-};
 
 const program = `
 import { serve, type OfflineService, type ServeOptions } from 'cdk-offline';
@@ -44,7 +35,7 @@ describe('the packed package, installed in an empty folder', () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'package-'));
-    assembly = await writeGreeting(greetingTemplate('greet', { Things: table }));
+    assembly = await writeGreeting(greetingTemplate({ Things: table('things') }));
     await run('npm', ['run', 'build'], { cwd: source });
     await run('npm', ['pack', './dist', '--pack-destination', folder], { cwd: source });
     await writeFile(join(folder, 'package.json'), '{ "type": "module" }');

@@ -1,18 +1,9 @@
-import { serve } from 'cdk-offline';
-import { expect, inject, it, onTestFinished } from 'vitest';
-import { template, writeAssembly } from './fixture.ts';
+import { expect, it } from 'vitest';
+import { serveGreeting } from './greeting.ts';
 
 it('Extra pages are served for GET outside the stage, including pages added later', async () => {
-  const assembly = await writeAssembly('Pages', template(`pages-${process.pid}`));
-  onTestFinished(() => assembly.remove());
   const pages = new Map([['/', { type: 'text/html', body: '<h1>Hello</h1>' }]]);
-  const service = await serve({
-    assembly: assembly.directory,
-    stack: 'Pages',
-    dynamodbEndpoint: inject('dynamodbEndpoint'),
-    pages,
-  });
-  onTestFinished(() => service.stop());
+  const { service } = await serveGreeting(undefined, { pages });
   const { endpoint, url } = service;
   pages.set('/later.txt', { type: 'text/plain', body: 'later' });
   // oxlint-disable-next-line eslint/no-restricted-properties -- of an HTTP URL

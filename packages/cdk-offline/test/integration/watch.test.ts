@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { serve, synthesize, watch, type WatchOptions } from 'cdk-offline';
 import { buildFunctions } from 'cdk-offline/esbuild';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { greetingStack, greetingTemplate, manifestOf, removeDirectory, resource } from './greeting.ts';
+import { greetingStack, greetingTemplate, serveGreeting, stage } from './greeting.ts';
+import { manifestOf, removeDirectory, resource } from './template.ts';
 
 /** Writes the assembly of the stack, with the function built from code/greet.ts, as a CDK app does. */
 const app = `
@@ -21,15 +22,12 @@ await build({ entryPoints: ['code/greet.ts'], outfile: join(folder, 'asset', 'in
 const key = createHash('sha256').update(await readFile(join(folder, 'asset', 'index.mjs'))).digest('hex') + '.zip';
 const files = { one: { source: { path: 'asset', packaging: 'zip' }, destinations: { here: { objectKey: key } } } };
 const text = JSON.stringify(template).replaceAll('PART', part).replaceAll('greet.zip', key);
-await writeFile(join(folder, 'manifest.json'), JSON.stringify(${JSON.stringify(manifestOf(greetingStack))}));
-await writeFile(join(folder, '${greetingStack}.assets.json'), JSON.stringify({ files }));
+await writeFile(join(folder, 'manifest.json'), '${JSON.stringify(manifestOf([greetingStack]))}');
+await writeFile(join(folder, 'assets.json'), JSON.stringify({ files }));
 await writeFile(join(folder, '${greetingStack}.template.json'), text);
 `;
 
-const stage = (StageName: string) => ({
-  Type: 'AWS::ApiGateway::Stage',
-  Properties: { RestApiId: { Ref: 'Api' }, StageName },
-});
+const paths = { Path: resource('PART') };
 
 const greet = `import { words } from './words.ts';
 export const handler = async () => ({ statusCode: 200, body: words });`;
@@ -40,7 +38,7 @@ async function newProject(): Promise<string> {
   const project = await realpath(await mkdtemp(join('.local', 'watch-')));
   onTestFinished(() => removeDirectory(project));
   await mkdir(join(project, 'code'));
-  const template = JSON.stringify(greetingTemplate('greet', { Path: resource('PART') }));
+  const template = JSON.stringify(greetingTemplate(paths));
   for (const [name, text] of Object.entries({
     'cdk.json': JSON.stringify({ app: 'node app.mjs', context: { fails: true } }),
     'cdk.context.json': '{}',
@@ -48,7 +46,7 @@ async function newProject(): Promise<string> {
     'template.mjs': `export const template = ${template};`,
     'code/part.ts': `export const part: string = 'greet';`,
     'code/greet.ts': greet,
-    'code/words.ts': `export const words: string = 'one';`,
+    'code/words.ts': words('one'),
   }))
     await writeFile(join(project, name), text);
   return project;
@@ -97,76 +95,58 @@ const withBuilds = (project: string): Partial<WatchOptions> => ({
   }),
 });
 
+const words = (text: string) => `export const words: string = '${text}';`;
+const templateModule = (changes: Readonly<Record<string, object>>) =>
+  `export const template = ${JSON.stringify(greetingTemplate(changes))};`;
+
 describe('watch', () => {
   it('synthesizes the app again when a file is saved', async () => {
     const { get, save, message } = await start();
     expect(await get()).toBe('one');
-    await save('code/words.ts', `export const words: string = 'two';`);
+    await save('code/words.ts', words('two'));
     await message(/^Applied the stack \(\d+ ms\)$/m);
     expect(await get()).toBe('two');
   });
 
-  it('sees every save by rename', async () => {
-    const { get, saveByRename, message } = await start(withBuilds);
-    for (const word of ['two', 'three', 'four']) {
-      await saveByRename('code/words.ts', `export const words: string = '${word}';`);
-      await message(/^Applied index/m);
-      expect(await get()).toBe(word);
-    }
-  });
-
   it('names a folder that does not exist', async () => {
-    await expect(start(() => ({ folders: ['/nonexistent'] }))).rejects.toThrow(
+    const { service } = await serveGreeting();
+    const options = { folders: ['/nonexistent'], synthesize: async () => {}, onMessage: () => {} };
+    await expect(watch(service, options)).rejects.toThrow(
       '/nonexistent cannot be watched: it is not a folder.',
     );
+  });
+
+  it('builds only the function when its code is saved, and synthesizes when the app imports the file', async () => {
+    const { get, save, saveByRename, message } = await start(withBuilds);
+    for (const [word, saveOnce] of Object.entries({ two: save, three: saveByRename, four: saveByRename })) {
+      await saveOnce('code/words.ts', words(word));
+      await message(/^Applied index \(\d+ ms\)$/);
+      expect(await get()).toBe(word);
+    }
+    await save('code/part.ts', `export const part: string = 'hello';`);
+    await message(/^Applied the stack \(\d+ ms\)$/);
+    expect(await get('/hello')).toBe('four');
   });
 
   it('says that a refused change is not applied, and that it is undone', async () => {
     const { get, save, message } = await start(withBuilds);
     await save('code/words.ts', `export const words: string = ;`);
-    await message(/\nNot applied: index\. The service goes on as before\.$/);
-    await save('code/words.ts', `export const words: string = 'one';`);
+    await message(/code\/words\.ts:1:29:[\s\S]*\nNot applied: index\. The service goes on as before\.$/);
+    await save('code/words.ts', words('one'));
     await message(/^Undone: index is served as the files say\.$/);
 
-    const stages = { Path: resource('PART'), Stage: stage('v2') };
-    await save(
-      'template.mjs',
-      `export const template = ${JSON.stringify(greetingTemplate('greet', stages))};`,
-    );
+    await save('template.mjs', templateModule({ ...paths, Stage: stage('v2') }));
     await message(/^The API or its stage has another name\. Restart to apply it\.\nNot applied: the stack\./);
-    await save('code/words.ts', `export const words: string = 'two';`);
+    await save('code/words.ts', words('two'));
     await message(/^Applied index \(\d+ ms\)\nStill not applied: the stack\.$/);
-    await save('code/words.ts', `export const words: string = 'one';`);
-    await message(/^Applied index .*\nStill not applied: the stack\.$/);
-    const before = greetingTemplate('greet', { Path: resource('PART') });
-    await save('template.mjs', `export const template = ${JSON.stringify(before)};`);
-    await message(/^Applied the stack/);
-    expect(await get()).toBe('one');
-  });
-
-  it('builds only the function when its code is saved, and synthesizes when the app imports the file', async () => {
-    const { get, save, message } = await start(withBuilds);
-    await save('code/words.ts', `export const words: string = 'two';`);
-    await message(/^Applied index \(\d+ ms\)$/);
-    expect(await get()).toBe('two');
-    await save('code/part.ts', `export const part: string = 'hello';`);
-    await message(/^Applied the stack \(\d+ ms\)$/);
-    expect(await get('/hello')).toBe('two');
-  });
-
-  it('goes on as before after a change that cannot be applied, and applies the next one', async () => {
-    const { get, save, message } = await start(withBuilds);
-    await save('code/words.ts', `export const words: string = ;`);
-    await message(/code\/words\.ts:1:29:[\s\S]*Not applied/);
     await save('app.mjs', `throw new Error('at the app');`);
     await message(/The CDK app failed:[\s\S]*at the app[\s\S]*Not applied/);
-    expect(await get()).toBe('one');
-    await save('code/words.ts', `export const words: string = 'three';`);
-    await message(/Applied index/);
-    expect(await get()).toBe('three');
+    expect(await get()).toBe('two');
+    await save('template.mjs', templateModule(paths));
+    await message(/Not applied: the stack/);
     await save('app.mjs', app);
-    await message(/Applied the stack/);
-    expect(await get()).toBe('three');
+    await message(/^Applied the stack/);
+    expect(await get()).toBe('two');
   });
 });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readAssembly } from '../../src/template/assembly.ts';
-import { removeDirectory } from '../integration/greeting.ts';
+import { removeDirectory } from '../integration/template.ts';
 
 async function write(files: Readonly<Record<string, object>>): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'assembly-'));
