@@ -16,6 +16,11 @@ export interface Ask {
   readonly authorization?: string | null;
 }
 
+/** Whether it is a whole address that ends in the version segment. */
+export function isBaseUrl(value: string): boolean {
+  return /^https?:\/\/[^?#]+\/v1\/?$/.test(value) && URL.canParse(value);
+}
+
 /** Milliseconds to wait for any one answer. */
 const timeout = 15_000;
 

@@ -3,14 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import { stageOfKey } from '../../functions/access/keys.ts';
 import { checks } from './checks.ts';
-import { Client } from './client.ts';
+import { Client, isBaseUrl } from './client.ts';
 import { requestsNeeded, runChecks, waitUntilReady } from './run.ts';
 
 /** `npm run smoke -- --url URL`: checks that the service at an address behaves as the interface says. */
 const { url, readOnly, wait } = new Command('npm run smoke --')
   .description('Checks a running service against the interface, from the outside.')
   .requiredOption('--url <url>', 'base address such as https://api.example.com/v1', (value) => {
-    if (/^https?:\/\/[^?#]+\/v1\/?$/.test(value) && URL.canParse(value)) return value;
+    if (isBaseUrl(value)) return value;
     throw new InvalidArgumentError('It must be a base address that ends in the version segment /v1.');
   })
   .option(

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Reply } from '../../../tools/smoke/client.ts';
+import { isBaseUrl, type Reply } from '../../../tools/smoke/client.ts';
 import { type Readiness, requestsNeeded, waitUntilReady } from '../../../tools/smoke/run.ts';
 
 /** A status, with the headers of the answer. */
@@ -83,5 +83,18 @@ describe('the first call of the smoke test', () => {
       kind: 'unreachable',
       why: 'fetch failed: getaddrinfo ENOTFOUND api.example.com',
     });
+  });
+});
+
+describe('the address for the smoke test', () => {
+  it('is absolute and ends in the version segment', () => {
+    const right = ['https://api.example.com/v1', 'http://127.0.0.1:3000/v1/', 'https://example.com/api/v1'];
+    const wrong = [
+      'nowhere',
+      'api.example.com/v1',
+      'https://api.example.com',
+      'https://api.example.com/v1/pets',
+    ];
+    expect([...right, ...wrong].filter(isBaseUrl)).toEqual(right);
   });
 });
