@@ -14,7 +14,10 @@ declare module 'vitest' {
      * where the service is not on this machine.
      */
     e2e: { readonly url: string; readonly key: string; readonly keys: Keys | undefined };
-    /** What only the service on this machine offers; `undefined` when the suite tests another. */
+    /**
+     * What only the service on this machine offers; `undefined` when the suite tests another. `/log` at the endpoint has
+     * what the functions have logged.
+     */
     local: { readonly endpoint: string; readonly outputs: Readonly<Record<string, string>> } | undefined;
   }
 }
@@ -35,7 +38,18 @@ export default async function setup(project: TestProject): Promise<() => Promise
     project.provide('local', undefined);
     return async () => {};
   }
-  const service = await startLocalStack({ port: 0 });
+  const log: [functionId: string, line: string][] = [];
+  const logPage = {
+    type: 'application/json',
+    get body() {
+      return JSON.stringify(log);
+    },
+  };
+  const service = await startLocalStack({
+    port: 0,
+    onLog: (...entry) => void log.push(entry),
+    pages: new Map([['/log', logPage]]),
+  });
   try {
     const { endpoint, outputs } = service;
     const table = { client: localDynamoDb(endpoint), tableName: outputs['PetsTableName']! };
