@@ -8,8 +8,7 @@ import { localStage } from '../../tools/local/stack.ts';
 /** Whether the suite tests the service on this machine, whose keys and tables are at hand. */
 export const isLocal = inject('local') !== undefined;
 
-/** Whether to run every round. Otherwise tests that repeat others with another variant run fewer. */
-export const isFullRun = process.env['CI'] !== undefined || process.env['FULL'] !== undefined;
+export { isFullRun } from '../support/rounds.ts';
 
 /** A client with a new key of its own, so that tests do not use up each other's allowance. Local only. */
 export async function newClient(plan: Plan): Promise<Client> {
