@@ -71,6 +71,9 @@ describe.runIf(isLocal)('a saved query', () => {
       const logged = linesOf('requests').join('');
       return ids.every((id) => logged.includes(id)) && linesOf('authorizer').join('').includes('denied');
     }, 60_000);
+    log = log.filter(
+      ([functionId, line]) => writerOf(functionId) === 'authorizer' || ids.some((id) => line.includes(id)),
+    );
   });
 
   const accessLog = z
@@ -104,8 +107,8 @@ describe.runIf(isLocal)('a saved query', () => {
 
   it('of errors finds the lines of malformed animals', () => {
     const entries = linesOf('requests')
-      .map((line) => z.looseObject({ level: z.string(), requestId: z.string() }).parse(JSON.parse(line)))
-      .filter(({ level, requestId }) => ['ERROR', 'FATAL'].includes(level) && ids.includes(requestId));
+      .map((line) => z.looseObject({ level: z.string() }).parse(JSON.parse(line)))
+      .filter(({ level }) => ['ERROR', 'FATAL'].includes(level));
     expect(entries).toHaveLength(2);
     expect(entries).toContainEqual(expect.objectContaining({ operation: 'listPets', MalformedItems: 1 }));
     expect(entries).toContainEqual(expect.objectContaining({ operation: 'getPet', status: 500 }));
