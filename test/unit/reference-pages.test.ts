@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { Validator } from '@seriousme/openapi-schema-validator';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { z } from 'zod';
 import { indentJson } from '../../tools/reference/browser/indent-json.ts';
 import { highlight } from '../../tools/reference/highlight.ts';
 import { html } from '../../tools/reference/html.ts';
@@ -11,11 +9,9 @@ import { inlineMarkdown, markdown } from '../../tools/reference/markdown.ts';
 import { referencePages } from '../../tools/reference/pages.ts';
 
 describe('The API reference', () => {
-  it('offers the whole document as valid OpenAPI', async () => {
-    const text = (await referencePages()).get('/openapi.json')!.body;
-    const offered = z.record(z.string(), z.unknown()).parse(JSON.parse(text));
+  it('offers the whole document', async () => {
+    const offered: unknown = JSON.parse((await referencePages()).get('/openapi.json')!.body);
     expect(offered).toEqual(parse(readFileSync('docs/openapi.yaml', 'utf8')));
-    expect(await new Validator().validate(structuredClone(offered))).toMatchObject({ valid: true });
   });
 
   it('has the key in the page that sends requests, and nowhere else', async () => {

@@ -9,6 +9,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { version as offlineVersion } from '../../packages/cdk-offline/src/version.ts';
 import { version as clientVersion } from '../../packages/client/src/version.ts';
+import { isFullRun } from '../support/rounds.ts';
 
 /** The rules of this project. actionlint and zizmor have those of every project (`npm run check`, `.ci/run`). */
 
@@ -31,7 +32,16 @@ const job = z.object({
 const workflow = z.object({ on: z.record(z.string(), z.unknown()), jobs: z.record(z.string(), job) });
 const action = z.object({ runs: z.object({ steps: z.array(step) }) });
 
+const execute = promisify(execFile);
 const read = async (path: string): Promise<unknown> => parse(await readFile(path, 'utf8'));
+const manifest = z
+  .object({
+    version: z.string(),
+    scripts: z.record(z.string(), z.string()),
+    dependencies: z.record(z.string(), z.string()),
+    devDependencies: z.record(z.string(), z.string()),
+  })
+  .parse(await read('package.json'));
 const workflows = new Map(
   await Promise.all(
     globSync('.github/workflows/*.yml').map(
@@ -73,15 +83,12 @@ describe('Every workflow', () => {
     expect(unbounded.map(({ file, name }) => `${file} ${name}`)).toEqual([]);
   });
 
-  it('runs only npm scripts that there are', async () => {
-    const { scripts } = z
-      .object({ scripts: z.record(z.string(), z.string()) })
-      .parse(JSON.parse(await readFile('package.json', 'utf8')));
+  it('runs only npm scripts that there are', () => {
     const called = jobs
       .flatMap(({ job: each }) => each.steps.flatMap((one) => unfold(one)))
       .flatMap(({ run = '' }) => [...run.matchAll(/npm run ([\w:-]+)/g)].map(([, name]) => name!));
     expect(called).toEqual(expect.arrayContaining(['synth', 'smoke']));
-    expect(Object.keys(scripts)).toEqual(expect.arrayContaining(called));
+    expect(Object.keys(manifest.scripts)).toEqual(expect.arrayContaining(called));
   });
 });
 
@@ -119,11 +126,19 @@ describe('A delivery', () => {
       expect(jobOf('deliver.yml', stage).if).toContain("github.ref == 'refs/heads/main'");
   });
 
-  it.each(stages)('runs in the environment %s, which asks for the approval, one at a time', (stage) => {
-    const { environment, concurrency } = jobOf('deliver.yml', stage);
-    expect(environment?.name).toBe(stage);
-    expect(concurrency).toEqual({ group: `deploy-${stage}`, 'cancel-in-progress': false });
-  });
+  it.each(stages)(
+    'to %s waits for its approval, runs one at a time, and has time for a change of the TLS policy',
+    (stage) => {
+      const { environment, concurrency, 'timeout-minutes': minutes = 0, steps } = jobOf('deliver.yml', stage);
+      expect(environment?.name).toBe(stage);
+      expect(concurrency).toEqual({ group: `deploy-${stage}`, 'cancel-in-progress': false });
+      expect(minutes).toBeGreaterThanOrEqual(90);
+      const credentials = steps
+        .flatMap((each) => unfold(each))
+        .find(({ uses }) => uses?.includes('configure-aws-credentials'));
+      expect(credentials?.with?.['role-duration-seconds']).toBeGreaterThanOrEqual(minutes * 60);
+    },
+  );
 
   it.each(stages)('to %s deploys what was synthesized once, then smoke tests it', (stage) => {
     const own = jobOf('deliver.yml', stage).steps;
@@ -141,15 +156,6 @@ describe('A delivery', () => {
     expect(steps).toEqual(steps.toSorted((a, b) => a - b));
     expect(all.filter(({ run }) => run?.includes('synth'))).toEqual([]);
   });
-
-  it.each(stages)('gives %s time for a change of the TLS policy, which takes AWS up to an hour', (stage) => {
-    const { 'timeout-minutes': minutes = 0, steps } = jobOf('deliver.yml', stage);
-    expect(minutes).toBeGreaterThanOrEqual(90);
-    const credentials = steps
-      .flatMap((each) => unfold(each))
-      .find(({ uses }) => uses?.includes('configure-aws-credentials'));
-    expect(credentials?.with?.['role-duration-seconds']).toBeGreaterThanOrEqual(minutes * 60);
-  });
 });
 
 describe('The comment on a pull request', () => {
@@ -160,7 +166,7 @@ describe('The comment on a pull request', () => {
     await writeFile(join(folder, 'diff.txt'), diff);
     await writeFile(join(folder, 'gh'), '#!/bin/sh\n', { mode: 0o755 });
     const { run = '' } = jobOf('pull-request.yml', 'comment').steps.at(-1)!;
-    await promisify(execFile)('bash', ['--noprofile', '--norc', '-eo', 'pipefail', '-c', run], {
+    await execute('bash', ['--noprofile', '--norc', '-eo', 'pipefail', '-c', run], {
       cwd: folder,
       env: {
         ...process.env,
@@ -239,8 +245,9 @@ it('Dependabot covers every lock file, every list of Python packages, and the ac
   );
 });
 
-describe('.github/scripts/diff.sh', () => {
-  it('shows what changes, warns when a resource would be lost, and says what is new', async () => {
+// The CDK and npm take seconds to start.
+describe.runIf(isFullRun)('.github/scripts', () => {
+  it('diff.sh shows what changes, warns when a resource would be lost, and says what is new', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'diff-'));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const write = (path: string, content: unknown) => writeFile(join(folder, path), JSON.stringify(content));
@@ -255,44 +262,34 @@ describe('.github/scripts/diff.sh', () => {
     await write('assembly/template.json', table('id'));
     await write('deployed/Old.json', table('name'));
     const folders = [join(folder, 'assembly'), join(folder, 'deployed')];
-    const { stdout } = await promisify(execFile)('.github/scripts/diff.sh', [...folders, 'New', 'Old']);
+    const { stdout } = await execute('.github/scripts/diff.sh', [...folders, 'New', 'Old']);
     const [, added, changed] = stdout.split(/^== .+$/m);
     expect(added?.trim()).toBe('Not deployed yet: everything is new.');
     expect(changed).toContain('WARNING: deletes or replaces resources.\n');
     expect(changed).toContain('[~] AWS::DynamoDB::Table Kept');
     expect(changed).not.toContain('WARNING: changes permissions.');
   });
+
+  it('sbom.sh lists every package that the functions import, and no other of the project', async () => {
+    const { stdout } = await execute('.github/scripts/sbom.sh');
+    const components = z
+      .object({ components: z.array(z.object({ name: z.string() })) })
+      .parse(JSON.parse(stdout))
+      .components.map(({ name }) => name);
+    const others = ['aws-cdk', 'vitest', 'typescript'];
+    expect(components).toEqual(expect.arrayContaining(Object.keys(manifest.dependencies)));
+    expect(components.filter((name) => others.includes(name))).toEqual([]);
+    expect(Object.keys(manifest.devDependencies)).toEqual(expect.arrayContaining(others));
+  });
 });
 
 it('Every version has a section in CHANGELOG.md, which its release takes', async () => {
-  const { version } = z
-    .object({ version: z.string() })
-    .parse(JSON.parse(await readFile('package.json', 'utf8')));
-  for (const section of [version, `client ${clientVersion}`, `cdk-offline ${offlineVersion}`]) {
-    const { stdout } = await promisify(execFile)('.github/scripts/changelog.sh', [section]);
+  for (const section of [manifest.version, `client ${clientVersion}`, `cdk-offline ${offlineVersion}`]) {
+    const { stdout } = await execute('.github/scripts/changelog.sh', [section]);
     expect(stdout.trim()).not.toBe('');
     expect(stdout).not.toMatch(/^## /m);
   }
-  await expect(promisify(execFile)('.github/scripts/changelog.sh', ['0.0.0'])).rejects.toThrow(
-    'has no section "0.0.0"',
-  );
-});
-
-it('The SBOM of a release has every package that the functions import, and no other of the project', async () => {
-  const { stdout } = await promisify(execFile)('.github/scripts/sbom.sh');
-  const components = z
-    .object({ components: z.array(z.object({ name: z.string() })) })
-    .parse(JSON.parse(stdout))
-    .components.map(({ name }) => name);
-  const { dependencies, devDependencies } = z
-    .object({
-      dependencies: z.record(z.string(), z.string()),
-      devDependencies: z.record(z.string(), z.string()),
-    })
-    .parse(JSON.parse(await readFile('package.json', 'utf8')));
-  expect(components).toEqual(expect.arrayContaining(Object.keys(dependencies)));
-  expect(components.filter((name) => ['aws-cdk', 'vitest', 'typescript'].includes(name))).toEqual([]);
-  expect(Object.keys(devDependencies)).toEqual(expect.arrayContaining(['aws-cdk', 'vitest', 'typescript']));
+  await expect(execute('.github/scripts/changelog.sh', ['0.0.0'])).rejects.toThrow('has no section "0.0.0"');
 });
 
 /** A template with a table of this partition key. */

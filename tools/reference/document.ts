@@ -87,7 +87,7 @@ export async function openApiDocument(): Promise<Node> {
 }
 
 export function readDocument(document: Node): ApiDocument {
-  return documentSchema.parse(inline(document, document));
+  return documentSchema.parse(withoutReferences(document));
 }
 
 export interface ErrorCode {
@@ -113,7 +113,11 @@ export function operationsOf({ paths }: ApiDocument): Operation[] {
   );
 }
 
-/** The value with every reference, and every `allOf` of one schema, replaced by what it means. */
+/** The document with every reference, and every `allOf` of one schema, replaced by what it means. */
+export function withoutReferences(document: Node): unknown {
+  return inline(document, document);
+}
+
 function inline(value: unknown, document: Node): unknown {
   if (Array.isArray(value)) return value.map((each) => inline(each, document));
   if (typeof value !== 'object' || value === null) return value;
