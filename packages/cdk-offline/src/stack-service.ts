@@ -161,7 +161,6 @@ export class StackService implements OfflineService {
       stage: deployment.api.stage,
       flushAuthorizerCache: () => gateway.flushAuthorizerCache(),
       save: () => this.#saveKeys(),
-      now: Date.now,
     };
     return answerApiGateway(state, request);
   }

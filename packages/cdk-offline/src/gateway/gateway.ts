@@ -114,7 +114,7 @@ export class Gateway {
     const route = toRoute(match);
     const functionId =
       method.integration.kind === 'function' ? method.integration.function.logicalId : undefined;
-    return { ...(functionId !== undefined && { functionId }), ...(await this.#call(method, request, route)) };
+    return { functionId, ...(await this.#call(method, request, route)) };
   }
 
   async #call(method: Method, request: GatewayRequest, route: Route): Promise<Outcome> {
@@ -126,11 +126,8 @@ export class Gateway {
       const { identity } = authorization;
       if (identity !== undefined) caller = { authorizer: identity.authorizer };
       if (!authorization.granted) {
-        const { functionError } = authorization;
-        return {
-          ...this.#reject(authorization.error, request, route, caller),
-          ...(functionError !== undefined && { functionError }),
-        };
+        const { error, functionError } = authorization;
+        return { ...this.#reject(error, request, route, caller), functionError };
       }
       caller = {
         authorizer: { ...authorization.identity.authorizer, integrationLatency: authorization.latency },
@@ -229,7 +226,7 @@ export class Gateway {
     const traceId = lastValue(request.headers, 'x-amzn-trace-id') ?? '';
     return {
       response: { ...response, headers: [['X-Amzn-Trace-Id', traceId], ...response.headers] },
-      ...(caller.authorizer && { authorizer: caller.authorizer }),
+      authorizer: caller.authorizer,
     };
   }
 
@@ -244,7 +241,7 @@ export class Gateway {
     return {
       response: { ...answer, body: Buffer.from(answer.body) },
       errorType: error.type,
-      ...(caller.authorizer && { authorizer: caller.authorizer }),
+      authorizer: caller.authorizer,
     };
   }
 

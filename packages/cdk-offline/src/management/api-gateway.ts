@@ -17,8 +17,6 @@ export interface ApiGatewayState {
   readonly flushAuthorizerCache: () => void;
   /** Writes the keys to the data directory; called after every change. */
   readonly save: () => Promise<void>;
-  /** Milliseconds since the Unix epoch. */
-  readonly now: () => number;
 }
 
 interface Call extends ApiGatewayState, ManagementRequest {
@@ -84,8 +82,8 @@ const keyInput = z.object({
   tags: z.record(z.string(), z.string()).exactOptional(),
 });
 
-function createApiKey({ keys, now, body }: Call): HttpResponse {
-  return jsonAnswer(201, toKey(keys.create(parseBody(body, keyInput), now()), keys, true));
+function createApiKey({ keys, body }: Call): HttpResponse {
+  return jsonAnswer(201, toKey(keys.create(parseBody(body, keyInput), Date.now()), keys, true));
 }
 
 function getApiKeys({ keys, query }: Call): HttpResponse {
@@ -109,10 +107,10 @@ const patch = z.object({
     .default([]),
 });
 
-function updateApiKey({ keys, now, body, keyId }: Call): HttpResponse {
+function updateApiKey({ keys, body, keyId }: Call): HttpResponse {
   const { patchOperations } = parseBody(body, patch);
   const changes = Object.fromEntries(patchOperations.map(({ path, value }) => [path.slice(1), value]));
-  return jsonAnswer(200, toKey(keys.update(keyId, changes, now()), keys, false));
+  return jsonAnswer(200, toKey(keys.update(keyId, changes, Date.now()), keys, false));
 }
 
 function deleteApiKey({ keys, keyId }: Call): HttpResponse {

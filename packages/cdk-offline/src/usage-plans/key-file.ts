@@ -1,25 +1,6 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
-import type { ApiKeySnapshot } from './store.ts';
-
-const snapshot = z.object({
-  keys: z.array(
-    z.object({
-      id: z.string(),
-      value: z.string(),
-      name: z.string().optional(),
-      description: z.string().optional(),
-      enabled: z.boolean(),
-      tags: z.record(z.string(), z.string()),
-      createdAt: z.number(),
-      updatedAt: z.number(),
-    }),
-  ),
-  bindings: z.array(
-    z.object({ planId: z.string(), keyId: z.string(), use: z.record(z.string(), z.number()) }),
-  ),
-});
+import { type ApiKeySnapshot, apiKeySnapshot } from './store.ts';
 
 /** Keeps the API keys between runs, in a file of the data directory. */
 export class KeyFile {
@@ -63,8 +44,7 @@ export async function readKeyFile(dataDirectory: string): Promise<ApiKeySnapshot
   });
   if (text === undefined) return undefined;
   try {
-    const { keys, bindings } = snapshot.parse(JSON.parse(text));
-    return { keys: keys.map((key) => ({ name: undefined, description: undefined, ...key })), bindings };
+    return apiKeySnapshot.parse(JSON.parse(text));
   } catch (error) {
     throw new Error(`${path} is damaged. Move it to another folder and start again.`, { cause: error });
   }

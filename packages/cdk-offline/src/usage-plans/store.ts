@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
 import {
   fullBucket,
   type Bucket,
@@ -9,16 +10,24 @@ import {
   utcDay,
 } from './metering.ts';
 
-export interface ApiKey {
-  readonly id: string;
-  readonly value: string;
-  readonly name: string | undefined;
-  readonly description: string | undefined;
-  readonly enabled: boolean;
-  readonly tags: Readonly<Record<string, string>>;
-  /** Milliseconds since the Unix epoch. */
-  readonly createdAt: number;
-  readonly updatedAt: number;
+const apiKey = z
+  .object({
+    id: z.string(),
+    value: z.string(),
+    name: z.string().optional(),
+    description: z.string().optional(),
+    enabled: z.boolean(),
+    tags: z.record(z.string(), z.string()),
+    /** Milliseconds since the Unix epoch. */
+    createdAt: z.number(),
+    updatedAt: z.number(),
+  })
+  .readonly();
+export type ApiKey = z.infer<typeof apiKey>;
+
+interface ApiStage {
+  readonly apiId: string;
+  readonly stage: string;
 }
 
 export interface UsagePlan {
@@ -27,7 +36,7 @@ export interface UsagePlan {
   readonly description: string | undefined;
   readonly throttle: Throttle | undefined;
   readonly quota: Quota | undefined;
-  readonly apiStages: readonly { readonly apiId: string; readonly stage: string }[];
+  readonly apiStages: readonly ApiStage[];
 }
 
 /** A key in a usage plan, and its usage there. */
@@ -39,14 +48,13 @@ interface Binding {
 }
 
 /** The state kept between runs. Buckets are not included: they are full again within minutes. */
-export interface ApiKeySnapshot {
-  readonly keys: readonly ApiKey[];
-  readonly bindings: readonly {
-    readonly planId: string;
-    readonly keyId: string;
-    readonly use: Readonly<Record<string, number>>;
-  }[];
-}
+export const apiKeySnapshot = z.object({
+  keys: z.array(apiKey),
+  bindings: z.array(
+    z.object({ planId: z.string(), keyId: z.string(), use: z.record(z.string(), z.number()) }),
+  ),
+});
+export type ApiKeySnapshot = z.infer<typeof apiKeySnapshot>;
 
 export type Metering = 'admitted' | 'invalid' | 'throttled' | 'exhausted';
 
@@ -231,7 +239,7 @@ export class ApiKeyStore {
    */
   meter(
     value: string | undefined,
-    at: { readonly apiId: string; readonly stage: string },
+    at: ApiStage,
     now: number,
   ): { readonly outcome: Metering; readonly key?: ApiKey } {
     const key = this.#keys.get(this.#idsByValue.get(value ?? '') ?? '');
@@ -262,17 +270,12 @@ export class ApiKeyStore {
     return bindings;
   }
 
-  #bindingAt(keyId: string, at: { readonly apiId: string; readonly stage: string }): Binding | undefined {
+  #bindingAt(keyId: string, at: ApiStage): Binding | undefined {
     for (const binding of this.#bindings.get(keyId)?.values() ?? []) {
       if (this.plan(binding.planId).apiStages.some((stage) => isSame(stage, at))) return binding;
     }
     return undefined;
   }
-}
-
-interface ApiStage {
-  readonly apiId: string;
-  readonly stage: string;
 }
 
 function isSame(one: ApiStage, other: ApiStage): boolean {
