@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FunctionLoadError, type RequestRecord, RestartNeeded } from 'cdk-offline';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { Gate } from './gate.ts';
+import { startGate } from './gate.ts';
 import { greetingAssembly, greetingTemplate, serveGreeting, stage } from './greeting.ts';
 import { arnOf, invocable, method, removeDirectory, resource, table } from './template.ts';
 
@@ -70,10 +70,10 @@ describe('replaceCode', () => {
   });
 
   it('lets requests in progress finish on the old code', async () => {
-    const gate = await Gate.start();
+    const gate = await startGate();
     const { service, get } = await start(answers('old', `await fetch('${gate.url}');`));
     const old = get();
-    await expect.poll(() => gate.waiting, { timeout: 60_000 }).toBe(1);
+    await gate.reached;
     await service.replaceCode('Greet', await codeDirectory(answers('new')));
     expect(await get()).toBe('new');
     gate.open();

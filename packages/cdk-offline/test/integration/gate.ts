@@ -1,37 +1,23 @@
+import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { z } from 'zod';
 
 /** A server that answers nothing until it is opened: functions that call it run for as long as a test needs. */
-export class Gate {
-  readonly url: string;
-  readonly #held: Set<ServerResponse>;
-
-  private constructor(url: string, held: Set<ServerResponse>) {
-    this.url = url;
-    this.#held = held;
-  }
-
-  static async start(): Promise<Gate> {
-    const held = new Set<ServerResponse>();
-    const server = createServer((_, response) => void held.add(response));
-    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-    onTestFinished(() => {
-      server.close();
-      server.closeAllConnections();
-    });
-    const { port } = z.object({ port: z.number() }).parse(server.address());
-    return new Gate(`http://127.0.0.1:${port}`, held);
-  }
-
-  /** Requests that wait. */
-  get waiting(): number {
-    return this.#held.size;
-  }
-
-  /** Answers the requests that wait. */
-  open(): void {
-    for (const response of this.#held) response.end();
-    this.#held.clear();
-  }
+export async function startGate() {
+  const held: ServerResponse[] = [];
+  const server = createServer((_, response) => void held.push(response)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** A function has called. */
+    reached: once(server, 'request'),
+    open: () => {
+      for (const response of held) response.end();
+    },
+  };
 }

@@ -2,9 +2,10 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { SourceMap } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build, type BuildOptions } from 'esbuild';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { greetingTemplate, serveGreeting } from './greeting.ts';
 import { removeDirectory } from './template.ts';
@@ -19,6 +20,7 @@ export const handler = async (_: unknown, context: { getRemainingTimeInMillis():
 };
 `;
 const breakpoint = { line: 3, column: 2 };
+const patience = { timeout: 60_000 };
 
 const event = z.object({ method: z.string(), params: z.record(z.string(), z.unknown()).default({}) });
 
@@ -58,7 +60,7 @@ class Debugger {
   /** Sets a breakpoint by file and line of a source, as debuggers do: by way of the script's source map. */
   async breakAt(path: string): Promise<void> {
     const wanted = pathToFileURL(path).href;
-    const found = await until(() => this.#generatedPosition(wanted));
+    const found = await vi.waitUntil(() => this.#generatedPosition(wanted), patience);
     await this.send('Debugger.setBreakpointByUrl', found);
   }
 
@@ -86,19 +88,8 @@ class Debugger {
   }
 
   async untilPaused(times: number): Promise<void> {
-    await until(
-      async () =>
-        this.events.filter(({ method }) => method === 'Debugger.paused').length >= times || undefined,
-    );
-  }
-}
-
-/** Waits until there is a value; the test's own time-out is the limit. */
-async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
-  for (;;) {
-    const value = await look();
-    if (value !== undefined) return value;
-    await sleep(20);
+    const pauses = () => this.events.filter(({ method }) => method === 'Debugger.paused');
+    await vi.waitUntil(() => pauses().length >= times, patience);
   }
 }
 
@@ -120,8 +111,6 @@ async function bundle(text: string, options: BuildOptions = {}) {
   });
   return { source: path, directory };
 }
-
-const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 describe('under the inspector', () => {
   it('stops at a breakpoint in TypeScript without time-outs, and stays attached when code is replaced', async () => {

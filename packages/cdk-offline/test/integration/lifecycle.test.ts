@@ -12,7 +12,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type OfflineService, serve } from 'cdk-offline';
 import { code, template } from './fixture.ts';
-import { Gate } from './gate.ts';
+import { startGate } from './gate.ts';
 import { answer, greetingAssembly, greetingTemplate, serveGreeting } from './greeting.ts';
 import { arnOf, method, removeDirectory, table, usagePlan, writeAssembly } from './template.ts';
 
@@ -47,12 +47,12 @@ describe('starting and stopping', () => {
   });
 
   it('stop can be called twice and during requests, and leaves nothing behind', async () => {
-    const gate = await Gate.start();
+    const gate = await startGate();
     const held = `(event.queryStringParameters ? await fetch('${gate.url}') : 'done')`;
     const { service, get } = await serveGreeting(undefined, { code: answer(held) });
     expect(await copiesOfCode()).toHaveLength(1);
     const cut = get('/greet?wait=1').catch(() => 'cut');
-    await expect.poll(() => gate.waiting, { timeout: 60_000 }).toBe(1);
+    await gate.reached;
     expect((await get()).status).toBe(200);
     await Promise.all([service.stop(), service.stop()]);
     expect(await cut).toBe('cut');

@@ -111,7 +111,10 @@ describe('a function', () => {
     const identity =
       await run(`import('@aws-sdk/client-sts').then(({ GetCallerIdentityCommand, STSClient }) =>
       new STSClient({}).send(new GetCallerIdentityCommand({})))`);
-    expect(identity).toMatchObject({ Account: '123456789012' });
+    expect(identity).toMatchObject({
+      Account: '123456789012',
+      Arn: 'arn:aws:iam::123456789012:user/local',
+    });
   });
 
   it('reaches the local endpoint by version 2 of the SDK, which has no setting for it', async () => {

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { z } from 'zod';
 import { type OfflineService, type RequestRecord, serve } from 'cdk-offline';
 import { code, goodsIndexes, template } from './fixture.ts';
-import { Gate } from './gate.ts';
+import { startGate } from './gate.ts';
 import { greetingTemplate, serveGreeting } from './greeting.ts';
 import { gatewayResponse, removeDirectory, writeAssembly } from './template.ts';
 
@@ -327,9 +327,9 @@ describe('a function', () => {
     const served = async () =>
       z.object({ served: z.number() }).parse(await (await post('/lonely', {})).json()).served;
     const before = await served();
-    const gate = await Gate.start();
+    const gate = await startGate();
     const busy = post('/lonely', { waitFor: gate.url });
-    await expect.poll(() => gate.waiting, { timeout: 60_000 }).toBe(1);
+    await gate.reached;
     const response = await post('/lonely', {});
     expect(response.status).toBe(500);
     expect(records.at(-1)).toMatchObject({
@@ -403,7 +403,7 @@ describe('overload', () => {
       StatusCode: '503',
       ResponseParameters: { 'gatewayresponse.header.Retry-After': "'1'" },
     });
-    const gate = await Gate.start();
+    const gate = await startGate();
     const { get: send, logs: printed } = await serveGreeting(greetingTemplate({ Overloaded }), {
       concurrency: 1,
       code: `export const handler = async (event) => {
@@ -413,7 +413,7 @@ describe('overload', () => {
       };`,
     });
     const busy = send('/greet?wait=1');
-    await expect.poll(() => gate.waiting, { timeout: 60_000 }).toBe(1);
+    await gate.reached;
     const shed = await Promise.all(Array.from({ length: 50 }, () => send()));
     const answers = new Set(shed.map(({ status, headers }) => `${status} ${headers.get('retry-after')}`));
     expect(answers).toEqual(new Set(['503 1']));
