@@ -33,8 +33,6 @@ usage plans, functions and DynamoDB tables.
 Prints "ready URL" when it is ready. Press Ctrl-C to stop it.
 `;
 
-const inspectFlag = /^--inspect$/;
-
 /** An invalid option. */
 class UsageError extends Error {}
 
@@ -62,7 +60,7 @@ async function main(): Promise<void> {
 }
 
 function readOptions(args: readonly string[]) {
-  const { values } = parse(args.map((arg) => (inspectFlag.test(arg) ? '--inspect=' : arg)));
+  const { values } = parse(args.map((arg) => (arg === '--inspect' ? '--inspect=' : arg)));
   if (values.help === true || values.version === true) {
     process.stdout.write(values.version === true ? `${version}\n` : help);
     return undefined;

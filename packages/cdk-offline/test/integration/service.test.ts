@@ -170,10 +170,8 @@ describe('the proxy event', () => {
   });
 
   it.each([
-    ['/', '/', null],
     ['', '/', null],
     ['/echo/a%2Fb', '/echo/{id}', { id: 'a%2Fb' }],
-    ['/files/a/b%20c/', '/files/{path+}', { path: 'a/b%20c' }],
   ])('%j has the parameters of %s', async (path, resource, pathParameters) => {
     expect((await echoOf(get(path))).event).toMatchObject({ resource, pathParameters, body: null });
   });

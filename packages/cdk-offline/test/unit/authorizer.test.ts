@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Authorizer } from '../../src/gateway/authorizer.ts';
 import type { LambdaAuthorizer } from '../../src/gateway/rest-api.ts';
+import type { FunctionDefinition } from '../../src/lambda/definition.ts';
 import type { InvocationResult } from '../../src/lambda/environment.ts';
 
 const arnOf = (method: string, path: string) =>
@@ -44,25 +45,8 @@ function gate(
   cacheSeconds = 60,
   kind: Omit<LambdaAuthorizer, 'cacheSeconds' | 'function'> = tokenAuthorizer,
 ): Authorizer {
-  const definition = {
-    logicalId: 'F',
-    name: 'f',
-    arn: 'arn',
-    constructPath: undefined,
-    codeId: 'code',
-    taskRoot: '/',
-    handler: 'a.b',
-    runtime: 'nodejs24.x',
-    timeoutSeconds: 3,
-    memoryMb: 128,
-    environment: {},
-    logFormat: 'Text',
-    logLevel: undefined,
-    logGroupName: 'g',
-    reservedConcurrency: undefined,
-  } as const;
   return new Authorizer(
-    { ...kind, cacheSeconds, function: definition },
+    { ...kind, cacheSeconds, function: {} as FunctionDefinition },
     async ({ event }) => {
       asked.push(JSON.parse(event));
       return failure ?? { ok: true, payload: JSON.stringify(result) };

@@ -105,13 +105,6 @@ describe('metering', () => {
     expect(outcome(value('a'), Date.parse('2026-03-02T00:00:00Z'))).toBe('admitted');
   });
 
-  it('counts each key separately', () => {
-    boundKey('small', 'a');
-    boundKey('small', 'b');
-    expect([0, 1, 2].map(() => outcome(value('a')))).toEqual(['admitted', 'admitted', 'throttled']);
-    expect(outcome(value('b'))).toBe('admitted');
-  });
-
   it('counts usage by day and keeps it over a restart, except for plans that were removed', () => {
     const id = boundKey('small', 'a');
     const other = boundKey('large', 'b');
