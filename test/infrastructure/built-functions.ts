@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bundle } from '../../lib/bundler/bundle.ts';
 import { functionEntries } from '../../lib/operations.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'bundles-'));
-process.once('exit', () => rmSync(root, { recursive: true, force: true }));
+// Not a new folder, because nothing tells when the last file has ended.
+const root = 'node_modules/.cache/animal-store-bundles';
+await rm(root, { recursive: true, force: true });
 
 /** The bundle of each function, with esbuild's metafile. The test files share their modules, so it is made once. */
 export const bundles = await Promise.all(

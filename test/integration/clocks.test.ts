@@ -38,7 +38,7 @@ beforeAll(async () => {
     const functions: FunctionProcesses = await FunctionProcesses.start({
       endpoint: dynamoDb.endpoint,
       entries: ['create-pet', 'authorizer'],
-      ...(minutes !== 0 && { tables: right.tables }),
+      ...(minutes !== 0 && { like: right }),
       variables: { NODE_EXTRA_CA_CERTS: certificate, CLOCK_OFFSET_MS: String(minutes * 60_000) },
     });
     if (minutes === 0) right = functions;

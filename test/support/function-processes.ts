@@ -17,8 +17,8 @@ export interface FunctionProcessOptions {
   readonly endpoint: string;
   /** The functions to start. Default: all. */
   readonly entries?: readonly FunctionEntry[];
-  /** Default: new ones. */
-  readonly tables?: Tables;
+  /** Other processes, for the same bundles and tables. Default: new ones. */
+  readonly like?: FunctionProcesses;
   /** Further environment variables. */
   readonly variables?: Readonly<Record<string, string>>;
   /** Called with each line of the functions' log. */
@@ -29,7 +29,7 @@ export interface FunctionProcessOptions {
 export class FunctionProcesses {
   readonly tables: Tables;
   readonly processes: ReadonlyMap<FunctionEntry, ChildProcess>;
-  readonly #directory: string;
+  readonly directory: string;
 
   private constructor(
     tables: Tables,
@@ -38,16 +38,16 @@ export class FunctionProcesses {
   ) {
     this.tables = tables;
     this.processes = processes;
-    this.#directory = directory;
+    this.directory = directory;
   }
 
   static async start(options: FunctionProcessOptions): Promise<FunctionProcesses> {
-    const { endpoint, entries = functionEntries, variables = {}, onLine = () => {} } = options;
-    const tables = options.tables ?? (await createTables());
-    const directory = await mkdtemp(join(tmpdir(), 'animal-store-bundles-'));
+    const { endpoint, entries = functionEntries, like, variables = {}, onLine = () => {} } = options;
+    const tables = like?.tables ?? (await createTables());
+    const directory = like?.directory ?? (await mkdtemp(join(tmpdir(), 'animal-store-bundles-')));
     const env = { ...functionVariables(endpoint, tables), ...variables };
     const start = async (entry: FunctionEntry) => {
-      await bundle(`functions/${entry}.ts`, directory);
+      if (like === undefined) await bundle(`functions/${entry}.ts`, directory);
       const child = fork(new URL('function-process.ts', import.meta.url), [join(directory, `${entry}.mjs`)], {
         env,
         execArgv: [],
@@ -70,6 +70,6 @@ export class FunctionProcesses {
 
   async stop(): Promise<void> {
     for (const child of this.processes.values()) child.kill();
-    await rm(this.#directory, { recursive: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 }

@@ -8,11 +8,16 @@ import { type Call, captureLog, newCaller, Service } from '../../support/service
 const rex = { name: 'Rex', categoryId: 7 };
 
 let proxy: DynamoDbProxy;
+let service: Service;
 let log: string[];
 
 beforeAll(async () => {
   log = captureLog();
   proxy = await DynamoDbProxy.start();
+  service = await Service.start({
+    endpoint: proxy.endpoint,
+    variables: { DYNAMODB_REQUEST_TIMEOUT_MS: '1500' },
+  });
 });
 
 // Time stands still, so that no minute ends within a test. It is in the future, since DynamoDB Local deletes what has
@@ -44,24 +49,17 @@ const faulty =
     operations.includes(operation) ? fate : 'pass';
 
 /** A request to each function, with a new key. */
-async function requests(service: Service): Promise<Reply[]> {
+async function requests(to: Service): Promise<Reply[]> {
   const caller = newCaller('free');
   return Promise.all([
-    service.get('/pets', caller),
-    service.post(rex, caller),
-    service.get('/pets/1', caller),
-    service.get('/nowhere', caller),
+    to.get('/pets', caller),
+    to.post(rex, caller),
+    to.get('/pets/1', caller),
+    to.get('/nowhere', caller),
   ]);
 }
 
 describe('the calls to DynamoDB', () => {
-  let service: Service;
-
-  beforeAll(async () => {
-    service = await Service.start({ endpoint: proxy.endpoint });
-    await service.get('/pets');
-  });
-
   test.each(['/pets?status=sold', '/pets', '/pets/1'])('count and read in parallel for %s', async (path) => {
     const reads = path === '/pets' ? 3 : 1;
     const caller = newCaller('free');
@@ -105,7 +103,6 @@ describe('when the Pets table fails', () => {
   const unavailable = anError('service_unavailable', { headers: { 'Retry-After': '1' } });
 
   test('with errors, every operation returns 503 with Retry-After, and has counted', async () => {
-    const service = await Service.start({ endpoint: proxy.endpoint });
     proxy.fate = faulty({ status: 500, type: 'InternalServerError' }, 'Query', 'GetItem', 'PutItem');
     const caller = newCaller('free');
     const answers = await Promise.all([
@@ -127,7 +124,6 @@ describe('when the Pets table fails', () => {
   ];
 
   test('by not answering, every operation returns 503 within the time of the function', async () => {
-    const service = await Service.start({ endpoint: proxy.endpoint });
     proxy.fate = faulty('hang', 'Query', 'GetItem', 'PutItem');
     const calls = hung.map((call) => service.call({ ...call, remainingMs: 1_500 }));
     expect(await Promise.all(calls)).toEqual(hung.map(() => unavailable));
@@ -138,20 +134,19 @@ describe('when the Pets table fails', () => {
   });
 
   test('and the RateLimits table by not answering, every operation returns 503 within the budgets of the stack', async () => {
-    const service = await Service.start({
+    const deployed = await Service.start({
       endpoint: proxy.endpoint,
       variables: { LIMITER_TIMEOUT_MS: '1000', DYNAMODB_REQUEST_TIMEOUT_MS: '750' },
     });
     proxy.fate = () => 'hang';
     const start = performance.now();
-    const calls = hung.map((call) => service.call({ ...call, remainingMs: 3_000 }));
+    const calls = hung.map((call) => deployed.call({ ...call, remainingMs: 3_000 }));
     expect(await Promise.all(calls)).toEqual(hung.map(() => unavailable));
     // The sum is 2,700 ms. A busy machine may take longer.
     expect(performance.now() - start).toBeLessThan(10_000);
   });
 
   test('on creation, the message says that the animal may exist and how to retry', async () => {
-    const service = await Service.start({ endpoint: proxy.endpoint });
     const caller = newCaller('free');
     proxy.fate = faulty('lose', 'TransactWriteItems', 'PutItem');
     for (const keys of [[], ['key']]) {
@@ -174,10 +169,6 @@ describe('when the Pets table fails', () => {
     ['no answer', 'hang'],
     ['an error', { status: 500, type: 'InternalServerError' }],
   ])('once with %s, the call is retried and the client sees no error', async (_what, fate) => {
-    const service = await Service.start({
-      endpoint: proxy.endpoint,
-      variables: { DYNAMODB_REQUEST_TIMEOUT_MS: '1500' },
-    });
     const reads = () => proxy.calls.filter((call) => call === 'GetItem').length;
     proxy.fate = (operation) => (operation === 'GetItem' && reads() === 1 ? fate : 'pass');
     expect(await service.get('/pets/1')).toEqual(anError('pet_not_found'));
@@ -186,17 +177,22 @@ describe('when the Pets table fails', () => {
 });
 
 describe('when the RateLimits table fails', () => {
+  let impatient: Service;
+
+  beforeAll(async () => {
+    impatient = await Service.start({
+      endpoint: proxy.endpoint,
+      variables: { LIMITER_TIMEOUT_MS: '20' },
+    });
+  });
+
   test.each<[string, Fate]>([
     ['it does not answer', 'hang'],
     ['it has errors', { status: 500, type: 'InternalServerError' }],
     ['it does not exist', { status: 400, type: 'ResourceNotFoundException' }],
   ])('because %s, every request is admitted and logged as an error', async (_what, fate) => {
-    const service = await Service.start({
-      endpoint: proxy.endpoint,
-      variables: { LIMITER_TIMEOUT_MS: '20' },
-    });
     proxy.fate = faulty(fate, 'UpdateItem');
-    const answers = await requests(service);
+    const answers = await requests(impatient);
     expect(answers.map(({ status }) => status)).toEqual([200, 201, 404, 404]);
     // Nothing is known of the key, so its full allowance is shown.
     for (const { headers } of answers) {
@@ -212,7 +208,6 @@ describe('when the RateLimits table fails', () => {
   });
 
   test('after the usage of a full window was read, the request is rejected', async () => {
-    const service = await Service.start({ endpoint: proxy.endpoint });
     const caller = newCaller('enterprise', { perMinute: 1, perDay: 100 });
     await service.get('/nowhere', caller);
     // Alongside the operation, and before it.
@@ -227,13 +222,9 @@ describe('when the RateLimits table fails', () => {
   });
 
   test('like the Pets table, both errors are logged', async () => {
-    const service = await Service.start({
-      endpoint: proxy.endpoint,
-      variables: { LIMITER_TIMEOUT_MS: '20' },
-    });
     proxy.fate = (operation) =>
       operation === 'UpdateItem' ? 'hang' : { status: 400, type: 'AccessDeniedException' };
-    expect(await service.get('/pets')).toEqual(anError('internal_error'));
+    expect(await impatient.get('/pets')).toEqual(anError('internal_error'));
     expect(lastLine().errors).toHaveLength(2);
   });
 });
