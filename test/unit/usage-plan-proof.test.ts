@@ -58,16 +58,6 @@ function hardest(perMinute: number, minutes: number): number[] {
 }
 
 describe('the bucket of a usage plan', () => {
-  test.each(Object.entries(fixedPlans))(
-    'of the %s plan holds two minutes of requests, and gains what suspends a flood beside them',
-    (plan, { perMinute }) => {
-      expect(bucketOf(plan as keyof typeof fixedPlans, account)).toEqual({
-        rate: (perMinute + 120) / 60,
-        burst: 2 * perMinute,
-      });
-    },
-  );
-
   test('is clamped to what the account permits', () => {
     expect(bucketOf('enterprise', account)).toEqual({ rate: 1_002, burst: 5_000 });
     const small = { requestsPerSecond: 2_500, burst: 1_250 };
@@ -238,10 +228,6 @@ describe('the quota of a usage plan', () => {
     }),
     { minLength: 1, maxLength: 30 },
   );
-
-  test('does not exist for the custom plan', () => {
-    expect(usagePlanSettings('enterprise', account)).not.toHaveProperty('quota');
-  });
 
   test.each(['free', 'pro', 'business'] as const)(
     'of the %s plan never rejects a client that is not rejected more often than admitted',

@@ -22,15 +22,6 @@ describe('a cursor', () => {
     );
   });
 
-  test('needs no escaping in a URL', () => {
-    fc.assert(
-      fc.property(position, (at) => {
-        const cursor = encodeCursor(at);
-        expect(encodeURIComponent(cursor)).toBe(cursor);
-      }),
-    );
-  });
-
   test('of an earlier version of the service is still valid', () => {
     // Wire format, version 1, put together by hand: none of these may ever change.
     expect(encodeCursor({ status: undefined, before: 1n })).toBe('AQAAAAAAAAAAAXtPM94');
@@ -49,18 +40,6 @@ describe('a cursor', () => {
             .map((character) => cursor.slice(0, index) + character + cursor.slice(index + 1)),
         );
         expect(accepted(changed)).toEqual([]);
-      }),
-    );
-  });
-
-  test('with two neighbouring characters swapped is rejected', () => {
-    fc.assert(
-      fc.property(position, (at) => {
-        const cursor = encodeCursor(at);
-        const swapped = Array.from(cursor.slice(1)).map(
-          (each, index) => cursor.slice(0, index) + each + cursor[index] + cursor.slice(index + 2),
-        );
-        expect(accepted(swapped.filter((text) => text !== cursor))).toEqual([]);
       }),
     );
   });
