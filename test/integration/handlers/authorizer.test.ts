@@ -140,7 +140,8 @@ describe('a key that is denied', () => {
     ['version 1.0.0 had not finished creating', { status: 'pending' }, 'pending'],
     ['has expired', { expiresAt: 1_790_000_000 }, 'expired'],
   ])('is one that %s', async (_what, record, reason) => {
-    expect(await authorize(`Bearer ${await issue(record)}`)).toMatchObject(denied);
+    const result = await authorize(`Bearer ${await issue(record)}`);
+    expect(result).toMatchObject({ ...denied, principalId: 'key_1' });
     expect(log.join('')).toContain(`"reason":"${reason}","keyId":"key_1"`);
   });
 
