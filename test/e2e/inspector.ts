@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { SourceMap } from 'node:module';
+import type { Debugger } from 'node:inspector';
+import { SourceMap, type SourceMapPayload } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 
@@ -17,34 +18,13 @@ interface Paused {
   readonly line: number;
 }
 
+/** What this debugger reads of an answer or event. */
+type Message =
+  | { readonly id: number; readonly result: unknown }
+  | { readonly method: 'Debugger.scriptParsed'; readonly params: Debugger.ScriptParsedEventDataType }
+  | { readonly method: 'Debugger.paused'; readonly params: Debugger.PausedEventDataType };
+
 const target = z.tuple([z.object({ webSocketDebuggerUrl: z.string() })]);
-const message = z.object({
-  id: z.number().optional(),
-  method: z.string().optional(),
-  params: z.unknown().optional(),
-  result: z.unknown().optional(),
-  error: z.object({ message: z.string() }).optional(),
-});
-const scriptParsed = z.object({
-  scriptId: z.string(),
-  url: z.string(),
-  sourceMapURL: z.string().default(''),
-});
-const sourceMapFile = z.object({
-  version: z.number(),
-  sources: z.array(z.string()),
-  sourceRoot: z.string().optional(),
-  names: z.array(z.string()),
-  mappings: z.string(),
-});
-const pausedEvent = z.object({
-  callFrames: z.array(
-    z.object({
-      callFrameId: z.string(),
-      location: z.object({ scriptId: z.string(), lineNumber: z.number(), columnNumber: z.number() }),
-    }),
-  ),
-});
 
 /**
  * A debugger, as VS Code and Chrome are one: speaks the Chrome DevTools Protocol and finds places in TypeScript files by
@@ -53,7 +33,7 @@ const pausedEvent = z.object({
 export class Inspector {
   readonly #socket: WebSocket;
   readonly #scripts = new Map<string, Script>();
-  readonly #answers = new Map<number, PromiseWithResolvers<unknown>>();
+  readonly #answers = new Map<number, (result: unknown) => void>();
   readonly #paused = Promise.withResolvers<Paused>();
   #lastId = 0;
 
@@ -103,40 +83,36 @@ export class Inspector {
 
   #send(method: string, params: object = {}): Promise<unknown> {
     this.#lastId += 1;
-    const answer = Promise.withResolvers<unknown>();
-    this.#answers.set(this.#lastId, answer);
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    this.#answers.set(this.#lastId, resolve);
     this.#socket.send(JSON.stringify({ id: this.#lastId, method, params }));
-    return answer.promise;
+    return promise;
   }
 
   #receive(data: string): void {
-    const { id, method, params, result, error } = message.parse(JSON.parse(data));
-    if (id !== undefined) {
-      if (error === undefined) this.#answers.get(id)?.resolve(result);
-      else this.#answers.get(id)?.reject(new Error(error.message));
-    }
-    if (method === 'Debugger.scriptParsed') {
-      const { scriptId, url, sourceMapURL } = scriptParsed.parse(params);
-      if (sourceMapURL === '' || !url.startsWith('file:')) return;
-      const map = sourceMapFile.parse(JSON.parse(readFileSync(new URL(sourceMapURL, url), 'utf8')));
-      // Node.js leaves out the root, debuggers do not.
-      const sources = map.sources.map((source) => new URL(source, map.sourceRoot ?? url).href);
-      this.#scripts.set(scriptId, {
-        url,
-        sourceMap: new SourceMap({ ...map, sources, sourceRoot: '', file: '', sourcesContent: [] }),
-      });
-    }
-    if (method === 'Debugger.paused') {
-      const [frame] = pausedEvent.parse(params).callFrames;
-      const { scriptId, lineNumber, columnNumber } = frame!.location;
-      const entry = this.#scripts.get(scriptId)?.sourceMap.findEntry(lineNumber, columnNumber);
-      if (entry === undefined || !('originalSource' in entry)) return;
-      this.#paused.resolve({
-        callFrameId: frame!.callFrameId,
-        source: fileURLToPath(entry.originalSource),
-        line: entry.originalLine + 1,
-      });
-    }
+    const message = JSON.parse(data) as Message;
+    if ('id' in message) this.#answers.get(message.id)?.(message.result);
+    else if (message.method === 'Debugger.scriptParsed') this.#addScript(message.params);
+    else if (message.method === 'Debugger.paused') this.#pause(message.params);
+  }
+
+  #addScript({ scriptId, url, sourceMapURL = '' }: Debugger.ScriptParsedEventDataType): void {
+    if (sourceMapURL === '' || !url.startsWith('file:')) return;
+    const map = JSON.parse(readFileSync(new URL(sourceMapURL, url), 'utf8')) as SourceMapPayload;
+    // Node.js leaves out the root, debuggers do not.
+    const sources = map.sources.map((source) => new URL(source, map.sourceRoot ?? url).href);
+    this.#scripts.set(scriptId, { url, sourceMap: new SourceMap({ ...map, sources, sourceRoot: '' }) });
+  }
+
+  #pause({ callFrames: [frame] }: Debugger.PausedEventDataType): void {
+    const { scriptId, lineNumber, columnNumber = 0 } = frame!.location;
+    const entry = this.#scripts.get(scriptId)?.sourceMap.findEntry(lineNumber, columnNumber);
+    if (entry === undefined || !('originalSource' in entry)) return;
+    this.#paused.resolve({
+      callFrameId: frame!.callFrameId,
+      source: fileURLToPath(entry.originalSource),
+      line: entry.originalLine + 1,
+    });
   }
 }
 
