@@ -5,14 +5,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { Command, InvalidArgumentError } from 'commander';
-import { z } from 'zod';
+import { Command } from '@commander-js/extra-typings';
 import { parseKeys } from '../../tools/local/keys.ts';
+import { wholeNumber } from '../../tools/operator/command.ts';
 import { runMixedLoad } from './mixed-load.ts';
 
 /** `npm run soak`: a steady mix of requests against `npm start`. Exits with 1 when an answer or the memory is wrong. */
 
-const { seconds, rate } = parseOptions();
+const { seconds, rate } = new Command('npm run soak --')
+  .description('Sends a steady mix of requests to the service on this machine and checks every answer.')
+  .option('--seconds <n>', 'how long', wholeNumber(1, 999_999), 600)
+  .option('--rate <n>', 'steps a second, each of one to three requests', wholeNumber(1, 999_999), 5)
+  .parse()
+  .opts();
 const directory = await mkdtemp(join(tmpdir(), 'soak-'));
 const service = await startService(join(directory, 'keys.json'));
 try {
@@ -34,20 +39,6 @@ try {
 } finally {
   await service.stop();
   await rm(directory, { recursive: true, force: true });
-}
-
-function parseOptions() {
-  const command = new Command('npm run soak --')
-    .description('Sends a steady mix of requests to the service on this machine and checks every answer.')
-    .option('--seconds <n>', 'how long', wholeNumber, 600)
-    .option('--rate <n>', 'steps a second, each of one to three requests', wholeNumber, 5)
-    .parse();
-  return z.object({ seconds: z.number(), rate: z.number() }).parse(command.opts());
-}
-
-function wholeNumber(text: string): number {
-  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number from 1 to 999999.');
 }
 
 /** `npm start` in a process of its own, so that its memory is not that of the clients. */

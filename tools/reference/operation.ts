@@ -27,7 +27,7 @@ export function operationSection(
   const body = requestBody?.content['application/json'];
   return html`<section id="${operationId}" class="operation">
     <div>
-      <h2>${summary}${deprecated ? html` <span class="badge warning">Deprecated</span>` : undefined}</h2>
+      <h2>${summary}${deprecated ? html` <span class="badge">Deprecated</span>` : undefined}</h2>
       <p class="path">${methodBadge(method)} <code>${path}</code></p>
       ${markdown(description)} ${groups}
       ${
@@ -44,7 +44,7 @@ export function operationSection(
 
 /** Names and what they mean. */
 export function definitionList(entries: Iterable<readonly [Html, string]>): Html {
-  return html`<dl class="fields">
+  return html`<dl>
     ${Array.from(
       entries,
       ([name, description]) =>
@@ -73,7 +73,7 @@ export function fieldsOf({ properties, required }: Schema): Field[] {
 }
 
 export function fieldList(fields: readonly Field[]): Html {
-  return html`<dl class="fields">
+  return html`<dl>
     ${fields.map(
       ({ name, schema, description, required }) =>
         html`<div>

@@ -166,7 +166,7 @@ function setUp({ url, key }: LocalReference): Html {
 }
 
 function keyField({ url, key }: LocalReference, { components }: ApiDocument): Html {
-  return html`<div class="key">
+  return html`<div class="api-key">
     <label for="key">API key for the requests of this page</label>
     <p>${inlineMarkdown(components.securitySchemes.apiKey.description)}</p>
     <input
