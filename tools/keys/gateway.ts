@@ -1,5 +1,4 @@
 import {
-  type ApiKey,
   ConflictException,
   CreateApiKeyCommand,
   CreateUsagePlanKeyCommand,
@@ -177,20 +176,23 @@ export async function propagate({ isLocal, notify, sleep }: KeyService): Promise
 
 /**
  * What `repair` and `cleanup` compare: the valid keys, by the value of their API Gateway key, and all API Gateway keys of
- * the account's Region, with those of this service's usage plans that they are in.
+ * the account's Region.
  */
 export async function survey(service: KeyService, filter: KeyFilter) {
   // Records first: the API Gateway key of a valid key exists before its record.
   const { keys } = await newestKeys(service, filter);
   const valid = keys.filter((key) => isValid(key, service.now()) && key.plan === (filter.plan ?? key.plan));
   const paging = { client: service.apiGateway, pageSize: 500 };
-  const members = new Map<string, string[]>();
-  for (const usagePlanId of Object.values(service.usagePlanIds))
-    for await (const { items = [] } of paginateGetUsagePlanKeys(paging, { usagePlanId }))
-      for (const { id = '' } of items) members.set(id, [...(members.get(id) ?? []), usagePlanId]);
-  const gatewayKeys: (ApiKey & { readonly id: string; readonly usagePlanIds: readonly string[] })[] = [];
-  for await (const { items = [] } of paginateGetApiKeys(paging, { includeValues: true }))
-    for (const { id = '', ...key } of items)
-      gatewayKeys.push({ id, ...key, usagePlanIds: members.get(id) ?? [] });
+  const pages = await Array.fromAsync(paginateGetApiKeys(paging, { includeValues: true }));
+  const gatewayKeys = pages.flatMap(({ items = [] }) => items);
   return { valid: new Map(valid.map((key) => [gatewayValueOf(key), key])), gatewayKeys };
+}
+
+/** The usage plans of this service that API Gateway keys are in, by the ID of the key. */
+export async function membershipsOf({ apiGateway: client, usagePlanIds }: KeyService) {
+  const plansOf = new Map<string, string[]>();
+  for (const usagePlanId of Object.values(usagePlanIds))
+    for await (const { items = [] } of paginateGetUsagePlanKeys({ client, pageSize: 500 }, { usagePlanId }))
+      for (const { id = '' } of items) plansOf.set(id, [...(plansOf.get(id) ?? []), usagePlanId]);
+  return plansOf;
 }

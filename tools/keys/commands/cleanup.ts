@@ -24,7 +24,7 @@ export const cleanup = (open: Open) =>
         for (const { name: keyId = '', ...gatewayKey } of unused) {
           const reason = await reasonToDelete(service, keyId, gatewayKey);
           if (reason === undefined) continue;
-          await deleteGatewayKey(service, gatewayKey.id);
+          await deleteGatewayKey(service, gatewayKey.id!);
           await service.report({ keyId }, 'cleaned up', reason);
           removed.push({ keyId, reason });
         }

@@ -3,7 +3,7 @@ import { stageCommand, yesOption } from '../../operator/command.ts';
 import { grouped } from '../../operator/output.ts';
 import { isBusy, mayBeDone } from '../../operator/retry.ts';
 import { type Open, ownerFilter, planFilter } from '../command.ts';
-import { addToPlan, ignoreNotFound, survey, withGatewayKey } from '../gateway.ts';
+import { addToPlan, ignoreNotFound, membershipsOf, survey, withGatewayKey } from '../gateway.ts';
 import { gatewayValueOf, type KeyFilter, readKey, StaleRecordError, write } from '../records.ts';
 import type { KeyService } from '../service.ts';
 
@@ -47,7 +47,13 @@ export const repair = (open: Open) =>
 /** Compares the records of all valid keys with API Gateway. Keys that someone disabled there stay disabled. */
 export async function findDrift(service: KeyService, filter: KeyFilter) {
   const { valid, gatewayKeys } = await survey(service, filter);
-  const byValue = new Map(gatewayKeys.map((each) => [each.value, each]));
+  const plansOf = await membershipsOf(service);
+  const byValue = new Map(
+    gatewayKeys.map(({ id = '', value, enabled }) => [
+      value,
+      { id, enabled, usagePlanIds: plansOf.get(id) ?? [] },
+    ]),
+  );
   const pairs = [...valid].map(([value, key]) => ({ key, found: byValue.get(value) }));
   const drifted = pairs.flatMap(({ key, found }) => {
     const isInPlan = found?.usagePlanIds.join() === service.usagePlanIds[key.plan];
