@@ -1,10 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import packageJson from '../../../package.json' with { type: 'json' };
 import { newKey } from '../../../functions/access/keys.ts';
 import { stages } from '../../../tools/operator/command.ts';
 import { stageNames } from '../../../lib/configuration/stages.ts';
@@ -25,8 +24,6 @@ const commands = [
   'cleanup',
   'repair',
 ];
-
-const projectDirectory = join(import.meta.dirname, '..', '..', '..');
 
 /** Answers CloudFormation's calls as configured. */
 let answer: { readonly status: number; readonly body: string };
@@ -72,32 +69,41 @@ function onAws(): void {
 const list = ['list', '--stage', 'prod'];
 
 describe('invalid arguments', () => {
+  const id = 'key_06fz1m4tqabcdefg';
+  const missing = (names: string) => `Missing ${names}. Options follow a double dash: npm run keys -- …`;
+
   test.each([
-    ['no command', []],
-    ['an unknown command', ['destroy', '--stage', 'local']],
-    ['no stage', ['list']],
-    ['an unknown stage', ['list', '--stage', 'production']],
-    ['an unknown option', ['list', '--stage', 'local', '--all']],
-    ['an unknown plan', ['create', '--stage', 'local', '--owner', 'Ada', '--plan', 'gold']],
-    ['no owner', ['create', '--stage', 'local', '--plan', 'free']],
-    ['no key id', ['show', '--stage', 'local']],
-    ['an invalid key ID', ['show', 'Ada', '--stage', 'local']],
-    ['two key ids', ['show', 'key_06fz1m4tqabcdefg', 'key_06fz1m4tqabcdefg', '--stage', 'local']],
-    ['a page that is too long', ['list', '--stage', 'local', '--limit', '101']],
-    ['an invalid cursor', ['list', '--stage', 'local', '--cursor', 'abc']],
-    ['too many days', ['usage', 'key_06fz1m4tqabcdefg', '--stage', 'local', '--days', '91']],
-    ['an invalid overlap', ['rotate', 'key_06fz1m4tqabcdefg', '--stage', 'local', '--overlap', '1w']],
-    ['a suspension for no time', ['suspend', 'key_06fz1m4tqabcdefg', '--stage', 'local', '--for', '0s']],
-    ['an owner without a name', ['list', '--stage', 'local', '--owner', '']],
-    ['an owner without a name to repair', ['repair', '--stage', 'local', '--owner', '']],
-    ['--yes where nothing is asked', ['list', '--stage', 'local', '--yes']],
-    ['a shell without completion', ['completion', 'fish']],
-    ['a port of AWS', ['list', '--stage', 'prod', '--port', '3000']],
-  ])('end with 2 and say why: %s', async (_what, args) => {
+    ['', 'Missing command. Run with --help to list commands.'],
+    ['lsit --stage local', "Unknown command 'lsit' (Did you mean list?)"],
+    ['list', missing('--stage')],
+    ['list local', missing('--stage')],
+    ['create --plan free', missing('--stage, --owner')],
+    ['create --stage local --owner A', missing('--plan')],
+    ['show --stage local', missing('<key-id>')],
+    ['list --stage local --all', "Unknown option '--all'."],
+    ['list --stage local --yes', "Unknown option '--yes'."],
+    [
+      'list --stage local --limit 101',
+      "Option '--limit <n>' argument '101' is invalid. It must be a whole number from 1 to 100.",
+    ],
+    ['list --stage production', 'Allowed choices are local, staging, prod.'],
+    ['list --stage prod --port 3000', '--port requires --stage local.'],
+    ['create --stage local --owner Ada --plan gold', 'Allowed choices are free, pro'],
+    ['show Ada --stage local', 'A key ID looks like'],
+    [`show ${id} ${id} --stage local`, 'Too many arguments'],
+    ['list --stage local --cursor abc', 'Not a cursor'],
+    [`usage ${id} --stage local --days 91`, 'from 1 to 90.'],
+    [`rotate ${id} --stage local --overlap 1w`, 'such as 90s, 24h or 7d'],
+    [`suspend ${id} --stage local --for 0s`, 'such as 90s, 24h or 7d'],
+    ['list --stage local --owner=', 'one line of 1 to 100'],
+    ['repair --stage local --owner=', 'one line of 1 to 100'],
+    ['completion fish', 'Allowed choices are bash, zsh.'],
+  ])('end with 2, and one line says why: %s', async (call, expected) => {
+    const args = call.split(' ').filter((word) => word !== '');
     const { exitCode, stdout, stderr } = await keys(args);
-    expect(exitCode).toBe(2);
-    expect(stdout).toBe('');
-    expect(stderr).not.toBe('');
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toContain(expected);
+    expect(stderr).toMatch(/(^|\n)[^\n]{10,}[.?…)]\n$/);
     // The same as JSON, wherever the option stands: one object, and nothing beside it.
     for (const asJson of [await keys([...args, '--json']), await keys(['--json', ...args])]) {
       expect(asJson).toMatchObject({ exitCode: 2, stdout: '' });
@@ -107,33 +113,8 @@ describe('invalid arguments', () => {
     }
   });
 
-  test.each([
-    [['lsit', '--stage', 'local'], "Unknown command 'lsit' (Did you mean list?)"],
-    [['list', '--stage', 'local', '--all'], "Unknown option '--all'."],
-    [['show', '--stage', 'local'], 'Missing <key-id>. Options follow a double dash: npm run keys -- …'],
-    [
-      ['create', '--plan', 'free'],
-      'Missing --stage, --owner. Options follow a double dash: npm run keys -- …',
-    ],
-    [['list', 'local'], 'Missing --stage. Options follow a double dash: npm run keys -- …'],
-    [
-      ['create', '--stage', 'local', '--owner', 'A'],
-      'Missing --plan. Options follow a double dash: npm run keys -- …',
-    ],
-    [
-      ['list', '--stage', 'local', '--limit', '0'],
-      "Option '--limit <n>' argument '0' is invalid. It must be a whole number from 1 to 100.",
-    ],
-  ])('are reported in one line: %j', async (args, message) => {
-    expect(await keys(args)).toMatchObject({ exitCode: 2, stderr: `${message}\n` });
-    const { stderr } = await keys([...args, '--json']);
-    expect(JSON.parse(stderr)).toEqual({ error: { code: 'usage', message } });
-  });
-
   test('without a command show the help as well', async () => {
-    const { stderr } = await keys([]);
-    expect(stderr).toContain('Commands:');
-    expect(stderr).toMatch(/\nMissing command\. Run with --help to list commands\.\n$/);
+    expect((await keys([])).stderr).toContain('Commands:');
   });
 
   test('do not repeat an API key given in place of its ID', async () => {
@@ -154,11 +135,18 @@ describe('invalid arguments', () => {
   });
 });
 
-test.each(commands)('%s has help with an example', async (command) => {
-  const { exitCode, stdout } = await keys([command, '--help']);
-  expect(exitCode).toBe(0);
-  expect(stdout).toMatch(new RegExp(`Example:\\n  npm run keys -- ${command} .*--stage`));
-});
+test.each(commands)(
+  '%s has help with its required options, --yes if it asks, and an example',
+  async (command) => {
+    const { exitCode, stdout } = await keys([command, '--help']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/--stage <stage> [^-]*\(required\)/);
+    if (command === 'create') expect(stdout).toMatch(/--owner <name> +who uses the key \(required\)/);
+    const asks = ['rotate', 'revoke', 'suspend', 'change-plan', 'repair'].includes(command);
+    expect(stdout.includes('--yes')).toBe(asks);
+    expect(stdout).toMatch(new RegExp(`Example:\\n  npm run keys -- ${command} .*--stage`));
+  },
+);
 
 test('the help names every command and every exit code', async () => {
   const { exitCode, stdout } = await keys(['--help']);
@@ -234,28 +222,13 @@ describe('one line says what to do', () => {
   });
 
   test.each([
-    [
-      'ExpiredToken',
-      403,
-      'The security token included in the request is expired',
-      'have expired. Sign in again',
-    ],
-    [
-      'InvalidClientTokenId',
-      403,
-      'The security token included in the request is invalid.',
-      'does not accept these credentials',
-    ],
-    [
-      'AccessDenied',
-      403,
-      'User: arn:aws:iam::1:user/x is not authorized to perform: cloudformation:DescribeStacks',
-      'do not allow this: User',
-    ],
-    ['Throttling', 400, 'Rate exceeded', 'Wait a minute, then run the same command again'],
-  ])('when AWS answers %s', async (code, status, message, advice) => {
+    ['ExpiredToken', 'have expired. Sign in again'],
+    ['InvalidClientTokenId', 'does not accept these credentials'],
+    ['AccessDenied', 'do not allow this: The reason'],
+    ['Throttling', 'Wait a minute, then run the same command again'],
+  ])('when AWS answers %s', async (code, advice) => {
     onAws();
-    answer = { status, body: refusal(code, message) };
+    answer = { status: 403, body: refusal(code, 'The reason') };
     expect(await failure(list, 1)).toContain(advice);
   });
 
@@ -269,56 +242,25 @@ describe('one line says what to do', () => {
   });
 });
 
-test('every command marks its required options, and only those that ask have --yes', async () => {
-  const asking = new Set(['rotate', 'revoke', 'suspend', 'change-plan', 'repair']);
-  for (const command of commands) {
-    const { stdout } = await keys(['help', command]);
-    expect(stdout).toContain('--stage <stage>');
-    expect(stdout).toMatch(/--stage <stage> [^-]*\(required\)/);
-    expect(stdout.includes('--yes')).toBe(asking.has(command));
-  }
-  expect((await keys(['create', '--help'])).stdout).toMatch(/--owner <name> +who uses the key \(required\)/);
-});
-
 test('--version prints the version of the project', async () => {
-  const { version } = JSON.parse(readFileSync(join(projectDirectory, 'package.json'), 'utf8')) as {
-    version: string;
-  };
-  expect(await keys(['--version'])).toMatchObject({ exitCode: 0, stdout: `${version}\n` });
+  expect(await keys(['--version'])).toMatchObject({ exitCode: 0, stdout: `${packageJson.version}\n` });
 });
 
 describe('completion', () => {
-  /** What bash offers for the last word. */
-  async function offered(words: readonly string[]): Promise<string[]> {
-    const { stdout: script } = await keys(['completion', 'bash']);
-    const quoted = words.map((word) => `'${word}'`).join(' ');
-    const program = `${script}\nCOMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _animal_store_keys; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    return execFileSync('bash', ['--norc', '-c', program]).toString().trim().split('\n');
-  }
-  const program = 'animal-store-keys';
-
   test.each([
-    [
-      [program, 'c'],
-      ['create', 'change-plan', 'cleanup', 'completion'],
-    ],
-    [
-      [program, 'help', 're'],
-      ['rotate', 'revoke', 'resume', 'repair'].filter((name) => name.startsWith('re')),
-    ],
-    [[program, 'create', '--pl'], ['--plan']],
-    [
-      [program, 'create', '--plan', ''],
-      ['free', 'pro', 'business', 'enterprise'],
-    ],
-    [[program, 'list', '--stage', 'p'], ['prod']],
-    [[program, 'list', '--status', 'sus'], ['suspended']],
-    [
-      [program, 'completion', ''],
-      ['bash', 'zsh', '--help'],
-    ],
-  ])('of %j offers %j', async (words, expected) => {
-    expect(await offered(words)).toEqual(expected);
+    ['c', 'create change-plan cleanup completion'],
+    ['help re', 'revoke resume repair'],
+    ['create --pl', '--plan'],
+    ['create --plan ', 'free pro business enterprise'],
+    ['list --stage p', 'prod'],
+    ['list --status sus', 'suspended'],
+    ['completion ', 'bash zsh --help'],
+  ])('of “%s” offers %s', async (line, expected) => {
+    const { stdout: script } = await keys(['completion', 'bash']);
+    const words = ['animal-store-keys', ...line.split(' ')];
+    const quoted = words.map((word) => `'${word}'`).join(' ');
+    const program = `${script}\nCOMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _animal_store_keys; echo "\${COMPREPLY[@]}"`;
+    expect(execFileSync('bash', ['--norc', '-c', program]).toString().trim()).toBe(expected);
   });
 
   test('for zsh runs the script for bash', async () => {
