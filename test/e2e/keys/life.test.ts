@@ -18,28 +18,9 @@ import {
 
 interface Shown {
   readonly status: string;
-  readonly plan: string;
-  readonly perMinute: number;
-  readonly perDay: number;
-  readonly usedToday: number;
-  readonly usedThisMinute: number;
-  readonly deprecatedCalls: number;
-  readonly lastUsedAt: string | null;
-  readonly suspendedUntil: string | null;
-  readonly replaces: string | null;
-  readonly replacedBy: string | null;
-  readonly audit: readonly {
-    readonly at: string;
-    readonly by: string;
-    readonly did: string;
-    readonly detail: string | null;
-  }[];
+  readonly audit: readonly Readonly<Record<'at' | 'by' | 'did' | 'detail', string>>[];
 }
 const show = (keyId: string) => keysJson<Shown>(['show', keyId]);
-
-interface Usage {
-  readonly days: readonly { readonly date: string; readonly requests: number }[];
-}
 
 describe.runIf(isLocal)('the life of a key', () => {
   test('create, call, see the use, rotate, let the overlap end, revoke', async () => {
@@ -49,9 +30,9 @@ describe.runIf(isLocal)('the life of a key', () => {
     expect(stageOfKey(first.key)).toBe('local');
     for (let calls = 0; calls < 3; calls += 1) expect(await call(first.key)).toBe(200);
 
-    const usage = await keysJson<Usage>(['usage', first.keyId, '--days', '2']);
-    expect(usage.days).toHaveLength(2);
-    expect(usage.days.map(({ requests }) => requests)).toContain(3);
+    const { days } = await keysJson<{ days: object[] }>(['usage', first.keyId, '--days', '2']);
+    expect(days).toHaveLength(2);
+    expect(days).toContainEqual(expect.objectContaining({ requests: 3 }));
     expect(await show(first.keyId)).toMatchObject({
       status: 'active',
       usedToday: 3,
@@ -82,16 +63,15 @@ describe.runIf(isLocal)('the life of a key', () => {
     expect(await expectConsistent(await openLocal(), owner, revealed)).toEqual([first.keyId]);
   });
 
-  test('a rotation warns of an overlap below 60 seconds, and of API Gateway’s delay', async () => {
-    const { keyId } = await create(newOwner());
-    const { stderr } = await keysLocal(['rotate', keyId, '--overlap', '59s']);
-    expect(stderr).toContain('use --overlap 60s or more unless the old key leaked');
-    expect(stderr).toContain('API Gateway can need some seconds');
-    const other = await create(newOwner());
-    expect((await keysLocal(['rotate', other.keyId, '--overlap', '60s'])).stderr).not.toContain(
-      '60s or more',
-    );
-  });
+  test.each(['59s', '60s'])(
+    'a rotation with an overlap of %s says whether it is too short, and that a new key takes time',
+    async (overlap) => {
+      const { keyId } = await create(newOwner());
+      const { stderr } = await keysLocal(['rotate', keyId, '--overlap', overlap]);
+      expect(stderr.includes('use --overlap 60s or more unless the old key leaked')).toBe(overlap === '59s');
+      expect(stderr).toContain('API Gateway can need some seconds');
+    },
+  );
 
   test('a suspension applies at once and lasts until it is lifted', async () => {
     const { key, keyId } = await create(newOwner());
@@ -122,24 +102,17 @@ describe.runIf(isLocal)('the life of a key', () => {
       return response.headers.get('RateLimit-Policy');
     };
     expect(await limit()).toContain('q=60;w=60');
-    await keysJson(['change-plan', keyId, '--plan', 'business']);
-    expect(await limit()).toContain('q=1000;w=60');
-    await keysJson(['change-plan', keyId, '--plan', 'enterprise', '--per-minute', '70', '--per-day', '700']);
-    expect(await limit()).toContain('q=70;w=60');
-    await keysJson(['change-plan', keyId, '--plan', 'enterprise', '--per-minute', '80', '--per-day', '700']);
-    expect(await limit()).toContain('q=80;w=60');
-    expect(
-      await keysJson([
-        'change-plan',
-        keyId,
-        '--plan',
-        'enterprise',
-        '--per-minute',
-        '80',
-        '--per-day',
-        '700',
-      ]),
-    ).toMatchObject({ changed: false });
+    const custom = (perMinute: number) => ['enterprise', '--per-minute', `${perMinute}`, '--per-day', '700'];
+    for (const [perMinute, plan] of [
+      [1000, ['business']],
+      [70, custom(70)],
+      [80, custom(80)],
+    ] as const) {
+      expect(await keysJson(['change-plan', keyId, '--plan', ...plan])).toMatchObject({ changed: true });
+      expect(await limit()).toContain(`q=${perMinute};w=60`);
+    }
+    const again = await keysJson(['change-plan', keyId, '--plan', ...custom(80)]);
+    expect(again).toMatchObject({ changed: false });
     await keysJson(['change-plan', keyId, '--plan', 'free']);
     expect(await limit()).toContain('q=60;w=60');
     expect((await show(keyId)).audit.map(({ detail }) => detail)).toEqual([
@@ -285,31 +258,25 @@ describe.runIf(isLocal)('output', () => {
     });
   });
 
-  test('an owner’s keys are listed newest first, in pages, and by their current status', async () => {
+  test('an owner’s keys are listed newest first, in pages, by their current status', async () => {
     const owner = newOwner();
     const made: string[] = [];
-    for (let count = 0; count < 5; count += 1) made.unshift((await create(owner)).keyId);
-    interface Listed {
-      readonly keys: readonly { readonly keyId: string; readonly status: string }[];
-      readonly cursor: string | null;
-    }
-    const list = (...options: string[]) => keysJson<Listed>(['list', '--owner', owner, ...options]);
-    const first = await list('--limit', '3');
-    expect(first.keys.map(({ keyId }) => keyId)).toEqual(made.slice(0, 3));
-    const rest = await list('--limit', '3', '--cursor', first.cursor ?? '');
-    expect(rest).toMatchObject({ keys: [{ keyId: made[3] }, { keyId: made[4] }], cursor: null });
-
+    for (let count = 0; count < 3; count += 1) made.unshift((await create(owner)).keyId);
+    const list = (...options: string[]) =>
+      keysJson<{ cursor: string }>(['list', '--owner', owner, ...options]);
     await keysJson(['revoke', made[1] ?? '']);
     await keysJson(['suspend', made[2] ?? '']);
-    expect((await list()).keys.map(({ status }) => status)).toEqual([
-      'active',
-      'revoked',
-      'suspended',
-      'active',
-      'active',
-    ]);
-    expect((await list('--status', 'suspended')).keys.map(({ keyId }) => keyId)).toEqual([made[2]]);
-    expect((await list('--plan', 'pro')).keys).toEqual([]);
+    const first = await list('--limit', '2');
+    expect(first).toMatchObject({
+      keys: [
+        { keyId: made[0], status: 'active' },
+        { keyId: made[1], status: 'revoked' },
+      ],
+    });
+    const suspended = { keys: [{ keyId: made[2], status: 'suspended' }], cursor: null };
+    expect(await list('--limit', '2', '--cursor', first.cursor)).toMatchObject(suspended);
+    expect(await list('--status', 'suspended')).toMatchObject(suspended);
+    expect(await list('--plan', 'pro')).toMatchObject({ keys: [] });
   });
 });
 
