@@ -19,36 +19,36 @@ function launch(args: readonly string[], file = launcher, npmNode = process.exec
   });
 }
 
-/** A copy of the project with the launcher, one tool and no packages. */
-async function emptyProject(): Promise<string> {
+/** A copy of the project with the launcher and one tool, and perhaps with the sign that packages are installed. */
+async function newProject({ isInstalled = true, tool = 'console.log(...process.argv.slice(2));' } = {}) {
   const project = await mkdtemp(join(tmpdir(), 'launcher & ü-'));
   onTestFinished(() => rm(project, { recursive: true, force: true }));
   await mkdir(join(project, 'tools', 'local'), { recursive: true });
   await copyFile(launcher, join(project, launcher));
-  await writeFile(join(project, 'tools', 'local', 'main.ts'), 'console.log(...process.argv.slice(2));');
+  await writeFile(join(project, 'tools', 'local', 'main.ts'), tool);
+  if (isInstalled) {
+    await mkdir(join(project, 'node_modules'));
+    await writeFile(join(project, 'node_modules', '.package-lock.json'), '{}');
+  }
   return project;
 }
 
 describe('the launcher of the tools', () => {
   it('says to run "npm ci" where that was not done', async () => {
-    const project = await emptyProject();
+    const project = await newProject({ isInstalled: false });
     const { status, stderr } = launch(['start'], join(project, launcher));
     expect(stderr.trim()).toBe(`The packages are not installed. Run "npm ci" in ${project}, then try again.`);
     expect(status).toBe(1);
   });
 
   it('runs the tool with its arguments, in a path with special characters', async () => {
-    const project = await emptyProject();
-    await mkdir(join(project, 'node_modules'));
-    await writeFile(join(project, 'node_modules', '.package-lock.json'), '{}');
+    const project = await newProject();
     const { stdout, stderr } = launch(['start'], join(project, launcher));
     expect({ stdout, stderr }).toEqual({ stdout: 'start\n', stderr: '' });
   });
 
   it('says which Node.js to install where neither this one nor the packages have it', async () => {
-    const project = await emptyProject();
-    await mkdir(join(project, 'node_modules'));
-    await writeFile(join(project, 'node_modules', '.package-lock.json'), '{}');
+    const project = await newProject();
     const { status, stderr } = launch([...asNode20, 'start'], join(project, launcher));
     expect(stderr.trim()).toMatch(
       /^Node\.js 24 or later is required \(this is v20\.0\.0\), .* Run "npm ci --include=optional"/,
@@ -63,14 +63,11 @@ describe('the launcher of the tools', () => {
   });
 
   it('prefers the Node.js that runs npm, if it is recent, also for the processes that the tool starts', async () => {
-    const project = await emptyProject();
-    await mkdir(join(project, 'node_modules'));
-    await writeFile(join(project, 'node_modules', '.package-lock.json'), '{}');
-    await writeFile(
-      join(project, 'tools', 'local', 'main.ts'),
-      "import { execFileSync } from 'node:child_process';\nconsole.log(process.execPath);\n" +
-        "console.log(execFileSync('node', ['-p', 'process.execPath'], { encoding: 'utf8' }));",
-    );
+    const project = await newProject({
+      tool: `import { execFileSync } from 'node:child_process';
+        console.log(process.execPath);
+        console.log(execFileSync('node', ['-p', 'process.execPath'], { encoding: 'utf8' }));`,
+    });
     const own = join(project, 'own', 'node');
     await mkdir(join(project, 'own'));
     await copyFile(process.execPath, own);

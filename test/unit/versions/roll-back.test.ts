@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { runVersions } from '../../../tools/versions/cli.ts';
+import { runInProcess } from '../../support/tool-runs.ts';
 
 interface Stored {
   live: number;
@@ -99,38 +99,26 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-async function run(...args: string[]) {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  stdin.end(answer);
-  const code = await runVersions(args, { stdin, stdout, stderr, interactive: answer !== '' });
-  stdout.end();
-  stderr.end();
-  return { code, stdout: await text(stdout), stderr: await text(stderr) };
-}
+const run = (...args: string[]) =>
+  runInProcess(runVersions, args, { input: answer, interactive: answer !== '' });
 
 const live = () => Object.fromEntries([...functions].map(([name, stored]) => [name, stored.live]));
 
 test('returns to the versions from before the last deployment, and only for functions that it changed', async () => {
-  const { code, stdout, stderr } = await run('roll-back', '--stage', 'prod', '--yes');
-  expect({ code, live: live() }).toEqual({ code: 0, live: { 'prod-create': 2, 'prod-list': 2 } });
+  const { exitCode, stdout, stderr } = await run('roll-back', '--stage', 'prod', '--yes');
+  expect({ exitCode, live: live() }).toEqual({ exitCode: 0, live: { 'prod-create': 2, 'prod-list': 2 } });
   expect(stderr).toBe('prod-create: version 3 → 2\n');
   expect(stdout).toBe('Rolled back: prod-create.\n');
   expect((await run('roll-back', '--stage', 'prod', '--yes')).stdout).toContain('Give an earlier time');
 });
 
 test('returns to the versions from before a given time', async () => {
-  const { code, stdout } = await run(
-    'roll-back',
-    '--stage',
-    'prod',
-    '--before',
-    '2030-01-02T00:00:00Z',
-    '--yes',
-    '--json',
-  );
-  expect({ code, live: live() }).toEqual({ code: 0, live: { 'prod-create': 1, 'prod-list': 1 } });
+  const before = '2030-01-02T00:00:00Z';
+  const options = ['--before', before, '--yes', '--json'];
+  const { exitCode, stdout } = await run('roll-back', '--stage', 'prod', ...options);
+  expect({ exitCode, live: live() }).toEqual({ exitCode: 0, live: { 'prod-create': 1, 'prod-list': 1 } });
   expect(JSON.parse(stdout)).toEqual({
-    before: '2030-01-02T00:00:00Z',
+    before,
     moved: [
       { function: 'prod-create', from: 3, to: 1 },
       { function: 'prod-list', from: 2, to: 1 },
@@ -139,7 +127,7 @@ test('returns to the versions from before a given time', async () => {
 });
 
 test('changes nothing in prod unless it is confirmed', async () => {
-  expect((await run('roll-back', '--stage', 'prod')).code).toBe(4);
+  expect((await run('roll-back', '--stage', 'prod')).exitCode).toBe(4);
   answer = 'no\n';
   expect((await run('roll-back', '--stage', 'prod')).stderr).toContain('Nothing was changed.');
   expect(live()).toEqual({ 'prod-create': 3, 'prod-list': 2 });
@@ -153,8 +141,8 @@ test.each([
   ],
   ['a time without its zone', ['--before', '2030-01-02T00:00:00'], 'It must be a time with its zone'],
 ])('refuses %s', async (_name, args, message) => {
-  const { code, stderr } = await run('roll-back', '--stage', 'prod', '--yes', ...args);
-  expect(code).not.toBe(0);
+  const { exitCode, stderr } = await run('roll-back', '--stage', 'prod', '--yes', ...args);
+  expect(exitCode).not.toBe(0);
   expect(stderr).toContain(message);
   expect(live()).toEqual({ 'prod-create': 3, 'prod-list': 2 });
 });
@@ -162,9 +150,9 @@ test.each([
 test('refuses a deployment in progress, and a stack that was never updated', async () => {
   functions.get('prod-list')!.weights = { 3: 0.1 };
   const during = await run('roll-back', '--stage', 'prod', '--yes');
-  expect(during).toMatchObject({ code: 4, stderr: expect.stringContaining('prod-list divide requests') });
+  expect(during).toMatchObject({ exitCode: 4, stderr: expect.stringContaining('prod-list divide requests') });
   lastDeployment = undefined;
-  expect(await run('roll-back', '--stage', 'prod', '--yes')).toMatchObject({ code: 4 });
+  expect(await run('roll-back', '--stage', 'prod', '--yes')).toMatchObject({ exitCode: 4 });
   expect(live()).toEqual({ 'prod-create': 3, 'prod-list': 2 });
 });
 
@@ -184,5 +172,5 @@ test('lists the versions of each function', async () => {
 });
 
 test('says that the local service has no versions', async () => {
-  expect(await run('list', '--stage', 'local')).toMatchObject({ code: 2 });
+  expect(await run('list', '--stage', 'local')).toMatchObject({ exitCode: 2 });
 });
