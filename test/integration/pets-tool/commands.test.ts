@@ -57,24 +57,19 @@ describe('show', () => {
       item: { name: 'No status', categoryId: '1' },
     });
   });
+});
 
-  test.each([
+test('an animal that does not exist ends with 3, and what is not an ID with 2', async () => {
+  const { run } = await newStore();
+  const stderr = 'Animal 8 does not exist in stage local.\n';
+  for (const args of [
     ['show', '8'],
     ['set-status', '8', 'sold'],
     ['remove', '8'],
-  ])('%s of an animal that does not exist ends with 3', async (...args) => {
-    const { run } = await newStore();
-    expect(await run(args)).toEqual({
-      exitCode: 3,
-      stdout: '',
-      stderr: 'Animal 8 does not exist in stage local.\n',
-    });
-  });
-
-  test.each(['007', '9223372036854775808', 'Rex', '1.50'])('%s is not an ID', async (text) => {
-    const { run } = await newStore();
+  ])
+    expect(await run(args)).toEqual({ exitCode: 3, stdout: '', stderr });
+  for (const text of ['007', '9223372036854775808', 'Rex', '1.50'])
     expect(await run(['show', text])).toMatchObject({ exitCode: 2 });
-  });
 });
 
 describe('set-status', () => {
