@@ -12,7 +12,6 @@ const slow = [
   'test/e2e/dev.test.ts',
   'test/e2e/generated-clients.test.ts',
   'test/e2e/reference.test.ts',
-  'test/e2e/saved-queries.test.ts',
   'test/e2e/start.test.ts',
   'test/infrastructure/cfn-lint.test.ts',
   'packages/cdk-offline/test/integration/command.test.ts',
