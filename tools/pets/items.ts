@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { DeleteCommand, GetCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
+import { DeleteCommand, GetCommand, PutCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { NumberValueImpl as NumberValue, unmarshall } from '@aws-sdk/util-dynamodb';
 import * as z from 'zod/mini';
-import { newPet, type Pet, storedPet } from '../../functions/pets/schema.ts';
+import { newPet, type Pet, type PetStatus, storedPet } from '../../functions/pets/schema.ts';
 import type { PetTable } from '../../functions/pets/store.ts';
 import { settle, ToolError } from '../operator/errors.ts';
 import type { PetService } from './service.ts';
@@ -52,35 +52,47 @@ function unchanged(item: Item) {
   };
 }
 
-/**
- * Puts a pet in the place of an item, or deletes the item, unless it was changed since it was read.
- *
- * @throws ToolError, OutcomeUnknownError
- */
-export async function replaceItem(
-  { table, afterStep }: PetService,
-  item: Item,
-  pet: Pet | undefined,
+/** Changes the status of a pet, unless it was changed since it was read. @throws ToolError, OutcomeUnknownError */
+export async function writeStatus(
+  { table, ...service }: PetService,
+  { item, pet }: { readonly item: Item; readonly pet: Pet },
+  status: PetStatus,
 ): Promise<void> {
-  const { client, tableName: TableName } = table;
-  const id = idOf(item);
-  const write: Promise<unknown> =
-    pet === undefined
-      ? client.send(new DeleteCommand({ TableName, Key: { id: item['id'] }, ...unchanged(item) }))
-      : client.send(new PutCommand({ TableName, Item: { ...pet }, ...unchanged(item) }));
-  const isMade = async () => {
-    const stored = await readItem(table, id);
-    if (pet === undefined) return stored === undefined;
-    return stored?.pet !== undefined && isDeepStrictEqual({ ...pet, ...stored.pet }, pet);
-  };
-  try {
-    await write.catch((error: unknown) => settle(error, { id }, isMade));
-  } catch (error) {
-    if (!(error instanceof ConditionalCheckFailedException)) throw error;
-    const message = `Animal ${id} was changed or removed by someone else. Look at it and try again.`;
-    throw new ToolError('refused', message, { cause: error });
-  }
-  await afterStep('write');
+  const { client, tableName } = table;
+  const {
+    ExpressionAttributeNames: names,
+    ExpressionAttributeValues: values,
+    ...condition
+  } = unchanged(item);
+  const command = new UpdateCommand({
+    TableName: tableName,
+    Key: { id: pet.id },
+    UpdateExpression: 'SET #status = :status',
+    ...condition,
+    ExpressionAttributeNames: { ...names, '#status': 'status' },
+    ExpressionAttributeValues: { ...values, ':status': status },
+  });
+  const isMade = async () => isDeepStrictEqual((await readItem(table, idOf(item)))?.pet, { ...pet, status });
+  await decided(client.send(command), idOf(item), isMade);
+  await service.afterStep('write');
+}
+
+/** Deletes an item, unless it was changed since it was read. @throws ToolError, OutcomeUnknownError */
+export async function deleteItem({ table, ...service }: PetService, item: Item): Promise<void> {
+  const { client, tableName } = table;
+  const command = new DeleteCommand({ TableName: tableName, Key: { id: item['id'] }, ...unchanged(item) });
+  const isMade = async () => (await readItem(table, idOf(item))) === undefined;
+  await decided(client.send(command), idOf(item), isMade);
+  await service.afterStep('write');
+}
+
+/** Puts a pet in the place of an item, unless it was changed since it was read. @throws ToolError, OutcomeUnknownError */
+export async function replaceItem({ table, ...service }: PetService, item: Item, pet: Pet): Promise<void> {
+  const { client, tableName } = table;
+  const command = new PutCommand({ TableName: tableName, Item: { ...pet }, ...unchanged(item) });
+  const isMade = async () => isDeepStrictEqual((await readItem(table, idOf(item)))?.pet, pet);
+  await decided(client.send(command), idOf(item), isMade);
+  await service.afterStep('write');
 }
 
 /** Stores a pet, unless there is an item with its ID, which is then returned. */
@@ -104,4 +116,15 @@ export async function putNew(
   }
   await afterStep('write');
   return undefined;
+}
+
+/** Waits for a conditional write. After a lost answer, what is stored decides. */
+async function decided(write: Promise<unknown>, id: string, isMade: () => Promise<boolean>): Promise<void> {
+  try {
+    await write.catch((error: unknown) => settle(error, { id }, isMade));
+  } catch (error) {
+    if (!(error instanceof ConditionalCheckFailedException)) throw error;
+    const message = `Animal ${id} was changed or removed by someone else. Look at it and try again.`;
+    throw new ToolError('refused', message, { cause: error });
+  }
 }

@@ -143,7 +143,7 @@ describe('changes at the same time', () => {
 
   test.each([
     ['DeleteItem', ['remove', String(id)]],
-    ['PutItem', ['set-status', String(id), 'pending']],
+    ['UpdateItem', ['set-status', String(id), 'pending']],
   ])('before %s are not overwritten', async (operation, args) => {
     const { table, run }: Store = await newStore({
       // Someone else changes the animal after it was read.
@@ -162,9 +162,22 @@ describe('changes at the same time', () => {
   });
 });
 
+test('set-status keeps a field that someone adds after it has read the animal', async () => {
+  const { table, run }: Store = await newStore({
+    answer: async ({ headers }) => {
+      if (String(headers['x-amz-target']).endsWith('UpdateItem'))
+        await put(table, { ...rex, futureField: 'added' });
+      return false;
+    },
+  });
+  await put(table, rex);
+  expect(await run(['set-status', String(id), 'sold'])).toMatchObject({ exitCode: 0 });
+  expect(await allItems(table)).toMatchObject([{ status: 'sold', futureField: 'added' }]);
+});
+
 describe('over a bad network', () => {
   const commands = [
-    ['PutItem', ['set-status', String(id), 'sold']],
+    ['UpdateItem', ['set-status', String(id), 'sold']],
     ['DeleteItem', ['remove', String(id)]],
   ] as const;
 

@@ -2,7 +2,7 @@ import { toJson } from '../../../functions/http/exact-json.ts';
 import { yesOption } from '../../operator/command.ts';
 import { printable } from '../../operator/output.ts';
 import { existing, nameOf, type Open, petCommand } from '../command.ts';
-import { replaceItem } from '../items.ts';
+import { deleteItem } from '../items.ts';
 
 export const remove = (open: Open) =>
   petCommand(
@@ -16,7 +16,7 @@ export const remove = (open: Open) =>
       open(options, async ({ service, output, confirm }) => {
         const { item, pet, malformed } = await existing(service, id);
         await confirm(`Remove ${pet ? nameOf(pet) : `${id} (malformed: ${printable(malformed)})`}?`);
-        await replaceItem(service, item, undefined);
+        await deleteItem(service, item);
         const line = pet ? toJson(pet) : `malformed: ${malformed}`;
         await service.report({ petId: id }, 'removed', printable(line));
         output.result({ id, removed: pet ?? null }, printable(pet ? line : `${id} is removed.`));

@@ -3,7 +3,7 @@ import { petStatuses } from '../../../functions/pets/schema.ts';
 import { yesOption } from '../../operator/command.ts';
 import { ToolError } from '../../operator/errors.ts';
 import { existing, nameOf, type Open, petCommand } from '../command.ts';
-import { replaceItem } from '../items.ts';
+import { writeStatus } from '../items.ts';
 
 export const setStatus = (open: Open) =>
   petCommand('set-status', 'change the status of an animal', '114052972904448 sold --stage prod')
@@ -19,8 +19,7 @@ export const setStatus = (open: Open) =>
         const changed = pet.status !== status;
         if (changed) {
           await confirm(`Change ${nameOf(pet)} to ${status}?`);
-          // Fields that this version does not know are kept.
-          await replaceItem(service, item, { ...item, ...pet, status });
+          await writeStatus(service, { item, pet }, status);
           await service.report({ petId: id }, 'changed status', `${pet.status} → ${status}`);
         }
         output.result(
