@@ -31,7 +31,8 @@ if (values.help) {
 const wanted = new Set(values.only.split(','));
 const unknown = [...wanted.difference(new Set(parts))];
 if (unknown.length > 0) fail(`--only must name parts of the benchmark (got "${unknown.join(',')}").`);
-if (values.quick && values.publish) fail('--publish cannot be used with --quick.');
+if (values.publish && (values.quick || wanted.size < parts.length))
+  fail('--publish needs all parts in full: without --only and --quick.');
 
 const size = values.quick
   ? { rounds: 3, leverRounds: 3, batches: 8 }

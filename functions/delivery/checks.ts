@@ -48,8 +48,16 @@ function answer(statusCode: number, body: z.core.$ZodType) {
 const error = (status: number, code: string) =>
   answer(status, z.object({ code: z.literal(code), status: z.literal(status) }));
 
+interface ProxyRequest {
+  readonly httpMethod?: string;
+  readonly pathParameters?: Readonly<Record<string, string>>;
+  readonly multiValueQueryStringParameters?: Readonly<Record<string, string[]>>;
+  readonly multiValueHeaders?: Readonly<Record<string, string[]>>;
+  readonly body?: string;
+}
+
 /** What a function reads of API Gateway's event. */
-function proxyEvent(resource: string, request: object = {}) {
+function proxyEvent(resource: string, request: ProxyRequest = {}) {
   return {
     resource,
     httpMethod: 'GET',

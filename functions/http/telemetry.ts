@@ -10,8 +10,7 @@ export interface Recorded {
 }
 
 /**
- * Writes one log line for each request after its answer. The outermost middleware, so it sees what the client sees. Not with
- * console, which Lambda wraps: an embedded metric must be the whole line.
+ * Writes one log line for each request after its answer. The outermost middleware, so it sees what the client sees.
  */
 export function recordRequests(
   operation: string,
@@ -28,6 +27,7 @@ export function recordRequests(
     const durationMs = performance.now() - startedAt;
     const record = { ...identity, operation, status, durationMs, coldStart, errors, counts };
     coldStart = false;
+    // Not with console, which Lambda wraps: an embedded metric must be the whole line.
     process.stdout.write(`${toLogLine(record, namespace, clock.milliseconds())}\n`);
   };
   return {

@@ -15,15 +15,17 @@ export interface BundleSettings {
 
 /**
  * CommonJS code in an ES module. `import` of a module of Node.js reads all of its properties, and some load more modules
- * (`fs.promises`, `crypto.webcrypto`), which no function uses. `require` does not.
+ * (`fs.promises`, `crypto.webcrypto`), which no function uses. `require` does not. So functions have no `import.meta` and no
+ * `await` outside of functions: the build fails.
  */
 const asEsModule = {
   format: 'cjs',
   banner: {
-    js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url), module = {};`,
+    js: `const require = process.getBuiltinModule('node:module').createRequire(import.meta.url), module = {};`,
   },
   // Without minification the code has a constant of the name `handler`.
   footer: { js: 'const __handler = module.exports.handler; export { __handler as handler };' },
+  logOverride: { 'empty-import-meta': 'error' },
 } as const satisfies BuildOptions;
 
 /**

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { App, FileSystem, Stack } from 'aws-cdk-lib';
 import { Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
-import { context } from 'esbuild';
+import { build, context } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { bundle, bundleOptions } from '../../lib/bundler/bundle.ts';
@@ -104,6 +104,14 @@ describe('bundling', () => {
       { cwd: output, env: { ...environment, AWS_ENDPOINT_URL_DYNAMODB: 'no URL' } },
     );
     expect(stdout).toContain(`${source}:${throwing}:`);
+  });
+
+  it('fails for a function that uses import.meta, which bundles do not have', async () => {
+    const options = bundleOptions('functions/get-pet.ts', join(root, 'meta'));
+    const stdin = { contents: 'export const handler = () => import.meta.url;' };
+    await expect(build({ ...options, stdin, write: false, logLevel: 'silent' })).rejects.toThrow(
+      '"import.meta" is not available',
+    );
   });
 
   it('rebuilds changed files', async () => {

@@ -67,9 +67,9 @@ export async function openStack<Outputs>(
     const sts = retryCalls(new STSClient(configuration), { notify, sleep });
     return (await sts.send(new GetCallerIdentityCommand())).Arn ?? 'unknown';
   };
-  let askedCaller: Promise<string> | undefined;
+  let callerPromise: Promise<string> | undefined;
   /** Who makes changes: an ARN on AWS, a user of this machine for the local service. */
-  const caller = () => (askedCaller ??= endpoint ? localUser() : callerArn());
+  const caller = () => (callerPromise ??= endpoint ? localUser() : callerArn());
   /** Whole Unix seconds. */
   const now = () => Math.floor(clock() / 1000);
   return {

@@ -11,12 +11,12 @@ export interface RequestRecord {
   readonly durationMs: number;
   /** The value of the answer's `x-amzn-RequestId`. */
   readonly requestId: string;
-  /** Logical ID of the route's function. Absent without a route. */
+  /** Logical ID of the route's function. Undefined without a route. */
   readonly functionId?: string | undefined;
-  /** The authorizer's context with `principalId`. Absent when it was not invoked or failed. */
+  /** The authorizer's context with `principalId`. Undefined when it was not invoked or failed. */
   readonly authorizer?: Readonly<Record<string, string | number>> | undefined;
-  /** The type of the gateway response, such as `UNAUTHORIZED`. Absent when a function answered. */
-  readonly errorType?: string;
-  /** Type and message of the error of a function or authorizer. */
+  /** The type of the gateway response, such as `UNAUTHORIZED`. Undefined when a function answered. */
+  readonly errorType?: string | undefined;
+  /** Type and message of the error of a function or authorizer. Undefined without one. */
   readonly functionError?: string | undefined;
 }
