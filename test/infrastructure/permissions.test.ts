@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { functionEntries, tableAccess } from '../../lib/operations.ts';
+import { functionEntries, operations, tableAccess } from '../../lib/operations.ts';
 import { titleCase } from '../../lib/title-case.ts';
 import {
   arnOf,
@@ -71,6 +71,13 @@ describe('a function', () => {
           })
           .toSorted(),
       );
+    },
+  );
+
+  it.each(operations.filter(({ method }) => method === 'GET'))(
+    'that reads cannot write animals: $entry',
+    ({ pets }) => {
+      expect(['Query', 'GetItem']).toContain(pets.action);
     },
   );
 

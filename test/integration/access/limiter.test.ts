@@ -144,9 +144,12 @@ describe('requests of one key, all at once', () => {
   });
 });
 
-test('a request between whose writes the key is suspended is suspended, and not counted', async () => {
+test.each([
+  ['of the day', { day: noon - 43_200, dayCount: 1 }],
+  ['of the day before', { day: noon - 129_600, dayCount: 5 }],
+])('a request between whose writes a key with requests %s is suspended is not counted', async (_, days) => {
   const key = keyOf(free);
-  await key.at(noon - 1);
+  await key.put({ minute: noon - 60, minuteCount: 1, ...days });
   const proxy = await DynamoDbProxy.start();
   try {
     // Its first write fails, because the minute is over.
@@ -159,9 +162,9 @@ test('a request between whose writes the key is suspended is suspended, and not 
     expect(await admit({ ...table, client }, request)).toMatchObject({
       kind: 'suspended',
       retryAfter: 10,
-      status: { day: { remaining: 999 } },
     });
     expect(proxy.calls).toHaveLength(2);
+    expect(Number((await key.item())?.['dayCount'])).toBe(days.dayCount);
   } finally {
     proxy.stop();
   }

@@ -48,6 +48,7 @@ describe('is answered 503, and a creation says that the animal may exist:', () =
     ['half a document', { status: 200, body: '{"Item":' }],
     ['an empty body', { status: 200, body: '' }],
     ['204', { status: 204, body: '' }],
+    ['a redirection with a type', { status: 301, body: '{"__type":"ResourceNotFoundException"}' }],
     ['a redirection', { status: 301, body: '', headers: { Location: 'https://example.com/' } }],
     ['HTML with 400', { status: 400, body: '<html></html>' }],
     ['an empty body with 400', { status: 400, body: '' }],

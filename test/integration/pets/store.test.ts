@@ -15,7 +15,7 @@ import {
 } from '../../../functions/pets/store.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
 import { DynamoDbProxy } from '../../support/dynamodb-proxy.ts';
-import { rounds } from '../../support/rounds.ts';
+import { isFullRun, rounds } from '../../support/rounds.ts';
 import { createTable, newClient } from '../../support/tables.ts';
 import { type Sent, unitsOf, watch } from '../../support/traffic.ts';
 
@@ -176,6 +176,20 @@ describe('a malformed item', () => {
 
   const put = (item: object) =>
     table.client.send(new PutCommand({ TableName: table.tableName, Item: { ...item } }));
+
+  test.runIf(isFullRun)(
+    'hides no animal behind an older one of another status, however many there are',
+    async () => {
+      const many = Array.from({ length: 210 }, (_, index) => index + 100);
+      await Promise.all(many.map((id) => put({ id, status: 'sold' })));
+      await putPets(table, [
+        { ...rex, id: 1n },
+        { ...rex, id: 2n },
+        { ...rex, id: 3n, status: 'sold' },
+      ]);
+      expect((await walk(table, { limit: 1 })).pets.map(({ id }) => id)).toEqual([3n, 2n, 1n]);
+    },
+  );
 
   test.each([
     ['no name', { name: undefined }],
