@@ -37,7 +37,7 @@ if (values.publish && (values.quick || wanted.size < parts.length))
 const size = values.quick
   ? { rounds: 3, leverRounds: 3, batches: 8 }
   : // Multiples of the number of subjects, so that each is measured at each position of a round.
-    { rounds: 39, leverRounds: 21, batches: 120 };
+    { rounds: 39, leverRounds: 18, batches: 120 };
 const sayRound = (part: string) => (done: number, of: number) =>
   console.error(`… ${part}: round ${done + 1} of ${of}`);
 

@@ -52,7 +52,7 @@ export async function measureFirstResponses(rounds: number, onRound: OnRound): P
     const others = [
       await peer('empty', 'empty.ts'),
       await peer(floor, 'floor.ts'),
-      await peer(bare, 'bare.ts', 'handler.list', 'naive-client.ts'),
+      await peer(bare, 'bare.ts', 'list', 'naive-client.ts'),
       await peer('Express, by an adapter', 'express.mjs'),
       await peer('Hono', 'hono.mjs'),
       await peer(powertools, 'powertools.mjs'),
@@ -64,7 +64,7 @@ export async function measureFirstResponses(rounds: number, onRound: OnRound): P
         `${file}.${handler}`,
       );
     const between = [
-      await deployedAs('the DynamoDB client: retries, errors, documents', 'bare', 'handler.list'),
+      await deployedAs('the DynamoDB client: retries, errors, documents', 'bare', 'list'),
       await deployedAs('middy and zod/mini', 'libraries', 'handler'),
     ];
     const rows = [...own.values(), ...others];

@@ -20,10 +20,6 @@ const levers: readonly (readonly [string, { readonly variant?: Variant; readonly
   ['modules left out', { variant: { options: { plugins: [] } } }],
   ['zod/mini', { variant: { options: { alias: { 'zod/mini': 'zod' } } } }],
   ['minification', { variant: { options: { minify: false } } }],
-  [
-    'require of Node.js’s modules: import',
-    { variant: { options: { format: 'esm', banner: {}, footer: {} } } },
-  ],
   ['1,769 MB: 1,024 MB', { memory: 1_024 }],
 ];
 

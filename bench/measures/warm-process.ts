@@ -34,9 +34,9 @@ const batchSize = 25;
 /** Until V8 has compiled the hot code. */
 const warmUpRounds = 40;
 
-async function load<Loaded>(file: string): Promise<Loaded> {
-  const module = (await import(pathToFileURL(join(directory, `${file}.mjs`)).href)) as { handler: Loaded };
-  return module.handler;
+async function load(file: string, name = 'handler'): Promise<Handler> {
+  const module: unknown = await import(pathToFileURL(join(directory, `${file}.mjs`)).href);
+  return z.parse(z.record(z.string(), z.custom<Handler>()), module)[name]!;
 }
 
 const operations = [
@@ -69,8 +69,7 @@ const succeeded = z.union([
 ]);
 
 async function measure([operation, entry, event]: (typeof operations)[number]): Promise<WarmResult> {
-  const bareHandlers = await load<Record<typeof operation, Handler>>('bare');
-  const handlers = [await load<Handler>(entry), bareHandlers[operation]] as const;
+  const handlers = [await load(entry), await load('bare', operation)] as const;
   for (const handler of handlers) z.parse(succeeded, await handler(event(), context));
   const [ours, bare] = handlers.map((): Timing => ({ latencies: [], batches: [] })) as [Timing, Timing];
   for (let done = 0; done < warmUpRounds + Number(rounds); done += 1) {

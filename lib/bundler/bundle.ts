@@ -14,21 +14,6 @@ export interface BundleSettings {
 }
 
 /**
- * CommonJS code in an ES module. `import` of a module of Node.js reads all of its properties, and some load more modules
- * (`fs.promises`, `crypto.webcrypto`), which no function uses. `require` does not. So functions have no `import.meta` and no
- * `await` outside of functions: the build fails.
- */
-const asEsModule = {
-  format: 'cjs',
-  banner: {
-    js: `const require = process.getBuiltinModule('node:module').createRequire(import.meta.url), module = {};`,
-  },
-  // Without minification the code has a constant of the name `handler`.
-  footer: { js: 'const __handler = module.exports.handler; export { __handler as handler };' },
-  logOverride: { 'empty-import-meta': 'error' },
-} as const satisfies BuildOptions;
-
-/**
  * esbuild's options for a function: one ES module without code that no request needs, and a source map. The extension
  * `.mjs` makes it an ES module without a package.json. bench/README.md has the gain of the options.
  *
@@ -47,7 +32,7 @@ export function bundleOptions(file: string, outputDirectory: string, settings: B
     bundle: true,
     platform: 'node',
     target: 'node24',
-    ...asEsModule,
+    format: 'esm',
     mainFields: ['module', 'main'],
     minify: !development,
     treeShaking: true,
