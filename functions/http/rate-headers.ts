@@ -16,13 +16,13 @@ export const zeroRateHeaders: Readonly<Record<string, string>> = {
 
 /**
  * X-RateLimit-* shows the window in force, `RateLimit-Policy` and `RateLimit` show both windows
- * (draft-ietf-httpapi-ratelimit-headers-10). `now` is in Unix seconds.
+ * (draft-ietf-httpapi-ratelimit-headers-11). `now` is in Unix seconds.
  */
 export function rateHeaders(status: RateLimitStatus, now: number): Readonly<Record<string, string>> {
   const { limit, remaining, reset } = status[status.inForce];
   const windows = [status.minute, status.day];
   const policies = windows.map(({ name, limit: q, length: w }) => `"${name}";q=${q};w=${w}`);
-  // `t` is in seconds from now, unlike X-RateLimit-Reset.
+  // `t` is in seconds from now, unlike X-RateLimit-Reset: within it no more than `r` requests are admitted.
   const states = windows.map(
     (each) => `"${each.name}";r=${each.remaining};t=${Math.max(0, each.reset - now)}`,
   );

@@ -290,13 +290,13 @@ export interface components {
         "X-RateLimit-Remaining": number;
         /** @description Unix timestamp in seconds at which that limit resets. */
         "X-RateLimit-Reset": number;
-        /** @description Both windows: quota `q` in `w` seconds (draft-ietf-httpapi-ratelimit-headers-10). */
+        /** @description Both windows: quota `q` in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11). */
         "RateLimit-Policy": string;
-        /** @description Both windows: quota `q` in `w` seconds (draft-ietf-httpapi-ratelimit-headers-10). */
+        /** @description Both windows: quota `q` in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11). */
         "RateLimit-Policy.optional": string;
-        /** @description Both windows: `r` requests remaining, reset in `t` seconds. */
+        /** @description Both windows: `r` requests available in the next `t` seconds. */
         RateLimit: string;
-        /** @description Both windows: `r` requests remaining, reset in `t` seconds. */
+        /** @description Both windows: `r` requests available in the next `t` seconds. */
         "RateLimit.optional": string;
         /** @description Identifies this request. Quote it when you report a problem. */
         "X-Request-Id": string;
