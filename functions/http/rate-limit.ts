@@ -1,3 +1,4 @@
+import type { MiddlewareObj } from '@middy/core';
 import type { Caller } from '../access/caller.ts';
 import { admit, type LimitTable } from '../access/limiter.ts';
 import { type Decision, unusedStatus } from '../access/limits.ts';
@@ -6,6 +7,7 @@ import { withDeadline } from '../runtime/deadline.ts';
 import { ServiceError } from './errors.ts';
 import { metrics } from './metrics.ts';
 import { zeroRateHeaders, rateHeaders } from './rate-headers.ts';
+import type { Parsed } from './request.ts';
 import type { Recorder } from './telemetry.ts';
 
 export interface RateLimiterOptions {
@@ -17,7 +19,7 @@ export interface RateLimiterOptions {
   readonly timeout: number;
 }
 
-interface RateLimitOutcome {
+export interface RateLimitOutcome {
   readonly headers: Readonly<Record<string, string>>;
   /** Undefined if the request is admitted. */
   readonly rejection: ServiceError | undefined;
@@ -54,4 +56,35 @@ function rejectionOf(decision: Decision): ServiceError | undefined {
   if (decision.kind === 'admitted') return undefined;
   const code = decision.kind === 'suspended' ? 'key_suspended' : 'rate_limit_exceeded';
   return new ServiceError(code, undefined, { headers: { 'Retry-After': String(decision.retryAfter) } });
+}
+
+export interface Limited extends Parsed {
+  readonly limited: Promise<RateLimitOutcome>;
+}
+
+/**
+ * A middleware that rejects a request over a limit: before its operation (`first`), so that it writes nothing, or after
+ * it (`alongside`), so that count and operation run in parallel. A rejection replaces every other error.
+ */
+export function limitRequests(
+  limit: ReturnType<typeof rateLimiter>,
+  when: 'first' | 'alongside',
+): MiddlewareObj<Limited, unknown, unknown> {
+  const throwRejection = async ({ event }: { readonly event: Limited }): Promise<void> => {
+    const { rejection } = await event.limited;
+    if (rejection !== undefined) throw rejection;
+  };
+  return {
+    before: async (step) => {
+      const { request, recorder } = step.event;
+      step.event = { ...step.event, limited: limit(request.caller, recorder) };
+      if (when === 'first') await throwRejection(step);
+    },
+    after: throwRejection,
+    onError: async (step) => {
+      const { limited }: Partial<Limited> = step.event;
+      const rejection = (await limited)?.rejection;
+      if (rejection !== undefined) step.error = rejection;
+    },
+  };
 }

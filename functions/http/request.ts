@@ -1,5 +1,7 @@
+import type { MiddlewareObj } from '@middy/core';
 import * as z from 'zod/mini';
 import { caller, type Caller } from '../access/caller.ts';
+import type { Recorded } from './telemetry.ts';
 
 const strings = z.nullish(z.record(z.string(), z.string()));
 const lists = z.nullish(z.record(z.string(), z.array(z.string())));
@@ -37,6 +39,21 @@ export interface ApiRequest {
   readonly caller: Caller;
   /** The absolute URL of the request, without its query. */
   readonly url: string;
+}
+
+export interface Parsed extends Recorded {
+  readonly request: ApiRequest;
+}
+
+/** A middleware that reads the request from API Gateway's event. */
+export function parseRequests(): MiddlewareObj<Parsed, unknown, unknown> {
+  return {
+    before: (step) => {
+      const request = parseRequest(step.event.event);
+      step.event.recorder.identify(request.requestId, request.caller);
+      step.event = { ...step.event, request };
+    },
+  };
 }
 
 /** @throws ZodError if the event is not from API Gateway, or did not pass the authorizer */

@@ -1,9 +1,13 @@
+import type { MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { isUnavailable, mayBeWritten } from '../dynamodb/failures.ts';
 import { type Deprecation, deprecationHeaders } from './deprecation.ts';
 import { ServiceError } from './errors.ts';
 import { toJson } from './exact-json.ts';
-import type { Recorder } from './telemetry.ts';
+import { zeroRateHeaders } from './rate-headers.ts';
+import type { Limited } from './rate-limit.ts';
+import type { ApiRequest } from './request.ts';
+import type { Recorded, Recorder } from './telemetry.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -14,31 +18,51 @@ export interface Answer {
   readonly headers?: Headers;
 }
 
+export interface AnswerSettings {
+  readonly deprecationOf?: ((request: ApiRequest) => Deprecation) | undefined;
+  /** Of an operation that writes: the message of a 503, after which something may be written. */
+  readonly unavailableMessage?: string | undefined;
+}
+
+/** A middleware that answers errors, and adds the headers of every answer. Those of the answer itself replace them. */
+export function answerRequests({
+  deprecationOf,
+  unavailableMessage,
+}: AnswerSettings): MiddlewareObj<Recorded, APIGatewayProxyResult, unknown> {
+  const commonHeaders = async (event: Recorded): Promise<Headers> => {
+    const { request, limited }: Partial<Limited> = event;
+    return {
+      'Content-Type': 'application/json',
+      'Cache-Control': 'no-store',
+      ...(request && { 'X-Request-Id': request.requestId }),
+      // An event that is not from API Gateway has no caller.
+      ...(limited === undefined ? zeroRateHeaders : (await limited).headers),
+      ...(request && deprecationOf && deprecationHeaders(deprecationOf(request))),
+    };
+  };
+  return {
+    after: async (step) => {
+      const { headers, ...result } = step.response!;
+      step.response = { ...result, headers: { ...(await commonHeaders(step.event)), ...headers } };
+    },
+    onError: async (step) => {
+      const answer = errorAnswer(toServiceError(step.error, unavailableMessage), step.event.recorder);
+      const { headers, ...result } = toResult(answer);
+      step.response = { ...result, headers: { ...(await commonHeaders(step.event)), ...headers } };
+    },
+  };
+}
+
 /** The answer for an error (docs/interface.md#error). A 5xx is logged with its cause, a 503 can be retried after 1 s. */
-export function errorAnswer(error: ServiceError, recorder: Recorder): Answer {
+function errorAnswer(error: ServiceError, recorder: Recorder): Answer {
   if (error.status >= 500) recorder.error(error.cause ?? error);
   const retry = error.code === 'service_unavailable' && { 'Retry-After': '1' };
   return { status: error.status, body: error.body, headers: { ...retry, ...error.headers } };
 }
 
-/** The headers of every answer. */
-export function commonHeaders(
-  requestId: string | undefined,
-  rateLimitHeaders: Headers,
-  deprecation?: Deprecation,
-): Headers {
-  return {
-    'Content-Type': 'application/json',
-    'Cache-Control': 'no-store',
-    ...(requestId !== undefined && { 'X-Request-Id': requestId }),
-    ...rateLimitHeaders,
-    ...(deprecation && deprecationHeaders(deprecation)),
-  };
-}
-
-/** The result for API Gateway. The answer's headers replace the common ones. */
-export function toResult({ status, body, headers }: Answer, common: Headers): APIGatewayProxyResult {
-  return { statusCode: status, headers: { ...common, ...headers }, body: toJson(body) };
+/** The result for API Gateway. */
+export function toResult({ status, body, headers = {} }: Answer): APIGatewayProxyResult {
+  return { statusCode: status, headers, body: toJson(body) };
 }
 
 /**
@@ -46,7 +70,7 @@ export function toResult({ status, body, headers }: Answer, common: Headers): AP
  *
  * @param unavailableMessage of an operation that writes: its failures are 503 also if something may be written
  */
-export function toServiceError(error: unknown, unavailableMessage?: string): ServiceError {
+function toServiceError(error: unknown, unavailableMessage?: string): ServiceError {
   if (error instanceof ServiceError) return error;
   return isUnavailable(error) || (unavailableMessage !== undefined && mayBeWritten(error))
     ? new ServiceError('service_unavailable', unavailableMessage, { cause: error })

@@ -3,15 +3,14 @@ import type { APIGatewayProxyResult } from 'aws-lambda';
 import type { Clock } from '../dynamodb/clock.ts';
 import { type Metric, planDimension } from './metrics.ts';
 
-/** An event with the recorder of its request: the input of the handlers below `recordRequests`. */
+/** The input of the middlewares below `recordRequests`. */
 export interface Recorded {
+  /** As Lambda passed it. */
   readonly event: unknown;
   readonly recorder: Recorder;
 }
 
-/**
- * Writes one log line for each request after its answer. The outermost middleware, so it sees what the client sees.
- */
+/** A middleware that writes one log line for each request. The outermost one, so it sees what the client sees. */
 export function recordRequests(
   operation: string,
   namespace: string,
