@@ -1,8 +1,9 @@
 import { connect } from './dynamodb/connection.ts';
 import { variable } from './runtime/environment.ts';
 import { ServiceError } from './http/errors.ts';
+import { toCanonicalJson } from './http/exact-json.ts';
 import { parseIdempotencyKey } from './http/idempotency-key.ts';
-import { parseBody } from './http/input.ts';
+import { parseInput, readBody } from './http/input.ts';
 import { itemUrl } from './http/links.ts';
 import { metrics } from './http/metrics.ts';
 import { pipeline } from './http/pipeline.ts';
@@ -23,7 +24,8 @@ const unavailableMessage =
 export const handler = pipeline(
   { name: 'createPet', dynamoDb, rateLimit: 'first', unavailableMessage },
   async ({ request, recorder, signal }) => {
-    const pet = parseBody(request, newPet);
+    const body = readBody(request);
+    const pet = parseInput(newPet, body, 'body');
     const idempotencyKey = parseIdempotencyKey(request);
     const creation = {
       newId: () => newPetId(dynamoDb.clock.milliseconds(), Math.random()),
@@ -36,6 +38,7 @@ export const handler = pipeline(
         : await createPetOnce(table, idempotency, pet, {
             ...creation,
             recordId: recordIdOf(request.caller.keyHash, idempotencyKey),
+            body: toCanonicalJson(body),
             now: dynamoDb.clock.seconds(),
           });
     if (outcome.kind === 'mismatch') throw new ServiceError('idempotency_key_reused');

@@ -22,7 +22,18 @@ export function parseJson(text: string): unknown {
 }
 
 export function toJson(value: unknown): string {
+  return JSON.stringify(value, (_key, part: unknown) => withDigits(part));
+}
+
+/** One text for equal values, whatever the order of the members, white space and escapes that they were read from. */
+export function toCanonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) =>
-    typeof part === 'bigint' ? JSON.rawJSON(part.toString()) : part,
+    typeof part === 'object' && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : withDigits(part),
   );
+}
+
+function withDigits(part: unknown): unknown {
+  return typeof part === 'bigint' ? JSON.rawJSON(part.toString()) : part;
 }

@@ -7,11 +7,11 @@ import type { ApiRequest } from './request.ts';
 /** Bytes. */
 export const maxBodyBytes = 64 * 1024;
 
-/** @throws ServiceError unsupported_media_type, payload_too_large, or invalid_request with every error */
-export function parseBody<T>(request: ApiRequest, schema: z.ZodMiniType<T>): T {
+/** The JSON of the body, whole numbers as bigint. @throws ServiceError unsupported_media_type, payload_too_large, invalid_request */
+export function readBody(request: ApiRequest): unknown {
   if (!isJson(request.headers.get('content-type'))) throw new ServiceError('unsupported_media_type');
   if (request.body.byteLength > maxBodyBytes) throw new ServiceError('payload_too_large');
-  return parseInput(schema, readJson(request.body), 'body');
+  return readJson(request.body);
 }
 
 /** `name`: the input, in errors that concern no single field. @throws ServiceError invalid_request with every error */

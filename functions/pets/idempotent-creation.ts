@@ -20,12 +20,14 @@ export const idempotencyRetention = 86_400;
 export interface IdempotentCreation extends Creation {
   /** See `recordIdOf`. */
   readonly recordId: string;
+  /** The JSON of the request, in canonical form. */
+  readonly body: string;
   readonly now: UnixSeconds;
   /** Waits between two attempts. */
   readonly wait?: (milliseconds: number, signal?: AbortSignal) => Promise<void>;
 }
 
-/** `mismatch`: the idempotency key was used for another pet. */
+/** `mismatch`: the idempotency key was used for another request. */
 type CreationOutcome =
   { readonly kind: 'created' | 'replayed'; readonly pet: Pet } | { readonly kind: 'mismatch' };
 
@@ -56,7 +58,16 @@ const throttles = ['ThrottlingError', 'ProvisionedThroughputExceeded'];
 const firstDelay = 25;
 const maxDelay = 400;
 
-const storedRecord = z.object({ bodyHash: z.string(), pet: storedPet });
+/**
+ * `requestHash` is of the request's JSON: versions that know different fields of a pet agree on it, and a canary release
+ * runs two. `bodyHash` is of the fields that one version knows. It is written for a version before 1.0.0, which compares it,
+ * and compared in a record of such a version, which has no `requestHash`.
+ */
+const storedRecord = z.object({
+  requestHash: z.optional(z.string()),
+  bodyHash: z.string(),
+  pet: storedPet,
+});
 
 /**
  * Stores a new pet unless the idempotency key was used. A replay needs no read: the failed condition returns the record. If
@@ -68,9 +79,10 @@ export async function createPetOnce(
   pets: PetTable,
   idempotency: IdempotencyTable,
   newPet: NewPet,
-  { recordId, now, newId, onCollision, signal, attempts = 100, wait = sleep }: IdempotentCreation,
+  { recordId, body, now, newId, onCollision, signal, attempts = 100, wait = sleep }: IdempotentCreation,
 ): Promise<CreationOutcome> {
-  const bodyHash = hashOfBody(newPet);
+  const requestHash = sha256(body);
+  const bodyHash = hashOfFields(newPet);
   for (let attempt = 1; ; attempt += 1) {
     const pet: Pet = { id: newId(), ...newPet };
     try {
@@ -81,7 +93,7 @@ export async function createPetOnce(
             {
               Put: {
                 TableName: idempotency.tableName,
-                Item: { id: recordId, bodyHash, expiresAt: now + idempotencyRetention, pet },
+                Item: { id: recordId, requestHash, bodyHash, expiresAt: now + idempotencyRetention, pet },
                 ConditionExpression: recordAbsent,
                 ExpressionAttributeValues: { ':now': now },
                 ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
@@ -100,7 +112,11 @@ export async function createPetOnce(
       if (ofRecord?.Code === conditionFailed) {
         // The document client does not unmarshall the items of errors.
         const record = z.parse(storedRecord, unmarshall(ofRecord.Item ?? {}, { wrapNumbers: true }));
-        if (record.bodyHash !== bodyHash) return { kind: 'mismatch' };
+        const isSame =
+          record.requestHash === undefined
+            ? record.bodyHash === bodyHash
+            : record.requestHash === requestHash;
+        if (!isSame) return { kind: 'mismatch' };
         return { kind: 'replayed', pet: record.pet };
       }
       const codes = new Set([ofPet?.Code, ofRecord?.Code]);
@@ -119,8 +135,7 @@ async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> 
   await setTimeout(milliseconds, undefined, signal && { signal });
 }
 
-/** Equal for bodies that describe the same pet, whatever their spelling, unknown fields and omitted defaults. */
-function hashOfBody(pet: NewPet): string {
+function hashOfFields(pet: NewPet): string {
   const fields = Object.entries(pet).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return sha256(JSON.stringify(fields, (_, value) => (typeof value === 'bigint' ? String(value) : value)));
 }

@@ -5,6 +5,7 @@ import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { LogLevel, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
+import type { CheckedFunction } from '../../functions/delivery/checks.ts';
 import { tableAccess } from '../operations.ts';
 import type { ServiceFunction } from '../compute/service-function.ts';
 import type { StageSettings } from '../configuration/settings.ts';
@@ -67,7 +68,7 @@ export class PreTrafficHook extends Construct {
       memorySize: 512,
       environment: {
         STAGE: stage,
-        CHECKED_FUNCTION: checked.entry,
+        CHECKED_FUNCTION: checked.entry satisfies CheckedFunction,
         CHECKED_VERSION: version,
         ...(idempotent && { IDEMPOTENCY_TABLE: tables.idempotency.tableName }),
       },

@@ -62,6 +62,7 @@ async function outcome(
       : createPetOnce(table('pets'), table('idempotency'), newPet, {
           ...options,
           recordId: `${run} ${each.idempotencyKey}`,
+          body: each.name,
           now: at(each.now)(),
         });
   return created.catch((error: unknown) => (error as Error).name);

@@ -152,6 +152,7 @@ describe('three concurrent creations', () => {
       (client, newPet, newId) =>
         createPetOnce({ client, tableName: 'Pets' }, { client, tableName: 'Idempotency' }, newPet, {
           recordId: 'one-key',
+          body: newPet.name,
           now: at(noon)(),
           newId,
           onCollision: () => {},
@@ -190,6 +191,7 @@ describe('three concurrent creations', () => {
         return createPetOnce(pets, { client, tableName: 'Idempotency' }, newPet, {
           ...creation,
           recordId: newPet.name,
+          body: newPet.name,
           now: at(noon)(),
           wait: async () => {},
         });

@@ -4,6 +4,7 @@ import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, it } from 'vitest';
 import { decideKey, findKey } from '../../../functions/access/key-records.ts';
 import { admit } from '../../../functions/access/limiter.ts';
+import { toCanonicalJson } from '../../../functions/http/exact-json.ts';
 import { toUnixSeconds } from '../../../functions/runtime/unix-time.ts';
 import { createPetOnce, recordIdOf } from '../../../functions/pets/idempotent-creation.ts';
 import { getPet, listPets } from '../../../functions/pets/store.ts';
@@ -36,7 +37,13 @@ async function tableWith(name: TableName, item: Item | undefined) {
   return table;
 }
 
-const creation = { recordId: recordIdOf(keyHash, 'order-7'), now, newId: () => id, onCollision: () => {} };
+const creation = {
+  recordId: recordIdOf(keyHash, 'order-7'),
+  body: toCanonicalJson(bella),
+  now,
+  newId: () => id,
+  onCollision: () => {},
+};
 
 const versions = [
   ['this version', current],
@@ -74,6 +81,22 @@ describe.each(versions)('An item that was stored by %s', (_, items) => {
     ]);
     const outcome = await createPetOnce(pets, records, bella, creation);
     expect(outcome).toEqual({ kind: 'replayed', pet: { id, ...bella } });
+  });
+});
+
+describe('A record without the hash of the JSON, as versions before 1.0.0 stored it,', () => {
+  const { requestHash: _, ...before } = current.Idempotency;
+
+  it.each([
+    ['is a creation that is replayed for the same fields', bella, 'replayed'],
+    ['is none for other fields', { ...bella, name: 'Max' }, 'mismatch'],
+  ])('%s', async (_name, pet, kind) => {
+    const [pets, records] = await Promise.all([
+      tableWith('Pets', current.Pets),
+      tableWith('Idempotency', before),
+    ]);
+    const body = toCanonicalJson({ ...pet, unknown: 1 });
+    expect(await createPetOnce(pets, records, pet, { ...creation, body })).toMatchObject({ kind });
   });
 });
 

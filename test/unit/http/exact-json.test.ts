@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseJson, toJson } from '../../../functions/http/exact-json.ts';
+import { parseJson, toCanonicalJson, toJson } from '../../../functions/http/exact-json.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
 
 /** Nested values with an int64 anywhere in them, and numbers that are not whole in spelling. */
@@ -72,6 +73,64 @@ describe('exact JSON', () => {
     expect(() => parseJson('['.repeat(depth) + ']'.repeat(depth))).toThrow(RangeError);
   });
 });
+
+describe('canonical JSON', () => {
+  /** The same value, with the members of every object in another order. */
+  const reordered = (each: unknown): unknown =>
+    Array.isArray(each)
+      ? each.map(reordered)
+      : typeof each === 'object' && each !== null
+        ? Object.fromEntries(
+            Object.entries(each)
+              .toReversed()
+              .map(([name, part]) => [name, reordered(part)]),
+          )
+        : each;
+
+  test('does not depend on the order of members, white space or escapes', () => {
+    fc.assert(
+      fc.property(value, (each) => {
+        const canonical = toCanonicalJson(each);
+        expect(toCanonicalJson(parseJson(toJson(reordered(each))))).toBe(canonical);
+        expect(toCanonicalJson(parseJson(escaped(toJson(each))))).toBe(canonical);
+      }),
+    );
+  });
+
+  test('is the value: different values have different texts', () => {
+    fc.assert(
+      fc.property(value, value, (one, other) => {
+        expect(parseJson(toCanonicalJson(one))).toEqual(one);
+        expect(toCanonicalJson(one) === toCanonicalJson(other)).toBe(isDeepStrictEqual(one, other));
+      }),
+    );
+  });
+
+  test.each([
+    ['{"a":9223372036854775807}', '{"a":9223372036854775806}', false],
+    ['{"a":9007199254740993}', '{"a":9007199254740992}', false],
+    ['{"a":7}', '{ "a" : 7 }', true],
+    ['{"a":1,"b":2}', '{"b":2,"a":1}', true],
+    ['{"a":{"b":1,"c":[]}}', '{"a":{"c":[],"b":1}}', true],
+    ['{"10":1,"9":2,"a":3}', '{"a":3,"9":2,"10":1}', true],
+    ['[1,2]', '[2,1]', false],
+    ['{"a":null}', '{}', false],
+    ['{"__proto__":1}', '{}', false],
+    ['{"a":"7"}', '{"a":7}', false],
+    ['{"a":1,"a":2}', '{"a":2}', true],
+  ])('of %s and %s is equal: %s', (one, other, equal) => {
+    expect(toCanonicalJson(parseJson(one)) === toCanonicalJson(parseJson(other))).toBe(equal);
+  });
+});
+
+/** The same JSON with white space around it and escapes in its strings. */
+function escaped(json: string): string {
+  const strings = json.replaceAll(
+    /[\u0080-\uffff]/g,
+    (unit) => String.raw`\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  return `\n ${strings}\t`;
+}
 
 /** The name of the error that reading ends with, if any. */
 function faultOf(parse: (text: string) => unknown, text: string): string | undefined {

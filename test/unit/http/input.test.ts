@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import { ServiceError } from '../../../functions/http/errors.ts';
-import { parseBody, parseInput } from '../../../functions/http/input.ts';
+import { parseInput, readBody } from '../../../functions/http/input.ts';
 import { parseRequest } from '../../../functions/http/request.ts';
 import { proxyEvent } from '../../support/events.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
@@ -16,10 +16,8 @@ const caller = { keyHash: 'a', keyId: 'b', plan: 'free', perMinute: 60, perDay: 
 
 function parse(body: string | Buffer, contentTypes: readonly string[] = ['application/json']): unknown {
   const headers = contentTypes.map((type) => ['Content-Type', type] as const);
-  return parseBody(
-    parseRequest(proxyEvent({ method: 'POST', resource: '/pets', headers, body, caller })),
-    schema,
-  );
+  const event = proxyEvent({ method: 'POST', resource: '/pets', headers, body, caller });
+  return parseInput(schema, readBody(parseRequest(event)), 'body');
 }
 
 /** The code and message that a body is refused with, or `undefined` where it is read. */
