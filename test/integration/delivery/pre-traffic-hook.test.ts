@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { checksOf } from '../../../functions/delivery/checks.ts';
 import { type FunctionEntry, functionEntries } from '../../../lib/operations.ts';
 import { lambdaContext } from '../../support/lambda.ts';
 import { captureLog, Service } from '../../support/service.ts';
@@ -73,10 +72,6 @@ async function statusOf(entry: FunctionEntry, checked: Handler): Promise<unknown
   ]);
   return (reports[0] as { status: unknown }).status;
 }
-
-test('every function has checks', () => {
-  expect(new Set(Object.keys(checksOf('test')))).toEqual(new Set(functionEntries));
-});
 
 test.each(functionEntries)(
   'a working %s passes, and nothing is stored that a client can see',
