@@ -1,27 +1,34 @@
-// Builds the package of the working directory into its dist/: JavaScript, declarations and a manifest. Packages are packed
-// and published from there: the source folder has no version, so npm refuses to pack it, with and without install scripts.
-import { execFileSync } from 'node:child_process';
+// Builds the package of the working directory into its dist/, or into the folder given: JavaScript, declarations and a
+// manifest. Packages are packed and published from there: the source folder has no version, so npm refuses to pack it, with
+// and without install scripts.
+import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const tsc = fileURLToPath(new URL('../node_modules/typescript/bin/tsc', import.meta.url));
-rmSync('dist', { recursive: true, force: true });
-execFileSync(process.execPath, [tsc, '--project', 'tsconfig.build.json'], { stdio: 'inherit' });
+const [, , target = 'dist'] = process.argv;
+rmSync(target, { recursive: true, force: true });
+execFileSync(process.execPath, [tsc, '--project', 'tsconfig.build.json', '--outDir', resolve(target)], {
+  stdio: 'inherit',
+});
 
 const source = JSON.parse(readFileSync('package.json', 'utf8'));
 const { private: _, scripts: __, devDependencies: ___, ...manifest } = source;
-const { version } = await import(pathToFileURL(resolve('dist/version.js')).href);
+const { version } = await import(pathToFileURL(resolve(target, 'version.js')).href);
 
-// npm's provenance requires the repository that publishes the package.
-const { GITHUB_REPOSITORY: name } = process.env;
+// npm's provenance requires the repository that publishes the package. Where it is unknown the package is private, so that
+// npm refuses to publish it.
+const { GITHUB_REPOSITORY: name = repositoryOfClone() } = process.env;
 const home = `https://github.com/${name}`;
 const folder = `packages/${basename(process.cwd())}`;
-const links = name && {
-  repository: { type: 'git', url: `git+${home}.git`, directory: folder },
-  homepage: `${home}/tree/main/${folder}#readme`,
-  bugs: `${home}/issues`,
-};
+const links = name
+  ? {
+      repository: { type: 'git', url: `git+${home}.git`, directory: folder },
+      homepage: `${home}/tree/main/${folder}#readme`,
+      bugs: `${home}/issues`,
+    }
+  : { private: true };
 
 /** `./src/index.ts` becomes `./index.js`. */
 const built = (path, extension) => path.replace(/^\.\/src\//, './').replace(/\.ts$/, extension);
@@ -35,7 +42,13 @@ const bin = manifest.bin && { bin: entriesOf(manifest.bin, (path) => built(path,
 // `main` and `types` are for resolvers that do not read `exports`.
 const { types, default: main } = exports['.'];
 
-for (const file of ['LICENSE', 'README.md']) copyFileSync(file, join('dist', file));
+for (const file of ['LICENSE', 'README.md']) copyFileSync(file, join(target, file));
 // Last, so that a build that failed cannot be packed.
 const published = { ...manifest, version, ...links, main, types, exports, ...bin };
-writeFileSync('dist/package.json', `${JSON.stringify(published, null, 2)}\n`);
+writeFileSync(join(target, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);
+
+/** `owner/name` on GitHub that this repository was cloned from, if any. */
+function repositoryOfClone() {
+  const { stdout } = spawnSync('git', ['config', '--get', 'remote.origin.url'], { encoding: 'utf8' });
+  return /github\.com[:/]([\w.-]+\/[\w.-]+?)(?:\.git)?\s*$/.exec(stdout ?? '')?.[1];
+}

@@ -10,27 +10,9 @@ import { z } from 'zod';
 import { version as offlineVersion } from '../../packages/cdk-offline/src/version.ts';
 import { version as clientVersion } from '../../packages/client/src/version.ts';
 import { isFullRun } from '../support/rounds.ts';
+import { bash, jobOf, scriptOf, unfold, workflows } from '../support/workflows.ts';
 
 /** The rules of this project. actionlint and zizmor have those of every project (`npm run check`, `.ci/run`). */
-
-const step = z.object({
-  id: z.string().optional(),
-  uses: z.string().optional(),
-  run: z.string().optional(),
-  with: z.record(z.string(), z.unknown()).optional(),
-  env: z.record(z.string(), z.string()).optional(),
-});
-const job = z.object({
-  if: z.string().optional(),
-  needs: z.union([z.string(), z.array(z.string())]).optional(),
-  'timeout-minutes': z.number().optional(),
-  permissions: z.record(z.string(), z.string()).optional(),
-  environment: z.object({ name: z.string() }).optional(),
-  concurrency: z.object({ group: z.string(), 'cancel-in-progress': z.boolean() }).optional(),
-  steps: z.array(step),
-});
-const workflow = z.object({ on: z.record(z.string(), z.unknown()), jobs: z.record(z.string(), job) });
-const action = z.object({ runs: z.object({ steps: z.array(step) }) });
 
 const execute = promisify(execFile);
 const read = async (path: string): Promise<unknown> => parse(await readFile(path, 'utf8'));
@@ -42,37 +24,11 @@ const manifest = z
     devDependencies: z.record(z.string(), z.string()),
   })
   .parse(await read('package.json'));
-const workflows = new Map(
-  await Promise.all(
-    globSync('.github/workflows/*.yml').map(
-      async (path) => [path.slice(path.lastIndexOf('/') + 1), workflow.parse(await read(path))] as const,
-    ),
-  ),
-);
-const actions: ReadonlyMap<string, z.infer<typeof action>> = new Map(
-  await Promise.all(
-    globSync('.github/actions/*/action.yml').map(
-      async (path) => [`./${path.replace('/action.yml', '')}`, action.parse(await read(path))] as const,
-    ),
-  ),
-);
 const jobs = [...workflows].flatMap(([file, { on, jobs: all }]) =>
   Object.entries(all).map(([name, each]) => ({ file, on, name, job: each })),
 );
 
-/** The step, and those of the local action that it stands for. */
-function unfold(each: z.infer<typeof step>): z.infer<typeof step>[] {
-  const local = each.uses === undefined ? undefined : actions.get(each.uses);
-  return local === undefined ? [each] : local.runs.steps.flatMap((inner) => unfold(inner));
-}
-
-function jobOf(file: string, name: string): z.infer<typeof job> {
-  const found = workflows.get(file)?.jobs[name];
-  if (found === undefined) throw new Error(`${file} has no job ${name}`);
-  return found;
-}
-
-const needsOf = ({ needs = [] }: z.infer<typeof job>) => [needs].flat();
+const needsOf = ({ needs = [] }: (typeof jobs)[number]['job']) => [needs].flat();
 
 describe('Every workflow', () => {
   it('bounds the time of every job', () => {
@@ -165,8 +121,8 @@ describe('The comment on a pull request', () => {
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     await writeFile(join(folder, 'diff.txt'), diff);
     await writeFile(join(folder, 'gh'), '#!/bin/sh\n', { mode: 0o755 });
-    const { run = '' } = jobOf('pull-request.yml', 'comment').steps.at(-1)!;
-    await execute('bash', ['--noprofile', '--norc', '-eo', 'pipefail', '-c', run], {
+    const run = scriptOf('pull-request.yml', 'comment', 'Write the comment, over the one of the last push');
+    await execute(bash[0], [...bash.slice(1), run], {
       cwd: folder,
       env: {
         ...process.env,
@@ -194,6 +150,9 @@ describe('The comment on a pull request', () => {
     `${'~'.repeat(50)}\n# injected\n`,
     'Description: a\r~~~~~\r# injected\r',
     '   ~~~~\n</details> # injected ![x](https://example.com)\n',
+    // Not UTF-8: the bytes between the tildes are left out.
+    Buffer.from('~~~\xff~~~\xc3\n# injected\n', 'latin1'),
+    Buffer.from('~\xf0\x9f~\x80~~~~\n# injected\n', 'latin1'),
   ])('shows every diff as text: %j', async (diff) => {
     const written = await comment(diff);
     expect(written).toContain('injected');
