@@ -1,5 +1,6 @@
 import { connect } from '../functions/dynamodb/connection.ts';
 import { putPets } from './bulk.ts';
+import type { LocalAddress } from './local/address-file.ts';
 import { idEpoch, newPetId } from '../functions/pets/ids.ts';
 import type { Pet, PetStatus } from '../functions/pets/schema.ts';
 import { listPets, type PetTable } from '../functions/pets/store.ts';
@@ -48,12 +49,13 @@ export async function seedAnimals(table: PetTable, count: number, now: number): 
   return count;
 }
 
-/** A client for DynamoDB Local. */
-export function localDynamoDb(endpoint: string) {
+/** A client for the tables of the local service. */
+export function localDynamoDb({ endpoint, credentials }: LocalAddress) {
   return connect({
     AWS_REGION: 'us-east-1',
-    AWS_ACCESS_KEY_ID: 'local',
-    AWS_SECRET_ACCESS_KEY: 'local',
+    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    AWS_SESSION_TOKEN: credentials.sessionToken,
     AWS_ENDPOINT_URL_DYNAMODB: endpoint,
   }).client;
 }

@@ -4,6 +4,7 @@ import type { Keys } from '../../tools/local/banner.ts';
 import { parseKeys } from '../../tools/local/keys.ts';
 import { createKey } from '../../tools/keys/commands/create.ts';
 import { openKeyService } from '../../tools/keys/service.ts';
+import { announceAddress, type LocalAddress } from '../../tools/local/address-file.ts';
 import { localStage, startLocalStack } from '../../tools/local/stack.ts';
 import { localDynamoDb, seedAnimals } from '../../tools/seed.ts';
 
@@ -18,7 +19,7 @@ declare module 'vitest' {
      * What only the service on this machine offers; `undefined` when the suite tests another. `/log` at the endpoint has
      * what the functions have logged.
      */
-    local: { readonly endpoint: string; readonly outputs: Readonly<Record<string, string>> } | undefined;
+    local: (LocalAddress & { readonly outputs: Readonly<Record<string, string>> }) | undefined;
   }
 }
 
@@ -51,13 +52,16 @@ export default async function setup(project: TestProject): Promise<() => Promise
     pages: new Map([['/log', logPage]]),
   });
   try {
-    const { endpoint, outputs } = service;
-    const table = { client: localDynamoDb(endpoint), tableName: outputs['PetsTableName']! };
+    const { endpoint, credentials, outputs } = service;
+    const address = { endpoint, credentials };
+    // For tools with --port. Others find a service that the contributor has started.
+    announceAddress(address, 0);
+    const table = { client: localDynamoDb(address), tableName: outputs['PetsTableName']! };
     await seedAnimals(table, animals, Date.now());
-    const keys = await openKeyService({ stage: localStage, endpoint });
+    const keys = await openKeyService({ stage: localStage, ...address });
     const business = await createKey(keys, { owner: 'e2e', plan: 'business' });
     project.provide('e2e', { url: service.url, key: business.key, keys: undefined });
-    project.provide('local', { endpoint, outputs });
+    project.provide('local', { ...address, outputs });
     return () => service.stop();
   } catch (error) {
     await service.stop();

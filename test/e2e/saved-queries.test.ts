@@ -39,7 +39,8 @@ describe.runIf(isLocal)('a saved query', () => {
   const ids: string[] = [];
 
   beforeAll(async () => {
-    const { endpoint, outputs } = inject('local')!;
+    const { endpoint, credentials, outputs } = inject('local')!;
+    const address = { endpoint, credentials };
     const client = await newClient('free');
     const send = async (ask: Ask): Promise<Reply> => {
       const reply = await client.send(ask);
@@ -50,7 +51,7 @@ describe.runIf(isLocal)('a saved query', () => {
     const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': '1' };
     for (const _ of [1, 2]) await send({ method: 'POST', path: '/pets', headers, body: pet });
     // The oldest animal, so that no other test meets it.
-    const table = { client: localDynamoDb(endpoint), TableName: outputs['PetsTableName'] };
+    const table = { client: localDynamoDb(address), TableName: outputs['PetsTableName'] };
     const Key = { id: 2 };
     const Item = { ...Key, status: 'pending', name: 7 };
     await table.client.send(new PutCommand({ ...table, Item }));
@@ -58,7 +59,7 @@ describe.runIf(isLocal)('a saved query', () => {
     while (path !== undefined) path = nextOf(await send({ path }));
     await send({ path: '/pets/2' });
     await table.client.send(new DeleteCommand({ ...table, Key }));
-    const keys = await openKeyService({ stage: localStage, endpoint });
+    const keys = await openKeyService({ stage: localStage, ...address });
     await setSuspension(keys.limitTable, hashOfKey(client.key), indefinitely, keys.now());
     keys.close();
     await send({ path: '/pets' });

@@ -14,7 +14,8 @@ export { isFullRun } from '../support/rounds.ts';
 export async function newClient(plan: Plan): Promise<Client> {
   const local = inject('local');
   if (local === undefined) throw new Error('Keys can only be created for the service on this machine');
-  const service = await openKeyService({ stage: localStage, endpoint: local.endpoint });
+  const { endpoint, credentials } = local;
+  const service = await openKeyService({ stage: localStage, endpoint, credentials });
   const limits = plan === 'enterprise' ? { perMinute: 60_000, perDay: 10_000_000 } : {};
   const { key } = await createKey(service, { owner: 'e2e', plan, ...limits });
   service.close();

@@ -38,7 +38,11 @@ afterAll(async () => {
 });
 
 async function newClient(): Promise<Client> {
-  const service = await openKeyService({ stage: localStage, endpoint: stack.endpoint });
+  const service = await openKeyService({
+    stage: localStage,
+    endpoint: stack.endpoint,
+    credentials: stack.credentials,
+  });
   const { key } = await createKey(service, { owner: 'reliability', plan: 'enterprise', ...limits });
   return new Client(stack.url, key);
 }

@@ -5,16 +5,27 @@ import { z } from 'zod';
 /** A file for each local service that runs, named by its process. The operator's tools use the one started last. */
 const addressFolder = join(import.meta.dirname, '..', '..', '.local', 'services');
 
+const privateFolder = { recursive: true, mode: 0o700 };
+
 const schema = z.object({
   endpoint: z.url(),
+  /** For calls to AWS services at the endpoint. */
+  credentials: z.object({
+    accessKeyId: z.string(),
+    secretAccessKey: z.string(),
+    sessionToken: z.string(),
+  }),
   /** Milliseconds since the Unix epoch. */
   startedAt: z.number(),
 });
 
+/** How the operator's tools reach a local service. */
+export type LocalAddress = Omit<z.infer<typeof schema>, 'startedAt'>;
+
 /** @returns why no address can be written, or `undefined` when it can */
 export function reasonNotToAnnounce(folder: string = addressFolder): string | undefined {
   try {
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(folder, privateFolder);
     rmdirSync(mkdtempSync(join(folder, 'check-')));
     return undefined;
   } catch (error) {
@@ -22,26 +33,39 @@ export function reasonNotToAnnounce(folder: string = addressFolder): string | un
   }
 }
 
-/** Writes the address of this process's service, and removes it when the process exits. */
-export function announceAddress(endpoint: string, folder: string = addressFolder): void {
-  mkdirSync(folder, { recursive: true });
+/**
+ * Writes the address of this process's service for its owner, and removes it when the process exits.
+ *
+ * @param startedAt milliseconds since the Unix epoch
+ */
+export function announceAddress(
+  { endpoint, credentials }: LocalAddress,
+  startedAt: number,
+  folder: string = addressFolder,
+): void {
+  mkdirSync(folder, privateFolder);
   const file = join(folder, `${process.pid}.json`);
-  const address: z.infer<typeof schema> = { endpoint, startedAt: Date.now() };
-  writeFileSync(file, `${JSON.stringify(address)}\n`);
+  const address: z.infer<typeof schema> = { endpoint, credentials, startedAt };
+  // A process of the same ID that was killed may have left one.
+  rmSync(file, { force: true });
+  writeFileSync(file, `${JSON.stringify(address)}\n`, { mode: 0o600, flag: 'wx' });
   process.once('exit', () => rmSync(file, { force: true }));
 }
 
-/** The address of the service that was started last, of those that run; `undefined` if none does. */
-export function readAddress(folder: string = addressFolder): string | undefined {
+/** The service that was started last, of those of this user that run, at the port if one is given. */
+export function readAddress(port?: number, folder: string = addressFolder): LocalAddress | undefined {
   const running = namesIn(folder).flatMap((name) => {
     if (!isRunning(Number.parseInt(name, 10))) return [];
     try {
       return schema.parse(JSON.parse(readFileSync(join(folder, name), 'utf8')));
     } catch {
-      return []; // it has just ended
+      return []; // it has just ended, or belongs to another user
     }
   });
-  return running.toSorted((a, b) => a.startedAt - b.startedAt).at(-1)?.endpoint;
+  return running
+    .filter(({ endpoint }) => port === undefined || new URL(endpoint).port === String(port))
+    .toSorted((a, b) => a.startedAt - b.startedAt)
+    .at(-1);
 }
 
 function namesIn(folder: string): string[] {

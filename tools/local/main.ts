@@ -32,7 +32,9 @@ async function start(options: LocalOptions): Promise<void> {
   if (keysFile !== undefined) await forKeysFile(keysFile, checkFile(resolve(keysFile)));
   const unannounced = reasonNotToAnnounce();
   if (unannounced !== undefined) {
-    console.error(`npm run keys will need --port, because the address cannot be saved: ${unannounced}`);
+    console.error(
+      `npm run keys will not find the service, because its address cannot be saved: ${unannounced}`,
+    );
   }
   const progress = (message: string): void => {
     // The same time as that of a request.
@@ -52,13 +54,14 @@ async function start(options: LocalOptions): Promise<void> {
   });
   stop = () => service.stop();
 
-  const { endpoint, inspectorUrl, url } = service;
+  const { endpoint, credentials, inspectorUrl, url } = service;
+  const address = { endpoint, credentials };
   const tableName = service.outputs['PetsTableName'];
   if (tableName === undefined) throw new Error('The stack has no output PetsTableName');
   progress(`Seeding ${animals} animals and one key for each plan`);
-  const seeded = await seedAnimals({ client: localDynamoDb(endpoint), tableName }, animals, Date.now());
+  const seeded = await seedAnimals({ client: localDynamoDb(address), tableName }, animals, Date.now());
   if (seeded === 0 && animals > 0) progress('The store already has animals: none added');
-  const keys = await seedKeys(await openKeyService({ stage: localStage, endpoint }), dataDirectory);
+  const keys = await seedKeys(await openKeyService({ stage: localStage, ...address }), dataDirectory);
   if (keysFile !== undefined) await forKeysFile(keysFile, writePrivateJson(keysFile, keys));
   for (const [path, page] of await referencePages({ url, key: keys.pro })) pages.set(path, page);
 
@@ -70,7 +73,7 @@ async function start(options: LocalOptions): Promise<void> {
       await service.stop();
     };
   }
-  if (unannounced === undefined) announceAddress(endpoint);
+  if (unannounced === undefined) announceAddress(address, Date.now());
   progress('Ready');
   console.log(banner({ url, keys, enterpriseLimits, reload, inspectorUrl }));
 }

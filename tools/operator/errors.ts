@@ -1,3 +1,4 @@
+import type { LocalAddress } from '../local/address-file.ts';
 import { mayBeDone } from './retry.ts';
 
 /** Kinds of errors, and the exit code of a tool for each. */
@@ -59,6 +60,8 @@ export function usageError(message: string): ToolError {
 export interface Target {
   readonly stage: string;
   readonly endpoint?: string | undefined;
+  /** Of the local service. */
+  readonly credentials?: LocalAddress['credentials'] | undefined;
   readonly region?: string | undefined;
   readonly profile?: string | undefined;
 }
@@ -95,7 +98,9 @@ function adviceFor(
     'CredentialsProviderError|could not load credentials': `${missing} are missing. Sign in ("${signIn}"), set AWS_PROFILE, or give a profile with --profile.`,
     ' (ExpiredToken|TokenRefreshRequired)': `The AWS credentials have expired. Sign in again ("${signIn}").`,
     ' (UnrecognizedClient|InvalidClientTokenId|(Invalid)?Signature|IncompleteSignature)':
-      'AWS does not accept these credentials. Check which account they belong to ("aws sts get-caller-identity").',
+      endpoint === undefined
+        ? 'AWS does not accept these credentials. Check which account they belong to ("aws sts get-caller-identity").'
+        : `The service at ${endpoint} was not started from this folder by this user, so it refuses this command. Run the command where it was started.`,
     ' (AccessDenied|Unauthorized|NotAuthorized)': `These credentials do not allow this: ${cause}`,
     ' LimitExceededException': `An AWS quota is reached: ${cause}. An account has 10,000 API keys per Region, see docs/keys.md.`,
     ' (Throttling|TooManyRequests|\\w+LimitExceeded|Provisioned)':

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings';
 import packageJson from '../../package.json' with { type: 'json' };
-import { readAddress } from '../local/address-file.ts';
+import { type LocalAddress, readAddress } from '../local/address-file.ts';
 import { changeJson, changeText } from './audit.ts';
 import type { Open } from './command.ts';
 import { exitCodes, explain, type Target, ToolError, usageError } from './errors.ts';
@@ -22,7 +22,7 @@ interface Tool<Service> {
 }
 
 /** What differs when tests run a tool. */
-export type Seams = Hooks & { readonly localEndpoint?: string };
+export type Seams = Hooks & { readonly local?: LocalAddress };
 
 /** A run of a tool. Returns the exit code, see `exitCodes`; 0 for success. */
 export type RunTool = (args: readonly string[], io: Io, seams?: Seams) => Promise<number>;
@@ -42,9 +42,9 @@ export function defineTool<Service extends { close(): void }>(tool: Tool<Service
     let target: Target | undefined;
     const open: Open<Service> = async ({ stage, port, region, profile, name, yes }, run) => {
       if (stage !== 'local' && port !== undefined) throw usageError('--port requires --stage local.');
-      const address = port === undefined ? (seams.localEndpoint ?? readAddress()) : undefined;
-      const endpoint = address ?? `http://127.0.0.1:${port ?? 3000}`;
-      target = stage === 'local' ? { stage, endpoint } : { stage, region, profile };
+      const found = port === undefined ? (seams.local ?? readAddress()) : readAddress(port);
+      const local = found ?? { endpoint: `http://127.0.0.1:${port ?? 3000}` };
+      target = stage === 'local' ? { stage, ...local } : { stage, region, profile };
       const service = await tool.openService({
         ...seams,
         ...target,

@@ -35,6 +35,7 @@ export async function openStack<Outputs>(
   {
     stage,
     endpoint,
+    credentials = { accessKeyId: 'unknown', secretAccessKey: 'unknown', sessionToken: 'unknown' },
     region,
     profile,
     stackName = `${defaultStackPrefix}-${stage}`,
@@ -54,7 +55,7 @@ export async function openStack<Outputs>(
   });
   const configuration = {
     ...(endpoint
-      ? { endpoint, region: 'us-east-1', credentials: { accessKeyId: 'local', secretAccessKey: 'local' } }
+      ? { endpoint, region: 'us-east-1', credentials }
       : { ...(region && { region }), ...(profile && { profile }) }),
     requestHandler,
     maxAttempts: 1,

@@ -3,8 +3,8 @@ export const region = 'us-east-1';
 export const accountId = '123456789012';
 export const partition = 'aws';
 
-/** The credentials of every local call. They are not verified. */
-export const localCredentials = { accessKeyId: 'local', secretAccessKey: 'local', sessionToken: 'local' };
+/** For a running DynamoDB, and for calls to the management port, which checks the session token only. */
+export const localCredentials = { accessKeyId: 'local', secretAccessKey: 'local' };
 
 export function arn(service: string, resource: string): string {
   return `arn:${partition}:${service}:${region}:${accountId}:${resource}`;

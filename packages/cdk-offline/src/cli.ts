@@ -56,6 +56,10 @@ async function main(): Promise<void> {
   if (folders.length > 0)
     await watch(service, { folders, synthesize, onMessage: (message) => console.error(message) });
   if (service.inspectorUrl !== undefined) console.log(`inspector ${service.inspectorUrl}`);
+  const { accessKeyId, secretAccessKey, sessionToken } = service.credentials;
+  console.log(
+    `credentials AWS_ACCESS_KEY_ID=${accessKeyId} AWS_SECRET_ACCESS_KEY=${secretAccessKey} AWS_SESSION_TOKEN=${sessionToken}`,
+  );
   console.log(`ready ${service.url}`);
 }
 

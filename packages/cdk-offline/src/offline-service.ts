@@ -1,4 +1,5 @@
 import type { DynamoDbCredentials } from './dynamodb/credentials.ts';
+import type { ManagementCredentials } from './management/services.ts';
 
 /** The folder that `cdk synth` wrote, or a function that writes it into a new directory. It is read only once. */
 export type AssemblySource = string | ((directory: string) => Promise<void>);
@@ -20,9 +21,11 @@ export interface OfflineService {
   readonly url: string;
   /** `http://127.0.0.1:PORT`, for SDK clients of API Gateway, CloudFormation, CloudWatch Logs, DynamoDB and STS. */
   readonly endpoint: string;
+  /** Those of this run, for SDK clients of `endpoint`, which refuses calls without its session token. */
+  readonly credentials: ManagementCredentials;
   /** `undefined` as long as the stack has no table. */
   readonly dynamodbEndpoint: string | undefined;
-  /** The only ones that see the tables at `dynamodbEndpoint`. `endpoint` takes any. */
+  /** The only ones that see the tables at `dynamodbEndpoint`. */
   readonly dynamodbCredentials: DynamoDbCredentials | undefined;
   /** The stack's outputs, with the local address of the API. */
   readonly outputs: Readonly<Record<string, string>>;

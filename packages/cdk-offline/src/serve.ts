@@ -7,6 +7,7 @@ import { Database, type DatabaseAccess } from './dynamodb/database.ts';
 import { requireJava } from './dynamodb/java.ts';
 import { FunctionService } from './lambda/function-service.ts';
 import { InspectedProcess } from './lambda/inspected-process.ts';
+import { newCredentials } from './management/services.ts';
 import type { AssemblySource, OfflineService, Pages } from './offline-service.ts';
 import { isPortFree } from './ports.ts';
 import { requireNode } from './node-requirement.ts';
@@ -139,6 +140,7 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
   // The port is known before the first function starts. Requests wait until the deployment is applied.
   const server = await HttpServer.listen(port);
   const { endpoint } = server;
+  const credentials = newCredentials();
   const functions = new FunctionService({
     concurrency: options.concurrency ?? defaultConcurrency,
     codeDirectory: directory.path,
@@ -146,6 +148,7 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
     // Every AWS service is local: this service answers for those that it does not have.
     variables: () => ({
       AWS_ENDPOINT_URL: endpoint,
+      AWS_SESSION_TOKEN: credentials.sessionToken,
       ...databaseVariables(database.access),
       ...options.env,
     }),
@@ -156,11 +159,12 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
   steps.add(() => functions.stop());
   steps.add(() => server.stop());
   const parts = { assemblies, database, functions, keys, keyFile, onProgress, onLog, onRequest, stop };
-  const service = new StackService({ ...parts, endpoint, inspectorUrl });
+  const service = new StackService({ ...parts, endpoint, credentials, inspectorUrl });
   await service.apply(deployment);
   server.serve({
     gateway: () => service.gateway,
     services: service.services,
+    sessionToken: credentials.sessionToken,
     pages: options.pages ?? new Map(),
     onRequest,
     onError: (error) => onProgress(`Error in cdk-offline: ${String(error)}`),

@@ -37,6 +37,8 @@ export interface HttpHandlers {
   /** Called for every request, because an update replaces the gateway. */
   readonly gateway: () => Gateway;
   readonly services: Services;
+  /** Of the requests to `services`. */
+  readonly sessionToken: string;
   readonly pages: Pages;
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
   /** Called with errors of cdk-offline itself. */
@@ -189,7 +191,8 @@ class Responder {
     if (page !== undefined && (method === 'GET' || method === 'HEAD')) return pageAnswer(page);
     // An unknown stage.
     if (service === undefined) return reject(403, 'ForbiddenException', 'Forbidden');
-    return answerManagement(this.#handlers.services, service, {
+    const { services, sessionToken } = this.#handlers;
+    return answerManagement(services, sessionToken, service, {
       method,
       path: path.replace(/(?<=.)\/+$/, ''),
       query: new URLSearchParams(query),

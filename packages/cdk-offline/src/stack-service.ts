@@ -9,7 +9,7 @@ import { forwardToDynamoDb } from './management/dynamodb.ts';
 import { answerLogs } from './management/logs.ts';
 import { answerCloudFormation, answerSts } from './management/query-services.ts';
 import { jsonError, type ManagementRequest } from './management/responses.ts';
-import type { Services } from './management/services.ts';
+import type { ManagementCredentials, Services } from './management/services.ts';
 import type { AssemblySource, OfflineService, ServedFunction } from './offline-service.ts';
 import type { RequestRecord } from './request-record.ts';
 import type { KeyFile } from './usage-plans/key-file.ts';
@@ -19,6 +19,7 @@ import { createTemplateKeys } from './usage-plans/template.ts';
 export interface StackServiceParts {
   /** `http://127.0.0.1:PORT` */
   readonly endpoint: string;
+  readonly credentials: ManagementCredentials;
   readonly inspectorUrl: string | undefined;
   readonly assemblies: AssemblyReader;
   readonly database: Database;
@@ -77,6 +78,10 @@ export class StackService implements OfflineService {
 
   get endpoint(): string {
     return this.#parts.endpoint;
+  }
+
+  get credentials(): ManagementCredentials {
+    return this.#parts.credentials;
   }
 
   get inspectorUrl(): string | undefined {

@@ -91,7 +91,8 @@ function refuse(fate: Refusal, incoming: IncomingMessage, outgoing: ServerRespon
 /** Runs the tool over the bad network. */
 function overNetwork(args: readonly string[], fate: typeof fateOf, options: RunOptions = {}): Promise<Run> {
   fateOf = fate;
-  return keysLocal(args, { localEndpoint: network?.endpoint ?? '', ...options });
+  const { credentials } = inject('local')!;
+  return keysLocal(args, { local: { endpoint: network?.endpoint ?? '', credentials }, ...options });
 }
 
 interface Case {

@@ -31,6 +31,7 @@ beforeEach(() => {
   vi.stubEnv('AWS_REGION', 'eu-central-1');
   vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIDEXAMPLE');
   vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret');
+  vi.stubEnv('AWS_SESSION_TOKEN', inject('local')?.credentials.sessionToken);
 });
 afterEach(() => vi.unstubAllEnvs());
 

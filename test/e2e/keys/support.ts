@@ -6,6 +6,7 @@ import { hashOfKey } from '../../../functions/access/keys.ts';
 import type { Plan } from '../../../functions/access/plans.ts';
 import { createKey } from '../../../tools/keys/commands/create.ts';
 import { type KeyService, openKeyService } from '../../../tools/keys/service.ts';
+import type { LocalAddress } from '../../../tools/local/address-file.ts';
 import { localStage } from '../../../tools/local/stack.ts';
 import { isFullRun } from '../support.ts';
 import { runKeys } from '../../../tools/keys/cli.ts';
@@ -18,15 +19,16 @@ export const newOwner = () => `owner ${randomUUID()}`;
 /** An API key. */
 export const keyPattern = /as_local_[0-9A-Za-z]{36}/;
 
-function localEndpoint(): string {
+function localAddress(): LocalAddress {
   const local = inject('local');
   if (local === undefined) throw new Error('Only the local service offers its keys to tests');
-  return local.endpoint;
+  const { endpoint, credentials } = local;
+  return { endpoint, credentials };
 }
 
 /** Runs the key tool against the service under test. */
 export function keysLocal(args: readonly string[], options: RunOptions = {}): Promise<Run> {
-  return keys([...args, '--stage', localStage], { localEndpoint: localEndpoint(), ...options });
+  return keys([...args, '--stage', localStage], { local: localAddress(), ...options });
 }
 
 /** Runs the key tool for its JSON result. */
@@ -89,7 +91,7 @@ export async function stepsOf(args: readonly string[]): Promise<string[]> {
 
 /** Runs a command that stops for good after so many steps. Returns the key that it had shown by then, if any. */
 export async function crash(args: readonly string[], steps: number): Promise<string[]> {
-  const local = { localEndpoint: localEndpoint() };
+  const local = { local: localAddress() };
   const { stdout } = await crashInProcess(runKeys, [...args, '--stage', localStage], steps, local);
   return keysIn(stdout());
 }
@@ -103,7 +105,7 @@ let opened: Promise<KeyService> | undefined;
 
 /** One for all tests of a file: each opens connections of its own. */
 export function openLocal(): Promise<KeyService> {
-  return (opened ??= openKeyService({ stage: localStage, endpoint: localEndpoint() }));
+  return (opened ??= openKeyService({ stage: localStage, ...localAddress() }));
 }
 
 export async function recordsOf(service: KeyService, owner: string): Promise<readonly AdministeredKey[]> {

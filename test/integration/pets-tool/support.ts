@@ -35,7 +35,7 @@ function stackWith(tableName: string): string {
   return `<DescribeStacksResponse><DescribeStacksResult><Stacks><member>${stack}</member></Stacks></DescribeStacksResult></DescribeStacksResponse>`;
 }
 
-const credentials = { accessKeyId: 'local', secretAccessKey: 'local' };
+const credentials = { accessKeyId: 'local', secretAccessKey: 'local', sessionToken: 'local' };
 
 /**
  * @param network what happens to calls of DynamoDB
@@ -64,10 +64,11 @@ export async function newStore(
     aws.close();
     await rm(folder, { recursive: true, force: true });
   });
+  const local = { endpoint: aws.endpoint, credentials };
   const run = (args: readonly string[], options: RunOptions = {}) =>
-    runInProcess(runPets, [...args, '--stage', 'local'], { localEndpoint: aws.endpoint, ...options });
+    runInProcess(runPets, [...args, '--stage', 'local'], { local, ...options });
   const crash = (args: readonly string[], steps: number) =>
-    crashInProcess(runPets, [...args, '--stage', 'local'], steps, { localEndpoint: aws.endpoint });
+    crashInProcess(runPets, [...args, '--stage', 'local'], steps, { local });
   const runInProd = (args: readonly string[], options: RunOptions = {}) => {
     vi.stubEnv('AWS_ENDPOINT_URL', aws.endpoint);
     vi.stubEnv('AWS_REGION', tableOfService ? awsVariables('')['AWS_REGION'] : 'us-east-1');

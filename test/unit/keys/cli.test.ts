@@ -183,6 +183,14 @@ describe('one line says what to do', () => {
     );
   });
 
+  test('when the local service is that of another user or folder', async () => {
+    answer = { status: 400, body: refusal('InvalidClientTokenId', 'The call lacks the session token') };
+    const { port } = new URL(endpoint);
+    expect(await failure(['list', '--stage', 'local', '--port', port], 1)).toContain(
+      `The service at ${endpoint} was not started from this folder by this user`,
+    );
+  });
+
   test('when there are no credentials', async () => {
     onAws();
     vi.stubEnv('AWS_ACCESS_KEY_ID', '');

@@ -189,7 +189,6 @@ function variablesOf(definition: FunctionDefinition): Record<string, string> {
     AWS_EXECUTION_ENV: `AWS_Lambda_${runtime}`,
     AWS_ACCESS_KEY_ID: localCredentials.accessKeyId,
     AWS_SECRET_ACCESS_KEY: localCredentials.secretAccessKey,
-    AWS_SESSION_TOKEN: localCredentials.sessionToken,
     // No settings or credentials of this machine.
     AWS_CONFIG_FILE: devNull,
     AWS_SHARED_CREDENTIALS_FILE: devNull,

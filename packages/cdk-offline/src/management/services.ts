@@ -1,3 +1,5 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { localCredentials } from '../aws.ts';
 import type { HttpResponse } from '../http-message.ts';
 import { errorIn, type ManagementRequest, protocolOf } from './responses.ts';
 
@@ -6,8 +8,20 @@ export type Services = Readonly<
   Record<string, (request: ManagementRequest) => HttpResponse | Promise<HttpResponse>>
 >;
 
+/** Credentials for the AWS services of one run. The session token is the secret. */
+export interface ManagementCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken: string;
+}
+
+export function newCredentials(): ManagementCredentials {
+  return { ...localCredentials, sessionToken: randomBytes(16).toString('hex') };
+}
+
 /**
- * The service that a request is signed for. The signature itself is not verified.
+ * The service that a request is signed for. The signature is not verified: nobody but its owner sees the session token of a
+ * request on the loopback interface, and signed requests are redirected here from other hosts.
  *
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  *
@@ -20,13 +34,28 @@ export function signedService(authorization: string | undefined): string | undef
   )?.[1];
 }
 
+/** @param sessionToken what requests have to carry */
 export function answerManagement(
   services: Services,
+  sessionToken: string,
   service: string,
   request: ManagementRequest,
 ): HttpResponse | Promise<HttpResponse> {
+  const protocol = protocolOf(service, request);
+  if (!isEqual(request.headers['x-amz-security-token'] ?? '', sessionToken)) {
+    const name = protocol === 'query' ? 'InvalidClientTokenId' : 'UnrecognizedClientException';
+    const message =
+      'The call lacks the session token of this run of cdk-offline. Use the credentials of the service.';
+    return errorIn(protocol, name, message);
+  }
   const answer = Object.hasOwn(services, service) ? services[service] : undefined;
   if (answer !== undefined) return answer(request);
   const message = `The AWS service ${service} is not supported by cdk-offline, and nothing was sent to AWS`;
-  return errorIn(protocolOf(service, request), 'NotSupportedByCdkOffline', message);
+  return errorIn(protocol, 'NotSupportedByCdkOffline', message);
+}
+
+/** In a time that does not depend on where they differ. */
+function isEqual(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one), Buffer.from(other)];
+  return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -42,8 +42,8 @@ it('tables and functions of another stack of the assembly are served when they a
   expect(await (await get()).json()).toEqual(['Greeting-Greet', tableName]);
   expect(await (await get('/other')).json()).toEqual(['Data-Greet', null]);
   expect(service.functions.map(({ logicalId }) => logicalId)).toEqual(['Data.Greet', 'Greet']);
-  const credentials = { accessKeyId: 'any', secretAccessKey: 'any' };
-  const client = new DynamoDBClient({ region: 'us-east-1', endpoint: service.endpoint, credentials });
+  const { endpoint, credentials } = service;
+  const client = new DynamoDBClient({ region: 'us-east-1', endpoint, credentials });
   await client.send(new DescribeTableCommand({ TableName: tableName }));
 });
 

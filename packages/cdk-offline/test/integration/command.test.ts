@@ -59,6 +59,8 @@ describe('the command cdk-offline', () => {
       const url = await service.ready();
       expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/dev$/);
       expect(await (await fetch(`${url}/greet`)).json()).toBe('hello');
+      const variables = 'AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local AWS_SESSION_TOKEN';
+      expect(service.output()).toMatch(new RegExp(`^credentials ${variables}=[0-9a-f]{32}$`, 'm'));
       await expect
         .poll(() => service.output(), { timeout: 60_000 })
         .toMatch(/^\d\d:\d\d:\d\d GET {2}\/dev\/greet 200 \d+ ms$/m);

@@ -86,7 +86,7 @@ describe('a data directory', () => {
     const client = new APIGatewayClient({
       region: 'us-east-1',
       endpoint: service.endpoint,
-      credentials: { accessKeyId: 'any', secretAccessKey: 'any' },
+      credentials: service.credentials,
     });
     const value = 'keptkey01234567890123456789';
     const { id: keyId } = await client.send(new CreateApiKeyCommand({ value, enabled: true }));

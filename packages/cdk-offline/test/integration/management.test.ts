@@ -24,7 +24,7 @@ import {
   DescribeStacksCommand,
   ListStacksCommand,
 } from '@aws-sdk/client-cloudformation';
-import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { DynamoDBClient, GetItemCommand, ListTablesCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { type OfflineService, serve } from 'cdk-offline';
 import { code, template } from './fixture.ts';
@@ -40,7 +40,7 @@ let plans: Record<'tiny' | 'daily' | 'free', string>;
 const configuration = () => ({
   region: 'us-east-1',
   endpoint: service.endpoint,
-  credentials: { accessKeyId: 'any', secretAccessKey: 'any' },
+  credentials: service.credentials,
 });
 
 beforeAll(async () => {
@@ -267,6 +267,43 @@ describe('usage plans, by the SDK', () => {
   });
 });
 
+describe('a call without the credentials of this run', () => {
+  it.each([
+    ['no token', () => ''],
+    ['another token', (token: string) => token.replaceAll(/./g, '0')],
+    ['a part of the token', (token: string) => token.slice(1)],
+  ])('shows and changes nothing: %s', async (_, tokenFrom) => {
+    // The SDK sends no empty token.
+    const sessionToken = tokenFrom(service.credentials.sessionToken);
+    const credentials = { accessKeyId: 'any', secretAccessKey: 'any', sessionToken };
+    const stranger = { ...configuration(), credentials };
+    const refused = { name: 'UnrecognizedClientException' };
+    const database = new DynamoDBClient(stranger);
+    await expect(database.send(new ListTablesCommand({}))).rejects.toMatchObject(refused);
+    const value = 'strangers0123456789012345';
+    const api = new APIGatewayClient(stranger);
+    await expect(api.send(new GetApiKeysCommand({ includeValues: true }))).rejects.toMatchObject(refused);
+    await expect(api.send(new CreateApiKeyCommand({ value, enabled: true }))).rejects.toMatchObject(refused);
+    await expect(
+      new CloudFormationClient(stranger).send(new DescribeStacksCommand({})),
+    ).rejects.toMatchObject({ name: 'InvalidClientTokenId' });
+    const { items = [] } = await gateway.send(new GetApiKeysCommand({ includeValues: true, limit: 500 }));
+    expect(items.map((key) => key.value)).not.toContain(value);
+  });
+
+  it('has other credentials in each run', async () => {
+    const assembly = await writeAssembly({ [stackName]: template(suffix) }, code);
+    const dynamodbEndpoint = inject('dynamodbEndpoint');
+    const other = await serve({ assembly, stack: stackName, dynamodbEndpoint });
+    onTestFinished(() => other.stop());
+    await removeDirectory(assembly);
+    expect(other.credentials.sessionToken).not.toBe(service.credentials.sessionToken);
+    const { endpoint } = other;
+    const listed = new APIGatewayClient({ ...configuration(), endpoint }).send(new GetApiKeysCommand({}));
+    await expect(listed).rejects.toMatchObject({ name: 'UnrecognizedClientException' });
+  });
+});
+
 describe('other AWS services', () => {
   it('FlushStageAuthorizersCache empties the authorizer cache', async () => {
     const asked = async () => {
@@ -369,5 +406,6 @@ describe('other AWS services', () => {
 function signedFor(name: string): Record<string, string> {
   return {
     Authorization: `AWS4-HMAC-SHA256 Credential=any/20260101/us-east-1/${name}/aws4_request, SignedHeaders=host, Signature=00`,
+    'X-Amz-Security-Token': service.credentials.sessionToken,
   };
 }

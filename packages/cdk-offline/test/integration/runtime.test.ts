@@ -79,6 +79,10 @@ describe('a function', () => {
     await removeDirectory(assembly);
   });
   const run = (expression: string) => evaluate(service.url, expression);
+  const signed = (name: string) => ({
+    Authorization: `AWS4-HMAC-SHA256 Credential=local/20300101/us-east-1/${name}/aws4_request, Signature=0`,
+    'X-Amz-Security-Token': service.credentials.sessionToken,
+  });
 
   it('is told what to do about a package of the AWS SDK that is not installed here', async () => {
     expect(await run(`import('@aws-sdk/client-no-such-service')`)).toMatch(
@@ -99,7 +103,7 @@ describe('a function', () => {
     ],
     ['s3', 'application/octet-stream', /^<Error><Code>NotSupportedByCdkOffline<.*The AWS service s3 is not/],
   ])('gets an error that names it from the service %s', async (name, type, expected) => {
-    const headers = { authorization: signature(name), 'content-type': type };
+    const headers = { ...signed(name), 'content-type': type };
     const init = JSON.stringify({ method: 'POST', headers, body: '{}' });
     expect(
       await run(`fetch(process.env.AWS_ENDPOINT_URL, ${init})
@@ -116,7 +120,7 @@ describe('a function', () => {
 
   it('reaches the local endpoint by version 2 of the SDK, which has no setting for it', async () => {
     const host = 'sts.us-east-1.amazonaws.com';
-    const headers = { Host: host, Authorization: signature('sts') };
+    const headers = { Host: host, ...signed('sts') };
     const options = JSON.stringify({ host, port: 443, path: '/', method: 'POST', headers });
     expect(
       await run(`new Promise((resolve, reject) =>
@@ -154,10 +158,6 @@ describe('a function', () => {
     expect(await run('process.env.API')).toBe(`${service.url}/greet`);
   });
 });
-
-function signature(service: string): string {
-  return `AWS4-HMAC-SHA256 Credential=local/20300101/us-east-1/${service}/aws4_request, Signature=0`;
-}
 
 // https://aws.amazon.com/blogs/compute/node-js-24-runtime-now-available-in-aws-lambda/
 describe('a handler with a callback', () => {

@@ -74,7 +74,7 @@ describe('a started stack', () => {
     const client = new DynamoDBClient({
       region: 'us-east-1',
       endpoint: service.endpoint,
-      credentials: { accessKeyId: 'any', secretAccessKey: 'any' },
+      credentials: service.credentials,
     });
     const { Table } = await client.send(new DescribeTableCommand({ TableName: `goods-${suffix}` }));
     expect(Table).toMatchObject({
