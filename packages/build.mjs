@@ -42,7 +42,13 @@ const bin = manifest.bin && { bin: entriesOf(manifest.bin, (path) => built(path,
 // `main` and `types` are for resolvers that do not read `exports`.
 const { types, default: main } = exports['.'];
 
-for (const file of ['LICENSE', 'README.md']) copyFileSync(file, join(target, file));
+copyFileSync('LICENSE', join(target, 'LICENSE'));
+// Links to files of the repository lead there from npm, too. Without its address they are text.
+const readme = readFileSync('README.md', 'utf8').replaceAll(
+  /\[([^\]]+)\]\((\.\.?\/[^)]+)\)/g,
+  (_link, text, path) => (name ? `[${text}](${new URL(path, `${home}/blob/main/${folder}/`).href})` : text),
+);
+writeFileSync(join(target, 'README.md'), readme);
 // Last, so that a build that failed cannot be packed.
 const published = { ...manifest, version, ...links, main, types, exports, ...bin };
 writeFileSync(join(target, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);

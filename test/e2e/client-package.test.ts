@@ -16,12 +16,13 @@ const outputs: Readonly<Record<string, RegExp>> = {
   'Add and get an animal': /^Rex is available\n$/,
   CommonJS: /^Rex is available\n$/,
   'List animals': /^(?:\d+ .+\n){5}$/,
-  'One page at a time': /^2 true\n2\n$/,
+  'One page at a time': /^2 true\n2\n2 true\n$/,
   'Headers, request ID and rate limit': /^200 true 1\ntrue\n$/,
   'Handle errors': /^400 invalid_request name: .+\n$/,
   'Retries and time-outs': /^1 Rex\n$/,
   'Repeat a creation': /^true\n$/,
   'Log requests': /^request GET \/v1\/pets 1\nresponse 200 true true\n$/,
+  'Other requests': /^200 true\n$/,
   'Exact integers': /^9223372036854775807n\n$/,
   // docs/api.md
   'Get started in five minutes': /^(?:\d+ .+\n){5,}$/,
@@ -91,7 +92,7 @@ describe.runIf(isLocal)('The packed client in a project of its own', () => {
       .trim()
       .split('\n')
       .map((path) => path.replace(/^package\//, ''));
-    expect(files.filter((path) => !/^[\w-]+\.(?:js|d\.ts)$/.test(path)).toSorted()).toEqual([
+    expect(files.filter((path) => !/^[\w-]+\.(?:js|js\.map|d\.ts)$/.test(path)).toSorted()).toEqual([
       'LICENSE',
       'README.md',
       'package.json',
@@ -112,6 +113,17 @@ describe.runIf(isLocal)('The packed client in a project of its own', () => {
     });
     expect(manifest).not.toHaveProperty('private');
     expect(manifest).not.toHaveProperty('scripts');
+  });
+
+  it('links to the repository, and maps to its sources', async () => {
+    const installed = join(directory, 'node_modules/animal-store-client');
+    const readme = await readFile(join(installed, 'README.md'), 'utf8');
+    const links = [...readme.matchAll(/\]\(([^)#]+)[^)]*\)/g)].map(([, link]) => link);
+    expect(links).toContain('https://github.com/example/store/blob/main/docs/api.md');
+    expect(links.filter((link) => !link?.startsWith('https://'))).toEqual([]);
+    const map: unknown = JSON.parse(await readFile(join(installed, 'store.js.map'), 'utf8'));
+    const source = await readFile('packages/client/src/store.ts', 'utf8');
+    expect(map).toMatchObject({ sourcesContent: [source] });
   });
 
   it.each([

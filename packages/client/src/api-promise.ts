@@ -1,3 +1,4 @@
+import { callSite, withCallSite } from './call-site.ts';
 import { type RateLimit, rateLimitOf, requestIdOf } from './headers.ts';
 
 /** What a call returns, and the response that it was read from. */
@@ -12,13 +13,17 @@ export interface WithResponse<T> {
 
 export type Received<T> = Pick<WithResponse<T>, 'data' | 'response'>;
 
-/** A promise of what a call returns. `withResponse()` also gives the response. */
+/** A promise of what a call returns. `withResponse()` also gives the response. Errors show where it was created. */
 export class ApiPromise<T> extends Promise<T> {
   readonly #received: Promise<Received<T>>;
 
   constructor(received: Promise<Received<T>>) {
+    const call = callSite(new.target);
     super((resolve, reject) => {
-      received.then(({ data }) => resolve(data), reject);
+      received.then(
+        ({ data }) => resolve(data),
+        (error) => reject(withCallSite(error, call)),
+      );
     });
     this.#received = received;
   }

@@ -1,5 +1,19 @@
+export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+export type Method = (typeof methods)[number];
+
 /** Milliseconds: timers fire at once when they are set to more. */
 const longestTimer = 2 ** 31 - 1;
+
+export function checkRequired(value: unknown, name: string): void {
+  if (value === undefined) throw new TypeError(`${name} is required.`);
+}
+
+export function checkObject(value: unknown, name: string): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    const got = value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`;
+    throw new TypeError(`${name} must be an object (got ${got}).`);
+  }
+}
 
 /** @param taker what does not have these options */
 export function rejectUnknown(options: object, taker: string): void {

@@ -1,3 +1,4 @@
+import type { Method } from './arguments.ts';
 import { requestIdOf } from './headers.ts';
 
 /** The error codes of the service at the time of this release. It can add others. */
@@ -31,6 +32,12 @@ export type ErrorCode =
 export class AnimalStoreError extends Error {
   override readonly name: string = 'AnimalStoreError';
   readonly code: ErrorCode;
+  /** Of the request. */
+  declare method?: Method;
+  /** Of the request, with its query. */
+  declare url?: string;
+  /** How often the request was sent. */
+  declare attempts?: number;
   /** Of a failed creation: repeat the creation with this key, and it adds one animal at most. */
   declare idempotencyKey?: string;
 

@@ -1,5 +1,24 @@
 import { toExact } from './integers.ts';
 
+/**
+ * `JSON.stringify` that writes a bigint as its digits, also inside of arrays and plain objects.
+ *
+ * @returns `undefined` for what JSON cannot hold, such as a function
+ */
+export function writeJson(value: unknown): string | undefined {
+  if (typeof value === 'bigint') return String(value);
+  if (Array.isArray(value)) return `[${value.map((each) => writeJson(each) ?? 'null').join(',')}]`;
+  // A class can have a form of its own, as that of a date.
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) {
+    return JSON.stringify(value);
+  }
+  const members = Object.entries(value).flatMap(([name, each]) => {
+    const text = writeJson(each);
+    return text === undefined ? [] : `${JSON.stringify(name)}:${text}`;
+  });
+  return `{${members.join(',')}}`;
+}
+
 /** A string, with the colon that makes it a key, or a number, as JSON spells them (RFC 8259). */
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/gs;
 

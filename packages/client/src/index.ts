@@ -1,4 +1,5 @@
 export type { ApiPromise, WithResponse } from './api-promise.ts';
+export type { Method } from './arguments.ts';
 export {
   AnimalStoreError,
   ApiError,
@@ -27,4 +28,5 @@ export {
   type Pet,
   type Pets,
   type PetStatus,
+  type RequestOptions,
 } from './store.ts';

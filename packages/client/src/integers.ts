@@ -1,3 +1,5 @@
+import { checkRequired } from './arguments.ts';
+
 /**
  * How the int64 fields `id` and `categoryId` are returned. `auto`: a number, or a bigint where a number would lose
  * digits. `bigint`: always a bigint. `string`: always the decimal digits.
@@ -25,6 +27,7 @@ const canonicalDigits = /^(?:0|-?[1-9]\d{0,18})$/;
  * @throws TypeError when it is not an int64, or a number that is not exact
  */
 export function toDigits(value: Int64Input, name: string): string {
+  checkRequired(value, name);
   if (typeof value === 'number' && !Number.isSafeInteger(value)) {
     throw new TypeError(
       `${name} must be a whole number that a number holds exactly (got ${value}). Pass a bigint beyond 2^53.`,

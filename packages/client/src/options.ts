@@ -1,7 +1,9 @@
 import {
   checkFunction,
   checkMilliseconds,
+  checkObject,
   checkWholeNumber,
+  type Method,
   readHeaders,
   rejectUnknown,
 } from './arguments.ts';
@@ -27,6 +29,11 @@ export interface AnimalStoreOptions<Mode extends IntegerMode = 'auto'> {
   readonly maxRetryDelay?: number | undefined;
   /** Sent with every request. */
   readonly defaultHeaders?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Creates a store in a browser, where everybody who sees the page sees the key, and where the service cannot be called
+   * without a proxy, because it has no CORS. Default `false`.
+   */
+  readonly dangerouslyAllowBrowser?: boolean | undefined;
   /** Replaces the global `fetch`, for instance to use a proxy. */
   readonly fetch?: typeof fetch | undefined;
   /** Called before each attempt. */
@@ -50,7 +57,7 @@ export interface CallOptions {
 }
 
 export interface RequestEvent {
-  readonly method: 'GET' | 'POST';
+  readonly method: Method;
   readonly url: string;
   /** From 1. */
   readonly attempt: number;
@@ -79,6 +86,7 @@ export type Settings = ReturnType<typeof readOptions>;
  * @throws TypeError that names an option that is missing, unknown or invalid
  */
 export function readOptions<Mode extends IntegerMode>(options: AnimalStoreOptions<Mode>) {
+  checkObject(options, 'options');
   const {
     apiKey = environment('ANIMAL_STORE_API_KEY'),
     baseUrl = environment('ANIMAL_STORE_BASE_URL'),
@@ -88,6 +96,7 @@ export function readOptions<Mode extends IntegerMode>(options: AnimalStoreOption
     maxRetries = 5,
     maxRetryDelay = 60_000,
     defaultHeaders = {},
+    dangerouslyAllowBrowser = false,
     // Looked up at each call, so that a later replacement of the global one counts.
     fetch = (...args: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...args),
     onRequest,
@@ -96,6 +105,12 @@ export function readOptions<Mode extends IntegerMode>(options: AnimalStoreOption
     ...unknown
   } = options;
   rejectUnknown(unknown, 'AnimalStore');
+  if (!dangerouslyAllowBrowser && isBrowser()) {
+    throw new TypeError(
+      'AnimalStore does not run in a browser: everybody who sees the page sees the API key, and the service has no CORS. ' +
+        'Call the service from your own server, or pass dangerouslyAllowBrowser: true if you know better.',
+    );
+  }
   if (!['auto', 'bigint', 'string'].includes(integers)) {
     throw new TypeError(`integers must be "auto", "bigint" or "string" (got ${JSON.stringify(integers)}).`);
   }
@@ -124,6 +139,7 @@ export function readOptions<Mode extends IntegerMode>(options: AnimalStoreOption
  * @throws TypeError that names an option that is unknown or invalid
  */
 export function readCallOptions(options: CallOptions, settings: Settings, method: string) {
+  checkObject(options, 'options');
   const {
     signal,
     timeout = settings.timeout,
@@ -161,6 +177,11 @@ function readBaseUrl(given: string | URL | undefined): string {
     );
   }
   return url.href.replace(/\/+$/, '');
+}
+
+/** Other runtimes have a `window` at most. */
+function isBrowser(): boolean {
+  return (globalThis as { window?: { document?: unknown } }).window?.document !== undefined;
 }
 
 /** A variable of the environment, where the runtime has one. */

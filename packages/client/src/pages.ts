@@ -1,4 +1,5 @@
 import { ApiPromise } from './api-promise.ts';
+import { traced } from './call-site.ts';
 
 /** One page of a list. Iterating over it continues with the following pages. */
 export class Page<Item> implements AsyncIterable<Item> {
@@ -28,21 +29,48 @@ export class Page<Item> implements AsyncIterable<Item> {
     return this.#request(this.nextCursor);
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
-    yield* this.data;
+  /** This page and those that follow. A page is requested when the loop asks for it. */
+  pages(): AsyncGenerator<Page<Item>, void, undefined> {
+    return traced(this.#pages());
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
+    return traced(itemsOf(this.#pages()));
+  }
+
+  async *#pages(): AsyncGenerator<Page<Item>, void, undefined> {
     // A loop, not a delegation to the next page, which would keep every page in memory.
+    yield this;
     let { nextCursor } = this;
     while (nextCursor !== undefined) {
       const page: Page<Item> = await this.#request(nextCursor);
-      yield* page.data;
+      yield page;
       nextCursor = page.nextCursor;
     }
   }
 }
 
-/** A promise of the first page. Iterating over it goes through all pages. */
+/** A promise of the first page. Iterating over it goes through the items of all pages. */
 export class PagePromise<Item> extends ApiPromise<Page<Item>> implements AsyncIterable<Item> {
-  async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
-    yield* await this;
+  /**
+   * All pages, one by one.
+   *
+   * @example
+   * for await (const { data } of store.pets.list({ limit: 100 }).pages()) await save(data);
+   */
+  pages(): AsyncGenerator<Page<Item>, void, undefined> {
+    return traced(this.#pages());
   }
+
+  [Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
+    return traced(itemsOf(this.#pages()));
+  }
+
+  async *#pages(): AsyncGenerator<Page<Item>, void, undefined> {
+    yield* (await this).pages();
+  }
+}
+
+async function* itemsOf<Item>(pages: AsyncIterable<Page<Item>>): AsyncGenerator<Item, void, undefined> {
+  for await (const { data } of pages) yield* data;
 }

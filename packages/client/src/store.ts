@@ -1,33 +1,50 @@
 import { ApiPromise, type Received } from './api-promise.ts';
-import { checkWholeNumber, rejectUnknown } from './arguments.ts';
-import { AnimalStoreError, InvalidAnswerError } from './errors.ts';
-import { parseJson } from './exact-json.ts';
-import { addressHint } from './failures.ts';
+import {
+  checkObject,
+  checkRequired,
+  checkWholeNumber,
+  type Method,
+  methods,
+  rejectUnknown,
+} from './arguments.ts';
+import { InvalidAnswerError } from './errors.ts';
+import { writeJson } from './exact-json.ts';
 import { nextTarget } from './headers.ts';
 import { inMode, type Int64, type Int64Input, type IntegerMode, toDigits } from './integers.ts';
 import { type AnimalStoreOptions, type CallOptions, readOptions } from './options.ts';
 import { Page, PagePromise } from './pages.ts';
 import type { components } from './schema.ts';
-import { type Answer, Transport } from './transport.ts';
+import { Transport } from './transport.ts';
 
 type Schemas = components['schemas'];
 
 /** Availability of an animal. */
 export type PetStatus = Schemas['PetStatus'];
 
+/** The fields of a schema with their descriptions, and int64 as this client has it. */
+type Exact<Schema, Integer> = {
+  readonly [Field in keyof Schema]: Field extends 'id' | 'categoryId' ? Integer : Schema[Field];
+};
+
 /** An animal as returned. */
-export interface Pet<Mode extends IntegerMode = 'auto'> extends Readonly<
-  Omit<Schemas['Pet'], 'id' | 'categoryId'>
+export interface Pet<Mode extends IntegerMode = 'auto'> extends Omit<
+  Exact<Schemas['Pet'], Int64<Mode>>,
+  'status'
 > {
-  readonly id: Int64<Mode>;
-  readonly categoryId: Int64<Mode>;
+  /** Availability of the animal. */
+  readonly status?: PetStatus;
 }
 
-/** An animal as sent on creation. Without a status it is `available`. */
-export interface NewPet extends Readonly<Omit<Schemas['NewPet'], 'categoryId' | 'status'>> {
-  readonly categoryId: Int64Input;
+/** An animal as sent on creation. */
+export interface NewPet extends Omit<Exact<Schemas['NewPet'], Int64Input>, 'status'> {
+  /** Availability of the animal. `available` when omitted. */
   readonly status?: PetStatus | undefined;
 }
+
+// The compiler forces a field that becomes required into this list, and one that becomes optional out of it.
+const requiredFields = Object.keys({ name: true, categoryId: true } satisfies {
+  [Field in keyof NewPet as undefined extends NewPet[Field] ? never : Field]: true;
+}) as (keyof NewPet)[];
 
 export interface ListQuery {
   /** Only animals with this status. */
@@ -43,6 +60,13 @@ export interface CreateOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+export interface RequestOptions extends CreateOptions {
+  /** Values that are `undefined` are left out. */
+  readonly query?: Readonly<Record<string, string | number | bigint | boolean | undefined>> | undefined;
+  /** Sent as JSON. A bigint is written as its digits. */
+  readonly body?: unknown;
+}
+
 /**
  * The Animal Store Service.
  *
@@ -52,11 +76,75 @@ export interface CreateOptions extends CallOptions {
  */
 export class AnimalStore<Mode extends IntegerMode = 'auto'> {
   readonly pets: Pets<Mode>;
+  readonly #options: AnimalStoreOptions<Mode>;
+  readonly #baseUrl: string;
+  readonly #transport: Transport;
 
   /** @throws TypeError that names an option that is missing, unknown or invalid */
   constructor(options: AnimalStoreOptions<Mode> = {}) {
     const settings = readOptions(options);
-    this.pets = new Pets(new Transport(settings), settings);
+    const { apiKey, baseUrl, integers } = settings;
+    this.#options = { ...options, apiKey, baseUrl };
+    this.#baseUrl = baseUrl;
+    this.#transport = new Transport(settings);
+    this.pets = new Pets(this.#transport, integers);
+  }
+
+  /**
+   * A store with the options of this one, of which those that are given are replaced.
+   *
+   * @example
+   * const patient = store.withOptions({ timeout: 120_000 });
+   *
+   * @throws TypeError that names an option that is unknown or invalid
+   */
+  withOptions<NewMode extends IntegerMode = Mode>(
+    options: AnimalStoreOptions<NewMode>,
+  ): AnimalStore<NewMode> {
+    const given = Object.entries(options).filter(([, value]) => value !== undefined);
+    // `NewMode` is `Mode` when `integers` is not given.
+    const merged = { ...this.#options, ...Object.fromEntries(given) } as AnimalStoreOptions<NewMode>;
+    return new AnimalStore(merged);
+  }
+
+  /**
+   * Sends a request that this client has no method for. The result is what JSON of the answer says, `undefined` if it has
+   * no body; whole numbers that a number cannot hold are bigint.
+   *
+   * A `POST` or `PATCH` without `idempotencyKey` is repeated after a 429 only.
+   *
+   * @param path below the base address, such as `/pets`
+   * @throws AnimalStoreError; TypeError when an argument or an option is not valid
+   */
+  request(method: Method, path: string, options: RequestOptions = {}): ApiPromise<unknown> {
+    return new ApiPromise(this.#request(method, path, options));
+  }
+
+  async #request(method: Method, path: string, options: RequestOptions): Promise<Received<unknown>> {
+    checkObject(options, 'options');
+    const { query = {}, body, idempotencyKey, ...rest } = options;
+    if (!methods.includes(method)) throw new TypeError(`method must be ${methods.join(', ')}.`);
+    if (body !== undefined && (method === 'GET' || method === 'HEAD')) {
+      throw new TypeError(`body must not be given with ${method}: use the option query.`);
+    }
+    const base = `${this.#baseUrl}/`;
+    // The key is for no other address: `/..` leads out of the base address.
+    if (!path.startsWith('/') || !new URL(this.#baseUrl + path).href.startsWith(base)) {
+      throw new TypeError(`path must start with "/" and stay below ${base} (got ${JSON.stringify(path)}).`);
+    }
+    const parameters = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) parameters.set(name, String(value));
+    }
+    const separator = parameters.size === 0 ? '' : path.includes('?') ? '&' : '?';
+    const call = {
+      name: 'request',
+      method,
+      path: path + separator + parameters.toString(),
+      idempotencyKey: idempotencyKey === undefined ? undefined : checkedKey(idempotencyKey),
+      body: writeJson(body),
+    };
+    return this.#transport.send(call, rest, (answer) => answer);
   }
 }
 
@@ -64,21 +152,16 @@ export class AnimalStore<Mode extends IntegerMode = 'auto'> {
 export class Pets<Mode extends IntegerMode = 'auto'> {
   readonly #transport: Transport;
   readonly #mode: Mode;
-  readonly #baseUrl: string;
 
-  constructor(
-    transport: Transport,
-    { integers, baseUrl }: { readonly integers: Mode; readonly baseUrl: string },
-  ) {
+  constructor(transport: Transport, mode: Mode) {
     this.#transport = transport;
-    this.#mode = integers;
-    this.#baseUrl = baseUrl;
+    this.#mode = mode;
   }
 
   /**
    * Adds an animal. Each call sends an `Idempotency-Key`, so retries create one animal.
    *
-   * @throws AnimalStoreError; TypeError when `categoryId` is not an int64 or an option is not valid
+   * @throws AnimalStoreError; TypeError when a required field is missing, `categoryId` is not an int64 or an option is not valid
    */
   create(pet: NewPet, options?: CreateOptions): ApiPromise<Pet<Mode>> {
     return new ApiPromise(this.#create(pet, options));
@@ -107,35 +190,30 @@ export class Pets<Mode extends IntegerMode = 'auto'> {
     return new PagePromise(this.#list(query, options));
   }
 
-  async #create(
-    pet: NewPet,
-    { idempotencyKey, ...options }: CreateOptions = {},
-  ): Promise<Received<Pet<Mode>>> {
-    const key = idempotencyKey ?? crypto.randomUUID();
-    if (!/^[ -~]{1,255}$/.test(key)) {
-      throw new TypeError('idempotencyKey must be 1 to 255 printable ASCII characters.');
-    }
+  async #create(pet: NewPet, options: CreateOptions = {}): Promise<Received<Pet<Mode>>> {
+    checkRequired(pet, 'pet');
+    checkObject(pet, 'pet');
+    for (const name of requiredFields) checkRequired(pet[name], name);
+    checkObject(options, 'options');
+    const { idempotencyKey = crypto.randomUUID(), ...rest } = options;
     const call = {
       name: 'pets.create',
       method: 'POST',
       path: '/pets',
-      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
-      body: toBody(pet),
+      idempotencyKey: checkedKey(idempotencyKey),
+      // With the fields that this release does not know.
+      body: writeJson({ ...pet, categoryId: BigInt(toDigits(pet.categoryId, 'categoryId')) }),
     } as const;
-    try {
-      return this.#readPet(await this.#transport.send(call, options));
-    } catch (error) {
-      if (error instanceof AnimalStoreError) error.idempotencyKey = key;
-      throw error;
-    }
+    return this.#transport.send(call, rest, (body) => this.#toPet(body));
   }
 
   async #get(id: Int64Input, options?: CallOptions): Promise<Received<Pet<Mode>>> {
-    const path = `/pets/${toDigits(id, 'id')}`;
-    return this.#readPet(await this.#transport.send({ name: 'pets.get', method: 'GET', path }, options));
+    const call = { name: 'pets.get', method: 'GET', path: `/pets/${toDigits(id, 'id')}` } as const;
+    return this.#transport.send(call, options, (body) => this.#toPet(body));
   }
 
   async #list(query: ListQuery, options?: CallOptions): Promise<Received<Page<Pet<Mode>>>> {
+    checkObject(query, 'query');
     const { status, limit = 100, cursor, ...unknown } = query;
     rejectUnknown(unknown, 'pets.list');
     checkWholeNumber(limit, 'limit', 1, 100);
@@ -145,28 +223,14 @@ export class Pets<Mode extends IntegerMode = 'auto'> {
       ...(cursor !== undefined && { cursor }),
     });
     const call = { name: 'pets.list', method: 'GET', path: `/pets?${parameters.toString()}` } as const;
-    const answer = await this.#transport.send(call, options);
-    const body = this.#readBody(answer);
-    if (!Array.isArray(body)) throw new InvalidAnswerError('A page of animals is not a list.');
-    const { response } = answer;
-    const data = new Page(
-      body.map((pet) => this.#toPet(pet)),
-      cursorOf(nextTarget(response.headers.get('Link'))),
-      (next) => this.list({ ...query, cursor: next }, options),
-    );
-    return { data, response };
-  }
-
-  #readPet(answer: Answer): Received<Pet<Mode>> {
-    return { data: this.#toPet(this.#readBody(answer)), response: answer.response };
-  }
-
-  #readBody({ text }: Answer): unknown {
-    try {
-      return parseJson(text);
-    } catch (cause) {
-      throw new InvalidAnswerError(`The answer is not valid JSON. ${addressHint(this.#baseUrl)}`, { cause });
-    }
+    return this.#transport.send(call, options, (body, headers) => {
+      if (!Array.isArray(body)) throw new InvalidAnswerError('A page of animals is not a list.');
+      return new Page(
+        body.map((pet) => this.#toPet(pet)),
+        cursorOf(nextTarget(headers.get('Link'))),
+        (next) => this.list({ ...query, cursor: next }, options),
+      );
+    });
   }
 
   #toPet(body: unknown): Pet<Mode> {
@@ -176,24 +240,19 @@ export class Pets<Mode extends IntegerMode = 'auto'> {
   }
 }
 
+function checkedKey(idempotencyKey: string): string {
+  if (!/^[ -~]{1,255}$/.test(idempotencyKey)) {
+    throw new TypeError('idempotencyKey must be 1 to 255 printable ASCII characters.');
+  }
+  return idempotencyKey;
+}
+
 /** Only the cursor of the link is used: the key is sent to the base URL and nowhere else. */
 function cursorOf(target: string | undefined): string | undefined {
   if (target === undefined) return undefined;
   const cursor = new URLSearchParams(target.replace(/^[^?]*/, '')).get('cursor');
   if (cursor === null) throw new InvalidAnswerError('The link to the next page has no cursor.');
   return cursor;
-}
-
-/** JSON of every field of the pet, also of those that this release does not know. `JSON.stringify` rejects a bigint. */
-function toBody(pet: NewPet): string {
-  const fields = Object.entries({ ...pet, categoryId: BigInt(toDigits(pet.categoryId, 'categoryId')) });
-  const members = fields
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => {
-      const text = typeof value === 'bigint' ? String(value) : JSON.stringify(value);
-      return `${JSON.stringify(name)}:${text}`;
-    });
-  return `{${members.join(',')}}`;
 }
 
 function checkedPet(body: unknown): Pet {

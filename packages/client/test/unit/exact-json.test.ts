@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseJson } from '../../src/exact-json.ts';
+import { parseJson, writeJson } from '../../src/exact-json.ts';
 
 function outcome(parse: () => unknown): unknown {
   try {
@@ -35,6 +35,26 @@ describe('Exact JSON', () => {
         expect(rounded(parseJson(text))).toEqual(rounded(JSON.parse(text)));
       }),
     );
+  });
+
+  it('is written as JSON.stringify writes it, but for a bigint, whose digits it keeps', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.bigInt(), (value, integer) => {
+        expect(writeJson(value)).toBe(JSON.stringify(value));
+        expect(writeJson([{ value, integer }])).toBe(
+          `[{"value":${JSON.stringify(value)},"integer":${integer}}]`,
+        );
+      }),
+    );
+    const odd = {
+      date: new Date(0),
+      none: undefined,
+      call: () => 1,
+      list: [undefined, Number.NaN],
+      text: Object('i1'),
+    };
+    expect(writeJson(odd)).toBe(JSON.stringify(odd));
+    expect(writeJson(undefined)).toBeUndefined();
   });
 
   it('does not change digits in strings and keys', () => {

@@ -106,6 +106,85 @@ describe('An answer with an error status', () => {
   });
 });
 
+describe('A failed call', () => {
+  it('says which request was sent, and how often', async () => {
+    const { store } = scripted([lost, error(503, 'x'), error(404, 'pet_not_found')], { maxRetryDelay: 1 });
+    await expect(store.pets.get(1)).rejects.toMatchObject({
+      method: 'GET',
+      url: `${baseUrl}/pets/1`,
+      attempts: 3,
+    });
+    for (const step of [lost, never, respond(200, '{}'), respond(200, '<html>')]) {
+      const { store: other } = scripted([step], { maxRetries: 0, timeout: 20 });
+      await expect(other.pets.list({ limit: 1 })).rejects.toMatchObject({
+        method: 'GET',
+        url: `${baseUrl}/pets?limit=1`,
+        attempts: 1,
+      });
+    }
+  });
+
+  const { store } = scripted(Array.from({ length: 20 }, () => error(404, 'pet_not_found')));
+  const afterOnePage = () => {
+    const next = { Link: '<http://h?cursor=c>; rel="next"' };
+    return scripted([respond(200, `[${rex}]`, next), error(404, 'pet_not_found')]).store.pets.list();
+  };
+  const ignore = (..._results: unknown[]) => {};
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['awaited', async () => ignore(await store.pets.get(1))],
+    ['created', async () => ignore(await store.pets.create({ name: 'Rex', categoryId: 7 }))],
+    ['with its response', async () => ignore(await store.pets.get(1).withResponse())],
+    ['of no method', async () => ignore(await store.request('GET', '/pets'))],
+    [
+      'iterated from the first page',
+      async () => {
+        for await (const pet of store.pets.list()) ignore(pet);
+      },
+    ],
+    [
+      'iterated to the second page',
+      async () => {
+        for await (const pet of afterOnePage()) ignore(pet);
+      },
+    ],
+    [
+      'iterated from a page on',
+      async () => {
+        for await (const pet of await afterOnePage()) ignore(pet);
+      },
+    ],
+    [
+      'iterated page by page',
+      async () => {
+        for await (const page of afterOnePage().pages()) ignore(page);
+      },
+    ],
+    ['of the next page', async () => ignore(await (await afterOnePage()).getNextPage())],
+  ])('shows the code that called, and nothing behind it: %s', async (_, call) => {
+    const mine = async () => {
+      await Promise.resolve();
+      await call();
+    };
+    const failure = await caught(mine());
+    expect(failure).toBeInstanceOf(NotFoundError);
+    const [header, ...frames] = (failure as Error).stack!.split('\n');
+    expect(header).toBe('NotFoundError: m');
+    expect(frames.findIndex((frame) => frame.includes('failures.test.ts'))).toBeGreaterThan(-1);
+    expect(frames.findIndex((frame) => frame.includes('failures.test.ts'))).toBeLessThan(4);
+    expect(frames.join('\n')).toMatch(/ mine /);
+    expect(frames.join('\n')).not.toContain('transport.ts');
+  });
+
+  it('keeps its own stack where the runtime has no other', async () => {
+    const limit = Error.stackTraceLimit;
+    Error.stackTraceLimit = 0;
+    onTestFinished(() => void (Error.stackTraceLimit = limit));
+    const failure = await caught(store.pets.get(1));
+    expect((failure as Error).stack).toContain('Error: m');
+  });
+});
+
 describe('A redirect', () => {
   it.each([301, 302, 307, 308])('%d is reported, neither followed nor repeated', async (status) => {
     const paths: (string | undefined)[] = [];

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { inspect } from 'node:util';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, expectTypeOf, it, onTestFinished, vi } from 'vitest';
 import {
   AnimalStore,
   type AnimalStoreOptions,
-  type CreateOptions,
   type RequestEvent,
+  type RequestOptions,
   type ResponseEvent,
   type RetryEvent,
 } from '../../src/index.ts';
@@ -141,9 +141,82 @@ describe('An argument that is not valid is a TypeError that names it', () => {
     );
   });
 
+  it.each([
+    [undefined, 'pet is required.'],
+    [null, 'pet must be an object (got null).'],
+    [[], 'pet must be an object (got an array).'],
+    ['Rex', 'pet must be an object (got a string).'],
+    [{}, 'name is required.'],
+    [{ name: 'Rex' }, 'categoryId is required.'],
+    [{ name: 'Rex', categoryId: 1.5 }, 'categoryId must be a whole number'],
+  ])('as the animal %j', async (pet, message) => {
+    const { store, sent } = scripted([]);
+    await expect(store.pets.create(pet as never)).rejects.toThrow(TypeError);
+    await expect(store.pets.create(pet as never)).rejects.toThrow(message);
+    expect(sent).toEqual([]);
+  });
+
+  it('as null or a string in place of an object, and as an id that is not given', async () => {
+    const { store, sent } = scripted([]);
+    const text = apiKey as never;
+    expect(() => new AnimalStore(text)).toThrow(new TypeError('options must be an object (got a string).'));
+    const calls: [Promise<unknown>, string][] = [
+      [store.pets.list(null as never), 'query must be an object (got null).'],
+      [store.pets.list({}, null as never), 'options must be an object (got null).'],
+      [store.pets.get(1, null as never), 'options must be an object (got null).'],
+      [store.pets.get(undefined as never), 'id is required.'],
+      [store.pets.create({ name: 'Rex', categoryId: 7 }, text), 'options must be an object (got a string).'],
+      [store.request('GET', '/pets', null as never), 'options must be an object (got null).'],
+    ];
+    for (const [call, message] of calls) await expect(call).rejects.toThrow(new TypeError(message));
+    expect(sent).toEqual([]);
+  });
+
   it('and its value is not repeated in the message when it can be a secret', () => {
     const defaultHeaders = { 'X-Token': 'secret\nsecret' };
     expect(() => new AnimalStore({ baseUrl, apiKey, defaultHeaders })).toThrow(/^(?!.*secret)/s);
+  });
+});
+
+describe('In a browser', () => {
+  it('a store is not created, unless the caller knows better', () => {
+    vi.stubGlobal('window', { document: {} });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const create = (options: AnimalStoreOptions = {}) => new AnimalStore({ baseUrl, apiKey, ...options });
+    expect(create).toThrow(
+      /^AnimalStore does not run in a browser: .*API key.*CORS.*dangerouslyAllowBrowser: true/,
+    );
+    expect(() => create({ dangerouslyAllowBrowser: true })).not.toThrow();
+    // Deno 1 has a window without a document.
+    vi.stubGlobal('window', {});
+    expect(() => create()).not.toThrow();
+  });
+});
+
+describe('A store with other options', () => {
+  it('keeps those that are not given, and leaves the first store as it was', async () => {
+    vi.stubEnv('ANIMAL_STORE_API_KEY', apiKey);
+    const sent: Headers[] = [];
+    const fetch: typeof globalThis.fetch = async (_url, init) => {
+      sent.push(new Headers(init?.headers));
+      return new Response(rex);
+    };
+    const first = new AnimalStore({ baseUrl, fetch, defaultHeaders: { 'X-A': 'a' } });
+    vi.stubEnv('ANIMAL_STORE_API_KEY', 'changed');
+    const second = first.withOptions({ integers: 'string', defaultHeaders: undefined });
+    const third = second.withOptions({ apiKey: 'other', defaultHeaders: {} });
+    expect((await first.pets.get(1)).categoryId).toBe(7);
+    const pet = await second.pets.get(1);
+    expectTypeOf(pet.categoryId).toEqualTypeOf<string>();
+    expect(pet.categoryId).toBe('7');
+    expect((await third.pets.get(1)).categoryId).toBe('7');
+    expect(sent.map((headers) => [headers.get('Authorization'), headers.get('X-A')])).toEqual([
+      [`Bearer ${apiKey}`, 'a'],
+      [`Bearer ${apiKey}`, 'a'],
+      ['Bearer other', null],
+    ]);
+    expect(() => first.withOptions({ timeout: -1 })).toThrow(/^timeout must /);
+    expect(inspect(third, { depth: 9, showHidden: true })).not.toContain('other');
   });
 });
 
@@ -158,13 +231,16 @@ describe('The table of options in the README', () => {
     maxRetryDelay: true,
     defaultHeaders: true,
     headers: true,
+    dangerouslyAllowBrowser: true,
     fetch: true,
     onRequest: true,
     onResponse: true,
     onRetry: true,
     signal: true,
     idempotencyKey: true,
-  } satisfies Record<keyof AnimalStoreOptions | keyof CreateOptions, true>;
+    query: true,
+    body: true,
+  } satisfies Record<keyof AnimalStoreOptions | keyof RequestOptions, true>;
 
   it.each(Object.keys(options))('has %s', async (name) => {
     const readme = await readFile('packages/client/README.md', 'utf8');

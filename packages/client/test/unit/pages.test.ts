@@ -67,6 +67,17 @@ describe('A list', () => {
     expect(sent).toHaveLength(5);
   });
 
+  it('is iterated page by page, from its first page or any other', async () => {
+    const { store, sent } = scripted([page([3, 2], 'c1'), page([1]), page([1])]);
+    const list = store.pets.list();
+    const ids: unknown[] = [];
+    for await (const { data } of list.pages()) ids.push(data.map(({ id }) => id));
+    expect(ids).toEqual([[3, 2], [1]]);
+    const [, second] = await Array.fromAsync((await list).pages());
+    expect(second).toMatchObject({ data: [{ id: 1 }], nextCursor: undefined });
+    expect(sent).toHaveLength(3);
+  });
+
   it('keeps the options of the call on every page', async () => {
     const { store, sent } = scripted([page([2], 'c1'), page([1])]);
     await idsOf(store.pets.list({}, { headers: { 'X-Trace': 't' } }));
