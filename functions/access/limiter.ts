@@ -11,6 +11,7 @@ import {
   isRejection,
   type Limits,
   suspensionDue,
+  suspensionGrace,
   suspensionSeconds,
   type Transition,
   unused,
@@ -48,15 +49,20 @@ export interface RateLimitRequest {
  *   │               dayCount = 1  │                  dayCount + 1  │             dayCount = 1
  *   │ count       minuteCount + 1 │ count                          │
  *   │               dayCount + 1  │                                │
- *   │ reject       rejections + 1 │ startMinuteRejecting           │
- *   │  a window is full           │  the day is full               │
- *   │                             │    minuteCount = 0             │
- *   │                             │     rejections = 1             │
- *   │
- *   └─ suspend: at 100 rejections in one minute   suspendedUntil = now + 600 s, no other write until then
+ *
+ *   When a window is full. It resets at R, the end of the minute or of the day:
+ *   ├─ startRejecting ── 10 s ──┬─ countRejection ──────┬─ minute M+1, if the day is full ──┬─ R
+ *   │ rejectedSince = now       │ rejections + 1        │ startMinuteRejecting              │
+ *   │ rejectedUntil = R         │                       │   minuteCount = 0                 │
+ *   │    rejections = 0         │                       │    rejections = 1                 │
+ *   │ reject: no write          │                       │ countRejection                    │
+ *                               └─ suspend: at 100 rejections in one minute
+ *                                    suspendedUntil = now + 600 s, no other write until then
  */
 
 const notSuspended = '(attribute_not_exists(suspendedUntil) OR suspendedUntil <= :now)';
+
+const graceIsOver = 'rejectedUntil = :fullUntil AND rejectedSince <= :graceStart';
 
 const writes = {
   count: {
@@ -74,16 +80,22 @@ const writes = {
       'ADD deprecatedCalls :deprecatedCalls',
     condition: `(attribute_not_exists(#day) OR #day < :day OR #day > :latest) AND ${notSuspended}`,
   },
-  reject: {
+  startRejecting: {
+    update: 'SET rejectedSince = :now, rejectedUntil = :fullUntil, rejections = :zero',
+    condition:
+      '#day = :day AND (dayCount >= :perDay OR (#minute = :minute AND minuteCount >= :perMinute)) AND ' +
+      `(attribute_not_exists(rejectedUntil) OR rejectedUntil <> :fullUntil OR rejectedSince > :latest) AND ${notSuspended}`,
+  },
+  countRejection: {
     update: 'ADD rejections :one',
-    condition: `#minute = :minute AND #day = :day AND (minuteCount >= :perMinute OR dayCount >= :perDay) AND ${notSuspended}`,
+    condition: `#minute = :minute AND #day = :day AND (minuteCount >= :perMinute OR dayCount >= :perDay) AND ${graceIsOver} AND ${notSuspended}`,
   },
   startMinuteRejecting: {
     update: 'SET #minute = :minute, minuteCount = :zero, rejections = :one',
-    condition: `(#minute < :minute OR #minute > :latest) AND #day = :day AND dayCount >= :perDay AND ${notSuspended}`,
+    condition: `(#minute < :minute OR #minute > :latest) AND #day = :day AND dayCount >= :perDay AND ${graceIsOver} AND ${notSuspended}`,
   },
   suspend: { update: 'SET suspendedUntil = :suspendedUntil', condition: notSuspended },
-} as const satisfies Record<Exclude<Transition['kind'], 'suspended'> | 'suspend', object>;
+} as const satisfies Record<Exclude<Transition['kind'], 'suspended' | 'reject'> | 'suspend', object>;
 
 /**
  * Counts a request of a key or rejects it, exactly for any number of concurrent functions. One write in the common case.
@@ -102,7 +114,7 @@ export async function admit(
   // Correct for nearly every request, so the stored usage is not read first.
   let transition: Transition = { kind: 'count', windows: windowsAt(now) };
   let usage = unused;
-  while (transition.kind !== 'suspended') {
+  while (transition.kind !== 'suspended' && transition.kind !== 'reject') {
     const values = valuesOf(request, transition, now);
     try {
       const written: Written = await send(transition.kind, values);
@@ -128,7 +140,7 @@ type Values = Readonly<Record<`:${string}`, number>>;
 
 function valuesOf(
   { limits, deprecated = false }: RateLimitRequest,
-  { windows }: Transition,
+  { windows, fullUntil = 0 }: Transition,
   now: number,
 ): Values {
   return {
@@ -140,6 +152,8 @@ function valuesOf(
     ':day': windows.day,
     ':perMinute': limits.perMinute,
     ':perDay': limits.perDay,
+    ':fullUntil': fullUntil,
+    ':graceStart': now - suspensionGrace,
     ':deprecatedCalls': deprecated ? 1 : 0,
     ':expiresAt': windows.day + (usageRetentionDays + 1) * secondsPerDay,
     ':suspendedUntil': now + suspensionSeconds,
@@ -199,6 +213,8 @@ export const storedUsage = z.object({
   minute: storedNumber,
   minuteCount: storedNumber,
   rejections: storedNumber,
+  rejectedSince: storedNumber,
+  rejectedUntil: storedNumber,
   day: storedNumber,
   dayCount: storedNumber,
   suspendedUntil: storedNumber,

@@ -8,9 +8,16 @@ export interface Limits {
   readonly perDay: number;
 }
 
-/** Rejections within one minute that suspend a key, and seconds until it works again. */
+/** Rejections within one minute, of requests sent after a 429, that suspend a key, and seconds until it works again. */
 export const suspensionThreshold = 100;
 export const suspensionSeconds = 600;
+
+/**
+ * Seconds after the first rejection of a full window in which rejections are not counted, because their requests may have
+ * been sent before a 429 arrived. The slowest 429 takes 3 s. A request that was sent just before it arrived waits up to 3 s
+ * for the authorizer and the limiter. The rest is for connections that are slow to open and requests that queue in a client.
+ */
+export const suspensionGrace = 10;
 
 /** Largest `Retry-After` of a suspended key, in seconds: an operator can end a long suspension early. */
 const maxRetryAfter = secondsPerDay;
@@ -20,7 +27,11 @@ export const unused = {
   /** Start of the minute that `minuteCount` and `rejections` belong to. */
   minute: 0,
   minuteCount: 0,
+  /** Rejections after `suspensionGrace`. */
   rejections: 0,
+  /** The first rejection of the last window that was full, and when that window resets. */
+  rejectedSince: 0,
+  rejectedUntil: 0,
   /** Start of the day that `dayCount` belongs to. */
   day: 0,
   dayCount: 0,
@@ -57,11 +68,21 @@ export type Decision =
       readonly retryAfter: number;
     };
 
-/** How a request changes the usage. limiter.ts has a write for each kind except `suspended`, which changes nothing. */
+/** How a request changes the usage. limiter.ts has a write for each kind except `suspended` and `reject`, which change nothing. */
 export interface Transition {
-  readonly kind: 'count' | 'startMinute' | 'startDay' | 'reject' | 'startMinuteRejecting' | 'suspended';
+  readonly kind:
+    | 'count'
+    | 'startMinute'
+    | 'startDay'
+    | 'startRejecting'
+    | 'reject'
+    | 'countRejection'
+    | 'startMinuteRejecting'
+    | 'suspended';
   /** The windows in which the request is counted. */
   readonly windows: { readonly minute: number; readonly day: number };
+  /** Of a rejection: when the full window resets, the day if both are full. */
+  readonly fullUntil?: number;
 }
 
 /**
@@ -83,9 +104,13 @@ export function decide(stored: Usage, limits: Limits, now: number): Transition {
   if (usage.suspendedUntil > now) return { kind: 'suspended', windows };
   if (windows.day > usage.day) return { kind: 'startDay', windows };
   const dayFull = usage.dayCount >= limits.perDay;
-  if (windows.minute > usage.minute)
-    return { kind: dayFull ? 'startMinuteRejecting' : 'startMinute', windows };
-  return { kind: dayFull || usage.minuteCount >= limits.perMinute ? 'reject' : 'count', windows };
+  if (!dayFull && windows.minute > usage.minute) return { kind: 'startMinute', windows };
+  if (!dayFull && usage.minuteCount < limits.perMinute) return { kind: 'count', windows };
+  const fullUntil = dayFull ? windows.day + secondsPerDay : windows.minute + secondsPerMinute;
+  const rejecting = (kind: Transition['kind']): Transition => ({ kind, windows, fullUntil });
+  if (usage.rejectedUntil !== fullUntil) return rejecting('startRejecting');
+  if (now < usage.rejectedSince + suspensionGrace) return rejecting('reject');
+  return rejecting(windows.minute > usage.minute ? 'startMinuteRejecting' : 'countRejection');
 }
 
 function withoutFutureWindows(usage: Usage, now: number): Usage {
@@ -94,12 +119,13 @@ function withoutFutureWindows(usage: Usage, now: number): Usage {
     ...usage,
     ...(usage.minute > latest && { minute: 0, minuteCount: 0, rejections: 0 }),
     ...(usage.day > latest && { day: 0, dayCount: 0 }),
+    ...(usage.rejectedSince > latest && { rejectedSince: 0, rejectedUntil: 0 }),
   };
 }
 
 /** Whether a transition rejects the request because a window is full. */
-export function isRejection({ kind }: Transition): boolean {
-  return kind === 'reject' || kind === 'startMinuteRejecting';
+export function isRejection({ fullUntil }: Transition): boolean {
+  return fullUntil !== undefined;
 }
 
 export function suspensionDue(usage: Usage, now: number): boolean {

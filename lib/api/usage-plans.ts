@@ -6,10 +6,13 @@ import type { Throttle } from '../configuration/settings.ts';
 import { titleCase } from '../title-case.ts';
 
 /**
- * Requests per minute that the bucket admits beyond the plan, so that the limiter can suspend a key that floods: the 100
- * rejections in a minute that suspend it (`suspensionThreshold` in functions/access/limits.ts), plus 20.
+ * Rejections per minute that the bucket lets the limiter count, so that it can suspend a key that floods: the 100 that
+ * suspend it (`suspensionThreshold` in functions/access/limits.ts), plus 20.
  */
 const floodMargin = 120;
+
+/** Seconds of each minute in which rejections do not count (`suspensionGrace`, also there). */
+const uncountedSeconds = 10;
 
 /**
  * The rate, burst and daily quota of a usage plan. It is a backstop that rejects abuse at low cost, not the limit itself:
@@ -19,8 +22,9 @@ const floodMargin = 120;
  *
  * - **Burst 2N.** t seconds touch at most t/60 + 2 windows, so fixed windows of N admit at most N × t/60 + 2N requests
  *   in t seconds. A bucket of 2N tokens that gains at least N/60 a second admits them all.
- * - **Rate (N + 120)/60.** A flood that starts at any second fills one whole minute within two minutes. In that minute
- *   the bucket passes N requests that the limiter admits and 120 that it rejects, and 100 rejections suspend the key.
+ * - **Rate (N + 120)/50.** A flood that starts at any second fills one whole minute within two minutes. In that minute
+ *   the bucket passes N requests that the limiter admits, 10 seconds of rejections that do not count (`uncountedSeconds`), and
+ *   120 that do, and 100 of these suspend the key.
  * - **Quota 2 × the day.** API Gateway also counts the requests that the limiter rejects, which must not count. A client
  *   reaches twice the limit only if it is rejected more often than admitted.
  * - **Clamps.** Neither rate nor burst may exceed the account's. A burst clamped to B admits whatever windows of at most
@@ -33,7 +37,7 @@ export function usagePlanSettings(plan: Plan, account: Throttle) {
   const limits = limitsOf(plan);
   const { perMinute } = limits ?? customPlanCeiling;
   return {
-    rateLimit: Math.min((perMinute + floodMargin) / 60, account.requestsPerSecond),
+    rateLimit: Math.min((perMinute + floodMargin) / (60 - uncountedSeconds), account.requestsPerSecond),
     burstLimit: Math.min(2 * perMinute, account.burst),
     ...(limits && { quota: 2 * limits.perDay }),
   };

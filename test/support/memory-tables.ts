@@ -144,7 +144,7 @@ function holds(input: Condition, item: Item | undefined): boolean {
   const { ConditionExpression: expression } = input;
   if (expression === undefined) return true;
   const { name, operand } = operands(input, item);
-  const tokens = expression.match(/[()]|[<>]=?|=|[#:]?\w+/g) ?? [];
+  const tokens = expression.match(/[()]|<>|[<>]=?|=|[#:]?\w+/g) ?? [];
   const next = () => tokens.shift() ?? missing('more tokens');
   const expectToken = (token: string) => {
     if (next() !== token) throw new Error(`"${token}" is expected in "${expression}".`);
@@ -201,6 +201,8 @@ function compare(
   switch (operator) {
     case '=':
       return a === b;
+    case '<>':
+      return a !== b;
     case '<':
       return a < b;
     case '<=':

@@ -23,13 +23,17 @@ export interface Expectation {
 }
 
 const rejectionsThatSuspend = 100;
+/** Seconds after the first 429 of a full window in which no rejection counts. */
+const secondsUntilRejectionsCount = 10;
 const suspensionSeconds = 600;
 
 export class ReferenceLimiter {
   readonly #admittedInMinute = new Map<number, number>();
   readonly #admittedOnDay = new Map<number, number>();
   readonly #rejectedInMinute = new Map<number, number>();
-  /** Number of the latest minute and day seen. A clock that lags is taken to be in those. */
+  /** The first rejection of the last window that was full, and the window's reset. */
+  #firstRejection = { at: 0, reset: 0 };
+  /** Number of the latest minute and day that counted a request. A clock that lags is taken to be in those. */
   #minute = 0;
   #day = 0;
   #suspendedUntil = 0;
@@ -65,15 +69,23 @@ export class ReferenceLimiter {
     };
 
     if (now < this.#suspendedUntil) return suspended();
-    this.#minute = minute;
-    this.#day = day;
     const before = status();
     if (before.minute.remaining > 0 && before.day.remaining > 0) {
+      this.#minute = minute;
+      this.#day = day;
       increment(this.#admittedInMinute, minute);
       increment(this.#admittedOnDay, day);
       return { kind: 'admitted', ...status(), retryAfter: undefined };
     }
-    increment(this.#rejectedInMinute, minute);
+    const reset = before.day.remaining === 0 ? before.day.reset : before.minute.reset;
+    if (this.#firstRejection.reset !== reset) {
+      this.#firstRejection = { at: now, reset };
+      this.#rejectedInMinute.delete(minute);
+    }
+    if (now - this.#firstRejection.at >= secondsUntilRejectionsCount) {
+      this.#minute = minute;
+      increment(this.#rejectedInMinute, minute);
+    }
     if (countOf(this.#rejectedInMinute, minute) >= rejectionsThatSuspend) {
       this.#suspendedUntil = now + suspensionSeconds;
       return suspended();

@@ -37,6 +37,13 @@ describe('of three concurrent requests of a key with two requests per minute', (
   const keyHash = 'a'.repeat(64);
   const limits = { perMinute: 2, perDay: 10 };
   const atNoon = { minute: noon, minuteCount: 0, day: midnight, dayCount: 0, rejections: 0 };
+  const soonSuspended = {
+    ...atNoon,
+    minuteCount: 2,
+    rejections: 98,
+    rejectedSince: noon + 20,
+    rejectedUntil: noon + 60,
+  };
   const yesterday = { ...atNoon, minute: midnight - 60, minuteCount: 2, day: midnight - 86_400, dayCount: 9 };
 
   /** Requests left of the windows of a request at `now`. */
@@ -52,7 +59,13 @@ describe('of three concurrent requests of a key with two requests per minute', (
     ['the first ones of a minute', { ...atNoon, minute: noon - 60, minuteCount: 2 }, [noon, noon, noon]],
     ['with one left in the minute', { ...atNoon, minuteCount: 1, dayCount: 1 }, [noon, noon, noon]],
     ['with one left in the day', { ...atNoon, minute: noon - 60, dayCount: 9 }, [noon, noon, noon]],
-    ['before the 100th rejection', { ...atNoon, minuteCount: 2, rejections: 98 }, [noon, noon, noon]],
+    ['the first ones that are rejected', { ...atNoon, minuteCount: 2 }, [noon, noon, noon]],
+    ['before the 100th rejection', soonSuspended, [noon + 30, noon + 30, noon + 30]],
+    [
+      'the first ones of a minute on a day that is used up',
+      { ...soonSuspended, minute: noon - 60, dayCount: 10, rejectedUntil: midnight + 86_400 },
+      [noon + 30, noon + 30, noon + 30],
+    ],
     ['one by a clock that is a minute ahead', atNoon, [noon, noon, noon + 60]],
     ['one by a clock that is a minute behind', { ...atNoon, minuteCount: 1 }, [noon, noon, noon - 60]],
     [
@@ -91,6 +104,10 @@ describe('of three concurrent requests of a key with two requests per minute', (
       }
       if (ending.faults === 0 && equalClocks)
         expect(admitted.length).toBe(Math.min(3, roomIn(usage, clocks[0]!)));
+      if (ending.faults === 0 && usage === soonSuspended)
+        expect(fulfilled(ending).map(({ kind }) => kind)).toEqual(
+          expect.arrayContaining(['rejected', 'suspended', 'suspended']),
+        );
     }
 
     schedules += await explore<Decision>({

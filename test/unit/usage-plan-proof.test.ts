@@ -2,7 +2,13 @@ import { readFile } from 'node:fs/promises';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fullBucket, quotaRemaining, takeToken, type Throttle, utcDay } from 'cdk-offline/metering';
-import { decide, type Limits, suspensionThreshold, unused } from '../../functions/access/limits.ts';
+import {
+  decide,
+  type Limits,
+  suspensionGrace,
+  suspensionThreshold,
+  unused,
+} from '../../functions/access/limits.ts';
 import { customPlanCeiling, fixedPlans, limitsOf, planNames } from '../../functions/access/plans.ts';
 import { usagePlanSettings } from '../../lib/api/usage-plans.ts';
 import { presets } from '../../lib/configuration/stages.ts';
@@ -59,10 +65,10 @@ function hardest(perMinute: number, minutes: number): number[] {
 
 describe('the bucket of a usage plan', () => {
   test('is clamped to what the account permits', () => {
-    expect(bucketOf('enterprise', account)).toEqual({ rate: 1_002, burst: 5_000 });
+    expect(bucketOf('enterprise', account)).toEqual({ rate: 60_120 / 50, burst: 5_000 });
     const small = { requestsPerSecond: 2_500, burst: 1_250 };
-    expect(bucketOf('enterprise', small)).toEqual({ rate: 1_002, burst: 1_250 });
-    expect(bucketOf('business', small)).toEqual({ rate: 1_120 / 60, burst: 1_250 });
+    expect(bucketOf('enterprise', small)).toEqual({ rate: 60_120 / 50, burst: 1_250 });
+    expect(bucketOf('business', small)).toEqual({ rate: 1_120 / 50, burst: 1_250 });
     expect(bucketOf('pro', small)).toEqual(bucketOf('pro', account));
     expect(bucketOf('business', { requestsPerSecond: 10, burst: 1 })).toEqual({ rate: 10, burst: 1 });
   });
@@ -161,9 +167,9 @@ const floodOf = (limits: Limits, fastest: number): fc.Arbitrary<Flood> =>
       fc.integer({ min: 0, max: 59_999 }),
       fc.integer({ min: 86_400_000 - 120_000, max: 86_399_999 }),
     ),
-    // From the slowest that is a flood at all: 100 requests a minute more than the limit.
+    // From the slowest that is a flood at all: a minute has the limit, 10 seconds that are not counted, and 100 rejections.
     requestsPerSecond: fc.double({
-      min: (limits.perMinute + suspensionThreshold + 1) / 60,
+      min: (limits.perMinute + suspensionThreshold + 2) / (60 - suspensionGrace),
       max: fastest,
       noNaN: true,
     }),
@@ -191,7 +197,7 @@ describe('a flood that does not stop', () => {
       const limits = { perMinute, perDay: perMinute * 1_440 };
       for (const of of [account, { requestsPerSecond: 2_500, burst: 1_250 }]) {
         fc.assert(
-          fc.property(floodOf(limits, perMinute / 60 + 200), (flood) => {
+          fc.property(floodOf(limits, perMinute / 50 + 200), (flood) => {
             expect(suspendedAfter(bucketOf('enterprise', of), flood)).toBeLessThanOrEqual(120_000);
           }),
           {

@@ -16,7 +16,8 @@ const transientStatuses = new Set([408, 429, 500, 502, 503, 504]);
 
 /**
  * How long to wait before the next attempt, or `undefined` when the failure is final. The wait is what the service
- * asks for, plus a random part of a back-off that doubles ("full jitter").
+ * asks for, plus a random part of a back-off that doubles ("full jitter"). The back-off is at least as long as what the
+ * service asks for, because a `Retry-After` ends for all clients of a key at the same time, the start of a window.
  *
  * @param attempt number of the failed attempt, from 1
  * @param random in [0, 1)
@@ -31,7 +32,8 @@ export function retryDelay(
   if (attempt > maxRetries || !isTransient(failure)) return undefined;
   const asked = failure instanceof ApiError ? (failure.retryAfter ?? 0) : 0;
   if (asked > maxRetryDelay) return undefined;
-  return asked + random * Math.min(longestBackOff, maxRetryDelay, firstBackOff * 2 ** (attempt - 1));
+  const backOff = Math.max(asked, firstBackOff * 2 ** (attempt - 1));
+  return asked + random * Math.min(longestBackOff, maxRetryDelay, backOff);
 }
 
 function isTransient(failure: AnimalStoreError): boolean {

@@ -29,11 +29,10 @@ afterAll(() => {
   for (const each of processes) each.kill();
 });
 
-/** The decisions on requests of a new key, sent by all processes at once. */
-async function admit(): Promise<Decision[]> {
+/** The decisions on requests of a key, sent by all processes at once. */
+async function admit(keyHash: string, now: number): Promise<Decision[]> {
   const { tableName } = table;
-  const keyHash = randomBytes(32).toString('hex');
-  const order = { tableName, keyHash, limits: free, now: noon + 7, requests: requests / count };
+  const order = { tableName, keyHash, limits: free, now, requests: requests / count };
   const answers = processes.map(async (each) => {
     const answer = once(each, 'message');
     each.send(order);
@@ -45,7 +44,8 @@ async function admit(): Promise<Decision[]> {
 test.each(Array.from({ length: rounds({ full: 10, sample: 1 }) }, (_, round) => round + 1))(
   `of ${requests} requests with one Free key, spread over ${count} processes, exactly 60 are admitted (round %i)`,
   async () => {
-    const decisions = await admit();
+    const keyHash = randomBytes(32).toString('hex');
+    const decisions = await admit(keyHash, noon + 7);
     expect(decisions).toHaveLength(requests);
     const admitted = decisions.filter(({ kind }) => kind === 'admitted');
     const remaining = admitted.map(({ status }) => status.minute.remaining).toSorted((a, b) => b - a);
@@ -53,9 +53,12 @@ test.each(Array.from({ length: rounds({ full: 10, sample: 1 }) }, (_, round) => 
     expect(remaining).toEqual(Array.from({ length: 60 }, (_, index) => 59 - index));
     const day = admitted.map(({ status }) => status.day.remaining).toSorted((a, b) => b - a);
     expect(day).toEqual(Array.from({ length: 60 }, (_, index) => 999 - index));
-    const others = Map.groupBy(decisions, ({ kind }) => kind);
-    expect(others.get('rejected')).toHaveLength(99);
-    expect(others.get('suspended')).toHaveLength(requests - 60 - 99);
+    expect(decisions.filter(({ kind }) => kind === 'rejected')).toHaveLength(requests - 60);
     expect(new Set(decisions.map(({ status }) => status.minute.limit))).toEqual(new Set([60]));
+
+    // Those that go on suspend the key.
+    const later = Map.groupBy(await admit(keyHash, noon + 17), ({ kind }) => kind);
+    expect(later.get('rejected')).toHaveLength(99);
+    expect(later.get('suspended')).toHaveLength(requests - 99);
   },
 );

@@ -174,7 +174,8 @@ describe('a suspension', () => {
   test('starts with the first of two concurrent writes, and the second does not extend it', async () => {
     const limits = { perMinute: 1, perDay: 1_000 };
     const key = keyOf(limits);
-    await key.put({ minute: noon, minuteCount: 1, day: noon - 43_200, dayCount: 1, rejections: 99 });
+    const rejected = { rejections: 99, rejectedSince: noon - 10, rejectedUntil: noon + 60 };
+    await key.put({ minute: noon, minuteCount: 1, day: noon - 43_200, dayCount: 1, ...rejected });
     const proxy = await DynamoDbProxy.start();
     try {
       // The first call fails to count, the second makes the 100th rejection, the third is to suspend.
@@ -200,9 +201,13 @@ describe('a suspension', () => {
     ['rejected', { perMinute: 100, perDay: 1 }],
   ] as const)('needs the rejections of one minute, also if its first request is %s', async (kind, limits) => {
     const key = keyOf(limits);
-    await key.put({ minute: noon - 60, minuteCount: 1, day: noon - 43_200, dayCount: 1, rejections: 99 });
+    const day = noon - 43_200;
+    // On a day that is used up, since a minute ago.
+    const rejected = { rejections: 99, rejectedSince: noon - 60, rejectedUntil: day + 86_400 };
+    await key.put({ minute: noon - 60, minuteCount: 1, day, dayCount: 1, ...rejected });
     expect(await key.at(noon)).toMatchObject({ kind });
     expect(await key.at(noon)).toMatchObject({ kind: 'rejected' });
+    expect(Number((await key.item())?.['rejections'])).toBe(kind === 'rejected' ? 2 : 0);
   });
 
   test('by an operator within a minute rejects the key without counting', async () => {

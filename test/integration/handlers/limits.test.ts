@@ -141,13 +141,17 @@ describe('a key that keeps sending after a 429', () => {
   test('is suspended for ten minutes with Retry-After, and then works again', async () => {
     const caller = newCaller('enterprise', { perMinute: 10, perDay: 1_000 });
     await spend(caller, 10);
-    // Instead of 99 rejections.
+    // Instead of 99 rejections after a first one that was 10 seconds ago.
     await service.rateLimits.client.send(
       new UpdateCommand({
         TableName: service.rateLimits.tableName,
         Key: { keyHash: caller['keyHash'] },
-        UpdateExpression: 'SET rejections = :rejections',
-        ExpressionAttributeValues: { ':rejections': 99 },
+        UpdateExpression: 'SET rejections = :rejections, rejectedSince = :since, rejectedUntil = :until',
+        ExpressionAttributeValues: {
+          ':rejections': 99,
+          ':since': noon / 1000 + 2,
+          ':until': noon / 1000 + 60,
+        },
       }),
     );
     log.length = 0;

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { setSuspension } from '../../../tools/keys/key-usage.ts';
+import { unused } from '../../../functions/access/limits.ts';
 import { planNames } from '../../../functions/access/plans.ts';
 import { examineAtMost, listKeys } from '../../../tools/keys/commands/list.ts';
 import { findKeyById } from '../../../tools/keys/records.ts';
@@ -174,15 +175,7 @@ test('revoked goes before expired, and expired before suspended', () => {
     gatewayKeyId: 'g',
     expiresAt: now,
   };
-  const usage = {
-    minute: 0,
-    minuteCount: 0,
-    rejections: 0,
-    day: 0,
-    dayCount: 0,
-    deprecatedCalls: 0,
-    suspendedUntil: now + 1,
-  };
+  const usage = { ...unused, deprecatedCalls: 0, suspendedUntil: now + 1 };
   expect(statusOf({ ...key, status: 'revoked' }, usage, now)).toBe('revoked');
   expect(statusOf(key, usage, now)).toBe('expired');
   expect(statusOf(key, usage, now - 1)).toBe('suspended');

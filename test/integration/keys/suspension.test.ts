@@ -3,7 +3,8 @@ import { GetCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, expect, test } from 'vitest';
 import { indefinitely, readUsage, readUsages, setSuspension } from '../../../tools/keys/key-usage.ts';
 import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
-import { suspensionThreshold } from '../../../functions/access/limits.ts';
+import { suspensionGrace, suspensionThreshold } from '../../../functions/access/limits.ts';
+import { windowStart } from '../../../functions/access/windows.ts';
 import { createTable } from '../../support/tables.ts';
 import { now } from './support.ts';
 import { at } from '../../support/times.ts';
@@ -50,10 +51,13 @@ test('a suspension outlasts the use that was counted before it', async () => {
 
 test('a key resumed in the minute in which its rejections suspended it is not suspended by the next one', async () => {
   const keyHash = newHash();
-  for (let requests = 0; requests <= suspensionThreshold; requests += 1) await ask(keyHash, now);
-  expect(await ask(keyHash, now)).toMatchObject({ kind: 'suspended' });
+  const start = windowStart(now, 60);
+  const later = start + suspensionGrace;
+  for (const moment of [start, start]) await ask(keyHash, moment);
+  for (let requests = 0; requests < suspensionThreshold; requests += 1) await ask(keyHash, later);
+  expect(await ask(keyHash, later)).toMatchObject({ kind: 'suspended' });
   await setSuspension(table, keyHash, 0, now);
-  expect(await ask(keyHash, now)).toMatchObject({ kind: 'rejected' });
+  expect(await ask(keyHash, later)).toMatchObject({ kind: 'rejected' });
   expect(await readUsage(table, keyHash)).toMatchObject({ rejections: 1, suspendedUntil: 0 });
 });
 

@@ -72,7 +72,7 @@ describe('random traffic over simulated time', () => {
     wait: fc.oneof(
       fc.constant(0),
       fc.integer({ min: 1, max: 90 }),
-      fc.constantFrom(599, 600, 601),
+      fc.constantFrom(9, 10, 11, 599, 600, 601),
       fc.integer({ min: 3_600, max: 200_000 }),
     ),
     /** Seconds by which the clock of the function lags behind. */
@@ -180,18 +180,20 @@ describe('a key of the Free plan', () => {
     });
   });
 
-  test('is suspended for ten minutes by its 100th rejection in a minute, and further requests do not extend that', () => {
+  test('is suspended for ten minutes by its 100th rejection after a 429, and further requests do not extend that', () => {
     const limiter = new Limiter();
     const start = evening + 12;
-    expect(burst(limiter, 60 + 99, free, start)).toMatchObject({ kind: 'rejected', retryAfter: 60 });
-    expect(limiter.request(free, start + 5)).toMatchObject({
+    expect(burst(limiter, 60 + 200, free, start - 10)).toMatchObject({ kind: 'rejected', retryAfter: 10 });
+    expect(burst(limiter, 60 + 200, free, start)).toMatchObject({ kind: 'rejected', retryAfter: 60 });
+    expect(burst(limiter, 99, free, start + 10)).toMatchObject({ kind: 'rejected', retryAfter: 50 });
+    expect(limiter.request(free, start + 15)).toMatchObject({
       kind: 'suspended',
       retryAfter: 600,
-      status: { minute: { remaining: 0, reset: start + 605 } },
+      status: { minute: { remaining: 0, reset: start + 615 } },
     });
-    expect(burst(limiter, 500, free, start + 300)).toMatchObject({ kind: 'suspended', retryAfter: 305 });
-    expect(limiter.request(free, start + 604)).toMatchObject({ kind: 'suspended', retryAfter: 1 });
-    expect(limiter.request(free, start + 605)).toMatchObject({
+    expect(burst(limiter, 500, free, start + 310)).toMatchObject({ kind: 'suspended', retryAfter: 305 });
+    expect(limiter.request(free, start + 614)).toMatchObject({ kind: 'suspended', retryAfter: 1 });
+    expect(limiter.request(free, start + 615)).toMatchObject({
       kind: 'admitted',
       status: { minute: { remaining: 59 }, day: { remaining: 939 } },
     });
@@ -268,7 +270,10 @@ describe('a stored window that starts ahead of the time', () => {
 
   test('by a minute or less is of another clock, and counts', () => {
     const usage = { ...full, minute: noon + clockTolerance, day };
-    expect(decide(usage, free, noon)).toEqual({ kind: 'reject', windows: { minute: noon + 60, day } });
+    expect(decide(usage, free, noon)).toMatchObject({
+      kind: 'startRejecting',
+      windows: { minute: noon + 60, day },
+    });
   });
 
   test.each([clockTolerance + 1, 3_600, 86_400])(
@@ -289,7 +294,21 @@ describe('a stored window that starts ahead of the time', () => {
   });
 
   test('does not suspend a key', () => {
-    const usage = { ...full, minute: noon + 3_600, day, dayCount: 1_000 };
+    const rejected = { rejectedSince: noon - 60, rejectedUntil: day + 86_400 };
+    const usage = { ...full, ...rejected, minute: noon + 3_600, day, dayCount: 1_000 };
     expect(decide(usage, free, noon).kind).toBe('startMinuteRejecting');
+  });
+
+  test('by a rejection of a wrong clock does not keep rejections from being counted', () => {
+    const usage = {
+      ...full,
+      dayCount: 7,
+      minute: noon,
+      day,
+      rejectedSince: noon + 61,
+      rejectedUntil: noon + 60,
+    };
+    expect(decide(usage, free, noon).kind).toBe('startRejecting');
+    expect(decide({ ...usage, rejectedSince: noon + 60 }, free, noon).kind).toBe('reject');
   });
 });

@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
+import { unused } from '../../../functions/access/limits.ts';
 import { indefinitely, untilTime } from '../../../tools/keys/key-usage.ts';
 import type { AdministeredKey } from '../../../tools/keys/records.ts';
 import { detailsText, viewOf } from '../../../tools/keys/views.ts';
@@ -79,15 +80,7 @@ const key: AdministeredKey = {
   gatewayKeyId: 'g',
   audit: [],
 };
-const usage = {
-  minute,
-  minuteCount: 1,
-  rejections: 0,
-  day: 0,
-  dayCount: 0,
-  suspendedUntil: 0,
-  deprecatedCalls: 1,
-};
+const usage = { ...unused, minute, minuteCount: 1, deprecatedCalls: 1 };
 
 test('every value of a key is a line with its label', () => {
   const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };

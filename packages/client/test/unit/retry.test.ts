@@ -39,6 +39,14 @@ describe('The wait before another attempt', () => {
     }
   });
 
+  it('spreads the clients that wait for the same start of a window', () => {
+    const clients = Array.from({ length: 100 }, (_, client) => client / 100);
+    const delays = clients.map((drawn) => retryDelay(apiError(429, 40_000), 1, settings, drawn)!);
+
+    expect(Math.max(...delays) - Math.min(...delays)).toBeGreaterThan(7_000);
+    expect(retryDelay(apiError(429, 1_000), 1, settings, 0.5)).toBe(1_500);
+  });
+
   it('does not happen when the service asks for more than maxRetryDelay, or after the last attempt', () => {
     expect(retryDelay(apiError(429, 60_001), 1, settings, 0)).toBeUndefined();
     expect(retryDelay(apiError(503, 1_000), 6, settings, 0)).toBeUndefined();

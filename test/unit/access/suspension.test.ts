@@ -1,0 +1,137 @@
+import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import { PutCommand } from '@aws-sdk/lib-dynamodb';
+import { describe, expect, test } from 'vitest';
+import { admit } from '../../../functions/access/limiter.ts';
+import type { Decision, Limits } from '../../../functions/access/limits.ts';
+import { fixedPlans } from '../../../functions/access/plans.ts';
+import { MemoryTables } from '../../support/memory-tables.ts';
+import { at } from '../../support/times.ts';
+
+// Whom the limiter suspends: a client that goes on after a 429, not one that sends much at once.
+
+const noon = Date.parse('2026-04-01T12:00:00Z') / 1000;
+const keyHash = 'a'.repeat(64);
+
+/** The limiter of one key. `send` takes seconds. */
+function keyOf(limits: Limits, stored: Readonly<Record<string, number>> = {}) {
+  const tables = new MemoryTables();
+  if (Object.keys(stored).length > 0)
+    tables.send(new PutCommand({ TableName: 'RateLimits', Item: { keyHash, ...stored } }));
+  let writes = 0;
+  const client = {
+    send: async (command: unknown) => {
+      writes += 1;
+      return tables.send(command);
+    },
+  } as unknown as DynamoDBDocumentClient;
+  const send = (now: number): Promise<Decision> =>
+    admit({ client, tableName: 'RateLimits' }, { keyHash, limits, now: at(Math.floor(now)) });
+  return {
+    send,
+    wave: (count: number, now: number) => Promise.all(Array.from({ length: count }, () => send(now))),
+    writesOf: async (now: number) => {
+      writes = 0;
+      await send(now);
+      return writes;
+    },
+  };
+}
+
+const kindsOf = (decisions: readonly Decision[]) =>
+  Object.fromEntries(
+    [...Map.groupBy(decisions, ({ kind }) => kind)].map(([kind, all]) => [kind, all.length]),
+  );
+
+describe('a wave of requests that were all sent before the first 429 arrived', () => {
+  test.each([
+    ['free', 234],
+    ['pro', 420],
+    ['business', 1_150],
+  ] as const)('does not suspend a key of the %s plan: %d at once', async (plan, count) => {
+    const { perMinute } = fixedPlans[plan];
+    const key = keyOf(fixedPlans[plan]);
+    expect(kindsOf(await key.wave(count, noon))).toEqual({
+      admitted: perMinute,
+      rejected: count - perMinute,
+    });
+    // Its last requests are late.
+    expect(kindsOf(await key.wave(200, noon + 9))).toEqual({ rejected: 200 });
+    // The next minute has its own wave.
+    expect(kindsOf(await key.wave(count, noon + 60))).toEqual({
+      admitted: perMinute,
+      rejected: count - perMinute,
+    });
+  });
+
+  test('does not suspend a key whose day is used up by it', async () => {
+    const { free } = fixedPlans;
+    const day = noon - 43_200;
+    // This minute has had a 429 before: of the minute, an hour ago.
+    const stored = { minute: noon - 3_600, minuteCount: 60, day, dayCount: 990 };
+    const key = keyOf(free, { ...stored, rejectedSince: noon - 3_590, rejectedUntil: noon - 3_540 });
+    expect(kindsOf(await key.wave(234, noon + 55))).toEqual({ admitted: 10, rejected: 224 });
+    expect(kindsOf(await key.wave(150, noon + 62))).toEqual({ rejected: 150 });
+  });
+});
+
+test('150 workers that each wait for their Retry-After do not suspend the key they share', async () => {
+  for (const [plan, latency] of [
+    ['free', 0.05],
+    ['pro', 0.5],
+    ['pro', 12],
+    ['business', 3],
+  ] as const) {
+    const key = keyOf(fixedPlans[plan]);
+    // In the order of their next requests.
+    const queue = Array.from({ length: 150 }, (_, worker) => noon + 17 + (worker * latency) / 150);
+    const kinds = new Set<string>();
+    for (let now = queue.shift()!; now < noon + 300; now = queue.shift()!) {
+      const decision = await key.send(now);
+      kinds.add(decision.kind);
+      const next =
+        decision.kind === 'admitted' ? now + latency : Math.floor(now) + decision.retryAfter + latency / 2;
+      const place = queue.findIndex((time) => time > next);
+      queue.splice(place === -1 ? queue.length : place, 0, next);
+    }
+    expect(kinds).not.toContain('suspended');
+  }
+});
+
+describe('a client that goes on after a 429', () => {
+  test('is suspended by the 100th rejection that is sent 10 seconds later', async () => {
+    const key = keyOf(fixedPlans.pro);
+    await key.wave(420, noon + 3);
+    expect(kindsOf(await key.wave(99, noon + 13))).toEqual({ rejected: 99 });
+    expect(await key.send(noon + 14)).toMatchObject({ kind: 'suspended', retryAfter: 600 });
+  });
+
+  test('on a day that is used up has no time to end a wave in each minute', async () => {
+    const { free } = fixedPlans;
+    const key = keyOf(free, { minute: noon, minuteCount: 10, day: noon - 43_200, dayCount: 1_000 });
+    expect(kindsOf(await key.wave(150, noon + 58))).toEqual({ rejected: 150 });
+    expect(kindsOf(await key.wave(150, noon + 67))).toEqual({ rejected: 150 });
+    expect(kindsOf(await key.wave(120, noon + 120))).toEqual({ rejected: 99, suspended: 21 });
+  });
+});
+
+describe('the item of an earlier version', () => {
+  test.each([
+    ['a full minute', { minuteCount: 60, dayCount: 100 }],
+    ['a used-up day', { minuteCount: 3, dayCount: 1_000 }],
+  ])('with %s, which counted every rejection, does not shorten a wave', async (_name, counts) => {
+    const key = keyOf(fixedPlans.free, { minute: noon, day: noon - 43_200, rejections: 99, ...counts });
+    expect(kindsOf(await key.wave(200, noon + 1))).toEqual({ rejected: 200 });
+    expect(kindsOf(await key.wave(100, noon + 12))).toEqual({ rejected: 99, suspended: 1 });
+  });
+});
+
+test('a rejection is counted with no more writes than before: one that fails, and one that counts', async () => {
+  const key = keyOf({ perMinute: 1, perDay: 10 });
+  await key.send(noon);
+  const [first, inTime, late] = [
+    await key.writesOf(noon),
+    await key.writesOf(noon + 9),
+    await key.writesOf(noon + 10),
+  ];
+  expect([first, inTime, late]).toEqual([2, 1, 2]);
+});
