@@ -81,7 +81,11 @@ describe.runIf(isLocal)('npm start', () => {
         const keys: Record<string, string> = JSON.parse(await readFile(keysFile, 'utf8'));
         expect(Object.keys(keys)).toEqual(['free', 'pro', 'business', 'enterprise']);
         expect((await stat(keysFile)).mode & 0o077, 'others cannot read the keys').toBe(0);
-        for (const key of Object.values(keys)) expect(run.output()).toContain(key);
+        const page = await (await fetch(new URL('/', url))).text();
+        for (const key of Object.values(keys)) {
+          expect(run.output()).toContain(key);
+          expect(page, 'other users of the machine can load it').not.toContain(key);
+        }
 
         const client = new Client(url, keys['enterprise']!);
         const reply = await client.send({ path: '/pets' });

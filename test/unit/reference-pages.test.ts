@@ -14,16 +14,6 @@ describe('The API reference', () => {
     expect(offered).toEqual(parse(readFileSync('docs/openapi.yaml', 'utf8')));
   });
 
-  it('has the key in the page that sends requests, and nowhere else', async () => {
-    const key = 'as_local_key_of_this_test';
-    const pages = await referencePages({ url: 'http://127.0.0.1:3000/v1', key });
-    const holders = [...pages].filter(([, { body }]) => body.includes(key));
-    expect(holders.map(([path]) => path)).toEqual(['/']);
-    const scripts = [...pages.get('/')!.body.matchAll(/<script>([^]*?)<\/script>/g)];
-    expect(scripts).toHaveLength(1);
-    expect(scripts[0]![1]).not.toContain(key);
-  });
-
   it('links only to pages that it has, and to headings that they have', async () => {
     const pages = await referencePages();
     const textOf = (path: string) => pages.get(path)!.body;

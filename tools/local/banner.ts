@@ -1,6 +1,7 @@
 import type { Limits } from '../../functions/access/limits.ts';
 import { fixedPlans, type Plan, planNames } from '../../functions/access/plans.ts';
 import { grouped, table } from '../operator/output.ts';
+import { withKey } from '../reference/pages.ts';
 
 export type Keys = Readonly<Record<Plan, string>>;
 
@@ -38,7 +39,7 @@ export function banner({ url, keys, enterpriseLimits, reload, inspectorUrl }: Ba
   return `
 ready ${url}
 
-API reference: ${origin}/
+API reference: ${withKey(`${origin}/`, keys.pro)}
 
 ${table(rows).replaceAll(/^/gm, '  ')}
 

@@ -63,7 +63,7 @@ async function start(options: LocalOptions): Promise<void> {
   if (seeded === 0 && animals > 0) progress('The store already has animals: none added');
   const keys = await seedKeys(await openKeyService({ stage: localStage, ...address }), dataDirectory);
   if (keysFile !== undefined) await forKeysFile(keysFile, writePrivateJson(keysFile, keys));
-  for (const [path, page] of await referencePages({ url, key: keys.pro })) pages.set(path, page);
+  for (const [path, page] of await referencePages({ url })) pages.set(path, page);
 
   if (reload) {
     progress('Watching functions/ and lib/');

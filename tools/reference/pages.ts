@@ -25,14 +25,17 @@ export interface ReferencePage {
 export interface LocalReference {
   /** The base URL, such as `http://127.0.0.1:3000/v1`. */
   readonly url: string;
-  /** The API key for the requests of the page. */
-  readonly key: string;
+}
+
+/** The address of the page that sends requests, with a key for them. Browsers do not send what follows `#`. */
+export function withKey(page: string, key: string): string {
+  return `${page}#key=${key}`;
 }
 
 /**
  * The files of the API reference by their path: two pages that load nothing, and the OpenAPI document.
  *
- * The key is in the first page only. A page of another origin cannot read it, as it could read a script.
+ * No page has an API key, because other users of the machine can load it: `withKey` adds one to its address.
  *
  * @param local where requests are sent, from the same origin; when absent the page cannot send requests
  */
@@ -156,22 +159,22 @@ function addresses({ servers }: ApiDocument, local: LocalReference | undefined):
     ${definitionList(bases.map(({ url, description }) => [html`<code>${url}</code>`, description]))}`;
 }
 
-function setUp({ url, key }: LocalReference): Html {
+function setUp({ url }: LocalReference): Html {
   const lines = [
     `export API=${url}`,
-    `export KEY=${key}`,
+    'export KEY=YOUR_KEY',
     'curl -sS -H "Authorization: Bearer $KEY" "$API/pets?limit=2"',
   ];
   return code(lines.join('\n'), 'In a terminal');
 }
 
-function keyField({ url, key }: LocalReference, { components }: ApiDocument): Html {
+function keyField({ url }: LocalReference, { components }: ApiDocument): Html {
   return html`<div class="api-key">
     <label for="key">API key for the requests of this page</label>
     <p>${inlineMarkdown(components.securitySchemes.apiKey.description)}</p>
     <input
       id="key"
-      value="${key}"
+      placeholder="Open the address that npm start prints, or paste a key"
       data-base="${url.slice(new URL(url).origin.length)}"
       autocomplete="off"
       spellcheck="false"

@@ -62,6 +62,25 @@ for (const section of all('main section[id], article h2[id]')) observer.observe(
 type Field = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 const key = document.querySelector<HTMLInputElement>('#key');
 
+/** Takes the key out of the address. A reload keeps it. */
+function takeKey(field: HTMLInputElement): void {
+  const [, given] = /^#key=(\w+)$/.exec(location.hash) ?? [];
+  if (given !== undefined) {
+    sessionStorage.setItem('key', given);
+    history.replaceState(undefined, '', '.');
+  }
+  const known = given ?? sessionStorage.getItem('key');
+  if (known === null) return;
+  field.value = known;
+  for (const part of all('[aria-label="In a terminal"] code')[0]!.childNodes)
+    part.textContent = (part.textContent ?? '').replace(/(?<=\bKEY=)\w+/, known);
+}
+
+if (key !== null) {
+  takeKey(key);
+  addEventListener('hashchange', () => takeKey(key));
+}
+
 for (const form of all<HTMLFormElement>('form.try')) {
   const answer = form.querySelector('.answer')!;
   form.addEventListener('submit', (event) => {
