@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
-import { bundleOptions } from '../../lib/bundler/bundle.ts';
+import { build, type Metafile, type Plugin } from 'esbuild';
+import { bundle } from '../../lib/bundler/bundle.ts';
 
 const variantsDirectory = join(import.meta.dirname, '..', 'variants');
 
@@ -10,23 +10,9 @@ export interface Built {
   readonly bytes: number;
 }
 
-/** Differences from the deployed bundle. */
-export interface Variant {
-  /** A file of variants/ that replaces the DynamoDB client. */
-  readonly client?: string;
-  readonly options?: BuildOptions;
-}
-
-/** Bundles a module of the project, such as `functions/list-pets.ts`, as deployed or as a variant. */
-export async function buildVariant(
-  file: string,
-  directory: string,
-  { client, options }: Variant = {},
-): Promise<Built> {
-  const deployed = bundleOptions(file, directory);
-  const plugins = [...replacement(client), ...(options?.plugins ?? deployed.plugins)];
-  const { metafile } = await build({ ...deployed, ...options, plugins });
-  return { directory, bytes: codeBytes(metafile) };
+/** Bundles a function of the service as it is deployed. */
+export async function buildFunction(entry: string, directory: string): Promise<Built> {
+  return { directory, bytes: codeBytes(await bundle(`functions/${entry}.ts`, directory)) };
 }
 
 /** Bundles a peer as one CommonJS file, as most functions are built. */

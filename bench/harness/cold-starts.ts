@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { memoryOf } from '../../lib/configuration/settings.ts';
 import { presets } from '../../lib/configuration/stages.ts';
 import { type FunctionEntry, operations } from '../../lib/operations.ts';
-import { type Built, buildVariant, type Variant } from './build.ts';
+import { type Built, buildFunction } from './build.ts';
 import { type CpuQuota, startCpuQuota } from './cpu-quota.ts';
 import { type DynamoDbStub, startDynamoDbStub } from './dynamodb-stub.ts';
 import { events, keyHash, requestTo, stackVariables } from './fixtures.ts';
@@ -92,27 +92,24 @@ export class Session {
     }
   }
 
-  /** @param build writes a bundle to a new folder. @param handler `<file>.<export>` */
+  /** @param build writes a bundle to a new folder. @param handler `<file>.<export>`. @param entry whose event it gets */
   async subject(
     name: string,
     build: (directory: string) => Promise<Built>,
     handler: string,
-    { entry = 'list-pets', memory = memoryOf(presets.prod, entry) }: SubjectOptions = {},
+    entry: FunctionEntry = 'list-pets',
   ): Promise<Subject> {
     this.#folders += 1;
     const built = await build(join(this.#root, String(this.#folders)));
     const environment = { ...stackVariables, ...this.#stub.environment };
     const target = { name, directory: built.directory, environment, handler, ...invocations.get(entry)! };
-    return { name, memory, built, target };
+    return { name, memory: memoryOf(presets.prod, entry), built, target };
   }
 
-  /** A function of the service, as deployed or as a variant. */
-  function(
-    entry: FunctionEntry,
-    { name = entry, variant, ...options }: FunctionOptions = {},
-  ): Promise<Subject> {
-    const build = (directory: string) => buildVariant(`functions/${entry}.ts`, directory, variant);
-    return this.subject(name, build, `${entry}.handler`, { entry, ...options });
+  /** A function of the service, as deployed. */
+  function(entry: FunctionEntry): Promise<Subject> {
+    const build = (directory: string) => buildFunction(entry, directory);
+    return this.subject(entry, build, `${entry}.handler`, entry);
   }
 
   /**
@@ -141,15 +138,4 @@ export class Session {
     this.#quotas.set(memory, quota);
     return quota;
   }
-}
-
-interface SubjectOptions {
-  /** The function whose event it gets. */
-  readonly entry?: FunctionEntry;
-  readonly memory?: number;
-}
-
-interface FunctionOptions extends Pick<SubjectOptions, 'memory'> {
-  readonly name?: string;
-  readonly variant?: Variant;
 }

@@ -1,83 +1,115 @@
 import type { ByModel } from '../harness/cold-starts.ts';
+import type { ProcessorModel } from '../harness/lambda.ts';
+import { median, round } from '../harness/stats.ts';
 import type { FirstResponses } from '../measures/first-response.ts';
-import type { Lever } from '../measures/levers.ts';
 import type { WarmResult } from '../measures/warm-process.ts';
-import { type GeneratedParts, table } from './generated.ts';
+import { barChart, type GeneratedParts, table } from './generated.ts';
 
-/** The results of the parts that were measured. */
+/** The parts that were measured, once for each run. */
 export interface Results {
-  /** The machine of the first responses. */
-  readonly machine?: string;
-  readonly first?: FirstResponses;
-  readonly levers?: readonly Lever[];
-  readonly warm?: readonly WarmResult[];
+  /** The machine before the first run. */
+  readonly machine: string;
+  readonly first: readonly FirstResponses[];
+  readonly warm: readonly (readonly WarmResult[])[];
 }
 
-/** Milliseconds of processor time outside the calls to DynamoDB. */
+/** Most milliseconds of processor time outside the calls to DynamoDB. */
 const warmBudget = 0.3;
 
-/** A sentence for each budget that a result exceeds. */
-export function exceeded({ first, warm }: Results): string[] {
+/** A figure that has a limit, over the runs. */
+interface Budget {
+  readonly name: string;
+  readonly values: readonly number[];
+  readonly atMost: number;
+}
+
+function budgets({ first, warm }: Results): Budget[] {
+  const models: readonly ProcessorModel[] = ['burst', 'share'];
   return [
-    ...(first?.budgets ?? []).flatMap(({ name, peer, times, atMost }) =>
-      (['burst', 'share'] as const)
-        .filter((model) => times[model] > atMost[model])
-        .map((model) => `${name} is ${times[model]} × ${peer} (${model}), at most ${atMost[model]}.`),
+    ...(first[0]?.ratios ?? []).flatMap(({ name, peer, atMost }, index) =>
+      models.map((model) => ({
+        name: `${name}, relative to ${peer}, ${model}`,
+        values: first.map(({ ratios }) => ratios[index]!.times[model]),
+        atMost: atMost[model],
+      })),
     ),
-    ...(warm ?? [])
-      .filter(({ cpuOutsideCalls }) => cpuOutsideCalls > warmBudget)
-      .map(
-        ({ operation, cpuOutsideCalls: ms }) => `${operation} takes ${ms} ms of CPU, at most ${warmBudget}.`,
-      ),
+    ...(warm[0] ?? []).map(({ operation }, index) => ({
+      name: `${operation}, warm: ms of CPU outside calls`,
+      values: warm.map((run) => run[index]!.cpuOutsideCalls),
+      atMost: warmBudget,
+    })),
   ];
 }
 
-const byModel = ({ burst, share }: ByModel) => [burst, share];
+/** A sentence for each limit that the median of the runs exceeds. @param tolerance factor of every limit */
+export function exceeded(results: Results, tolerance: number): string[] {
+  return budgets(results)
+    .map((budget) => ({
+      ...budget,
+      typical: median(budget.values),
+      limit: round(budget.atMost * tolerance, 3),
+    }))
+    .filter(({ typical, limit }) => typical > limit)
+    .map(({ name, typical, limit }) => `${name}: ${typical}, at most ${limit}.`);
+}
 
-/** The tables of docs/performance.md and bench/README.md by name. */
-export function tables({ machine, first, levers, warm }: Results): GeneratedParts {
+/** The tables of docs/performance.md and bench/README.md by name. Figures are medians over the runs. */
+export function tables(results: Results): GeneratedParts {
+  const { machine, first, warm } = results;
   return {
-    ...(machine && { machine }),
-    ...(first && firstTables(first)),
-    ...(levers && {
-      levers: table(
-        ['more ms without', 'burst', 'share', 'CPU', 'KB'],
-        levers.map((lever) => [lever.without, ...byModel(lever.response), lever.cpu, lever.kilobytes]),
-      ),
-    }),
-    ...(warm && {
+    machine,
+    ...(first.length > 0 && firstTables(first)),
+    ...(warm.length > 0 && {
       warm: table(
         ['median ms', 'latency', 'of a bare handler', 'CPU', 'CPU outside calls'],
-        warm.map((each) => [each.operation, each.latency, each.bareLatency, each.cpu, each.cpuOutsideCalls]),
+        warm[0]!.map(({ operation }, index) => {
+          const typical = (figure: (result: WarmResult) => number, digits: number) =>
+            round(median(warm.map((run) => figure(run[index]!))), digits);
+          return [
+            operation,
+            typical(({ latency }) => latency, 2),
+            typical(({ bareLatency }) => bareLatency, 2),
+            typical(({ cpu }) => cpu, 3),
+            typical(({ cpuOutsideCalls }) => cpuOutsideCalls, 3),
+          ];
+        }),
       ),
     }),
+    budgets: table(
+      ['', 'lowest', 'median', 'highest', 'at most'],
+      budgets(results).map(({ name, values, atMost }) => [
+        name,
+        Math.min(...values),
+        median(values),
+        Math.max(...values),
+        atMost,
+      ]),
+    ),
   };
 }
 
-function firstTables({ responses, calls, budgets, steps }: FirstResponses): GeneratedParts {
+function firstTables(runs: readonly FirstResponses[]): GeneratedParts {
+  const overRuns = (times: (run: FirstResponses) => ByModel): [burst: number, share: number] => {
+    const all = runs.map(times);
+    return [median(all.map(({ burst }) => burst)), median(all.map(({ share }) => share))];
+  };
+  const { responses, calls } = runs[0]!;
+  const rows = responses.map(({ name, kilobytes }, index) => {
+    const [burst, share] = overRuns((run) => run.responses[index]!.response);
+    return { name, burst, share, kilobytes };
+  });
   return {
     'first-response': table(
       ['ms', 'burst', 'share', 'KB'],
-      responses.map(({ name, response, kilobytes }) => [name, ...byModel(response), kilobytes]),
+      rows.map(({ name, burst, share, kilobytes }) => [name, burst, share, kilobytes]),
+    ),
+    'first-response-chart': barChart(
+      'First response of a new environment, ms (share)',
+      rows.map(({ name, share }) => [name, share]),
     ),
     'first-call': table(
       ['ms', 'burst', 'share'],
-      calls.map(({ name, response }) => [name, ...byModel(response)]),
-    ),
-    budgets: table(
-      ['', 'relative to', 'burst', 'at most', 'share', 'at most'],
-      budgets.map(({ name, peer, times, atMost }) => [
-        name,
-        peer,
-        times.burst,
-        atMost.burst,
-        times.share,
-        atMost.share,
-      ]),
-    ),
-    steps: table(
-      ['more ms than the line before', 'burst', 'share'],
-      steps.map(({ name, more }) => [name, ...byModel(more)]),
+      calls.map(({ name }, index) => [name, ...overRuns((run) => run.calls[index]!.response)]),
     ),
   };
 }

@@ -48,7 +48,7 @@ export interface ClientSettings {
 /**
  * A DynamoDBClient made of the SDK's own parts: protocol, retries, signatures and HTTP handler. It has no configuration files,
  * credential providers, endpoint rules, endpoint discovery or user agent: a function knows all of this beforehand, and loading
- * it takes a large part of a cold start (bench/README.md).
+ * it takes a large part of a cold start.
  *
  * Compare https://github.com/aws/aws-sdk-js-v3/blob/main/clients/client-dynamodb/src/DynamoDBClient.ts
  */

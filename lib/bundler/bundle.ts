@@ -15,7 +15,7 @@ export interface BundleSettings {
 
 /**
  * esbuild's options for a function: one ES module without code that no request needs, and a source map. The extension
- * `.mjs` makes it an ES module without a package.json. bench/README.md has the gain of the options.
+ * `.mjs` makes it an ES module without a package.json.
  *
  * @param file path of the function, relative to the project, such as `functions/list-pets.ts`
  */
