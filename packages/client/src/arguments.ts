@@ -23,16 +23,19 @@ export function rejectUnknown(options: object, taker: string): void {
 
 export function checkWholeNumber(value: number, name: string, min: number, max: number): void {
   if (!Number.isInteger(value) || value < min || value > max) {
-    throw new TypeError(`${name} must be a whole number from ${min} to ${max} (got ${String(value)}).`);
+    throw new TypeError(`${name} must be a whole number from ${min} to ${max} (got ${shown(value)}).`);
   }
 }
 
 export function checkMilliseconds(value: number, name: string, min: number): void {
   if (typeof value !== 'number' || !(value >= min && value <= longestTimer)) {
-    throw new TypeError(
-      `${name} must be milliseconds from ${min} to ${longestTimer} (got ${String(value)}).`,
-    );
+    throw new TypeError(`${name} must be milliseconds from ${min} to ${longestTimer} (got ${shown(value)}).`);
   }
+}
+
+/** A string in quotes, to tell it from a number. */
+function shown(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value) : String(value);
 }
 
 export function checkFunction(value: unknown, name: string): void {

@@ -193,7 +193,9 @@ export class Pets<Mode extends IntegerMode = 'auto'> {
   async #create(pet: NewPet, options: CreateOptions = {}): Promise<Received<Pet<Mode>>> {
     checkRequired(pet, 'pet');
     checkObject(pet, 'pet');
-    for (const name of requiredFields) checkRequired(pet[name], name);
+    const missing = requiredFields.filter((name) => pet[name] === undefined);
+    if (missing.length > 0)
+      throw new TypeError(`${missing.map((name) => `${name} is required`).join(', ')}.`);
     checkObject(options, 'options');
     const { idempotencyKey = crypto.randomUUID(), ...rest } = options;
     const call = {
