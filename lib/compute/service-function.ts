@@ -69,12 +69,13 @@ export class ServiceFunction extends Construct {
       applicationLogLevelV2: lambda.ApplicationLogLevel[settings.logLevel],
       systemLogLevelV2: lambda.SystemLogLevel.WARN,
       tracing: lambda.Tracing.ACTIVE,
-      // Earlier versions stay, so that `npm run roll-back` needs no deployment.
-      currentVersionOptions: { removalPolicy: RemovalPolicy.RETAIN },
+      // Earlier versions stay, so that a roll back (`npm run versions`) needs no deployment. Those of a deployment that fails do
+      // not: Lambda would return them to the next one, which CloudFormation refuses (aws-cdk issue 28252).
+      currentVersionOptions: { removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE },
     });
     acknowledge(this.function, {
       'Serverless-LambdaDLQ':
-        'Only API Gateway invokes the function, synchronously: there are no queued events to lose.',
+        'API Gateway and the checks of a deployment invoke the function synchronously: there are no queued events to lose.',
     });
 
     this.live = new lambda.Alias(this, 'Live', {

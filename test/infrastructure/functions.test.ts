@@ -96,10 +96,15 @@ describe('a new version', () => {
     expect(new Set(used)).toEqual(ids);
   });
 
-  it('leaves the earlier ones for a roll back', () => {
+  it('leaves the earlier ones for a roll back, and goes itself if its deployment fails', () => {
     const versions = resourcesOf(prod, 'AWS::Lambda::Version').filter(([id]) => id.startsWith('Functions'));
     expect(versions).toHaveLength(functionEntries.length);
-    expect(versions.map(([, { DeletionPolicy }]) => DeletionPolicy)).toEqual(versions.map(() => 'Retain'));
+    for (const [, { DeletionPolicy, UpdateReplacePolicy }] of versions) {
+      expect({ DeletionPolicy, UpdateReplacePolicy }).toEqual({
+        DeletionPolicy: 'RetainExceptOnCreate',
+        UpdateReplacePolicy: 'Retain',
+      });
+    }
   });
 
   it('is watched by alarms of its own function and of the API', () => {

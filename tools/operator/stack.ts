@@ -61,7 +61,7 @@ export async function openStack<Outputs>(
     maxAttempts: 1,
   };
   const cloudFormation = retryCalls(new CloudFormationClient(configuration), { notify, sleep });
-  const { outputs, lastDeployment } = await describe(cloudFormation, stackName, endpoint, schema);
+  const outputs = await describe(cloudFormation, stackName, endpoint, schema);
   /** Loads the client of STS for changes only. */
   const callerArn = async () => {
     const { GetCallerIdentityCommand, STSClient } = await import('@aws-sdk/client-sts');
@@ -80,8 +80,6 @@ export async function openStack<Outputs>(
     /** For the clients of AWS services, which need `retryCalls`. */
     configuration,
     outputs,
-    /** When the last one began. `undefined` for a stack that was never updated. */
-    lastDeployment,
     caller,
     now,
     clock,
@@ -110,7 +108,7 @@ async function describe<Outputs>(
   stackName: string,
   endpoint: string | undefined,
   schema: z.ZodType<Outputs>,
-): Promise<{ outputs: Outputs; lastDeployment: Date | undefined }> {
+): Promise<Outputs> {
   const command = new DescribeStacksCommand({ StackName: stackName });
   const { Stacks: stacks } = await client.send(command).catch(async (error: Error) => {
     // CloudFormation has no error type for a stack that does not exist.
@@ -120,10 +118,10 @@ async function describe<Outputs>(
       `Stack ${stackName} does not exist at ${endpoint ?? `Region ${await client.config.region()}`}. Deploy it, or give its Region with --region, its account with --profile, or the name of a copy with --name.`,
     );
   });
-  const [{ Outputs: described = [], LastUpdatedTime: lastDeployment } = {}] = stacks ?? [];
+  const [{ Outputs: described = [] } = {}] = stacks ?? [];
   const values = described.map(({ OutputKey: key, OutputValue: value }) => [key, value]);
   const { data: outputs, error } = schema.safeParse(Object.fromEntries(values));
-  if (outputs !== undefined) return { outputs, lastDeployment };
+  if (outputs !== undefined) return outputs;
   const missing = error?.issues.map(({ path }) => path.join('.')).join(', ');
   throw new ToolError(
     'failed',

@@ -1,7 +1,14 @@
-import { CloudFormationClient, paginateListStackResources } from '@aws-sdk/client-cloudformation';
 import {
-  GetAliasCommand,
+  CloudFormationClient,
+  paginateDescribeStackEvents,
+  paginateListStackResources,
+  type StackEvent,
+} from '@aws-sdk/client-cloudformation';
+import {
+  CreateAliasCommand,
+  DeleteAliasCommand,
   LambdaClient,
+  paginateListAliases,
   paginateListVersionsByFunction,
   UpdateAliasCommand,
 } from '@aws-sdk/client-lambda';
@@ -9,9 +16,19 @@ import { z } from 'zod';
 import { usageError } from '../operator/errors.ts';
 import { retryCalls } from '../operator/retry.ts';
 import { openStack, type StackOptions } from '../operator/stack.ts';
+import { type History, historyOf, type Left } from './history.ts';
 
 /** The alias that API Gateway calls (lib/compute/service-function.ts). */
 const aliasName = 'live';
+
+/**
+ * A version that a roll back left has an alias of its own. Tags would be drift of the function, which the next deployment may
+ * remove; and no deployment touches an alias that is not in the stack.
+ */
+const markOf = (version: number): string => `rolled-back-${version}`;
+const descriptionOf = ({ to, after }: Omit<Left, 'function' | 'version'>): string =>
+  `Rolled back to ${to}, after the deployment that ended ${after.toISOString()}`;
+const leftPattern = /^Rolled back to (\d+), after the deployment that ended (\S+)$/;
 
 /** The functions of one stage, and how to reach them. */
 export type VersionService = Awaited<ReturnType<typeof openVersionService>>;
@@ -37,21 +54,27 @@ export async function liveFunctions({
   stackName,
 }: VersionService): Promise<LiveFunction[]> {
   const names: string[] = [];
+  const inStack = new Map<string, number>();
   for await (const { StackResourceSummaries: resources = [] } of paginateListStackResources(
     { client: cloudFormation },
     { StackName: stackName },
   )) {
-    for (const { ResourceType: type, PhysicalResourceId: arn = '' } of resources) {
-      // arn:aws:lambda:REGION:ACCOUNT:function:NAME:live
-      const [, , , , , , name, alias] = arn.split(':');
-      if (type === 'AWS::Lambda::Alias' && name !== undefined && alias === aliasName) names.push(name);
+    for (const {
+      ResourceType: type,
+      ResourceStatus: status = '',
+      PhysicalResourceId: arn = '',
+    } of resources) {
+      // arn:aws:lambda:REGION:ACCOUNT:function:NAME:live, or a number in place of `live`
+      const [, , , , , , name, qualifier] = arn.split(':');
+      if (name === undefined || status.startsWith('DELETE')) continue;
+      if (type === 'AWS::Lambda::Alias' && qualifier === aliasName) names.push(name);
+      if (type === 'AWS::Lambda::Version') inStack.set(name, Number(qualifier));
     }
   }
-  return Promise.all(names.toSorted().map((name) => liveFunction(lambda, name)));
+  return Promise.all(names.toSorted().map((name) => liveFunction(lambda, name, inStack.get(name))));
 }
 
-async function liveFunction(lambda: LambdaClient, name: string) {
-  const alias = await lambda.send(new GetAliasCommand({ FunctionName: name, Name: aliasName }));
+async function liveFunction(lambda: LambdaClient, name: string, inStack: number | undefined) {
   const versions: { readonly number: number; readonly published: Date }[] = [];
   for await (const { Versions: page = [] } of paginateListVersionsByFunction(
     { client: lambda },
@@ -63,17 +86,78 @@ async function liveFunction(lambda: LambdaClient, name: string) {
         versions.push({ number: Number(version), published: new Date(published.replace(/\+0000$/, 'Z')) });
     }
   }
+  const left: Left[] = [];
+  let live = { number: 0, isDivided: false, revisionId: '' };
+  for await (const { Aliases: page = [] } of paginateListAliases(
+    { client: lambda },
+    { FunctionName: name },
+  )) {
+    for (const alias of page) {
+      const number = Number(alias.FunctionVersion);
+      if (alias.Name === aliasName) {
+        const isDivided = Object.keys(alias.RoutingConfig?.AdditionalVersionWeights ?? {}).length > 0;
+        live = { number, isDivided, revisionId: alias.RevisionId ?? '' };
+      }
+      const [, to, after = ''] = leftPattern.exec(alias.Description ?? '') ?? [];
+      if (alias.Name === markOf(number) && to !== undefined)
+        left.push({ function: name, version: number, to: Number(to), after: new Date(after) });
+    }
+  }
   return {
     name,
     /** The version that the alias points to. */
-    live: Number(alias.FunctionVersion),
+    live: live.number,
+    /** The version in the template of the last deployment: CloudFormation does not see where the alias points. */
+    inStack,
     /** Whether the alias divides requests between two versions, as during a deployment. */
-    isDivided: Object.keys(alias.RoutingConfig?.AdditionalVersionWeights ?? {}).length > 0,
+    isDivided: live.isDivided,
     /** The alias's, so that a change in between is noticed. */
-    revisionId: alias.RevisionId,
+    revisionId: live.revisionId,
     /** Newest first. */
     versions: versions.toSorted((a, b) => b.number - a.number),
+    /** The versions that roll backs left. */
+    left,
   };
+}
+
+/** What was live and when. CloudFormation keeps its events for 90 days. */
+export async function readHistory(
+  { cloudFormation, stackName }: VersionService,
+  functions: readonly LiveFunction[],
+): Promise<History> {
+  const events: StackEvent[] = [];
+  for await (const { StackEvents: page = [] } of paginateDescribeStackEvents(
+    { client: cloudFormation },
+    { StackName: stackName },
+  ))
+    events.push(...page);
+  return historyOf(
+    events,
+    functions.flatMap(({ left }) => left),
+    aliasName,
+  );
+}
+
+/** Notes that a roll back leaves a version, so that no other one returns to it. */
+export async function markLeft({ lambda }: VersionService, left: Left): Promise<void> {
+  const alias = {
+    FunctionName: left.function,
+    Name: markOf(left.version),
+    FunctionVersion: String(left.version),
+    Description: descriptionOf(left),
+  };
+  try {
+    await lambda.send(new CreateAliasCommand(alias));
+  } catch (error) {
+    // It was left before, or the answer to this call was lost.
+    if (!(error instanceof Error) || error.name !== 'ResourceConflictException') throw error;
+    await lambda.send(new UpdateAliasCommand(alias));
+  }
+}
+
+/** Takes the note of `markLeft` back. */
+export async function unmarkLeft({ lambda }: VersionService, name: string, version: number): Promise<void> {
+  await lambda.send(new DeleteAliasCommand({ FunctionName: name, Name: markOf(version) }));
 }
 
 /** Sends all requests of a function to a version. It takes effect within seconds. */

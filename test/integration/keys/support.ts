@@ -39,7 +39,6 @@ export async function newKeyService(): Promise<KeyService> {
     clock: () => now * 1000,
     onChange: () => {},
     report: () => Promise.resolve(),
-    lastDeployment: undefined,
     notify: () => {},
     afterStep: () => {},
     sleep: () => Promise.resolve(),
