@@ -1,13 +1,21 @@
+import type { ErrorCode } from '../functions/http/errors.ts';
+
 /** The tables of a stage, as properties of `Tables` in storage/tables.ts. */
 export const tableNames = ['pets', 'apiKeys', 'rateLimits', 'idempotency'] as const;
 export type TableName = (typeof tableNames)[number];
 
+type Read = 'Query' | 'GetItem';
+type Write = 'PutItem' | 'UpdateItem' | 'DeleteItem';
 /** DynamoDB's name of a call that a function makes, and of the permission for it. */
-type Action = 'Query' | 'GetItem' | 'PutItem' | 'UpdateItem' | 'DeleteItem';
+type Action = Read | Write;
+
+/** Of a header: in every answer with this status, or in some. */
+type Occurrence = 'always' | 'sometimes';
 
 /**
  * An operation of the API (docs/interface.md#4-operations). Its function, permissions, route, `Allow` header, memory, alarms
- * and metrics derive from its entry in `operations`, and so does its measurement in bench/.
+ * and metrics derive from its entry in `operations`, and so do its description in docs/openapi.yaml and its measurement in
+ * bench/.
  */
 export interface Operation {
   /** The function, in `functions/<entry>.ts`. */
@@ -19,16 +27,68 @@ export interface Operation {
   readonly pets: { readonly action: Action; readonly index?: 'byStatus' };
   /** Whether clients can send an `Idempotency-Key`: a transaction then writes the pet and the key's record. */
   readonly idempotent?: boolean;
+  /** The JSON that it takes, a name in tools/openapi/document.ts. */
+  readonly request?: 'NewPet';
+  readonly success: {
+    readonly status: 200 | 201 | 204;
+    /** The JSON that it answers. None: an answer without a body. */
+    readonly body?: 'Pet' | 'Pet[]';
+    /** Besides those of every answer: names in tools/openapi/texts.ts. */
+    readonly headers?: Readonly<Record<string, Occurrence>>;
+  };
+  /** Besides those of every operation, and those that follow from `request` and `idempotent`. */
+  readonly errors: readonly ErrorCode[];
+  /** UTC dates, as its function announces them. */
+  readonly deprecated?: { readonly since: string; readonly removal: string };
 }
 
 const table = [
-  { entry: 'list-pets', method: 'GET', path: '/pets', pets: { action: 'Query', index: 'byStatus' } },
-  { entry: 'create-pet', method: 'POST', path: '/pets', pets: { action: 'PutItem' }, idempotent: true },
-  { entry: 'get-pet', method: 'GET', path: '/pets/{petId}', pets: { action: 'GetItem' } },
+  {
+    entry: 'list-pets',
+    method: 'GET',
+    path: '/pets',
+    pets: { action: 'Query', index: 'byStatus' },
+    success: { status: 200, body: 'Pet[]', headers: { 'Next-Link': 'sometimes' } },
+    errors: ['invalid_request'],
+  },
+  {
+    entry: 'create-pet',
+    method: 'POST',
+    path: '/pets',
+    pets: { action: 'PutItem' },
+    idempotent: true,
+    request: 'NewPet',
+    success: { status: 201, body: 'Pet', headers: { Location: 'always' } },
+    errors: [],
+  },
+  {
+    entry: 'get-pet',
+    method: 'GET',
+    path: '/pets/{petId}',
+    pets: { action: 'GetItem' },
+    success: { status: 200, body: 'Pet' },
+    errors: ['pet_not_found'],
+    deprecated: { since: '2026-01-01', removal: '2030-12-05' },
+  },
 ] as const satisfies readonly Operation[];
 
-type OperationEntry = (typeof table)[number]['entry'];
+export type OperationEntry = (typeof table)[number]['entry'];
+/** The operations that write, after whose 503 something may be written. */
+export type WriteEntry = Extract<
+  (typeof table)[number],
+  { readonly pets: { readonly action: Write } }
+>['entry'];
 export const operations: readonly (Operation & { readonly entry: OperationEntry })[] = table;
+
+/** The errors that API Gateway answers itself, whatever the operation. */
+export const gatewayErrors = [
+  'invalid_request',
+  'unauthorized',
+  'route_not_found',
+  'rate_limit_exceeded',
+  'internal_error',
+  'service_unavailable',
+] as const satisfies readonly ErrorCode[];
 
 /** Answers every other path and method. */
 export const unmatchedRoute = 'unmatched-route';

@@ -18,10 +18,10 @@ const name = z
   .check(
     // Control and format characters, such as U+200B, are as invisible as a space.
     z.refine((text) => /[^\p{Z}\p{Cc}\p{Cf}]/u.test(text), 'must not be empty or only whitespace'),
-    z.refine(
-      (text) => Array.from(text).length <= maxNameLength,
-      `must be at most ${maxNameLength} characters long`,
-    ),
+    z.refine((text) => Array.from(text).length <= maxNameLength, {
+      error: `must be at most ${maxNameLength} characters long`,
+      params: { maxLength: maxNameLength },
+    }),
     // A lone surrogate has no UTF-8 form and would be stored as U+FFFD.
     z.refine((text) => text.isWellFormed(), 'must be well-formed Unicode'),
     // API Gateway replaces bytes that are not UTF-8 with this character.
@@ -43,7 +43,8 @@ export interface Pet extends NewPet {
   readonly id: bigint;
 }
 
-const storedInt64 = z.pipe(
+/** Of a stored item. */
+export const storedInt64 = z.pipe(
   z.object({ value: z.string() }),
   z.transform(({ value: digits }, context) => {
     const value = parseInt64(digits);

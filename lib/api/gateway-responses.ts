@@ -1,8 +1,9 @@
 import { type ResponseType, ResponseType as Type, type RestApi } from 'aws-cdk-lib/aws-apigateway';
 import { Construct } from 'constructs';
 import { fixedPlans } from '../../functions/access/plans.ts';
-import { type ErrorCode, errorBody } from '../../functions/http/errors.ts';
+import { errorBody } from '../../functions/http/errors.ts';
 import type { StageSettings } from '../configuration/settings.ts';
+import type { gatewayErrors } from '../operations.ts';
 
 /**
  * API Gateway's own responses, in the shape of all others (docs/interface.md#7-errors). Templates cannot compute, so the
@@ -11,7 +12,7 @@ import type { StageSettings } from '../configuration/settings.ts';
  */
 interface GatewayResponse {
   readonly type: ResponseType;
-  readonly code: ErrorCode;
+  readonly code: (typeof gatewayErrors)[number];
   readonly shows: Shown;
   /** Seconds. */
   readonly retryAfter?: number;

@@ -98,13 +98,17 @@ export interface ErrorCode {
 
 /** Every error that operations share. An example of an error has its code as name. */
 export function errorCodesOf({ components }: ApiDocument): ErrorCode[] {
-  return Object.values(components.responses).flatMap(({ description, content }) => {
+  const errors = Object.values(components.responses).flatMap(({ description, content }) => {
     const given = Object.entries(content['application/json'].examples);
     return given.map(([code, { value }]) => {
       const { status, message } = z.object({ status: z.number(), message: z.string() }).parse(value);
       return { code, status, description: given.length > 1 ? message : description };
     });
   });
+  // The errors of a deprecated operation differ only in their headers.
+  return [...new Map(errors.map((error) => [error.code, error])).values()].toSorted(
+    (a, b) => a.status - b.status,
+  );
 }
 
 export function operationsOf({ paths }: ApiDocument): Operation[] {

@@ -13,10 +13,8 @@ import { nextTarget } from './headers.ts';
 import { inMode, type Int64, type Int64Input, type IntegerMode, toDigits } from './integers.ts';
 import { type AnimalStoreOptions, type CallOptions, readOptions } from './options.ts';
 import { Page, PagePromise } from './pages.ts';
-import type { components } from './schema.ts';
+import type { Schemas } from './schema.ts';
 import { Transport } from './transport.ts';
-
-type Schemas = components['schemas'];
 
 /** Availability of an animal. */
 export type PetStatus = Schemas['PetStatus'];

@@ -3,7 +3,7 @@ import { describe, expect, expectTypeOf, it } from 'vitest';
 import { parse } from 'yaml';
 import * as z from 'zod';
 import { AnimalStore, type NewPet } from '../../src/index.ts';
-import type { components } from '../../src/schema.ts';
+import type { Schemas } from '../../src/schema.ts';
 import { version } from '../../src/version.ts';
 import { apiKey, baseUrl, error, lost, respond, rex, scripted } from '../support.ts';
 
@@ -83,7 +83,7 @@ describe('The body of a creation', () => {
   });
 
   it('needs no status, also by the types of the schema', async () => {
-    const pet: components['schemas']['NewPet'] = { name: 'Rex', categoryId: 7 };
+    const pet: Schemas['NewPet'] = { name: 'Rex', categoryId: 7 };
     const { store, sent } = scripted([respond(201, rex)]);
     await store.pets.create(pet);
     expect(sent[0]?.body).toBe('{"name":"Rex","categoryId":7}');
