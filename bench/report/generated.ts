@@ -32,6 +32,7 @@ export function table(headings: readonly string[], rows: readonly (readonly Cell
 export function barChart(title: string, bars: readonly (readonly [name: string, value: number])[]): string {
   return [
     '```mermaid',
+    '%%{init: {"themeVariables": {"xyChart": {"plotColorPalette": "#3178c6"}}}}%%',
     'xychart-beta horizontal',
     `  title "${title}"`,
     `  x-axis [${bars.map(([name]) => `"${name}"`).join(', ')}]`,
