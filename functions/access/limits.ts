@@ -59,14 +59,10 @@ export interface RateLimitStatus {
   readonly inForce: WindowStatus['name'];
 }
 
-/** `retryAfter`: seconds until the window in force resets, at least 1. */
-export type Decision =
-  | { readonly kind: 'admitted'; readonly status: RateLimitStatus }
-  | {
-      readonly kind: 'rejected' | 'suspended';
-      readonly status: RateLimitStatus;
-      readonly retryAfter: number;
-    };
+/** `retryAfter`: seconds until the window in force resets, at least 1. `usage`: after the request. */
+export type Decision = { readonly status: RateLimitStatus; readonly usage: Usage } & (
+  { readonly kind: 'admitted' } | { readonly kind: 'rejected' | 'suspended'; readonly retryAfter: number }
+);
 
 /** How a request changes the usage. limiter.ts has a write for each kind except `suspended` and `reject`, which change nothing. */
 export interface Transition {
@@ -136,10 +132,24 @@ export function suspensionDue(usage: Usage, now: number): boolean {
 export function decisionAfter(transition: Transition, usage: Usage, limits: Limits, now: number): Decision {
   const status = statusOf(currentWindows(usage, now), limits);
   const rejectedAs = (kind: 'rejected' | 'suspended', shown: RateLimitStatus): Decision => {
-    return { kind, status: shown, retryAfter: shown[shown.inForce].reset - now };
+    return { kind, status: shown, usage, retryAfter: shown[shown.inForce].reset - now };
   };
   if (usage.suspendedUntil > now) return rejectedAs('suspended', suspendedStatus(status, usage, now));
-  return isRejection(transition) ? rejectedAs('rejected', status) : { kind: 'admitted', status };
+  return isRejection(transition) ? rejectedAs('rejected', status) : { kind: 'admitted', status, usage };
+}
+
+/**
+ * The decision on a request that cannot be written. One that is admitted is counted in the usage of the decision, but not in
+ * its status: functions/delivery/checks.ts recognizes by it that nothing is counted.
+ */
+export function decideUncounted(stored: Usage, limits: Limits, now: number): Decision {
+  const usage = currentWindows(stored, now);
+  const decision = decisionAfter(decide(usage, limits, now), usage, limits, now);
+  if (decision.kind !== 'admitted') return decision;
+  return {
+    ...decision,
+    usage: { ...usage, minuteCount: usage.minuteCount + 1, dayCount: usage.dayCount + 1 },
+  };
 }
 
 /** As if the minute were full until the end of the suspension. A window that is full can end later. */
@@ -148,11 +158,6 @@ function suspendedStatus({ minute, day }: RateLimitStatus, usage: Usage, now: nu
   const reset = minute.remaining === 0 ? Math.max(end, minute.reset) : end;
   const suspended = { ...minute, remaining: 0, reset };
   return { minute: suspended, day, inForce: windowInForce(suspended, day) };
-}
-
-/** The status of a key that has used nothing of the current windows. */
-export function unusedStatus(limits: Limits, now: number): RateLimitStatus {
-  return statusOf(currentWindows(unused, now), limits);
 }
 
 /** While a key is suspended, its windows are not written, so they can have ended. */

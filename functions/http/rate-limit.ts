@@ -1,7 +1,8 @@
 import type { MiddlewareObj } from '@middy/core';
 import type { Caller } from '../access/caller.ts';
 import { admit, type LimitTable } from '../access/limiter.ts';
-import { type Decision, unusedStatus } from '../access/limits.ts';
+import { KeyMemory } from '../access/key-memory.ts';
+import type { Decision } from '../access/limits.ts';
 import { atCorrectTime, type Clock } from '../dynamodb/clock.ts';
 import { withDeadline } from '../runtime/deadline.ts';
 import { ServiceError } from './errors.ts';
@@ -15,7 +16,7 @@ export interface RateLimiterOptions {
   readonly clock: Clock;
   /** Whether the operation is deprecated. Its admitted calls are counted per key. */
   readonly deprecated: boolean;
-  /** Milliseconds after which a request is admitted uncounted. */
+  /** Milliseconds after which a request is decided by what this execution environment remembers. */
   readonly timeout: number;
 }
 
@@ -27,13 +28,16 @@ export interface RateLimitOutcome {
 
 /** Counts a request against the limits of its caller's plan (docs/interface.md#8-limits). The promise never rejects. */
 export function rateLimiter({ table, clock, deprecated, timeout }: RateLimiterOptions) {
+  const memory = new KeyMemory();
   return async (caller: Caller, recorder: Recorder): Promise<RateLimitOutcome> => {
     const { keyHash, limits, expiresAt } = caller;
-    const decision = await withDeadline('The rate limiter', timeout, (signal) =>
+    const counted = await withDeadline('The rate limiter', timeout, (signal) =>
       atCorrectTime(clock, () =>
         admit(table, { keyHash, limits, now: () => clock.seconds(), deprecated }, signal),
       ),
-    ).catch((error: unknown) => ({ kind: 'failOpen' as const, error }));
+    ).catch((error: unknown) => {
+      recorder.error(error);
+    });
 
     // After the answer, which has corrected the clock.
     const now = clock.seconds();
@@ -43,12 +47,11 @@ export function rateLimiter({ table, clock, deprecated, timeout }: RateLimiterOp
       return { headers: zeroRateHeaders, rejection: new ServiceError('unauthorized') };
 
     if (deprecated) recorder.count(metrics.deprecated);
-    recorder.count(metrics[decision.kind]);
-    if (decision.kind !== 'failOpen')
-      return { headers: rateHeaders(decision.status, now), rejection: rejectionOf(decision) };
-    // The usage plan of API Gateway still limits the key.
-    recorder.error(decision.error);
-    return { headers: rateHeaders(unusedStatus(limits, now), now), rejection: undefined };
+    const decision = counted ?? memory.decide(keyHash, limits, now);
+    if (counted !== undefined) memory.remember(keyHash, counted.usage);
+    const uncounted = counted === undefined && decision.kind === 'admitted';
+    recorder.count(uncounted ? metrics.failOpen : metrics[decision.kind]);
+    return { headers: rateHeaders(decision.status, now), rejection: rejectionOf(decision) };
   };
 }
 

@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import {
   clockTolerance,
   decide,
+  decideUncounted,
   type Decision,
   decisionAfter,
   type Limits,
   suspensionDue,
   unused,
-  unusedStatus,
   type Usage,
   windowsAt,
 } from '../../../functions/access/limits.ts';
@@ -252,7 +252,7 @@ test('both windows full until the same midnight, the minute is in force', () => 
 test('the status of an unused key is its full allowance', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 2 ** 40 }), (now) => {
-      const { minute, day } = unusedStatus({ perMinute: 60, perDay: 1_000 }, now);
+      const { minute, day } = decideUncounted(unused, { perMinute: 60, perDay: 1_000 }, now).status;
       expect([minute.remaining, day.remaining]).toEqual([60, 1_000]);
       expect([minute.name, day.name]).toEqual(['minute', 'day']);
       expect([minute.length, day.length]).toEqual([60, 86_400]);
