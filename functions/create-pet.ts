@@ -22,7 +22,7 @@ const unavailableMessage =
 
 /** `POST /pets`: adds an animal (docs/interface.md#42-add-an-animal). Limited first: a rejected request writes nothing. */
 export const handler = pipeline(
-  { name: 'createPet', dynamoDb, rateLimit: 'first', unavailableMessage },
+  { name: 'createPet', dynamoDb, access: 'write', unavailableMessage },
   async ({ request, recorder, signal }) => {
     const body = readBody(request);
     const pet = parseInput(newPet, body, 'body');

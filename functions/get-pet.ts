@@ -19,7 +19,7 @@ export const handler = pipeline(
   {
     name: 'getPet',
     dynamoDb,
-    rateLimit: 'alongside',
+    access: 'read',
     deprecationOf: ({ url }) => ({ since, removal, successor: collectionUrl(url) }),
   },
   async ({ request, signal }) => {

@@ -13,7 +13,7 @@ const table = { client: dynamoDb.client, tableName: variable('PETS_TABLE') };
 
 /** `GET /pets`: one page of animals, newest first (docs/interface.md#41-list-animals). */
 export const handler = pipeline(
-  { name: 'listPets', dynamoDb, rateLimit: 'alongside' },
+  { name: 'listPets', dynamoDb, access: 'read' },
   async ({ request, recorder, signal }) => {
     const { limit, status, before } = parseInput(listing, Object.fromEntries(request.query), 'query');
     const { pets, next, malformed } = await listPets(table, { limit, status, before }, signal);

@@ -10,7 +10,7 @@ const methodsOf = new Map(Object.entries(z.parse(allowedMethods, JSON.parse(vari
 
 /** Any path or method without an operation: 404, or 405 with `Allow` (RFC 9110, section 15.5.6). */
 export const handler = pipeline(
-  { name: 'unmatchedRoute', dynamoDb: connect(), rateLimit: 'first' },
+  { name: 'unmatchedRoute', dynamoDb: connect(), access: 'read' },
   async ({ request }) => {
     const methods = methodsOf.get(request.resource);
     if (methods === undefined) throw new ServiceError('route_not_found');

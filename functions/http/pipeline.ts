@@ -16,20 +16,30 @@ export interface RequestContext {
   readonly signal: AbortSignal;
 }
 
-export interface OperationSettings extends AnswerSettings {
-  /** The name in docs/interface.md#4-operations. */
-  readonly name: string;
-  readonly dynamoDb: Connection;
-  /** Check the rate limit first, so that a rejected request writes nothing, or while the operation reads. */
-  readonly rateLimit: 'first' | 'alongside';
-}
+/** A write is limited first, so that a rejected request writes nothing. A read and its limit run in parallel. */
+type Access =
+  | { readonly access: 'read' }
+  | {
+      readonly access: 'write';
+      /** The message of a 503, after which something may be written. */
+      readonly unavailableMessage: string;
+    };
+
+export type OperationSettings = Access &
+  Pick<AnswerSettings, 'deprecationOf'> & {
+    /** The name in docs/interface.md#4-operations. */
+    readonly name: string;
+    readonly dynamoDb: Connection;
+  };
 
 /** How every operation is served: record ▸ answer ▸ parse ▸ limit ▸ end in time ▸ operate. */
 export function pipeline(
-  { name, dynamoDb, rateLimit, deprecationOf, unavailableMessage }: OperationSettings,
+  { name, dynamoDb, deprecationOf, ...settings }: OperationSettings,
   operate: (context: RequestContext) => Promise<Answer>,
 ) {
   const { clock } = dynamoDb;
+  const writes = settings.access === 'write';
+  const unavailableMessage = writes ? settings.unavailableMessage : undefined;
   const limit = rateLimiter({
     table: { client: dynamoDb.impatientClient, tableName: variable('RATE_LIMITS_TABLE') },
     clock,
@@ -43,7 +53,7 @@ export function pipeline(
       .use(recordRequests(name, variable('METRICS_NAMESPACE'), clock))
       .use(answerRequests({ deprecationOf, unavailableMessage }))
       .use(parseRequests())
-      .use(limitRequests(limit, rateLimit))
+      .use(limitRequests(limit, writes ? 'first' : 'alongside'))
       .use(endInTime('The operation'))
       .handler(async ({ request, recorder, deadline: { signal } }) =>
         toResult(await atCorrectTime(clock, () => operate({ request, recorder, signal }))),

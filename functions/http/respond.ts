@@ -11,10 +11,10 @@ import type { Recorded, Recorder } from './telemetry.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** The answer of an operation. The body is written as exact JSON. */
+/** The answer of an operation. The body, if there is one, is written as exact JSON. */
 export interface Answer {
   readonly status: number;
-  readonly body: unknown;
+  readonly body?: unknown;
   readonly headers?: Headers;
 }
 
@@ -32,7 +32,6 @@ export function answerRequests({
   const commonHeaders = async (event: Recorded): Promise<Headers> => {
     const { request, limited }: Partial<Limited> = event;
     return {
-      'Content-Type': 'application/json',
       'Cache-Control': 'no-store',
       ...(request && { 'X-Request-Id': request.requestId }),
       // An event that is not from API Gateway has no caller.
@@ -62,7 +61,12 @@ function errorAnswer(error: ServiceError, recorder: Recorder): Answer {
 
 /** The result for API Gateway. */
 export function toResult({ status, body, headers = {} }: Answer): APIGatewayProxyResult {
-  return { statusCode: status, headers, body: toJson(body) };
+  if (body === undefined) return { statusCode: status, headers, body: '' };
+  return {
+    statusCode: status,
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: toJson(body),
+  };
 }
 
 /**

@@ -37,7 +37,7 @@ export interface Reply {
   readonly headers: Readonly<Record<string, string>>;
   /** The body as it was written. */
   readonly text: string;
-  /** The body, whole numbers as bigint. */
+  /** The body, whole numbers as bigint. `undefined` if there is none. */
   readonly body: unknown;
 }
 
@@ -48,5 +48,5 @@ export function reply(result: unknown): Reply {
     // Throws for what cannot be sent, above all a line break.
     new Headers().append(name, value);
   }
-  return { status: statusCode, headers, text: body, body: parseJson(body) };
+  return { status: statusCode, headers, text: body, body: body === '' ? undefined : parseJson(body) };
 }

@@ -23,6 +23,15 @@ function answer(
   return { method, path, status, headers: new Headers(headers), text: JSON.stringify(body) };
 }
 
+const noContent = {
+  paths: {
+    '/pets': {
+      delete: { responses: { '204': { headers: { 'X-Request-Id': { $ref: '#/components/headers/Id' } } } } },
+    },
+  },
+  components: { headers: { Id: { required: true, schema: { type: 'string' } } }, responses: {} },
+};
+
 const pet = { id: 1, name: 'Rex', categoryId: 7, status: 'available' };
 const listed = answer('GET', '/pets', 200, { ...common, ...windows }, [pet]);
 const unauthorized = { code: 'unauthorized', message: 'No.', status: 401 };
@@ -49,6 +58,16 @@ describe('The comparison of an answer with the document', () => {
     ['an unknown code', answer('GET', '/pets', 401, common, { ...unauthorized, code: 'new_code' })],
   ])('accepts %s', (_name, seen) => {
     expect(validator.violations(seen)).toEqual([]);
+  });
+
+  it('knows an answer without a body', () => {
+    const deletion = { ...answer('DELETE', '/pets', 204, { 'X-Request-Id': 'r' }, ''), text: '' };
+    const documented = new AnswerValidator(noContent);
+    expect(documented.violations(deletion)).toEqual([]);
+    expect(documented.violations({ ...deletion, text: '{}' })).toEqual(['there is a body']);
+    expect(documented.violations({ ...deletion, headers: new Headers() })).toEqual([
+      'header X-Request-Id is missing',
+    ]);
   });
 
   it.each<[string, SeenAnswer, string]>([

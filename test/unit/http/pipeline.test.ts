@@ -41,9 +41,8 @@ const connectionOf = (stub: DynamoDBDocumentClient) => ({
 });
 
 function serving(operate: () => Answer) {
-  const handler = pipeline(
-    { name: 'listPets', dynamoDb: connectionOf(client), rateLimit: 'alongside' },
-    async () => operate(),
+  const handler = pipeline({ name: 'listPets', dynamoDb: connectionOf(client), access: 'read' }, async () =>
+    operate(),
   );
   return async (from: unknown = event) => reply(await handler(from as never, lambdaContext()));
 }
@@ -68,6 +67,13 @@ function sdkError(name: string, httpStatusCode: number | undefined, more: object
 }
 
 describe('an answer', () => {
+  test('without a body has no Content-Type', async () => {
+    const { status, headers, text } = await serve(() => ({ status: 204 }));
+    expect({ status, text }).toEqual({ status: 204, text: '' });
+    expect(headers).not.toHaveProperty('Content-Type');
+    expect(headers).toHaveProperty('X-RateLimit-Limit');
+  });
+
   test('is JSON that must not be cached, with the request ID', async () => {
     const { status, headers, text } = await serve(() => ({ status: 200, body: [2n ** 63n - 1n] }));
     expect(status).toBe(200);
@@ -192,10 +198,10 @@ describe('the rate limit', () => {
       ),
   } as unknown as DynamoDBDocumentClient;
 
-  async function rejected(rateLimit: 'first' | 'alongside', operate: () => Answer) {
+  async function rejected(access: 'read' | 'write', operate: () => Answer) {
     let operated = false;
     const handler = pipeline(
-      { name: 'listPets', dynamoDb: connectionOf(suspending), rateLimit },
+      { name: 'listPets', dynamoDb: connectionOf(suspending), access, unavailableMessage: '' },
       async () => {
         operated = true;
         return operate();
@@ -207,20 +213,20 @@ describe('the rate limit', () => {
   const anAnswer = () => ({ status: 200, body: {} });
 
   test('that rejects a request before its operation keeps the operation from running', async () => {
-    const { status, body, operated } = await rejected('first', anAnswer);
+    const { status, body, operated } = await rejected('write', anAnswer);
     expect({ status, operated }).toEqual({ status: 429, operated: false });
     expect(body).toMatchObject({ code: 'key_suspended' });
   });
 
   test('that rejects a request alongside its operation replaces the answer', async () => {
-    const { status, body, operated, headers } = await rejected('alongside', anAnswer);
+    const { status, body, operated, headers } = await rejected('read', anAnswer);
     expect({ status, operated }).toEqual({ status: 429, operated: true });
     expect(body).toMatchObject({ code: 'key_suspended' });
     expect(headers).toMatchObject({ 'X-RateLimit-Remaining': '0', 'Retry-After': '86400' });
   });
 
   test('goes before every error of the operation, which is not logged then', async () => {
-    const { status } = await rejected('alongside', () => {
+    const { status } = await rejected('read', () => {
       throw new Error('failed');
     });
     expect(status).toBe(429);
@@ -234,7 +240,7 @@ describe('an operation that runs out of time', () => {
       {
         name: 'createPet',
         dynamoDb: connectionOf(client),
-        rateLimit: 'alongside',
+        access: 'write',
         unavailableMessage: 'It may have been created.',
       },
       ({ signal }) =>
@@ -253,7 +259,7 @@ describe('an operation that runs out of time', () => {
 describe('an operation', () => {
   test('is called with the request, the recorder of its log line and a signal that is not aborted', async () => {
     const handler = pipeline(
-      { name: 'listPets', dynamoDb: connectionOf(client), rateLimit: 'alongside' },
+      { name: 'listPets', dynamoDb: connectionOf(client), access: 'read' },
       async (context) => {
         context.recorder.count(metrics.created);
         return { status: 200, body: [context.request.requestId, context.signal.aborted] };
