@@ -5,7 +5,7 @@ import type { AssemblySource } from './offline-service.ts';
 
 /** Reads the deployments of one stack, one after the other. */
 export class AssemblyReader {
-  readonly #stackId: string;
+  readonly #stackId: string | undefined;
   readonly #options: DeploymentOptions;
   readonly #directory: string;
   readonly #onProgress: (message: string) => void;
@@ -13,7 +13,7 @@ export class AssemblyReader {
 
   /** @param directory receives assemblies while they are read, and the copies of functions' code */
   constructor(
-    stackId: string,
+    stackId: string | undefined,
     options: DeploymentOptions,
     directory: string,
     onProgress: (message: string) => void,

@@ -9,12 +9,13 @@ import { version } from './version.ts';
 
 const defaults = { assembly: 'cdk.out', port: '3000', inspect: '9229' };
 
-const help = `Usage: cdk-offline --stack NAME [options]
+const help = `Usage: cdk-offline [options]
 
 Serves the REST API of a synthesized CDK stack on this machine, with its authorizers,
 usage plans, functions and DynamoDB tables.
 
-  --stack NAME        the stack's artifact ID, its path as "cdk ls" shows it, or its name (required)
+  --stack NAME        the stack's artifact ID, its path as "cdk ls" shows it, or its name
+                      (default: the only one with a REST API)
   --assembly DIR      the folder that "cdk synth" wrote (default: ${defaults.assembly})
   --port N            port on 127.0.0.1, 0 for any free one (default: ${defaults.port})
   --api NAME          the API's logical ID or name, for a stack with several
@@ -80,7 +81,6 @@ function readOptions(args: readonly string[]) {
     quiet,
     'json-logs': json,
   } = values;
-  if (stack === undefined) throw new UsageError('--stack NAME is required.');
   return {
     assembly,
     stack,

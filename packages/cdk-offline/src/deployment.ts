@@ -30,13 +30,13 @@ export interface DeploymentOptions {
 }
 
 /**
- * @param stackId the stack's artifact ID, its path as `cdk ls` shows it, or its name
+ * @param stackId the stack's artifact ID, its path as `cdk ls` shows it, or its name; the only one with a REST API when absent
  * @param codeDirectory receives copies of the functions' code
  * @throws Error naming what is missing, malformed or not supported
  */
 export async function readDeployment(
   assemblyDirectory: string,
-  stackId: string,
+  stackId: string | undefined,
   codeDirectory: string,
   { api: apiName, parameters = {}, strict = false }: DeploymentOptions = {},
 ): Promise<Deployment> {

@@ -6,7 +6,7 @@ import { lockDirectory } from './directory-lock.ts';
 import { Database, type DatabaseAccess } from './dynamodb/database.ts';
 import { requireJava } from './dynamodb/java.ts';
 import { FunctionService } from './lambda/function-service.ts';
-import { InspectedProcess } from './lambda/inspected-process.ts';
+import { InspectedProcess, inspectorPortInUse } from './lambda/inspected-process.ts';
 import { newCredentials } from './management/services.ts';
 import type { AssemblySource, OfflineService, Pages } from './offline-service.ts';
 import { isPortFree } from './ports.ts';
@@ -20,8 +20,8 @@ import { ApiKeyStore } from './usage-plans/store.ts';
 
 export interface ServeOptions {
   readonly assembly: AssemblySource;
-  /** The stack's artifact ID, its path as `cdk ls` shows it, or its name. */
-  readonly stack: string;
+  /** The stack's artifact ID, its path as `cdk ls` shows it, or its name. The only stack with a REST API when absent. */
+  readonly stack?: string | undefined;
   /** The logical ID or name of the REST API, for a stack with several. */
   readonly api?: string | undefined;
   /** Values for the template's parameters, in place of their defaults. */
@@ -109,6 +109,10 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
   const { stack: stackId, api, parameters, strict, hasTables = false } = options;
   const stop = (): Promise<void> => steps.stop();
   if (port !== 0 && !(await isPortFree(port))) throw new Error(portInUse(port));
+  const inspectorPort = options.inspect && (options.inspect.port ?? defaultInspectorPort);
+  if (inspectorPort !== undefined && inspectorPort !== 0 && !(await isPortFree(inspectorPort))) {
+    throw new Error(inspectorPortInUse(inspectorPort));
+  }
   if (hasTables && options.dynamodbEndpoint === undefined) await requireJava();
   if (dataDirectory !== undefined) {
     await prepareDataDirectory(dataDirectory);
@@ -132,8 +136,7 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
   const keys = new ApiKeyStore(dataDirectory === undefined ? undefined : await readKeyFile(dataDirectory));
   const keyFile = dataDirectory === undefined ? undefined : new KeyFile(dataDirectory, () => keys.snapshot());
   steps.add(async () => keyFile?.save());
-  const inspected =
-    options.inspect && new InspectedProcess(options.inspect.port ?? defaultInspectorPort, onProgress);
+  const inspected = inspectorPort === undefined ? undefined : new InspectedProcess(inspectorPort, onProgress);
   steps.add(async () => inspected?.stop());
   const inspectorUrl = await inspected?.url();
 

@@ -16,6 +16,8 @@ export interface GatewayError {
   readonly message: string | null;
   /** The value of `x-amzn-ErrorType`. */
   readonly errorType: string;
+  /** For `$context.error.validationErrorString`: why a body does not fit its model. */
+  readonly validation?: string;
 }
 
 function error(status: number, type: string, errorType: string, message: string | null): GatewayError {
@@ -32,6 +34,8 @@ export const gatewayErrors = {
   explicitlyDenied: error(403, 'ACCESS_DENIED', 'AccessDenied', `${denied} with an explicit deny`),
   authorizerConfiguration: error(500, 'AUTHORIZER_CONFIGURATION_ERROR', 'AuthorizerConfiguration', null),
   configuration: error(500, 'API_CONFIGURATION_ERROR', ...failed),
+  badRequestBody: error(400, 'BAD_REQUEST_BODY', 'BadRequest', 'Invalid request body'),
+  badRequestParameters: error(400, 'BAD_REQUEST_PARAMETERS', 'BadRequest', null),
   /** A function that Lambda throttles. https://repost.aws/knowledge-center/api-gateway-lambda-429 */
   integrationThrottled: error(500, 'INTEGRATION_FAILURE', ...failed),
   /** A function that throws, crashes or times out: what access logs of AWS show. */
@@ -77,7 +81,7 @@ const defaultTemplates = { 'application/json': '{"message":$context.error.messag
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-gatewayResponse-definition.html
  */
 export function gatewayAnswer(
-  { type, status, message, errorType }: GatewayError,
+  { type, status, message, errorType, validation = '' }: GatewayError,
   responses: ReadonlyMap<string, GatewayResponse>,
   input: GatewayResponseInput,
 ): GatewayAnswer {
@@ -88,7 +92,12 @@ export function gatewayAnswer(
     ...input,
     context: {
       ...input.context,
-      error: { message: message ?? '', messageString: JSON.stringify(message), responseType: type },
+      error: {
+        message: message ?? '',
+        messageString: JSON.stringify(message),
+        responseType: type,
+        validationErrorString: validation,
+      },
     },
   };
   const [mediaType, template] = chooseTemplate(

@@ -28,6 +28,7 @@ import {
 } from './proxy-event.ts';
 import { type GatewayRequest, lastValue, traceIdOf, values } from './request.ts';
 import type { ApiResource, Integration, LambdaAuthorizer, Method, RestApi } from './rest-api.ts';
+import { validateRequest } from './request-validation.ts';
 import { type Match, Router } from './router.ts';
 import type { ApiKey, ApiKeyStore } from '../usage-plans/store.ts';
 
@@ -57,7 +58,7 @@ const largestEvent = 6_291_456;
 /** https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html */
 const longestMethodArn = 1600;
 
-/** One stage of a REST API: route, authorizer, usage plan, function, in this order. */
+/** One stage of a REST API: route, authorizer, usage plan, request validator, function, in this order. */
 export class Gateway {
   readonly #options: GatewayOptions;
   readonly #api: RestApi;
@@ -140,6 +141,10 @@ export class Gateway {
       if ('error' in metered) return this.#reject(metered.error, request, route, caller);
       caller = { ...caller, apiKey: metered.key };
     }
+    const invalid =
+      method.validation &&
+      validateRequest(method.validation, request.body.toString(), this.#mappingInput(request, route, caller));
+    if (invalid !== undefined) return this.#reject(invalid, request, route, caller);
     return method.integration.kind === 'mock'
       ? this.#mock(method.integration.mock, request, route, caller)
       : this.#integrate(method.integration, request, route, caller);

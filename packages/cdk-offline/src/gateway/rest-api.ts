@@ -6,6 +6,7 @@ import type { Stack, StackResource } from '../template/stack.ts';
 import type { GatewayResponse } from './gateway-responses.ts';
 import { type MockIntegration, mockProperties, readMock } from './mock.ts';
 import { wholeText } from './pattern.ts';
+import { Models, type RequestValidation } from './request-validation.ts';
 
 /** A REST API with its stage. */
 export interface RestApi {
@@ -32,6 +33,7 @@ export interface ApiResource {
 export interface Method {
   readonly authorizer: LambdaAuthorizer | undefined;
   readonly apiKeyRequired: boolean;
+  readonly validation: RequestValidation | undefined;
   readonly integration: Integration;
 }
 
@@ -72,12 +74,14 @@ const apiResource = z.object({ ParentId: z.string(), PathPart: z.string() });
 const methodKey = z.object({
   ResourceId: z.string(),
   HttpMethod: z.string().toUpperCase(),
-  RequestValidatorId: z.unknown().optional(),
 });
 const method = z.object({
   AuthorizationType: z.string().default('NONE'),
   AuthorizerId: z.string().default(''),
   ApiKeyRequired: flag.default(false),
+  RequestValidatorId: z.string().optional(),
+  RequestModels: z.record(z.string(), z.string()).default({}),
+  RequestParameters: z.record(z.string(), flag).default({}),
   Integration: z
     .object({
       Type: z.string(),
@@ -96,6 +100,21 @@ const authorizer = z.object({
   AuthorizerResultTtlInSeconds: z.number().min(0).max(3600).default(300),
   IdentitySource: z.string().optional(),
   IdentityValidationExpression: z.string().optional(),
+});
+const requestValidator = z.object({
+  ValidateRequestBody: flag.default(false),
+  ValidateRequestParameters: flag.default(false),
+});
+const schema = z.record(z.string(), z.unknown());
+const model = z.object({
+  Name: z.string().optional(),
+  Schema: z.union([
+    schema,
+    z
+      .string()
+      .transform((text): unknown => JSON.parse(text))
+      .pipe(schema),
+  ]),
 });
 const gatewayResponse = z.object({
   ResponseType: z.string(),
@@ -140,7 +159,7 @@ export async function readRestApi(
 
   const paths = readPaths(inApi, api.attribute('RootResourceId'));
   const authorizers = await readAuthorizers(inApi, functions);
-  const methods = await readMethods(inApi, functions, authorizers, paths, notes);
+  const methods = await readMethods(inApi, functions, authorizers, readValidators(inApi, api.physicalId));
   return {
     id: api.physicalId,
     stage: deployed.StageName,
@@ -180,6 +199,15 @@ function belongsTo(api: StackResource, resource: StackResource): boolean {
   return RestApiId === undefined || RestApiId === api.physicalId;
 }
 
+/** What a stack without a REST API may answer requests with. */
+const otherApis: Readonly<Record<string, string>> = {
+  'AWS::ApiGatewayV2::Api': 'HTTP and WebSocket APIs',
+  'AWS::Lambda::Url': 'Function URLs',
+  'AWS::ElasticLoadBalancingV2::LoadBalancer': 'Load balancers',
+  'AWS::AppSync::GraphQLApi': 'GraphQL APIs',
+  'AWS::CloudFormation::Stack': 'Nested stacks',
+};
+
 const namedApi = z.object({ Name: z.unknown() });
 
 function chooseApi(stack: Stack, name: string | undefined): StackResource {
@@ -187,9 +215,13 @@ function chooseApi(stack: Stack, name: string | undefined): StackResource {
   const wanted = all.filter(
     (api) => name === undefined || api.logicalId === name || api.read(namedApi).Name === name,
   );
-  const others = stack.types.get('AWS::ApiGatewayV2::Api') ?? [];
-  const hint = others.length === 0 ? '' : ` HTTP and WebSocket APIs are not supported: ${others.join(', ')}.`;
-  if (all.length === 0) throw new TemplateError(`${stack.name} has no REST API.${hint}`);
+  if (all.length === 0) {
+    const others = Object.entries(otherApis).flatMap(([type, what]) => {
+      const found = stack.types.get(type);
+      return found === undefined ? [] : [` ${what} are not supported: ${found.join(', ')}.`];
+    });
+    throw new TemplateError(`${stack.name} has no REST API.${others.join('')}`);
+  }
   return only(
     wanted.length === 0 ? all : wanted,
     `${stack.name} has several REST APIs: choose one with --api`,
@@ -271,28 +303,58 @@ async function readMethods(
   inApi: ResourcesInApi,
   functions: Functions,
   authorizers: Authorizers,
-  paths: ReadonlyMap<string, string>,
-  notes: string[],
+  validationOf: ValidationOf,
 ): Promise<Methods> {
-  const validated: string[] = [];
   const byResource = new Map<string, Map<string, Method>>();
   for (const resource of inApi('AWS::ApiGateway::Method')) {
-    const { ResourceId, HttpMethod, RequestValidatorId } = resource.read(methodKey);
-    if (RequestValidatorId !== undefined)
-      validated.push(`${HttpMethod} ${paths.get(ResourceId) ?? ResourceId}`);
-    const read = await orReason(() => readMethod(resource, functions, authorizers));
+    const { ResourceId, HttpMethod } = resource.read(methodKey);
+    const read = await orReason(() => readMethod(resource, functions, authorizers, validationOf));
     const methods = byResource.get(ResourceId) ?? new Map<string, Method>();
     byResource.set(ResourceId, methods);
     methods.set(HttpMethod, 'reason' in read ? unsupportedMethod(read.reason) : read);
   }
-  if (validated.length > 0) {
-    notes.push(`Request validators are not run by cdk-offline: ${validated.join(', ')}`);
-  }
   return byResource;
 }
 
+/** What a method's validator checks. @throws TemplateError when a model cannot be used */
+type ValidationOf = (settings: z.infer<typeof method>) => RequestValidation | undefined;
+
+function readValidators(inApi: ResourcesInApi, apiId: string): ValidationOf {
+  const validators = new Map(
+    inApi('AWS::ApiGateway::RequestValidator').map((resource) => [
+      resource.physicalId,
+      resource.read(requestValidator),
+    ]),
+  );
+  // Most APIs have none, and schemas take time to compile.
+  let models: Models | undefined;
+  const readModels = () =>
+    new Models(
+      apiId,
+      inApi('AWS::ApiGateway::Model').map((resource) => {
+        const { Name, Schema } = resource.read(model);
+        return { names: [resource.physicalId, ...(Name === undefined ? [] : [Name])], schema: Schema };
+      }),
+    );
+  return ({ RequestValidatorId, RequestParameters, RequestModels }) => {
+    const validator = validators.get(RequestValidatorId ?? '');
+    if (validator === undefined) return undefined;
+    const required = Object.entries(RequestParameters).flatMap(([name, isRequired]) =>
+      isRequired ? [name] : [],
+    );
+    const bodies = validator.ValidateRequestBody ? Object.entries(RequestModels) : [];
+    return {
+      requiredParameters: validator.ValidateRequestParameters ? required : [],
+      bodies: new Map(
+        bodies.map(([type, name]) => [type.toLowerCase(), (models ??= readModels()).validator(name)]),
+      ),
+    };
+  };
+}
+
 function unsupportedMethod(reason: string): Method {
-  return { authorizer: undefined, apiKeyRequired: false, integration: { kind: 'unsupported', reason } };
+  const integration = { kind: 'unsupported', reason } as const;
+  return { authorizer: undefined, apiKeyRequired: false, validation: undefined, integration };
 }
 
 /** @throws TemplateError when its kind of authorization or integration is not supported */
@@ -300,8 +362,10 @@ async function readMethod(
   resource: StackResource,
   functions: Functions,
   authorizers: Authorizers,
+  validationOf: ValidationOf,
 ): Promise<Method> {
-  const { AuthorizationType, AuthorizerId, Integration, ApiKeyRequired } = resource.read(method);
+  const settings = resource.read(method);
+  const { AuthorizationType, AuthorizerId, Integration, ApiKeyRequired } = settings;
   const authorizedBy = AuthorizationType === 'CUSTOM' ? authorizers.get(AuthorizerId) : undefined;
   if (authorizedBy !== undefined && 'reason' in authorizedBy) throw new TemplateError(authorizedBy.reason);
   if (AuthorizationType !== 'NONE' && authorizedBy === undefined) {
@@ -310,6 +374,7 @@ async function readMethod(
   return {
     authorizer: authorizedBy,
     apiKeyRequired: ApiKeyRequired,
+    validation: validationOf(settings),
     integration: await readIntegration(resource, Integration, functions),
   };
 }
@@ -323,7 +388,13 @@ async function readIntegration(
     return { kind: 'mock', mock: readMock(resource.read(mockMethod).Integration) };
   }
   if (integration?.Type !== 'AWS_PROXY' || integration.Uri === undefined) {
-    throw new TemplateError(`integrations of type ${integration?.Type} are not supported by cdk-offline`);
+    const target = integration?.Uri === undefined ? '' : ` with ${targetOf(integration.Uri)}`;
+    throw new TemplateError(
+      `integrations of type ${integration?.Type}${target} are not supported by cdk-offline`,
+    );
+  }
+  if (integration.Uri.endsWith('/response-streaming-invocations')) {
+    throw new TemplateError('streamed responses of functions are not supported by cdk-offline');
   }
   if (integration.IntegrationHttpMethod !== 'POST') {
     throw new TemplateError('IntegrationHttpMethod must be POST for a function');
@@ -333,6 +404,13 @@ async function readIntegration(
     function: await functions.ofUri(integration.Uri, integration.Credentials),
     timeoutMs: integration.TimeoutInMillis,
   };
+}
+
+/** The service and action of an integration with AWS, such as `sqs (path/123456789012/jobs)`, else the URI. */
+function targetOf(uri: string): string {
+  const [, service, action] = /^arn:[^:]+:apigateway:[^:]*:(?:[\w-]+\.)?([\w-]+):(.+)$/.exec(uri) ?? [];
+  if (service === undefined) return uri;
+  return service === 'lambda' ? 'a function' : `${service} (${action})`;
 }
 
 function readGatewayResponses(inApi: ResourcesInApi): ReadonlyMap<string, GatewayResponse> {

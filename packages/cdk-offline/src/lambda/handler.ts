@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { nodeMajor } from './node-version.ts';
 import type { Failure, FromRuntime, Invocation, RuntimeSettings } from './protocol.ts';
 
@@ -52,28 +52,71 @@ export async function loadHandler({
   return found as Handler;
 }
 
-/** The callback and the result of the handler, of which the first counts. A result that is no promise does not count. */
+/**
+ * The callback, the functions of the context and the result of the handler, of which the first counts. A result that is
+ * no thenable does not count.
+ *
+ * https://github.com/aws/aws-lambda-nodejs-runtime-interface-client/blob/v3.3.0/src/CallbackContext.js
+ */
 function withCallback(handler: CallbackHandler): Handler {
   return (event, context) => {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const result = handler(event, context, (error, answer) => {
+    const done: Callback = (error, answer) => {
       if (error === undefined || error === null) resolve(answer);
       else reject(error);
-    });
-    if (result instanceof Promise) resolve(result);
+    };
+    const succeed = (answer?: unknown): void => resolve(answer);
+    const fail = (error?: unknown): void => reject(error ?? 'handled');
+    const result = handler(event, Object.assign(Object(context), { done, succeed, fail }), done);
+    if (isThenable(result)) resolve(result);
     return promise;
   };
+}
+
+function isThenable(value: unknown): boolean {
+  return typeof Reflect.get(Object(value ?? {}), 'then') === 'function';
 }
 
 async function importModule(path: string, name: string): Promise<unknown> {
   for (const extension of ['', '.js', '.mjs', '.cjs']) {
     if (!existsSync(path + extension)) continue;
-    const module: Record<string, unknown> = await import(pathToFileURL(path + extension).href);
+    const module = await importFile(path + extension);
     // Node.js does not detect every named export of a CommonJS module.
     const { default: fallback } = module;
     return typeof fallback === 'object' && fallback !== null ? { ...fallback, ...module } : module;
   }
-  throw runtimeError('ImportModuleError', `Cannot find module '${name}'`);
+  throw runtimeError('ImportModuleError', `Cannot find module '${name}'${uncompiled(path)}`);
+}
+
+/** The end of the message for a module that cannot be found: whether its TypeScript is there. */
+function uncompiled(path: string): string {
+  const source = ['.ts', '.mts', '.cts']
+    .map((extension) => path.replace(/\.[cm]?js$/, '') + extension)
+    .find((each) => existsSync(each));
+  if (source === undefined) return '';
+  return `. The asset has ${basename(source)}, which is not compiled: compile it before the synthesis, or use NodejsFunction of the CDK`;
+}
+
+async function importFile(path: string): Promise<Record<string, unknown>> {
+  try {
+    return await import(pathToFileURL(path).href);
+  } catch (error) {
+    const missing = error instanceof Error ? missingFile(error) : undefined;
+    if (error instanceof Error && missing !== undefined) error.message += uncompiled(missing);
+    throw error;
+  }
+}
+
+/** The file of a relative import that does not exist. */
+function missingFile(error: Error): string | undefined {
+  if ('url' in error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND') {
+    return URL.canParse(String(error.url)) ? fileURLToPath(String(error.url)) : undefined;
+  }
+  const [, specifier] = /^Cannot find module '(\.[^']*)'/.exec(error.message) ?? [];
+  const [importer] = 'requireStack' in error && Array.isArray(error.requireStack) ? error.requireStack : [];
+  return specifier === undefined || typeof importer !== 'string'
+    ? undefined
+    : join(dirname(importer), specifier);
 }
 
 function runtimeError(name: string, message: string): Error {

@@ -89,6 +89,10 @@ export class InspectedProcess {
     let output = '';
     const onLine = (line: string): void => {
       output += `${line}\n`;
+      // Node.js goes on without an inspector.
+      if (/^Starting inspector on .* failed: address already in use/.test(line)) {
+        this.#started.reject(new Error(inspectorPortInUse(this.#port)));
+      }
       const url = /^Debugger listening on (\S+)$/.exec(line)?.[1];
       if (url === undefined) return;
       this.#url = url;
@@ -110,4 +114,8 @@ export class InspectedProcess {
     });
     return child;
   }
+}
+
+export function inspectorPortInUse(port: number): string {
+  return `Port ${port} for the debugger is in use. Stop the process that listens on it, or choose another one with --inspect=PORT.`;
 }

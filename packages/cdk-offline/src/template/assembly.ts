@@ -119,12 +119,13 @@ interface StackArtifact {
 }
 
 /**
- * @param wanted the stack's artifact ID, its path as `cdk ls` shows it, or its name
+ * @param wanted the stack's artifact ID, its path as `cdk ls` shows it, or its name; the only one with a REST API when absent
  * @throws Error naming the file that is missing or malformed, or the stacks of the assembly
  */
-export async function readAssembly(directory: string, wanted: string): Promise<Assembly> {
+export async function readAssembly(directory: string, wanted: string | undefined): Promise<Assembly> {
   const { stacks, assetFiles } = await readManifest(directory);
-  const found = findStack(stacks, wanted, directory);
+  const found =
+    wanted === undefined ? await onlyStack(stacks, directory) : findStack(stacks, wanted, directory);
   const stack = await readStack(found);
   const others = stacks.filter((one) => one !== found && one.directory === found.directory);
   const assets = await Promise.all(assetFiles.map((path) => readAssets(path)));
@@ -175,13 +176,31 @@ async function readManifest(
   };
 }
 
+/** The stack with a REST API, or the only one, which says what else it has. */
+async function onlyStack(stacks: readonly StackArtifact[], directory: string): Promise<StackArtifact> {
+  const hasApi = await Promise.all(
+    stacks.map(async ({ template: path }) => /"AWS::ApiGateway::RestApi"/.test(await readText(path))),
+  );
+  const withApi = stacks.filter((_, index) => hasApi[index]);
+  const [found, ...others] = withApi.length === 0 ? stacks : withApi;
+  if (found !== undefined && others.length === 0) return found;
+  throw new Error(
+    withApi.length === 0
+      ? `${directory} has no stack with a REST API, and HTTP APIs and Function URLs are not supported. It has: ${namesOf(stacks)}.`
+      : `${directory} has several stacks with a REST API. Choose one with --stack: ${namesOf(withApi)}.`,
+  );
+}
+
+function namesOf(stacks: readonly StackArtifact[]): string {
+  return stacks.map(({ displayName }) => displayName).join(', ') || 'no stack';
+}
+
 function findStack(stacks: readonly StackArtifact[], wanted: string, directory: string): StackArtifact {
   for (const key of ['id', 'displayName', 'stackName'] as const) {
     const found = stacks.filter((one) => one[key] === wanted);
     if (found[0] !== undefined && found.length === 1) return found[0];
   }
-  const names = stacks.map(({ displayName }) => displayName).join(', ');
-  throw new Error(`${directory} has no stack ${wanted}, or several. It has: ${names || 'no stack'}.`);
+  throw new Error(`${directory} has no stack ${wanted}, or several. It has: ${namesOf(stacks)}.`);
 }
 
 async function readStack({
@@ -233,13 +252,15 @@ async function readAssets(path: string): Promise<ReadonlyMap<string, Asset>> {
 }
 
 async function readJson<T>(path: string, schema: z.ZodType<T>): Promise<T> {
-  let text: string;
+  const parsed = schema.safeParse(JSON.parse(await readText(path)));
+  if (!parsed.success) throw new Error(`${path} is not supported:\n${z.prettifyError(parsed.error)}`);
+  return parsed.data;
+}
+
+async function readText(path: string): Promise<string> {
   try {
-    text = await readFile(path, 'utf8');
+    return await readFile(path, 'utf8');
   } catch (error) {
     throw new Error(`${path} cannot be read: run "cdk synth" first`, { cause: error });
   }
-  const parsed = schema.safeParse(JSON.parse(text));
-  if (!parsed.success) throw new Error(`${path} is not supported:\n${z.prettifyError(parsed.error)}`);
-  return parsed.data;
 }

@@ -105,6 +105,37 @@ describe('routes that are not supported', () => {
   });
 });
 
+it.each([
+  [
+    { Type: 'AWS', Uri: 'arn:aws:apigateway:us-east-1:sqs:path/123456789012/jobs' },
+    'integrations of type AWS with sqs (path/123456789012/jobs) are not supported by cdk-offline',
+  ],
+  [
+    { Type: 'AWS', Uri: { 'Fn::Sub': 'arn:${AWS::Partition}:apigateway:eu-west-1:dynamodb:action/PutItem' } },
+    'integrations of type AWS with dynamodb (action/PutItem) are not supported by cdk-offline',
+  ],
+  [
+    { Type: 'AWS', Uri: invocation(arnOf('Greet')) },
+    'integrations of type AWS with a function are not supported by cdk-offline',
+  ],
+  [
+    { Type: 'HTTP_PROXY', Uri: 'https://example.com/a' },
+    'integrations of type HTTP_PROXY with https://example.com/a are not supported by cdk-offline',
+  ],
+  [
+    {
+      Type: 'AWS_PROXY',
+      IntegrationHttpMethod: 'POST',
+      Uri: 'arn:aws:apigateway:us-east-1:lambda:path/2021-11-15/functions/arn:aws:lambda:us-east-1:123456789012:function:f/response-streaming-invocations',
+    },
+    'streamed responses of functions are not supported by cdk-offline',
+  ],
+])('an integration that is not supported is named with its service: %j', async (Integration, reason) => {
+  const Get = method({ Ref: 'Path' }, arnOf('Greet'), { Integration });
+  const { get } = await serveGreeting(greetingTemplate({ Get }));
+  expect(await (await get()).json()).toMatchObject({ message: reason });
+});
+
 it('variables have the values of the template, its parameters and "env"; one whose value is not known is left out', async () => {
   const Variables = { A: 'a', B: 'b', SIZE: { Ref: 'Size' }, UNKNOWN: attribute('Special', 'Name') };
   const Special = { Type: 'Custom::Special', Properties: {} };
@@ -151,14 +182,11 @@ it('settings of usage plans and routes that have no effect are named', async () 
   const { progress } = await serveGreeting(
     greetingTemplate({
       Plan: { Type: 'AWS::ApiGateway::UsagePlan', Properties },
-      Validator: { Type: 'AWS::ApiGateway::RequestValidator', Properties: { ValidateRequestBody: true } },
-      Get: method({ Ref: 'Path' }, arnOf('Greet'), { RequestValidatorId: { Ref: 'Validator' } }),
     }),
   );
   expect(progress.toSorted()).toEqual([
     'Plan: only quotas per DAY without an offset are enforced by cdk-offline',
     'Plan: throttling of single methods is not enforced by cdk-offline',
-    'Request validators are not run by cdk-offline: GET /greet',
   ]);
 });
 
@@ -207,6 +235,18 @@ it('a REQUEST authorizer gets the request without its body, and is cached by its
   expect(JSON.parse(first.event)).not.toHaveProperty('body');
   expect((await ask('a')).asked).toBe('1');
   expect((await ask('b')).asked).toBe('2');
+});
+
+it.each([
+  [
+    'AWS::ApiGatewayV2::Api',
+    /^Greeting has no REST API\. HTTP and WebSocket APIs are not supported: Other\.$/,
+  ],
+  ['AWS::Lambda::Url', /^Greeting has no REST API\. Function URLs are not supported: Other\.$/],
+  ['AWS::SQS::Queue', /^Greeting has no REST API\.$/],
+])('a stack without a REST API is refused, and what it has instead is named: %s', async (Type, message) => {
+  const assembly = await greetingAssembly({ Resources: { Other: { Type, Properties: {} } } });
+  await expect(serveGreeting(undefined, { assembly })).rejects.toThrow(message);
 });
 
 it('one of several APIs is chosen by its logical ID or name', async () => {

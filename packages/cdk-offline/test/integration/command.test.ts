@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { greetingAssembly, greetingStack } from './greeting.ts';
+import { greetingAssembly } from './greeting.ts';
 import { removeDirectory } from './template.ts';
 
 const command = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
@@ -47,7 +47,7 @@ function gather(child: ChildProcessByStdio<null, Readable, Readable>) {
 }
 
 async function greeting(): Promise<string[]> {
-  return ['--assembly', await greetingAssembly(), '--stack', greetingStack, '--port', '0'];
+  return ['--assembly', await greetingAssembly(), '--port', '0'];
 }
 
 describe('the command cdk-offline', () => {
@@ -86,7 +86,6 @@ describe('the command cdk-offline', () => {
   });
 
   it.each([
-    [['--port', '0'], /^--stack NAME is required\. Run with --help/],
     [['--stack', 'A', '--port', 'http'], /^--port must be a whole number from 0 to 65535 \(got "http"\)\./],
     [['--stack', 'A', '--port', '70000'], /^--port must be/],
     [['--stack', 'A', '--colour'], /^Unknown option '--colour'/],
@@ -110,6 +109,12 @@ describe('the command cdk-offline', () => {
     const taken = run([...(await greeting()), '--port', String(port)]);
     expect(await taken.ended).toBe(1);
     expect(taken.output()).toMatch(new RegExp(`^Port ${port} is in use\\. .* another one with --port\\.\n$`));
+
+    const inspected = run([...(await greeting()), `--inspect=${port}`]);
+    expect(await inspected.ended).toBe(1);
+    expect(inspected.output()).toMatch(
+      new RegExp(`^Port ${port} for the debugger is in use\\. .* another one with --inspect=PORT\\.\n$`),
+    );
   });
 
   it.each(['--help', '-h', '--version'])('%s prints and exits', async (option) => {

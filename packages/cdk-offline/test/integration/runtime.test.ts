@@ -159,6 +159,31 @@ describe('a function', () => {
   });
 });
 
+describe('a module that cannot be found', () => {
+  it.each([
+    [
+      'the handler',
+      'index.ts',
+      '',
+      /Cannot find module 'index\.handler'\. The asset has index\.ts, which is not compiled/,
+    ],
+    ['an import', 'part.ts', `import './part.js';`, /Cannot find module .*The asset has part\.ts/],
+    [
+      'a require',
+      'part.ts',
+      `process.getBuiltinModule('module').createRequire(import.meta.url)('./part');`,
+      /Cannot find module '\.\/part'.*The asset has part\.ts/s,
+    ],
+  ])('names the TypeScript beside it that is not compiled: %s', async (_, file, code, message) => {
+    const assembly = await greetingAssembly(greetingTemplate(), `${code} ${answer('1')}`);
+    await writeFile(join(assembly, 'asset.greet', file), 'export const part: string = "a";');
+    if (code === '') await removeDirectory(join(assembly, 'asset.greet', 'index.mjs'));
+    const { get, logs } = await serveGreeting(undefined, { assembly });
+    expect((await get()).status).toBe(502);
+    expect(logs.join('\n')).toMatch(message);
+  });
+});
+
 // https://aws.amazon.com/blogs/compute/node-js-24-runtime-now-available-in-aws-lambda/
 describe('a handler with a callback', () => {
   const code = `export const handler = (event, context, callback) => {
@@ -174,6 +199,27 @@ describe('a handler with a callback', () => {
     expect(await (await get('/greet?promise=1')).text()).toBe('promised');
     expect((await get('/greet?fail=1')).status).toBe(502);
     expect(logs.join('\n')).toMatch(/no luck/);
+  });
+
+  // Such as aws-serverless-express, and promises of libraries.
+  it.each([
+    ['context.succeed(answer)', 200],
+    ['setTimeout(context.succeed, 1, answer)', 200],
+    ['context.done(null, answer)', 200],
+    ['setTimeout(context.done, 1, new Error("no luck"))', 502],
+    ['context.fail(new Error("no luck"))', 502],
+    ['context.fail()', 502],
+    ['return { then: (resolve) => void resolve(answer) }', 200],
+    ['return { then: (_, reject) => void reject(new Error("no luck")) }', 502],
+    ['callback(null, answer); context.fail(); return Promise.reject(new Error("too late"))', 200],
+  ])('may use the context or return a thenable before Node.js 24: %s', async (statement, status) => {
+    const body = `const answer = { statusCode: 200, body: 'done' }; ${statement};`;
+    const { get } = await serveGreeting(greetingTemplate({}, { Runtime: 'nodejs20.x', Timeout: 3 }), {
+      code: `export const handler = (event, context, callback) => { ${body} };`,
+    });
+    const response = await get();
+    expect(response.status).toBe(status);
+    if (status === 200) expect(await response.text()).toBe('done');
   });
 
   it('cannot be loaded on Node.js 24', async () => {

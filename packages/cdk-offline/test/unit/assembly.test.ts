@@ -107,6 +107,24 @@ describe('a cloud assembly', () => {
     expect(await siblings('Importing')).toEqual([]);
   });
 
+  it('has one stack that needs not be named: the one with a REST API, or the only one', async () => {
+    const api = template('Api', { Type: 'AWS::ApiGateway::RestApi' });
+    const withApi = await write({ ...app, 'assembly-Prod/api.json': api });
+    expect((await readAssembly(withApi, undefined)).stack.name).toBe('Prod-Api');
+    const alone = await write({
+      'manifest.json': { artifacts: { Alone: stack('a.json') } },
+      'a.json': template('A'),
+    });
+    expect((await readAssembly(alone, undefined)).stack.name).toBe('Alone');
+    await expect(readAssembly(await write(app), undefined)).rejects.toThrow(
+      /has no stack with a REST API, and .* It has: Plain, Importing, Prod\/Api\.$/,
+    );
+    const several = await write({ ...app, 'assembly-Prod/api.json': api, 'plain.json': api });
+    await expect(readAssembly(several, undefined)).rejects.toThrow(
+      /has several stacks with a REST API\. Choose one with --stack: Plain, Prod\/Api\.$/,
+    );
+  });
+
   it('names its stacks when it does not have the wanted one', async () => {
     await expect(readAssembly(await write(app), 'Prod')).rejects.toThrow(
       /has no stack Prod, or several\. It has: Plain, Importing, Prod\/Api\.$/,
