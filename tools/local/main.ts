@@ -28,6 +28,7 @@ try {
 }
 
 async function start(options: LocalOptions): Promise<void> {
+  const since = Date.now();
   const { port, animals, data, keysFile, quiet = false, jsonLogs: json = false, inspect, reload } = options;
   if (keysFile !== undefined) await forKeysFile(keysFile, checkFile(resolve(keysFile)));
   const unannounced = reasonNotToAnnounce();
@@ -67,7 +68,7 @@ async function start(options: LocalOptions): Promise<void> {
 
   if (reload) {
     progress('Watching functions/ and lib/');
-    const stopWatching = await applyChanges(service);
+    const stopWatching = await applyChanges(service, since);
     stop = async () => {
       await stopWatching();
       await service.stop();
@@ -78,10 +79,11 @@ async function start(options: LocalOptions): Promise<void> {
   console.log(banner({ url, keys, enterpriseLimits, reload, inspectorUrl }));
 }
 
-function applyChanges(service: OfflineService): Promise<() => Promise<void>> {
+function applyChanges(service: OfflineService, since: number): Promise<() => Promise<void>> {
   const project = join(import.meta.dirname, '..', '..');
   return watch(service, {
     folders: ['bin', 'lib', 'functions'].map((name) => join(project, name)),
+    since,
     synthesize: synthesizeLocal,
     functions: buildFunctions({
       folder: join(project, 'functions'),

@@ -33,8 +33,8 @@ export class AssemblyReader {
     const assembly = join(this.#directory, 'assembly');
     await mkdir(assembly);
     try {
-      await source(assembly);
-      return await readDeployment(assembly, this.#stackId, copies, this.#options);
+      const written = (await source(assembly)) ?? assembly;
+      return await readDeployment(written, this.#stackId, copies, this.#options);
     } finally {
       await rm(assembly, { recursive: true, force: true });
     }

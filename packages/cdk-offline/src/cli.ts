@@ -1,13 +1,15 @@
 #!/usr/bin/env node
+import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { endWith } from './dev/lifetime.ts';
 import { terminalLog } from './dev/log.ts';
-import { synthesize } from './dev/synthesize.ts';
-import { watch } from './dev/watch.ts';
+import { CdkApp } from './dev/cdk-app.ts';
+import { watch, type WatchOptions } from './dev/watch.ts';
 import { serve } from './serve.ts';
 import { version } from './version.ts';
 
 const defaults = { assembly: 'cdk.out', port: '3000', inspect: '9229' };
+const print = (message: string): void => console.error(message);
 
 const help = `Usage: cdk-offline [options]
 
@@ -16,7 +18,8 @@ usage plans, functions and DynamoDB tables.
 
   --stack NAME        the stack's artifact ID, its path as "cdk ls" shows it, or its name
                       (default: the only one with a REST API)
-  --assembly DIR      the folder that "cdk synth" wrote (default: ${defaults.assembly})
+  --assembly DIR      the folder that "cdk synth" wrote (default: ${defaults.assembly}, synthesized
+                      first when the app of cdk.json is newer)
   --port N            port on 127.0.0.1, 0 for any free one (default: ${defaults.port})
   --api NAME          the API's logical ID or name, for a stack with several
   --env NAME=VALUE    environment variable for every function (repeatable)
@@ -25,7 +28,8 @@ usage plans, functions and DynamoDB tables.
   --strict            do not start when a route is not supported, instead of answering 501 for it
   --data DIR          keep tables and API keys there between runs, instead of in memory
   --inspect[=PORT]    let a debugger attach to the functions (default port: ${defaults.inspect})
-  --watch DIR         when a file in DIR is saved, run the app of cdk.json and apply the result (repeatable)
+  --watch[=DIR]       synthesize the app of cdk.json first, and apply what is saved: in DIR (repeatable),
+                      else in what "watch" of cdk.json includes
   --quiet             print no requests, and only errors of functions
   --json-logs         print requests and function logs as lines of JSON
   --version           print the version
@@ -43,19 +47,40 @@ async function main(): Promise<void> {
   const options = readOptions(process.argv.slice(2));
   if (options === undefined) return;
   endWith(() => stop());
-  const { quiet, json, folders, ...rest } = options;
+  const { quiet, json, folders, assembly: given, ...rest } = options;
+  const app = await CdkApp.in(process.cwd());
+  const assembly = given ?? app?.output ?? defaults.assembly;
+  const isWatching = folders !== undefined;
+  if (isWatching && app?.command === undefined) {
+    throw new Error(`--watch needs the cdk.json of an app, and ${process.cwd()} has none.`);
+  }
+  const synthesize = async (): Promise<string> => {
+    await app?.synthesize(assembly);
+    return assembly;
+  };
+  const since = Date.now();
+  const isOutdated = isWatching || (given === undefined && (await isOlder(assembly, app)));
   const service = await serve({
     ...rest,
+    assembly: isOutdated ? synthesize : assembly,
     ...terminalLog({ quiet, json }),
-    onProgress: (message) => console.error(message),
+    onProgress: print,
     onFailure: (error) => {
       console.error(error.message);
       process.exit(1);
     },
   });
   stop = () => service.stop();
-  if (folders.length > 0)
-    await watch(service, { folders, synthesize, onMessage: (message) => console.error(message) });
+  if (isWatching && app !== undefined) {
+    await watch(service, {
+      folders: folders.length > 0 ? folders : [app.folder],
+      isIgnored: folders.length > 0 ? undefined : (path, isFile) => app.isIgnored(path, isFile),
+      since,
+      synthesize,
+      functions: await functionBuilds(app),
+      onMessage: print,
+    });
+  }
   if (service.inspectorUrl !== undefined) console.log(`inspector ${service.inspectorUrl}`);
   const { accessKeyId, secretAccessKey, sessionToken } = service.credentials;
   console.log(
@@ -64,8 +89,42 @@ async function main(): Promise<void> {
   console.log(`ready ${service.url}`);
 }
 
+/** Whether the app has to be synthesized. It says why. */
+async function isOlder(assembly: string, app: CdkApp | undefined): Promise<boolean> {
+  if (app?.command === undefined) return false;
+  const newer = await app.newerThan(assembly);
+  if (newer === undefined) return false;
+  print(
+    newer === relative(app.folder, assembly)
+      ? `${newer} does not exist`
+      : `${relative(app.folder, assembly)} is older than ${newer}`,
+  );
+  return true;
+}
+
+/** Builds functions with esbuild as the CDK did, when esbuild is installed. */
+async function functionBuilds(app: CdkApp): Promise<WatchOptions['functions']> {
+  try {
+    const [{ buildFunctions }, { recordedBundles }] = await Promise.all([
+      import('./dev/esbuild.ts'),
+      import('./dev/recorded-bundles.ts'),
+    ]);
+    const start = buildFunctions({ app: app.entry, bundle: recordedBundles(() => app.bundles) });
+    return async (service) => {
+      const builds = await start(service);
+      const all = service.functions.length;
+      print(`Watching: ${builds.count} of ${all} functions are built without a synthesis.`);
+      return builds;
+    };
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
+    print('esbuild is not installed beside cdk-offline, so that every change is synthesized.');
+    return undefined;
+  }
+}
+
 function readOptions(args: readonly string[]) {
-  const { values } = parse(args.map((arg) => (arg === '--inspect' ? '--inspect=' : arg)));
+  const { values } = parse(withValues(args));
   if (values.help === true || values.version === true) {
     process.stdout.write(values.version === true ? `${version}\n` : help);
     return undefined;
@@ -91,10 +150,18 @@ function readOptions(args: readonly string[]) {
     port: port('--port', values.port),
     dataDirectory,
     inspect: inspect === undefined ? undefined : { port: port('--inspect', inspect || defaults.inspect) },
-    folders,
+    folders: folders?.filter((folder) => folder !== ''),
     quiet,
     json,
   };
+}
+
+/** An option whose value may be absent gets an empty one. */
+function withValues(args: readonly string[]): string[] {
+  return args.map((arg, index) => {
+    const isLast = args[index + 1]?.startsWith('-') !== false;
+    return arg === '--inspect' || (arg === '--watch' && isLast) ? `${arg}=` : arg;
+  });
 }
 
 function parse(args: string[]) {
@@ -102,7 +169,7 @@ function parse(args: string[]) {
     return parseArgs({
       args,
       options: {
-        assembly: { type: 'string', default: defaults.assembly },
+        assembly: { type: 'string' },
         stack: { type: 'string' },
         port: { type: 'string', default: defaults.port },
         api: { type: 'string' },
@@ -111,7 +178,7 @@ function parse(args: string[]) {
         strict: { type: 'boolean', default: false },
         data: { type: 'string' },
         inspect: { type: 'string' },
-        watch: { type: 'string', multiple: true, default: [] },
+        watch: { type: 'string', multiple: true },
         quiet: { type: 'boolean', default: false },
         'json-logs': { type: 'boolean', default: false },
         version: { type: 'boolean' },

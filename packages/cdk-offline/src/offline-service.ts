@@ -1,8 +1,11 @@
 import type { DynamoDbCredentials } from './dynamodb/credentials.ts';
 import type { ManagementCredentials } from './management/services.ts';
 
-/** The folder that `cdk synth` wrote, or a function that writes it into a new directory. It is read only once. */
-export type AssemblySource = string | ((directory: string) => Promise<void>);
+/**
+ * The folder that `cdk synth` wrote, or a function that writes it into a new directory or returns another one. It is read
+ * only once.
+ */
+export type AssemblySource = string | ((directory: string) => Promise<void | string>);
 
 /** Static content by its path. */
 export type Pages = ReadonlyMap<string, { readonly type: string; readonly body: string | Uint8Array }>;
@@ -14,6 +17,8 @@ export interface ServedFunction {
   /** The `aws:cdk:path` of the resource, such as `Stack/Things/List/Resource`. */
   readonly constructPath: string | undefined;
   readonly handler: string;
+  /** The folder with its code: a copy of the asset, in which the paths of source maps are absolute. */
+  readonly directory: string;
 }
 
 export interface OfflineService {

@@ -101,12 +101,15 @@ export class StackService implements OfflineService {
   }
 
   get functions(): ServedFunction[] {
-    return this.#parts.functions.definitions.map(({ logicalId, name, constructPath, handler }) => ({
-      logicalId,
-      name,
-      constructPath,
-      handler,
-    }));
+    return this.#parts.functions.definitions.map(
+      ({ logicalId, name, constructPath, handler, taskRoot: directory }) => ({
+        logicalId,
+        name,
+        constructPath,
+        handler,
+        directory,
+      }),
+    );
   }
 
   get gateway(): Gateway {

@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { watch } from 'chokidar';
 
@@ -7,18 +8,23 @@ import { watch } from 'chokidar';
 const quietMs = 30;
 
 /** Folders that tools write, and that no one edits. */
-const ignoredFolders = /[\\/](?:node_modules|\.git|cdk\.out)(?:[\\/]|$)/;
+export const alwaysIgnored = /[\\/](?:node_modules|\.git|cdk\.out)(?:[\\/]|$)/;
 
 /**
- * Calls `onChange` with the absolute paths of files that changed in the folders, one call at a time.
+ * Calls `onChange` with the absolute paths of files that changed in the folders, one call at a time. A file that was
+ * written with the content of the call before, for instance by a compiler that the app runs, did not change.
  *
+ * @param onChange returns false when something was not applied: then the same content is tried again
+ * @param since in milliseconds since the Unix epoch: files saved later have changed
  * @param onError gets errors of the watcher, such as too many files for the system
  * @returns stops watching, and waits for a call in progress
  * @throws Error that names a path that is no folder
  */
 export async function watchFolders(
   folders: readonly string[],
-  onChange: (files: readonly string[]) => Promise<void>,
+  isIgnored: (path: string, isFile: boolean) => boolean,
+  since: number,
+  onChange: (files: readonly string[]) => Promise<boolean>,
   onError: (error: unknown) => void,
 ): Promise<() => Promise<void>> {
   for (const folder of folders) {
@@ -26,13 +32,25 @@ export async function watchFolders(
     if (found?.isDirectory() !== true) throw new Error(`${folder} cannot be watched: it is not a folder.`);
   }
   const changed = new Set<string>();
+  /** Files that are new: an editor's temporary file is gone when it has been renamed. */
+  const created = new Set<string>();
+  const contents = new Map<string, string>();
+  const differs = async (file: string): Promise<boolean> => {
+    const content = await digestOf(file);
+    if (contents.get(file) === content) return false;
+    contents.set(file, content);
+    return true;
+  };
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   const applyAll = async (): Promise<void> => {
     while (changed.size > 0) {
       const files = [...changed];
       changed.clear();
-      await onChange(files);
+      created.clear();
+      const isChanged = await Promise.all(files.map((file) => differs(file)));
+      const different = files.filter((_, index) => isChanged[index]);
+      if (different.length > 0 && !(await onChange(different))) contents.clear();
     }
   };
   const run = (): void => {
@@ -41,21 +59,35 @@ export async function watchFolders(
     });
   };
   const watcher = watch([...folders], {
-    ignoreInitial: true,
+    alwaysStat: true,
     atomic: false,
-    ignored: (path) => folders.every((folder) => ignoredFolders.test(`/${relative(folder, path)}`)),
+    ignored: (path, stats) =>
+      folders.every((folder) => alwaysIgnored.test(`/${relative(folder, path)}`)) ||
+      isIgnored(path, stats?.isFile() === true),
   });
-  watcher.on('all', (_event, path) => {
+  let isReady = false;
+  watcher.on('all', (event, path, stats) => {
+    // At first every file is added.
+    if (!isReady && (event !== 'add' || stats === undefined || stats.mtimeMs <= since)) return;
     changed.add(path);
+    if (event === 'add') created.add(path);
+    if (event === 'unlink' && created.delete(path)) changed.delete(path);
     clearTimeout(timer);
     timer = setTimeout(run, quietMs);
   });
   watcher.on('error', onError);
   await once(watcher, 'ready');
+  isReady = true;
   return async () => {
     await watcher.close();
     clearTimeout(timer);
     changed.clear();
     await running;
   };
+}
+
+/** Of a file's content; empty when it is no file any more. */
+async function digestOf(file: string): Promise<string> {
+  const content = await readFile(file).catch(() => undefined);
+  return content === undefined ? '' : createHash('sha256').update(content).digest('base64');
 }

@@ -9,29 +9,40 @@ import {
   formatMessages,
 } from 'esbuild';
 import type { OfflineService, ServedFunction } from '../offline-service.ts';
+import { withoutInlineMap } from '../lambda/code.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
 import type { BuildOutcome, FunctionBuilds } from './watch.ts';
 
 export interface FunctionSources {
-  /** The functions' code. A change there is synthesized only when the app imports the file. */
-  readonly folder: string;
-  /** The entry file of the app. */
-  readonly app: string;
-  /** esbuild's options for a function; `undefined` for one whose changes are not applied. */
-  readonly bundle: (served: ServedFunction, outputDirectory: string) => BuildOptions | undefined;
+  /**
+   * The functions' code. A change there is synthesized only when the app imports the file. When absent: the files that the
+   * functions are built from.
+   */
+  readonly folder?: string | undefined;
+  /** The entry file of the app. When absent every change is synthesized, after the functions are built. */
+  readonly app: string | undefined;
+  /** esbuild's options for a function; `undefined` for one that is not built. Called again after each synthesis. */
+  readonly bundle: (
+    served: ServedFunction,
+    outputDirectory: string,
+  ) => BuildOptions | undefined | Promise<BuildOptions | undefined>;
 }
 
 /** An incremental build of one function. */
 interface Build {
   readonly context: BuildContext;
+  /** What the context was made of, as text. */
+  readonly options: string;
   readonly outputDirectory: string;
   /** The folder that paths of the build are relative to. */
   readonly project: string;
   /** Absolute paths of the input files of the last successful build. */
   inputs: ReadonlySet<string>;
+  /** Its output files, without source maps, relative to `outputDirectory`. */
+  scripts: readonly string[];
   /** Build it again at the next change of any file: the missing input can be anywhere. */
   failed: boolean;
-  /** The code that is served. */
+  /** The code that is served, without its source map. */
   code: string;
 }
 
@@ -48,7 +59,8 @@ class EsbuildBuilds implements FunctionBuilds {
   readonly #directory = temporaryDirectory();
   /** By the functions' logical IDs. */
   readonly #builds = new Map<string, Build>();
-  #appFiles: ReadonlySet<string> = new Set();
+  /** `undefined` when they are not known. */
+  #appFiles: ReadonlySet<string> | undefined;
 
   private constructor(service: OfflineService, sources: FunctionSources) {
     this.#service = service;
@@ -62,20 +74,32 @@ class EsbuildBuilds implements FunctionBuilds {
   }
 
   isOfApp(file: string): boolean {
-    return relative(resolve(this.#sources.folder), file).startsWith('..') || this.#appFiles.has(file);
+    const { folder } = this.#sources;
+    const isOfFunctions =
+      folder === undefined
+        ? [...this.#builds.values()].some(({ inputs }) => inputs.has(file))
+        : !relative(resolve(folder), file).startsWith('..');
+    return !isOfFunctions || this.#appFiles?.has(file) !== false;
   }
 
   async learn(): Promise<void> {
-    for (const served of this.#service.functions) {
-      if (!this.#builds.has(served.logicalId)) await this.#open(served);
-    }
+    const { functions } = this.#service;
+    for (const served of functions) await this.#open(served);
     await Promise.all(
-      [...this.#builds.values()].map(async (each) => {
-        each.code = await build(each);
-        each.failed = false;
+      functions.map(async ({ logicalId, directory }) => {
+        const found = this.#builds.get(logicalId);
+        if (found === undefined) return;
+        await build(found).catch(() => {}); // the next change is built
+        found.code = await codeIn(directory, found);
+        found.failed = false;
       }),
     );
-    this.#appFiles = await importsOf(resolve(this.#sources.app));
+    const { app } = this.#sources;
+    this.#appFiles = app === undefined ? undefined : await importsOf(resolve(app));
+  }
+
+  get count(): number {
+    return this.#builds.size;
   }
 
   async apply(files: readonly string[]): Promise<BuildOutcome[]> {
@@ -122,14 +146,21 @@ class EsbuildBuilds implements FunctionBuilds {
 
   async #open(served: ServedFunction): Promise<void> {
     const outputDirectory = join(this.#directory.path, served.logicalId);
-    const options = this.#sources.bundle(served, outputDirectory);
-    if (options === undefined) return;
-    const project = options.absWorkingDir ?? process.cwd();
+    const given = await this.#sources.bundle(served, outputDirectory);
+    const options = JSON.stringify(given);
+    const before = this.#builds.get(served.logicalId);
+    if (before !== undefined && before.options === options) return;
+    this.#builds.delete(served.logicalId);
+    await before?.context.dispose();
+    if (given === undefined) return;
+    const project = given.absWorkingDir ?? process.cwd();
     this.#builds.set(served.logicalId, {
-      context: await context({ ...options, absWorkingDir: project, metafile: true, logLevel: 'silent' }),
+      options,
+      context: await context({ ...given, absWorkingDir: project, metafile: true, logLevel: 'silent' }),
       outputDirectory,
       project,
       inputs: new Set(),
+      scripts: [],
       failed: false,
       code: '',
     });
@@ -141,8 +172,16 @@ async function build(one: Build): Promise<string> {
   const { metafile } = await one.context.rebuild();
   const absolute = (paths: object = {}) => Object.keys(paths).map((path) => resolve(one.project, path));
   one.inputs = new Set(absolute(metafile?.inputs));
-  const scripts = absolute(metafile?.outputs).filter((path) => !path.endsWith('.map'));
-  return (await Promise.all(scripts.map((path) => readFile(path, 'utf8')))).join('');
+  one.scripts = absolute(metafile?.outputs)
+    .filter((path) => !path.endsWith('.map'))
+    .map((path) => relative(one.outputDirectory, path));
+  return codeIn(one.outputDirectory, one);
+}
+
+/** The code of a build in a folder, empty when it is not there. */
+async function codeIn(directory: string, { scripts }: Build): Promise<string> {
+  const texts = scripts.map((script) => readFile(join(directory, script), 'utf8').catch(() => ''));
+  return (await Promise.all(texts)).map((text) => withoutInlineMap(text)).join('');
 }
 
 /** Absolute paths of the files that a script imports, those of packages excepted. */

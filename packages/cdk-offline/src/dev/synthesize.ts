@@ -39,6 +39,8 @@ export async function synthesize(assembly: string, options: SynthesizeOptions = 
       PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter),
       CDK_OUTDIR: assembly,
       CDK_CONTEXT_JSON: JSON.stringify({
+        // As the CDK CLI does.
+        'aws:cdk:enable-path-metadata': true,
         ...contextSchema.parse(JSON.parse(looked)),
         ...ownContext,
         ...context,

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { OfflineService } from '../offline-service.ts';
+import type { AssemblySource, OfflineService } from '../offline-service.ts';
 import { watchFolders } from './changed-files.ts';
 
 /** What became of one function. */
@@ -22,13 +22,22 @@ export interface FunctionBuilds {
   /** The text of a build error; `undefined` for other errors. */
   describe(error: unknown): Promise<string | undefined>;
   stop(): Promise<void>;
+  /** How many functions it can build. */
+  readonly count: number;
 }
 
 export interface WatchOptions {
   /** Watched with everything in them. */
   readonly folders: readonly string[];
+  /** Leaves out files and folders. */
+  readonly isIgnored?: ((path: string, isFile: boolean) => boolean) | undefined;
+  /**
+   * When the synthesis of what is served started, in milliseconds since the Unix epoch: what was saved later is applied at
+   * once. Now when absent.
+   */
+  readonly since?: number | undefined;
   /** Writes the assembly of the changed app, see `synthesize`. */
-  readonly synthesize: (assembly: string) => Promise<void>;
+  readonly synthesize: Exclude<AssemblySource, string>;
   /**
    * Builds changed functions without a synthesis, see `cdk-offline/esbuild`. When absent every change is synthesized.
    */
@@ -43,7 +52,7 @@ export interface WatchOptions {
  * @returns stops watching
  */
 export async function watch(service: OfflineService, options: WatchOptions): Promise<() => Promise<void>> {
-  const { folders, synthesize, functions, onMessage } = options;
+  const { folders, isIgnored = () => false, since = Date.now(), synthesize, functions, onMessage } = options;
   const builds = await functions?.(service);
 
   /** The names of what differs from the files because its change was refused. */
@@ -84,7 +93,7 @@ export async function watch(service: OfflineService, options: WatchOptions): Pro
     }
     return outcomes.map(({ name }) => name);
   };
-  const apply = async (files: readonly string[]): Promise<void> => {
+  const apply = async (files: readonly string[]): Promise<boolean> => {
     // Functions first: they take a fraction of a second, a synthesis takes several.
     const tried = [
       ...(await report(async () => (await builds?.apply(files)) ?? [])),
@@ -92,9 +101,12 @@ export async function watch(service: OfflineService, options: WatchOptions): Pro
     ];
     const still = [...refused].filter((name) => !tried.includes(name));
     if (tried.length > 0 && still.length > 0) onMessage(`Still not applied: ${still.join(', ')}.`);
+    return refused.size === 0;
   };
   const stopWatching = await watchFolders(
     folders.map((folder) => resolve(folder)),
+    isIgnored,
+    since,
     apply,
     (error) => onMessage(`Changes may be missed: ${String(error)}`),
   );

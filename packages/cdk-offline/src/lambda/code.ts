@@ -63,6 +63,11 @@ const sourceMap = z
   .transform((text): unknown => JSON.parse(text))
   .pipe(z.looseObject({ sources: z.array(z.string()), sourceRoot: z.string().optional() }));
 
+/** The code without its inline source map, whose paths the copy changes. */
+export function withoutInlineMap(text: string): string {
+  return text.replace(inlineMap, '');
+}
+
 /** A source map of another form stays as it is. */
 function absoluteMap(text: string, folder: string): string {
   const parsed = sourceMap.safeParse(text);

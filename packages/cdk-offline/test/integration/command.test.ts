@@ -1,6 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { greetingAssembly } from './greeting.ts';
+import { newProject, words } from './project.ts';
 import { removeDirectory } from './template.ts';
 
 const command = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
@@ -121,5 +122,57 @@ describe('the command cdk-offline', () => {
     const printed = run([option]);
     expect(await printed.ended).toBe(0);
     expect(printed.output()).toMatch(option === '--version' ? /^\d+\.\d+\.\d+\n$/ : /^Usage: cdk-offline/);
+  });
+});
+
+/** Runs the command in the folder of a CDK app. */
+function runIn(folder: string, args: readonly string[] = []) {
+  const all = [command, '--port', '0', '--quiet', ...args];
+  return gather(spawn(process.execPath, all, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] }));
+}
+
+describe('the command in the folder of a CDK app', () => {
+  it('synthesizes what is new, and serves what was served last when it starts again', async () => {
+    const folder = await newProject();
+    const greet = async (url: string, path = 'greet') => (await fetch(`${url}/${path}`)).text();
+    const serveOnce = async (path?: string) => {
+      const service = runIn(folder);
+      const text = await greet(await service.ready(), path);
+      service.child.kill('SIGTERM');
+      expect(await service.ended).toBe(0);
+      return [text, service.output()] as const;
+    };
+    const [first, why] = await serveOnce();
+    expect(first).toBe(`one a 'b'`);
+    expect(why).toMatch(/^cdk\.out does not exist\nSynthesizing the stack$/m);
+    await mkdir(join(folder, 'notes'));
+    await writeFile(join(folder, 'notes', 'a.txt'), 'not watched');
+    expect((await serveOnce())[1]).not.toMatch(/Synthesizing/);
+
+    await writeFile(join(folder, 'src', 'words.ts'), words('two'));
+    const watched = runIn(folder, ['--watch']);
+    const url = await watched.ready();
+    expect(await greet(url), 'the source, not the assembly').toBe(`two a 'b'`);
+    expect(watched.output()).toMatch(/^Watching: 1 of 1 functions are built without a synthesis\.$/m);
+    const printed = async (pattern: RegExp): Promise<void> => {
+      await expect.poll(() => watched.output(), { timeout: 60_000 }).toMatch(pattern);
+    };
+    // As editors do: a temporary file, renamed.
+    await writeFile(join(folder, 'src', 'words.tmp'), words('three'));
+    await rename(join(folder, 'src', 'words.tmp'), join(folder, 'src', 'words.ts'));
+    await printed(/Applied \w+ \(\d+ ms\)\n/);
+    expect(await greet(url)).toBe(`three a 'b'`);
+    await writeFile(join(folder, 'path.ts'), `export const path: string = 'hello';\n`);
+    await printed(/Applied the stack/);
+    expect(await greet(url, 'hello')).toBe(`three a 'b'`);
+    await writeFile(join(folder, 'src', 'words.ts'), words('four'));
+    await expect.poll(() => greet(url, 'hello'), { timeout: 60_000 }).toBe(`four a 'b'`);
+    watched.child.kill('SIGTERM');
+    expect(await watched.ended).toBe(0);
+    expect(watched.output().match(/Synthesizing/g)).toHaveLength(2);
+
+    const [last, reason] = await serveOnce('hello');
+    expect(last).toBe(`four a 'b'`);
+    expect(reason).toMatch(/^cdk\.out is older than src\/words\.ts$/m);
   });
 });
