@@ -42,7 +42,7 @@ export interface Listing {
   readonly before?: bigint | undefined;
 }
 
-/** One page of pets, newest first. All statuses are read in parallel, so the cost does not depend on the table's size. */
+/** One page of pets, newest first, each at most once. All statuses are read in parallel, so the cost does not depend on the table's size. */
 export async function listPets(
   table: PetTable,
   { limit, status, before }: Listing,
@@ -108,10 +108,10 @@ function wasStored(pet: Pet, { $metadata, Item: item }: ConditionalCheckFailedEx
   return isDeepStrictEqual(toPet(unmarshall(item, { wrapNumbers: true })), pet);
 }
 
-/** The pet with this ID, or `undefined`. @throws MalformedItemError if the stored item is not a valid pet */
+/** The pet with this ID, or `undefined`. Read consistently, so that a new pet is found at once. @throws MalformedItemError if the stored item is not a valid pet */
 export async function getPet(table: PetTable, id: bigint, signal?: AbortSignal): Promise<Pet | undefined> {
   const { Item: item } = await table.client.send(
-    new GetCommand({ TableName: table.tableName, Key: { id } }),
+    new GetCommand({ TableName: table.tableName, Key: { id }, ConsistentRead: true }),
     signal && { abortSignal: signal },
   );
   if (item === undefined) return undefined;
@@ -176,7 +176,7 @@ async function readPartition(
 }
 
 function toPage(parts: readonly Part[], limit: number): Page {
-  const items = parts.flatMap((part) => part.items).toSorted(newestFirst);
+  const items = onceEach(parts.flatMap((part) => part.items).toSorted(newestFirst));
   // Below the largest ID to which a partition was read, others may have pets that were not read.
   const readTo = parts.map((part) => part.readTo).reduce(largest, undefined);
   const known = items.filter(({ id }) => readTo === undefined || id >= readTo);
@@ -187,6 +187,21 @@ function toPage(parts: readonly Part[], limit: number): Page {
     pet instanceof MalformedItemError && (next === undefined || id >= next) ? [pet] : [],
   );
   return { pets: page, next, malformed };
+}
+
+/**
+ * The partitions are no snapshot: a pet whose status changes while they are read can be in two of them. The later status is
+ * kept, because most pets go from `available` to `sold`.
+ */
+function onceEach(items: readonly StoredItem[]): StoredItem[] {
+  const latest = new Map<bigint, Pet>();
+  for (const { pet } of items) {
+    if (pet instanceof MalformedItemError) continue;
+    const other = latest.get(pet.id);
+    if (other === undefined || petStatuses.indexOf(pet.status) > petStatuses.indexOf(other.status))
+      latest.set(pet.id, pet);
+  }
+  return items.filter(({ pet }) => pet instanceof MalformedItemError || latest.get(pet.id) === pet);
 }
 
 function largest(a: bigint | undefined, b: bigint | undefined): bigint | undefined {

@@ -51,9 +51,10 @@ describe('the units that an operation on pets consumes', () => {
     expect(unitsOf(traffic)).toBe(3);
   });
 
-  it('are half a read for one pet', async () => {
+  it('are one read for one pet, because it is consistent', async () => {
     await getPet(pets, lastId);
-    expect(unitsOf(traffic)).toBe(0.5);
+    expect(traffic).toMatchObject([{ input: { ConsistentRead: true } }]);
+    expect(unitsOf(traffic)).toBe(1);
   });
 
   it('are one write in the table and one in the index for a new pet', async () => {

@@ -340,12 +340,12 @@ describe('the requests to DynamoDB', () => {
 
   const names = () => traffic.map(({ name }) => name);
 
-  test('are one eventually consistent GetItem for a fetch, also of an unknown pet', async () => {
+  test('are one consistent GetItem for a fetch, also of an unknown pet', async () => {
     await getPet(table, 7n);
     expect(await getPet(table, 10n ** 15n)).toBeUndefined();
     expect(traffic.map(({ name, capacity }) => [name, capacity?.Table?.CapacityUnits])).toEqual([
-      ['GetItemCommand', 0.5],
-      ['GetItemCommand', 0.5],
+      ['GetItemCommand', 1],
+      ['GetItemCommand', 1],
     ]);
   });
 
