@@ -32,7 +32,7 @@ export class AnimalStoreStack extends Stack {
     });
     const tables = new Tables(this, 'Tables', settings);
     const { byEntry: functions } = new Functions(this, 'Functions', { stage, settings, tables });
-    const api = new Api(this, 'Api', { functions, settings });
+    const api = new Api(this, 'Api', { stage, functions, settings });
     const { restApi } = api;
     const usagePlans = new UsagePlans(this, 'UsagePlans', {
       api: restApi,

@@ -10,7 +10,7 @@ const randomLength = 30;
 const checksumLength = 6; // 62^6 > 2^32
 
 const keyPattern = /^as_([a-z][a-z0-9]*)_[0-9A-Za-z]{36}$/;
-const bearerPattern = /^Bearer +(\S+)$/i;
+const bearerPattern = /^(?:Bearer|bearer|BEARER) (\S+)$/;
 
 /** A new key of the stage. @param randomIndex returns a random whole number in [0, below) */
 export function newKey(stage: string, randomIndex: (below: number) => number = randomInt): string {
@@ -25,7 +25,10 @@ export function stageOfKey(key: string): string | undefined {
   return key.slice(-checksumLength) === checksum(key.slice(0, -checksumLength)) ? stage : undefined;
 }
 
-/** The key in an `Authorization: Bearer <API_KEY>` header (RFC 6750, section 2.1), or `undefined`. */
+/**
+ * The key in an `Authorization: Bearer <API_KEY>` header (RFC 6750, section 2.1), or `undefined`. Only the spellings of the
+ * scheme that clients use, and one space: lib/api/api.ts has the same expression and the reason.
+ */
 export function keyOfHeader(authorization: string): string | undefined {
   return bearerPattern.exec(authorization)?.[1];
 }

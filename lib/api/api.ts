@@ -9,6 +9,7 @@ import { authorizerCache } from '../compute/functions.ts';
 import type { ServiceFunctions } from '../compute/service-function.ts';
 import { allowedMethods, type FunctionEntry, operations, unmatchedRoute } from '../operations.ts';
 import type { StageSettings } from '../configuration/settings.ts';
+import type { StageName } from '../configuration/stages.ts';
 
 /** The stage of the API: the version segment of every URL (docs/interface.md#9-versioning). */
 export const apiStageName = 'v1';
@@ -19,10 +20,16 @@ export const apiStageName = 'v1';
  */
 export const tlsPolicy = apigateway.SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09;
 
-/** The header of a well-formed key (functions/access/keys.ts). API Gateway rejects other values before any code runs. */
-const keyHeaderExpression = '^[Bb][Ee][Aa][Rr][Ee][Rr] +as_[a-z][a-z0-9]*_[0-9A-Za-z]{36}$';
+/**
+ * The header of a well-formed key of the stage (functions/access/keys.ts). API Gateway rejects other values before any code
+ * runs. It caches the authorizer's results by the exact text, so a key has as many entries as it has spellings.
+ */
+function keyHeaderExpression(stage: StageName): string {
+  return `^(Bearer|bearer|BEARER) as_${stage}_[0-9A-Za-z]{36}$`;
+}
 
 export interface ApiProps {
+  readonly stage: StageName;
   readonly functions: ServiceFunctions;
   readonly settings: StageSettings;
 }
@@ -32,7 +39,7 @@ export class Api extends Construct {
   readonly restApi: apigateway.RestApi;
   readonly accessLogs: LogGroup;
 
-  constructor(scope: Construct, id: string, { functions, settings }: ApiProps) {
+  constructor(scope: Construct, id: string, { stage, functions, settings }: ApiProps) {
     super(scope, id);
     const { stackName } = Stack.of(this);
 
@@ -91,7 +98,7 @@ export class Api extends Construct {
 
     const headers = settings.gatewayResponseHeaders;
     new GatewayResponses(this, 'GatewayResponses', { api: this.restApi, headers });
-    this.#addRoutes(functions);
+    this.#addRoutes(stage, functions);
   }
 
   /** The address of the stage, without a trailing slash. */
@@ -100,12 +107,12 @@ export class Api extends Construct {
     return `https://${this.restApi.restApiId}.execute-api.${region}.${urlSuffix}/${apiStageName}`;
   }
 
-  #addRoutes(functions: ServiceFunctions): void {
+  #addRoutes(stage: StageName, functions: ServiceFunctions): void {
     // A cast, because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
     const liveOf = (entry: FunctionEntry) => functions.get(entry)!.live as IFunction;
     const authorizer = new apigateway.TokenAuthorizer(this, 'Authorizer', {
       handler: liveOf('authorizer'),
-      validationRegex: keyHeaderExpression,
+      validationRegex: keyHeaderExpression(stage),
       resultsCacheTtl: authorizerCache,
     });
     const add = (path: string, method: string, entry: FunctionEntry): void => {

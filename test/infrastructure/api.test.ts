@@ -58,15 +58,37 @@ describe('the authorizer', () => {
     );
   });
 
-  const expression = new RegExp(z.string().parse(authorizer['IdentityValidationExpression']));
+  const expressionOf = (stack: typeof prod) => {
+    const [, { Properties }] = theResource(stack, 'AWS::ApiGateway::Authorizer');
+    return new RegExp(z.string().parse(Properties['IdentityValidationExpression']));
+  };
+  const expression = expressionOf(prod);
 
-  it.each(['local', 'staging', 'prod', 'a', 'eu2'])('is invoked for every key of the stage %s', (name) => {
-    for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
-      const header = `${scheme} ${newKey(name)}`;
-      expect(header).toMatch(expression);
-      expect(keyOfHeader(header)).toBeDefined();
-    }
-    expect(`Bearer   ${newKey(name)}`).toMatch(expression);
+  it.each(['staging', 'prod'] as const)(
+    'is invoked for every key of the stage %s, and for no other',
+    (name) => {
+      const own = expressionOf(stackOf(`AnimalStore-${name}`));
+      for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
+        const header = `${scheme} ${newKey(name)}`;
+        expect(header).toMatch(own);
+        expect(keyOfHeader(header)).toBeDefined();
+      }
+      for (const other of ['local', 'staging', 'prod', 'prod2', 'pro'].filter((each) => each !== name))
+        expect(`Bearer ${newKey(other)}`).not.toMatch(own);
+    },
+  );
+
+  // API Gateway caches results by the exact text of the header.
+  it('is invoked for at most three spellings of a key', () => {
+    const key = newKey('prod');
+    const schemes = Array.from({ length: 2 ** 6 }, (_, bits) =>
+      Array.from('bearer', (letter, place) => (bits & (1 << place) ? letter.toUpperCase() : letter)).join(''),
+    );
+    const headers = schemes.flatMap((scheme) =>
+      [' ', '  ', '   ', '\t'].map((space) => `${scheme}${space}${key}`),
+    );
+    expect(headers.filter((header) => expression.test(header))).toHaveLength(3);
+    expect(headers.filter((header) => keyOfHeader(header) !== undefined)).toHaveLength(3);
   });
 
   it.each([

@@ -115,12 +115,9 @@ describe('a key', () => {
 });
 
 describe('an Authorization header', () => {
-  test.each(['Bearer as_x', 'bearer as_x', 'BEARER as_x', 'Bearer    as_x'])(
-    '%j contains a key',
-    (header) => {
-      expect(keyOfHeader(header)).toBe('as_x');
-    },
-  );
+  test.each(['Bearer as_x', 'bearer as_x', 'BEARER as_x'])('%j contains a key', (header) => {
+    expect(keyOfHeader(header)).toBe('as_x');
+  });
 
   test.each([
     '',
@@ -129,6 +126,8 @@ describe('an Authorization header', () => {
     'as_x',
     'Basic as_x',
     'Bearer\tas_x',
+    'Bearer  as_x',
+    'BeArEr as_x',
     'Bearer as_x as_y',
     'Bearer as_x ',
     ' Bearer as_x',
