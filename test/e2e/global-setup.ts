@@ -62,6 +62,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const business = await createKey(keys, { owner: 'e2e', plan: 'business' });
     project.provide('e2e', { url: service.url, key: business.key, keys: undefined });
     project.provide('local', { ...address, outputs });
+    project.provide('dynamodbEndpoint', service.dynamodbEndpoint!);
     return () => service.stop();
   } catch (error) {
     await service.stop();

@@ -1,0 +1,235 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { OfflineService } from 'cdk-offline';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { errorCatalogue } from '../../functions/http/errors.ts';
+import { operations } from '../../lib/operations.ts';
+import { createKey } from '../../tools/keys/commands/create.ts';
+import { openKeyService } from '../../tools/keys/service.ts';
+import { localStage, startLocalStack } from '../../tools/local/stack.ts';
+import { withoutReferences } from '../../tools/reference/document.ts';
+import { type Ask, Client, type Reply } from '../../tools/smoke/client.ts';
+import { DynamoDbProxy, type Fate } from '../support/dynamodb-proxy.ts';
+import { AnswerValidator } from '../support/openapi-answers.ts';
+import { isLocal } from './support.ts';
+
+/**
+ * Every answer that docs/openapi.yaml promises is provoked, for every operation, and has the body and the headers that it
+ * promises: a promise that is never kept is found.
+ */
+
+const header = z.object({ schema: z.object({ examples: z.array(z.unknown()).optional() }) });
+const operationObject = z.object({
+  operationId: z.string(),
+  parameters: z.array(
+    z.object({ name: z.string(), in: z.string(), schema: z.object({ maximum: z.number().optional() }) }),
+  ),
+  requestBody: z
+    .object({
+      content: z.object({
+        'application/json': z.object({ examples: z.object({ animal: z.object({ value: z.unknown() }) }) }),
+      }),
+    })
+    .optional(),
+  responses: z.record(z.string(), z.object({ headers: z.record(z.string(), header) })),
+});
+const { paths } = z
+  .object({ paths: z.record(z.string(), z.record(z.string(), operationObject)) })
+  .parse(
+    withoutReferences(
+      z.record(z.string(), z.unknown()).parse(parse(readFileSync('docs/openapi.yaml', 'utf8'))),
+    ),
+  );
+
+const described = Object.entries(paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, each]) => ({ ...each, path, method: method.toUpperCase() })),
+);
+type Described = (typeof described)[number];
+const answers = described.flatMap((of) =>
+  Object.entries(of.responses).map(([status, { headers }]) => ({
+    title: `${of.operationId} ${status}`,
+    of,
+    status: Number(status),
+    headers,
+  })),
+);
+
+/** Answers that only AWS gives. */
+const onlyOnAws: Readonly<Record<string, string>> = {
+  'getPet 400': 'API Gateway rejects a URL that is too long; the operation has no invalid request.',
+};
+
+/** Headers that only some answers have, and that no request below provokes. */
+const rareHeaders: Readonly<Record<string, string>> = {
+  'getPet 401 Deprecation': 'of a key that expires while the result of the authorizer is cached',
+  'getPet 401 Sunset': 'the same',
+  'getPet 401 Link': 'the same',
+};
+
+const validator = new AnswerValidator();
+let proxy: DynamoDbProxy;
+let stack: OfflineService;
+let client: Client;
+
+beforeAll(async () => {
+  if (!isLocal) return;
+  proxy = await DynamoDbProxy.start();
+  stack = await startLocalStack({ port: 0, dynamodbEndpoint: proxy.endpoint });
+  client = await newClient();
+  // Two pages of one animal.
+  await client.post('{"name":"Rex","categoryId":7}');
+});
+
+afterEach(() => {
+  if (isLocal) proxy.reset();
+});
+
+afterAll(async () => {
+  if (!isLocal) return;
+  await stack.stop();
+  proxy.stop();
+});
+
+async function newClient(perMinute = 60_000): Promise<Client> {
+  const { endpoint, credentials, url } = stack;
+  const service = await openKeyService({ stage: localStage, endpoint, credentials });
+  const limits = { perMinute, perDay: 10_000_000 };
+  const { key } = await createKey(service, { owner: 'promises', plan: 'enterprise', ...limits });
+  service.close();
+  return new Client(url, key);
+}
+
+/** A request that succeeds, with an animal of its own. */
+async function validRequest({ path, method, requestBody }: Described): Promise<Ask> {
+  const { text } = await client.post('{"name":"Rex","categoryId":7}');
+  const { id } = z.object({ id: z.number() }).parse(JSON.parse(text));
+  const body = requestBody?.content['application/json'].examples.animal.value;
+  return {
+    method,
+    path: path.replace('{petId}', String(id)),
+    ...(body !== undefined && {
+      body: JSON.stringify(body),
+      headers: { 'Content-Type': 'application/json' },
+    }),
+  };
+}
+
+/** The result of the authorizer is cached, and the limiter admits what it cannot count. */
+async function whileDynamoDb(fate: Fate, request: Ask): Promise<Reply[]> {
+  proxy.fate = () => fate;
+  return [await client.send(request)];
+}
+
+/** The calls of DynamoDB for it are then those of the proxy. */
+async function whileLimited(request: Ask): Promise<Reply> {
+  const limited = await newClient(1);
+  await limited.send({ path: '/pets?limit=1' });
+  proxy.reset();
+  return limited.send(request);
+}
+
+/** How an answer with this status is provoked, from a request that would succeed. */
+const provocations: Readonly<Record<string, (request: Ask, of: Described) => Promise<Reply[]>>> = {
+  success: async (request, { parameters }) => {
+    const names = new Set(parameters.map(({ name }) => name));
+    if (names.has('Idempotency-Key')) {
+      const headers = { ...request.headers, 'Idempotency-Key': randomUUID() };
+      return [await client.send({ ...request, headers }), await client.send({ ...request, headers })];
+    }
+    if (!names.has('limit')) return [await client.send(request)];
+    return [await client.send(request), await client.send({ ...request, path: `${request.path}?limit=1` })];
+  },
+  400: async (request, { parameters }) => {
+    if (request.body !== undefined) return [await client.send({ ...request, body: '{}' })];
+    const { name, schema } = parameters.find(({ in: place }) => place === 'query')!;
+    return [await client.send({ ...request, path: `${request.path}?${name}=${(schema.maximum ?? 0) + 1}` })];
+  },
+  401: async (request) => [
+    await client.send({ ...request, authorization: null }),
+    await client.send({ ...request, authorization: 'Bearer unknown' }),
+  ],
+  404: async (request) => [await client.send({ ...request, path: request.path.replace(/\d+$/, '0') })],
+  413: async (request) => [await client.send({ ...request, body: JSON.stringify('x'.repeat(65_536)) })],
+  415: async (request) => [
+    await client.send({ ...request, headers: { ...request.headers, 'Content-Type': 'text/plain' } }),
+  ],
+  422: async (request) => {
+    const headers = { ...request.headers, 'Idempotency-Key': randomUUID() };
+    await client.send({ ...request, headers });
+    return [
+      await client.send({ ...request, headers, body: String(request.body).replace('{', '{"more":1,') }),
+    ];
+  },
+  429: async (request) => [await whileLimited(request)],
+  500: (request) => whileDynamoDb({ status: 400, type: 'AccessDeniedException' }, request),
+  503: (request) => whileDynamoDb({ status: 500, type: 'InternalServerError' }, request),
+};
+
+async function provoke(status: number, of: Described): Promise<Reply[]> {
+  const request = await validRequest(of);
+  const provocation = provocations[status < 400 ? 'success' : status];
+  if (provocation === undefined) throw new Error(`No request provokes ${of.operationId} ${status}.`);
+  return provocation(request, of);
+}
+
+describe.runIf(isLocal)('docs/openapi.yaml promises', () => {
+  it.each(answers.filter(({ title }) => !(title in onlyOnAws)))(
+    '$title, which is provoked, with its body and headers',
+    async ({ title, of, status, headers }) => {
+      const replies = await provoke(status, of);
+      for (const reply of replies) {
+        expect(reply).toMatchObject({ status });
+        const path = reply.request.replace(/^\w+ |\?.*$/g, '');
+        expect(validator.violations({ ...reply, method: of.method, path })).toEqual([]);
+      }
+      const seen = Object.keys(headers).filter((name) => replies.some((reply) => reply.headers.has(name)));
+      const rare = Object.keys(headers).filter((name) => `${title} ${name}` in rareHeaders);
+      expect([...seen, ...rare].toSorted()).toEqual(Object.keys(headers).toSorted());
+      for (const name of ['Deprecation', 'Sunset'].filter((each) => seen.includes(each)))
+        expect(headers[name]!.schema.examples).toEqual([replies[0]!.headers.get(name)]);
+    },
+  );
+
+  it('nothing that is listed as not provoked without need', () => {
+    const titles = new Set(
+      answers.flatMap(({ title, headers }) => [
+        title,
+        ...Object.keys(headers).map((name) => `${title} ${name}`),
+      ]),
+    );
+    const listed = Object.keys({ ...onlyOnAws, ...rareHeaders });
+    expect(listed.filter((each) => !titles.has(each))).toEqual([]);
+  });
+});
+
+const writes = described.filter(({ method, path }) => {
+  const { pets } = operations.find((each) => each.method === method && each.path === path)!;
+  return !['Query', 'GetItem'].includes(pets.action);
+});
+
+describe.runIf(isLocal).each(writes)('$operationId, which writes,', (of) => {
+  it('writes nothing when it is rejected', async () => {
+    const callsOf = async (request: Ask) => {
+      expect((await whileLimited(request)).status).toBe(429);
+      return [...proxy.calls];
+    };
+    expect(await callsOf(await validRequest(of))).toEqual(await callsOf({ path: '/nowhere' }));
+  });
+
+  it('says after a 503 that something may have been written', async () => {
+    const [reply] = await provoke(503, of);
+    const { message } = z.object({ message: z.string() }).parse(JSON.parse(reply!.text));
+    expect(message).not.toBe(errorCatalogue.service_unavailable.message);
+  });
+
+  it('recognizes its own earlier attempt when the answer of DynamoDB is lost', async () => {
+    const request = await validRequest(of);
+    let lost = 0;
+    proxy.fate = (operation) => (operation !== 'UpdateItem' && (lost += 1) === 1 ? 'lose' : 'pass');
+    const reply = await client.send(request);
+    expect(lost).toBeGreaterThan(1);
+    expect(reply.status).toBeLessThan(300);
+  });
+});
