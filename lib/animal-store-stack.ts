@@ -88,13 +88,14 @@ export class AnimalStoreStack extends Stack {
     parts: { functions: Functions['byEntry']; tables: Tables; api: Api },
     { stage, settings, repository }: AnimalStoreStackProps,
   ): void {
-    const { alarms: withAlarms, dashboards, deployment } = settings;
+    const { alarms: withAlarms, dashboards } = settings;
     const alarms = withAlarms ? new Alarms(this, 'Alarms', { ...parts, settings, repository }) : undefined;
     if (alarms !== undefined)
       this.#output('AlarmTopicArn', alarms.topic.topicArn, 'SNS topic that gets the alarms');
-    if (alarms !== undefined && deployment === 'canary') {
-      const functions = parts.functions.values();
-      new SafeDeployment(this, 'SafeDeployment', { ...parts, stage, settings, functions, alarms });
+    // The local stack is never deployed.
+    if (stage !== 'local') {
+      const rollingBack = alarms?.rollingBack ?? [];
+      new SafeDeployment(this, 'SafeDeployment', { ...parts, stage, settings, alarms: rollingBack });
     }
     if (!dashboards) return;
     new SavedQueries(this, 'SavedQueries', parts);

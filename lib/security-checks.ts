@@ -1,4 +1,5 @@
-import { type App, Validations } from 'aws-cdk-lib';
+import { type App, type Stack, Validations } from 'aws-cdk-lib';
+import { type IPrincipal, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { AwsSolutionsChecks, ServerlessChecks } from 'cdk-nag';
 import type { IConstruct } from 'constructs';
 
@@ -11,4 +12,12 @@ export function addSecurityChecks(app: App): void {
 export function acknowledge(construct: IConstruct, reasons: Readonly<Record<string, string>>): void {
   const rules = Object.entries(reasons).map(([id, reason]) => ({ id, reason }));
   Validations.of(construct).acknowledge(...rules);
+}
+
+/**
+ * A service of AWS that acts for this account. A role that only named the service could be used by a service that somebody in
+ * another account deceives: https://docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html
+ */
+export function ofThisAccount(service: string, { account }: Stack): IPrincipal {
+  return new ServicePrincipal(service, { conditions: { StringEquals: { 'aws:SourceAccount': account } } });
 }

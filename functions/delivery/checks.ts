@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
 import { newKey } from '../access/keys.ts';
+import { fixedPlans } from '../access/plans.ts';
 import { recordIdOf } from '../pets/idempotent-creation.ts';
 
 // What a new version of a function has to answer before it gets a request. No check stores or shows an animal.
@@ -13,13 +14,22 @@ export interface Check {
 /** The caller of the checks: no API key has this hash. */
 const keyId = 'pre-traffic-check';
 const keyHash = createHash('sha256').update(keyId).digest('hex');
-const caller = { keyHash, keyId, plan: 'free', perMinute: '60', perDay: '1000', expiresAt: '0' };
+/** Of a plan whose limits the checks of many deployments do not reach. */
+const plan = 'business';
+const { perMinute, perDay } = fixedPlans[plan];
+const caller = {
+  keyHash,
+  keyId,
+  plan,
+  perMinute: String(perMinute),
+  perDay: String(perDay),
+  expiresAt: '0',
+};
 
 const headers = { 'Content-Type': ['application/json'], 'X-Forwarded-Proto': ['https'] };
-const idempotencyKey = keyId;
 
 /** An item of the Idempotency table. With it, an idempotent creation is refused by the transaction, and nothing is written. */
-export function usedIdempotencyKey(now: number): Record<string, unknown> {
+export function usedIdempotencyKey(idempotencyKey: string, now: number): Record<string, unknown> {
   return {
     id: recordIdOf(keyHash, idempotencyKey),
     bodyHash: 'of no body',
@@ -37,10 +47,18 @@ const text = z.pipe(
 function answer(statusCode: number, body: z.core.$ZodType) {
   const remaining = z
     .string()
-    .check(z.regex(/^[1-5]?\d$/, 'must be less than the limit: the limiter does not count'));
+    .check(
+      z.refine(
+        (count) => Number(count) < perMinute,
+        'must be less than the limit: the limiter does not count',
+      ),
+    );
   return z.object({
     statusCode: z.literal(statusCode),
-    headers: z.object({ 'X-RateLimit-Limit': z.literal('60'), 'X-RateLimit-Remaining': remaining }),
+    headers: z.object({
+      'X-RateLimit-Limit': z.literal(caller.perMinute),
+      'X-RateLimit-Remaining': remaining,
+    }),
     body: z.pipe(text, body),
   });
 }
@@ -75,8 +93,8 @@ function proxyEvent(resource: string, request: ProxyRequest = {}) {
 /** A function that has checks. lib/delivery/ does not compile with one that has none. */
 export type CheckedFunction = keyof ReturnType<typeof checksOf>;
 
-/** The checks of each function, by its name. */
-export function checksOf(stage: string) {
+/** The checks of each function, by its name. @param idempotencyKey of `usedIdempotencyKey` */
+export function checksOf(stage: string, idempotencyKey: string) {
   const methodArn = 'arn:aws:execute-api:us-east-1:123456789012:pre-traffic/v1/GET/pets';
   return {
     'list-pets': [

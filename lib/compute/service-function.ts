@@ -1,10 +1,10 @@
-import { type Duration, RemovalPolicy } from 'aws-cdk-lib';
-import { type PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { type Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { type PolicyStatement, Role } from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { functionCode } from './function-code.ts';
-import { acknowledge } from '../security-checks.ts';
+import { acknowledge, ofThisAccount } from '../security-checks.ts';
 import { type FunctionEntry, requestEntries } from '../operations.ts';
 import { memoryOf, type StageSettings } from '../configuration/settings.ts';
 
@@ -44,7 +44,7 @@ export class ServiceFunction extends Construct {
     this.logGroup = new LogGroup(this, 'Logs', { retention, removalPolicy });
 
     // Not AWS's managed policy, which permits writing to all log groups of the account.
-    const assumedBy = new ServicePrincipal('lambda.amazonaws.com');
+    const assumedBy = ofThisAccount('lambda.amazonaws.com', Stack.of(this));
     const role = new Role(this, 'Role', { assumedBy, description });
     this.logGroup.grantWrite(role);
     for (const statement of statements) role.addToPolicy(statement);

@@ -52,7 +52,10 @@ export const stageSettings = z
     functions: z.partialRecord(z.enum(functionEntries), functionSettings),
     /** Minify the functions' code. Use false for a debugger. */
     minify: z.boolean(),
-    /** How requests move to a new version of a function: a tenth of them for five minutes first, or all at once. */
+    /**
+     * How requests move to a new version of a function after its checks: a tenth of them for five minutes first, while alarms can
+     * roll it back, or all at once, whatever the alarms say.
+     */
     deployment: z.enum(['canary', 'all-at-once']),
     alarms: z.boolean(),
     dashboards: z.boolean(),

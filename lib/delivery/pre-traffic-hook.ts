@@ -1,17 +1,16 @@
 import { join } from 'node:path';
-import { Duration } from 'aws-cdk-lib';
-import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Duration, Stack } from 'aws-cdk-lib';
+import { PolicyStatement, Role } from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { LogLevel, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import type { CheckedFunction } from '../../functions/delivery/checks.ts';
-import { tableAccess } from '../operations.ts';
-import type { ServiceFunction } from '../compute/service-function.ts';
+import type { ServiceFunctions } from '../compute/service-function.ts';
 import type { StageSettings } from '../configuration/settings.ts';
 import type { StageName } from '../configuration/stages.ts';
 import type { Tables } from '../storage/tables.ts';
-import { acknowledge } from '../security-checks.ts';
+import { acknowledge, ofThisAccount } from '../security-checks.ts';
 
 const project = join(import.meta.dirname, '..', '..');
 
@@ -19,37 +18,56 @@ export interface PreTrafficHookProps {
   readonly stage: StageName;
   readonly settings: StageSettings;
   readonly tables: Tables;
-  readonly checked: ServiceFunction;
-  /** ARN of the deployment group that waits for the hook. */
-  readonly deploymentGroupArn: string;
+  readonly functions: ServiceFunctions;
+  /** ARNs of the deployment groups that wait for the hook. */
+  readonly deploymentGroupArns: readonly string[];
 }
 
 /**
- * Checks the new version of a function before it gets a request: functions/delivery/pre-traffic-hook.ts. It invokes the
- * version itself, because the alias still points to the previous one.
+ * Checks the new versions of all functions before one gets a request: functions/delivery/pre-traffic-hook.ts. It invokes the
+ * versions themselves, because the aliases still point to the previous ones.
  */
 export class PreTrafficHook extends Construct {
   readonly function: lambda.Function;
 
   constructor(scope: Construct, id: string, props: PreTrafficHookProps) {
     super(scope, id);
-    const { stage, settings, tables, checked, deploymentGroupArn } = props;
-    const version = checked.function.currentVersion.functionArn;
+    const { stage, settings, tables, functions, deploymentGroupArns } = props;
+    const stack = Stack.of(this);
     const { logRetentionDays: retention, removalPolicy } = settings;
     const logGroup = new LogGroup(this, 'Logs', { retention, removalPolicy });
     const role = new Role(this, 'Role', {
-      assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
-      description: `Checks new versions of ${checked.entry}`,
+      assumedBy: ofThisAccount('lambda.amazonaws.com', stack),
+      description: 'Checks new versions of the functions',
     });
     logGroup.grantWrite(role);
-    const allow = (action: string, resource: string) =>
-      role.addToPolicy(new PolicyStatement({ actions: [action], resources: [resource] }));
-    allow('lambda:InvokeFunction', version);
-    allow('codedeploy:PutLifecycleEventHookExecutionStatus', deploymentGroupArn);
-    const idempotent = tableAccess(checked.entry).some(({ table }) => table === 'idempotency');
-    if (idempotent) allow('dynamodb:PutItem', tables.idempotency.tableArn);
+    const allow = (action: string, resources: readonly string[]) =>
+      role.addToPolicy(new PolicyStatement({ actions: [action], resources: [...resources] }));
+    // Every version: a permission that names the new one would be seconds old, and IAM is eventually consistent.
+    const arns = [...functions.values()].map(({ function: { functionArn } }) => functionArn);
+    allow(
+      'lambda:InvokeFunction',
+      arns.map((arn) => `${arn}:*`),
+    );
+    allow('codedeploy:PutLifecycleEventHookExecutionStatus', deploymentGroupArns);
+    allow('dynamodb:PutItem', [tables.idempotency.tableArn]);
+    for (const {
+      function: { node },
+    } of functions.values()) {
+      const logicalId = stack.getLogicalId(node.defaultChild as lambda.CfnFunction);
+      acknowledge(role, {
+        [`AwsSolutions-IAM5[Resource::<${logicalId}.Arn>:*]`]:
+          'The hook checks whatever version of this function is new.',
+      });
+    }
+    const versions = Object.fromEntries(
+      [...functions.values()].map(({ entry, function: { currentVersion } }) => [
+        entry satisfies CheckedFunction,
+        currentVersion.functionArn,
+      ]),
+    );
     this.function = new NodejsFunction(this, 'Function', {
-      description: `Checks a new version of ${checked.entry} before it gets a request`,
+      description: 'Checks new versions of the functions before they get a request',
       runtime: lambda.Runtime.NODEJS_24_X,
       architecture: lambda.Architecture.ARM_64,
       entry: join(project, 'functions', 'delivery', 'pre-traffic-hook.ts'),
@@ -64,13 +82,13 @@ export class PreTrafficHook extends Construct {
       },
       // CDK would permit the report by the group's name, and the group has to wait for the hook.
       role: role.withoutPolicyUpdates(),
-      timeout: Duration.minutes(1),
+      // It waits half a minute for a permission: functions/delivery/refusals.ts.
+      timeout: Duration.minutes(2),
       memorySize: 512,
       environment: {
         STAGE: stage,
-        CHECKED_FUNCTION: checked.entry satisfies CheckedFunction,
-        CHECKED_VERSION: version,
-        ...(idempotent && { IDEMPOTENCY_TABLE: tables.idempotency.tableName }),
+        IDEMPOTENCY_TABLE: tables.idempotency.tableName,
+        CHECKED_VERSIONS: stack.toJsonString(versions),
       },
       logGroup,
       loggingFormat: lambda.LoggingFormat.JSON,

@@ -12,7 +12,7 @@ import type { StageSettings } from '../configuration/settings.ts';
 import { apiMetric, serviceMetric, tableMetric } from './metrics.ts';
 import { acknowledge } from '../security-checks.ts';
 import type { ServiceFunctions } from '../compute/service-function.ts';
-import { type FunctionEntry, tableNames } from '../operations.ts';
+import { functionEntries, tableNames } from '../operations.ts';
 import type { Tables } from '../storage/tables.ts';
 
 export interface AlarmsProps {
@@ -67,9 +67,10 @@ export class Alarms extends Construct {
     return [...this.#byId.values()];
   }
 
-  /** The alarms that roll a deployment of the function back. */
-  forDeploymentOf(entry: FunctionEntry): cloudwatch.IAlarm[] {
-    const ids = ['api-5xx', `${entry}-errors`, 'known-keys-rejected', 'limiter-fail-open', 'malformed-items'];
+  /** The alarms that roll a deployment back. CodeDeploy accepts ten. */
+  get rollingBack(): readonly cloudwatch.Alarm[] {
+    const errors = functionEntries.map((entry) => `${entry}-errors`);
+    const ids = ['api-5xx', ...errors, 'known-keys-rejected', 'limiter-fail-open', 'malformed-items'];
     return ids.map((id) => this.#byId.get(id)!);
   }
 
@@ -78,15 +79,12 @@ export class Alarms extends Construct {
     this.#add('known-keys-rejected', known, this.#knownKeysRejected(api), 20);
     if (minimumRequests !== undefined) {
       const requests = apiMetric(this, 'Count').with({ period: Duration.minutes(15) });
-      const missing = new cloudwatch.MathExpression({
-        // Without requests API Gateway writes no metric.
-        expression: `${minimumRequests} - FILL(requests, 0)`,
-        usingMetrics: { requests },
-        period: Duration.minutes(15),
-        label: `Requests below ${minimumRequests}`,
-      });
       const quiet = `Fewer than ${minimumRequests} requests arrive in 15 minutes.`;
-      this.#add('api-traffic', quiet, missing, 0, 'api-traffic', [1, 1]);
+      this.#add('api-traffic', quiet, requests, minimumRequests, 'api-traffic', [1, 1], {
+        comparisonOperator: cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
+        // Without requests API Gateway writes no metric, and silence is what the alarm is for.
+        treatMissingData: cloudwatch.TreatMissingData.BREACHING,
+      });
     }
     const errorRate = new cloudwatch.MathExpression({
       // Fewer than three errors a minute do not count. API Gateway writes both metrics for every request, so neither is
@@ -123,6 +121,7 @@ export class Alarms extends Construct {
     threshold: number,
     runbook = id,
     [datapointsToAlarm, evaluationPeriods]: readonly [number, number] = [2, 5],
+    different: Partial<Pick<cloudwatch.AlarmProps, 'comparisonOperator' | 'treatMissingData'>> = {},
   ): void {
     const alarm = new cloudwatch.Alarm(this, id, {
       alarmName: `${Stack.of(this).stackName}-${id}`,
@@ -133,6 +132,7 @@ export class Alarms extends Construct {
       datapointsToAlarm,
       evaluationPeriods,
       treatMissingData: cloudwatch.TreatMissingData.NOT_BREACHING,
+      ...different,
     });
     alarm.addAlarmAction(new SnsAction(this.topic));
     alarm.addOkAction(new SnsAction(this.topic));

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { timeToAnswer } from '../../functions/runtime/deadline.ts';
@@ -6,7 +7,7 @@ import { metrics } from '../../functions/http/metrics.ts';
 import { toLogLine } from '../../functions/http/telemetry.ts';
 import { stageSettings } from '../../lib/configuration/settings.ts';
 import { functionEntries } from '../../lib/operations.ts';
-import { functionsOf, hooksOf, idOf, resourcesOf, stackOf } from './synthesis.ts';
+import { functionsOf, hookOf, idOf, ref, resourcesOf, type Stack, stackOf, stacksOf } from './synthesis.ts';
 
 const prod = stackOf('AnimalStore-prod');
 
@@ -60,19 +61,25 @@ const lineWithMetrics = toLogLine(
   0,
 );
 
+const update = z
+  .object({
+    CodeDeployLambdaAliasUpdate: z.object({
+      DeploymentGroupName: z.unknown(),
+      BeforeAllowTrafficHook: z.unknown(),
+    }),
+  })
+  .transform(({ CodeDeployLambdaAliasUpdate }) => CodeDeployLambdaAliasUpdate);
+
 describe('a new version', () => {
+  const staging = stackOf('AnimalStore-staging');
+  const overrides = { prod: { deployment: 'all-at-once' } };
+  const urgent: Stack = stacksOf({ stage: 'prod', overrides }).get('AnimalStore-prod')!;
   const aliases = resourcesOf(prod, 'AWS::Lambda::Alias');
   const groups = new Map(resourcesOf(prod, 'AWS::CodeDeploy::DeploymentGroup'));
 
   it('gets a tenth of the requests first in prod, and goes back if an alarm goes off', () => {
     expect(aliases).toHaveLength(functionEntries.length);
-    const update = z.object({
-      CodeDeployLambdaAliasUpdate: z.object({ DeploymentGroupName: z.object({ Ref: z.string() }) }),
-    });
-    const used = aliases.map(([, { UpdatePolicy }]) => {
-      const { DeploymentGroupName } = update.parse(UpdatePolicy).CodeDeployLambdaAliasUpdate;
-      return DeploymentGroupName.Ref;
-    });
+    const used = aliases.map(([, { UpdatePolicy }]) => idOf(update.parse(UpdatePolicy).DeploymentGroupName));
     expect(new Set(used)).toEqual(new Set(groups.keys()));
     prod.template.allResourcesProperties('AWS::CodeDeploy::DeploymentGroup', {
       DeploymentConfigName: 'CodeDeployDefault.LambdaCanary10Percent5Minutes',
@@ -83,17 +90,20 @@ describe('a new version', () => {
     });
   });
 
-  it('is checked by a hook before, and the hook knows it', () => {
-    const hooks = hooksOf(prod);
-    expect([...hooks.keys()]).toEqual([...functionEntries]);
-    const ids = new Set([...hooks.values()].map(({ id }) => id));
-    const used = aliases.map(([, { UpdatePolicy, DependsOn }]) => {
-      const update = UpdatePolicy?.['CodeDeployLambdaAliasUpdate'] as { BeforeAllowTrafficHook: unknown };
-      const id = idOf(update.BeforeAllowTrafficHook);
-      expect(DependsOn).toContain(id);
-      return id;
-    });
-    expect(new Set(used)).toEqual(ids);
+  it.each([prod, staging, urgent])('is checked by a hook before, and the hook knows it: %#', (stack) => {
+    const { id: hook, Variables } = hookOf(stack);
+    const all = resourcesOf(stack, 'AWS::Lambda::Alias');
+    expect(all).toHaveLength(functionEntries.length);
+    for (const [, { UpdatePolicy, DependsOn, Properties }] of all) {
+      const { BeforeAllowTrafficHook, DeploymentGroupName } = update.parse(UpdatePolicy);
+      expect(idOf(BeforeAllowTrafficHook)).toBe(hook);
+      // Both are up to date when the alias changes.
+      expect(DependsOn).toEqual(expect.arrayContaining([hook, idOf(DeploymentGroupName)]));
+      const version = z.object({ 'Fn::GetAtt': z.array(z.string()) }).parse(Properties['FunctionVersion']);
+      expect(JSON.stringify(Variables['CHECKED_VERSIONS'])).toContain(
+        JSON.stringify(ref(version['Fn::GetAtt'][0]!)),
+      );
+    }
   });
 
   it('leaves the earlier ones for a roll back, and goes itself if its deployment fails', () => {
@@ -107,19 +117,30 @@ describe('a new version', () => {
     }
   });
 
-  it('is watched by alarms of its own function and of the API', () => {
+  it('is watched by the same alarms as all others, so that all go back together', () => {
     const alarmName = (id: string): unknown => prod.Resources[id]?.Properties['AlarmName'];
     const configuration = z.object({ Alarms: z.array(z.object({ Name: z.object({ Ref: z.string() }) })) });
-    const watched = [...groups.values()].map(({ Properties }) =>
-      configuration.parse(Properties['AlarmConfiguration']).Alarms.map(({ Name }) => alarmName(Name.Ref)),
-    );
-    expect(watched).toEqual(
-      functionEntries.map((entry) =>
-        ['api-5xx', `${entry}-errors`, 'known-keys-rejected', 'limiter-fail-open', 'malformed-items'].map(
-          (name) => `AnimalStore-prod-${name}`,
-        ),
-      ),
-    );
+    const errors = functionEntries.map((entry) => `${entry}-errors`);
+    const names = ['api-5xx', ...errors, 'known-keys-rejected', 'limiter-fail-open', 'malformed-items'];
+    // CodeDeploy accepts ten.
+    expect(names.length).toBeLessThanOrEqual(10);
+    for (const { Properties } of groups.values()) {
+      const { Alarms } = configuration.parse(Properties['AlarmConfiguration']);
+      const watched = Alarms.map(({ Name }) => alarmName(Name.Ref));
+      expect(new Set(watched)).toEqual(new Set(names.map((name) => `AnimalStore-prod-${name}`)));
+    }
+  });
+
+  it('can leave out the waiting and the alarms, without a change of which resources exist', () => {
+    expect(Object.keys(urgent.Resources)).toEqual(Object.keys(prod.Resources));
+    urgent.template.allResourcesProperties('AWS::CodeDeploy::DeploymentGroup', {
+      DeploymentConfigName: 'CodeDeployDefault.LambdaAllAtOnce',
+      AlarmConfiguration: Match.objectLike({ Enabled: false }),
+      AutoRollbackConfiguration: {
+        Enabled: true,
+        Events: ['DEPLOYMENT_FAILURE', 'DEPLOYMENT_STOP_ON_REQUEST'],
+      },
+    });
   });
 
   it('is deployed after CodeDeploy has its permissions', () => {

@@ -59,8 +59,17 @@ describe('an alarm', () => {
     },
   );
 
-  it('of the end of traffic exists only if the expected requests are known', () => {
+  it('of the end of traffic exists only if the expected requests are known, and hears silence', () => {
     expect([...everyAlarm.keys()].filter((name) => !alarms.has(name))).toEqual(['api-traffic']);
+    // Without requests there is no metric.
+    stackOf('Shelter-prod').template.hasResourceProperties('AWS::CloudWatch::Alarm', {
+      AlarmName: 'Shelter-prod-api-traffic',
+      MetricName: 'Count',
+      Period: 900,
+      Threshold: 100,
+      ComparisonOperator: 'LessThanThreshold',
+      TreatMissingData: 'breaching',
+    });
   });
 
   // CloudWatch ignores missing data of DynamoDB's metrics, so an alarm on the plain metric would never end.
@@ -77,6 +86,7 @@ describe('an alarm', () => {
 
   it.each([
     'api-5xx',
+    'known-keys-rejected',
     'limiter-fail-open',
     'malformed-items',
     ...functionEntries.map((each) => `${each}-errors`),

@@ -6,7 +6,7 @@ import { titleCase } from '../../lib/title-case.ts';
 import {
   arnOf,
   functionsOf,
-  hooksOf,
+  hookOf,
   idOf,
   joined,
   ref,
@@ -91,7 +91,7 @@ describe('a function', () => {
     expect(new Set(all.map(({ LoggingConfig }) => LoggingConfig.LogGroup)).size).toBe(all.length);
   });
 
-  it('can be invoked only by this API, through its live alias', () => {
+  it('can be invoked by this API through its live alias, and otherwise only by the checks of a deployment', () => {
     const aliases = resourcesOf(prod, 'AWS::Lambda::Alias').map(([id]) => ref(id));
     const [apiId] = theResource(prod, 'AWS::ApiGateway::RestApi');
     const calls = resourcesOf(prod, 'AWS::Lambda::Permission').map(([, { Properties }]) => Properties);
@@ -107,16 +107,23 @@ describe('a function', () => {
       // Not by the test feature of API Gateway's console.
       expect(JSON.stringify(SourceArn)).not.toContain('test-invoke-stage');
     }
+    const roles = resourcesOf(prod, 'AWS::IAM::Role').map(([id]) => id);
+    const arns = [...functions.values()].map(({ id }) => JSON.stringify(arnOf(id)));
+    const invokes = ({ Action, Resource }: Statement): boolean =>
+      Action.includes('lambda:InvokeFunction') && arns.some((arn) => JSON.stringify(Resource).includes(arn));
+    expect(roles.filter((id) => statementsOf(prod, id).some((each) => invokes(each)))).toEqual([
+      hookOf(prod).Role,
+    ]);
   });
 });
 
 describe('CodeDeploy', () => {
-  it('can move the live aliases of this stack, call its hooks and read alarms, and nothing else', () => {
+  it('can move the live aliases of this stack, call its hook and read alarms, and nothing else', () => {
     const [, group] = resourcesOf(prod, 'AWS::CodeDeploy::DeploymentGroup')[0]!;
     const roleId = idOf(group.Properties['ServiceRoleArn']);
     const functions = [...functionsOf(prod)];
     const functionIds = functions.map(([, { id }]) => id);
-    const [alarms, moves, hooks, ...others] = statementsOf(prod, roleId);
+    const [alarms, hook, moves, ...others] = statementsOf(prod, roleId);
     expect(alarms).toEqual(allow(['cloudwatch:DescribeAlarms'], '*'));
     expect(moves?.Action).toEqual([
       'lambda:GetAlias',
@@ -126,30 +133,27 @@ describe('CodeDeploy', () => {
     expect(inOrder(moves?.Resource ?? [])).toEqual(
       inOrder(functionIds.flatMap((id) => [arnOf(id), joined(arnOf(id), ':live')])),
     );
-    expect(hooks?.Action).toEqual(['lambda:InvokeFunction']);
-    expect(inOrder(hooks?.Resource ?? [])).toEqual(
-      inOrder([...hooksOf(prod).values()].map(({ id }) => arnOf(id))),
-    );
+    expect(hook).toEqual(allow(['lambda:InvokeFunction'], arnOf(hookOf(prod).id)));
     expect(others).toEqual([]);
     expect(trustOf(prod, roleId)).toEqual([assumedBy('codedeploy.amazonaws.com')]);
   });
 
-  it.each([...hooksOf(prod)])(
-    'has a hook that can invoke only the new version: %s',
-    (entry, { Role, Variables }) => {
-      const actions = statementsOf(prod, Role).map(({ Action, Resource }) => [Action, Resource] as const);
-      expect(actions.map(([action]) => action).slice(1)).toEqual([
-        ['lambda:InvokeFunction'],
-        ['codedeploy:PutLifecycleEventHookExecutionStatus'],
-        ...(entry === 'create-pet' ? [['dynamodb:PutItem']] : []),
-      ]);
-      const version = resourcesOf(prod, 'AWS::Lambda::Version').find(([, { Properties }]) =>
-        JSON.stringify(Properties['FunctionName']).includes(functionsOf(prod).get(entry)!.id),
-      );
-      expect(Variables['CHECKED_VERSION']).toEqual(ref(version![0]));
-      expect(actions[1]![1]).toEqual([ref(version![0])]);
-    },
-  );
+  it('has a hook that can invoke every version, prepare its checks and report, and nothing else', () => {
+    const { Role } = hookOf(prod);
+    const [logs, invoke, report, prepare, ...others] = statementsOf(prod, Role);
+    expect(logs?.Action).toEqual(['logs:CreateLogStream', 'logs:PutLogEvents']);
+    // Not the new versions alone: that permission would be seconds old.
+    const versions = [...functionsOf(prod).values()].map(({ id }) => joined(arnOf(id), ':*'));
+    expect(invoke?.Action).toEqual(['lambda:InvokeFunction']);
+    expect(inOrder(invoke?.Resource ?? [])).toEqual(inOrder(versions));
+    expect(report?.Action).toEqual(['codedeploy:PutLifecycleEventHookExecutionStatus']);
+    const groups = report?.Resource.map((each) => /[\w-]+(?="\]\]\})/.exec(JSON.stringify(each))?.[0]);
+    expect(new Set(groups)).toEqual(new Set(functionEntries));
+    const idempotency = arnOf(idOf(prod.Outputs['IdempotencyTableName']?.Value));
+    expect(prepare).toEqual(allow(['dynamodb:PutItem'], idempotency));
+    expect(others).toEqual([]);
+    expect(trustOf(prod, Role)).toEqual([assumedBy('lambda.amazonaws.com')]);
+  });
 });
 
 describe('every stack', () => {
@@ -342,7 +346,8 @@ describe('the role for the logs of API Gateway', () => {
 
   it('can be assumed only by API Gateway', () => {
     const [roleId] = theResource(account, 'AWS::IAM::Role');
-    expect(trustOf(account, roleId)).toEqual([assumedBy('apigateway.amazonaws.com')]);
+    const { Condition: _, ...withoutAccount } = assumedBy('apigateway.amazonaws.com');
+    expect(trustOf(account, roleId)).toEqual([withoutAccount]);
   });
 
   it.each(['AnimalStore-staging', 'AnimalStore-prod', 'AnimalStore-delivery'])(
@@ -370,8 +375,10 @@ function trustOf(stack: Stack, roleId: string): readonly Record<string, unknown>
   return role.parse(stack.Resources[roleId]?.Properties).AssumeRolePolicyDocument.Statement;
 }
 
-function assumedBy(service: string): Record<string, unknown> {
-  return { Action: 'sts:AssumeRole', Effect: 'Allow', Principal: { Service: service } };
+/** By a service of AWS that acts for this account. */
+function assumedBy(service: string) {
+  const Condition = { StringEquals: { 'aws:SourceAccount': ref('AWS::AccountId') } };
+  return { Action: 'sts:AssumeRole', Effect: 'Allow', Principal: { Service: service }, Condition };
 }
 
 function allStatements(stack: Stack): Statement[] {

@@ -152,7 +152,7 @@ const lambdaFunction = z.object({
   Role: z.unknown().transform(idOf),
 });
 
-/** The functions of a stage by entry, without the hooks of its deployments. */
+/** The functions of a stage by entry, without the hook of its deployments. */
 export function functionsOf(stack: Stack) {
   return new Map(
     resourcesOf(stack, 'AWS::Lambda::Function')
@@ -164,15 +164,12 @@ export function functionsOf(stack: Stack) {
   );
 }
 
-/** The hooks that check new versions, by the entry of the checked function. */
-export function hooksOf(stack: Stack) {
-  const hooks = resourcesOf(stack, 'AWS::Lambda::Function').filter(([id]) => id.includes('hook'));
-  return new Map(
-    hooks.map(([id, { Properties }]) => {
-      const { Environment, Role } = lambdaFunction.pick({ Environment: true, Role: true }).parse(Properties);
-      return [String(Environment.Variables['CHECKED_FUNCTION']), { id, Role, ...Environment }] as const;
-    }),
-  );
+/** The hook that checks new versions. */
+export function hookOf(stack: Stack) {
+  const functions = resourcesOf(stack, 'AWS::Lambda::Function');
+  const [id, { Properties }] = functions.find(([each]) => each.startsWith('SafeDeploymentHook'))!;
+  const { Environment, Role } = lambdaFunction.pick({ Environment: true, Role: true }).parse(Properties);
+  return { id, Role, ...Environment };
 }
 
 const reference = z.union([

@@ -32,7 +32,7 @@ const common = new Set(['AlarmActions', 'Code', 'ComparisonOperator', 'OKActions
 
 /** One line for each property of each resource, without what depends on the code of the functions. */
 function lines({ Resources }: Stack): string[] {
-  const stable = (id: string): string => id.replace(/(CurrentVersion|Deployment)\w{8}[0-9a-f]{32}/, '$1');
+  const stable = (id: string): string => id.replaceAll(/(CurrentVersion|Deployment)\w{8}[0-9a-f]{32}/g, '$1');
   return Object.entries(Resources)
     .filter(([, { Type }]) => !left.has(Type))
     .flatMap(([id, { Type, Properties }]) => {

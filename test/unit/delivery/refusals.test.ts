@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { repeatRefused } from '../../../functions/delivery/refusals.ts';
+
+const refused = Object.assign(new Error('not authorized'), { name: 'AccessDeniedException' });
+
+/** Runs a call that fails for so many milliseconds. Each attempt takes `duration`. */
+async function run(failure: Error, failing: number, duration: number) {
+  let now = 1_000;
+  let attempts = 0;
+  const call = async (): Promise<string> => {
+    attempts += 1;
+    now += duration;
+    if (now - 1_000 - duration < failing) throw failure;
+    return 'done';
+  };
+  const time = { now: () => now, sleep: async (milliseconds: number) => (now += milliseconds) };
+  const [settled] = await Promise.allSettled([repeatRefused(call, time)]);
+  const result: unknown = settled.status === 'fulfilled' ? settled.value : settled.reason;
+  return { result, attempts, took: now - 1_000 };
+}
+
+test('a refusal of access is repeated for half a minute', async () => {
+  expect(await run(refused, 0, 10)).toEqual({ result: 'done', attempts: 1, took: 10 });
+  expect(await run(refused, 20_000, 10)).toMatchObject({ result: 'done' });
+  expect(await run(refused, 28_000, 10)).toMatchObject({ result: 'done' });
+  const { result, took } = await run(refused, Infinity, 10);
+  expect(result).toBe(refused);
+  expect(took).toBeGreaterThan(27_000);
+  expect(took).toBeLessThanOrEqual(30_000);
+});
+
+test('attempts that take long do not add to it', async () => {
+  expect(await run(refused, Infinity, 29_000)).toMatchObject({ result: refused, attempts: 1 });
+});
+
+test('any other error is thrown at once', async () => {
+  const error = new Error('broken');
+  expect(await run(error, Infinity, 10)).toEqual({ result: error, attempts: 1, took: 10 });
+});
