@@ -17,8 +17,6 @@ const help = `Examples:
   npm run keys -- rotate key_06fz1m4tqabcdefg --stage prod --overlap 24h
   npm run keys -- revoke key_06fz1m4tqabcdefg --stage prod
 
-Exit codes: 0 done, 1 failed, 2 invalid arguments, 3 no such key or stack, 4 refused,
-5 outcome unknown.
 More in docs/keys.md.`;
 
 /** Runs the tool once. Returns the exit code. */
@@ -26,6 +24,8 @@ export const runKeys = defineTool<KeyService>({
   call: 'npm run keys --',
   summary: 'Issues, shows and revokes the API keys of a stage.',
   help,
+  afterInterruption:
+    'A change may be made or not: look with "list" or "show". "cleanup" deletes what it leaves in API Gateway.',
   commands: [
     create,
     rotate,

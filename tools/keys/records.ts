@@ -7,7 +7,7 @@ import type { Limits } from '../../functions/access/limits.ts';
 import { limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
 import { storedCount } from '../../functions/access/stored-count.ts';
 import { type AuditLine, auditLine } from '../operator/audit.ts';
-import { settle, ToolError } from '../operator/errors.ts';
+import { problemsIn, settle, ToolError } from '../operator/errors.ts';
 import type { KeyService } from './service.ts';
 
 export { gatewayValueOf } from '../../functions/access/key-records.ts';
@@ -203,7 +203,9 @@ async function isStored(
 function parseRecord(item: Readonly<Record<string, unknown>>): AdministeredKey {
   const { data, error } = z.safeParse(administeredKey, item);
   if (data !== undefined) return data;
-  const errors = error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
   const keyId = String(item['keyId']);
-  throw new MalformedRecordError('failed', `The record of key ${keyId} is malformed: ${errors}`);
+  throw new MalformedRecordError(
+    'failed',
+    `The record of key ${keyId} is malformed: ${problemsIn(item, error)}`,
+  );
 }

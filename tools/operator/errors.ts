@@ -1,14 +1,19 @@
 import type { LocalAddress } from '../local/address-file.ts';
-import { mayBeDone } from './retry.ts';
+import { mayBeDone, unreadableAnswer } from './retry.ts';
 
-/** Kinds of errors, and the exit code of a tool for each. */
+/** Kinds of errors, and the exit code of every tool for each. docs/keys.md says what to do. */
 export const exitCodes = {
   failed: 1, // AWS, the network or the local service
-  usage: 2, // invalid arguments
+  usage: 2, // invalid arguments, or an invalid file
   not_found: 3, // what the command is about, or the stack, does not exist
   refused: 4, // not allowed in the present state, or not confirmed
   unknown: 5, // the change may have been made or not
+  interrupted: 130, // by Ctrl-C: 128 and the number of the signal
 } as const;
+
+/** The exit codes in the help of every tool. */
+export const exitCodeHelp = `Exit codes: 0 done, 1 failed, 2 invalid arguments, 3 not found, 4 refused, 5 outcome unknown,
+130 interrupted. docs/keys.md says what to do.`;
 
 /** An error for the operator: one line that says what is wrong and what to do. */
 export class ToolError extends Error {
@@ -52,6 +57,18 @@ export async function settle(
   if (!made) throw error;
 }
 
+/** What is wrong with the fields of a stored item. */
+export function problemsIn(
+  item: Readonly<Record<string, unknown>>,
+  { issues }: { readonly issues: readonly { readonly path: PropertyKey[]; readonly message: string }[] },
+): string {
+  const problems = issues.map(({ path, message }) => {
+    const isMissing = path.length === 1 && item[String(path[0])] === undefined;
+    return `${path.join('.')}: ${isMissing ? 'is required' : message}`;
+  });
+  return problems.join('; ');
+}
+
 export function usageError(message: string): ToolError {
   return new ToolError('usage', message);
 }
@@ -69,11 +86,35 @@ export interface Target {
 /** Any error as one line for the operator. */
 export function explain(error: unknown, target: Target | undefined): ToolError {
   if (error instanceof ToolError) return error;
-  const { name, message, code = '' } = toError(error);
+  const { name, message, code = '', path } = toError(error);
+  const problem = fileProblems[code];
+  if (path !== undefined && problem !== undefined) return usageError(`${path} ${problem}.`);
+  const otherSource = answerOfAnother(error, target);
+  if (otherSource !== undefined) return new ToolError('failed', otherSource, { cause: error });
   const cause = message.replaceAll(/\s+/g, ' ').trim();
   const matches = ([pattern]: [string, string]) => new RegExp(pattern, 'i').test(`${code} ${name}: ${cause}`);
   const [, advice] = Object.entries(adviceFor(code, cause, target)).find(matches) ?? [];
   return new ToolError('failed', advice ?? (cause || name), { cause: error });
+}
+
+/** Errors of files that an argument names. */
+const fileProblems: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  ENOTDIR: 'is not in a folder',
+  EISDIR: 'is a folder',
+  EACCES: 'is not allowed to be read or written by you',
+  EROFS: 'is on a file system that cannot be written',
+};
+
+/** What to say about an answer that is not of AWS. */
+function answerOfAnother(error: unknown, { endpoint }: Partial<Target> = {}): string | undefined {
+  const answer = unreadableAnswer(error);
+  if (answer === undefined) return undefined;
+  const { statusCode, headers = {} } = answer;
+  const kind = `status ${statusCode}, ${headers['content-type'] ?? 'no content type'}`;
+  return endpoint === undefined
+    ? `What answers is not AWS (${kind}), but something in between, such as a proxy or the sign-in page of a network.`
+    : `What answers at ${endpoint} is not the local service (${kind}). Give its port with --port.`;
 }
 
 function toError(error: unknown): NodeJS.ErrnoException {
@@ -97,6 +138,8 @@ function adviceFor(
     'region is missing': 'The Region is not set. Give it with --region, or set AWS_REGION.',
     'CredentialsProviderError|could not load credentials': `${missing} are missing. Sign in ("${signIn}"), set AWS_PROFILE, or give a profile with --profile.`,
     ' (ExpiredToken|TokenRefreshRequired)': `The AWS credentials have expired. Sign in again ("${signIn}").`,
+    'Signature (expired|not yet current)|RequestExpired|RequestTimeTooSkewed|RequestInTheFuture':
+      'AWS rejects the time of the call: the clock of this machine is wrong. Set it, then run the same command again.',
     ' (UnrecognizedClient|InvalidClientTokenId|(Invalid)?Signature|IncompleteSignature)':
       endpoint === undefined
         ? 'AWS does not accept these credentials. Check which account they belong to ("aws sts get-caller-identity").'

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { stripVTControlCharacters, styleText } from 'node:util';
+import { ToolError } from './errors.ts';
 
 /** Where a tool reads from and writes to. */
 export interface Io {
@@ -8,6 +9,8 @@ export interface Io {
   readonly stderr: Writable;
   /** Whether a person can answer a question. */
   readonly interactive: boolean;
+  /** Aborted by Ctrl-C. */
+  readonly interrupted?: AbortSignal;
 }
 
 /** An API key, or the hash of one. */
@@ -35,15 +38,19 @@ export class Output {
     this.#io.stdout.write(redact(this.#printed(value, text)));
   }
 
-  /** The result that shows a key. Resolves when it is written, rejects if nobody can have read it. */
+  /** The result that shows a key. Resolves when it is written. @throws ToolError if nobody can have read it */
   reveal(value: unknown, text: string): Promise<void> {
     return this.data(this.#printed(value, text));
   }
 
-  /** Data of the store, unchanged. Resolves when it is written, rejects if nobody reads it. */
+  /** Data of the store, unchanged. Resolves when it is written. @throws ToolError if nobody reads it */
   data(text: string): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#io.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+      this.#io.stdout.write(text, (error) => {
+        if (!error) return resolve();
+        const message = `The result could not be written to standard output (${error.message}).`;
+        return reject(new ToolError('failed', message, { cause: error }));
+      });
     });
   }
 
@@ -86,6 +93,11 @@ export function printable(text: string): string {
 /** `12,345` */
 export function grouped(count: number): string {
   return count.toLocaleString('en-US');
+}
+
+/** `12,345 animals`, `1 animal` */
+export function counted(count: number, noun: string): string {
+  return `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** `2026-07-01T12:00:30Z`, `null` for 0 and `undefined`. @param seconds Unix seconds */

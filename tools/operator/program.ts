@@ -1,11 +1,11 @@
-import { createInterface } from 'node:readline/promises';
+import { createInterface } from 'node:readline';
 import { text as readAll } from 'node:stream/consumers';
 import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings';
 import packageJson from '../../package.json' with { type: 'json' };
 import { type LocalAddress, readAddress } from '../local/address-file.ts';
 import { changeJson, changeText } from './audit.ts';
 import type { Open } from './command.ts';
-import { exitCodes, explain, type Target, ToolError, usageError } from './errors.ts';
+import { exitCodeHelp, exitCodes, explain, type Target, ToolError, usageError } from './errors.ts';
 import { type Io, Output, redact } from './output.ts';
 import type { Hooks, StackOptions } from './stack.ts';
 
@@ -15,6 +15,8 @@ interface Tool<Service> {
   readonly call: string;
   readonly summary: string;
   readonly help: string;
+  /** What to do after Ctrl-C during a change. */
+  readonly afterInterruption?: string;
   readonly commands: readonly ((open: Open<Service>) => CommandUnknownOpts)[];
   /** Commands that work without a stage. */
   readonly others?: readonly ((root: Command, io: Io) => CommandUnknownOpts)[];
@@ -29,10 +31,14 @@ export type RunTool = (args: readonly string[], io: Io, seams?: Seams) => Promis
 
 /** Runs a tool with the arguments and the terminal of this process. */
 export async function runAsProcess(run: RunTool): Promise<void> {
-  // A reader that goes away is the business of whatever was being written.
-  process.stdout.on('error', () => {});
   const { stdin, stdout, stderr } = process;
-  process.exitCode = await run(process.argv.slice(2), { stdin, stdout, stderr, interactive: stdin.isTTY });
+  // A reader that goes away is the business of whatever was being written, and must not end a change half way.
+  for (const stream of [stdout, stderr]) stream.on('error', () => {});
+  const interruption = new AbortController();
+  process.once('SIGINT', () => interruption.abort());
+  const io = { stdin, stdout, stderr, interactive: stdin.isTTY, interrupted: interruption.signal };
+  process.exitCode = await run(process.argv.slice(2), io);
+  if (interruption.signal.aborted) process.exit();
 }
 
 /** Returns the function that runs a tool. */
@@ -70,7 +76,8 @@ export function defineTool<Service extends { close(): void }>(tool: Tool<Service
     };
     const program = programOf(tool, open, io, output);
     try {
-      await program.parseAsync(args, { from: 'user' });
+      const parsed = program.parseAsync(withKnownCommand(args, program), { from: 'user' });
+      await Promise.race([parsed, ...(io.interrupted ? [interruptionBy(io.interrupted, tool)] : [])]);
       return 0;
     } catch (error) {
       const isUsage = error instanceof CommanderError;
@@ -80,6 +87,30 @@ export function defineTool<Service extends { close(): void }>(tool: Tool<Service
       return exitCodes[kind];
     }
   };
+}
+
+/** Rejects when the signal is aborted. What the command was doing is not waited for. */
+function interruptionBy(
+  signal: AbortSignal,
+  {
+    afterInterruption = 'What it was changing may be changed or not.',
+  }: Pick<Tool<never>, 'afterInterruption'>,
+): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => {
+      reject(new ToolError('interrupted', `Interrupted. ${afterInterruption}`));
+    });
+  });
+}
+
+/**
+ * The arguments, or only the first one if it should be a command and is none: Commander would print the whole help for
+ * `lsit --help` and `help lsit`, and suggests `list` for `lsit`.
+ */
+function withKnownCommand(args: readonly string[], { commands }: Command): readonly string[] {
+  const [name = ''] = args[0] === 'help' ? args.slice(1) : args;
+  const known = ['', 'help', '--help', '-h', '--version', ...commands.map((command) => command.name())];
+  return known.includes(name) ? args : [name];
 }
 
 function programOf<Service>(
@@ -92,7 +123,7 @@ function programOf<Service>(
     .description(summary)
     .version(packageJson.version, '--version', 'show the version')
     .helpCommand('help [command]', 'show the help of a command')
-    .addHelpText('after', `\n${help}`);
+    .addHelpText('after', `\n${help}\n\n${exitCodeHelp}`);
   for (const command of commands) root.addCommand(command(open));
   for (const command of others) root.addCommand(command(root, io));
   for (const command of [root, ...root.commands])
@@ -118,7 +149,15 @@ function explainUsage(
   if (code === 'commander.help') return usageError('Missing command. Run with --help to list commands.');
   if (!/^commander\.missing(Mandatory|Argument)/.test(code)) {
     const text = message.slice('error: '.length).replaceAll(/\s+/g, ' ').trim();
-    return usageError(`${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)?]$/.test(text) ? '' : '.'}`);
+    const sentence = `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)?]$/.test(text) ? '' : '.'}`;
+    const isFirst = name === undefined || !commands.some((command) => command.name() === name);
+    const advice =
+      code === 'commander.unknownOption' && isFirst ? ` The command comes first: ${call} COMMAND …` : '';
+    return usageError(
+      code === 'commander.unknownCommand' && !text.includes('(Did')
+        ? `${sentence} Run with --help to list commands.`
+        : sentence + advice,
+    );
   }
   // Commander's own error names only the first one.
   const command = commands.find((each) => each.name() === name)!;
@@ -138,7 +177,12 @@ async function ask(io: Io, question: string): Promise<void> {
     throw new ToolError('refused', 'This change must be confirmed. Run it in a terminal, or with --yes.');
   const readline = createInterface({ input: io.stdin, output: io.stderr });
   try {
-    const answer = await readline.question(`${redact(question)} [y/N] `);
+    const answer = await new Promise<string>((resolve) => {
+      readline.question(`${redact(question)} [y/N] `, resolve);
+      // Ctrl-C, or Ctrl-D. The message gets a line of its own.
+      readline.once('close', () => resolve('\n'));
+    });
+    if (answer === '\n') io.stderr.write(answer);
     if (!/^y(es)?$/i.test(answer.trim())) throw new ToolError('refused', 'Nothing was changed.');
   } finally {
     readline.close();

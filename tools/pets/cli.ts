@@ -13,8 +13,6 @@ const help = `Examples:
   npm run pets -- export animals.jsonl --stage prod
   npm run pets -- import animals.jsonl --stage staging
 
-Exit codes: 0 done, 1 failed, 2 invalid arguments or lines, 3 no such animal or stack, 4 refused,
-5 outcome unknown.
 More in docs/pets.md.`;
 
 /** Runs the tool once. Returns the exit code. */
@@ -22,6 +20,8 @@ export const runPets = defineTool<PetService>({
   call: 'npm run pets --',
   summary: 'Shows, corrects, removes, imports and exports the animals of a stage.',
   help,
+  afterInterruption:
+    'A change may be made or not: look with "show". The same "import" or "export" continues where it stopped.',
   commands: [list, show, setStatus, remove, importPets, exportPets],
   openService: openPetService,
 });

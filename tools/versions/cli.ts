@@ -21,7 +21,6 @@ const help = `Examples:
   npm run versions -- roll-back --stage prod --before 2030-01-31T12:00:00Z
   npm run versions -- roll-forward --stage prod
 
-Exit codes: 0 done, 1 failed, 2 invalid arguments, 3 no such stack, 4 refused.
 More in docs/runbook.md.`;
 
 const repair = 'Make them agree: docs/runbook.md#after-a-roll-back.';

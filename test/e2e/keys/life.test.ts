@@ -291,3 +291,31 @@ test.runIf(isLocal)('the program itself creates a key, and its exit code reports
   ]);
   expect(await call(keyPattern.exec(stdout)?.[0] ?? '')).toBe(200);
 });
+
+describe.runIf(isLocal)('a reader that goes away', () => {
+  /** Runs the program in a shell: `true` reads nothing and ends at once. */
+  async function inShell(redirection: string, ...args: string[]) {
+    const program = join(import.meta.dirname, '..', '..', '..', 'tools', 'keys', 'main.ts');
+    const port = new URL(inject('local')?.endpoint ?? '').port;
+    const script = `"$0" "$@" ${redirection}; exit "\${PIPESTATUS[0]}"`;
+    const all = [program, ...args, '--stage', 'local', '--port', port];
+    return promisify(execFile)('bash', ['-c', script, process.execPath, ...all]);
+  }
+
+  test('of standard output withdraws a key that nobody can have read, and is no failure of the network', async () => {
+    const owner = newOwner();
+    await expect(inShell('| true', 'create', '--owner', owner, '--plan', 'free')).rejects.toMatchObject({
+      code: 1,
+      stderr: 'The result could not be written to standard output (write EPIPE).\n',
+    });
+    expect(await expectConsistent(await openLocal(), owner, [])).toEqual([]);
+    expect(await inShell('| true', 'list', '--owner', owner)).toMatchObject({ stderr: '' });
+  });
+
+  test('of standard error does not end a change half way', async () => {
+    const owner = newOwner();
+    const { keyId, key } = await create(owner);
+    expect(await inShell('2> >(true)', 'revoke', keyId)).toMatchObject({ stdout: `${keyId} is revoked.\n` });
+    expect(await expectConsistent(await openLocal(), owner, [key])).toEqual([]);
+  });
+});

@@ -24,8 +24,12 @@ import {
 
 /** The tool on a bad network: a server between it and the service refuses calls and loses answers. */
 
-/** What happens to a call. `lost` is executed, and its answer does not arrive; `dropped` is not executed. */
-type Fate = 'passed' | 'dropped' | 'lost' | 'unavailable' | 'throttled' | 'conflict' | 'not found';
+/**
+ * What happens to a call. `lost` is executed, and its answer does not arrive; `replaced` is executed, and a page of a proxy
+ * arrives; `dropped` is not executed.
+ */
+type Fate =
+  'passed' | 'dropped' | 'lost' | 'replaced' | 'unavailable' | 'throttled' | 'conflict' | 'not found';
 
 let fateOf: (operation: string) => Fate = () => 'passed';
 let network: Forwarder | undefined;
@@ -38,12 +42,14 @@ beforeAll(async () => {
     answer: (incoming, outgoing) => {
       const fate = fateOf(operationOf(incoming));
       fates.set(incoming, fate);
-      if (fate === 'passed' || fate === 'lost') return false;
+      if (fate === 'passed' || fate === 'lost' || fate === 'replaced') return false;
       if (fate === 'dropped') outgoing.destroy();
       else refuse(fate, incoming, outgoing);
       return true;
     },
     losesAnswer: (incoming) => fates.get(incoming) === 'lost',
+    replacesAnswer: (incoming) =>
+      fates.get(incoming) === 'replaced' ? '<html><body>Sign in<br></body></html>' : undefined,
   });
   return () => network?.close();
 });
@@ -55,7 +61,7 @@ function operationOf({ method, url = '', headers }: IncomingMessage): string {
   return target ?? (service === 'apigateway' ? `${method} ${url.split('?')[0]}` : service);
 }
 
-type Refusal = Exclude<Fate, 'passed' | 'lost' | 'dropped'>;
+type Refusal = Exclude<Fate, 'passed' | 'lost' | 'replaced' | 'dropped'>;
 type ErrorOfAws = readonly [status: number, name: string, message: string];
 
 const unavailable: ErrorOfAws = [503, 'ServiceUnavailableException', 'Service Unavailable'];
@@ -260,6 +266,17 @@ describe.runIf(isLocal)('over a bad network', () => {
         let call = -1;
         const run = await tryCommand(each, () => ((call += 1) === lost ? 'lost' : 'passed'));
         expect(run).toMatchObject({ exitCode: 0 });
+      }
+    });
+
+    test('says what it did if a page of a proxy replaces the answer of any one call', async () => {
+      const calls = await callsOf(each);
+      for (const [replaced, name] of calls.entries()) {
+        let call = -1;
+        const run = await tryCommand(each, () => ((call += 1) === replaced ? 'replaced' : 'passed'));
+        // What is read afterwards shows that a change was made. A call that only reads is not repeated.
+        const isRead = /^(GET|Query|GetItem|BatchGetItem|cloudformation)/.test(name);
+        expect({ name, exitCode: run.exitCode }).toEqual({ name, exitCode: isRead ? 1 : 0 });
       }
     });
 

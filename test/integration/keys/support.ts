@@ -37,6 +37,7 @@ export async function newKeyService(): Promise<KeyService> {
     caller: () => Promise.resolve('someone'),
     now: () => now,
     clock: () => now * 1000,
+    clockOffset: 0,
     onChange: () => {},
     report: () => Promise.resolve(),
     notify: () => {},

@@ -1,13 +1,20 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import { readFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { newKey } from '../../../functions/access/keys.ts';
 import { stages } from '../../../tools/operator/command.ts';
 import { stageNames } from '../../../lib/configuration/stages.ts';
 import { exitCodes } from '../../../tools/operator/errors.ts';
+import { runKeys } from '../../../tools/keys/cli.ts';
+import { runPets } from '../../../tools/pets/cli.ts';
+import { runVersions } from '../../../tools/versions/cli.ts';
+import { runInProcess } from '../../support/tool-runs.ts';
 import { keys } from './support.ts';
 
 const commands = [
@@ -26,13 +33,15 @@ const commands = [
 ];
 
 /** Answers CloudFormation's calls as configured. */
-let answer: { readonly status: number; readonly body: string };
+let answer: { readonly status: number; readonly body: string; readonly type?: string } | undefined;
 let server: Server;
 let endpoint: string;
 
 beforeAll(async () => {
   server = createServer((_request, response) => {
-    response.writeHead(answer.status, { 'Content-Type': 'text/xml' }).end(answer.body);
+    if (answer === undefined) return; // never answers
+    const { status, body, type = 'text/xml' } = answer;
+    response.writeHead(status, { 'Content-Type': type }).end(body);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -75,6 +84,10 @@ describe('invalid arguments', () => {
   test.each([
     ['', 'Missing command. Run with --help to list commands.'],
     ['lsit --stage local', "Unknown command 'lsit' (Did you mean list?)"],
+    ['lsit --help', "Unknown command 'lsit' (Did you mean list?)"],
+    ['help lsit', "Unknown command 'lsit' (Did you mean list?)"],
+    ['frobnicate', "Unknown command 'frobnicate'. Run with --help to list commands."],
+    ['--stage local list', "Unknown option '--stage'. The command comes first: npm run keys -- COMMAND …"],
     ['list', missing('--stage')],
     ['list local', missing('--stage')],
     ['create --plan free', missing('--stage, --owner')],
@@ -148,12 +161,22 @@ test.each(commands)(
   },
 );
 
-test('the help names every command and every exit code', async () => {
+test('the help names every command', async () => {
   const { exitCode, stdout } = await keys(['--help']);
   expect(exitCode).toBe(0);
   for (const command of commands) expect(stdout).toMatch(new RegExp(`^  ${command} `, 'm'));
-  for (const code of [0, ...Object.values(exitCodes)])
-    expect(stdout).toMatch(new RegExp(`Exit codes:.*\\b${code} `, 's'));
+});
+
+test('every tool has the same exit codes, and docs/keys.md has them all', async () => {
+  const codes = ['0', ...Object.values(exitCodes).map(String)];
+  for (const run of [runKeys, runPets, runVersions]) {
+    const { stdout } = await runInProcess(run, ['--help']);
+    expect(stdout.split('Exit codes: ').slice(1)).toHaveLength(1);
+    const [, listed = ''] = stdout.split('Exit codes: ');
+    expect([...listed.matchAll(/\b(\d+) /g)].map(([, code]) => code)).toEqual(codes);
+  }
+  const guide = await readFile('docs/keys.md', 'utf8');
+  expect([...guide.matchAll(/^\| (\d+) +\|/gm)].map(([, code]) => code)).toEqual(codes);
 });
 
 test('the stages are those that the CDK app knows', () => {
@@ -240,6 +263,38 @@ describe('one line says what to do', () => {
     expect(await failure(list, 1)).toContain(advice);
   });
 
+  test.each([
+    [
+      'SignatureDoesNotMatch',
+      'Signature not yet current: 20261122T130000Z is still later than 20261122T120500Z',
+    ],
+    ['InvalidSignatureException', 'Signature expired: 20261122T110000Z is now earlier than 20261122T115500Z'],
+    ['RequestExpired', 'Request has expired.'],
+  ])('when AWS rejects the time of a call by %s', async (code, message) => {
+    onAws();
+    answer = { status: 403, body: refusal(code, message) };
+    expect(await failure(list, 1)).toBe(
+      'AWS rejects the time of the call: the clock of this machine is wrong. Set it, then run the same command again.',
+    );
+  });
+
+  test.each([
+    [200, '<html><head></head><body>Sign in<br></body></html>'],
+    [403, '<!doctype html><p>Blocked<p>by the proxy'],
+    [502, '<html><body>Bad gateway</body>'],
+    [200, 'not XML'],
+  ])('when what answers is not AWS: %s %s', async (status, body) => {
+    onAws();
+    answer = { status, body, type: 'text/html' };
+    expect(await failure(list, 1)).toBe(
+      `What answers is not AWS (status ${status}, text/html), but something in between, such as a proxy or the sign-in page of a network.`,
+    );
+    const { port } = server.address() as AddressInfo;
+    expect(await failure(['list', '--stage', 'local', '--port', String(port)], 1)).toBe(
+      `What answers at ${endpoint} is not the local service (status ${status}, text/html). Give its port with --port.`,
+    );
+  });
+
   test('and no key or hash in what AWS says gets through', async () => {
     onAws();
     const key = newKey('prod');
@@ -247,6 +302,25 @@ describe('one line says what to do', () => {
     const { stderr } = await keys(list);
     expect(stderr).toContain('[redacted] [redacted]');
     expect(stderr).not.toContain(key);
+  });
+});
+
+test('Ctrl-C ends a process with 130, and says what may have happened', async () => {
+  onAws();
+  answer = undefined;
+  const program = join(import.meta.dirname, '../../../tools/keys/main.ts');
+  const child = spawn(process.execPath, [program, 'revoke', 'key_06fz1m4tqabcdefg', '--stage', 'prod']);
+  await once(server, 'request');
+  child.kill('SIGINT');
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit'),
+  ]);
+  expect({ code, stdout, stderr }).toEqual({
+    code: 130,
+    stdout: '',
+    stderr: `Interrupted. A change may be made or not: look with "list" or "show". "cleanup" deletes what it leaves in API Gateway.\n`,
   });
 });
 

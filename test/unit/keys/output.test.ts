@@ -6,7 +6,7 @@ import { unused } from '../../../functions/access/limits.ts';
 import { indefinitely, untilTime } from '../../../tools/keys/key-usage.ts';
 import type { AdministeredKey } from '../../../tools/keys/records.ts';
 import { detailsText, viewOf } from '../../../tools/keys/views.ts';
-import { isoTime, Output, redact, table } from '../../../tools/operator/output.ts';
+import { counted, isoTime, Output, redact, table } from '../../../tools/operator/output.ts';
 
 test('no key and no hash gets through, whatever stands around it', () => {
   const surroundings = fc.string({ unit: fc.constantFrom(...' \n"\'/=:;,.()[]{}<>|') });
@@ -46,7 +46,15 @@ test('a key that nobody could read is an error', async () => {
   stdout.on('error', () => {});
   stdout.destroy(new Error('the reader is gone'));
   const output = new Output({ stdin: new PassThrough(), stdout, stderr: stdout, interactive: false }, true);
-  await expect(output.reveal({}, '')).rejects.toThrow();
+  await expect(output.reveal({}, '')).rejects.toThrow('The result could not be written to standard output (');
+});
+
+test('a noun is plural unless there is one', () => {
+  expect([0, 1, 1_000].map((count) => counted(count, 'animal'))).toEqual([
+    '0 animals',
+    '1 animal',
+    '1,000 animals',
+  ]);
 });
 
 test('times are in UTC, and a missing one is null', () => {

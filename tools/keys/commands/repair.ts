@@ -1,6 +1,6 @@
 import { ConflictException, DeleteUsagePlanKeyCommand, NotFoundException } from '@aws-sdk/client-api-gateway';
 import { stageCommand, yesOption } from '../../operator/command.ts';
-import { grouped } from '../../operator/output.ts';
+import { counted, grouped } from '../../operator/output.ts';
 import { isBusy, mayBeDone } from '../../operator/retry.ts';
 import { type Open, ownerFilter, planFilter } from '../command.ts';
 import { addToPlan, ignoreNotFound, membershipsOf, survey, withGatewayKey } from '../gateway.ts';
@@ -32,7 +32,7 @@ export const repair = (open: Open) =>
         const count = grouped(drifted.length);
         for (const keyId of disabled)
           service.notify(`${keyId} is disabled in API Gateway: its requests get 401. It was left disabled.`);
-        if (!dryRun && drifted[0]) await confirm(`Repair ${count} of ${grouped(valid)} valid keys?`);
+        if (!dryRun && drifted[0]) await confirm(`Repair ${count} of ${counted(valid, 'valid key')}?`);
         const repaired: string[] = [];
         for (const each of dryRun ? [] : drifted)
           if (await repairKey(service, each)) repaired.push(each.key.keyId);
