@@ -5,7 +5,8 @@ import { NumberValueImpl as NumberValue, unmarshall } from '@aws-sdk/util-dynamo
 import * as z from 'zod/mini';
 import { newPet, type Pet, type PetStatus, storedPet } from '../../functions/pets/schema.ts';
 import type { PetTable } from '../../functions/pets/store.ts';
-import { settle, ToolError } from '../operator/errors.ts';
+import { problemsIn, settle, ToolError } from '../operator/errors.ts';
+import { mayBeDone } from '../operator/retry.ts';
 import type { PetService } from './service.ts';
 
 /** The items of the Pets table as operators read and change them: valid or not, and never on top of a newer change. */
@@ -21,8 +22,7 @@ export type StoredItem =
 export function toStored(item: Item): StoredItem {
   const { data, error } = z.safeParse(storedPet, item);
   if (data !== undefined) return { item, pet: data };
-  const malformed = error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
-  return { item, malformed };
+  return { item, malformed: problemsIn(item, error) };
 }
 
 /** The ID of an item in all its digits. That of a malformed one may have a fraction. */
@@ -112,7 +112,9 @@ export async function putNew(
   } catch (error) {
     if (!(error instanceof ConditionalCheckFailedException) || error.Item === undefined) throw error;
     // The document client does not unmarshall the items of errors.
-    return toStored(unmarshall(error.Item, { wrapNumbers: true }));
+    const found = toStored(unmarshall(error.Item, { wrapNumbers: true }));
+    // An earlier call of this write may have stored it, and its answer was lost.
+    if (!mayBeDone(error) || !isDeepStrictEqual(found.pet, pet)) return found;
   }
   await afterStep('write');
   return undefined;

@@ -33,14 +33,20 @@ export interface Line {
   readonly text: string;
 }
 
-/** The lines of a file, blank ones included. Only a line feed ends a line: names can contain U+2028. */
+/**
+ * The lines of a file, blank ones included, without a byte-order mark at its beginning. Only a line feed ends a line: names
+ * can contain U+2028.
+ */
 export async function* linesOf(file: string): AsyncGenerator<Line> {
   let number = 0;
   let rest = '';
+  let isFirst = true;
   for await (const chunk of createReadStream(file, { encoding: 'utf8' })) {
-    const texts = `${rest}${String(chunk)}`.split('\n');
+    const text = isFirst ? String(chunk).replace(/^\ufeff/, '') : String(chunk);
+    isFirst = false;
+    const texts = `${rest}${text}`.split('\n');
     rest = texts.pop() ?? '';
-    for (const text of texts) yield { number: (number += 1), text };
+    for (const each of texts) yield { number: (number += 1), text: each };
   }
   if (rest !== '') yield { number: number + 1, text: rest };
 }
@@ -88,6 +94,8 @@ export interface CheckedFile {
   readonly problems: readonly { readonly line: number; readonly problem: string }[];
   /** The hash of the first lines. */
   readonly hashOfFirst: string;
+  /** The hash of all lines. */
+  readonly hash: string;
 }
 
 /** Reads a file without importing anything. @param first how many lines `hashOfFirst` is about */
@@ -95,11 +103,13 @@ export async function checkFile(file: string, newest: bigint, first: number): Pr
   const problems: { line: number; problem: string }[] = [];
   const linesById = new Map<bigint, number>();
   const hash = new LinesHash();
+  let hashOfFirst = hash.value;
   let lines = 0;
   let pets = 0;
   for await (const line of linesOf(file)) {
     lines = line.number;
-    if (lines <= first) hash.add(line);
+    hash.add(line);
+    if (lines <= first) hashOfFirst = hash.value;
     if (isBlank(line)) continue;
     pets += 1;
     const parsed = parseLine(line, newest);
@@ -110,5 +120,5 @@ export async function checkFile(file: string, newest: bigint, first: number): Pr
       else problems.push({ line: lines, problem: `id: is that of line ${earlier}` });
     }
   }
-  return { lines, pets, hasAllIds: linesById.size === pets, problems, hashOfFirst: hash.value };
+  return { lines, pets, hasAllIds: linesById.size === pets, problems, hashOfFirst, hash: hash.value };
 }

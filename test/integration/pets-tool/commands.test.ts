@@ -53,7 +53,7 @@ describe('show', () => {
     expect(stdout).toContain('"categoryId": 9223372036854775807');
     expect(await json(['show', '7'])).toMatchObject({
       id: '7',
-      malformed: expect.stringContaining('status'),
+      malformed: 'status: is required',
       item: { name: 'No status', categoryId: '1' },
     });
   });
@@ -220,6 +220,10 @@ test.each([
   const refused = await runInProd(args, { interactive: true, input: 'n\n' });
   expect(refused).toMatchObject({ exitCode: 4, stdout: '' });
   expect(refused.stderr).toContain(`prod: ${question} [y/N] Nothing was changed.`);
+  // Ctrl-C and Ctrl-D close the input.
+  const closed = await runInProd(args, { interactive: true });
+  expect(closed).toMatchObject({ exitCode: 4, stdout: '' });
+  expect(closed.stderr).toContain(`prod: ${question} [y/N] \nNothing was changed.\n`);
   expect(await allPets(table)).toEqual([rex]);
   const done = await runInProd(args, { interactive: true, input: 'y\n' });
   expect(done).toMatchObject({ exitCode: 0 });

@@ -1,11 +1,15 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { CreateTableCommand, DeleteTableCommand, DescribeTableCommand } from '@aws-sdk/client-dynamodb';
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../../functions/http/exact-json.ts';
 import { newPetId } from '../../../functions/pets/ids.ts';
 import { createPet, listPets } from '../../../functions/pets/store.ts';
 import { putPets } from '../../../tools/bulk.ts';
 import { rounds } from '../../support/rounds.ts';
+import { createTable } from '../../support/tables.ts';
 import { allItems, allPets, newStore, put, type Store } from './support.ts';
 
 const moment = Date.UTC(2026, 6, 1);
@@ -87,13 +91,36 @@ describe('import', () => {
     expect(refused.stderr).toContain('The first 40 lines');
   });
 
-  test('run twice at the same time adds each animal once', async () => {
+  test('run twice at the same time is refused, and goes on after the other was killed', async () => {
     const store = await newStore();
     const file = await fileWith(store, linesOf(50));
-    await store.crash(['import', file], 1);
-    const runs = await Promise.all([store.run(['import', file]), store.run(['import', file])]);
-    expect(runs.some(({ exitCode }) => exitCode === 0)).toBe(true);
+    const kill = await store.pause(['import', file], 1);
+    const link = join(store.folder, 'link.jsonl');
+    await symlink(file, link);
+    for (const path of [file, link])
+      expect(await store.run(['import', path])).toEqual({
+        exitCode: 4,
+        stdout: '',
+        stderr: `Another import of ${path} to local is running. Wait until it ends.\n`,
+      });
+    // Another file, or store, is not in its way.
+    const other = await newStore();
+    await other.json(['import', file]);
+    expect(await namesIn(other)).toEqual(namesOf(50));
+    await kill();
+    await store.json(['import', file]);
     expect(await namesIn(store)).toEqual(namesOf(50));
+    const runs = await Promise.all([other.run(['import', link]), other.run(['import', link])]);
+    expect(runs.map(({ exitCode }) => exitCode)).toContain(0);
+    expect(await namesIn(other)).toEqual(namesOf(50));
+  });
+
+  test('run twice from the first moment on adds each animal once', async () => {
+    const store = await newStore();
+    const file = await fileWith(store, linesOf(400));
+    const runs = await Promise.all([store.run(['import', file]), store.run(['import', file])]);
+    expect(new Set(runs.map(({ exitCode }) => exitCode))).toEqual(new Set([0, 4]));
+    expect(await namesIn(store)).toEqual(namesOf(400));
   });
 
   test('gives no animal an ID that the service gave to another', async () => {
@@ -140,10 +167,89 @@ describe('import', () => {
 
   test('of a file that does not exist, or has no animals, says so', async () => {
     const store = await newStore();
-    const { exitCode, stderr } = await store.run(['import', join(store.folder, 'none.jsonl')]);
-    expect(exitCode).toBe(1);
-    expect(stderr).toContain('none.jsonl');
+    const none = join(store.folder, 'none.jsonl');
+    const stderr = `${none} does not exist.\n`;
+    expect(await store.run(['import', none])).toEqual({ exitCode: 2, stdout: '', stderr });
     expect(await store.run(['import', await fileWith(store, '\n\n')])).toMatchObject({ exitCode: 2 });
+  });
+
+  test('of what can be read only once is refused: standard input, a pipe, a folder', async () => {
+    const store = await newStore();
+    const pipe = join(store.folder, 'pipe');
+    await promisify(execFile)('mkfifo', [pipe]);
+    for (const file of ['-', pipe, store.folder, '/dev/null'])
+      expect(await store.run(['import', file])).toEqual({
+        exitCode: 2,
+        stdout: '',
+        stderr: `${file} is not a regular file. An import reads it twice, and continues it after a stop: save its lines to a file.\n`,
+      });
+  });
+
+  test('reads over a byte-order mark', async () => {
+    const store = await newStore();
+    const file = await fileWith(store, `\ufeff${linesOf(2)}`);
+    expect(await store.json(['import', file])).toMatchObject({ created: 2 });
+    // An editor has removed the mark, and a line was added.
+    await fileWith(store, linesOf(3));
+    expect(await store.json(['import', file])).toMatchObject({ created: 1 });
+    expect(await namesIn(store)).toEqual(namesOf(3));
+  });
+
+  test('to another store, or to a table that was made again, adds every animal there', async () => {
+    const [first, second] = [await newStore(), await newStore()];
+    const file = await fileWith(first, linesOf(3));
+    for (const store of [first, second])
+      for (const created of [3, 0]) expect(await store.json(['import', file])).toMatchObject({ created });
+    const { client, tableName } = first.table;
+    const { Table: table } = await client.send(new DescribeTableCommand({ TableName: tableName }));
+    await client.send(new DeleteTableCommand({ TableName: tableName }));
+    await client.send(
+      new CreateTableCommand({
+        TableName: tableName,
+        KeySchema: table?.KeySchema,
+        AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'N' }],
+        BillingMode: 'PAY_PER_REQUEST',
+      }),
+    );
+    expect(await first.json(['import', file])).toMatchObject({ created: 3 });
+    for (const store of [first, second]) expect(await namesIn(store)).toEqual(namesOf(3));
+  });
+
+  test.each([30, 41])('says so if a file of 40 lines gets %d lines meanwhile', async (lines) => {
+    const store = await newStore();
+    // More than is read at once.
+    const padded = (count: number) => linesOf(count).replaceAll('{', `{${' '.repeat(10_000)}`);
+    const file = await fileWith(store, padded(40));
+    let isChanged = false;
+    const afterStep = async () => {
+      if (isChanged) return;
+      isChanged = true;
+      await writeFile(file, padded(lines));
+    };
+    const { exitCode, stderr, stdout } = await store.run(['import', file], { afterStep });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toContain(`${file} was changed during the import.`);
+    expect((await namesIn(store)).length).toBeLessThanOrEqual(40);
+  });
+
+  test('gives IDs by the time of AWS, and says that the clock of this machine is ahead', async () => {
+    const store = await newStore({ awsTime: moment });
+    const file = await fileWith(store, linesOf(2));
+    const clock = () => moment + 3_600_000;
+    const { stderr, exitCode } = await store.run(['import', file], { clock });
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain(
+      "The clock of this machine is 3,599 seconds ahead of AWS's. The animals get IDs by AWS's.",
+    );
+    const ids = (await allPets(store.table)).map((pet) => pet?.id ?? 0n);
+    expect(ids.every((each) => each < newPetId(moment + 1_000, 0))).toBe(true);
+    await put(store.table, { ...rex, id: newPetId(moment + 2_000, 0) });
+    const { pets } = await listPets(store.table, { limit: 1 });
+    expect(pets).toMatchObject([{ name: 'Rex' }]);
+    const right = await store.run(['import', await fileWith(store, linesOf(2), 'right.jsonl')], {
+      clock: () => moment + 500,
+    });
+    expect(right.stderr).not.toContain('clock');
   });
 
   test('--dry-run only checks the lines', async () => {
@@ -219,8 +325,11 @@ describe('import', () => {
         String(headers['x-amz-target']).endsWith('PutItem') && (calls += 1) % 3 === 0,
     });
     const file = await fileWith(store, linesOf(50));
-    await store.json(['import', file]);
+    expect(await store.json(['import', file])).toMatchObject({ created: 50, present: 0 });
+    expect(calls).toBeGreaterThan(50);
     expect(await namesIn(store)).toEqual(namesOf(50));
+    const { stdout } = await store.run(['import', file]);
+    expect(stdout).toBe(`${file} was imported before.\n`);
   });
 
   test('asks in prod, with the number of animals', async () => {
@@ -257,7 +366,7 @@ describe('export', () => {
     await put(store.table, rex, { id: 7n, name: 'No status', categoryId: 1n });
     const file = join(store.folder, 'all.jsonl');
     const { stdout, stderr } = await store.run(['export', file]);
-    expect(stdout).toBe(`Exported 1 animals to ${file}. 1 malformed items were left out.\n`);
+    expect(stdout).toBe(`Exported 1 animal to ${file}. Left out: 1 malformed item.\n`);
     expect(stderr).toContain('7 is malformed: status');
   });
 
@@ -296,6 +405,37 @@ describe('export', () => {
     const file = await fileWith(store, 'mine');
     expect(await store.run(['export', file])).toMatchObject({ exitCode: 4 });
     expect(await readFile(file, 'utf8')).toBe('mine');
+  });
+
+  test('says what is wrong with the table or the folder', async () => {
+    const store = await newStore();
+    const file = join(store.folder, 'all.jsonl');
+    for (const table of ['gone', 'not a name'])
+      expect(await store.run(['export', file, '--table', table])).toEqual({
+        exitCode: 3,
+        stdout: '',
+        stderr: `Table ${table} does not exist in this account and Region.\n`,
+      });
+    const keys = await createTable('ApiKeys', store.table.client);
+    expect(await store.run(['export', '-', '--table', keys.tableName])).toMatchObject({
+      exitCode: 2,
+      stderr: `Table ${keys.tableName} has no animals: its key is keyHash, not id.\n`,
+    });
+    const folder = join(store.folder, 'none');
+    expect(await store.run(['export', join(folder, 'all.jsonl')])).toMatchObject({
+      exitCode: 2,
+      stderr: `${folder} does not exist.\n`,
+    });
+    expect(await readdir(store.folder)).toEqual([]);
+  });
+
+  test('to one file twice at the same time is refused', async () => {
+    const store = await newStore();
+    await put(store.table, rex);
+    const file = join(store.folder, 'all.jsonl');
+    const runs = await Promise.all([store.run(['export', file]), store.run(['export', file])]);
+    expect(new Set(runs.map(({ exitCode }) => exitCode))).toEqual(new Set([0, 4]));
+    expect(await readFile(file, 'utf8')).toBe(`${toJson(rex)}\n`);
   });
 
   test('--table reads a restored table, whose animals import adds to the own one', async () => {

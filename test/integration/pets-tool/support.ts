@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,15 +14,17 @@ import { type Item, toStored } from '../../../tools/pets/items.ts';
 import { forwardTo, type Interception } from '../../support/forwarder.ts';
 import { awsVariables } from '../../support/aws-variables.ts';
 import { createTable } from '../../support/tables.ts';
-import { crashInProcess, type Run, type RunOptions, runInProcess } from '../../support/tool-runs.ts';
+import { type Run, type RunOptions, runInProcess } from '../../support/tool-runs.ts';
 
 /** What the tool finds at AWS: a stack, and DynamoDB with a table of its own for each test. */
 export interface Store {
   readonly table: PetTable;
   readonly folder: string;
   readonly run: (args: readonly string[], options?: RunOptions) => Promise<Run>;
-  /** Runs the tool until it has made so many steps, and stops it for good. */
-  readonly crash: (args: readonly string[], steps: number) => Promise<unknown>;
+  /** Runs the tool in a process of its own until it has made so many steps, where it stays. Returns what kills it. */
+  readonly pause: (args: readonly string[], steps: number) => Promise<() => Promise<void>>;
+  /** Runs the tool until it has made so many steps, and kills it. */
+  readonly crash: (args: readonly string[], steps: number) => Promise<void>;
   readonly runInProd: Store['run'];
   /** Runs the tool for its JSON result. */
   readonly json: <T>(args: readonly string[], options?: RunOptions) => Promise<T>;
@@ -38,11 +42,11 @@ function stackWith(tableName: string): string {
 const credentials = { accessKeyId: 'local', secretAccessKey: 'local', sessionToken: 'local' };
 
 /**
- * @param network what happens to calls of DynamoDB
+ * @param network what happens to calls of DynamoDB, and milliseconds of AWS's clock
  * @param tableOfService the table of a running service, for `runInProd`
  */
 export async function newStore(
-  network: Pick<Interception, 'answer' | 'losesAnswer'> = {},
+  { awsTime, ...network }: Pick<Interception, 'answer' | 'losesAnswer'> & { awsTime?: number } = {},
   tableOfService?: PetTable,
 ): Promise<Store> {
   const client = documentClient(
@@ -53,6 +57,7 @@ export async function newStore(
   const aws = await forwardTo(inject('dynamodbEndpoint'), {
     answer: (incoming, outgoing) => {
       if (isDynamoDb(incoming)) return network.answer?.(incoming, outgoing) ?? false;
+      if (awsTime !== undefined) outgoing.setHeader('Date', new Date(awsTime).toUTCString());
       const isSts = incoming.headers.authorization?.includes('/sts/') === true;
       outgoing.end(isSts ? identity : stackWith(table.tableName));
       return true;
@@ -67,8 +72,32 @@ export async function newStore(
   const local = { endpoint: aws.endpoint, credentials };
   const run = (args: readonly string[], options: RunOptions = {}) =>
     runInProcess(runPets, [...args, '--stage', 'local'], { local, ...options });
-  const crash = (args: readonly string[], steps: number) =>
-    crashInProcess(runPets, [...args, '--stage', 'local'], steps, { local });
+  const pause = async (args: readonly string[], steps: number) => {
+    const program = `
+      import { runPets } from './tools/pets/cli.ts';
+      const io = { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr, interactive: false };
+      let steps = 0;
+      const afterStep = async () => {
+        if ((steps += 1) < ${steps}) return;
+        process.send('paused');
+        await new Promise(() => setInterval(() => {}, 1_000));
+      };
+      await runPets(${JSON.stringify([...args, '--stage', 'local'])}, io, { local: ${JSON.stringify(local)}, afterStep });`;
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+      cwd: join(import.meta.dirname, '..', '..', '..'),
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+    const kill = async () => {
+      const ended = once(child, 'exit');
+      if (child.kill('SIGKILL')) await ended;
+    };
+    onTestFinished(kill);
+    const ended = once(child, 'exit').then(() => Promise.reject(new Error('It ended by itself')));
+    await Promise.race([once(child, 'message'), ended]);
+    ended.catch(() => {});
+    return kill;
+  };
+  const crash = async (args: readonly string[], steps: number) => (await pause(args, steps))();
   const runInProd = (args: readonly string[], options: RunOptions = {}) => {
     vi.stubEnv('AWS_ENDPOINT_URL', aws.endpoint);
     vi.stubEnv('AWS_REGION', tableOfService ? awsVariables('')['AWS_REGION'] : 'us-east-1');
@@ -81,7 +110,7 @@ export async function newStore(
     expect(done).toMatchObject({ exitCode: 0 });
     return JSON.parse(done.stdout) as T;
   };
-  return { table, folder, run, crash, runInProd, json };
+  return { table, folder, run, pause, crash, runInProd, json };
 }
 
 export async function put({ client, tableName }: PetTable, ...items: readonly object[]): Promise<void> {

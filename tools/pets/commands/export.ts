@@ -1,14 +1,17 @@
-import { type FileHandle, open as openFile, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open as openFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { NumberValue, ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { z } from 'zod';
 import { toJson } from '../../../functions/http/exact-json.ts';
 import type { PetTable } from '../../../functions/pets/store.ts';
 import { stageCommand } from '../../operator/command.ts';
 import { ToolError } from '../../operator/errors.ts';
-import { grouped, printable } from '../../operator/output.ts';
+import { counted, printable } from '../../operator/output.ts';
 import type { Open, Session } from '../command.ts';
 import { idOf, toStored } from '../items.ts';
+import { lockFile } from '../lock.ts';
 import { readProgress, writeProgress } from '../progress.ts';
+import { identityOf } from '../table.ts';
 
 export const exportPets = (open: Open) =>
   stageCommand(
@@ -24,8 +27,19 @@ the export stops, the same command continues it.`,
       open(options, async (session) => {
         const { client, tableName: own } = session.service.table;
         const table = { client, tableName: options.table ?? own };
+        const identity = await identityOf(table);
         if (file === '-') return exportToOutput(session, table);
-        return exportToFile(session, table, file);
+        // A folder that does not exist is named by this call.
+        const unlock = await lockFile(
+          join(await realpath(dirname(file)), basename(file)),
+          `export to ${file}`,
+        );
+        try {
+          await exportToFile(session, { table, identity }, file);
+        } finally {
+          unlock();
+        }
+        return undefined;
       }),
     );
 
@@ -69,7 +83,8 @@ async function exportToOutput(session: Session, table: PetTable): Promise<void> 
 }
 
 const progressSchema = z.object({
-  tableName: z.string(),
+  /** The identity of the table. */
+  table: z.string(),
   last: z.string(),
   bytes: z.int(),
   exported: z.int(),
@@ -77,14 +92,18 @@ const progressSchema = z.object({
 });
 
 /** Writes to a file beside the wanted one, which gets its name when it is complete. */
-async function exportToFile(session: Session, table: PetTable, file: string): Promise<void> {
+async function exportToFile(
+  session: Session,
+  { table, identity }: { readonly table: PetTable; readonly identity: string },
+  file: string,
+): Promise<void> {
   const { output } = session;
   const [part, path] = [`${file}.part`, `${file}.progress`];
   if (await exists(file))
     throw new ToolError('refused', `${file} exists. Remove it, or choose another name.`);
   const earlier = (await exists(part)) ? await readProgress(path, progressSchema) : undefined;
-  if (earlier !== undefined && earlier.tableName !== table.tableName)
-    throw new ToolError('refused', `${part} is of table ${earlier.tableName}. Choose another name.`);
+  if (earlier !== undefined && earlier.table !== identity)
+    throw new ToolError('refused', `${part} is of table ${earlier.table}. Choose another name.`);
   let { exported, malformed, bytes } = earlier ?? { exported: 0, malformed: 0, bytes: 0 };
   const handle: FileHandle = await openFile(part, earlier ? 'r+' : 'w');
   try {
@@ -97,9 +116,9 @@ async function exportToFile(session: Session, table: PetTable, file: string): Pr
       malformed += page.malformed;
       const { last } = page;
       if (last === undefined) break;
-      await writeProgress(path, { tableName: table.tableName, last, bytes, exported, malformed });
+      await writeProgress(path, { table: identity, last, bytes, exported, malformed });
       await session.service.afterStep('page');
-      output.report({ progress: { exported } }, `${grouped(exported)} animals`);
+      output.report({ progress: { exported } }, counted(exported, 'animal'));
     }
     await handle.sync();
   } finally {
@@ -107,8 +126,8 @@ async function exportToFile(session: Session, table: PetTable, file: string): Pr
   }
   await rename(part, file);
   await rm(path, { force: true });
-  const left = malformed === 0 ? '' : ` ${grouped(malformed)} malformed items were left out.`;
-  output.result({ file, exported, malformed }, `Exported ${grouped(exported)} animals to ${file}.${left}`);
+  const left = malformed === 0 ? '' : ` Left out: ${counted(malformed, 'malformed item')}.`;
+  output.result({ file, exported, malformed }, `Exported ${counted(exported, 'animal')} to ${file}.${left}`);
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -1,4 +1,5 @@
-import { rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { realpath, rm, stat } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { Option } from '@commander-js/extra-typings';
 import { z } from 'zod';
@@ -6,12 +7,14 @@ import { newPetId } from '../../../functions/pets/ids.ts';
 import type { Pet } from '../../../functions/pets/schema.ts';
 import { stageCommand, wholeNumber, yesOption } from '../../operator/command.ts';
 import { ToolError, usageError } from '../../operator/errors.ts';
-import { grouped, type Output, printable } from '../../operator/output.ts';
+import { counted, grouped, type Output, printable } from '../../operator/output.ts';
 import { nameOf, type Open, type Session } from '../command.ts';
 import { putNew, replaceItem, type StoredItem } from '../items.ts';
 import { checkFile, type ImportedPet, isBlank, type Line, LinesHash, linesOf, parseLine } from '../lines.ts';
+import { lockFile } from '../lock.ts';
 import { readProgress, writeProgress } from '../progress.ts';
 import type { PetService } from '../service.ts';
+import { identityOf } from '../table.ts';
 
 const replaceable = ['malformed', 'all'] as const;
 
@@ -33,19 +36,17 @@ new one. All lines are checked before the first is imported. If the import stops
     )
     .option('--dry-run', 'only check the lines', false)
     .addOption(yesOption)
-    .action((file, options) =>
-      open(options, (session) => importFile(session, file, { now: session.service.clock(), ...options })),
-    );
+    .action((file, options) => open(options, (session) => importFile(session, file, options)));
 
 interface ImportOptions {
   readonly rate: number;
   readonly replace?: (typeof replaceable)[number] | undefined;
   readonly dryRun: boolean;
-  /** Milliseconds since the Unix epoch. */
-  readonly now: number;
 }
 
 const progressSchema = z.object({
+  /** The identity of the table that they were imported to, for people: the name of the file depends on it. */
+  table: z.string(),
   /** Lines that were imported. */
   done: z.int().min(0),
   hash: z.string(),
@@ -63,26 +64,53 @@ const problemsShown = 20;
 /** Milliseconds between two reports of the progress. */
 const reportEvery = 5_000;
 
-async function importFile(
+async function importFile(session: Session, file: string, options: ImportOptions): Promise<void> {
+  const { service } = session;
+  // `-` is standard input in other commands.
+  if (file === '-' || !(await stat(file)).isFile())
+    throw usageError(
+      `${file} is not a regular file. An import reads it twice, and continues it after a stop: save its lines to a file.`,
+    );
+  // Every store has its own progress of the file.
+  const table = await identityOf(service.table);
+  const mark = createHash('sha256').update(table).digest('hex').slice(0, 8);
+  const path = `${await realpath(file)}.${service.stackName}.${mark}.progress`;
+  const unlock = options.dryRun ? () => {} : await lockFile(path, `import of ${file} to ${service.stage}`);
+  try {
+    await importLocked(session, { file, path, table }, options);
+  } finally {
+    unlock();
+  }
+}
+
+interface Source {
+  readonly file: string;
+  /** Of the progress file. */
+  readonly path: string;
+  /** The identity of the table. */
+  readonly table: string;
+}
+
+async function importLocked(
   { service, output, confirm }: Session,
-  file: string,
-  { rate, replace, dryRun, now }: ImportOptions,
+  { file, path, table }: Source,
+  { rate, replace, dryRun }: ImportOptions,
 ): Promise<void> {
-  const path = `${file}.${service.stackName}.progress`;
   let earlier = await readProgress(path, progressSchema);
+  const now = service.clock() + service.clockOffset;
   const newest = newPetId(now, 0);
   const checked = await checkFile(file, newest, earlier?.done ?? 0);
   const { lines, pets, hasAllIds, problems } = checked;
   for (const { line, problem } of problems.slice(0, problemsShown))
     output.report({ invalid: { line, problem } }, `${file}:${line}: ${printable(problem)}`);
   if (problems.length > 0)
-    throw usageError(`${file} has ${grouped(problems.length)} invalid lines. Nothing was imported.`);
+    throw usageError(`${file} has ${counted(problems.length, 'invalid line')}. Nothing was imported.`);
   if (pets === 0) throw usageError(`${file} has no animals.`);
   if (earlier !== undefined && earlier.hash !== checked.hashOfFirst) {
     if (!hasAllIds)
       throw new ToolError(
         'refused',
-        `The first ${grouped(earlier.done)} lines of ${file} are not those that were imported. Restore them, or import other lines from another file.`,
+        `The first ${counted(earlier.done, 'line')} of ${file} must be as imported. Restore them, or import other lines from another file.`,
       );
     earlier = undefined; // other animals in a file of the same name, which cannot be added twice
   }
@@ -92,24 +120,32 @@ async function importFile(
   const again = done > 0 && replace !== undefined && replace !== earlier?.replace;
   if (dryRun || (done === lines && !again)) {
     const text = dryRun
-      ? `${grouped(pets)} animals in ${file}. Nothing was imported.`
+      ? `${counted(pets, 'animal')} in ${file}. Nothing was imported.`
       : `${file} was imported before.`;
     output.result({ file, dryRun, lines, done, ...counts }, text);
     return;
   }
   const rest = done === 0 || again ? '' : `, from line ${grouped(done + 1)} on`;
   const replacing = replace === undefined ? '' : `, replacing ${replace} that differ`;
-  await confirm(`Import ${grouped(pets)} animals from ${file}${rest}${replacing}?`);
+  if (service.clockOffset < -1_000)
+    service.notify(
+      `The clock of this machine is ${counted(Math.round(-service.clockOffset / 1_000), 'second')} ahead of AWS's. The animals get IDs by AWS's.`,
+    );
+  await confirm(`Import ${counted(pets, 'animal')} from ${file}${rest}${replacing}?`);
   // A whole millisecond has 4,096 IDs. The block ends now, so that the animals are the newest.
   const firstId = earlier?.firstId ?? newest - BigInt(Math.ceil(lines / 4_096) * 4_096);
-  const start = { firstId, done, replace: earlier ? earlier.replace : replace };
+  const start = { table, firstId, done, replace: earlier ? earlier.replace : replace };
+  const changed = new ToolError('failed', `${file} was changed during the import.`);
   try {
-    await eachChunk(service, output, { file, path, lines, rate, again, ...start }, async (line) => {
+    const position = { file, path, lines, rate, again, ...start };
+    const hash = await eachChunk(service, output, position, async (line) => {
       const pet = parseLine(line, newest);
-      if (typeof pet === 'string') throw new ToolError('failed', `${file} was changed during the import.`);
+      if (line.number > lines || typeof pet === 'string') throw changed;
       if (line.number <= done && pet.id === undefined) return;
       await importPet({ service, replace, firstId }, line, pet, counts);
     });
+    // Lines could be missing.
+    if (hash !== checked.hash) throw changed;
     if (hasAllIds) await rm(path, { force: true });
     else if (again)
       await writeProgress(path, {
@@ -126,14 +162,14 @@ async function importFile(
   }
   counts.kept.sort((a, b) => a.line - b.line);
   const { created, present, replaced, kept } = counts;
-  const text = `Created ${grouped(created)}, replaced ${grouped(replaced)}, ${grouped(present)} were there.`;
+  const text = `Created ${grouped(created)}, replaced ${grouped(replaced)}, already there ${grouped(present)}.`;
   output.result({ file, dryRun, lines, done: lines, ...counts }, text);
   if (kept.length > 0) {
     const list = kept
       .map(({ line, id }) => `line ${line} (${id})`)
       .slice(0, problemsShown)
       .join(', ');
-    const message = `${grouped(kept.length)} animals exist with other values and were kept: ${list}. "--replace all" replaces them.`;
+    const message = `Kept, because other values are stored: ${counted(kept.length, 'animal')}, ${list}. "--replace all" replaces them.`;
     throw new ToolError('refused', message);
   }
 }
@@ -156,16 +192,20 @@ interface Position extends Omit<Progress, 'hash'> {
   readonly again: boolean;
 }
 
-/** Imports the lines that are left, a few at a time, and writes down how far it got. */
+/**
+ * Imports the lines that are left, a few at a time, and writes down how far it got.
+ *
+ * @returns the hash of all lines
+ */
 async function eachChunk(
   { clock, sleep }: PetService,
   output: Output,
-  { file, path, done, lines, firstId, replace, rate, again }: Position,
+  { file, path, table, done, lines, firstId, replace, rate, again }: Position,
   importLine: (line: Line) => Promise<void>,
-): Promise<void> {
+): Promise<string> {
   const hash = new LinesHash();
   const save = (number: number) =>
-    writeProgress(path, { done: number, hash: hash.value, firstId: String(firstId), replace });
+    writeProgress(path, { table, done: number, hash: hash.value, firstId: String(firstId), replace });
   const startedAt = clock();
   let reportedAt = startedAt;
   let imported = 0;
@@ -178,7 +218,7 @@ async function eachChunk(
     if (number > done) await save(number);
     if (clock() - reportedAt >= reportEvery) {
       reportedAt = clock();
-      output.report({ progress: { done: number, lines } }, `${grouped(number)} of ${grouped(lines)} lines`);
+      output.report({ progress: { done: number, lines } }, `${grouped(number)} of ${counted(lines, 'line')}`);
     }
     imported += pets.length;
     const wait = startedAt + (imported * 1_000) / rate - clock();
@@ -194,6 +234,7 @@ async function eachChunk(
     chunk = [];
   }
   if (chunk.length > 0) await finish(chunk);
+  return hash.value;
 }
 
 interface Importer {
