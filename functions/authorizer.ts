@@ -7,7 +7,7 @@ import { hashOfKey, keyOfHeader, stageOfKey } from './access/keys.ts';
 import { endInTime } from './runtime/deadline.ts';
 import { atCorrectTime } from './dynamodb/clock.ts';
 import { connect } from './dynamodb/connection.ts';
-import { variable, wholeNumber } from './runtime/environment.ts';
+import { traceId, variable, wholeNumber } from './runtime/environment.ts';
 
 const ownStage = variable('STAGE');
 const cacheSeconds = wholeNumber('AUTHORIZER_CACHE_SECONDS');
@@ -26,7 +26,7 @@ interface Recorded {
 function recordDecisions(): MiddlewareObj<Recorded, unknown, unknown> {
   return {
     before: (step) => {
-      step.event = { event: step.event, decision: { operation: 'authorize' } };
+      step.event = { event: step.event, decision: { operation: 'authorize', traceId: traceId() } };
     },
     after: ({ event }) => {
       console.info(event.decision);

@@ -1,6 +1,7 @@
 import type { MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import type { Clock } from '../dynamodb/clock.ts';
+import { traceId } from '../runtime/environment.ts';
 import { type Metric, planDimension } from './metrics.ts';
 
 /** The input of the middlewares below `recordRequests`. */
@@ -24,7 +25,8 @@ export function recordRequests(
     const { identity, startedAt, errors, counts } = step.event.recorder;
     const status = step.response?.statusCode ?? 500;
     const durationMs = performance.now() - startedAt;
-    const record = { ...identity, operation, status, durationMs, coldStart, errors, counts };
+    const request = { ...identity, traceId: traceId() };
+    const record = { ...request, operation, status, durationMs, coldStart, errors, counts };
     coldStart = false;
     // Not with console, which Lambda wraps: an embedded metric must be the whole line.
     process.stdout.write(`${toLogLine(record, namespace, clock.milliseconds())}\n`);
@@ -66,6 +68,7 @@ export class Recorder {
 }
 
 export interface RequestRecord extends Identity {
+  readonly traceId: string | undefined;
   readonly operation: string;
   readonly status: number;
   readonly durationMs: number;

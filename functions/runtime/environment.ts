@@ -14,3 +14,11 @@ export function wholeNumber(name: string, variables?: Variables): number {
     throw new Error(`The environment variable ${name} must be a whole number (got "${value}")`);
   return Number(value);
 }
+
+/**
+ * The ID of the invocation's X-Ray trace, as API Gateway's access log has it. `undefined` for anything else, because a client can
+ * send a header of its own. https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html
+ */
+export function traceId(variables: Variables = process.env): string | undefined {
+  return /^Root=(1-[0-9a-f]{8}-[0-9a-f]{24})(?:;|$)/.exec(variables['_X_AMZN_TRACE_ID'] ?? '')?.[1];
+}

@@ -48,6 +48,7 @@ describe.each(functionEntries)('the function %s', (entry) => {
 const lineWithMetrics = toLogLine(
   {
     requestId: '1',
+    traceId: undefined,
     operation: 'listPets',
     status: 200,
     durationMs: 1,

@@ -6,6 +6,7 @@ import { Recorder, type RequestRecord, toLogLine } from '../../../functions/http
 const now = Date.parse('2026-07-01T12:00:00.123Z');
 const record: RequestRecord = {
   requestId: 'request-1',
+  traceId: '1-6925e5a0-0123456789abcdef01234567',
   operation: 'listPets',
   status: 200,
   durationMs: 12.345_678,
@@ -44,6 +45,7 @@ describe('the log line of a request', () => {
       level: 'INFO',
       message: 'listPets 200',
       requestId: 'request-1',
+      traceId: '1-6925e5a0-0123456789abcdef01234567',
       operation: 'listPets',
       status: 200,
       durationMs: 12.346,
