@@ -120,7 +120,7 @@ test.runIf(isLocal)(
     expect(await repair()).toMatchObject({ exitCode: 4, stdout: '' });
     const refused = await repair({ interactive: true, input: 'n\n' });
     expect(refused).toMatchObject({ exitCode: 4, stdout: '' });
-    expect(refused.stderr).toContain('prod: Repair 1 of 1 valid keys? [y/N] Nothing was changed.');
+    expect(refused.stderr).toContain('prod: Repair 1 of 1 valid key? [y/N] Nothing was changed.');
     expect((await show(keyId)).audit).toHaveLength(1);
     const done = await repair({ interactive: true, input: 'y\n' });
     expect(done).toMatchObject({ exitCode: 0, stdout: 'Valid keys: 1. Repaired: 1.\n' });
