@@ -4,6 +4,8 @@ import {
   TransactionCanceledException,
 } from '@aws-sdk/client-dynamodb';
 import {
+  GetCommand,
+  type GetCommandInput,
   PutCommand,
   type PutCommandInput,
   TransactWriteCommand,
@@ -24,7 +26,7 @@ type Put = Condition & Pick<PutCommandInput, 'TableName' | 'Item'>;
 
 /**
  * Tables in memory that apply the expressions of real writes one after the other. They know as much of DynamoDB's
- * expressions as the service uses, and throw on anything else. Keys: the first of `keyHash` and `id` that an item has.
+ * expressions as the service uses, and throw on anything else. Keys: the first of `keyHash`, `key` and `id` that an item has.
  * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
  */
 export class MemoryTables {
@@ -47,8 +49,14 @@ export class MemoryTables {
   send(command: unknown, attempts = 1): object {
     if (command instanceof UpdateCommand) return this.#update(command.input, attempts);
     if (command instanceof PutCommand) return this.#put(command.input, attempts);
+    if (command instanceof GetCommand) return this.#get(command.input);
     if (command instanceof TransactWriteCommand) return this.#transact(command.input);
     throw new Error('The tables in memory do not know this command.');
+  }
+
+  #get({ TableName: table, Key: key }: GetCommandInput): object {
+    const item = this.#items.get(keyOf(table, marshall(key)));
+    return item === undefined ? {} : { Item: unmarshall(item, { wrapNumbers: true }) };
   }
 
   #put({ TableName: table, Item: item, ...condition }: Put, attempts: number): object {
@@ -70,10 +78,11 @@ export class MemoryTables {
     const { name, value } = operands(input, old);
     for (const [, action, assignments = ''] of expression.matchAll(/(SET|ADD) (.*?)(?= SET | ADD |$)/g)) {
       for (const assignment of assignments.split(',')) {
-        const match = /^([#\w]+) (?:= )?(:\w+)$/.exec(assignment.trim());
+        const match = /^([#\w]+) (?:= )?(?:([#\w]+) \+ )?(:\w+)$/.exec(assignment.trim());
         if (match === null) throw new Error(`Not an assignment: "${assignment}" of "${expression}".`);
-        const [attribute, operand] = [name(match[1]!), value(match[2]!)];
-        item[attribute] = action === 'SET' ? operand : sum(old?.[attribute], operand);
+        const [attribute, operand] = [name(match[1]!), value(match[3]!)];
+        const augend = action === 'SET' ? match[2] : match[1];
+        item[attribute] = augend === undefined ? operand : sum(old?.[name(augend)], operand);
       }
     }
     this.#items.set(key, item);
@@ -117,7 +126,7 @@ function conditionFailed(old: Item | undefined, attempts: number): ConditionalCh
 }
 
 function keyOf(table: string | undefined, item: Item): string {
-  return `${table}/${JSON.stringify(item['keyHash'] ?? item['id'])}`;
+  return `${table}/${JSON.stringify(item['keyHash'] ?? item['key'] ?? item['id'])}`;
 }
 
 function operands({ ExpressionAttributeNames: names = {}, ...input }: Condition, item: Item | undefined) {
@@ -136,7 +145,13 @@ function missing(token: string): never {
 }
 
 function sum(augend: AttributeValue | undefined, addend: AttributeValue): AttributeValue {
-  return { N: String(BigInt(augend?.N ?? 0) + BigInt(addend.N!)) };
+  const [a, b] = [numberOf(augend?.N ?? '0'), numberOf(addend.N!)];
+  return { N: String(typeof a === 'bigint' && typeof b === 'bigint' ? a + b : Number(a) + Number(b)) };
+}
+
+/** Exact, unless it has a fraction. */
+function numberOf(text: string): bigint | number {
+  return text.includes('.') ? Number(text) : BigInt(text);
 }
 
 /** Whether a condition holds: comparisons and attribute_not_exists, joined by AND, OR and parentheses. */
@@ -197,7 +212,7 @@ function compare(
   right: AttributeValue | undefined,
 ): boolean {
   if (left?.N === undefined || right?.N === undefined) return false;
-  const [a, b] = [BigInt(left.N), BigInt(right.N)];
+  const [a, b] = [numberOf(left.N), numberOf(right.N)];
   switch (operator) {
     case '=':
       return a === b;
