@@ -98,8 +98,8 @@ export function assembledClient(settings: ClientSettings): DynamoDBClient {
 }
 
 /**
- * The SDK reads an answer without a body as an answer without members: a write as done, a listing as empty. DynamoDB has a
- * body in every answer.
+ * The SDK reads an answer that is no JSON object, such as none or `null`, as an answer without members: a write as done, a
+ * listing as empty. DynamoDB has an object in every answer.
  */
 class DynamoDbProtocol extends AwsJson1_0Protocol {
   override async deserializeResponse<Output extends MetadataBearer>(
@@ -108,8 +108,14 @@ class DynamoDbProtocol extends AwsJson1_0Protocol {
     response: Response,
   ): Promise<Output> {
     const body = await collectBody(response.body, context);
-    if (body.byteLength === 0 && response.statusCode < 300) throw new SyntaxError('The answer has no body');
-    return super.deserializeResponse(operation, context, Object.assign(response, { body }));
+    const output = await super.deserializeResponse<Output>(
+      operation,
+      context,
+      Object.assign(response, { body }),
+    );
+    // The first byte that is no white space is the brace of an object.
+    if (body.find((byte) => byte > 0x20) !== 0x7b) throw new SyntaxError('The answer is not a JSON object');
+    return output;
   }
 }
 
@@ -134,10 +140,7 @@ function sign({
     if (!HttpRequest.isInstance(args.request)) return next(args);
     const sentAt = Date.now();
     const correctClock = (response: unknown): void => {
-      const date = HttpResponse.isInstance(response)
-        ? Date.parse(response.headers['date'] ?? '')
-        : Number.NaN;
-      if (!Number.isNaN(date)) clock.correct(date, sentAt);
+      if (HttpResponse.isInstance(response)) clock.correct(response.headers['date'], sentAt);
     };
     const signingDate = new Date(clock.milliseconds());
     try {

@@ -7,10 +7,11 @@ export const maxAttempts = 4;
 const baseDelay = 25;
 
 /**
- * The SDK's retries, with two exceptions.
+ * The SDK's retries, with three exceptions.
  *
  * - A throttled call is repeated at most `throttlingRetries` times, after `baseDelay` at most. The SDK waits up to a second
  *   each time. With every environment waiting, throttling of a table would use up the concurrency of the account.
+ * - `retry-after` of an answer is ignored: DynamoDB does not send it, and what is between would hold a request for seconds.
  * - A call whose time is rejected is not repeated here: `atCorrectTime` builds it again.
  */
 export class BriefRetryStrategy extends StandardRetryStrategy {
@@ -28,6 +29,7 @@ export class BriefRetryStrategy extends StandardRetryStrategy {
     const throttled = info.errorType === 'THROTTLING';
     if (isRejectionOfTime(info.error) || (throttled && token.getRetryCount() >= this.#throttlingRetries))
       throw new Error('This error is not retried');
-    return super.refreshRetryTokenForRetry(token, throttled ? { ...info, errorType: 'TRANSIENT' } : info);
+    const errorType = throttled ? 'TRANSIENT' : info.errorType;
+    return super.refreshRetryTokenForRetry(token, { ...(info.error && { error: info.error }), errorType });
   }
 }

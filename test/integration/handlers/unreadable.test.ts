@@ -47,6 +47,10 @@ describe('is answered 503, and a creation says that the animal may exist:', () =
     ['HTML', { status: 200, body: '<html></html>' }],
     ['half a document', { status: 200, body: '{"Item":' }],
     ['an empty body', { status: 200, body: '' }],
+    ['null', { status: 200, body: 'null' }],
+    ['an array', { status: 200, body: ' []' }],
+    ['a string', { status: 200, body: '"{}"' }],
+    ['a number', { status: 200, body: '1' }],
     ['204', { status: 204, body: '' }],
     ['a redirection with a type', { status: 301, body: '{"__type":"ResourceNotFoundException"}' }],
     ['a redirection', { status: 301, body: '', headers: { Location: 'https://example.com/' } }],
@@ -86,7 +90,7 @@ test('a refusal of the second attempt says nothing about the first', async () =>
 });
 
 test('a count that cannot be read admits the request', async () => {
-  for (const body of ['', '\u0000{]', '{}', '{"Attributes":null}']) {
+  for (const body of ['', 'null', '[]', '\u0000{]', '{}', '{"Attributes":null}']) {
     proxy.fate = (operation) => (operation === 'UpdateItem' ? { status: 200, body } : 'pass');
     expect(await service.get('/pets', newCaller('free'))).toMatchObject({
       status: 200,

@@ -31,6 +31,7 @@ interface Received {
 interface Reply {
   readonly status: number;
   readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 const region = 'eu-central-1';
@@ -62,6 +63,7 @@ beforeAll(async () => {
       response.writeHead(answer.status, {
         'Content-Type': 'application/x-amz-json-1.0',
         Date: new Date(serverTime()).toUTCString(),
+        ...answer.headers,
       });
       response.end(answer.body);
     });
@@ -186,6 +188,17 @@ test.each([
   },
 );
 
+test.each(['2', '100', new Date(Date.now() + 60_000).toUTCString()])(
+  'an answer does not decide how long a retry waits: retry-after %s',
+  async (after) => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.999);
+    const error = { status: 503, body: '{"__type":"ServiceUnavailable"}', headers: { 'Retry-After': after } };
+    answers = [error, { status: 200, body: '{}' }];
+    const { $metadata: metadata } = await ours().send(commands.get);
+    expect(metadata).toMatchObject({ attempts: 2, totalRetryDelay: 24 });
+  },
+);
+
 test.each([
   ['eu-central-1', 'dynamodb.eu-central-1.amazonaws.com'],
   ['us-gov-west-1', 'dynamodb.us-gov-west-1.amazonaws.com'],
@@ -233,6 +246,16 @@ describe('a clock that is wrong', () => {
     rejectsSkewedClocks = true;
     await send(commands.get);
     expect(received).toHaveLength(2);
+  });
+
+  test('is corrected for the retries of the same call', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: serverTime() + 200_000 });
+    answers = [{ status: 500, body: '{"__type":"InternalServerError"}' }, answers[0]!];
+    await ours().send(commands.get);
+    const errors = received.map(({ headers }) => timeOfDate(String(headers['x-amz-date'])) - serverTime());
+    expect(errors).toHaveLength(2);
+    expect(errors[0]).toBeGreaterThan(190_000);
+    expect(Math.abs(errors[1]!)).toBeLessThan(10_000);
   });
 
   test('that was corrected before is not the reason for a signature that is rejected now', async () => {

@@ -125,7 +125,6 @@ const faults: readonly (readonly [name: string, fault: Respond, command?: Comman
   ['garbage', answer(200, '\u0000{]')],
   ['garbage to a write', answer(200, '\u0000{]'), 'put'],
   ['half of a JSON document', answer(200, '{"Item":')],
-  ['a JSON array', answer(200, '[]')],
   ['gzip', answer(200, gzipSync('{}'), { 'Content-Encoding': 'gzip' })],
   ['HTML', answer(200, '<html></html>')],
   ['HTML with 400', answer(400, '<html></html>')],
@@ -199,6 +198,8 @@ test.each(throttles)('%s is the same error after one retry', async (_, fault) =>
 // The SDK takes it for success: a write would be acknowledged that may never have happened.
 test.each<[string, Respond]>([
   ['an empty body', answer(200, '')],
+  ['null', answer(200, 'null')],
+  ['a JSON array', answer(200, ' []')],
   ['204', (response) => response.writeHead(204).end()],
 ])('%s is an error', async (_, fault) => {
   const [own, original] = await outcomes(fault, 'put');
