@@ -97,10 +97,14 @@ const writes = {
   suspend: { update: 'SET suspendedUntil = :suspendedUntil', condition: notSuspended },
 } as const satisfies Record<Exclude<Transition['kind'], 'suspended' | 'reject'> | 'suspend', object>;
 
+/** More than concurrent functions can cause: an item that they leave as it is has no attributes to decide on. */
+const maxWrites = 10;
+
 /**
  * Counts a request of a key or rejects it, exactly for any number of concurrent functions. One write in the common case.
  *
- * @throws errors of DynamoDB, or AbortError after the signal, unless the usage read so far already rejects the request
+ * @throws errors of DynamoDB, or AbortError after the signal, unless the usage read so far already rejects the request; Error
+ * if no write is applied, because the item is malformed
  */
 export async function admit(
   table: LimitTable,
@@ -114,7 +118,12 @@ export async function admit(
   // Correct for nearly every request, so the stored usage is not read first.
   let transition: Transition = { kind: 'count', windows: windowsAt(now) };
   let usage = unused;
-  while (transition.kind !== 'suspended' && transition.kind !== 'reject') {
+  for (let attempt = 1; transition.kind !== 'suspended' && transition.kind !== 'reject'; attempt += 1) {
+    if (attempt > maxWrites)
+      throw new Error(
+        `The item of this key in the table of rate limits is malformed: ${maxWrites} writes failed on their conditions. ` +
+          `It was read as ${JSON.stringify(usage)}`,
+      );
     const values = valuesOf(request, transition, now);
     try {
       const written: Written = await send(transition.kind, values);

@@ -209,6 +209,21 @@ describe('a key of the Free plan', () => {
   });
 });
 
+test('a key suspended for less than its full minute has the Retry-After of the minute', () => {
+  const { minute, day } = windowsAt(noon);
+  for (const [minuteCount, reset] of [
+    [60, noon + 60],
+    [59, noon + 10],
+  ] as const) {
+    const usage = { ...unused, minute, minuteCount, day, dayCount: 70, suspendedUntil: noon + 10 };
+    expect(decisionAfter(decide(usage, free, noon), usage, free, noon)).toMatchObject({
+      kind: 'suspended',
+      retryAfter: reset - noon,
+      status: { minute: { remaining: 0, reset } },
+    });
+  }
+});
+
 describe('a client that backs off exponentially from its first 429', () => {
   test('is never suspended, on any limits and at any pace', () => {
     fc.assert(

@@ -113,7 +113,39 @@ describe('the rate limit of a request', () => {
   });
 });
 
+test('a request whose time DynamoDB rejects is counted at the time that its answer has', async () => {
+  const clock = new Clock();
+  let sent = 0;
+  const send: Send = async (...call) => {
+    sent += 1;
+    if (sent > 1) return counting(...call);
+    clock.correct(new Date((noon - 3_600) * 1000).toUTCString(), Date.now() - 5);
+    throw Object.assign(new Error('Signature expired'), { name: 'InvalidSignatureException' });
+  };
+  const { calls, counts, errors } = await check(send, { clock });
+  expect(counts).toEqual({ [metrics.admitted]: 1 });
+  expect(errors).toEqual([]);
+  expect(calls).toMatchObject([
+    { ExpressionAttributeValues: { ':minute': minute } },
+    { ExpressionAttributeValues: { ':minute': minute - 3_600 } },
+  ]);
+});
+
 describe('a request that cannot be counted', () => {
+  test('because its item is malformed is written ten times at most, and admitted', async () => {
+    // Without `minute`, no condition holds.
+    const { rejection, counts, calls, errors } = await check(refusing({ day, dayCount: 7 }));
+    expect(rejection).toBeUndefined();
+    expect(counts).toEqual({ [metrics.failOpen]: 1 });
+    expect(calls).toHaveLength(10);
+    expect(errors).toMatchObject([{ message: expect.stringContaining('"dayCount":7') as unknown }]);
+    const withoutItem = () =>
+      Promise.reject(new ConditionalCheckFailedException({ message: 'No.', $metadata: {} }));
+    const other = await check(withoutItem);
+    expect(other.calls).toHaveLength(10);
+    expect(other.errors).toMatchObject([{ message: expect.stringContaining('malformed') as unknown }]);
+  });
+
   test('because the table fails is admitted with a full allowance, and the error is recorded', async () => {
     const error = new Error('unreachable');
     const { headers, rejection, counts, errors } = await check(() => Promise.reject(error));
