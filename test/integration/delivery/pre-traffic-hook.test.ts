@@ -11,6 +11,8 @@ type Handler = (event: unknown, context: unknown) => Promise<unknown>;
 
 /** The new version of each function. */
 let versions: Record<FunctionEntry, Handler>;
+/** How Lambda says that an invocation failed. */
+let functionError: 'Handled' | 'Unhandled' | undefined;
 /** What CodeDeploy was told. */
 let reports: unknown[];
 let service: Service;
@@ -33,7 +35,8 @@ async function answer(
   }
   const [, entry] = /^\/2015-03-31\/functions\/version-of-([\w-]+)\/invocations$/.exec(request.url!)!;
   try {
-    return { body: (await versions[entry as FunctionEntry](body, lambdaContext())) as object };
+    const failed = functionError !== undefined;
+    return { body: (await versions[entry as FunctionEntry](body, lambdaContext())) as object, failed };
   } catch (error) {
     return { body: { errorMessage: String(error) }, failed: true };
   }
@@ -43,7 +46,7 @@ beforeAll(async () => {
   captureLog();
   const server = createServer((request, response) => {
     void answer(request).then(({ body, failed = false, status = 200 }) => {
-      if (failed) response.setHeader('X-Amz-Function-Error', 'Unhandled');
+      if (failed) response.setHeader('X-Amz-Function-Error', functionError ?? 'Unhandled');
       if (status === 403) response.setHeader('X-Amzn-ErrorType', 'AccessDeniedException');
       response.writeHead(status).end(JSON.stringify(body));
     });
@@ -58,6 +61,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   reports = [];
+  functionError = undefined;
   logged = [];
   refusals = 0;
   vi.spyOn(console, 'error').mockImplementation((...values: unknown[]) => {
@@ -112,6 +116,15 @@ test('a function that does not start stops the deployments of all functions', as
   expect(logged.join()).toContain('Cannot find module');
   expect(logged.join()).not.toContain('The new version of get-pet');
 });
+
+test.each(['Handled', 'Unhandled'] as const)(
+  'a version whose invocation failed (%s) fails, whatever it answered',
+  async (kind) => {
+    functionError = kind;
+    expect(await statusesOf('d-1')).toEqual(['Failed']);
+    expect(logged.join()).toContain(`It failed (${kind})`);
+  },
+);
 
 test.each(functionEntries)('a %s that may not use the tables fails', async (entry) => {
   // As a permission that is missing: DynamoDB answers with an error.

@@ -159,10 +159,16 @@ describe('with an Idempotency-Key', () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201, 400]));
   });
 
-  test('returns 422 for another body', async () => {
+  test.each([
+    ['another name', 'Rex', 'Max'],
+    ['a name in another Unicode normal form', 'Zo\u00eb', 'Zoe\u0308'],
+    ['a name in another compatibility form', 'Rex 1', 'Rex \u2460'],
+    ['a name in other case', 'Rex', 'rex'],
+    ['a name with a space more', 'Rex', 'Rex '],
+  ])('returns 422 for %s', async (_what, name, other) => {
     const key = randomUUID();
-    await service.post(rex, caller, key);
-    expect(await service.post({ ...rex, name: 'Max' }, caller, key)).toEqual(
+    expect(await service.post({ ...rex, name }, caller, key)).toMatchObject({ status: 201, body: { name } });
+    expect(await service.post({ ...rex, name: other }, caller, key)).toEqual(
       anError('idempotency_key_reused'),
     );
   });
