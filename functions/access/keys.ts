@@ -9,7 +9,7 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const randomLength = 30;
 const checksumLength = 6; // 62^6 > 2^32
 
-const keyPattern = /^as_([a-z][a-z0-9]*)_[0-9A-Za-z]{36}$/;
+export const keyPattern = /^as_([a-z][a-z0-9]*)_[0-9A-Za-z]{36}$/;
 const bearerPattern = /^(?:Bearer|bearer|BEARER) (\S+)$/;
 
 /** A new key of the stage. @param randomIndex returns a random whole number in [0, below) */

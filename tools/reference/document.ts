@@ -25,18 +25,21 @@ const schema = z.object({
 export type Schema = z.infer<typeof schema>;
 
 const examples = z.record(z.string(), z.object({ value: z.unknown() }));
-const header = z.object({ description: z.string() });
+const header = z.object({ description: z.string().default('') });
 const parameter = z.object({
   name: z.string(),
   in: z.enum(['path', 'query', 'header']),
-  description: z.string(),
+  description: z.string().default(''),
   required: z.boolean().default(false),
   schema,
 });
 const response = z.object({
   description: z.string(),
-  headers: z.record(z.string(), header),
-  content: z.object({ 'application/json': z.object({ examples }) }),
+  headers: z.record(z.string(), header).default({}),
+  /** Absent when it has no body. */
+  content: z
+    .object({ 'application/json': z.object({ examples: examples.default({}) }).optional() })
+    .default({}),
   links: z
     .record(z.string(), z.object({ operationId: z.string(), parameters: z.record(z.string(), z.string()) }))
     .default({}),
@@ -44,17 +47,17 @@ const response = z.object({
 const operation = z.object({
   operationId: z.string(),
   summary: z.string(),
-  description: z.string(),
+  description: z.string().default(''),
   deprecated: z.boolean().default(false),
-  parameters: z.array(parameter),
+  parameters: z.array(parameter).default([]),
   requestBody: z
     .object({
-      description: z.string(),
-      content: z.object({ 'application/json': z.object({ schema, examples }) }),
+      description: z.string().default(''),
+      content: z.object({ 'application/json': z.object({ schema, examples: examples.default({}) }) }),
     })
     .optional(),
   responses: z.record(z.string(), response),
-  'x-codeSamples': z.array(z.object({ label: z.string(), source: z.string() })),
+  'x-codeSamples': z.array(z.object({ label: z.string(), source: z.string() })).default([]),
 });
 export type Parameter = z.infer<typeof parameter>;
 export type Response = z.infer<typeof response>;
@@ -72,7 +75,7 @@ const documentSchema = z.object({
     schemas: z.record(z.string(), schema),
     securitySchemes: z.object({ apiKey: z.object({ description: z.string() }) }),
     /** The errors. */
-    responses: z.record(z.string(), response),
+    responses: z.record(z.string(), response).default({}),
   }),
 });
 /** What the reference shows of an OpenAPI document, without references. */
@@ -90,25 +93,9 @@ export function readDocument(document: Node): ApiDocument {
   return documentSchema.parse(withoutReferences(document));
 }
 
-export interface ErrorCode {
-  readonly code: string;
-  readonly status: number;
-  readonly description: string;
-}
-
-/** Every error that operations share. An example of an error has its code as name. */
-export function errorCodesOf({ components }: ApiDocument): ErrorCode[] {
-  const errors = Object.values(components.responses).flatMap(({ description, content }) => {
-    const given = Object.entries(content['application/json'].examples);
-    return given.map(([code, { value }]) => {
-      const { status, message } = z.object({ status: z.number(), message: z.string() }).parse(value);
-      return { code, status, description: given.length > 1 ? message : description };
-    });
-  });
-  // The errors of a deprecated operation differ only in their headers.
-  return [...new Map(errors.map((error) => [error.code, error])).values()].toSorted(
-    (a, b) => a.status - b.status,
-  );
+/** The examples of an error have their codes as names. */
+export function examplesOf({ content }: Response): z.infer<typeof examples> {
+  return content['application/json']?.examples ?? {};
 }
 
 export function operationsOf({ paths }: ApiDocument): Operation[] {

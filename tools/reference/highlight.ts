@@ -1,3 +1,5 @@
+import { type Html, html } from './html.ts';
+
 /** A part of a program text and what it is; plain text has no kind. */
 export interface Token {
   readonly kind: string | undefined;
@@ -26,4 +28,12 @@ export function highlight(code: string): Token[] {
     end = index + text.length;
   }
   return [...tokens, { kind: undefined, text: code.slice(end) }];
+}
+
+/** A block of code. A reader with a keyboard can scroll it. */
+export function codeLines(text: string, label: string): Html {
+  const tokens = highlight(text).map(({ kind, text: part }) =>
+    kind === undefined ? part : html`<span class="${kind}">${part}</span>`,
+  );
+  return html`<pre tabindex="0" role="group" aria-label="${label}"><code>${tokens}</code></pre>`;
 }

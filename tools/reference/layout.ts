@@ -38,6 +38,7 @@ export function layout(
           <details open>
             <summary>Contents</summary>
             ${navigation}
+            <p class="hint">To search, find in page: Ctrl-F or ⌘F</p>
           </details>
         </nav>
         <main id="content">${content}</main>

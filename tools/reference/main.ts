@@ -1,9 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { Command } from '@commander-js/extra-typings';
 import { referencePages } from './pages.ts';
 
-/** `npm run docs [-- <folder>]`: writes the API reference as a static site, without an API key and without sending requests. */
-const folder = resolve(process.argv[2] ?? '.local/reference');
+const [given] = new Command('npm run docs --')
+  .description('Writes the API reference as a static site, which has no API key and sends no requests.')
+  .argument('[folder]', 'where to write it', '.local/reference')
+  .parse().processedArgs;
+const folder = resolve(given);
 await mkdir(folder, { recursive: true });
 for (const [path, { body }] of await referencePages()) {
   await writeFile(join(folder, path === '/' ? 'index.html' : path), body);

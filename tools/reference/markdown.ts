@@ -1,5 +1,5 @@
 import { Marked, type Token, type Tokens } from 'marked';
-import { highlight } from './highlight.ts';
+import { codeLines } from './highlight.ts';
 import { Html, html } from './html.ts';
 
 /** The pages of the reference for the files that the texts link to. Links to other files are shown as text. */
@@ -16,7 +16,8 @@ const languages: Readonly<Record<string, string>> = {
 const marked = new Marked({
   renderer: {
     heading({ tokens, depth, text }) {
-      return `<h${depth} id="${anchor(text)}">${this.parser.parseInline(tokens)}</h${depth}>`;
+      const address = anchor(text);
+      return `<h${depth} id="${address}"><a href="#${address}">${this.parser.parseInline(tokens)}</a></h${depth}>`;
     },
     link({ href, tokens }) {
       const content = this.parser.parseInline(tokens);
@@ -52,23 +53,24 @@ export interface Section {
   /** Empty for what is before the first heading. */
   readonly heading: string;
   readonly text: Html;
-  /** The blocks of code. */
-  readonly code: Html;
+  /** The blocks of code, if there are any. */
+  readonly code?: Html | undefined;
 }
 
-/** The text cut at its headings of level 2, with prose and code apart. */
+/** The text cut at its headings of level 2, with prose and code apart. A colon before code would point at nothing. */
 export function sections(text: string): Section[] {
   const parts: { heading: string; tokens: Token[] }[] = [{ heading: '', tokens: [] }];
-  for (const token of marked.lexer(text)) {
+  for (const token of marked.lexer(text.replaceAll(/:(?=\n+```)/g, '.'))) {
     if (token.type === 'heading' && token['depth'] === 2)
       parts.push({ heading: String(token['text']), tokens: [] });
     else parts.at(-1)!.tokens.push(token);
   }
-  return parts.map(({ heading, tokens }) => ({
-    heading,
-    text: new Html(marked.parser(tokens.filter(({ type }) => type !== 'code'))),
-    code: new Html(marked.parser(tokens.filter(({ type }) => type === 'code'))),
-  }));
+  return parts.map(({ heading, tokens }) => {
+    const { code: blocks, text: prose = [] } = Object.groupBy(tokens, ({ type }) =>
+      type === 'code' ? 'code' : 'text',
+    );
+    return { heading, text: new Html(marked.parser(prose)), code: blocks && new Html(marked.parser(blocks)) };
+  });
 }
 
 /** A block of code with a button that copies it. */
@@ -77,14 +79,6 @@ export function code(text: string, title: string): Html {
     <figcaption>${title}<button type="button" class="copy">Copy</button></figcaption>
     ${codeLines(text, title)}
   </figure>`;
-}
-
-/** A reader with a keyboard can scroll it. */
-export function codeLines(text: string, label: string): Html {
-  const tokens = highlight(text).map(({ kind, text: part }) =>
-    kind === undefined ? part : html`<span class="${kind}">${part}</span>`,
-  );
-  return html`<pre tabindex="0" role="group" aria-label="${label}"><code>${tokens}</code></pre>`;
 }
 
 /** As GitHub makes it, because api.md is linked to there, too. */

@@ -1,6 +1,7 @@
-import type { Operation, Parameter, Response, Schema } from './document.ts';
+import { examplesOf, type Operation, type Parameter, type Schema } from './document.ts';
+import { codeLines } from './highlight.ts';
 import { type Html, html } from './html.ts';
-import { codeLines, inlineMarkdown, markdown } from './markdown.ts';
+import { inlineMarkdown, markdown } from './markdown.ts';
 
 /** What operations share, which the page describes once. */
 interface DescribedElsewhere {
@@ -27,7 +28,7 @@ export function operationSection(
   const body = requestBody?.content['application/json'];
   return html`<section id="${operationId}" class="operation">
     <div>
-      <h2>${summary}${deprecated ? html` <span class="badge">Deprecated</span>` : undefined}</h2>
+      ${headingOf(operationId, summary, deprecated ? deprecatedBadge : undefined)}
       <p class="path">${methodBadge(method)} <code>${path}</code></p>
       ${markdown(description)} ${groups}
       ${
@@ -41,6 +42,13 @@ export function operationSection(
     <div>${samples(operation)}${exampleResponses(operation)}${sends ? form(operation) : undefined}</div>
   </section>`;
 }
+
+/** A heading that leads to its own address. */
+export function headingOf(id: string, text: Html | string, badge?: Html): Html {
+  return html`<h2><a href="#${id}">${text}</a>${badge}</h2>`;
+}
+
+export const deprecatedBadge = html` <span class="badge">deprecated</span>`;
 
 /** Names and what they mean. */
 export function definitionList(entries: Iterable<readonly [Html, string]>): Html {
@@ -107,10 +115,11 @@ function valuesOf({ enum: values }: Schema): Html | undefined {
 
 function responseList({ responses }: Operation, { headers: common, errors }: DescribedElsewhere): Html {
   return html`<dl class="responses">
-    ${Object.entries(responses).map(([status, { description, headers, content }]) => {
+    ${Object.entries(responses).map(([status, response]) => {
+      const { description, headers } = response;
       const isError = status >= '400';
       const own = isError ? [] : Object.entries(headers).filter(([name]) => !common.has(name));
-      const codes = isError ? Object.keys(content['application/json'].examples) : [];
+      const codes = isError ? Object.keys(examplesOf(response)) : [];
       const isBrief = errors.has(description);
       return html`<div class="${isBrief ? 'brief' : ''}">
         <dt><span class="status s${status[0]}">${status}</span></dt>
@@ -124,57 +133,42 @@ function responseList({ responses }: Operation, { headers: common, errors }: Des
   </dl>`;
 }
 
-function samples({ operationId, 'x-codeSamples': given }: Operation): Html {
-  return html`<figure class="code sample">
-    <figcaption>
-      <fieldset>
-        <legend>Language of the sample</legend>
-        ${given.map(
-          ({ label }, index) =>
-            html`<label
-              ><input
-                type="radio"
-                name="language-${operationId}"
-                value="${label}"
-                ${index === 0 ? 'checked' : ''}
-              />${label}</label
-            >`,
-        )}
-      </fieldset>
-      <button type="button" class="copy">Copy</button>
-    </figcaption>
-    ${given.map(({ label, source }, index) => panel(label, index, codeLines(source, `${label} sample`)))}
-  </figure>`;
+function samples({ 'x-codeSamples': given }: Operation): Html | undefined {
+  const texts = given.map(({ label, source }) => ({ name: label, text: source }));
+  return given.length === 0 ? undefined : byTurns('Sample', texts);
 }
 
 function exampleResponses({ responses }: Operation): Html {
-  const given = Object.entries(responses).flatMap(([status, response]) =>
-    Object.entries(examplesOf(response)).map(([name, { value }]) => ({
+  const texts = Object.entries(responses).flatMap(([status, response]) => {
+    const examples = Object.entries(examplesOf(response));
+    if (examples.length === 0) return { name: status, text: 'No body.' };
+    return examples.map(([name, { value }]) => ({
       name: name === 'success' ? status : `${status} ${name}`,
       text: JSON.stringify(value, undefined, 2),
-    })),
-  );
+    }));
+  });
+  return byTurns('Response', texts);
+}
+
+/** Several texts, of which one is shown. */
+function byTurns(title: string, texts: readonly { readonly name: string; readonly text: string }[]): Html {
   return html`<figure class="code">
     <figcaption>
       <label
-        >Response
-        <select class="shows">
-          ${given.map(({ name }) => html`<option>${name}</option>`)}
+        >${title}
+        <select class="shows" name="${title}">
+          ${texts.map(({ name }) => html`<option>${name}</option>`)}
         </select></label
       >
       <button type="button" class="copy">Copy</button>
     </figcaption>
-    ${given.map(({ name, text }, index) => panel(name, index, codeLines(text, `Response ${name}`)))}
+    ${texts.map(
+      ({ name, text }, index) =>
+        html`<div data-panel="${name}" ${index === 0 ? '' : 'hidden'}>
+          ${codeLines(text, `${title} ${name}`)}
+        </div>`,
+    )}
   </figure>`;
-}
-
-function examplesOf({ content }: Response) {
-  return content['application/json'].examples;
-}
-
-/** One of several that are shown by turns. */
-function panel(value: string, index: number, content: Html): Html {
-  return html`<div data-panel="${value}" ${index === 0 ? '' : 'hidden'}>${content}</div>`;
 }
 
 function form({ operationId, method, path, parameters, requestBody, responses }: Operation): Html {

@@ -4,17 +4,27 @@ import { isDeepStrictEqual } from 'node:util';
 import { build } from 'esbuild';
 import {
   type ApiDocument,
-  errorCodesOf,
+  examplesOf,
   openApiDocument,
   type Operation,
   operationsOf,
   readDocument,
   type Schema,
 } from './document.ts';
+import { keyPattern } from '../../functions/access/keys.ts';
+import { errorCatalogue } from '../../functions/http/errors.ts';
 import { type Html, html } from './html.ts';
 import { type Assets, layout } from './layout.ts';
-import { anchor, code, inlineMarkdown, markdown, sections } from './markdown.ts';
-import { definitionList, fieldList, fieldsOf, methodBadge, operationSection } from './operation.ts';
+import { anchor, code, inlineMarkdown, markdown, type Section, sections } from './markdown.ts';
+import {
+  definitionList,
+  deprecatedBadge,
+  fieldList,
+  fieldsOf,
+  headingOf,
+  methodBadge,
+  operationSection,
+} from './operation.ts';
 
 export interface ReferencePage {
   /** Media type. */
@@ -38,9 +48,13 @@ export function withKey(page: string, key: string): string {
  * No page has an API key, because other users of the machine can load it: `withKey` adds one to its address.
  *
  * @param local where requests are sent, from the same origin; when absent the page cannot send requests
+ * @param given an OpenAPI document in place of docs/openapi.yaml
  */
-export async function referencePages(local?: LocalReference): Promise<ReadonlyMap<string, ReferencePage>> {
-  const source = await openApiDocument();
+export async function referencePages(
+  local?: LocalReference,
+  given?: Readonly<Record<string, unknown>>,
+): Promise<ReadonlyMap<string, ReferencePage>> {
+  const source = given ?? (await openApiDocument());
   const document = readDocument(source);
   const [assets, guide] = await Promise.all([
     readAssets(),
@@ -75,30 +89,38 @@ async function readAssets(): Promise<Assets> {
 function referencePage(document: ApiDocument, assets: Assets, local: LocalReference | undefined): string {
   const { info, components } = document;
   const operations = operationsOf(document);
-  const errors = errorCodesOf(document);
   const elsewhere = {
     headers: headersOfEverySuccess(operations),
     errors: new Set(Object.values(components.responses).map(({ description }) => description)),
   };
   const [first, ...topics] = sections(info.description);
-  const objects = returnedObjects(components.schemas, operations);
+  const reference: Section[] = [
+    { heading: 'Error codes', text: errorList(document) },
+    { heading: 'Response headers', text: headerList(operations, elsewhere.headers) },
+    ...returnedObjects(components.schemas, operations).map(([name, schema]) => ({
+      heading: `${name} object`,
+      text: html`${markdown(schema.description)}${fieldList(fieldsOf(schema))}`,
+    })),
+  ];
   return layout(`${info.title}: API reference`, assets, {
     navigation: html`<p><a href="#content">${info.title}</a></p>
       <ul>
-        ${topics.map(({ heading }) => html`<li><a href="#${anchor(heading)}">${heading}</a></li>`)}
+        ${linksTo(topics)}
       </ul>
       <p>Operations</p>
       <ul>
         ${operations.map(
-          ({ operationId, summary, method }) =>
-            html`<li><a href="#${operationId}">${summary} ${methodBadge(method)}</a></li>`,
+          ({ operationId, summary, method, deprecated }) =>
+            html`<li>
+              <a href="#${operationId}"
+                >${summary}${deprecated ? deprecatedBadge : undefined} ${methodBadge(method)}</a
+              >
+            </li>`,
         )}
       </ul>
       <p>Reference</p>
       <ul>
-        <li><a href="#error-codes">Error codes</a></li>
-        <li><a href="#response-headers">Response headers</a></li>
-        ${objects.map(([name]) => html`<li><a href="#object-${name}">${name} object</a></li>`)}
+        ${linksTo(reference)}
         <li><a href="api.html">API guide</a></li>
         <li><a href="openapi.json">OpenAPI document</a></li>
       </ul>`,
@@ -110,38 +132,38 @@ function referencePage(document: ApiDocument, assets: Assets, local: LocalRefere
         </div>
         <div>${local === undefined ? first?.code : html`${setUp(local)}${keyField(local, document)}`}</div>
       </section>
-      ${topics.map(
-        ({ heading, text, code: blocks }) =>
-          html`<section id="${anchor(heading)}" class="${blocks.markup === '' ? 'wide' : ''}">
-            <div>
-              <h2>${heading}</h2>
-              ${text}
-            </div>
-            <div>${blocks}</div>
-          </section>`,
-      )}
+      ${topics.map(topicSection)}
       ${operations.map((each) => operationSection(each, { ...elsewhere, sends: local !== undefined }))}
-      <section id="error-codes" class="wide">
-        <h2>Error codes</h2>
-        ${definitionList(
-          errors.map(({ code: name, status, description }) => [
-            html`<span class="status" id="${name}">${status}</span> <code>${name}</code>`,
-            description,
-          ]),
-        )}
-      </section>
-      <section id="response-headers" class="wide">
-        <h2>Response headers</h2>
-        ${headerList(operations, elsewhere.headers)}
-      </section>
-      ${objects.map(
-        ([name, schema]) =>
-          html`<section id="object-${name}" class="wide">
-            <h2>${name} object</h2>
-            ${markdown(schema.description)}${fieldList(fieldsOf(schema))}
-          </section>`,
-      )}`,
+      ${reference.map(topicSection)}`,
   });
+}
+
+function linksTo(topics: readonly Section[]): Html[] {
+  return topics.map(
+    ({ heading }) =>
+      html`<li>
+        <a href="#${anchor(heading)}"><span>${inlineMarkdown(heading)}</span></a>
+      </li>`,
+  );
+}
+
+function topicSection({ heading, text, code: blocks }: Section): Html {
+  return html`<section id="${anchor(heading)}" class="${blocks === undefined ? 'wide' : ''}">
+    <div>${headingOf(anchor(heading), inlineMarkdown(heading))} ${text}</div>
+    <div>${blocks}</div>
+  </section>`;
+}
+
+/** Every error, also those of no operation, such as that of an unknown path. */
+function errorList({ components }: ApiDocument): Html {
+  return definitionList(
+    Object.entries(errorCatalogue).map(([name, { status, message }]) => {
+      const responses = Object.values(components.responses);
+      const alone = responses.find((each) => Object.keys(examplesOf(each)).join() === name);
+      const title = html`<span class="status" id="${name}">${status}</span> <code>${name}</code>`;
+      return [title, alone?.description ?? message];
+    }),
+  );
 }
 
 /** The objects of responses. Those of requests are described where they are sent. */
@@ -170,15 +192,17 @@ function setUp({ url }: LocalReference): Html {
 
 function keyField({ url }: LocalReference, { components }: ApiDocument): Html {
   return html`<div class="api-key">
-    <label for="key">API key for the requests of this page</label>
+    <label for="key"><strong>API key for the requests of this page</strong></label>
     <p>${inlineMarkdown(components.securitySchemes.apiKey.description)}</p>
     <input
       id="key"
       placeholder="Open the address that npm start prints, or paste a key"
       data-base="${url.slice(new URL(url).origin.length)}"
+      pattern="${keyPattern.source}"
       autocomplete="off"
       spellcheck="false"
     />
+    <p role="status"></p>
   </div>`;
 }
 
@@ -212,7 +236,7 @@ function guidePage(
   return layout(`${info.title}: API guide`, assets, {
     navigation: html`<p><a href="${home}">${info.title}</a></p>
       <ul>
-        ${topics.map(({ heading }) => html`<li><a href="#${anchor(heading)}">${heading}</a></li>`)}
+        ${linksTo(topics)}
       </ul>`,
     content: html`<article>${markdown(text)}</article>`,
   });

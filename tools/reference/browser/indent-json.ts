@@ -8,19 +8,12 @@ export function indentJson(text: string): string {
     return text;
   }
   let depth = 0;
-  const line = () => `\n${'  '.repeat(depth)}`;
+  const line = (change: number) => `\n${'  '.repeat((depth += change))}`;
   return text.replaceAll(token, (part) => {
-    if (part === '[' || part === '{') {
-      depth += 1;
-      return part + line();
-    }
-    if (part === ']' || part === '}') {
-      depth -= 1;
-      return line() + part;
-    }
-    if (part === ',') return part + line();
+    if (part === '[' || part === '{') return part + line(1);
+    if (part === ']' || part === '}') return line(-1) + part;
+    if (part === ',') return part + line(0);
     if (part === ':') return ': ';
-    if (part.startsWith('"')) return part;
-    return part.trim() === '' ? '' : part.replaceAll(/\s/g, '');
+    return part.startsWith('"') ? part : part.replaceAll(/\s/g, '');
   });
 }
