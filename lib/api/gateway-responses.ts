@@ -31,7 +31,7 @@ const lowest = fixedPlans.free;
  * The limit and its reset, by the setting `gatewayResponseHeaders`:
  *
  * - `caller`: from the authorizer's context (`toCallerContext` in functions/access/caller.ts). AWS documents only "request
- *   parameters or static values" here, and API Gateway may refuse it when it is deployed. See docs/deploy.md.
+ *   parameters or static values" here, and API Gateway may refuse it when it is deployed (docs/aws-checks.md).
  * - `static`: the lowest plan's limit if a limit was exceeded, so that no client concludes that it may send more or that its
  *   key has no requests at all. A reset of 0 is in the past: `Retry-After` says how long to wait.
  *
