@@ -3,6 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { fixedPlans } from '../../functions/access/plans.ts';
+import { storedPet } from '../../functions/pets/schema.ts';
+import { operations } from '../../lib/operations.ts';
+import { titleCase } from '../../lib/title-case.ts';
 import { suspensionSeconds, suspensionThreshold } from '../../functions/access/limits.ts';
 
 const project = join(import.meta.dirname, '..', '..');
@@ -26,6 +29,18 @@ describe('docs/interface.md', () => {
       .map((row) => row.trim().replaceAll(/\s+/g, ' '));
     const name = plan[0]!.toUpperCase() + plan.slice(1);
     expect(rows).toContain(`| ${name} | ${number.format(perMinute)} | ${number.format(perDay)} |`);
+  });
+
+  it.each(Object.keys(storedPet.shape))('has the field %s of an animal', (field) => {
+    expect(read('docs/interface.md')).toContain(`\n- \`${field}\`: `);
+  });
+
+  it.each(operations)('has the operation $method $path', ({ method, path, entry, success, deprecated }) => {
+    const name = titleCase(entry).replace(/^./, (letter) => letter.toLowerCase());
+    const sections = read('docs/interface.md').split('\n### ');
+    const section = sections.find((each) => each.includes(`\`${method} ${path}\`, operation \`${name}\``));
+    expect(section).toContain(`\n- ${success.status}: `);
+    expect(section?.includes('deprecated')).toBe(deprecated !== undefined);
   });
 });
 

@@ -151,6 +151,12 @@ export const petStatusText = {
   example: defaultPetStatus,
 } as const;
 
+/** Of a text that is not empty, whatever its length. */
+const visibleText = {
+  minLength: 1,
+  pattern: String.raw`^[^\p{Cs}\uFFFD]*[^\p{Z}\p{Cc}\p{Cf}\p{Cs}\uFFFD][^\p{Cs}\uFFFD]*$`,
+};
+
 export const newPetTexts = {
   description: 'An animal as sent on creation. Unknown fields are ignored, `id` included.',
   fields: {
@@ -159,10 +165,7 @@ export const newPetTexts = {
         `The animal's name: 1 to ${maxNameLength} Unicode code points, at least one of them visible (not a separator, ` +
         'control or format character). Lone surrogates and U+FFFD are rejected.',
       example: 'Rex',
-      rule: {
-        minLength: 1,
-        pattern: String.raw`^[^\p{Cs}\uFFFD]*[^\p{Z}\p{Cc}\p{Cf}\p{Cs}\uFFFD][^\p{Cs}\uFFFD]*$`,
-      },
+      rule: visibleText,
     },
     categoryId,
     status: { description: `Availability of the animal. \`${defaultPetStatus}\` when omitted.` },

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
+import { parseJson } from '../../../functions/http/exact-json.ts';
 import type { ErrorCode } from '../../../functions/http/errors.ts';
+import { openApiDocument, withoutReferences } from '../../../tools/reference/document.ts';
 import { anError, commonHeaders } from '../../support/answers.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
 import { base, create, everyPage, pet } from '../../support/pets.ts';
@@ -27,6 +29,25 @@ test('returns 201 with the pet, its ID and its Location', async () => {
   expect(id).toBeLessThanOrEqual(BigInt(Number.MAX_SAFE_INTEGER));
   expect(answer.headers).toMatchObject({ ...commonHeaders, Location: `${base}/pets/${id}` });
   expect((await service.get(`/pets/${id}`)).text).toBe(answer.text);
+});
+
+test('stores and returns every field that the OpenAPI document has for it', async () => {
+  const schema = z.object({ examples: z.tuple([z.unknown()]) });
+  const document = z.object({
+    components: z.object({
+      schemas: z.object({ NewPet: z.object({ properties: z.record(z.string(), schema) }) }),
+    }),
+  });
+  const { properties } = z.parse(document, withoutReferences(await openApiDocument())).components.schemas
+    .NewPet;
+  const sent = Object.fromEntries(
+    Object.entries(properties).map(([name, { examples }]) => [name, examples[0]]),
+  );
+  const created = await service.post(sent);
+  const { id, ...fields } = z.parse(pet, created.body);
+  expect(fields).toEqual(parseJson(JSON.stringify(sent)));
+  expect((await service.get(`/pets/${id}`)).body).toEqual({ id, ...fields });
+  expect((await everyPage(service, '/pets')).flat()).toContainEqual({ id, ...fields });
 });
 
 test('creates an available pet if the status is omitted', async () => {

@@ -127,6 +127,14 @@ async function itemsOf({ client, tableName }: { client: DynamoDBDocumentClient; 
   return items;
 }
 
+describe.runIf(lastRelease !== undefined)('The interface, compared with the last release,', () => {
+  const isChanged = (file: string) => readFileSync(file, 'utf8') !== fileOfLastRelease(file);
+
+  it('does not differ without a line in the changelog', () => {
+    expect(isChanged('docs/openapi.yaml') && !isChanged('CHANGELOG.md')).toBe(false);
+  });
+});
+
 describe.runIf(lastRelease !== undefined)('The templates, compared with the last release,', () => {
   const snapshot = 'test/infrastructure/templates.snapshot.txt';
   const before = lastRelease === undefined ? [] : fileOfLastRelease(snapshot).split('\n');
