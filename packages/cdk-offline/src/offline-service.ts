@@ -1,5 +1,5 @@
 import type { DynamoDbCredentials } from './dynamodb/credentials.ts';
-import type { ManagementCredentials } from './management/services.ts';
+import type { ManagementCredentials } from './management/credentials.ts';
 
 /**
  * The folder that `cdk synth` wrote, or a function that writes it into a new directory or returns another one. It is read
@@ -13,6 +13,8 @@ export type Pages = ReadonlyMap<string, { readonly type: string; readonly body: 
 /** A function that the API invokes. */
 export interface ServedFunction {
   readonly logicalId: string;
+  /** Its name in messages and for `onLog`, such as `get-pet`. */
+  readonly label: string;
   readonly name: string;
   /** The `aws:cdk:path` of the resource, such as `Stack/Things/List/Resource`. */
   readonly constructPath: string | undefined;

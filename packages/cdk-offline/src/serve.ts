@@ -4,10 +4,11 @@ import { AssemblyReader } from './assembly-reader.ts';
 import { prepareDataDirectory } from './data-directory.ts';
 import { lockDirectory } from './directory-lock.ts';
 import { Database, type DatabaseAccess } from './dynamodb/database.ts';
+import { requireInstallation } from './dynamodb/installation.ts';
 import { requireJava } from './dynamodb/java.ts';
 import { FunctionService } from './lambda/function-service.ts';
 import { InspectedProcess, inspectorPortInUse } from './lambda/inspected-process.ts';
-import { newCredentials } from './management/services.ts';
+import { newCredentials } from './management/credentials.ts';
 import type { AssemblySource, OfflineService, Pages } from './offline-service.ts';
 import { isPortFree } from './ports.ts';
 import { requireNode } from './node-requirement.ts';
@@ -47,8 +48,8 @@ export interface ServeOptions {
   readonly inspect?: { readonly port?: number | undefined } | undefined;
   /** Called with one line for each step, and for each unsupported part of the template. */
   readonly onProgress?: ((message: string) => void) | undefined;
-  /** Called with each line that a function prints or that is written to CloudWatch Logs. */
-  readonly onLog?: ((functionId: string, line: string) => void) | undefined;
+  /** Called with the label of a function, or the name of a log group, and each line that is printed or written there. */
+  readonly onLog?: ((label: string, line: string) => void) | undefined;
   /**
    * Pages by path, such as `/`, served for GET and HEAD outside the stage. Pages can be added while the service runs.
    */
@@ -113,7 +114,10 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
   if (inspectorPort !== undefined && inspectorPort !== 0 && !(await isPortFree(inspectorPort))) {
     throw new Error(inspectorPortInUse(inspectorPort));
   }
-  if (hasTables && options.dynamodbEndpoint === undefined) await requireJava();
+  if (hasTables && options.dynamodbEndpoint === undefined) {
+    requireInstallation();
+    await requireJava();
+  }
   if (dataDirectory !== undefined) {
     await prepareDataDirectory(dataDirectory);
     steps.add(await lockDirectory(dataDirectory));

@@ -9,7 +9,8 @@ import { forwardToDynamoDb } from './management/dynamodb.ts';
 import { answerLogs } from './management/logs.ts';
 import { answerCloudFormation, answerSts } from './management/query-services.ts';
 import { jsonError, type ManagementRequest } from './management/responses.ts';
-import type { ManagementCredentials, Services } from './management/services.ts';
+import type { ManagementCredentials } from './management/credentials.ts';
+import type { Services } from './management/services.ts';
 import type { AssemblySource, OfflineService, ServedFunction } from './offline-service.ts';
 import type { RequestRecord } from './request-record.ts';
 import type { KeyFile } from './usage-plans/key-file.ts';
@@ -27,7 +28,7 @@ export interface StackServiceParts {
   readonly keys: ApiKeyStore;
   readonly keyFile: KeyFile | undefined;
   readonly onProgress: (message: string) => void;
-  readonly onLog: (functionId: string, line: string) => void;
+  readonly onLog: (label: string, line: string) => void;
   readonly onRequest: ((record: RequestRecord) => void) | undefined;
   readonly stop: () => Promise<void>;
 }
@@ -102,8 +103,9 @@ export class StackService implements OfflineService {
 
   get functions(): ServedFunction[] {
     return this.#parts.functions.definitions.map(
-      ({ logicalId, name, constructPath, handler, taskRoot: directory }) => ({
+      ({ logicalId, label, name, constructPath, handler, taskRoot: directory }) => ({
         logicalId,
+        label,
         name,
         constructPath,
         handler,

@@ -83,11 +83,11 @@ export class CdkApp {
       const path = join(folder, entry.name);
       const isSetting = folder === this.folder && /^cdk(?:\.context)?\.json$/.test(entry.name);
       if (!isSetting && this.isIgnored(path, !entry.isDirectory())) continue;
+      const newer = entry.isDirectory() ? await this.#newerIn(path, time) : undefined;
+      if (newer !== undefined) return newer;
       // A folder changes when a file in it is removed or renamed.
       const found = await stat(path).catch(() => undefined);
       if (found !== undefined && found.mtimeMs > time) return path;
-      const newer = entry.isDirectory() ? await this.#newerIn(path, time) : undefined;
-      if (newer !== undefined) return newer;
     }
     return undefined;
   }

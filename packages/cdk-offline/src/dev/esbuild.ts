@@ -104,10 +104,9 @@ class EsbuildBuilds implements FunctionBuilds {
 
   async apply(files: readonly string[]): Promise<BuildOutcome[]> {
     const replacements: Promise<BuildOutcome>[] = [];
-    for (const { logicalId, handler } of this.#service.functions) {
+    for (const { logicalId, label: name } of this.#service.functions) {
       const found = this.#builds.get(logicalId);
       if (found === undefined || !(found.failed || files.some((file) => found.inputs.has(file)))) continue;
-      const name = handler.replace(/\.\w+$/, '');
       const building = build(found);
       replacements.push(
         this.#replace(logicalId, found, building).then(

@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
 import { z } from 'zod';
+import { readableTrace } from '../lambda/trace.ts';
 import { withoutControls } from '../lines.ts';
 import type { RequestRecord } from '../request-record.ts';
 
@@ -95,7 +96,7 @@ export function functionLine(
   isRepetition: (entry: Entry) => boolean = () => false,
 ): string | undefined {
   const text = readableLine(line, errorsOnly, isRepetition);
-  return text === undefined ? undefined : `${functionName}: ${withoutControls(text)}`;
+  return text === undefined ? undefined : `${functionName}: ${readableTrace(withoutControls(text))}`;
 }
 
 function readableLine(
@@ -111,6 +112,8 @@ function readableLine(
   if (isUneventful && isRepetition(entry)) return undefined;
   const own = loggedError.safeParse(entry).data;
   const all = [...errors, ...(own?.stackTrace === undefined ? [] : [own])];
+  const failure = typeof message === 'string' ? parseFailure(message) : undefined;
+  if (failure !== undefined) return `${level} ${describeError(failure)}`;
   const text = typeof message === 'string' ? message : JSON.stringify(message);
   const indented = all.map((error) => describeError(error).replaceAll(/^/gm, '  '));
   return [`${level} ${text}`, ...indented].join('\n');
@@ -119,6 +122,16 @@ function readableLine(
 function parseEntry(line: string): z.infer<typeof logEntry> | undefined {
   try {
     return logEntry.safeParse(JSON.parse(line)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the runtime logs for a handler that throws. */
+function parseFailure(message: string): LoggedError | undefined {
+  const [, json] = /^Invoke Error\s+(\{.*\})\s*$/s.exec(message) ?? [];
+  try {
+    return json === undefined ? undefined : loggedError.safeParse(JSON.parse(json)).data;
   } catch {
     return undefined;
   }
@@ -135,6 +148,7 @@ function parseText(line: string): z.infer<typeof logEntry> | undefined {
 
 function describeError(error: LoggedError): string {
   const head = `${error.name ?? error.errorType ?? 'Error'}: ${error.message ?? error.errorMessage ?? ''}`;
-  const trace = error.stack ?? error.stackTrace ?? head;
+  // An error without frames has an empty stack.
+  const trace = (error.stack ?? error.stackTrace) || head;
   return error.cause === undefined ? trace : `${trace}\nCaused by ${describeError(error.cause)}`;
 }

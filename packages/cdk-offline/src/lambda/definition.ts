@@ -6,20 +6,25 @@ import { TemplateError } from '../template/intrinsics.ts';
 import { scalar, unsupported } from '../template/schema.ts';
 import type { Stack, StackResource } from '../template/stack.ts';
 import type { Stacks } from '../template/stacks.ts';
+import { labelsOf } from './label.ts';
 import { copyCode, unzipCode, writeInlineCode } from './code.ts';
 
 /** A function of the template, ready to run. */
 export interface FunctionDefinition {
   /** For a function of another stack with the name of that stack, such as `Stack.Function`. */
   readonly logicalId: string;
+  /** In messages, see `labelsOf`. */
+  readonly label: string;
   readonly name: string;
   readonly arn: string;
   /** The `aws:cdk:path` of the resource, such as `Stack/Things/List/Resource`. */
   readonly constructPath: string | undefined;
   /** Identifies the code: functions with the same one run the same code. */
   readonly codeId: string;
-  /** The folder used as /var/task. */
+  /** The folder used as /var/task: a copy of `source`. */
   readonly taskRoot: string;
+  /** The asset, which may be removed while the function runs. */
+  readonly source: string;
   readonly handler: string;
   readonly runtime: string;
   readonly timeoutSeconds: number;
@@ -56,6 +61,7 @@ const properties = z.object({
   Layers: z.array(z.unknown()).optional(),
 });
 
+const named = z.object({ Handler: z.string().catch('') });
 const permittedCall = z.object({ Action: z.unknown(), Principal: z.unknown() });
 const permission = z.object({ FunctionName: z.string(), Qualifier: z.string().optional() });
 const gatewayPrincipal = 'apigateway.amazonaws.com';
@@ -70,6 +76,7 @@ export class Functions {
   readonly #permitted = new Map<Stack, ReadonlySet<string>>();
   readonly #loading = new Map<string, Promise<FunctionDefinition>>();
   readonly #copies = new Map<string, Promise<string>>();
+  readonly #labels: ReadonlyMap<string, string>;
 
   /**
    * @param directory where code is copied to. Outside any project, so that modules are resolved and interpreted as on
@@ -79,6 +86,13 @@ export class Functions {
     this.#stacks = stacks;
     this.#assets = assets;
     this.#directory = directory;
+    this.#labels = labelsOf(
+      stacks.main.resources('AWS::Lambda::Function').map(({ logicalId, constructPath, read }) => ({
+        logicalId,
+        constructPath,
+        handler: read(named).Handler,
+      })),
+    );
   }
 
   /**
@@ -127,20 +141,22 @@ export class Functions {
   async #load(logicalId: string, resource: StackResource): Promise<FunctionDefinition> {
     const { physicalId: name, constructPath } = resource;
     const { Code, LoggingConfig, ...settings } = resource.read(properties);
-    if (settings.Layers !== undefined)
-      this.notes.push(`${logicalId}: layers are not supported by cdk-offline`);
+    const label = this.#labels.get(logicalId) ?? logicalId;
+    if (settings.Layers !== undefined) this.notes.push(`${label}: layers are not supported by cdk-offline`);
     return {
       logicalId,
+      label,
       name,
       arn: functionArn(name),
       constructPath,
       codeId: Code.S3Key ?? Code.ZipFile ?? '',
       taskRoot: await this.#code(logicalId, Code),
+      source: this.#assets.get(Code.S3Key ?? '')?.path ?? logicalId,
       handler: settings.Handler,
       runtime: settings.Runtime,
       timeoutSeconds: settings.Timeout,
       memoryMb: settings.MemorySize,
-      environment: this.#variables(resource),
+      environment: this.#variables(resource, label),
       logFormat: LoggingConfig?.LogFormat ?? 'Text',
       logLevel: LoggingConfig?.ApplicationLogLevel,
       logGroupName: LoggingConfig?.LogGroup ?? `/aws/lambda/${name}`,
@@ -149,11 +165,11 @@ export class Functions {
   }
 
   /** Without the variables whose values are not known here. */
-  #variables(resource: StackResource): Record<string, string> {
+  #variables(resource: StackResource, label: string): Record<string, string> {
     const variables: Record<string, string> = {};
     for (const [name, resolved] of resource.readEach(['Environment', 'Variables'], 'the variable')) {
       const value = 'problem' in resolved ? resolved : scalar.safeParse(resolved.value);
-      if ('problem' in value) this.notes.push(`${value.problem}. It is not set.`);
+      if ('problem' in value) this.notes.push(`${label}: ${value.problem}. It is not set.`);
       else if (value.success) variables[name] = value.data;
     }
     return variables;

@@ -13,7 +13,8 @@ export interface FunctionServiceOptions extends EnvironmentOptions {
   readonly concurrency: number;
   /** Receives the copies of replaced code. */
   readonly codeDirectory: string;
-  readonly onLog: (logicalId: string, line: string) => void;
+  /** Called with the function's label. */
+  readonly onLog: (label: string, line: string) => void;
 }
 
 /** Lambda: the functions of the stack by their logical ID. */
@@ -48,7 +49,7 @@ export class FunctionService {
       const { logicalId } = definition;
       const pool = this.#pools.get(logicalId);
       if (pool === undefined) {
-        const added = new FunctionPool(definition, this.#options, (line) => onLog(logicalId, line));
+        const added = new FunctionPool(definition, this.#options, onLog);
         this.#pools.set(logicalId, added);
         if (this.#options.inspected !== undefined) added.warm();
       }
@@ -115,7 +116,7 @@ export class FunctionService {
     // Node.js caches modules by path.
     const codeId = `${pool.definition.logicalId}-${this.#replacements}`;
     const taskRoot = await copyCode(directory, join(this.#options.codeDirectory, codeId));
-    await pool.replace({ ...pool.definition, codeId, taskRoot });
+    await pool.replace({ ...pool.definition, codeId, taskRoot, source: directory });
   }
 
   async stop(): Promise<void> {
@@ -124,6 +125,7 @@ export class FunctionService {
 }
 
 function isChanged(one: FunctionDefinition, other: FunctionDefinition): boolean {
-  const comparable = (definition: FunctionDefinition) => JSON.stringify({ ...definition, taskRoot: '' });
+  const comparable = (definition: FunctionDefinition) =>
+    JSON.stringify({ ...definition, taskRoot: '', source: '' });
   return comparable(one) !== comparable(other);
 }

@@ -23,7 +23,7 @@ export async function runInvocation(handler: Handler, invocation: Invocation): P
     return { type: 'succeeded', requestId, payload: JSON.stringify(result) ?? 'null' };
   } catch (error) {
     const failure = toFailure(error);
-    console.error('Invoke Error', JSON.stringify({ ...failure, trace: undefined, stack: failure.trace }));
+    console.error('Invoke Error', JSON.stringify(loggedFailure(error)));
     return { type: 'failed', requestId, failure };
   }
 }
@@ -138,6 +138,13 @@ function contextOf(invocation: Invocation): Record<string, unknown> {
     callbackWaitsForEmptyEventLoop: true,
     getRemainingTimeInMillis: () => (deadline === undefined ? timeoutMs : deadline - Date.now()),
   };
+}
+
+/** As the runtime logs it, with the causes. */
+function loggedFailure(error: unknown): object {
+  const { trace, ...failure } = toFailure(error);
+  const cause = error instanceof Error && error.cause !== undefined && loggedFailure(error.cause);
+  return { ...failure, stack: trace, ...(cause !== false && { cause }) };
 }
 
 export function toFailure(error: unknown): Failure {

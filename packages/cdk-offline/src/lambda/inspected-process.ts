@@ -94,7 +94,12 @@ export class InspectedProcess {
         this.#started.reject(new Error(inspectorPortInUse(this.#port)));
       }
       const url = /^Debugger listening on (\S+)$/.exec(line)?.[1];
-      if (url === undefined) return;
+      if (url === undefined) {
+        // Such as an uncaught error, which ends the process.
+        const isOfInspector = /^(?:Debugger |For help, see|Waiting for the debugger)/.test(line);
+        if (this.#url !== undefined && !isOfInspector) this.#onProgress(withoutControls(line));
+        return;
+      }
       this.#url = url;
       this.#started.resolve(url);
     };

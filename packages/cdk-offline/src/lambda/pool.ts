@@ -6,7 +6,7 @@ import {
   type InvocationInput,
   type InvocationResult,
 } from './environment.ts';
-import { describeLoadFailure, loadError } from './load-error.ts';
+import { describeLoadFailure, loadError, withSource } from './load-error.ts';
 import { type Failure, failureOf } from './protocol.ts';
 
 /** Execution environments of one function. Two for each processor keep it busy while a database answers. */
@@ -31,7 +31,7 @@ export interface Replacement {
 export class FunctionPool {
   #definition: FunctionDefinition;
   readonly #options: EnvironmentOptions;
-  readonly #onLine: (line: string) => void;
+  readonly #onLog: (label: string, line: string) => void;
   readonly #all = new Set<ExecutionEnvironment>();
   readonly #idle: ExecutionEnvironment[] = [];
   readonly #waiting = new Set<Waiting>();
@@ -40,10 +40,15 @@ export class FunctionPool {
   #stopped = false;
   #replacing: Promise<void> = Promise.resolve();
 
-  constructor(definition: FunctionDefinition, options: EnvironmentOptions, onLine: (line: string) => void) {
+  /** @param onLog called with the function's label and a line, with the paths of its source in place of those of the copy */
+  constructor(
+    definition: FunctionDefinition,
+    options: EnvironmentOptions,
+    onLog: (label: string, line: string) => void,
+  ) {
     this.#definition = definition;
     this.#options = options;
-    this.#onLine = onLine;
+    this.#onLog = onLog;
   }
 
   get definition(): FunctionDefinition {
@@ -90,9 +95,7 @@ export class FunctionPool {
    */
   async prepare(definition: FunctionDefinition): Promise<Replacement> {
     const { promise: ready, resolve, reject } = Promise.withResolvers<void>();
-    const first = this.#start(definition, resolve, (failure) =>
-      reject(loadError(definition.logicalId, failure)),
-    );
+    const first = this.#start(definition, resolve, (failure) => reject(loadError(definition, failure)));
     await ready;
     return {
       commit: () => {
@@ -148,7 +151,7 @@ export class FunctionPool {
       },
       (failure) => {
         this.#starting -= 1;
-        this.#onLine(describeLoadFailure(failure));
+        this.#onLine(this.#definition, describeLoadFailure(failure));
         // Code that cannot be loaded fails one invocation for each attempt.
         const [first] = this.#waiting;
         if (first !== undefined && this.#waiting.delete(first)) first.finish({ ok: false, failure });
@@ -171,10 +174,14 @@ export class FunctionPool {
         if (failure !== undefined) onLoadError(failure);
         this.#dispatch();
       },
-      onLine: this.#onLine,
+      onLine: (line) => this.#onLine(definition, line),
     });
     this.#all.add(environment);
     return environment;
+  }
+
+  #onLine(definition: FunctionDefinition, line: string): void {
+    this.#onLog(definition.label, withSource(line, definition));
   }
 
   #becomeIdle(environment: ExecutionEnvironment): void {

@@ -1,5 +1,4 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto';
-import { localCredentials } from '../aws.ts';
+import { timingSafeEqual } from 'node:crypto';
 import type { HttpResponse } from '../http-message.ts';
 import { errorIn, type ManagementRequest, protocolOf } from './responses.ts';
 
@@ -7,17 +6,6 @@ import { errorIn, type ManagementRequest, protocolOf } from './responses.ts';
 export type Services = Readonly<
   Record<string, (request: ManagementRequest) => HttpResponse | Promise<HttpResponse>>
 >;
-
-/** Credentials for the AWS services of one run. The session token is the secret. */
-export interface ManagementCredentials {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken: string;
-}
-
-export function newCredentials(): ManagementCredentials {
-  return { ...localCredentials, sessionToken: randomBytes(16).toString('hex') };
-}
 
 /**
  * The service that a request is signed for. The signature is not verified: nobody but its owner sees the session token of a

@@ -169,9 +169,7 @@ export class Stack {
         );
         const entries =
           typeof all === 'object' && all !== null && !Array.isArray(all) ? Object.entries(all) : [];
-        return new Map(
-          entries.map(([key, value]) => [key, this.#attempt(value, `${logicalId}: ${name} ${key}`)]),
-        );
+        return new Map(entries.map(([key, value]) => [key, this.#attempt(value, `${name} ${key}`)]));
       },
     };
   }

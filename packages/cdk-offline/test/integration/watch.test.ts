@@ -120,7 +120,7 @@ describe('watch', () => {
     const { get, save, saveByRename, message } = await start(withBuilds);
     for (const [word, saveOnce] of Object.entries({ two: save, three: saveByRename, four: saveByRename })) {
       await saveOnce('code/words.ts', words(word));
-      await message(/^Applied index \(\d+ ms\)$/);
+      await message(/^Applied Greet \(\d+ ms\)$/);
       expect(await get()).toBe(word);
     }
     await save('code/part.ts', `export const part: string = 'hello';`);
@@ -131,14 +131,14 @@ describe('watch', () => {
   it('says that a refused change is not applied, and that it is undone', async () => {
     const { get, save, message } = await start(withBuilds);
     await save('code/words.ts', `export const words: string = ;`);
-    await message(/code\/words\.ts:1:29:[\s\S]*\nNot applied: index\. The service goes on as before\.$/);
+    await message(/code\/words\.ts:1:29:[\s\S]*\nNot applied: Greet\. The service goes on as before\.$/);
     await save('code/words.ts', words('one'));
-    await message(/^Undone: index is served as the files say\.$/);
+    await message(/^Undone: Greet is served as the files say\.$/);
 
     await save('template.mjs', templateModule({ ...paths, Stage: stage('v2') }));
     await message(/^The API or its stage has another name\. Restart to apply it\.\nNot applied: the stack\./);
     await save('code/words.ts', words('two'));
-    await message(/^Applied index \(\d+ ms\)\nStill not applied: the stack\.$/);
+    await message(/^Applied Greet \(\d+ ms\)\nStill not applied: the stack\.$/);
     await save('app.mjs', `throw new Error('at the app');`);
     await message(/The CDK app failed:[\s\S]*at the app[\s\S]*Not applied/);
     expect(await get()).toBe('two');

@@ -122,6 +122,25 @@ describe('the line of a function', () => {
     );
   });
 
+  it('shows what a handler throws like any other error', () => {
+    const cause = { errorType: 'Error', errorMessage: 'inner', stack: ['Error: inner', '    at b.ts:2:1'] };
+    const failure = {
+      errorType: 'TypeError',
+      errorMessage: 'outer',
+      stack: ['TypeError: outer', '    at /app/a.ts:1:1', '    at node:internal/a:1:1'],
+    };
+    const line = (entry: object) =>
+      `2026-01-02T03:04:05.678Z\t1-2\tERROR\tInvoke Error ${JSON.stringify(entry)}`;
+    expect(functionLine('Get', line({ ...failure, cause }))).toBe(
+      'Get: ERROR TypeError: outer\n    at /app/a.ts:1:1\nCaused by Error: inner\n    at b.ts:2:1',
+    );
+    const text = { errorType: 'string', errorMessage: 'just text', stack: [] };
+    expect(functionLine('Get', line(text))).toBe('Get: ERROR string: just text');
+    expect(functionLine('Get', '2026-01-02T03:04:05.678Z\t1-2\tERROR\tInvoke Error {')).toBe(
+      'Get: ERROR Invoke Error {',
+    );
+  });
+
   it('shows what a developer logs, as text or as an object', () => {
     expect(functionLine('A', JSON.stringify({ level: 'INFO', message: 'here' }))).toBe('A: INFO here');
     expect(functionLine('A', JSON.stringify({ level: 'DEBUG', message: { x: 1 } }))).toBe('A: DEBUG {"x":1}');

@@ -133,7 +133,7 @@ describe('a stack', () => {
         ['Known', { value: 'us-east-1' }],
         [
           'Unknown',
-          { problem: expect.stringMatching(/^F: the variable Unknown: The value of Ref for Special/) },
+          { problem: expect.stringMatching(/^the variable Unknown: The value of Ref for Special/) },
         ],
       ]),
     );
