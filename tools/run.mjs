@@ -38,7 +38,8 @@ if (!existsSync(join(project, 'node_modules', '.package-lock.json'))) {
 const node = chosenNode();
 // Also for the processes that the tool starts.
 process.env.PATH = [dirname(node), process.env.PATH].join(delimiter);
-if (node === process.execPath) {
+const isProxied = bypassProxy();
+if (node === process.execPath && !isProxied) {
   withoutTypeStrippingWarning();
   process.argv = [process.argv[0], script, ...args];
   await import(pathToFileURL(script).href);
@@ -60,6 +61,17 @@ function chosenNode() {
   }
   if (isRecent(process.execPath)) return process.execPath;
   return installedNode();
+}
+
+/** The tools call local services, which no proxy reaches. Node.js reads this when it starts. */
+function bypassProxy() {
+  const { NODE_USE_ENV_PROXY, NODE_OPTIONS = '' } = process.env;
+  if (NODE_USE_ENV_PROXY !== '1' && !NODE_OPTIONS.includes('--use-env-proxy')) return false;
+  const name = process.env.no_proxy === undefined ? 'NO_PROXY' : 'no_proxy';
+  const hosts = (process.env[name] ?? '').split(',').filter((host) => host !== '');
+  if (hosts.includes('127.0.0.1')) return false;
+  process.env[name] = [...hosts, '127.0.0.1', 'localhost', '::1'].join(',');
+  return true;
 }
 
 function isInstalled(file) {

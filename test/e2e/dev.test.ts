@@ -96,7 +96,7 @@ describe.runIf(isLocal)('npm run dev', { timeout: 900_000 }, () => {
     const { id } = expectPet(await service.client.post('{"name":"Rex","categoryId":7}'), 201);
 
     await service.write(getPet, answering('one'));
-    await service.printed(/^Applied get-pet \(\d+ ms\)$/m);
+    await service.printed(/^[\d:]{8} Applied get-pet \(\d+ ms\)$/m);
     expect(await service.text()).toBe('one');
 
     // A module of its own, which only this function imports.
@@ -105,10 +105,10 @@ describe.runIf(isLocal)('npm run dev', { timeout: 900_000 }, () => {
       getPet,
       `import { text } from './pets/shared.ts';\nexport const handler = async () => ({ statusCode: 200, body: text });\n`,
     );
-    await service.printed(/^Applied get-pet /m);
+    await service.printed(/^[\d:]{8} Applied get-pet /m);
     expect(await service.text()).toBe('two');
     await service.write('functions/pets/shared.ts', `export const text: string = 'three';\n`);
-    await service.printed(/^Applied get-pet /m);
+    await service.printed(/^[\d:]{8} Applied get-pet /m);
     expect(await service.text()).toBe('three');
 
     await service.write('functions/pets/shared.ts', `export const text: string = ;\n`);
@@ -125,12 +125,12 @@ describe.runIf(isLocal)('npm run dev', { timeout: 900_000 }, () => {
       getPet,
       `interface Event {\n  path: string;\n}\nexport const handler = async (event: Event) => {\n  throw new Error(event.path);\n};\n`,
     );
-    await service.printed(/^Applied get-pet /m);
+    await service.printed(/^[\d:]{8} Applied get-pet /m);
     await service.text();
     await service.printed(/functions\/get-pet\.ts:5:9/);
 
     await service.write(getPet, answering('four'));
-    await service.printed(/^Applied get-pet /m);
+    await service.printed(/^[\d:]{8} Applied get-pet /m);
     expect(await service.text()).toBe('four');
     const listed = await service.client.send({ path: '/pets' });
     expect(listed.text).toContain(String(id));
@@ -143,7 +143,7 @@ describe.runIf(isLocal)('npm run dev', { timeout: 900_000 }, () => {
     await service.edit('lib/api/gateway-responses.ts', (text) =>
       text.replace('realm="animal-store"', 'realm="other"'),
     );
-    await service.printed(/^Applied the stack/m);
+    await service.printed(/^[\d:]{8} Applied the stack/m);
     const unauthorized = await service.client.send({ path: '/pets', authorization: null });
     expect(unauthorized.headers.get('www-authenticate')).toBe('Bearer realm="other"');
     expect((await service.client.send({ path: '/pets' })).text).toContain(String(id));

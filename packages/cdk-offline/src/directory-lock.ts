@@ -41,6 +41,8 @@ export async function lockDirectory(directory: string): Promise<() => Promise<vo
   };
 }
 
+const answerTimeoutMs = 5_000;
+
 /** An abstract socket on Linux, a named pipe on Windows; on macOS the path must be short. */
 function addressOf(id: string): string {
   if (process.platform === 'linux') return `\0cdk-offline-${id}`;
@@ -56,7 +58,10 @@ async function listen(server: Server, address: string): Promise<void> {
 /** @returns the holder's process ID, or `undefined` when the socket file is not in use */
 async function askHolder(address: string): Promise<string | undefined> {
   try {
-    return await text(connect(address));
+    // A process that is suspended does not answer.
+    const socket = connect(address);
+    socket.setTimeout(answerTimeoutMs, () => socket.end());
+    return (await text(socket)) || 'that does not answer';
   } catch {
     return undefined;
   }

@@ -15,7 +15,7 @@ import { requireNode } from './node-requirement.ts';
 import { HttpServer, portInUse } from './server.ts';
 import type { RequestRecord } from './request-record.ts';
 import { StackService } from './stack-service.ts';
-import { temporaryDirectory } from './temporary-directory.ts';
+import { temporaryDirectory, withFullFolder } from './temporary-directory.ts';
 import { KeyFile, readKeyFile } from './usage-plans/key-file.ts';
 import { ApiKeyStore } from './usage-plans/store.ts';
 
@@ -79,8 +79,10 @@ export async function serve(options: ServeOptions): Promise<OfflineService> {
   try {
     return await start(options, steps);
   } catch (error) {
+    // Before the files of the start are removed.
+    const explained = withFullFolder(error);
     await steps.stop();
-    throw error;
+    throw explained;
   }
 }
 

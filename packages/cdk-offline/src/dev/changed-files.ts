@@ -10,21 +10,26 @@ const quietMs = 30;
 /** Folders that tools write, and that no one edits. */
 export const alwaysIgnored = /[\\/](?:node_modules|\.git|cdk\.out)(?:[\\/]|$)/;
 
+export interface ChangedFilesOptions {
+  readonly isIgnored: (path: string, isFile: boolean) => boolean;
+  /** In milliseconds since the Unix epoch: files saved later have changed. */
+  readonly since: number;
+  /** Whether a file that is saved with the same content has changed, because it was not applied before. */
+  readonly isRepeated: () => boolean;
+}
+
 /**
  * Calls `onChange` with the absolute paths of files that changed in the folders, one call at a time. A file that was
  * written with the content of the call before, for instance by a compiler that the app runs, did not change.
  *
- * @param onChange returns false when something was not applied: then the same content is tried again
- * @param since in milliseconds since the Unix epoch: files saved later have changed
  * @param onError gets errors of the watcher, such as too many files for the system
  * @returns stops watching, and waits for a call in progress
  * @throws Error that names a path that is no folder
  */
 export async function watchFolders(
   folders: readonly string[],
-  isIgnored: (path: string, isFile: boolean) => boolean,
-  since: number,
-  onChange: (files: readonly string[]) => Promise<boolean>,
+  { isIgnored, since, isRepeated }: ChangedFilesOptions,
+  onChange: (files: readonly string[]) => Promise<void>,
   onError: (error: unknown) => void,
 ): Promise<() => Promise<void>> {
   for (const folder of folders) {
@@ -37,7 +42,7 @@ export async function watchFolders(
   const contents = new Map<string, string>();
   const differs = async (file: string): Promise<boolean> => {
     const content = await digestOf(file);
-    if (contents.get(file) === content) return false;
+    if (contents.get(file) === content && !isRepeated()) return false;
     contents.set(file, content);
     return true;
   };
@@ -50,7 +55,7 @@ export async function watchFolders(
       created.clear();
       const isChanged = await Promise.all(files.map((file) => differs(file)));
       const different = files.filter((_, index) => isChanged[index]);
-      if (different.length > 0 && !(await onChange(different))) contents.clear();
+      if (different.length > 0) await onChange(different);
     }
   };
   const run = (): void => {

@@ -40,7 +40,7 @@ interface Build {
   inputs: ReadonlySet<string>;
   /** Its output files, without source maps, relative to `outputDirectory`. */
   scripts: readonly string[];
-  /** Build it again at the next change of any file: the missing input can be anywhere. */
+  /** Build it again with the next change of any file: a missing input can be anywhere. */
   failed: boolean;
   /** The code that is served, without its source map. */
   code: string;
@@ -89,9 +89,10 @@ class EsbuildBuilds implements FunctionBuilds {
       functions.map(async ({ logicalId, directory }) => {
         const found = this.#builds.get(logicalId);
         if (found === undefined) return;
-        await build(found).catch(() => {}); // the next change is built
+        const built = await build(found).catch(() => undefined);
         found.code = await codeIn(directory, found);
-        found.failed = false;
+        // Saved after the assembly was written.
+        found.failed = built !== found.code;
       }),
     );
     const { app } = this.#sources;

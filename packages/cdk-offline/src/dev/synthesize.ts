@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
+import { readableTrace } from '../lambda/trace.ts';
 
 export interface SynthesizeOptions {
   /** The folder of cdk.json. The working directory when absent. */
@@ -13,6 +14,9 @@ export interface SynthesizeOptions {
   /** Environment variables in addition to those of this process. */
   readonly env?: Readonly<Record<string, string>>;
 }
+
+/** Apps may build container images. */
+const limitMs = 15 * 60_000;
 
 const contextSchema = z.record(z.string(), z.unknown());
 const cdkJson = z.object({ app: z.string(), context: contextSchema.default({}) });
@@ -51,14 +55,21 @@ export async function synthesize(assembly: string, options: SynthesizeOptions = 
     detached: process.platform !== 'win32',
   });
   const end = (): void => endGroup(child.pid);
+  const limit = setTimeout(end, limitMs);
   // Before temporary folders are removed.
   process.prependOnceListener('exit', end);
   try {
     const [[code], errors] = await Promise.all([once(child, 'exit'), text(child.stderr)]);
+    if (code === null && child.signalCode === 'SIGKILL') {
+      throw new Error(
+        `The CDK app did not end within ${limitMs / 60_000} minutes: ${app}\n${errors.trim()}`.trim(),
+      );
+    }
     if (code !== 0) {
-      throw new Error(`The CDK app failed:\n${errors.replaceAll(/^Bundling asset .*\n/gm, '').trim()}`);
+      throw new Error(`The CDK app failed:\n${appError(errors)}`);
     }
   } finally {
+    clearTimeout(limit);
     process.removeListener('exit', end);
   }
 }
@@ -70,4 +81,16 @@ function endGroup(pid: number | undefined): void {
   } catch {
     // It has already ended.
   }
+}
+
+/** What the app printed, without the progress of the CDK, its reports, and the frames of packages and of Node.js. */
+function appError(printed: string): string {
+  return readableTrace(printed)
+    .split('\n')
+    .filter((line) => !/^(?:Bundling asset |Node\.js v\d|npm warn )/.test(line))
+    .filter((line) => !/^\s+at .*[\\/]node_modules[\\/]/.test(line))
+    .join('\n')
+    .replace(/^node:internal\/.*\n(?:.*\n)?\s*\^\s*\n/m, '')
+    .replaceAll(/\n{3,}/g, '\n\n')
+    .trim();
 }

@@ -60,8 +60,7 @@ export async function watch(service: OfflineService, options: WatchOptions): Pro
   const textOf = async (error: unknown): Promise<string> =>
     (await builds?.describe(error)) ?? (error instanceof Error ? error.message : String(error));
 
-  const applyApp = async (files: readonly string[]): Promise<readonly BuildOutcome[]> => {
-    if (builds !== undefined && !files.some((file) => builds.isOfApp(file))) return [];
+  const updateStack = async (): Promise<readonly BuildOutcome[]> => {
     const name = 'the stack';
     try {
       await service.update({ assembly: synthesize });
@@ -82,7 +81,7 @@ export async function watch(service: OfflineService, options: WatchOptions): Pro
     const undone = done.filter(({ name, isChanged }) => !isChanged && refused.has(name));
     for (const { name } of done) refused.delete(name);
     for (const { name } of failed) refused.add(name);
-    if (applied.length > 0) onMessage(`Applied ${namesOf(applied)} (${milliseconds} ms)`);
+    if (applied.length > 0) onMessage(`${clock()} Applied ${namesOf(applied)} (${milliseconds} ms)`);
     if (undone.length > 0) onMessage(`Undone: ${namesOf(undone)} is served as the files say.`);
     if (failed.length > 0) {
       // Functions share files, and so they share errors.
@@ -93,29 +92,53 @@ export async function watch(service: OfflineService, options: WatchOptions): Pro
     }
     return outcomes.map(({ name }) => name);
   };
-  const apply = async (files: readonly string[]): Promise<boolean> => {
-    // Functions first: they take a fraction of a second, a synthesis takes several.
-    const tried = [
-      ...(await report(async () => (await builds?.apply(files)) ?? [])),
-      ...(await report(() => applyApp(files))),
-    ];
+  const reportStill = (tried: readonly string[]): void => {
     const still = [...refused].filter((name) => !tried.includes(name));
     if (tried.length > 0 && still.length > 0) onMessage(`Still not applied: ${still.join(', ')}.`);
-    return refused.size === 0;
+  };
+  const applyFunctions = (files: readonly string[]) => report(async () => (await builds?.apply(files)) ?? []);
+  let isAppChanged = false;
+  let applyingApp: Promise<void> | undefined;
+  const applyApp = async (): Promise<void> => {
+    while (isAppChanged) {
+      isAppChanged = false;
+      const tried = await report(updateStack);
+      // What was saved during the synthesis.
+      reportStill([...tried, ...(await applyFunctions([]))]);
+    }
+  };
+  const apply = async (files: readonly string[]): Promise<void> => {
+    const isOfApp = builds === undefined || files.some((file) => builds.isOfApp(file));
+    const tried = await applyFunctions(files);
+    if (!isOfApp) {
+      reportStill(tried);
+      return;
+    }
+    // Functions do not wait for it: they take a fraction of a second, a synthesis takes several.
+    isAppChanged = true;
+    applyingApp ??= applyApp().finally(() => {
+      applyingApp = undefined;
+    });
   };
   const stopWatching = await watchFolders(
     folders.map((folder) => resolve(folder)),
-    isIgnored,
-    since,
+    { isIgnored, since, isRepeated: () => refused.size > 0 },
     apply,
     (error) => onMessage(`Changes may be missed: ${String(error)}`),
   );
   return async () => {
     await stopWatching();
+    isAppChanged = false;
+    await applyingApp;
     await builds?.stop();
   };
 }
 
 function namesOf(outcomes: readonly BuildOutcome[]): string {
   return outcomes.map(({ name }) => name).join(', ');
+}
+
+/** As in the line of a request. */
+function clock(): string {
+  return new Date().toTimeString().slice(0, 8);
 }

@@ -3,6 +3,7 @@ import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 
 const oldestJava = 17;
+const answerTimeoutMs = 20_000;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -26,10 +27,17 @@ export async function requireJava(env: Environment = process.env): Promise<void>
   const advice = `DynamoDB Local needs Java ${oldestJava} or later: install it (for instance from https://adoptium.net) or set JAVA_HOME, and try again.`;
   let output: string;
   try {
-    const { stdout, stderr } = await promisify(execFile)('java', ['-version'], { env: javaEnvironment(env) });
+    const { stdout, stderr } = await promisify(execFile)('java', ['-version'], {
+      env: javaEnvironment(env),
+      timeout: answerTimeoutMs,
+    });
     output = stdout + stderr;
   } catch (error) {
-    throw new Error(`Java was not found. ${advice}`, { cause: error });
+    const isSlow = error instanceof Error && 'killed' in error && error.killed === true;
+    const problem = isSlow
+      ? `"java -version" did not end within ${answerTimeoutMs / 1000} s.`
+      : 'Java was not found.';
+    throw new Error(`${problem} ${advice}`, { cause: error });
   }
   const version = javaVersion(output);
   if (version !== undefined && version < oldestJava) throw new Error(`Java ${version} is too old. ${advice}`);

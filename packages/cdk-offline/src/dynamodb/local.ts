@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { lockDirectory } from '../directory-lock.ts';
 import { freePort, isPortFree } from '../ports.ts';
+import { requestLocally } from '../loopback.ts';
 import { moduleBeside } from '../own-module.ts';
 import { temporaryDirectory } from '../temporary-directory.ts';
 import { credentialsOf, type DynamoDbCredentials, keptAccessKeyId, newAccessKeyId } from './credentials.ts';
@@ -34,6 +35,8 @@ export interface DynamoDbLocalOptions {
 const startAttempts = 3;
 const startTimeoutMs = 60_000;
 const pollMs = 50;
+/** For one answer of the database, and for the last ones of a busy machine. */
+const answerTimeoutMs = 5_000;
 /** For the Java process of a service that was killed. */
 const leftoverTimeoutMs = 5_000;
 
@@ -200,9 +203,8 @@ async function startOnPort(
 
 /** DynamoDB answers a request without an operation with 400 and a request ID. */
 async function isDynamoDb(endpoint: string): Promise<boolean> {
-  const answer = await fetch(endpoint).catch(() => undefined);
-  await answer?.body?.cancel();
-  return answer?.headers.has('x-amzn-requestid') === true;
+  const answer = await requestLocally(endpoint, answerTimeoutMs).catch(() => undefined);
+  return answer?.headers.some(([name]) => name === 'x-amzn-requestid') === true;
 }
 
 const processRecord = z.object({ pid: z.number(), endpoint: z.string() });

@@ -74,13 +74,17 @@ export function readTables(stack: Stack, notes: string[]): TableDefinition[] {
   });
 }
 
+/** The client tries three times. */
+const answerTimeoutMs = 10_000;
+
 /** Creates the tables that do not exist, with their indexes and TTL, and warms the database. @returns their number */
 export async function createTables(
   tables: readonly TableDefinition[],
   endpoint: string,
   credentials: DynamoDbCredentials,
 ): Promise<number> {
-  const client = new DynamoDBClient({ region, endpoint, credentials });
+  const requestHandler = { requestTimeout: answerTimeoutMs, throwOnRequestTimeout: true };
+  const client = new DynamoDBClient({ region, endpoint, credentials, requestHandler });
   try {
     const created = await Promise.all(tables.map((definition) => createTable(client, definition)));
     if (tables[0] !== undefined) await warm(client, tables[0].input);

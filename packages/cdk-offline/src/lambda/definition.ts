@@ -87,10 +87,10 @@ export class Functions {
     this.#assets = assets;
     this.#directory = directory;
     this.#labels = labelsOf(
-      stacks.main.resources('AWS::Lambda::Function').map(({ logicalId, constructPath, read }) => ({
-        logicalId,
-        constructPath,
-        handler: read(named).Handler,
+      stacks.main.resources('AWS::Lambda::Function').map((resource) => ({
+        logicalId: resource.logicalId,
+        constructPath: resource.constructPath,
+        handler: resource.read(named).Handler,
       })),
     );
   }

@@ -1,10 +1,14 @@
 import { region } from '../aws.ts';
 import type { DatabaseAccess } from '../dynamodb/database.ts';
 import type { HttpResponse } from '../http-message.ts';
+import { requestLocally } from '../loopback.ts';
 import { jsonError, type ManagementRequest } from './responses.ts';
 
 /** RFC 9110, section 7.6.1, and headers that are set again for each connection. */
 const hopByHop = new Set(['connection', 'content-length', 'date', 'host', 'keep-alive', 'transfer-encoding']);
+
+/** A scan of a large table takes seconds. */
+const answerTimeoutMs = 60_000;
 
 /** Forwards a call with the access key of the service, so that tools need one endpoint and no key. */
 export async function forwardToDynamoDb(
@@ -13,7 +17,7 @@ export async function forwardToDynamoDb(
 ): Promise<HttpResponse> {
   const sent = Object.entries(headers).filter(([name]) => !hopByHop.has(name) && name !== 'expect');
   try {
-    const response = await fetch(endpoint, {
+    const response = await requestLocally(endpoint, answerTimeoutMs, {
       method,
       // The client's checksum is that of the bytes as DynamoDB Local sends them.
       headers: {
@@ -21,13 +25,9 @@ export async function forwardToDynamoDb(
         'accept-encoding': 'identity',
         authorization: withScope(headers['authorization'] ?? '', credentials.accessKeyId),
       },
-      ...(body.length > 0 && { body }),
+      body,
     });
-    return {
-      status: response.status,
-      headers: [...response.headers].filter(([name]) => !hopByHop.has(name)),
-      body: Buffer.from(await response.arrayBuffer()),
-    };
+    return { ...response, headers: response.headers.filter(([name]) => !hopByHop.has(name)) };
   } catch (error) {
     return jsonError(503, 'ServiceUnavailable', `DynamoDB does not answer: ${String(error)}`);
   }

@@ -7,9 +7,10 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { greetingAssembly } from './greeting.ts';
+import { z } from 'zod';
+import { greetingAssembly, greetingTemplate } from './greeting.ts';
 import { newProject, words } from './project.ts';
-import { removeDirectory } from './template.ts';
+import { removeDirectory, table } from './template.ts';
 
 const command = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 
@@ -122,6 +123,23 @@ describe('the command cdk-offline', () => {
     const printed = run([option]);
     expect(await printed.ended).toBe(0);
     expect(printed.output()).toMatch(option === '--version' ? /^\d+\.\d+\.\d+\n$/ : /^Usage: cdk-offline/);
+  });
+});
+
+describe('a start that waits', () => {
+  it('does not go through a proxy to this machine', async () => {
+    const proxy = createServer().listen(0, '127.0.0.1'); // never answers
+    await once(proxy, 'listening');
+    onTestFinished(() => void proxy.close());
+    const { port } = z.object({ port: z.number() }).parse(proxy.address());
+    const assembly = await greetingAssembly(greetingTemplate({ Things: table('things') }));
+    const env = { ...process.env, HTTP_PROXY: `http://127.0.0.1:${port}`, NODE_USE_ENV_PROXY: '1' };
+    const args = [command, '--assembly', assembly, '--port', '0'];
+    const service = gather(spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] }));
+    await service.ready();
+    expect(service.output()).toContain('Created the tables');
+    service.child.kill('SIGTERM');
+    expect(await service.ended).toBe(0);
   });
 });
 

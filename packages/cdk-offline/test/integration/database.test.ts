@@ -154,8 +154,8 @@ describe('a database in memory', () => {
     const { promise: failure, resolve: onFailure } = Promise.withResolvers<Error>();
     const own = { dynamodbEndpoint: undefined, onFailure };
     const { service } = await serveGreeting(greetingTemplate({ Things }), own);
-    const { endpoint, dynamodbEndpoint = '', dynamodbCredentials } = service;
-    expect(await tablesAt(endpoint)).toEqual(['things']);
+    const { endpoint, credentials, dynamodbEndpoint = '', dynamodbCredentials } = service;
+    expect(await tablesAt(endpoint, credentials)).toEqual(['things']);
     expect(await tablesAt(dynamodbEndpoint)).toEqual([]);
     expect(await tablesAt(dynamodbEndpoint, dynamodbCredentials)).toEqual(['things']);
     await killListener(dynamodbEndpoint);

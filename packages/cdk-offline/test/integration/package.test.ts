@@ -86,7 +86,7 @@ describe('the packed package, installed in an empty folder', () => {
       (e: unknown) => e,
     );
     const { stderr } = z.object({ stderr: z.string() }).parse(refused);
-    const names = Object.entries(peers).map(([name, version]) => `${name}@${version}`);
+    const names = Object.entries(peers).map((peer) => peer.join('@'));
     expect(stderr).toBe(
       `Tables need DynamoDB Local, which is not installed. Install it with "npm install --save-dev ${names.join(' ')}".\n`,
     );

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { serve, synthesize, watch, type WatchOptions } from 'cdk-offline';
 import { buildFunctions } from 'cdk-offline/esbuild';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { startGate } from './gate.ts';
 import { greetingStack, greetingTemplate, serveGreeting, stage } from './greeting.ts';
 import { manifestOf, removeDirectory, resource } from './template.ts';
 
@@ -104,7 +105,7 @@ describe('watch', () => {
     const { get, save, message } = await start();
     expect(await get()).toBe('one');
     await save('code/words.ts', words('two'));
-    await message(/^Applied the stack \(\d+ ms\)$/m);
+    await message(/^[\d:]{8} Applied the stack \(\d+ ms\)$/m);
     expect(await get()).toBe('two');
   });
 
@@ -120,12 +121,30 @@ describe('watch', () => {
     const { get, save, saveByRename, message } = await start(withBuilds);
     for (const [word, saveOnce] of Object.entries({ two: save, three: saveByRename, four: saveByRename })) {
       await saveOnce('code/words.ts', words(word));
-      await message(/^Applied Greet \(\d+ ms\)$/);
+      await message(/^[\d:]{8} Applied Greet \(\d+ ms\)$/);
       expect(await get()).toBe(word);
     }
     await save('code/part.ts', `export const part: string = 'hello';`);
-    await message(/^Applied the stack \(\d+ ms\)$/);
+    await message(/^[\d:]{8} Applied the stack \(\d+ ms\)$/);
     expect(await get('/hello')).toBe('four');
+  });
+
+  it('applies a function while the app is synthesized, and what was saved last is served after it', async () => {
+    const gate = await startGate();
+    const { get, save, message } = await start(withBuilds);
+    await save('template.mjs', `await fetch('${gate.url}');\n${templateModule(paths)}`);
+    await gate.reached;
+    await save('code/words.ts', words('two'));
+    await message(/^[\d:]{8} Applied Greet/);
+    expect(await get()).toBe('two');
+    // The synthesis has read the code before: it writes an older assembly.
+    await save('code/words.ts', words('one'));
+    await message(/^[\d:]{8} Applied Greet/);
+    await save('code/words.ts', words('three'));
+    await message(/^[\d:]{8} Applied Greet/);
+    gate.open();
+    await message(/Applied the stack/);
+    await expect.poll(() => get(), { timeout: 60_000 }).toBe('three');
   });
 
   it('says that a refused change is not applied, and that it is undone', async () => {
@@ -138,14 +157,14 @@ describe('watch', () => {
     await save('template.mjs', templateModule({ ...paths, Stage: stage('v2') }));
     await message(/^The API or its stage has another name\. Restart to apply it\.\nNot applied: the stack\./);
     await save('code/words.ts', words('two'));
-    await message(/^Applied Greet \(\d+ ms\)\nStill not applied: the stack\.$/);
+    await message(/^[\d:]{8} Applied Greet \(\d+ ms\)\nStill not applied: the stack\.$/);
     await save('app.mjs', `throw new Error('at the app');`);
     await message(/The CDK app failed:[\s\S]*at the app[\s\S]*Not applied/);
     expect(await get()).toBe('two');
     await save('template.mjs', templateModule(paths));
     await message(/Not applied: the stack/);
     await save('app.mjs', app);
-    await message(/^Applied the stack/);
+    await message(/^[\d:]{8} Applied the stack/);
     expect(await get()).toBe('two');
   });
 });
