@@ -1,11 +1,7 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { GetCommand, PutCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
-import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { type HttpRequest, HttpResponse } from '@smithy/core/protocols';
 import type { NodeHttpHandler } from '@smithy/node-http-handler';
 import type { HttpHandlerOptions } from '@smithy/types';
-import * as z from 'zod';
-import { MemoryTables } from '../../test/support/memory-tables.ts';
+import { MemoryTables, type Operation, Refusal } from '../../test/support/memory-tables.ts';
 
 /** What happens to one attempt of a call. */
 export interface Fate {
@@ -14,14 +10,6 @@ export interface Fate {
   /** `throttled`: DynamoDB refuses it. `lost`: it has no effect and no answer. */
   readonly kind: 'answered' | 'throttled' | 'lost';
 }
-
-const item = z.record(z.string(), z.any());
-const call = z.looseObject({
-  Key: item.optional(),
-  Item: item.optional(),
-  ExpressionAttributeValues: item.optional(),
-  ReturnValuesOnConditionCheckFailure: z.string().optional(),
-});
 
 /** Milliseconds after which a client gives an attempt up: that of the deployed functions, for all limiters. */
 const requestTimeout = 750;
@@ -71,22 +59,11 @@ export class SimulatedTable {
     if (operation === 'GetItem') this.readUnits += 1;
     // A write whose condition fails consumes as much.
     else this.writeUnits += 1;
-    const input = call.parse(JSON.parse(body));
-    const { Key, Item, ExpressionAttributeValues: values } = input;
-    const parsed = {
-      ...input,
-      ...(Key && { Key: unmarshall(Key) }),
-      ...(Item && { Item: unmarshall(Item) }),
-      ...(values && { ExpressionAttributeValues: unmarshall(values) }),
-    };
     try {
-      const output = this.#tables.send(commandOf(operation, parsed));
-      const marshalled = Object.entries(output).map(([name, value]) => [name, marshall(value)]);
-      return { status: 200, body: Object.fromEntries(marshalled) };
+      return { status: 200, body: this.#tables.call(operation as Operation, JSON.parse(body) as never) };
     } catch (error) {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      const shown = input.ReturnValuesOnConditionCheckFailure === 'ALL_OLD' && error.Item;
-      return failure(error.name, shown ? { Item: error.Item } : {});
+      if (!(error instanceof Refusal)) throw error;
+      return failure(error.type, error.members);
     }
   }
 }
@@ -94,13 +71,6 @@ export class SimulatedTable {
 interface Answer {
   readonly status: number;
   readonly body: object;
-}
-
-function commandOf(operation: string, input: object) {
-  if (operation === 'UpdateItem') return new UpdateCommand(input as UpdateCommand['input']);
-  if (operation === 'PutItem') return new PutCommand(input as PutCommand['input']);
-  if (operation === 'GetItem') return new GetCommand(input as GetCommand['input']);
-  throw new Error(`The simulated table does not know ${operation}.`);
 }
 
 function failure(name: string, details: object = {}): Answer {

@@ -6,7 +6,7 @@ import {
   QueryCommand,
   type QueryCommandOutput,
 } from '@aws-sdk/lib-dynamodb';
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
+import { ConditionalCheckFailedException, TransactionConflictException } from '@aws-sdk/client-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import * as z from 'zod/mini';
 import { int64Max, int64Min, parseInt64 } from './int64.ts';
@@ -73,7 +73,7 @@ export interface Creation {
   readonly attempts?: number;
 }
 
-/** @throws ConditionalCheckFailedException if `attempts` IDs in a row are in use */
+/** @throws ConditionalCheckFailedException or TransactionConflictException if `attempts` IDs in a row are in use */
 export async function createPet(
   table: PetTable,
   pet: NewPet,
@@ -93,8 +93,9 @@ export async function createPet(
       );
       return created;
     } catch (error) {
-      if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      if (wasStored(created, error)) return created;
+      if (error instanceof ConditionalCheckFailedException) {
+        if (wasStored(created, error)) return created;
+      } else if (!isTaken(error)) throw error;
       onCollision();
       if (attempt >= attempts) throw error;
     }
@@ -106,6 +107,11 @@ function wasStored(pet: Pet, { $metadata, Item: item }: ConditionalCheckFailedEx
   if (item === undefined || ($metadata.attempts ?? 1) === 1) return false;
   // The document client does not unmarshall the items of errors.
   return isDeepStrictEqual(toPet(unmarshall(item, { wrapNumbers: true })), pet);
+}
+
+/** Whether a transaction is writing a pet with the new ID, and nothing was written. */
+function isTaken(error: unknown): boolean {
+  return error instanceof TransactionConflictException && (error.$metadata.attempts ?? 1) === 1;
 }
 
 /** The pet with this ID, or `undefined`. Read consistently, so that a new pet is found at once. @throws MalformedItemError if the stored item is not a valid pet */

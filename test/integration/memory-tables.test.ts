@@ -1,35 +1,70 @@
-import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import { type DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
 import * as fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
+import { findKey } from '../../functions/access/key-records.ts';
 import { admit } from '../../functions/access/limiter.ts';
 import { createPetOnce } from '../../functions/pets/idempotent-creation.ts';
-import { createPet } from '../../functions/pets/store.ts';
-import { MemoryTables } from '../support/memory-tables.ts';
+import { createPet, getPet, listPets } from '../../functions/pets/store.ts';
+import { clientInMemory } from '../simulation/client.ts';
+import { petStatus, statusFilter } from '../support/arbitraries.ts';
 import { rounds } from '../support/rounds.ts';
 import { createTables, type Tables } from '../support/tables.ts';
 import { at } from '../support/times.ts';
 
-// test/unit/interleavings.test.ts relies on this: the tables in memory do what DynamoDB does with the same writes.
+// test/unit/simulation.test.ts relies on this: the tables in memory answer the calls of the service as DynamoDB does.
 
 // DynamoDB Local deletes what has expired by its own clock.
 const noon = Date.parse('2036-07-01T12:00:00Z') / 1000;
+const midnight = noon - 43_200;
 
-const request = fc.record({
-  keyHash: fc.constantFrom('a', 'b'),
-  limits: fc.record({ perMinute: fc.integer({ min: 1, max: 3 }), perDay: fc.integer({ min: 1, max: 5 }) }),
-  now: fc.constantFrom(noon, noon + 60, noon + 86_400),
-});
-const creation = fc.record({
-  petId: fc.bigInt({ min: 1n, max: 4n }),
-  idempotencyKey: fc.option(fc.constantFrom('x', 'y')),
-  name: fc.constantFrom('Rex', 'Bella'),
-  now: fc.constantFrom(noon, noon + 86_401),
-});
-const call = fc.oneof(
-  request.map((values) => ({ kind: 'request', ...values }) as const),
-  creation.map((values) => ({ kind: 'creation', ...values }) as const),
+const keyHash = fc.constantFrom('a'.repeat(64), 'b'.repeat(64));
+const now = fc.constantFrom(noon, noon + 20, noon + 60, noon + 86_400);
+const perMinute = fc.integer({ min: 1, max: 3 });
+const petId = fc.bigInt({ min: 1n, max: 5n });
+
+/** What the functions do with the tables. */
+const step = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('request'),
+      keyHash,
+      now,
+      limits: fc.record({ perMinute, perDay: fc.integer({ min: 1, max: 5 }) }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('rejections'),
+      keyHash,
+      rejections: fc.constantFrom(98, 99),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('creation'),
+      petId,
+      idempotencyKey: fc.option(fc.constantFrom('x', 'y')),
+      name: fc.constantFrom('Rex', 'Bella'),
+      status: petStatus,
+      now,
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('listing'),
+      limit: fc.integer({ min: 1, max: 4 }),
+      status: statusFilter,
+      before: fc.option(petId),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('reading'), petId }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('lookup'), keyHash, isNew: fc.boolean() }) },
 );
-type Call = typeof call extends fc.Arbitrary<infer T> ? T : never;
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
 let tables: Tables;
 
@@ -37,63 +72,83 @@ beforeAll(async () => {
   tables = await createTables();
 });
 
-/** The outcome of a call, or the name of its error. Each run has its own keys and IDs. */
-async function outcome(
-  client: DynamoDBDocumentClient,
-  each: Call,
-  run: number,
-): Promise<string | { readonly kind: string }> {
+/** The outcome of a step. Each run has its own keys and IDs. */
+async function take(client: DynamoDBDocumentClient, each: Step, run: number): Promise<unknown> {
   const table = (name: keyof Tables) => ({ client, tableName: tables[name].tableName });
-  if (each.kind === 'request')
-    return admit(table('rateLimits'), {
-      ...each,
-      keyHash: `${run} ${each.keyHash}`,
-      now: at(each.now),
-    });
-  const newPet = { name: each.name, categoryId: 7n, status: 'available' } as const;
-  const options = {
-    newId: () => BigInt(run) * 10n + each.petId,
-    onCollision: () => {},
-    attempts: 1,
-  };
-  const created =
-    each.idempotencyKey === null
-      ? createPet(table('pets'), newPet, options).then((pet) => ({ kind: 'created', pet }))
-      : createPetOnce(table('pets'), table('idempotency'), newPet, {
-          ...options,
-          recordId: `${run} ${each.idempotencyKey}`,
-          body: each.name,
-          now: at(each.now)(),
-        });
-  return created.catch((error: unknown) => (error as Error).name);
+  const put = (name: keyof Tables, Item: object) =>
+    client.send(new PutCommand({ TableName: tables[name].tableName, Item }));
+  const hash = 'keyHash' in each ? `${String(run).padStart(8, '0')}${each.keyHash.slice(8)}` : '';
+  switch (each.kind) {
+    case 'request':
+      return admit(table('rateLimits'), { ...each, keyHash: hash, now: at(each.now) });
+    case 'rejections': {
+      const full = {
+        minute: noon,
+        minuteCount: 3,
+        day: midnight,
+        dayCount: 3,
+        rejectedSince: noon,
+        rejectedUntil: noon + 60,
+      };
+      await put('rateLimits', { keyHash: hash, ...full, rejections: each.rejections });
+      const limits = { perMinute: 3, perDay: 10 };
+      return admit(table('rateLimits'), { keyHash: hash, limits, now: at(noon + 20) });
+    }
+    case 'creation': {
+      const newPet = { name: each.name, categoryId: 7n, status: each.status };
+      const options = { newId: () => BigInt(run) * 10n + each.petId, onCollision: () => {}, attempts: 1 };
+      if (each.idempotencyKey === null) return createPet(table('pets'), newPet, options);
+      return createPetOnce(table('pets'), table('idempotency'), newPet, {
+        ...options,
+        recordId: `${run} ${each.idempotencyKey}`,
+        body: each.name,
+        now: at(each.now)(),
+      });
+    }
+    case 'listing': {
+      const before = each.before === null ? BigInt(run) * 10n + 10n : BigInt(run) * 10n + each.before;
+      const { pets } = await listPets(table('pets'), { ...each, before });
+      // Below are the animals of earlier runs.
+      return pets.filter(({ id }) => id > BigInt(run) * 10n);
+    }
+    case 'reading':
+      return getPet(table('pets'), BigInt(run) * 10n + each.petId);
+    case 'lookup':
+      if (each.isNew) await put('apiKeys', { keyHash: hash, keyId: 'key_1', plan: 'free', status: 'active' });
+      return findKey(table('apiKeys'), hash);
+  }
 }
 
-test('the same writes end as on DynamoDB', async () => {
+test('the same calls end as on DynamoDB', async () => {
   const outcomes = new Set<unknown>();
   let run = 0;
   await fc.assert(
-    fc.asyncProperty(fc.array(call, { minLength: 10, maxLength: 20 }), async (calls) => {
+    fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 30 }), async (steps) => {
       run += 1;
-      const memory = new MemoryTables();
-      const send = async (command: unknown) => memory.send(command);
-      const inMemory = { send } as unknown as DynamoDBDocumentClient;
-      for (const each of calls) {
-        const expected = await outcome(tables.pets.client, each, run);
-        expect(await outcome(inMemory, each, run)).toEqual(expected);
-        outcomes.add(typeof expected === 'string' ? expected : expected.kind);
+      const { client: inMemory } = clientInMemory();
+      for (const each of steps) {
+        const [expected, found] = await Promise.all(
+          [tables.pets.client, inMemory].map((client) =>
+            take(client, each, run).catch((error: unknown) => ({ kind: (error as Error).name })),
+          ),
+        );
+        expect(found).toEqual(expected);
+        if (['request', 'rejections', 'creation'].includes(each.kind))
+          outcomes.add((expected as { kind?: string }).kind ?? 'pet');
       }
     }),
-    { numRuns: rounds({ full: 200, sample: 12 }) },
+    { numRuns: rounds({ full: 200, sample: 20 }) },
   );
-  expect(outcomes).toEqual(
-    new Set([
-      'ConditionalCheckFailedException',
-      'TransactionCanceledException',
-      'admitted',
-      'created',
-      'mismatch',
-      'rejected',
-      'replayed',
-    ]),
-  );
+  const reached = [
+    'ConditionalCheckFailedException',
+    'TransactionCanceledException',
+    'admitted',
+    'created',
+    'mismatch',
+    'pet',
+    'rejected',
+    'replayed',
+    'suspended',
+  ];
+  expect(outcomes).toEqual(new Set(reached));
 });

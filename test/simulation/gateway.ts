@@ -1,0 +1,239 @@
+import type { CallerContext } from '../../functions/access/caller.ts';
+import { allowedMethods, type FunctionEntry, operations, unmatchedRoute } from '../../lib/operations.ts';
+import { proxyEvent, routeOf } from '../support/events.ts';
+import { type Reply, reply } from '../support/lambda.ts';
+import { type Handler, start } from './functions.ts';
+import type { Call, Network } from './network.ts';
+import type { World } from './world.ts';
+
+/** As lib/compute/functions.ts sets them. Milliseconds. */
+const timeouts = { operation: 3_000, authorizer: 2_000 };
+const cacheSeconds = 60;
+
+export interface Sent {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly path: string;
+  readonly query?: readonly (readonly [string, string])[];
+  readonly body?: string;
+  readonly contentType?: string;
+  readonly idempotencyKey?: string;
+  /** The API key. */
+  readonly token: string;
+}
+
+/** A run of a function for a request. */
+export interface Invocation {
+  readonly entry: FunctionEntry;
+  /** The execution environment. */
+  readonly environment: Environment;
+  readonly startedAt: number;
+  endedAt: number;
+  readonly calls: Call[];
+  readonly log: string[];
+  /** Calls that nobody waits for when the function answers. */
+  leftOver: number;
+  outcome: { readonly returned: unknown } | { readonly thrown: unknown } | 'timedOut';
+}
+
+/** A request, and everything that is known of it. */
+export interface Exchange {
+  readonly sent: Sent;
+  readonly startedAt: number;
+  endedAt: number;
+  authorizer: Invocation | undefined;
+  operation: Invocation | undefined;
+  /** The status and code of an answer of API Gateway itself, or the answer of the function. */
+  answer: Reply | { readonly status: 401 | 503; readonly headers?: undefined };
+}
+
+interface Environment {
+  readonly handler: Handler;
+  /** Of the request that it serves, or served last. */
+  invocation?: Invocation;
+}
+
+interface Cached {
+  readonly result: unknown;
+  readonly until: number;
+}
+
+export interface GatewayOptions {
+  /** What the authorizer has returned. */
+  readonly authorized?: Readonly<Record<string, CallerContext>>;
+  readonly world: World;
+  readonly network: Network;
+  /** For each new environment. */
+  readonly machine: (exchange: Exchange) => { readonly clockOffset: number; readonly random: () => number };
+}
+
+/** API Gateway and Lambda: routes, the authorizer and its cache, and execution environments that serve one request at a time. */
+export class Gateway {
+  readonly exchanges: Exchange[] = [];
+  readonly #options: GatewayOptions;
+  readonly #idle = new Map<FunctionEntry, Environment[]>();
+  readonly #cache = new Map<string, Cached>();
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+    for (const [token, context] of Object.entries(options.authorized ?? {}))
+      this.#cache.set(token, {
+        result: { policyDocument: { Statement: [{ Effect: 'Allow' }] }, context },
+        until: Infinity,
+      });
+  }
+
+  /** Lambda ends environments that wait. */
+  endIdle(): void {
+    this.#idle.clear();
+  }
+
+  async send(sent: Sent): Promise<Exchange> {
+    const { world } = this.#options;
+    const exchange: Exchange = {
+      sent,
+      startedAt: world.now,
+      endedAt: Infinity,
+      authorizer: undefined,
+      operation: undefined,
+      answer: { status: 503 },
+    };
+    this.exchanges.push(exchange);
+    exchange.answer = await this.#serve(exchange);
+    exchange.endedAt = world.now;
+    return exchange;
+  }
+
+  async #serve(exchange: Exchange): Promise<Exchange['answer']> {
+    const {
+      method,
+      path,
+      query = [],
+      body = null,
+      contentType = 'application/json',
+      idempotencyKey,
+    } = exchange.sent;
+    const result = await this.#authorize(exchange);
+    if (result === undefined) return { status: 503 };
+    const { policyDocument, context } = result as {
+      policyDocument: { Statement: [{ Effect: string }] };
+      context: CallerContext;
+    };
+    if (policyDocument.Statement[0].Effect !== 'Allow') return { status: 401 };
+
+    const route = routeOf(path);
+    const entry =
+      operations.find((each) => each.method === method && each.path === route.resource)?.entry ??
+      unmatchedRoute;
+    const event = proxyEvent({
+      method,
+      path,
+      ...route,
+      query,
+      body,
+      caller: context,
+      headers: [
+        ...(method === 'POST' ? [['Content-Type', contentType] as const] : []),
+        ...(idempotencyKey === undefined ? [] : [['Idempotency-Key', idempotencyKey] as const]),
+      ],
+    });
+    const operation = await this.#invoke(exchange, entry, event, timeouts.operation);
+    const { outcome } = operation;
+    if (outcome === 'timedOut' || 'thrown' in outcome) return { status: 503 };
+    const answer = reply(outcome.returned);
+    if (answer.headers['X-Request-Id'] !== event.requestContext.requestId)
+      throw new Error('The answer does not have the ID of its request');
+    return answer;
+  }
+
+  /** What the authorizer returns, or has returned in the last 60 seconds. Undefined if it fails. */
+  async #authorize(exchange: Exchange): Promise<unknown> {
+    const { world } = this.#options;
+    const { method, path, token } = exchange.sent;
+    let cached = this.#cache.get(token);
+    if (cached === undefined || cached.until <= world.now) {
+      const methodArn = `arn:aws:execute-api:eu-central-1:123456789012:abcdef1234/v1/${method}${path}`;
+      const authorizer = await this.#invoke(
+        exchange,
+        'authorizer',
+        { type: 'TOKEN', authorizationToken: `Bearer ${token}`, methodArn },
+        timeouts.authorizer,
+      );
+      const { outcome } = authorizer;
+      if (outcome === 'timedOut' || 'thrown' in outcome) return undefined;
+      cached = { result: outcome.returned, until: world.now + cacheSeconds * 1000 };
+      this.#cache.set(token, cached);
+    }
+    return cached.result;
+  }
+
+  async #invoke(
+    exchange: Exchange,
+    entry: FunctionEntry,
+    event: unknown,
+    timeout: number,
+  ): Promise<Invocation> {
+    const { world } = this.#options;
+    const environment = this.#idle.get(entry)?.pop() ?? this.#start(exchange, entry);
+    const invocation: Invocation = {
+      entry,
+      environment,
+      startedAt: world.now,
+      endedAt: Infinity,
+      calls: [],
+      log: [],
+      leftOver: 0,
+      outcome: 'timedOut',
+    };
+    environment.invocation = invocation;
+    exchange[entry === 'authorizer' ? 'authorizer' : 'operation'] = invocation;
+    const end = world.now + timeout;
+    const { promise: ended, resolve: endNow } = Promise.withResolvers<'timedOut'>();
+    const timer = world.after(timeout, () => endNow('timedOut'));
+    const context = { getRemainingTimeInMillis: () => end - world.now };
+    invocation.outcome = await Promise.race([
+      ended,
+      environment.handler(event, context).then(
+        (returned) => ({ returned }),
+        (thrown: unknown) => ({ thrown }),
+      ),
+    ]);
+    world.cancel(timer);
+    invocation.endedAt = world.now;
+    invocation.leftOver = invocation.calls.filter(({ ended: isEnded }) => !isEnded).length;
+    if (invocation.outcome !== 'timedOut')
+      this.#idle.set(entry, [...(this.#idle.get(entry) ?? []), environment]);
+    return invocation;
+  }
+
+  #start(exchange: Exchange, entry: FunctionEntry): Environment {
+    const { world, network, machine } = this.#options;
+    const environment: Environment = {
+      handler: start(entry, {
+        world,
+        ...machine(exchange),
+        variables,
+        log: (line) => void environment.invocation?.log.push(line),
+        handle: network.handlerFor((call) => void environment.invocation?.calls.push(call)),
+      }),
+    };
+    return environment;
+  }
+}
+
+/** As lib/compute/functions.ts sets them. */
+const variables = {
+  AWS_REGION: 'eu-central-1',
+  AWS_ACCESS_KEY_ID: 'id',
+  AWS_SECRET_ACCESS_KEY: 'secret',
+  STAGE: 'test',
+  DYNAMODB_CONNECTION_TIMEOUT_MS: '500',
+  DYNAMODB_REQUEST_TIMEOUT_MS: '750',
+  PETS_TABLE: 'Pets',
+  RATE_LIMITS_TABLE: 'RateLimits',
+  IDEMPOTENCY_TABLE: 'Idempotency',
+  API_KEYS_TABLE: 'ApiKeys',
+  AUTHORIZER_CACHE_SECONDS: String(cacheSeconds),
+  LIMITER_TIMEOUT_MS: '1000',
+  METRICS_NAMESPACE: 'Test',
+  ALLOWED_METHODS: JSON.stringify(allowedMethods()),
+};
