@@ -51,6 +51,40 @@ test('a rejection on a used-up day starts a minute again that a wrong clock has 
   expect(table.item()).toMatchObject({ minute: noon, rejections: 1 });
 });
 
+test('a first rejection that a wrong clock has stored ahead of the time is replaced', async () => {
+  const full = { minute: noon, minuteCount: 10, day, dayCount: 20, rejections: 50 };
+  const table = tableWith({ ...full, rejectedSince: noon + 3_600, rejectedUntil: noon + 60 });
+  expect(await admit(table, { keyHash, limits, now: at(noon + 5) })).toMatchObject({ kind: 'rejected' });
+  expect(table.item()).toMatchObject({ rejectedSince: noon + 5, rejections: 0 });
+});
+
+describe('a rejection is written only on the usage that it was decided on:', () => {
+  const full = { minute: noon, minuteCount: 10, day, dayCount: 20, rejections: 50 };
+  const told = { rejectedSince: noon + 5, rejectedUntil: noon + 60 };
+
+  test.each([
+    ['the first one not if the key was suspended', {}, { suspendedUntil: noon + 300 }],
+    ['a later one not if the window is rejected since now', told, { ...told, rejectedSince: noon + 30 }],
+    ['a later one not if another window was full', told, { ...told, rejectedUntil: day + 86_400 }],
+  ])('%s meanwhile', async (_name, before, meanwhile) => {
+    const table = tableWith({ ...full, ...before });
+    const item = { keyHash, ...full, ...meanwhile };
+    let writes = 0;
+    const send = async (command: unknown) => {
+      writes += 1;
+      // The first write fails, because the minute is full.
+      if (writes === 2) await table.client.send(new PutCommand({ TableName: 'RateLimits', Item: item }));
+      return table.client.send(command as PutCommand);
+    };
+    const client = { send } as unknown as DynamoDBDocumentClient;
+    const decision = await admit({ ...table, client }, { keyHash, limits, now: at(noon + 30) });
+    expect(decision.kind).toBe('suspendedUntil' in meanwhile ? 'suspended' : 'rejected');
+    const restarted = { rejectedSince: noon + 30, rejectedUntil: noon + 60, rejections: 0 };
+    const changed = 'rejectedUntil' in meanwhile && meanwhile.rejectedUntil > noon + 60;
+    expect(table.item()).toEqual({ ...item, ...(changed && restarted) });
+  });
+});
+
 test('a key is looked up consistently: API Gateway would cache the denial of a new key', async () => {
   const inputs: unknown[] = [];
   const client = {
