@@ -108,6 +108,26 @@ describe('a roll back', () => {
     expect(stage.live()).toMatchObject({ create: 2 });
   });
 
+  test('passes over a version that was rolled back and restored by a failed fix', async () => {
+    stage.deploy('create');
+    stage.deploy('create');
+    await rollBack();
+    stage.failToDeploy('create');
+    stage.deploy('create');
+    expect(stage.live()).toMatchObject({ create: 5 });
+    await rollBack();
+    expect(stage.live()).toMatchObject({ create: 2 });
+  });
+
+  test('passes over a version that was deleted', async () => {
+    stage.deploy('create', 'list');
+    stage.deploy('create', 'list');
+    stage.deploy('create');
+    stage.functions.get('create')!.deleted.add(3);
+    await rollBack();
+    expect(stage.live()).toEqual({ create: 2, list: 2 });
+  });
+
   test('may return to a version that was rolled back and then deployed again', async () => {
     stage.deploy('create', 'list');
     stage.deploy('create', 'list');

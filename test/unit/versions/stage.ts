@@ -9,9 +9,11 @@ interface Alias {
 }
 
 interface Stored {
-  /** When each version was published. None is ever deleted, although CloudFormation deletes those of failed deployments. */
+  /** When each version was published. Those of failed deployments stay, although CloudFormation deletes them. */
   readonly published: Date[];
   readonly aliases: Map<string, Alias>;
+  /** Versions that somebody deleted. */
+  readonly deleted: Set<number>;
   /** The version in the stack's template. */
   inStack: number;
 }
@@ -59,7 +61,12 @@ export class Stage {
     this.#stack('CREATE_IN_PROGRESS');
     for (const name of names) {
       const live = { version: 1, description: '', weights: {} };
-      this.functions.set(name, { published: [this.time()], aliases: new Map([['live', live]]), inStack: 1 });
+      this.functions.set(name, {
+        published: [this.time()],
+        aliases: new Map([['live', live]]),
+        deleted: new Set(),
+        inStack: 1,
+      });
       this.#alias(name, 'CREATE_IN_PROGRESS', 1);
       this.#alias(name, 'CREATE_COMPLETE', 1);
     }
@@ -154,10 +161,11 @@ export class Stage {
     const [, , , name = '', part, alias = ''] = path.split('/');
     const stored = this.functions.get(name)!;
     if (part === 'versions') {
-      const versions = stored.published.map((at, index) => ({
+      const all = stored.published.map((at, index) => ({
         Version: String(index + 1),
         LastModified: at.toISOString().replace('Z', '+0000'),
       }));
+      const versions = all.filter(({ Version }) => !stored.deleted.has(Number(Version)));
       return { body: JSON.stringify({ Versions: [{ Version: '$LATEST', LastModified: '' }, ...versions] }) };
     }
     const json = (each: string) => {
