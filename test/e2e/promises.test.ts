@@ -18,7 +18,7 @@ import { isLocal } from './support.ts';
 
 /**
  * Every answer that docs/openapi.yaml promises is provoked, for every operation, and has the body and the headers that it
- * promises: a promise that is never kept is found.
+ * promises: a promise that is never kept is found. So is an answer to a wrong request that it does not promise.
  */
 
 const header = z.object({ schema: z.object({ examples: z.array(z.unknown()).optional() }) });
@@ -195,6 +195,22 @@ describe.runIf(isLocal)('docs/openapi.yaml promises', () => {
         expect(headers[name]!.schema.examples).toEqual([replies[0]!.headers.get(name)]);
     },
   );
+});
+
+describe.runIf(isLocal).each(described)('$operationId', (of) => {
+  it('answers nothing that docs/openapi.yaml does not promise', async () => {
+    const request = await validRequest(of);
+    const wrong: Ask[] = [
+      { ...request, path: request.path.replace(/\d+$/, '0') },
+      { ...request, path: `${request.path}?limit=0&status=lost&cursor=none` },
+      ...(of.method === 'GET' ? [] : [{ ...request, body: '{}' }]),
+    ];
+    for (const each of wrong) {
+      const reply = await client.send(each);
+      const path = each.path.replace(/\?.*/, '');
+      expect(validator.violations({ ...reply, method: of.method, path })).toEqual([]);
+    }
+  });
 });
 
 const writes = described.filter(({ method, path }) => {
