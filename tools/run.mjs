@@ -18,6 +18,7 @@ const tools = new Map([
   ['versions', ['tools/versions/main.ts']],
   ['smoke', ['tools/smoke/main.ts']],
   ['docs', ['tools/reference/main.ts']],
+  ['pictures', ['tools/reference/pictures.ts']],
   ['openapi', ['tools/openapi/main.ts']],
   ['deploy', ['tools/deploy.ts']],
   ['cdk', ['node_modules/aws-cdk/bin/cdk']],

@@ -70,6 +70,15 @@ describe('The API reference', () => {
   });
 });
 
+describe('The pictures of the API reference', () => {
+  it.each(['introduction', 'operation'])('show the %s 1,280 pixels wide, in less than 200 KB', (name) => {
+    const image = readFileSync(`docs/images/reference-${name}.png`);
+    expect(image.length).toBeLessThan(200_000);
+    // The width in a PNG's header.
+    expect(image.readUInt32BE(16)).toBe(1280);
+  });
+});
+
 describe('Markup', () => {
   it('escapes values, and joins lists of markup', () => {
     expect(html`<p title="${'"<&>\''}">${[html`<b>1</b>`, undefined, 2]}</p>`.markup).toBe(

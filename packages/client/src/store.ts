@@ -25,13 +25,7 @@ type Exact<Schema, Integer> = {
 };
 
 /** An animal as returned. */
-export interface Pet<Mode extends IntegerMode = 'auto'> extends Omit<
-  Exact<Schemas['Pet'], Int64<Mode>>,
-  'status'
-> {
-  /** Availability of the animal. */
-  readonly status?: PetStatus;
-}
+export interface Pet<Mode extends IntegerMode = 'auto'> extends Exact<Schemas['Pet'], Int64<Mode>> {}
 
 /** An animal as sent on creation. */
 export interface NewPet extends Omit<Exact<Schemas['NewPet'], Int64Input>, 'status'> {
