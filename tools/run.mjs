@@ -39,6 +39,9 @@ if (!existsSync(join(project, 'node_modules', '.package-lock.json'))) {
 const node = chosenNode();
 // Also for the processes that the tool starts.
 process.env.PATH = [dirname(node), process.env.PATH].join(delimiter);
+// Vitest colours its output also for CI, where it is a file.
+if (tool === 'test' && !process.stdout.isTTY && process.env.FORCE_COLOR === undefined)
+  process.env.NO_COLOR ??= '1';
 const isProxied = bypassProxy();
 if (node === process.execPath && !isProxied) {
   withoutTypeStrippingWarning();

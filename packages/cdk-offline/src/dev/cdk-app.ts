@@ -1,10 +1,10 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, relative, resolve, sep } from 'node:path';
+import { extname, join, relative, resolve, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import picomatch from 'picomatch';
 import { z } from 'zod';
 import { lockDirectory } from '../directory-lock.ts';
-import { moduleBeside } from '../own-module.ts';
 import { alwaysIgnored } from './changed-files.ts';
 import { synthesize } from './synthesize.ts';
 
@@ -99,9 +99,13 @@ export class CdkApp {
     const temporary = await mkdtemp(join(tmpdir(), 'cdk-offline-'));
     try {
       const started = new Date();
-      const recorder = moduleBeside(import.meta.url, 'bundle-recorder').href;
+      const recorder = fileURLToPath(
+        new URL(`bundle-recorder.c${extname(import.meta.url).slice(1)}`, import.meta.url),
+      );
       const file = join(temporary, 'bundles');
-      const options = [process.env['NODE_OPTIONS'], `--import=${recorder}`].filter(Boolean).join(' ');
+      const options = [process.env['NODE_OPTIONS'], `--require ${JSON.stringify(recorder)}`]
+        .filter(Boolean)
+        .join(' ');
       await synthesize(assembly, {
         project: this.folder,
         env: { NODE_OPTIONS: options, CDK_OFFLINE_BUNDLES: file },

@@ -58,7 +58,7 @@ describe('the packed package, installed in an empty folder', () => {
       .trim()
       .split('\n')
       .map((path) => path.replace(/^package\//, ''));
-    expect(files.filter((path) => !/\.(?:js|d\.ts)$/.test(path)).toSorted()).toEqual([
+    expect(files.filter((path) => !/\.(?:c?js|d\.c?ts)$/.test(path)).toSorted()).toEqual([
       'LICENSE',
       'README.md',
       'package.json',

@@ -27,12 +27,19 @@ export async function newProject(): Promise<string> {
   await mkdir('.local', { recursive: true });
   const folder = await realpath(await mkdtemp(join('.local', 'project ü-')));
   onTestFinished(() => removeDirectory(folder));
-  await mkdir(join(folder, 'src'));
+  for (const name of ['bin', 'src']) await mkdir(join(folder, name));
   await symlink(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'));
   for (const [name, text] of Object.entries({
-    'cdk.json': JSON.stringify({ app: 'node app.ts', watch: { include: '**', exclude: ['notes'] } }),
+    'cdk.json': JSON.stringify({
+      app: 'node --require ./hook.cjs bin/app.cdk app.ts',
+      watch: { include: '**', exclude: ['notes'] },
+    }),
     'package.json': '{ "type": "module" }',
     'package-lock.json': '{}',
+    // Like ts-node: a hook of `require` runs files that Node.js does not.
+    'hook.cjs': `require.extensions['.cdk'] = (module) => module._compile("require('../app.ts')", module.filename);`,
+    'bin/app.cdk': '',
+    'bin/package.json': '{}',
     'app.ts': app,
     'path.ts': `export const path: string = 'greet';\n`,
     'src/greet.ts': `import { words } from './words.ts';
