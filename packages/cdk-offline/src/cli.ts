@@ -5,7 +5,7 @@ import { endWith } from './dev/lifetime.ts';
 import { terminalLog } from './dev/log.ts';
 import { CdkApp } from './dev/cdk-app.ts';
 import { watch, type WatchOptions } from './dev/watch.ts';
-import { serve } from './serve.ts';
+import { serve } from './service/start.ts';
 import { version } from './version.ts';
 
 const defaults = { assembly: 'cdk.out', port: '3000', inspect: '9229' };
@@ -105,11 +105,11 @@ async function isOlder(assembly: string, app: CdkApp | undefined): Promise<boole
 /** Builds functions with esbuild as the CDK did, when esbuild is installed. */
 async function functionBuilds(app: CdkApp): Promise<WatchOptions['functions']> {
   try {
-    const [{ buildFunctions }, { recordedBundles }] = await Promise.all([
+    const [{ buildFunctions }, { cdkBundles }] = await Promise.all([
       import('./dev/esbuild.ts'),
-      import('./dev/recorded-bundles.ts'),
+      import('./dev/cdk-bundles.ts'),
     ]);
-    const start = buildFunctions({ app: app.entry, bundle: recordedBundles(() => app.bundles) });
+    const start = buildFunctions({ app: app.entry, bundle: cdkBundles(() => app.bundles) });
     return async (service) => {
       const builds = await start(service);
       const all = service.functions.length;

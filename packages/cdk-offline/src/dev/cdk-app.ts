@@ -4,7 +4,7 @@ import { extname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import picomatch from 'picomatch';
 import { z } from 'zod';
-import { lockDirectory } from '../directory-lock.ts';
+import { lockDirectory } from '../system/directory-lock.ts';
 import { alwaysIgnored } from './changed-files.ts';
 import { synthesize } from './synthesize.ts';
 

@@ -8,9 +8,9 @@ import {
   context,
   formatMessages,
 } from 'esbuild';
-import type { OfflineService, ServedFunction } from '../offline-service.ts';
+import type { OfflineService, ServedFunction } from '../service/types.ts';
 import { withoutInlineMap } from '../lambda/code.ts';
-import { temporaryDirectory } from '../temporary-directory.ts';
+import { temporaryDirectory } from '../system/temporary-directory.ts';
 import type { BuildOutcome, FunctionBuilds } from './watch.ts';
 
 export interface FunctionSources {

@@ -1,8 +1,8 @@
 import { styleText } from 'node:util';
 import { z } from 'zod';
 import { readableTrace } from '../lambda/trace.ts';
-import { withoutControls } from '../lines.ts';
-import type { RequestRecord } from '../request-record.ts';
+import { withoutControls } from '../system/lines.ts';
+import type { RequestRecord } from '../http/request-record.ts';
 
 type Authorizer = NonNullable<RequestRecord['authorizer']>;
 type Entry = Readonly<Record<string, unknown>>;

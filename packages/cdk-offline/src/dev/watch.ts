@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { AssemblySource, OfflineService } from '../offline-service.ts';
+import type { AssemblySource, OfflineService } from '../service/types.ts';
 import { watchFolders } from './changed-files.ts';
 
 /** What became of one function. */

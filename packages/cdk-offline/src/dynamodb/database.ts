@@ -1,4 +1,4 @@
-import { localCredentials } from '../aws.ts';
+import { localCredentials } from '../template/aws.ts';
 import type { DynamoDbCredentials } from './credentials.ts';
 import { requireInstallation } from './installation.ts';
 import { type DynamoDbLocal, type DynamoDbLocalOptions, startDynamoDb } from './local.ts';

@@ -7,7 +7,7 @@ import {
   waitUntilTableExists,
 } from '@aws-sdk/client-dynamodb';
 import { z } from 'zod';
-import { region } from '../aws.ts';
+import { region } from '../template/aws.ts';
 import type { Stack } from '../template/stack.ts';
 import type { DynamoDbCredentials } from './credentials.ts';
 import { warm } from './warm.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { arn } from '../aws.ts';
-import type { HttpResponse } from '../http-message.ts';
+import { arn } from '../template/aws.ts';
+import type { HttpResponse } from '../http/response.ts';
 import {
   describeFailure,
   type InvocationInput,
@@ -18,7 +18,7 @@ import {
 import { jsonError } from '../management/responses.ts';
 import { answerMock, type MockIntegration } from './mock.ts';
 import { readProxyResponse } from './proxy-response.ts';
-import type { RequestRecord } from '../request-record.ts';
+import type { RequestRecord } from '../http/request-record.ts';
 import {
   type CallerDetails,
   proxyEvent,

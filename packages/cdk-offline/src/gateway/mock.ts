@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { HttpResponse } from '../http-message.ts';
+import type { HttpResponse } from '../http/response.ts';
 import { TemplateError } from '../template/intrinsics.ts';
 import { wholeText } from './pattern.ts';
 import {

@@ -1,5 +1,5 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda';
-import { accountId } from '../aws.ts';
+import { accountId } from '../template/aws.ts';
 import { isBinary } from './media-types.ts';
 import { type GatewayRequest, lastValue } from './request.ts';
 import type { RestApi } from './rest-api.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { HttpResponse } from '../http-message.ts';
+import type { HttpResponse } from '../http/response.ts';
 import { scalar } from '../template/schema.ts';
 import { isBinary } from './media-types.ts';
 

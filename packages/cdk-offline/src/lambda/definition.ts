@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { functionArn } from '../aws.ts';
+import { functionArn } from '../template/aws.ts';
 import type { Asset } from '../template/assembly.ts';
 import { TemplateError } from '../template/intrinsics.ts';
 import { scalar, unsupported } from '../template/schema.ts';
 import type { Stack, StackResource } from '../template/stack.ts';
-import type { Stacks } from '../template/stacks.ts';
+import type { StackWithImports } from '../template/stack-with-imports.ts';
 import { labelsOf } from './label.ts';
 import { copyCode, unzipCode, writeInlineCode } from './code.ts';
 
@@ -69,7 +69,7 @@ const gatewayPrincipal = 'apigateway.amazonaws.com';
 /** The functions of the stacks by the URIs of integrations and authorizers. */
 export class Functions {
   readonly notes: string[] = [];
-  readonly #stacks: Stacks;
+  readonly #stacks: StackWithImports;
   readonly #assets: ReadonlyMap<string, Asset>;
   readonly #directory: string;
   /** The functions and aliases that API Gateway may invoke, by stack. */
@@ -82,7 +82,7 @@ export class Functions {
    * @param directory where code is copied to. Outside any project, so that modules are resolved and interpreted as on
    * Lambda
    */
-  constructor(stacks: Stacks, assets: ReadonlyMap<string, Asset>, directory: string) {
+  constructor(stacks: StackWithImports, assets: ReadonlyMap<string, Asset>, directory: string) {
     this.#stacks = stacks;
     this.#assets = assets;
     this.#directory = directory;

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { eachLine, withoutControls } from '../lines.ts';
-import { moduleBeside } from '../own-module.ts';
+import { eachLine, withoutControls } from '../system/lines.ts';
+import { moduleBeside } from '../system/own-module.ts';
 import type { FromRuntime, Runtime, RuntimeEvents, RuntimeSettings } from './protocol.ts';
 
 /** A message or a line of one of the functions in the process. */

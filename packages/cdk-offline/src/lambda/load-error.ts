@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import { withoutControls } from '../lines.ts';
+import { withoutControls } from '../system/lines.ts';
 import type { FunctionDefinition } from './definition.ts';
 import type { Failure } from './protocol.ts';
 import { readableTrace } from './trace.ts';

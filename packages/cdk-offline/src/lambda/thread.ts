@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { eachLine } from '../lines.ts';
-import { moduleBeside } from '../own-module.ts';
+import { eachLine } from '../system/lines.ts';
+import { moduleBeside } from '../system/own-module.ts';
 import type { Runtime, RuntimeEvents, RuntimeSettings } from './protocol.ts';
 
 /** Runs a function in a thread with separate environment variables, modules and memory limit. */

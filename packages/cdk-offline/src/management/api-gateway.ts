@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Router } from '../gateway/router.ts';
-import type { HttpResponse } from '../http-message.ts';
+import type { HttpResponse } from '../http/response.ts';
 import { utcDay } from '../usage-plans/metering.ts';
 import { type ApiKey, ApiKeyError, type ApiKeyStore, type UsagePlan } from '../usage-plans/store.ts';
 import { jsonAnswer, jsonError, type ManagementRequest } from './responses.ts';

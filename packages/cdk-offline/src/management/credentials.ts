@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { localCredentials } from '../aws.ts';
+import { localCredentials } from '../template/aws.ts';
 
 /** Credentials for the AWS services of one run. The session token is the secret. */
 export interface ManagementCredentials {

@@ -1,7 +1,7 @@
-import { region } from '../aws.ts';
+import { region } from '../template/aws.ts';
 import type { DatabaseAccess } from '../dynamodb/database.ts';
-import type { HttpResponse } from '../http-message.ts';
-import { requestLocally } from '../loopback.ts';
+import type { HttpResponse } from '../http/response.ts';
+import { requestLocally } from '../http/loopback.ts';
 import { jsonError, type ManagementRequest } from './responses.ts';
 
 /** RFC 9110, section 7.6.1, and headers that are set again for each connection. */

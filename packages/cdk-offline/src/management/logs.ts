@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { HttpResponse } from '../http-message.ts';
+import type { HttpResponse } from '../http/response.ts';
 import { jsonAnswer, jsonError, type ManagementRequest } from './responses.ts';
 
 const putLogEvents = z.object({

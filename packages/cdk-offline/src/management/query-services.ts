@@ -1,5 +1,5 @@
-import { accountId } from '../aws.ts';
-import type { HttpResponse } from '../http-message.ts';
+import { accountId } from '../template/aws.ts';
+import type { HttpResponse } from '../http/response.ts';
 import type { ManagementRequest } from './responses.ts';
 
 /** The services that use the SDK's query protocol: CloudFormation and STS. */

@@ -1,4 +1,4 @@
-import type { HttpResponse } from '../http-message.ts';
+import type { HttpResponse } from '../http/response.ts';
 
 /** A request of an AWS SDK. */
 export interface ManagementRequest {

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { HttpResponse } from '../http-message.ts';
+import type { HttpResponse } from '../http/response.ts';
 import { errorIn, type ManagementRequest, protocolOf } from './responses.ts';
 
 /** Services of AWS by the name that requests are signed for. */

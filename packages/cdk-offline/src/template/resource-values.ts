@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { accountId, arn, partition, region } from '../aws.ts';
+import { accountId, arn, partition, region } from './aws.ts';
 
 /**
  * The values of `Ref` and `Fn::GetAtt` by type of resource, where they depend only on the resource's name.

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { accountId, arn, functionArn, partition, region } from '../aws.ts';
+import { accountId, arn, functionArn, partition, region } from './aws.ts';
 import type { Template, TemplateResource } from './assembly.ts';
 import { type Json, resolve, type Scope, TemplateError } from './intrinsics.ts';
 import { resourceValues, type ResourceValues, stableId } from './resource-values.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bundleOptionsOf } from '../../src/dev/recorded-bundles.ts';
+import { bundleOptionsOf } from '../../src/dev/cdk-bundles.ts';
 
 const record = (command: string, args: readonly string[]) => JSON.stringify({ command, args, cwd: '/app' });
 const shell = (line: string) => record('bash', ['-c', line]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AssembledStack } from '../../src/template/assembly.ts';
-import { Stacks } from '../../src/template/stacks.ts';
+import { StackWithImports } from '../../src/template/stack-with-imports.ts';
 
 const empty = { Parameters: {}, Mappings: {}, Conditions: {}, Resources: {}, Outputs: {} };
 
@@ -35,7 +35,7 @@ const weak: AssembledStack = {
 const unused: AssembledStack = { assetParameters: {}, name: 'Unused', template: empty };
 
 describe('stacks that import from each other', () => {
-  const stacks = new Stacks(stateless, [unused, stateful, weak], {});
+  const stacks = new StackWithImports(stateless, [unused, stateful, weak], {});
 
   it('have the exported values and outputs', () => {
     const { values, unresolved } = stacks.main.outputs();
@@ -53,6 +53,8 @@ describe('stacks that import from each other', () => {
   });
 
   it('reject a value for a parameter that does not exist', () => {
-    expect(() => new Stacks(stateless, [], { Size: '1' })).toThrow('Stateless has no parameter Size');
+    expect(() => new StackWithImports(stateless, [], { Size: '1' })).toThrow(
+      'Stateless has no parameter Size',
+    );
   });
 });

@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import type { HttpResponse } from './http-message.ts';
+import type { HttpResponse } from './response.ts';
 
 /** `fetch` and the global agent go through the proxy of HTTP_PROXY, also to this machine. */
 const direct = new Agent({ keepAlive: true });

@@ -3,7 +3,7 @@ import { type Json, TemplateError } from './intrinsics.ts';
 import { type Imports, Stack } from './stack.ts';
 
 /** A stack and those of the same assembly that it imports from. */
-export class Stacks {
+export class StackWithImports {
   readonly main: Stack;
   readonly #siblings: readonly Stack[];
   readonly #used = new Set<Stack>();

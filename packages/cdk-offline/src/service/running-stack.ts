@@ -1,23 +1,23 @@
-import { type Deployment, requireUpdatable } from './deployment.ts';
+import { type StackDefinition, requireUpdatable } from './stack-definition.ts';
 import type { AssemblyReader } from './assembly-reader.ts';
-import type { DynamoDbCredentials } from './dynamodb/credentials.ts';
-import type { Database } from './dynamodb/database.ts';
-import { Gateway } from './gateway/gateway.ts';
-import type { FunctionService } from './lambda/function-service.ts';
-import { answerApiGateway } from './management/api-gateway.ts';
-import { forwardToDynamoDb } from './management/dynamodb.ts';
-import { answerLogs } from './management/logs.ts';
-import { answerCloudFormation, answerSts } from './management/query-services.ts';
-import { jsonError, type ManagementRequest } from './management/responses.ts';
-import type { ManagementCredentials } from './management/credentials.ts';
-import type { Services } from './management/services.ts';
-import type { AssemblySource, OfflineService, ServedFunction } from './offline-service.ts';
-import type { RequestRecord } from './request-record.ts';
-import type { KeyFile } from './usage-plans/key-file.ts';
-import type { ApiKeyStore } from './usage-plans/store.ts';
-import { createTemplateKeys } from './usage-plans/template.ts';
+import type { DynamoDbCredentials } from '../dynamodb/credentials.ts';
+import type { Database } from '../dynamodb/database.ts';
+import { Gateway } from '../gateway/gateway.ts';
+import type { FunctionService } from '../lambda/function-service.ts';
+import { answerApiGateway } from '../management/api-gateway.ts';
+import { forwardToDynamoDb } from '../management/dynamodb.ts';
+import { answerLogs } from '../management/logs.ts';
+import { answerCloudFormation, answerSts } from '../management/query-services.ts';
+import { jsonError, type ManagementRequest } from '../management/responses.ts';
+import type { ManagementCredentials } from '../management/credentials.ts';
+import type { Services } from '../management/services.ts';
+import type { AssemblySource, OfflineService, ServedFunction } from './types.ts';
+import type { RequestRecord } from '../http/request-record.ts';
+import type { KeyFile } from '../usage-plans/key-file.ts';
+import type { ApiKeyStore } from '../usage-plans/store.ts';
+import { createTemplateKeys } from '../usage-plans/template.ts';
 
-export interface StackServiceParts {
+export interface RunningStackParts {
   /** `http://127.0.0.1:PORT` */
   readonly endpoint: string;
   readonly credentials: ManagementCredentials;
@@ -35,19 +35,19 @@ export interface StackServiceParts {
 
 /** The deployment that is served, and what was made for it. */
 interface Served {
-  readonly deployment: Deployment;
+  readonly deployment: StackDefinition;
   readonly gateway: Gateway;
   readonly outputs: Readonly<Record<string, string>>;
 }
 
 /** Serves one deployment at a time: requests, functions, tables, API keys and the management operations. */
-export class StackService implements OfflineService {
-  readonly #parts: StackServiceParts;
+export class RunningStack implements OfflineService {
+  readonly #parts: RunningStackParts;
   readonly #createdAt = Date.now();
   #served: Served | undefined;
   #updating: Promise<void> = Promise.resolve();
 
-  constructor(parts: StackServiceParts) {
+  constructor(parts: RunningStackParts) {
     this.#parts = parts;
   }
 
@@ -56,7 +56,7 @@ export class StackService implements OfflineService {
    *
    * @throws RestartNeeded; FunctionLoadError; Error when a table cannot be created. The one before stays in use
    */
-  async apply(deployment: Deployment): Promise<void> {
+  async apply(deployment: StackDefinition): Promise<void> {
     const { database, functions, keys, onProgress } = this.#parts;
     const { api, stack, tables, plans, notes } = deployment;
     if (this.#served !== undefined) requireUpdatable(this.#served.deployment, deployment);
@@ -152,7 +152,7 @@ export class StackService implements OfflineService {
     return this.#served;
   }
 
-  #gatewayOf({ api }: Deployment): Gateway {
+  #gatewayOf({ api }: StackDefinition): Gateway {
     const { functions, keys, onRequest, inspectorUrl } = this.#parts;
     return new Gateway({
       api,

@@ -1,5 +1,5 @@
-import type { DynamoDbCredentials } from './dynamodb/credentials.ts';
-import type { ManagementCredentials } from './management/credentials.ts';
+import type { DynamoDbCredentials } from '../dynamodb/credentials.ts';
+import type { ManagementCredentials } from '../management/credentials.ts';
 
 /**
  * The folder that `cdk synth` wrote, or a function that writes it into a new directory or returns another one. It is read

@@ -2,7 +2,7 @@ import { cp, readFile } from 'node:fs/promises';
 import { basename, join, parse } from 'node:path';
 import { build, type BuildOptions } from 'esbuild';
 import { z } from 'zod';
-import type { ServedFunction } from '../offline-service.ts';
+import type { ServedFunction } from '../service/types.ts';
 import { withoutInlineMap } from '../lambda/code.ts';
 
 /**
@@ -76,7 +76,7 @@ function asList(value: unknown): unknown[] {
  * @param lines what the recorder wrote in the last synthesis
  * @returns the options for a function, or `undefined` when it was not bundled by one call of esbuild alone
  */
-export function recordedBundles(
+export function cdkBundles(
   lines: () => readonly string[],
 ): (served: ServedFunction, outputDirectory: string) => Promise<BuildOptions | undefined> {
   let of: readonly string[] | undefined;

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { type Gateway, largestBody } from './gateway/gateway.ts';
-import { toGatewayRequest } from './gateway/request.ts';
-import type { HttpResponse } from './http-message.ts';
-import { jsonError } from './management/responses.ts';
-import type { Pages } from './offline-service.ts';
+import { type Gateway, largestBody } from '../gateway/gateway.ts';
+import { toGatewayRequest } from '../gateway/request.ts';
+import type { HttpResponse } from './response.ts';
+import { jsonError } from '../management/responses.ts';
+import type { Pages } from '../service/types.ts';
 import type { RequestRecord } from './request-record.ts';
-import { answerManagement, type Services, signedService } from './management/services.ts';
+import { answerManagement, type Services, signedService } from '../management/services.ts';
 
 /** Limit for the request line and headers, in bytes. https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
 const largestHead = 10_240;

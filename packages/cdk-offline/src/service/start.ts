@@ -1,23 +1,23 @@
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { AssemblyReader } from './assembly-reader.ts';
-import { prepareDataDirectory } from './data-directory.ts';
-import { lockDirectory } from './directory-lock.ts';
-import { Database, type DatabaseAccess } from './dynamodb/database.ts';
-import { requireInstallation } from './dynamodb/installation.ts';
-import { requireJava } from './dynamodb/java.ts';
-import { FunctionService } from './lambda/function-service.ts';
-import { InspectedProcess, inspectorPortInUse } from './lambda/inspected-process.ts';
-import { newCredentials } from './management/credentials.ts';
-import type { AssemblySource, OfflineService, Pages } from './offline-service.ts';
-import { isPortFree } from './ports.ts';
-import { requireNode } from './node-requirement.ts';
-import { HttpServer, portInUse } from './server.ts';
-import type { RequestRecord } from './request-record.ts';
-import { StackService } from './stack-service.ts';
-import { temporaryDirectory, withFullFolder } from './temporary-directory.ts';
-import { KeyFile, readKeyFile } from './usage-plans/key-file.ts';
-import { ApiKeyStore } from './usage-plans/store.ts';
+import { prepareDataDirectory } from '../system/data-directory.ts';
+import { lockDirectory } from '../system/directory-lock.ts';
+import { Database, type DatabaseAccess } from '../dynamodb/database.ts';
+import { requireInstallation } from '../dynamodb/installation.ts';
+import { requireJava } from '../dynamodb/java.ts';
+import { FunctionService } from '../lambda/function-service.ts';
+import { InspectedProcess, inspectorPortInUse } from '../lambda/inspected-process.ts';
+import { newCredentials } from '../management/credentials.ts';
+import type { AssemblySource, OfflineService, Pages } from './types.ts';
+import { isPortFree } from '../system/ports.ts';
+import { requireNode } from '../system/node-requirement.ts';
+import { HttpServer, portInUse } from '../http/server.ts';
+import type { RequestRecord } from '../http/request-record.ts';
+import { RunningStack } from './running-stack.ts';
+import { temporaryDirectory, withFullFolder } from '../system/temporary-directory.ts';
+import { KeyFile, readKeyFile } from '../usage-plans/key-file.ts';
+import { ApiKeyStore } from '../usage-plans/store.ts';
 
 export interface ServeOptions {
   readonly assembly: AssemblySource;
@@ -168,7 +168,7 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
   steps.add(() => functions.stop());
   steps.add(() => server.stop());
   const parts = { assemblies, database, functions, keys, keyFile, onProgress, onLog, onRequest, stop };
-  const service = new StackService({ ...parts, endpoint, credentials, inspectorUrl });
+  const service = new RunningStack({ ...parts, endpoint, credentials, inspectorUrl });
   await service.apply(deployment);
   server.serve({
     gateway: () => service.gateway,

@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
-import { readTables, type TableDefinition } from './dynamodb/tables.ts';
-import { readRestApi, type RestApi } from './gateway/rest-api.ts';
-import { type FunctionDefinition, Functions } from './lambda/definition.ts';
+import { readTables, type TableDefinition } from '../dynamodb/tables.ts';
+import { readRestApi, type RestApi } from '../gateway/rest-api.ts';
+import { type FunctionDefinition, Functions } from '../lambda/definition.ts';
 import { RestartNeeded } from './restart-needed.ts';
-import { readAssembly } from './template/assembly.ts';
-import type { Stack } from './template/stack.ts';
-import { Stacks } from './template/stacks.ts';
-import type { UsagePlan } from './usage-plans/store.ts';
-import { readUsagePlans } from './usage-plans/template.ts';
+import { readAssembly } from '../template/assembly.ts';
+import type { Stack } from '../template/stack.ts';
+import { StackWithImports } from '../template/stack-with-imports.ts';
+import type { UsagePlan } from '../usage-plans/store.ts';
+import { readUsagePlans } from '../usage-plans/template.ts';
 
 /** The stack of one cloud assembly. */
-export interface Deployment {
+export interface StackDefinition {
   readonly stack: Stack;
   readonly api: RestApi;
   readonly functions: readonly FunctionDefinition[];
@@ -20,7 +20,7 @@ export interface Deployment {
   readonly notes: readonly string[];
 }
 
-export interface DeploymentOptions {
+export interface StackDefinitionOptions {
   /** Replace the defaults of the template's parameters. */
   readonly parameters?: Readonly<Record<string, string>> | undefined;
   /** The logical ID or name of the API, for a stack with several. */
@@ -34,14 +34,14 @@ export interface DeploymentOptions {
  * @param codeDirectory receives copies of the functions' code
  * @throws Error naming what is missing, malformed or not supported
  */
-export async function readDeployment(
+export async function readStackDefinition(
   assemblyDirectory: string,
   stackId: string | undefined,
   codeDirectory: string,
-  { api: apiName, parameters = {}, strict = false }: DeploymentOptions = {},
-): Promise<Deployment> {
+  { api: apiName, parameters = {}, strict = false }: StackDefinitionOptions = {},
+): Promise<StackDefinition> {
   const assembly = await readAssembly(assemblyDirectory, stackId);
-  const stacks = new Stacks(assembly.stack, assembly.siblings, parameters);
+  const stacks = new StackWithImports(assembly.stack, assembly.siblings, parameters);
   const functions = new Functions(stacks, assembly.assets, codeDirectory);
   const notes: string[] = [];
   const api = await readRestApi(stacks.main, apiName, functions, notes);
@@ -57,7 +57,7 @@ export async function readDeployment(
 }
 
 /** @throws RestartNeeded naming the changes that need a restart */
-export function requireUpdatable(current: Deployment, next: Deployment): void {
+export function requireUpdatable(current: StackDefinition, next: StackDefinition): void {
   const isRenamed = next.api.id !== current.api.id || next.api.stage !== current.api.stage;
   const redefined = next.tables.filter((table) => {
     const before = current.tables.find(({ input }) => input.TableName === table.input.TableName);
