@@ -1,6 +1,6 @@
 import { connect } from './dynamodb/connection.ts';
 import { variable } from './runtime/environment.ts';
-import { parseInput } from './http/input.ts';
+import { parseQuery } from './http/input.ts';
 import { nextLink } from './http/links.ts';
 import { metrics } from './http/metrics.ts';
 import { pipeline } from './http/pipeline.ts';
@@ -15,7 +15,7 @@ const table = { client: dynamoDb.client, tableName: variable('PETS_TABLE') };
 export const handler = pipeline(
   { name: 'listPets', dynamoDb, access: 'read' },
   async ({ request, recorder, signal }) => {
-    const { limit, status, before } = parseInput(listing, Object.fromEntries(request.query), 'query');
+    const { limit, status, before } = parseQuery(listing, request.query);
     const { pets, next, malformed } = await listPets(table, { limit, status, before }, signal);
     for (const error of malformed) {
       recorder.error(error);

@@ -18,8 +18,25 @@ export function readBody(request: ApiRequest): unknown {
 export function parseInput<T>(schema: z.ZodMiniType<T>, input: unknown, name: string): T {
   const parsed = z.safeParse(schema, input);
   if (parsed.success) return parsed.data;
-  const errors = parsed.error.issues.map(({ path, message }) => `${path.join('.') || name}: ${message}`);
-  throw new ServiceError('invalid_request', errors.join('; '));
+  throw invalid(parsed.error.issues.map(({ path, message }) => `${path.join('.') || name}: ${message}`));
+}
+
+/** The parameters of a query, each a string in `schema`. @throws ServiceError invalid_request with every error */
+export function parseQuery<T>(schema: z.ZodMiniType<T>, query: ApiRequest['query']): T {
+  const isSingle = (name: PropertyKey | undefined): boolean => query.get(String(name))?.length === 1;
+  // A repeated parameter is not a string, so the schema rejects it if it knows it.
+  const input = [...query].map(([name, values]) => [name, isSingle(name) ? values[0] : values]);
+  const parsed = z.safeParse(schema, Object.fromEntries(input));
+  if (parsed.success) return parsed.data;
+  throw invalid(
+    parsed.error.issues.map(
+      ({ path, message }) => `${path.join('.')}: ${isSingle(path[0]) ? message : 'must be given only once'}`,
+    ),
+  );
+}
+
+function invalid(errors: readonly string[]): ServiceError {
+  return new ServiceError('invalid_request', errors.join('; '));
 }
 
 function readJson(body: Buffer): unknown {

@@ -5,19 +5,6 @@ import { petStatus } from './schema.ts';
 /** Page size (docs/interface.md#8-limits). */
 export const pageSize = { min: 1, max: 100, default: 20 } as const;
 
-/** API Gateway passes a query parameter as a list of its values. */
-function single<T>(schema: z.ZodMiniType<T, string>) {
-  return z.optional(
-    z.pipe(
-      z.pipe(
-        z.array(z.string()).check(z.refine((values) => values.length === 1, 'must be given only once')),
-        z.transform((values) => values[0]!),
-      ),
-      schema,
-    ),
-  );
-}
-
 const limit = z.pipe(
   z
     .string()
@@ -42,7 +29,7 @@ const position = z.pipe(
 
 /** The query of a listing (docs/interface.md#41-list-animals). */
 export const listing = z.pipe(
-  z.object({ limit: single(limit), status: single(petStatus), cursor: single(position) }),
+  z.object({ limit: z.optional(limit), status: z.optional(petStatus), cursor: z.optional(position) }),
   z.transform(({ limit: size = pageSize.default, status, cursor }, context) => {
     if (cursor === undefined || cursor.status === status)
       return { limit: size, status, before: cursor?.before };

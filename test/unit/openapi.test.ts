@@ -94,7 +94,7 @@ describe('docs/openapi.yaml accepts exactly what the service accepts', () => {
     'as the parameter $name of a listing',
     ({ name, schema: described }) => {
       // A query has text only: a number stands for its digits.
-      const isAccepted = (value: unknown) => listing.safeParse({ [name]: [String(value)] }).success;
+      const isAccepted = (value: unknown) => listing.safeParse({ [name]: String(value) }).success;
       const sent = described['type'] === 'integer' ? 'number' : 'string';
       const values = candidates(described).filter((value) => typeof value === sent);
       expect(disagreement(described, isAccepted, values)).toBeNull();

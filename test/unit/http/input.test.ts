@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import { ServiceError } from '../../../functions/http/errors.ts';
-import { parseInput, readBody } from '../../../functions/http/input.ts';
+import { parseInput, parseQuery, readBody } from '../../../functions/http/input.ts';
 import { parseRequest } from '../../../functions/http/request.ts';
 import { proxyEvent } from '../../support/events.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
@@ -143,5 +143,23 @@ describe('a body', () => {
       ),
       { numRuns: 300 },
     );
+  });
+});
+
+describe('a query', () => {
+  const parameters = z.object({
+    limit: z.optional(z.string()),
+    status: z.optional(z.enum(['sold'], 'must be sold')),
+  });
+  const read = (...query: [string, string][]) =>
+    parseQuery(parameters, parseRequest(proxyEvent({ resource: '/pets', query, caller })).query);
+
+  test('is read without what the schema does not know, also if that is repeated', () => {
+    expect(read(['limit', '5'], ['page', '1'], ['page', '2'])).toEqual({ limit: '5' });
+  });
+
+  test('is refused with every error, and with a parameter that is given twice', () => {
+    const twice = () => read(['limit', '5'], ['limit', '5'], ['status', 'adopted']);
+    expect(twice).toThrow('limit: must be given only once; status: must be sold');
   });
 });
