@@ -17,13 +17,13 @@ const table = { client, tableName: variable('API_KEYS_TABLE') };
 const tokenEvent = z.object({ authorizationToken: z.string(), methodArn: z.string() });
 
 /** The input of the handler. It completes `decision`, the fields of the log line. */
-interface Recorded {
+interface Attempt {
   readonly event: unknown;
   readonly decision: Record<string, string | undefined>;
 }
 
 /** A middleware that writes one log line for each decision. Lambda logs an error by itself. */
-function recordDecisions(): MiddlewareObj<Recorded, unknown, unknown> {
+function recordDecisions(): MiddlewareObj<Attempt, unknown, unknown> {
   return {
     before: (step) => {
       step.event = { event: step.event, decision: { operation: 'authorize', traceId: traceId() } };

@@ -1,7 +1,7 @@
 import type { MiddlewareObj } from '@middy/core';
 import * as z from 'zod/mini';
 import { caller, type Caller } from '../access/caller.ts';
-import type { Recorded } from './telemetry.ts';
+import type { Exchange } from './telemetry.ts';
 
 const strings = z.nullish(z.record(z.string(), z.string()));
 const lists = z.nullish(z.record(z.string(), z.array(z.string())));
@@ -41,7 +41,7 @@ export interface ApiRequest {
   readonly url: string;
 }
 
-export interface Parsed extends Recorded {
+export interface Parsed extends Exchange {
   readonly request: ApiRequest;
 }
 

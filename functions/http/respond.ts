@@ -7,7 +7,7 @@ import { toJson } from './exact-json.ts';
 import { zeroRateHeaders } from './rate-headers.ts';
 import type { Limited } from './rate-limit.ts';
 import type { ApiRequest } from './request.ts';
-import type { Recorded, Recorder } from './telemetry.ts';
+import type { Exchange, Recorder } from './telemetry.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -28,8 +28,8 @@ export interface AnswerSettings {
 export function answerRequests({
   deprecationOf,
   unavailableMessage,
-}: AnswerSettings): MiddlewareObj<Recorded, APIGatewayProxyResult, unknown> {
-  const commonHeaders = async (event: Recorded): Promise<Headers> => {
+}: AnswerSettings): MiddlewareObj<Exchange, APIGatewayProxyResult, unknown> {
+  const commonHeaders = async (event: Exchange): Promise<Headers> => {
     const { request, limited }: Partial<Limited> = event;
     return {
       'Cache-Control': 'no-store',

@@ -5,7 +5,7 @@ import { traceId } from '../runtime/environment.ts';
 import { type Metric, planDimension } from './metrics.ts';
 
 /** The input of the middlewares below `recordRequests`. */
-export interface Recorded {
+export interface Exchange {
   /** As Lambda passed it. */
   readonly event: unknown;
   readonly recorder: Recorder;
@@ -16,10 +16,10 @@ export function recordRequests(
   operation: string,
   namespace: string,
   clock: Clock,
-): MiddlewareObj<Recorded, APIGatewayProxyResult, unknown> {
+): MiddlewareObj<Exchange, APIGatewayProxyResult, unknown> {
   let coldStart = true;
   const finish = (step: {
-    readonly event: Recorded;
+    readonly event: Exchange;
     readonly response?: APIGatewayProxyResult | null | undefined;
   }): void => {
     const { identity, startedAt, errors, counts } = step.event.recorder;
