@@ -1,6 +1,6 @@
 import { connect } from '../functions/dynamodb/connection.ts';
 import { putPets } from './bulk.ts';
-import type { LocalAddress } from './local/address-file.ts';
+import type { LocalAddress } from './command-line/local-address.ts';
 import { idEpoch, newPetId } from '../functions/pets/ids.ts';
 import type { Pet, PetStatus } from '../functions/pets/schema.ts';
 import { listPets, type PetTable } from '../functions/pets/store.ts';

@@ -4,7 +4,7 @@ import type { Keys } from '../../tools/local/banner.ts';
 import { parseKeys } from '../../tools/local/keys.ts';
 import { createKey } from '../../tools/keys/commands/create.ts';
 import { openKeyService } from '../../tools/keys/service.ts';
-import { announceAddress, type LocalAddress } from '../../tools/local/address-file.ts';
+import { announceAddress, type LocalAddress } from '../../tools/command-line/local-address.ts';
 import { localStage, startLocalStack } from '../../tools/local/stack.ts';
 import { localDynamoDb, seedAnimals } from '../../tools/seed.ts';
 

@@ -1,4 +1,4 @@
-import { defineTool } from '../operator/program.ts';
+import { defineTool } from '../command-line/program.ts';
 import { changePlan } from './commands/change-plan.ts';
 import { cleanup } from './commands/cleanup.ts';
 import { create } from './commands/create.ts';

@@ -1,5 +1,5 @@
 import { Argument, Command, type CommandUnknownOpts } from '@commander-js/extra-typings';
-import type { Io } from '../operator/output.ts';
+import type { Io } from '../command-line/output.ts';
 
 const shells = ['bash', 'zsh'] as const;
 

@@ -1,5 +1,5 @@
 import { BatchGetCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
-import * as z from 'zod/mini';
+import * as z from 'zod';
 import {
   type LimitTable,
   storedNumber,
@@ -7,12 +7,12 @@ import {
   usageRetentionDays,
 } from '../../functions/access/limiter.ts';
 import { secondsPerDay } from '../../functions/access/windows.ts';
-import { isoTime } from '../operator/output.ts';
+import { isoTime } from '../command-line/output.ts';
 
 /** The usage and the suspension of API keys: the rate limiter's own items. */
 
 /** `minute` is also the minute of the last request, `deprecatedCalls` the calls since the first. */
-const storedKeyUsage = z.extend(storedUsage, { deprecatedCalls: storedNumber });
+const storedKeyUsage = z.object({ ...storedUsage.shape, deprecatedCalls: storedNumber });
 export type KeyUsage = z.infer<typeof storedKeyUsage>;
 
 /** The usage of keys in the order of their hashes. All zeros for a key that was not used in the last 90 days. */

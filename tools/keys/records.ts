@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { GetCommand, paginateQuery, QueryCommand, TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
-import * as z from 'zod/mini';
+import * as z from 'zod';
 import { keyRecord } from '../../functions/access/key-records.ts';
 import type { Limits } from '../../functions/access/limits.ts';
 import { limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
 import { storedCount } from '../../functions/access/stored-count.ts';
-import { type AuditLine, auditLine } from '../operator/audit.ts';
-import { problemsIn, settle, ToolError } from '../operator/errors.ts';
+import { type AuditLine, auditLine } from '../command-line/audit.ts';
+import { problemsIn, settle, ToolError } from '../command-line/errors.ts';
 import type { KeyService } from './service.ts';
 
 export { gatewayValueOf } from '../../functions/access/key-records.ts';

@@ -1,8 +1,8 @@
 import { APIGatewayClient } from '@aws-sdk/client-api-gateway';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { z } from 'zod';
-import { retryCalls } from '../operator/retry.ts';
-import { documentClient, openStack, type StackOptions } from '../operator/stack.ts';
+import { retryCalls } from '../command-line/retry.ts';
+import { documentClient, openStack, type StackOptions } from '../command-line/stack.ts';
 
 /** Where the keys of one stage are stored, and how to reach them. */
 export type KeyService = Awaited<ReturnType<typeof openKeyService>>;

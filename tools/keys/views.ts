@@ -1,5 +1,5 @@
 import { windowsAt } from '../../functions/access/limits.ts';
-import { grouped, isoTime, type Output, table } from '../operator/output.ts';
+import { grouped, isoTime, type Output, table } from '../command-line/output.ts';
 import type { KeyUsage } from './key-usage.ts';
 import { type AdministeredKey, isValid, limitsInForce } from './records.ts';
 

@@ -1,6 +1,6 @@
 import type { Limits } from '../../functions/access/limits.ts';
 import { fixedPlans, type Plan, planNames } from '../../functions/access/plans.ts';
-import { grouped, table } from '../operator/output.ts';
+import { grouped, table } from '../command-line/output.ts';
 import { withKey } from '../reference/pages.ts';
 
 export type Keys = Readonly<Record<Plan, string>>;

@@ -7,7 +7,7 @@ import { openKeyService } from '../keys/service.ts';
 import { localStage, startLocalStack, synthesizeLocal } from './stack.ts';
 import { type ReferencePage, referencePages } from '../reference/pages.ts';
 import { localDynamoDb, seedAnimals } from '../seed.ts';
-import { announceAddress, reasonNotToAnnounce } from './address-file.ts';
+import { announceAddress, reasonNotToAnnounce } from '../command-line/local-address.ts';
 import { banner } from './banner.ts';
 import { enterpriseLimits, seedKeys, writePrivateJson } from './keys.ts';
 import { withoutKeyHash } from './request-log.ts';

@@ -1,7 +1,7 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Command, Option } from '@commander-js/extra-typings';
-import { wholeNumber } from '../operator/command.ts';
+import { wholeNumber } from '../command-line/command.ts';
 
 const inspectorPort = 9229;
 

@@ -1,4 +1,4 @@
-import { defineTool } from '../operator/program.ts';
+import { defineTool } from '../command-line/program.ts';
 import { exportPets } from './commands/export.ts';
 import { importPets } from './commands/import.ts';
 import { list } from './commands/list.ts';

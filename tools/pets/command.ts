@@ -2,9 +2,9 @@ import { InvalidArgumentError } from '@commander-js/extra-typings';
 import { idEpoch } from '../../functions/pets/ids.ts';
 import { parseInt64 } from '../../functions/pets/int64.ts';
 import type { Pet } from '../../functions/pets/schema.ts';
-import * as operator from '../operator/command.ts';
-import { ToolError } from '../operator/errors.ts';
-import { isoTime, printable } from '../operator/output.ts';
+import * as operator from '../command-line/command.ts';
+import { ToolError } from '../command-line/errors.ts';
+import { isoTime, printable } from '../command-line/output.ts';
 import { readItem, type StoredItem } from './items.ts';
 import type { PetService } from './service.ts';
 

@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { DeleteCommand, GetCommand, PutCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { NumberValueImpl as NumberValue, unmarshall } from '@aws-sdk/util-dynamodb';
-import * as z from 'zod/mini';
+import * as z from 'zod';
 import { newPet, type Pet, type PetStatus, storedPet } from '../../functions/pets/schema.ts';
 import type { PetTable } from '../../functions/pets/store.ts';
-import { problemsIn, settle, ToolError } from '../operator/errors.ts';
-import { mayBeDone } from '../operator/retry.ts';
+import { problemsIn, settle, ToolError } from '../command-line/errors.ts';
+import { mayBeDone } from '../command-line/retry.ts';
 import type { PetService } from './service.ts';
 
 /** The items of the Pets table as operators read and change them: valid or not, and never on top of a newer change. */

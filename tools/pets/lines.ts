@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import * as z from 'zod/mini';
+import * as z from 'zod';
 import { parseJson } from '../../functions/http/exact-json.ts';
 import { int64 } from '../../functions/pets/int64.ts';
 import { newPet } from '../../functions/pets/schema.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { unlink } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
-import { ToolError } from '../operator/errors.ts';
+import { ToolError } from '../command-line/errors.ts';
 
 /**
  * Lets one process of this machine work on a file. The lock is a local socket, which the system closes when the process ends,

@@ -1,4 +1,4 @@
-import { runAsProcess } from '../operator/program.ts';
+import { runAsProcess } from '../command-line/program.ts';
 import { runPets } from './cli.ts';
 
 /** `npm run pets -- <command> --stage local|staging|prod`: see `--help` and docs/pets.md. */

@@ -1,6 +1,6 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import type { z } from 'zod';
-import { ToolError } from '../operator/errors.ts';
+import { ToolError } from '../command-line/errors.ts';
 
 /** Files that say how far an import or an export got, so that the same command continues it. */
 

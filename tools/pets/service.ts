@@ -1,7 +1,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { z } from 'zod';
-import { retryCalls } from '../operator/retry.ts';
-import { documentClient, openStack, type StackOptions } from '../operator/stack.ts';
+import { retryCalls } from '../command-line/retry.ts';
+import { documentClient, openStack, type StackOptions } from '../command-line/stack.ts';
 
 /** Where the animals of one stage are stored, and how to reach them. */
 export type PetService = Awaited<ReturnType<typeof openPetService>>;

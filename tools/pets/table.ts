@@ -1,6 +1,6 @@
 import { DescribeTableCommand, ResourceNotFoundException } from '@aws-sdk/client-dynamodb';
 import type { PetTable } from '../../functions/pets/store.ts';
-import { ToolError, usageError } from '../operator/errors.ts';
+import { ToolError, usageError } from '../command-line/errors.ts';
 
 /**
  * What no other table has: the ARN, with account and Region, and the time of creation, since a table can be created again by

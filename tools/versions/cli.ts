@@ -1,8 +1,8 @@
 import { InvalidArgumentError } from '@commander-js/extra-typings';
-import { type Open, stageCommand, yesOption } from '../operator/command.ts';
-import { ToolError, usageError } from '../operator/errors.ts';
-import { isoTime, type Output, table } from '../operator/output.ts';
-import { defineTool } from '../operator/program.ts';
+import { type Open, stageCommand, yesOption } from '../command-line/command.ts';
+import { ToolError, usageError } from '../command-line/errors.ts';
+import { isoTime, type Output, table } from '../command-line/output.ts';
+import { defineTool } from '../command-line/program.ts';
 import { type History, isLeft, lastChange, stateBefore } from './history.ts';
 import {
   type LiveFunction,

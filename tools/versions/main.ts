@@ -1,4 +1,4 @@
-import { runAsProcess } from '../operator/program.ts';
+import { runAsProcess } from '../command-line/program.ts';
 import { runVersions } from './cli.ts';
 
 /** `npm run versions -- <command> --stage staging|prod`: see `--help` and docs/runbook.md. */

@@ -13,9 +13,9 @@ import {
   UpdateAliasCommand,
 } from '@aws-sdk/client-lambda';
 import { z } from 'zod';
-import { usageError } from '../operator/errors.ts';
-import { retryCalls } from '../operator/retry.ts';
-import { openStack, type StackOptions } from '../operator/stack.ts';
+import { usageError } from '../command-line/errors.ts';
+import { retryCalls } from '../command-line/retry.ts';
+import { openStack, type StackOptions } from '../command-line/stack.ts';
 import { type History, historyOf, type Left } from './history.ts';
 
 /** The alias that API Gateway calls (lib/compute/service-function.ts). */

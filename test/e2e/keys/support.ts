@@ -6,7 +6,7 @@ import { hashOfKey } from '../../../functions/access/keys.ts';
 import type { Plan } from '../../../functions/access/plans.ts';
 import { createKey } from '../../../tools/keys/commands/create.ts';
 import { type KeyService, openKeyService } from '../../../tools/keys/service.ts';
-import type { LocalAddress } from '../../../tools/local/address-file.ts';
+import type { LocalAddress } from '../../../tools/command-line/local-address.ts';
 import { localStage } from '../../../tools/local/stack.ts';
 import { isFullRun } from '../support.ts';
 import { runKeys } from '../../../tools/keys/cli.ts';

@@ -7,7 +7,7 @@ import type { KeyTable } from '../../../functions/access/key-records.ts';
 import { type Plan, planNames } from '../../../functions/access/plans.ts';
 import { newKeyId } from '../../../tools/keys/key-ids.ts';
 import type { KeyService } from '../../../tools/keys/service.ts';
-import { documentClient } from '../../../tools/operator/stack.ts';
+import { documentClient } from '../../../tools/command-line/stack.ts';
 import { createTable } from '../../support/tables.ts';
 
 /**

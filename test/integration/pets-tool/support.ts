@@ -8,7 +8,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { expect, inject, onTestFinished, vi } from 'vitest';
 import type { PetTable } from '../../../functions/pets/store.ts';
-import { documentClient } from '../../../tools/operator/stack.ts';
+import { documentClient } from '../../../tools/command-line/stack.ts';
 import { runPets } from '../../../tools/pets/cli.ts';
 import { type Item, toStored } from '../../../tools/pets/items.ts';
 import { forwardTo, type Interception } from '../../support/forwarder.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { customPlanCeiling, fixedPlans, type FixedPlan } from '../../../functions/access/plans.ts';
 import { newKey } from '../../../functions/access/keys.ts';
 import { checkLimits, duration, perDayOption, perMinuteOption } from '../../../tools/keys/command.ts';
-import { line, wholeNumber } from '../../../tools/operator/command.ts';
+import { line, wholeNumber } from '../../../tools/command-line/command.ts';
 
 describe('the limits of a key', () => {
   test.each(Object.keys(fixedPlans))('on the %s plan are the plan’s: none of its own are taken', (plan) => {

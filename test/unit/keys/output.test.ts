@@ -6,7 +6,7 @@ import { unused } from '../../../functions/access/limits.ts';
 import { indefinitely, untilTime } from '../../../tools/keys/key-usage.ts';
 import type { AdministeredKey } from '../../../tools/keys/records.ts';
 import { detailsText, viewOf } from '../../../tools/keys/views.ts';
-import { counted, isoTime, Output, redact, table } from '../../../tools/operator/output.ts';
+import { counted, isoTime, Output, redact, table } from '../../../tools/command-line/output.ts';
 
 test('no key and no hash gets through, whatever stands around it', () => {
   const surroundings = fc.string({ unit: fc.constantFrom(...' \n"\'/=:;,.()[]{}<>|') });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { yesOption } from '../../operator/command.ts';
+import { yesOption } from '../../command-line/command.ts';
 import {
   checkLimits,
   keyCommand,

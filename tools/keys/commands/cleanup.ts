@@ -1,5 +1,5 @@
 import type { ApiKey } from '@aws-sdk/client-api-gateway';
-import { stageCommand } from '../../operator/command.ts';
+import { stageCommand } from '../../command-line/command.ts';
 import { type Open, ownerFilter } from '../command.ts';
 import { deleteGatewayKey, descriptionOf, leftoverAge, survey } from '../gateway.ts';
 import { findKeyById, gatewayValueOf, isValid, MalformedRecordError } from '../records.ts';

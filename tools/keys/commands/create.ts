@@ -1,7 +1,7 @@
 import { Option } from '@commander-js/extra-typings';
 import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
-import { line, stageCommand } from '../../operator/command.ts';
-import { grouped } from '../../operator/output.ts';
+import { line, stageCommand } from '../../command-line/command.ts';
+import { grouped } from '../../command-line/output.ts';
 import { checkLimits, type Open, perDayOption, perMinuteOption, planOption } from '../command.ts';
 import { withGatewayKey } from '../gateway.ts';
 import { newKeyId } from '../key-ids.ts';

@@ -1,5 +1,5 @@
 import { Option } from '@commander-js/extra-typings';
-import { stageCommand, wholeNumber } from '../../operator/command.ts';
+import { stageCommand, wholeNumber } from '../../command-line/command.ts';
 import { cursor, type Open, ownerFilter, planFilter } from '../command.ts';
 import { readUsages } from '../key-usage.ts';
 import { type KeyFilter, newestKeys } from '../records.ts';

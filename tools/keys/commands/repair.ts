@@ -1,7 +1,7 @@
 import { ConflictException, DeleteUsagePlanKeyCommand, NotFoundException } from '@aws-sdk/client-api-gateway';
-import { stageCommand, yesOption } from '../../operator/command.ts';
-import { counted, grouped } from '../../operator/output.ts';
-import { isBusy, mayBeDone } from '../../operator/retry.ts';
+import { stageCommand, yesOption } from '../../command-line/command.ts';
+import { counted, grouped } from '../../command-line/output.ts';
+import { isBusy, mayBeDone } from '../../command-line/retry.ts';
 import { type Open, ownerFilter, planFilter } from '../command.ts';
 import { addToPlan, ignoreNotFound, membershipsOf, survey, withGatewayKey } from '../gateway.ts';
 import { gatewayValueOf, type KeyFilter, readKey, StaleRecordError, write } from '../records.ts';

@@ -1,4 +1,4 @@
-import { yesOption } from '../../operator/command.ts';
+import { yesOption } from '../../command-line/command.ts';
 import { keyCommand, nameOf, onKey, type Open } from '../command.ts';
 import { deleteFormerGatewayKey, flushAuthorizer } from '../gateway.ts';
 import { type AdministeredKey, readKey, StaleRecordError, write } from '../records.ts';

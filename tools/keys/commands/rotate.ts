@@ -1,6 +1,6 @@
 import { customPlan } from '../../../functions/access/plans.ts';
-import { yesOption } from '../../operator/command.ts';
-import { ToolError } from '../../operator/errors.ts';
+import { yesOption } from '../../command-line/command.ts';
+import { ToolError } from '../../command-line/errors.ts';
 import { checkLimits, duration, keyCommand, nameOf, onValidKey, type Open } from '../command.ts';
 import { deleteFormerGatewayKey, flushAuthorizer } from '../gateway.ts';
 import { untilTime } from '../key-usage.ts';

@@ -1,10 +1,10 @@
 import { NotFoundException, paginateGetUsage } from '@aws-sdk/client-api-gateway';
 import { hashOfKey, stageOfKey } from '../../../functions/access/keys.ts';
 import { secondsPerDay } from '../../../functions/access/windows.ts';
-import { auditJson } from '../../operator/audit.ts';
-import { stageCommand, wholeNumber } from '../../operator/command.ts';
-import { ToolError, usageError } from '../../operator/errors.ts';
-import { grouped, isoTime, table } from '../../operator/output.ts';
+import { auditJson } from '../../command-line/audit.ts';
+import { stageCommand, wholeNumber } from '../../command-line/command.ts';
+import { ToolError, usageError } from '../../command-line/errors.ts';
+import { grouped, isoTime, table } from '../../command-line/output.ts';
 import { keyCommand, onKey, type Open } from '../command.ts';
 import { readUsage } from '../key-usage.ts';
 import { type AdministeredKey, readKey } from '../records.ts';

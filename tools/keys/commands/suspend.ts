@@ -1,7 +1,7 @@
 import { duration, keyCommand, nameOf, onValidKey, type Open } from '../command.ts';
-import { yesOption } from '../../operator/command.ts';
-import { settle } from '../../operator/errors.ts';
-import { isoTime } from '../../operator/output.ts';
+import { yesOption } from '../../command-line/command.ts';
+import { settle } from '../../command-line/errors.ts';
+import { isoTime } from '../../command-line/output.ts';
 import { indefinitely, readUsage, setSuspension, untilTime } from '../key-usage.ts';
 import { type AdministeredKey, write } from '../records.ts';
 import type { KeyService } from '../service.ts';

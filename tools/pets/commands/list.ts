@@ -4,8 +4,8 @@ import { parseInt64 } from '../../../functions/pets/int64.ts';
 import { pageSize } from '../../../functions/pets/listing.ts';
 import { petStatuses } from '../../../functions/pets/schema.ts';
 import { listPets } from '../../../functions/pets/store.ts';
-import { stageCommand, wholeNumber } from '../../operator/command.ts';
-import { printable, table } from '../../operator/output.ts';
+import { stageCommand, wholeNumber } from '../../command-line/command.ts';
+import { printable, table } from '../../command-line/output.ts';
 import { type Open, type Session, viewOf } from '../command.ts';
 import { idOf, toStored } from '../items.ts';
 

@@ -1,6 +1,6 @@
 import { toJson } from '../../../functions/http/exact-json.ts';
-import { yesOption } from '../../operator/command.ts';
-import { printable } from '../../operator/output.ts';
+import { yesOption } from '../../command-line/command.ts';
+import { printable } from '../../command-line/output.ts';
 import { existing, nameOf, type Open, petCommand } from '../command.ts';
 import { deleteItem } from '../items.ts';
 

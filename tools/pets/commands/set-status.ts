@@ -1,7 +1,7 @@
 import { Argument } from '@commander-js/extra-typings';
 import { petStatuses } from '../../../functions/pets/schema.ts';
-import { yesOption } from '../../operator/command.ts';
-import { ToolError } from '../../operator/errors.ts';
+import { yesOption } from '../../command-line/command.ts';
+import { ToolError } from '../../command-line/errors.ts';
 import { existing, nameOf, type Open, petCommand } from '../command.ts';
 import { writeStatus } from '../items.ts';
 

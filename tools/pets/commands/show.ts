@@ -1,5 +1,5 @@
 import { toJson } from '../../../functions/http/exact-json.ts';
-import { printable, table } from '../../operator/output.ts';
+import { printable, table } from '../../command-line/output.ts';
 import { existing, type Open, petCommand, viewOf } from '../command.ts';
 import { idOf, type Item } from '../items.ts';
 

@@ -1,4 +1,4 @@
-import * as z from 'zod/mini';
+import * as z from 'zod';
 import { storedCount } from '../../functions/access/stored-count.ts';
 import { isoTime } from './output.ts';
 

@@ -4,9 +4,13 @@ import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type LocalAddress, readAddress, reasonNotToAnnounce } from '../../../tools/local/address-file.ts';
+import {
+  type LocalAddress,
+  readAddress,
+  reasonNotToAnnounce,
+} from '../../../tools/command-line/local-address.ts';
 
-const modulePath = join(import.meta.dirname, '../../../tools/local/address-file.ts');
+const modulePath = join(import.meta.dirname, '../../../tools/command-line/local-address.ts');
 
 async function newFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'address-'));

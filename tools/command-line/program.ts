@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import { text as readAll } from 'node:stream/consumers';
 import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings';
 import packageJson from '../../package.json' with { type: 'json' };
-import { type LocalAddress, readAddress } from '../local/address-file.ts';
+import { type LocalAddress, readAddress } from './local-address.ts';
 import { changeJson, changeText } from './audit.ts';
 import type { Open } from './command.ts';
 import { exitCodeHelp, exitCodes, explain, type Target, ToolError, usageError } from './errors.ts';

@@ -1,4 +1,4 @@
-import type { LocalAddress } from '../local/address-file.ts';
+import type { LocalAddress } from './local-address.ts';
 import { mayBeDone, unreadableAnswer } from './retry.ts';
 
 /** Kinds of errors, and the exit code of every tool for each. docs/keys.md says what to do. */
