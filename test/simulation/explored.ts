@@ -170,7 +170,7 @@ function storeUsage({ limits, usage }: Scene, { tables }: Network): Key {
     ...limits,
     expiresAt: 0,
     revokedAt: Infinity,
-    suspensions: [],
+    suspensions: usage?.suspendedUntil === undefined ? [] : [{ from: 0, until: usage.suspendedUntil * 1000 }],
     ...(usage && { before: usage }),
   };
 }

@@ -33,6 +33,7 @@ export interface Usage {
   readonly rejections?: number;
   readonly rejectedSince?: number;
   readonly rejectedUntil?: number;
+  readonly suspendedUntil?: number;
 }
 
 export interface History {
@@ -476,10 +477,15 @@ function checkSuspension(all: readonly Seen[], key: Key): void {
         return before + sum(within.map(({ mayCount }) => mayCount));
       }),
     );
-    if (limit?.kind === 'suspended')
-      explain(each, () =>
-        require(byOperator || most >= rejectionsThatSuspend, `suspended after at most ${most} rejections`),
+    if (limit?.kind !== 'suspended' || byOperator) continue;
+    explain(each, () => {
+      require(most >= rejectionsThatSuspend, `suspended after at most ${most} rejections`);
+      const isFirst = !all.some(
+        (other) => other.limit?.kind === 'suspended' && other.from < to && other !== each,
       );
+      require(!isFirst ||
+        limit.minute.reset >= from + suspension - clockError, 'suspended for too short a time');
+    });
   }
   for (const inMinute of Map.groupBy(
     rejections.filter(({ counts }) => counts),

@@ -6,7 +6,6 @@ import { fixedPlans } from '../../functions/access/plans.ts';
 import { storedPet } from '../../functions/pets/schema.ts';
 import { operations } from '../../lib/operations.ts';
 import { titleCase } from '../../lib/title-case.ts';
-import { suspensionSeconds, suspensionThreshold } from '../../functions/access/limits.ts';
 
 const project = join(import.meta.dirname, '..', '..');
 const read = (path: string): string => readFileSync(join(project, path), 'utf8');
@@ -41,29 +40,6 @@ describe('docs/interface.md', () => {
     const section = sections.find((each) => each.includes(`\`${method} ${path}\`, operation \`${name}\``));
     expect(section).toContain(`\n- ${success.status}: `);
     expect(section?.includes('deprecated')).toBe(deprecated !== undefined);
-  });
-});
-
-describe('docs/api.md', () => {
-  it('shows when a key is suspended, and for how long', () => {
-    const text = read('docs/api.md').replaceAll(/\s+/g, ' ');
-    expect(text).toContain(
-      `rejected ${suspensionThreshold} times within one minute is suspended for ${suspensionSeconds / 60} minutes`,
-    );
-  });
-});
-
-describe('docs/deploy.md', () => {
-  it('checks concurrency, gateway quotas, bootstrap and certificate of a new account first', () => {
-    const [, first = ''] = read('docs/deploy.md').split(/^## /m);
-    for (const check of [
-      'ConcurrentExecutions',
-      'throttleSettings',
-      'npm run cdk -- bootstrap',
-      'Certificate',
-    ]) {
-      expect(first).toContain(check);
-    }
   });
 });
 

@@ -52,6 +52,11 @@ const scenes: readonly (readonly [
     [request, request, request],
   ],
   [
+    'of a key that is suspended',
+    { now: noon, usage: { ...atNoon, suspendedUntil: noon + 17 } },
+    [request, request, request],
+  ],
+  [
     'one by a clock that is ahead',
     { now: noon, usage: { ...atNoon, minute: noon - 60, minuteCount: 2 } },
     [{ ...request, clockOffset: 60_000 }, request, request],
