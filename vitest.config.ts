@@ -29,6 +29,8 @@ export default defineConfig(({ mode }) => {
   const exclude = process.env['CI'] === undefined && process.env['FULL'] === undefined ? slow : [];
   return {
     test: {
+      // The CDK reports on every stack that a test synthesizes.
+      silent: 'passed-only',
       // More than the processors, because integration tests mostly wait for a server or a child process.
       maxWorkers: availableParallelism() + 1,
       projects: [

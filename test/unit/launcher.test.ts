@@ -62,6 +62,25 @@ describe('the launcher of the tools', () => {
     expect(status).toBe(2);
   });
 
+  it('runs the tests without colours when they are not read on a terminal', async () => {
+    const project = await newProject();
+    await mkdir(join(project, 'node_modules', 'vitest'));
+    const script = 'console.log(process.env.NO_COLOR);';
+    await writeFile(join(project, 'node_modules', 'vitest', 'vitest.mjs'), script);
+    const { FORCE_COLOR: _, NO_COLOR: __, ...env } = process.env;
+    const args = [join(project, launcher), 'test'];
+    const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', env });
+    expect(stdout).toBe('1\n');
+  });
+
+  it('keeps local services out of the proxy', async () => {
+    const project = await newProject({ tool: 'console.log(process.env.NO_PROXY);' });
+    const env = { ...process.env, NODE_USE_ENV_PROXY: '1', NO_PROXY: 'example.com', no_proxy: undefined };
+    const args = [join(project, launcher), 'start'];
+    const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', env });
+    expect(stdout).toBe('example.com,127.0.0.1,localhost,::1\n');
+  });
+
   it('prefers the Node.js that runs npm, if it is recent, also for the processes that the tool starts', async () => {
     const project = await newProject({
       tool: `import { execFileSync } from 'node:child_process';

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import picomatch from 'picomatch';
 import { z } from 'zod';
 import { lockDirectory } from '../system/directory-lock.ts';
+import { accountId, region } from '../template/aws.ts';
 import { alwaysIgnored } from './changed-files.ts';
 import { synthesize } from './synthesize.ts';
 
@@ -108,7 +109,13 @@ export class CdkApp {
         .join(' ');
       await synthesize(assembly, {
         project: this.folder,
-        env: { NODE_OPTIONS: options, CDK_OFFLINE_BUNDLES: file },
+        // As the CDK CLI with an account: many apps take the environment of their stacks from there.
+        env: {
+          CDK_DEFAULT_ACCOUNT: process.env['CDK_DEFAULT_ACCOUNT'] ?? accountId,
+          CDK_DEFAULT_REGION: process.env['CDK_DEFAULT_REGION'] ?? region,
+          NODE_OPTIONS: options,
+          CDK_OFFLINE_BUNDLES: file,
+        },
       });
       const lines = await readFile(file, 'utf8').catch(() => '');
       this.#bundles = lines.split('\n').filter((line) => line !== '');

@@ -85,12 +85,15 @@ function endGroup(pid: number | undefined): void {
 
 /** What the app printed, without the progress of the CDK, its reports, and the frames of packages and of Node.js. */
 function appError(printed: string): string {
-  return readableTrace(printed)
-    .split('\n')
-    .filter((line) => !/^(?:Bundling asset |Node\.js v\d|npm warn )/.test(line))
-    .filter((line) => !/^\s+at .*[\\/]node_modules[\\/]/.test(line))
-    .join('\n')
-    .replace(/^node:internal\/.*\n(?:.*\n)?\s*\^\s*\n/m, '')
-    .replaceAll(/\n{3,}/g, '\n\n')
-    .trim();
+  return (
+    readableTrace(printed)
+      .split('\n')
+      .filter((line) => !/^(?:Bundling asset |Node\.js v\d|npm warn )/.test(line))
+      .filter((line) => !/^\s+at .*[\\/]node_modules[\\/]/.test(line))
+      .join('\n')
+      // The line of a package or of Node.js that throws, which may be minified.
+      .replaceAll(/^(?:node:\S+|.*[\\/]node_modules[\\/].*):\d+\n.*\n\s*\^*\s*\n/gm, '')
+      .replaceAll(/\n{3,}/g, '\n\n')
+      .trim()
+  );
 }
