@@ -5,7 +5,7 @@ import { unmarshall } from '@aws-sdk/util-dynamodb';
 import * as z from 'zod';
 import { assembledClient } from '../../functions/dynamodb/assembled-client.ts';
 import { Clock } from '../../functions/dynamodb/clock.ts';
-import { rateLimiter } from '../../functions/http/rate-limit.ts';
+import { rateLimiter } from '../../functions/http/limit-requests.ts';
 import type { Recorder } from '../../functions/http/telemetry.ts';
 import type { SimulatedTable } from './simulated-table.ts';
 

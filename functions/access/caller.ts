@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import type { Limits } from './limits.ts';
+import type { Limits } from './plans.ts';
 import { type Plan, planNames } from './plans.ts';
 import { secondsPerDay, secondsPerMinute, windowStart } from './windows.ts';
 

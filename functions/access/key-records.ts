@@ -1,7 +1,7 @@
 import { type DynamoDBDocumentClient, GetCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod/mini';
 import type { Caller } from './caller.ts';
-import type { Limits } from './limits.ts';
+import type { Limits } from './plans.ts';
 import { customPlan, limitsOf, planNames } from './plans.ts';
 import { storedCount } from './stored-count.ts';
 

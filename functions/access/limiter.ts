@@ -3,13 +3,13 @@ import { type DynamoDBDocumentClient, UpdateCommand } from '@aws-sdk/lib-dynamod
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import * as z from 'zod/mini';
 import type { UnixSeconds } from '../runtime/unix-time.ts';
+import type { Limits } from './plans.ts';
 import {
   clockTolerance,
   decide,
   type Decision,
   decisionAfter,
   isRejection,
-  type Limits,
   suspensionDue,
   suspensionGrace,
   suspensionSeconds,
@@ -17,7 +17,7 @@ import {
   unused,
   type Usage,
   windowsAt,
-} from './limits.ts';
+} from './limiter-decisions.ts';
 import { storedCount } from './stored-count.ts';
 import { secondsPerDay } from './windows.ts';
 

@@ -1,4 +1,8 @@
-import type { Limits } from './limits.ts';
+/** Requests per UTC minute and per UTC day, each at least 1. */
+export interface Limits {
+  readonly perMinute: number;
+  readonly perDay: number;
+}
 
 /** docs/interface.md#8-limits: the plans whose limits are the same for every key. */
 export const fixedPlans = {

@@ -4,7 +4,7 @@ import { atCorrectTime } from '../dynamodb/clock.ts';
 import type { Connection } from '../dynamodb/connection.ts';
 import { endInTime } from '../runtime/deadline.ts';
 import { variable, wholeNumber } from '../runtime/environment.ts';
-import { limitRequests, rateLimiter } from './rate-limit.ts';
+import { limitRequests, rateLimiter } from './limit-requests.ts';
 import { type ApiRequest, parseRequests } from './request.ts';
 import { type Answer, answerRequests, type AnswerSettings, toResult } from './respond.ts';
 import { type Recorder, recordRequests } from './telemetry.ts';

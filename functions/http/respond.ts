@@ -4,8 +4,8 @@ import { isUnavailable, mayBeWritten } from '../dynamodb/failures.ts';
 import { type Deprecation, deprecationHeaders } from './deprecation.ts';
 import { ServiceError } from './errors.ts';
 import { toJson } from './exact-json.ts';
-import { zeroRateHeaders } from './rate-headers.ts';
-import type { Limited } from './rate-limit.ts';
+import { zeroRateHeaders } from './rate-limit-headers.ts';
+import type { Limited } from './limit-requests.ts';
 import type { ApiRequest } from './request.ts';
 import type { Exchange, Recorder } from './telemetry.ts';
 

@@ -7,7 +7,7 @@ import { titleCase } from '../title-case.ts';
 
 /**
  * Rejections per minute that the bucket lets the limiter count, so that it can suspend a key that floods: the 100 that
- * suspend it (`suspensionThreshold` in functions/access/limits.ts), plus 20.
+ * suspend it (`suspensionThreshold` in functions/access/limiter-decisions.ts), plus 20.
  */
 const floodMargin = 120;
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { toCallerContext } from '../../functions/access/caller.ts';
 import { type ErrorCode, errorBody, errorCatalogue } from '../../functions/http/errors.ts';
-import { rateLimitHeaders } from '../../functions/http/rate-headers.ts';
+import { rateLimitHeaders } from '../../functions/http/rate-limit-headers.ts';
 import { resourcesOf, type Stack, stackOf } from './synthesis.ts';
 
 const gatewayResponse = z.object({

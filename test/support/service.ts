@@ -3,7 +3,7 @@ import { inject, vi } from 'vitest';
 import { type CallerContext, toCallerContext } from '../../functions/access/caller.ts';
 import type { KeyTable } from '../../functions/access/key-records.ts';
 import type { LimitTable } from '../../functions/access/limiter.ts';
-import type { Limits } from '../../functions/access/limits.ts';
+import type { Limits } from '../../functions/access/plans.ts';
 import { fixedPlans, type Plan } from '../../functions/access/plans.ts';
 import type { IdempotencyTable } from '../../functions/pets/idempotent-creation.ts';
 import type { PetTable } from '../../functions/pets/store.ts';

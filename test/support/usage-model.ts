@@ -4,7 +4,7 @@ import {
   suspensionSeconds,
   type Transition,
   type Usage,
-} from '../../functions/access/limits.ts';
+} from '../../functions/access/limiter-decisions.ts';
 
 /** The usage after a transition, as the limiter's writes have to leave it in the table. */
 export function usageAfter(usage: Usage, transition: Transition, now: number): Usage {

@@ -2,13 +2,13 @@ import { readFile } from 'node:fs/promises';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fullBucket, quotaRemaining, takeToken, type Throttle, utcDay } from 'cdk-offline/metering';
+import type { Limits } from '../../functions/access/plans.ts';
 import {
   decide,
-  type Limits,
   suspensionGrace,
   suspensionThreshold,
   unused,
-} from '../../functions/access/limits.ts';
+} from '../../functions/access/limiter-decisions.ts';
 import { customPlanCeiling, fixedPlans, limitsOf, planNames } from '../../functions/access/plans.ts';
 import { usagePlanSettings } from '../../lib/api/usage-plans.ts';
 import { presets } from '../../lib/configuration/stages.ts';

@@ -3,7 +3,7 @@ import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { GetCommand, paginateQuery, QueryCommand, TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod';
 import { keyRecord } from '../../functions/access/key-records.ts';
-import type { Limits } from '../../functions/access/limits.ts';
+import type { Limits } from '../../functions/access/plans.ts';
 import { limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
 import { storedCount } from '../../functions/access/stored-count.ts';
 import { type AuditLine, auditLine } from '../command-line/audit.ts';

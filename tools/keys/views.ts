@@ -1,4 +1,4 @@
-import { windowsAt } from '../../functions/access/limits.ts';
+import { windowsAt } from '../../functions/access/limiter-decisions.ts';
 import { grouped, isoTime, type Output, table } from '../command-line/output.ts';
 import type { KeyUsage } from './key-usage.ts';
 import { type AdministeredKey, isValid, limitsInForce } from './records.ts';

@@ -1,4 +1,4 @@
-import type { Limits } from '../../functions/access/limits.ts';
+import type { Limits } from '../../functions/access/plans.ts';
 import { fixedPlans, type Plan, planNames } from '../../functions/access/plans.ts';
 import { grouped, table } from '../command-line/output.ts';
 import { withKey } from '../reference/pages.ts';

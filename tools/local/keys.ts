@@ -1,7 +1,7 @@
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Limits } from '../../functions/access/limits.ts';
+import type { Limits } from '../../functions/access/plans.ts';
 import { customPlan, customPlanCeiling, type Plan, planNames } from '../../functions/access/plans.ts';
 import { createKey } from '../keys/commands/create.ts';
 import type { KeyService } from '../keys/service.ts';

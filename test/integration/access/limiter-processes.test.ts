@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { LimitTable } from '../../../functions/access/limiter.ts';
-import type { Decision } from '../../../functions/access/limits.ts';
+import type { Decision } from '../../../functions/access/limiter-decisions.ts';
 import { fixedPlans } from '../../../functions/access/plans.ts';
 import { rounds } from '../../support/rounds.ts';
 import { createTable } from '../../support/tables.ts';

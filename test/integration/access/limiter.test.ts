@@ -3,20 +3,20 @@ import { GetCommand, PutCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
+import type { Limits } from '../../../functions/access/plans.ts';
 import {
   clockTolerance,
   decide,
   type Decision,
-  type Limits,
   unused,
   type Usage,
-} from '../../../functions/access/limits.ts';
+} from '../../../functions/access/limiter-decisions.ts';
 import { fixedPlans } from '../../../functions/access/plans.ts';
 import { DynamoDbProxy, type Fate } from '../../support/dynamodb-proxy.ts';
 import { headersOf, ReferenceLimiter } from '../../support/reference-limiter.ts';
 import { rounds } from '../../support/rounds.ts';
 import { usageAfter } from '../../support/usage-model.ts';
-import { rateHeaders } from '../../../functions/http/rate-headers.ts';
+import { rateHeaders } from '../../../functions/http/rate-limit-headers.ts';
 import { createTable, newClient } from '../../support/tables.ts';
 import { unitsOf, watch } from '../../support/traffic.ts';
 import { at } from '../../support/times.ts';

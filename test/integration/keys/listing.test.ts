@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { setSuspension } from '../../../tools/keys/key-usage.ts';
-import { unused } from '../../../functions/access/limits.ts';
+import { unused } from '../../../functions/access/limiter-decisions.ts';
 import { planNames } from '../../../functions/access/plans.ts';
 import { examineAtMost, listKeys } from '../../../tools/keys/commands/list.ts';
 import { findKeyById } from '../../../tools/keys/records.ts';

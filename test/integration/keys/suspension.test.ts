@@ -3,7 +3,7 @@ import { GetCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, expect, test } from 'vitest';
 import { indefinitely, readUsage, readUsages, setSuspension } from '../../../tools/keys/key-usage.ts';
 import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
-import { suspensionGrace, suspensionThreshold } from '../../../functions/access/limits.ts';
+import { suspensionGrace, suspensionThreshold } from '../../../functions/access/limiter-decisions.ts';
 import { windowStart } from '../../../functions/access/windows.ts';
 import { createTable } from '../../support/tables.ts';
 import { now } from './support.ts';

@@ -2,12 +2,12 @@ import { ProvisionedThroughputExceededException } from '@aws-sdk/client-dynamodb
 import { type DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
 import { fullBucket, takeToken, type Throttle } from 'cdk-offline/metering';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { KeyMemory } from '../../../functions/access/key-memory.ts';
+import { LimiterMemory } from '../../../functions/access/limiter-memory.ts';
 import type { Caller } from '../../../functions/access/caller.ts';
 import { limitsOf, type Plan } from '../../../functions/access/plans.ts';
 import { Clock } from '../../../functions/dynamodb/clock.ts';
 import { metrics } from '../../../functions/http/metrics.ts';
-import { rateLimiter } from '../../../functions/http/rate-limit.ts';
+import { rateLimiter } from '../../../functions/http/limit-requests.ts';
 import { Recorder } from '../../../functions/http/telemetry.ts';
 import { usagePlanSettings } from '../../../lib/api/usage-plans.ts';
 import { presets } from '../../../lib/configuration/stages.ts';
@@ -189,7 +189,7 @@ describe('one execution environment whose table is throttled', () => {
 });
 
 test('an environment remembers the 1,000 keys that were used last', () => {
-  const memory = new KeyMemory();
+  const memory = new LimiterMemory();
   const limits = { perMinute: 1, perDay: 10 };
   const decide = (key: number) => memory.decide(String(key), limits, at(noon / 1000)()).kind;
   for (let key = 0; key < 1_000; key += 1) expect(decide(key)).toBe('admitted');

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
-import { unused } from '../../../functions/access/limits.ts';
+import { unused } from '../../../functions/access/limiter-decisions.ts';
 import { indefinitely, untilTime } from '../../../tools/keys/key-usage.ts';
 import type { AdministeredKey } from '../../../tools/keys/records.ts';
 import { detailsText, viewOf } from '../../../tools/keys/views.ts';

@@ -1,5 +1,6 @@
 import type { UnixSeconds } from '../runtime/unix-time.ts';
-import { type Decision, decideUncounted, type Limits, unused, type Usage } from './limits.ts';
+import type { Limits } from './plans.ts';
+import { type Decision, decideUncounted, unused, type Usage } from './limiter-decisions.ts';
 
 /** Keys that are remembered, the last used ones. */
 const maxKeys = 1_000;
@@ -9,7 +10,7 @@ const maxKeys = 1_000;
  * uncounted since. It decides when the table does not answer. So a full window stays full, a suspension lasts, and what an
  * environment admits uncounted in a window is at most the limit.
  */
-export class KeyMemory {
+export class LimiterMemory {
   readonly #usages = new Map<string, Usage>();
 
   remember(keyHash: string, usage: Usage): void {

@@ -1,13 +1,13 @@
 import type { MiddlewareObj } from '@middy/core';
 import type { Caller } from '../access/caller.ts';
 import { admit, type LimitTable } from '../access/limiter.ts';
-import { KeyMemory } from '../access/key-memory.ts';
-import type { Decision } from '../access/limits.ts';
+import { LimiterMemory } from '../access/limiter-memory.ts';
+import type { Decision } from '../access/limiter-decisions.ts';
 import { atCorrectTime, type Clock } from '../dynamodb/clock.ts';
 import { withDeadline } from '../runtime/deadline.ts';
 import { ServiceError } from './errors.ts';
 import { metrics } from './metrics.ts';
-import { zeroRateHeaders, rateHeaders } from './rate-headers.ts';
+import { zeroRateHeaders, rateHeaders } from './rate-limit-headers.ts';
 import type { Parsed } from './request.ts';
 import type { Recorder } from './telemetry.ts';
 
@@ -28,7 +28,7 @@ export interface RateLimitOutcome {
 
 /** Counts a request against the limits of its caller's plan (docs/interface.md#8-limits). The promise never rejects. */
 export function rateLimiter({ table, clock, deprecated, timeout }: RateLimiterOptions) {
-  const memory = new KeyMemory();
+  const memory = new LimiterMemory();
   return async (caller: Caller, recorder: Recorder): Promise<RateLimitOutcome> => {
     const { keyHash, limits, expiresAt } = caller;
     const counted = await withDeadline('The rate limiter', timeout, (signal) =>

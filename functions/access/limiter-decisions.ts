@@ -1,12 +1,7 @@
+import type { Limits } from './plans.ts';
 import { secondsPerDay, secondsPerMinute, windowStart } from './windows.ts';
 
 // The decisions of the rate limiter (docs/interface.md#8-limits), without I/O. All times are Unix seconds.
-
-/** Requests per UTC minute and per UTC day, each at least 1. */
-export interface Limits {
-  readonly perMinute: number;
-  readonly perDay: number;
-}
 
 /** Rejections within one minute, of requests sent after a 429, that suspend a key, and seconds until it works again. */
 export const suspensionThreshold = 100;

@@ -3,7 +3,7 @@ import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Caller } from '../../../functions/access/caller.ts';
 import { metrics } from '../../../functions/http/metrics.ts';
-import { rateLimiter, type RateLimiterOptions } from '../../../functions/http/rate-limit.ts';
+import { rateLimiter, type RateLimiterOptions } from '../../../functions/http/limit-requests.ts';
 import { Recorder } from '../../../functions/http/telemetry.ts';
 import { Clock } from '../../../functions/dynamodb/clock.ts';
 

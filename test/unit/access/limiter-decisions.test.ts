@@ -1,19 +1,19 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Limits } from '../../../functions/access/plans.ts';
 import {
   clockTolerance,
   decide,
   decideUncounted,
   type Decision,
   decisionAfter,
-  type Limits,
   suspensionDue,
   unused,
   type Usage,
   windowsAt,
-} from '../../../functions/access/limits.ts';
+} from '../../../functions/access/limiter-decisions.ts';
 import { fixedPlans } from '../../../functions/access/plans.ts';
-import { rateHeaders } from '../../../functions/http/rate-headers.ts';
+import { rateHeaders } from '../../../functions/http/rate-limit-headers.ts';
 import { type Expectation, headersOf, ReferenceLimiter } from '../../support/reference-limiter.ts';
 import { usageAfter } from '../../support/usage-model.ts';
 

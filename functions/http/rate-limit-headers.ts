@@ -1,4 +1,4 @@
-import type { RateLimitStatus } from '../access/limits.ts';
+import type { RateLimitStatus } from '../access/limiter-decisions.ts';
 
 /** docs/interface.md#8-limits */
 export const rateLimitHeaders = {
