@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { extname, join, relative, resolve, sep } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import picomatch from 'picomatch';
 import { z } from 'zod';
@@ -96,7 +97,7 @@ export class CdkApp {
   /** Synthesizes the app as `cdk synth` does. The assembly gets the time at which the synthesis started. */
   async synthesize(assembly: string): Promise<void> {
     await mkdir(assembly, { recursive: true });
-    const unlock = await lockDirectory(assembly);
+    const unlock = await lockWhenFree(assembly);
     const temporary = await mkdtemp(join(tmpdir(), 'cdk-offline-'));
     try {
       const started = new Date();
@@ -123,6 +124,22 @@ export class CdkApp {
     } finally {
       await rm(temporary, { recursive: true, force: true });
       await unlock();
+    }
+  }
+}
+
+const pollMs = 200;
+/** For the synthesis of another process in the same folder. */
+const lockTimeoutMs = 120_000;
+
+async function lockWhenFree(directory: string): Promise<() => Promise<void>> {
+  const deadline = performance.now() + lockTimeoutMs;
+  for (;;) {
+    try {
+      return await lockDirectory(directory);
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+      await sleep(pollMs);
     }
   }
 }
