@@ -24,7 +24,7 @@ export interface PreTrafficHookProps {
 }
 
 /**
- * Checks the new versions of all functions before one gets a request: functions/delivery/pre-traffic-hook.ts. It invokes the
+ * Checks the new versions of all functions before one gets a request: functions/delivery/check-versions.ts. It invokes the
  * versions themselves, because the aliases still point to the previous ones.
  */
 export class PreTrafficHook extends Construct {
@@ -70,7 +70,7 @@ export class PreTrafficHook extends Construct {
       description: 'Checks new versions of the functions before they get a request',
       runtime: lambda.Runtime.NODEJS_24_X,
       architecture: lambda.Architecture.ARM_64,
-      entry: join(project, 'functions', 'delivery', 'pre-traffic-hook.ts'),
+      entry: join(project, 'functions', 'delivery', 'check-versions.ts'),
       projectRoot: project,
       depsLockFilePath: join(project, 'package-lock.json'),
       // The AWS SDK is that of the runtime.

@@ -6,8 +6,8 @@ export interface Labelled {
 }
 
 /**
- * The names of functions in messages, as their app knows them, by logical ID: the file of the handler (`get-pet` for
- * `get-pet.handler`), where it has a name of its own, else the path in the construct tree (`Things/Get`), else the logical ID.
+ * The names of functions in messages, as their app knows them, by logical ID: the file of the handler (`get-thing` for
+ * `get-thing.handler`), where it has a name of its own, else the path in the construct tree (`Things/Get`), else the logical ID.
  */
 export function labelsOf(functions: readonly Labelled[]): ReadonlyMap<string, string> {
   const unique = (labels: readonly string[]) => (label: string) =>

@@ -13,7 +13,7 @@ export type Pages = ReadonlyMap<string, { readonly type: string; readonly body: 
 /** A function that the API invokes. */
 export interface ServedFunction {
   readonly logicalId: string;
-  /** Its name in messages and for `onLog`, such as `get-pet`. */
+  /** Its name in messages and for `onLog`, such as `get-thing`. */
   readonly label: string;
   readonly name: string;
   /** The `aws:cdk:path` of the resource, such as `Stack/Things/List/Resource`. */

@@ -80,7 +80,7 @@ async function statusesOf(...deployments: string[]): Promise<readonly unknown[]>
   const arns = functionEntries.map((entry) => [entry, `version-of-${entry}`]);
   vi.stubEnv('CHECKED_VERSIONS', JSON.stringify(Object.fromEntries(arns)));
   vi.resetModules();
-  const { preTrafficHook } = await import('../../../functions/delivery/pre-traffic-hook.ts');
+  const { preTrafficHook } = await import('../../../functions/delivery/check-versions.ts');
   let waited = 0;
   const hook = preTrafficHook({ now: () => waited, sleep: async (time) => (waited += time) });
   await Promise.all(
