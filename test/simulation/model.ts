@@ -247,6 +247,17 @@ function checkAnswer(seen: Seen, history: History): void {
   if (reply.status === 503 && sent.method === 'POST')
     require(/may have been created/.test(reply.text), '503 does not say that the animal may exist');
 
+  // A transient fault is repeated, so a client sees it only if there are more.
+  const faulted = seen.otherCalls.filter((call) => hasFault([call]));
+  const isSingle =
+    faulted.length === 1 && hasFault(faulted, 'lostBefore', 'lostAfter', 'failed', 'throttled');
+  if (isSingle && sent.idempotencyKey === undefined)
+    require(reply.status < 500, `${reply.status} after one transient fault`);
+  const attempts = Map.groupBy(seen.otherCalls, ({ input }) => JSON.stringify(input));
+  for (const same of attempts.values())
+    require(same.filter(({ fate }) => fate === 'throttled').length <=
+      2, 'a throttled call is repeated twice');
+
   // Throttling alone holds no environment.
   const calls = operation!.calls;
   const onlyThrottled = calls.every(({ fate }) => fate === 'answered' || fate === 'throttled');

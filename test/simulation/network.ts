@@ -49,10 +49,15 @@ const strangers = [
   { statusCode: 200, text: '<html></html>' },
   { statusCode: 200, text: '{"Item":' },
   { statusCode: 200, text: '' },
+  { statusCode: 200, text: 'null' },
+  { statusCode: 200, text: ' []' },
+  { statusCode: 200, text: '"{}"' },
   { statusCode: 204, text: '' },
   { statusCode: 302, text: '<html></html>' },
   { statusCode: 503, text: '<html></html>' },
   { statusCode: 400, text: '<html></html>' },
+  { statusCode: 400, text: '{"message":"No."}' },
+  { statusCode: 301, text: '{"__type":"ResourceNotFoundException"}' },
   { statusCode: 503, text: '{"message":"No."}' },
 ] as const;
 
