@@ -57,6 +57,7 @@ const strangers = [
   { statusCode: 503, text: '<html></html>' },
   { statusCode: 400, text: '<html></html>' },
   { statusCode: 400, text: '{"message":"No."}' },
+  { statusCode: 400, text: '{"__type":"SomethingNew"}' },
   { statusCode: 301, text: '{"__type":"ResourceNotFoundException"}' },
   { statusCode: 503, text: '{"message":"No."}' },
 ] as const;

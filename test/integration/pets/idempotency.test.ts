@@ -239,7 +239,6 @@ describe('a creation', () => {
     });
   });
 
-  // Throttles: test/integration/handlers/throttling.test.ts.
   test('that is cancelled for another reason is not retried', async () => {
     await behindProxy(async (proxy, table) => {
       proxy.fate = () => cancelledBy('ValidationError');
