@@ -337,8 +337,15 @@ function countsUncertain({ limit, limiterCalls }: Seen): number {
 
 function checkLimits(seen: Seen, all: readonly Seen[], key: Key, history: History): void {
   const { limit, reply, from, to, limiterCalls, code } = seen;
-  if (limit === undefined || reply === undefined)
-    return require(code === 'unauthorized', 'nothing is said of the limit');
+  if (reply === undefined) return;
+  if (limit === undefined) {
+    require(code === 'unauthorized', 'nothing is said of the limit');
+    const zeros = ['Limit', 'Remaining', 'Reset'].every(
+      (name) => reply.headers[`X-RateLimit-${name}`] === '0',
+    );
+    require(zeros && reply.headers['RateLimit'] === undefined, 'limits of a key that is not valid');
+    return;
+  }
   const { kind } = limit;
   const inForce = numbersOf(reply);
   // The limiter can be long done when the operation is.

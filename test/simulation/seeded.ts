@@ -310,7 +310,7 @@ class Client {
     if (random.chance(0.4)) await Promise.all(Array.from({ length: 2 + random.below(3) }, one));
     else await one();
     for (let retry = random.below(4); retry > 0; retry -= 1) {
-      await this.#world.sleep(random.pick([0, random.below(2_000)]));
+      await this.#world.sleep(random.pick([0, random.below(2_000), random.below(200_000)]));
       await one();
     }
     if (random.chance(0.05)) {
