@@ -28,6 +28,7 @@ const fates: readonly Fate[] = [
   'unreadableAfter',
   'throttled',
   'conflict',
+  'denied',
 ];
 
 function canMeet(fate: Fate, { operation }: Call): boolean {

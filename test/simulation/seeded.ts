@@ -116,7 +116,7 @@ function newKeyOf(random: Random, world: World, network: Network): Key {
   const keyHash = hashOfKey(token);
   const perMinute = random.pick([2, 5, 20]);
   const perDay = random.pick([3, 10, 1000]);
-  const expiresAt = random.chance(0.15) ? Math.floor(world.now / 1000 + random.below(120)) * 1000 : 0;
+  const expiresAt = random.chance(0.25) ? Math.floor(world.now / 1000 + random.below(300)) * 1000 : 0;
   const key: Key = { token, keyHash, perMinute, perDay, expiresAt, revokedAt: Infinity, suspensions: [] };
   network.tables.put('ApiKeys', keyItem(key));
   return key;

@@ -1,6 +1,6 @@
 /**
  * A process of its own that runs a bundled function, as an execution environment does. It is forked with the path of the
- * bundle, and answers each event with what the function returns or throws. `CLOCK_OFFSET_MS` makes its clock wrong.
+ * bundle, and answers each event with what the function returns or throws.
  */
 import { once } from 'node:events';
 import { pathToFileURL } from 'node:url';
@@ -8,15 +8,6 @@ import * as z from 'zod/mini';
 import { lambdaContext } from './lambda.ts';
 
 const bundle = z.object({ handler: z.custom<(event: unknown, context: unknown) => Promise<unknown>>() });
-
-const offset = Number(process.env['CLOCK_OFFSET_MS'] ?? 0);
-const { now } = Date;
-globalThis.Date = class extends Date {
-  constructor(...[time = now() + offset]: [number?]) {
-    super(time);
-  }
-  static override now = () => now() + offset;
-} as DateConstructor;
 
 const { handler } = z.parse(bundle, await import(pathToFileURL(z.parse(z.string(), process.argv[2])).href));
 process.send?.('ready');

@@ -15,10 +15,6 @@ const outcome = z.union([z.object({ returned: z.unknown() }), z.object({ thrown:
 export interface FunctionProcessOptions {
   /** Of DynamoDB, for the functions. */
   readonly endpoint: string;
-  /** The functions to start. Default: all. */
-  readonly entries?: readonly FunctionEntry[];
-  /** Other processes, for the same bundles and tables. Default: new ones. */
-  readonly like?: FunctionProcesses;
   /** Further environment variables. */
   readonly variables?: Readonly<Record<string, string>>;
   /** Called with each line of the functions' log. */
@@ -42,12 +38,12 @@ export class FunctionProcesses {
   }
 
   static async start(options: FunctionProcessOptions): Promise<FunctionProcesses> {
-    const { endpoint, entries = functionEntries, like, variables = {}, onLine = () => {} } = options;
-    const tables = like?.tables ?? (await createTables());
-    const directory = like?.directory ?? (await mkdtemp(join(tmpdir(), 'animal-store-bundles-')));
+    const { endpoint, variables = {}, onLine = () => {} } = options;
+    const tables = await createTables();
+    const directory = await mkdtemp(join(tmpdir(), 'animal-store-bundles-'));
     const env = { ...functionVariables(endpoint, tables), ...variables };
     const start = async (entry: FunctionEntry) => {
-      if (like === undefined) await bundle(`functions/${entry}.ts`, directory);
+      await bundle(`functions/${entry}.ts`, directory);
       const child = fork(new URL('function-process.ts', import.meta.url), [join(directory, `${entry}.mjs`)], {
         env,
         execArgv: [],
@@ -57,7 +53,7 @@ export class FunctionProcesses {
       await once(child, 'message');
       return [entry, child] as const;
     };
-    return new FunctionProcesses(tables, new Map(await Promise.all(entries.map(start))), directory);
+    return new FunctionProcesses(tables, new Map(await Promise.all(functionEntries.map(start))), directory);
   }
 
   /** What the function returned or threw. */

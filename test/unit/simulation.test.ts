@@ -94,7 +94,10 @@ const sizes: readonly (readonly [count: number, maxFaults: number])[] = isFullRu
       [2, 2],
       [3, 1],
     ]
-  : [[2, 1]];
+  : [
+      [1, 2],
+      [2, 1],
+    ];
 
 describe.each(sizes)(
   '%i concurrent requests in every order of their calls, with at most %i faults:',
@@ -107,7 +110,7 @@ describe.each(sizes)(
         requests: requests.slice(0, count),
         maxFaults,
       });
-      expect(schedules).toBeGreaterThan(10);
+      expect(schedules).toBeGreaterThan(1);
     });
   },
 );
