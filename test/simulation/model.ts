@@ -255,7 +255,7 @@ function checkAnswer(seen: Seen, history: History): void {
   const isSingle =
     faulted.length === 1 && hasFault(faulted, 'lostBefore', 'lostAfter', 'failed', 'throttled');
   if (isSingle && sent.idempotencyKey === undefined)
-    require(reply.status < 500, `${reply.status} after one transient fault`);
+    require(reply.status !== 503, '503 after one transient fault');
   const attempts = Map.groupBy(seen.otherCalls, ({ input }) => JSON.stringify(input));
   for (const same of attempts.values())
     require(same.filter(({ fate }) => fate === 'throttled').length <=
@@ -389,13 +389,22 @@ function checkLimits(seen: Seen, all: readonly Seen[], key: Key, history: Histor
   const isUncounted = hasFault(limiterCalls);
   // What the same execution environment knew before.
   const earlier = all.filter(
-    (each) => each.operation?.environment === seen.operation?.environment && each.to < from,
+    (each) => each !== seen && each.operation?.environment === seen.operation?.environment && each.to <= from,
   );
   if (kind === 'failOpen') {
     require(isUncounted, 'not counted without a fault');
     for (const { reset, limit: most, name } of windows) {
+      // An answer of the table replaces what the environment has counted by itself.
+      const since = Math.max(
+        0,
+        ...earlier
+          .filter(({ limiterCalls: calls }) =>
+            calls.some(({ fate, received }) => fate === 'answered' && received),
+          )
+          .map((each) => each.to),
+      );
       const uncounted = earlier.filter(
-        (each) => each.limit?.kind === 'failOpen' && each.limit[name].reset === reset,
+        (each) => each.from >= since && each.limit?.kind === 'failOpen' && each.limit[name].reset === reset,
       );
       require(uncounted.length <
         most, `admitted, although ${uncounted.length} requests were admitted uncounted`);
@@ -428,8 +437,9 @@ function checkLimits(seen: Seen, all: readonly Seen[], key: Key, history: Histor
     const stored = key.before?.[name] === reset / 1000 - length / 1000 ? key.before[`${name}Count`] : 0;
     const own = stored + (kind === 'admitted' ? 1 : 0);
     const used = most - remaining;
-    require(used >=
-      Math.min(most, certain + own), `${name}: shows ${used} used of at least ${certain + own}`);
+    // Without an answer of the table, an environment knows nothing of what the others count.
+    require(isUncounted ||
+      used >= Math.min(most, certain + own), `${name}: shows ${used} used of at least ${certain + own}`);
     require(used <=
       possible + own + countsUncertain(seen), `${name}: shows ${used} used of at most ${possible + own}`);
   }
