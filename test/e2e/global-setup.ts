@@ -39,7 +39,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     project.provide('local', undefined);
     return async () => {};
   }
-  const log: [functionId: string, line: string][] = [];
+  const log: [label: string, line: string][] = [];
   const logPage = {
     type: 'application/json',
     get body() {

@@ -32,9 +32,9 @@ describe.runIf(isLocal)('a saved query', () => {
   });
 
   /** What the functions have logged. */
-  let log: [functionId: string, line: string][] = [];
+  let log: [label: string, line: string][] = [];
   const linesOf = (writer: Writer): string[] =>
-    log.filter(([functionId]) => writerOf(functionId) === writer).map(([, line]) => line);
+    log.filter(([label]) => writerOf(label) === writer).map(([, line]) => line);
   /** The IDs of the requests. */
   const ids: string[] = [];
 
@@ -73,7 +73,7 @@ describe.runIf(isLocal)('a saved query', () => {
       return ids.every((id) => logged.includes(id)) && linesOf('authorizer').join('').includes('denied');
     }, 60_000);
     log = log.filter(
-      ([functionId, line]) => writerOf(functionId) === 'authorizer' || ids.some((id) => line.includes(id)),
+      ([label, line]) => writerOf(label) === 'authorizer' || ids.some((id) => line.includes(id)),
     );
   });
 
@@ -118,10 +118,10 @@ describe.runIf(isLocal)('a saved query', () => {
 
 type Writer = 'requests' | 'authorizer' | 'access';
 
-/** Who writes to a log group, or whose function it is, by its logical ID. */
-function writerOf(logicalId: string): Writer {
-  if (logicalId.startsWith('ApiAccessLogs')) return 'access';
-  return logicalId.startsWith('FunctionsAuthorizer') ? 'authorizer' : 'requests';
+/** Who writes to a log group, by its logical ID, or which kind of function it is, by its label. */
+function writerOf(name: string): Writer {
+  if (name.startsWith('ApiAccessLogs')) return 'access';
+  return /^(?:FunctionsAuthorizer|authorizer$)/.test(name) ? 'authorizer' : 'requests';
 }
 
 function fieldsOf(value: unknown, path = ''): string[] {
