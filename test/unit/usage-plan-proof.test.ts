@@ -9,7 +9,7 @@ import {
   suspensionThreshold,
   unused,
 } from '../../functions/access/limiter-decisions.ts';
-import { customPlanCeiling, fixedPlans, limitsOf, planNames } from '../../functions/access/plans.ts';
+import { customPlanCeiling, fixedPlans, planNames } from '../../functions/access/plans.ts';
 import { usagePlanSettings } from '../../lib/api/usage-plans.ts';
 import { presets } from '../../lib/configuration/stages.ts';
 import { titleCase } from '../../lib/title-case.ts';
