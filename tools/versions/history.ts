@@ -39,7 +39,8 @@ export interface History {
 const aliasProperties = z.object({ FunctionVersion: z.string().regex(/^\d+$/).transform(Number) });
 
 /**
- * What was live and when, from the stack's events and the versions that roll backs left.
+ * What was live and when, from the stack's events and the versions that roll backs left. CodeDeploy's history has no
+ * staging and no first version, the dates of versions no failures, and `LastUpdatedTime` also changes with a dashboard.
  *
  * @param events as CloudFormation returns them: newest first
  * @param aliasName of the alias that serves requests

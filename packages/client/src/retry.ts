@@ -3,7 +3,7 @@ import { type AnimalStoreError, ApiError, ConnectionError, TimeoutError } from '
 export interface RetrySettings {
   /** Attempts after the first. */
   readonly maxRetries: number;
-  /** Milliseconds. A longer `Retry-After` is not waited for. */
+  /** Milliseconds. A longer `Retry-After` is not waited for: waiting less can get the key suspended. */
   readonly maxRetryDelay: number;
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
 import { relative } from 'node:path';
+// `fs.watch` misses a file after its first save by rename on Linux, and blocks the process while thousands of files appear.
 import { watch } from 'chokidar';
 
 /** Editors save a file in several steps. */

@@ -9,7 +9,7 @@ const awsHost = /(?:^|\.)(?:amazonaws\.(?:com|com\.cn|eu)|api\.aws|aws\.dev)\.?$
 /**
  * Keeps this thread or process from AWS. SDK clients get local endpoints by environment variables; this covers what does
  * not read them, such as version 2 of the SDK and addresses in the code: signed requests go to the local endpoint, other
- * connections to AWS fail.
+ * connections to AWS fail. A function with a developer's credentials could change real data.
  */
 export function keepFromAws(): void {
   const { lookup } = dns;
