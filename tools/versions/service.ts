@@ -7,6 +7,7 @@ import {
 import {
   CreateAliasCommand,
   DeleteAliasCommand,
+  GetAliasCommand,
   LambdaClient,
   paginateListAliases,
   paginateListVersionsByFunction,
@@ -14,7 +15,7 @@ import {
 } from '@aws-sdk/client-lambda';
 import { z } from 'zod';
 import { usageError } from '../command-line/errors.ts';
-import { retryCalls } from '../command-line/retry.ts';
+import { mayBeDone, retryCalls } from '../command-line/retry.ts';
 import { openStack, type StackOptions } from '../command-line/stack.ts';
 import { type History, historyOf, type Left } from './history.ts';
 
@@ -166,6 +167,14 @@ export async function moveTo(
   { name, revisionId: RevisionId }: LiveFunction,
   version: number,
 ): Promise<void> {
-  const alias = { FunctionName: name, Name: aliasName, RevisionId };
-  await lambda.send(new UpdateAliasCommand({ ...alias, FunctionVersion: String(version) }));
+  const alias = { FunctionName: name, Name: aliasName };
+  const target = { FunctionVersion: String(version) };
+  try {
+    await lambda.send(new UpdateAliasCommand({ ...alias, ...target, RevisionId }));
+  } catch (error) {
+    if (!mayBeDone(error)) throw error;
+    // The call whose answer was lost moved it, and its repetition met the new revision.
+    const { FunctionVersion: now } = await lambda.send(new GetAliasCommand(alias));
+    if (now !== target.FunctionVersion) throw error;
+  }
 }

@@ -153,6 +153,14 @@ describe('a roll back', () => {
     expect(stage.live()).toEqual({ create: 2, list: 2 });
   });
 
+  test.each([1, 2, 3, 4])('is not stopped by a lost answer to change %i', async (change) => {
+    stage.deploy('create', 'list');
+    stage.deploy('create', 'list');
+    stage.loseAnswerOf = change;
+    expect(await rollBack()).toMatchObject({ exitCode: 0 });
+    expect(stage.live()).toEqual({ create: 2, list: 2 });
+  });
+
   test('returns to what was live at a given time', async () => {
     stage.deploy('create', 'list');
     const before = stage.deploy('create').toISOString();
@@ -259,6 +267,14 @@ describe('a roll forward', () => {
     stage.deploy('create', 'list');
     await rollBack();
     expect(stage.live()).toEqual({ create: 3, list: 3 });
+  });
+
+  test.each([1, 2, 3, 4])('is not stopped by a lost answer to change %i', async (change) => {
+    stage.deploy('create', 'list');
+    await rollBack();
+    stage.loseAnswerOf = stage.changes.length + change;
+    expect(await rollForward()).toMatchObject({ exitCode: 0 });
+    expect(stage.live()).toEqual({ create: 2, list: 2 });
   });
 });
 

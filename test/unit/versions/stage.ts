@@ -18,6 +18,11 @@ interface Stored {
   inStack: number;
 }
 
+const errorTypes: Readonly<Record<number, string>> = {
+  409: 'ResourceConflictException',
+  412: 'PreconditionFailedException',
+};
+
 interface Event {
   readonly at: Date;
   readonly type: string;
@@ -43,6 +48,8 @@ export class Stage {
   readonly changes: string[] = [];
   /** Ends the run at this change. */
   failAt = Infinity;
+  /** Makes this change, and answers it with an error. */
+  loseAnswerOf = Infinity;
   #minutes = 0;
 
   /** Ten minutes later than the last time. */
@@ -140,7 +147,8 @@ export class Stage {
   async listen(): Promise<{ readonly url: string; readonly close: () => void }> {
     const server = createServer((request, response) => {
       void this.#serve(request).then(({ status = 200, body }) => {
-        if (status === 409) response.setHeader('X-Amzn-ErrorType', 'ResourceConflictException');
+        const errorType = errorTypes[status];
+        if (errorType !== undefined) response.setHeader('X-Amzn-ErrorType', errorType);
         response.writeHead(status).end(body);
       });
     });
@@ -178,11 +186,13 @@ export class Stage {
         RoutingConfig: { AdditionalVersionWeights: weights },
       };
     };
+    if (request.method === 'GET' && alias !== '') return { body: JSON.stringify(json(alias)) };
     if (request.method === 'GET')
       return { body: JSON.stringify({ Aliases: [...stored.aliases.keys()].map((each) => json(each)) }) };
     this.changes.push(`${request.method} ${name} ${alias}`.trim());
     if (this.changes.length >= this.failAt) return { status: 400, body: '{"message":"The run ends here"}' };
-    return this.#change(stored, request.method!, alias, body === '' ? {} : JSON.parse(body), json);
+    const answer = this.#change(stored, request.method!, alias, body === '' ? {} : JSON.parse(body), json);
+    return this.changes.length === this.loseAnswerOf ? { status: 503, body: '{"message":"lost"}' } : answer;
   }
 
   #change(
