@@ -1,9 +1,8 @@
 import { connect } from './dynamodb/connection.ts';
 import { variable } from './runtime/environment.ts';
 import { ServiceError } from './http/errors.ts';
-import { toCanonicalJson } from './http/exact-json.ts';
 import { parseIdempotencyKey } from './http/idempotency-key.ts';
-import { parseInput, readBody } from './http/input.ts';
+import { canonicalBody, parseInput, readBody } from './http/input.ts';
 import { itemUrl } from './http/links.ts';
 import { metrics } from './http/metrics.ts';
 import { pipeline } from './http/pipeline.ts';
@@ -38,7 +37,7 @@ export const handler = pipeline(
         : await createPetOnce(table, idempotency, pet, {
             ...creation,
             recordId: recordIdOf(request.caller.keyHash, idempotencyKey),
-            body: toCanonicalJson(body),
+            body: canonicalBody(body),
             now: dynamoDb.clock.seconds(),
           });
     if (outcome.kind === 'mismatch') throw new ServiceError('idempotency_key_reused');

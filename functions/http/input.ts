@@ -1,7 +1,7 @@
 import { MIMEType } from 'node:util';
 import * as z from 'zod/mini';
 import { ServiceError } from './errors.ts';
-import { parseJson } from './exact-json.ts';
+import { parseJson, toCanonicalJson } from './exact-json.ts';
 import type { ApiRequest } from './request.ts';
 
 /** Bytes. */
@@ -12,6 +12,16 @@ export function readBody(request: ApiRequest): unknown {
   if (!isJson(request.headers.get('content-type'))) throw new ServiceError('unsupported_media_type');
   if (request.body.byteLength > maxBodyBytes) throw new ServiceError('payload_too_large');
   return readJson(request.body);
+}
+
+/** What `readBody` returned, in canonical form. @throws ServiceError invalid_request */
+export function canonicalBody(body: unknown): string {
+  try {
+    return toCanonicalJson(body);
+  } catch {
+    // Writing nested values needs a little more stack than reading them.
+    throw new ServiceError('invalid_request', 'body: is nested too deeply');
+  }
 }
 
 /** `name`: the input, in errors that concern no single field. @throws ServiceError invalid_request with every error */

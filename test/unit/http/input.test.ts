@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import { ServiceError } from '../../../functions/http/errors.ts';
-import { parseInput, parseQuery, readBody } from '../../../functions/http/input.ts';
+import { canonicalBody, parseInput, parseQuery, readBody } from '../../../functions/http/input.ts';
 import { parseRequest } from '../../../functions/http/request.ts';
 import { proxyEvent } from '../../support/events.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
@@ -124,6 +124,33 @@ describe('a body', () => {
     ['a picture', Buffer.from('89504e470d0a1a0a', 'hex')],
   ])('%s is rejected as invalid JSON, without quoting it', (_what, body) => {
     expect(refusal(body)).toBe('body: must be valid JSON in UTF-8');
+  });
+
+  test.each([
+    ['arrays', '[', ']'],
+    ['objects', '{"a":', '}'],
+  ])('of %s nested as deeply as can be read is never an internal error', (_what, open, close) => {
+    const read = (depth: number) => {
+      const body = `${open.repeat(depth)}1${close.repeat(depth)}`;
+      return readBody(parseRequest(proxyEvent({ method: 'POST', resource: '/pets', body, caller })));
+    };
+    const isRejected = (work: () => unknown) => {
+      try {
+        work();
+        return false;
+      } catch (error) {
+        expect(error).toBeInstanceOf(ServiceError);
+        return true;
+      }
+    };
+    let [readable, tooDeep] = [1, 10_000];
+    while (tooDeep - readable > 1) {
+      const depth = Math.floor((readable + tooDeep) / 2);
+      if (isRejected(() => read(depth))) tooDeep = depth;
+      else readable = depth;
+    }
+    for (let depth = readable - 50; depth <= tooDeep; depth += 1)
+      isRejected(() => canonicalBody(read(depth)));
   });
 
   test('is rejected with the errors of every field', () => {
