@@ -1,5 +1,5 @@
 import { connect } from './dynamodb/connection.ts';
-import { successorLink } from './http/deprecation.ts';
+import { getPetDates, successorLink } from './http/deprecation.ts';
 import { ServiceError } from './http/errors.ts';
 import { collectionUrl } from './http/links.ts';
 import { pipeline } from './http/pipeline.ts';
@@ -10,9 +10,8 @@ import { variable } from './runtime/environment.ts';
 const dynamoDb = connect();
 const table = { client: dynamoDb.client, tableName: variable('PETS_TABLE') };
 
-/** Deprecated since the service started. Removal: docs/interface.md#43-get-an-animal-deprecated. */
-const since = new Date('2026-01-01T00:00:00Z');
-const removal = new Date('2030-12-05T00:00:00Z');
+const since = new Date(getPetDates.since);
+const removal = new Date(getPetDates.removal);
 
 /** `GET /pets/{petId}`: one animal by its ID. Deprecated. */
 export const handler = pipeline(

@@ -1,3 +1,4 @@
+import { getPetDates } from '../functions/http/deprecation.ts';
 import type { ErrorCode } from '../functions/http/errors.ts';
 
 /** The tables of a stage, as properties of `Tables` in storage/tables.ts. */
@@ -38,7 +39,7 @@ export interface Operation {
   };
   /** Besides those of every operation, and those that follow from `request` and `idempotent`. */
   readonly errors: readonly ErrorCode[];
-  /** UTC dates, as its function announces them. */
+  /** UTC dates, from where its function has them: functions/http/deprecation.ts. */
   readonly deprecated?: { readonly since: string; readonly removal: string };
 }
 
@@ -68,7 +69,7 @@ const table = [
     pets: { action: 'GetItem' },
     success: { status: 200, body: 'Pet' },
     errors: ['pet_not_found'],
-    deprecated: { since: '2026-01-01', removal: '2030-12-05' },
+    deprecated: getPetDates,
   },
 ] as const satisfies readonly Operation[];
 

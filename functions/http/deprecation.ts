@@ -6,6 +6,9 @@ export interface Deprecation {
   readonly successor: string;
 }
 
+/** The UTC dates of `GET /pets/{petId}` (docs/interface.md#43-get-an-animal-deprecated). */
+export const getPetDates = { since: '2026-01-01', removal: '2030-12-05' } as const;
+
 /** `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and a `Link` to the successor (RFC 5829). */
 export function deprecationHeaders({ since, removal, successor }: Deprecation): Record<string, string> {
   return {
