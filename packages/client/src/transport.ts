@@ -58,6 +58,8 @@ export class Transport {
     for (let attempt = 1; ; attempt += 1) {
       signal?.throwIfAborted();
       onRequest?.({ method, url, attempt });
+      // A hook can abort it.
+      signal?.throwIfAborted();
       const start = performance.now();
       const outcome = await this.#attempt({ url, init, timeout, signal });
       if ('response' in outcome) {
@@ -157,6 +159,7 @@ function isSafeToRepeat({ method, idempotencyKey }: Call, failure: AnimalStoreEr
 }
 
 function sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
     const onAbort = (): void => {
       clearTimeout(timer);

@@ -324,6 +324,19 @@ describe('A call', () => {
     await expect(retry).rejects.toBe(reason);
   });
 
+  it.each([
+    ['onRequest', 0],
+    ['onResponse', 1],
+    ['onRetry', 1],
+  ])('ends at once when %s aborts its signal', async (hook, requests) => {
+    const reason = new Error('no longer needed');
+    const controller = new AbortController();
+    const abort = () => controller.abort(reason);
+    const { store, sent } = scripted([error(503, 'x', { 'Retry-After': '50' })], { [hook]: abort });
+    await expect(store.pets.get(1, { signal: controller.signal })).rejects.toBe(reason);
+    expect(sent).toHaveLength(requests);
+  });
+
   it('leaves no timer and no listener behind', async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
