@@ -98,8 +98,9 @@ export class CdkApp {
   async synthesize(assembly: string): Promise<void> {
     await mkdir(assembly, { recursive: true });
     const unlock = await lockWhenFree(assembly);
-    const temporary = await mkdtemp(join(tmpdir(), 'cdk-offline-'));
+    let temporary: string | undefined;
     try {
+      temporary = await mkdtemp(join(tmpdir(), 'cdk-offline-'));
       const started = new Date();
       const recorder = fileURLToPath(
         new URL(`bundle-recorder.c${extname(import.meta.url).slice(1)}`, import.meta.url),
@@ -122,7 +123,7 @@ export class CdkApp {
       this.#bundles = lines.split('\n').filter((line) => line !== '');
       await utimes(join(assembly, 'manifest.json'), started, started);
     } finally {
-      await rm(temporary, { recursive: true, force: true });
+      if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
       await unlock();
     }
   }
