@@ -134,17 +134,12 @@ export function decisionAfter(transition: Transition, usage: Usage, limits: Limi
 }
 
 /**
- * The decision on a request that cannot be written. One that is admitted is counted in the usage of the decision, but not in
- * its status: functions/delivery/checks.ts recognizes by it that nothing is counted.
+ * The decision on a request that cannot be written. One that is admitted is not counted in its status:
+ * functions/delivery/checks.ts recognizes by it that nothing is counted.
  */
 export function decideUncounted(stored: Usage, limits: Limits, now: number): Decision {
   const usage = currentWindows(stored, now);
-  const decision = decisionAfter(decide(usage, limits, now), usage, limits, now);
-  if (decision.kind !== 'admitted') return decision;
-  return {
-    ...decision,
-    usage: { ...usage, minuteCount: usage.minuteCount + 1, dayCount: usage.dayCount + 1 },
-  };
+  return decisionAfter(decide(usage, limits, now), usage, limits, now);
 }
 
 /** As if the minute were full until the end of the suspension. A window that is full can end later. */
@@ -156,7 +151,7 @@ function suspendedStatus({ minute, day }: RateLimitStatus, usage: Usage, now: nu
 }
 
 /** While a key is suspended, its windows are not written, so they can have ended. */
-function currentWindows(stored: Usage, now: number): Usage {
+export function currentWindows(stored: Usage, now: number): Usage {
   const usage = withoutFutureWindows(stored, now);
   const { minute, day } = windowsAt(now);
   return {

@@ -394,17 +394,8 @@ function checkLimits(seen: Seen, all: readonly Seen[], key: Key, history: Histor
   if (kind === 'failOpen') {
     require(isUncounted, 'not counted without a fault');
     for (const { reset, limit: most, name } of windows) {
-      // An answer of the table replaces what the environment has counted by itself.
-      const since = Math.max(
-        0,
-        ...earlier
-          .filter(({ limiterCalls: calls }) =>
-            calls.some(({ fate, received }) => fate === 'answered' && received),
-          )
-          .map((each) => each.to),
-      );
       const uncounted = earlier.filter(
-        (each) => each.from >= since && each.limit?.kind === 'failOpen' && each.limit[name].reset === reset,
+        (each) => each.limit?.kind === 'failOpen' && each.limit[name].reset === reset,
       );
       require(uncounted.length <
         most, `admitted, although ${uncounted.length} requests were admitted uncounted`);
