@@ -297,6 +297,20 @@ describe('a creation', () => {
     expect((await walk(table, { limit: 10 })).pets).toEqual([created]);
   });
 
+  test('whose answer is lost creates one pet, also if an operator changes its status before the retry', async () => {
+    const proxy = await DynamoDbProxy.start();
+    const client = newClient(proxy.endpoint);
+    proxy.fate = async () => {
+      if (proxy.calls.length === 1) return 'lose';
+      await putPets(table, [{ ...rex, id: 1n, status: 'sold' }]);
+      return 'pass';
+    };
+    const { created, collisions } = await create({ client, tableName: table.tableName }, rex, 1n, 2n);
+    proxy.stop();
+    expect({ created, collisions }).toEqual({ created: { ...rex, id: 1n }, collisions: 0 });
+    expect((await walk(table, { limit: 10 })).pets).toEqual([{ ...created, status: 'sold' }]);
+  });
+
   test('that is retried never returns another pet', async () => {
     await create(table, { ...rex, name: 'Other' }, 1n);
     const proxy = await DynamoDbProxy.start();
