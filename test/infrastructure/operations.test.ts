@@ -16,8 +16,9 @@ const alarms = new Map(
 );
 
 describe.each(functionEntries)('the function %s', (entry) => {
-  it('has a file', () => {
+  it('has a file, and a test of what it does', () => {
     expect(existsSync(`functions/${entry}.ts`)).toBe(true);
+    expect(existsSync(`test/integration/handlers/${entry}.test.ts`)).toBe(true);
   });
 
   it('has alarms for its errors and its throttles', () => {
