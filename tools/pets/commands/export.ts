@@ -105,13 +105,14 @@ async function exportToFile(
   if (earlier !== undefined && earlier.table !== identity)
     throw new ToolError('refused', `${part} is of table ${earlier.table}. Choose another name.`);
   let { exported, malformed, bytes } = earlier ?? { exported: 0, malformed: 0, bytes: 0 };
-  const handle: FileHandle = await openFile(part, earlier ? 'r+' : 'w');
+  const handle: FileHandle = await openFile(part, 'a');
   try {
     // What was written after the last progress is read again.
     await handle.truncate(bytes);
     for await (const page of pagesOf(session, table, earlier?.last)) {
-      const { bytesWritten } = await handle.write(page.text, bytes);
-      bytes += bytesWritten;
+      // Unlike `write`, it fails when the disk is full after a part of the text.
+      await handle.appendFile(page.text);
+      bytes += Buffer.byteLength(page.text);
       exported += page.exported;
       malformed += page.malformed;
       const { last } = page;
