@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { table, writeGenerated } from '../report/generated.ts';
 import { type LimiterResult, measureLimiters } from './schedule.ts';
 
-/** `npm run bench:limiters`: writes the tables of bench/README.md. Ends with 1 if the service's limiter is not exact. */
+/** `npm run bench:limiters`: writes the tables of docs/limits.md. Ends with 1 if the service's limiter is not exact. */
 
 const results = await measureLimiters(1);
 const labels = ({ scenario, limiter, requests, admitted }: LimiterResult) => [
@@ -59,9 +59,9 @@ const parts = {
 for (const part of Object.values(parts)) console.log(`${part}\n`);
 
 const cwd = join(import.meta.dirname, '..', '..');
-await writeGenerated(join(cwd, 'bench', 'README.md'), parts);
+await writeGenerated(join(cwd, 'docs', 'limits.md'), parts);
 const prettier = 'node_modules/prettier/bin/prettier.cjs';
-await promisify(execFile)(process.execPath, [prettier, '--write', 'bench/README.md'], { cwd });
+await promisify(execFile)(process.execPath, [prettier, '--write', 'docs/limits.md'], { cwd });
 
 for (const { scenario, limiter, isFailing, over, rejectedBelow, undecided } of results) {
   if (limiter !== 'this service' || isFailing || over + rejectedBelow + undecided === 0) continue;
