@@ -37,7 +37,7 @@ const budgets: readonly (readonly [entry: FunctionEntry, peer: string, atMost: B
   ['create-pet', bare, { burst: 0.8, share: 0.8 }],
   ['list-pets', powertools, { burst: 0.72, share: 0.72 }],
   ['create-pet', powertools, { burst: 0.72, share: 0.72 }],
-  ['list-pets', floor, { burst: 1.55, share: 1.4 }],
+  ['list-pets', floor, { burst: 1.81, share: 1.56 }],
 ];
 
 export async function measureFirstResponses(rounds: number, onRound: OnRound): Promise<FirstResponses> {
