@@ -105,8 +105,6 @@ export interface LimiterResult {
   /** Whether the table answers late, refuses calls or does not answer. */
   readonly isFailing: boolean;
   readonly limiter: string;
-  readonly requests: number;
-  readonly admitted: number;
   /** Admitted beyond the limit of a minute of the clock, summed up. */
   readonly over: number;
   /** The most in any 60 seconds. */
@@ -119,8 +117,6 @@ export interface LimiterResult {
   readonly longest: number;
   /** For each request. */
   readonly calls: number;
-  readonly writeUnits: number;
-  readonly readUnits: number;
 }
 
 /** @param seed the same gives the same results */
@@ -169,7 +165,7 @@ async function simulate({ minutes, fate, clients }: Scenario, limiter: Limiter, 
     }
     if (!progress.ended) throw new Error('The clients of a schedule did not end.');
     await running;
-    return { ...judge(decisions), ...consumption(table, decisions.length) };
+    return { ...judge(decisions), calls: Math.round((table.calls / decisions.length) * 100) / 100 };
   } finally {
     mock.timers.reset();
     Math.random = random;
@@ -192,17 +188,10 @@ function judge(decisions: readonly Decision[]) {
       ({ arrivedAt, decidedAt }) => decidedAt >= first.decidedAt && arrivedAt < first.decidedAt + minuteMs,
     ).length;
   return {
-    requests: decisions.length,
-    admitted: admitted.length,
     over: [...inMinutes.values()].reduce((sum, { length }) => sum + Math.max(0, length - perMinute), 0),
     most: Math.max(0, ...admitted.map(inMinuteFrom)),
     rejectedBelow: of('rejected').filter((each) => admittedBefore(each) < perMinute).length,
     undecided: of('undecided').length,
     longest: Math.max(...decisions.map(({ arrivedAt, decidedAt }) => decidedAt - arrivedAt)),
   };
-}
-
-function consumption({ calls, writeUnits, readUnits }: SimulatedTable, requests: number) {
-  const forEach = (total: number) => Math.round((total / requests) * 100) / 100;
-  return { calls: forEach(calls), writeUnits: forEach(writeUnits), readUnits: forEach(readUnits) };
 }

@@ -21,10 +21,8 @@ const requestTimeout = 750;
 export class SimulatedTable {
   readonly #tables = new MemoryTables();
   readonly #fateOf: () => Fate;
-  /** Attempts that arrived, and the capacity units that they consumed. */
+  /** Attempts that arrived. */
   calls = 0;
-  writeUnits = 0;
-  readUnits = 0;
 
   constructor(fateOf: () => Fate) {
     this.#fateOf = fateOf;
@@ -56,9 +54,6 @@ export class SimulatedTable {
   }
 
   #apply(operation: string, body: string): Answer {
-    if (operation === 'GetItem') this.readUnits += 1;
-    // A write whose condition fails consumes as much.
-    else this.writeUnits += 1;
     try {
       return { status: 200, body: this.#tables.call(operation as Operation, JSON.parse(body) as never) };
     } catch (error) {
