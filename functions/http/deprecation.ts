@@ -6,7 +6,7 @@ export interface Deprecation {
   readonly successor: string;
 }
 
-/** The UTC dates of `GET /pets/{petId}` (docs/interface.md#43-get-an-animal-deprecated). */
+/** The UTC dates of `GET /pets/{petId}` (docs/interface.md#43-get-an-animal-deprecated). IDs begin in 2026. */
 export const getPetDates = { since: '2026-01-01', removal: '2030-12-05' } as const;
 
 /** `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and a `Link` to the successor (RFC 5829). */

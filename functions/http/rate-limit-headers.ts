@@ -16,7 +16,8 @@ export const zeroRateHeaders: Readonly<Record<string, string>> = {
 
 /**
  * X-RateLimit-* shows the window in force, `RateLimit-Policy` and `RateLimit` show both windows
- * (draft-ietf-httpapi-ratelimit-headers-11). `now` is in Unix seconds.
+ * (draft-ietf-httpapi-ratelimit-headers-11; a proposal that is not merged renames both:
+ * https://github.com/ietf-wg-httpapi/ratelimit-headers/pull/166). `now` is in Unix seconds.
  */
 export function rateHeaders(status: RateLimitStatus, now: number): Readonly<Record<string, string>> {
   const { limit, remaining, reset } = status[status.inForce];

@@ -31,7 +31,8 @@ const uncountedSeconds = 10;
  *   B/2 a minute admit (2,500 for B = 5,000). A key with a higher limit must be paced: any t seconds may hold
  *   B + t × rate requests.
  *
- * The custom plan's limits are on each key, so its usage plan is that of the largest possible key, without a quota.
+ * The custom plan's limits are on each key, so its usage plan is that of the largest possible key, without a quota. A usage
+ * plan for each size would only lower the cost of a flood, and a key's API Gateway key would change with its limits.
  */
 export function usagePlanSettings(plan: Plan, account: Throttle) {
   const limits = limitsOf(plan);

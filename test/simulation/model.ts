@@ -56,7 +56,7 @@ const rejectionsThatSuspend = 100;
 const grace = 10_000;
 const operationTime = 3_000;
 const cacheTime = 60_000;
-/** Milliseconds that throttling may add: docs/decisions.md. */
+/** Milliseconds that throttling may add: functions/dynamodb/retry-strategy.ts. */
 const throttlingTime = 100;
 
 class Violation extends Error {

@@ -34,7 +34,7 @@ async function derivedFile(name: string, text: string): Promise<DerivedFile> {
 
 /** A type for each schema, with its name in the document. */
 async function types(schemas: object): Promise<string> {
-  // The generator comments on what its root does not use.
+  // Not openapi-typescript, which needs TypeScript 5. This generator comments on what its root does not use.
   const properties = Object.fromEntries(
     Object.keys(schemas).map((name) => [name, { $ref: `#/components/schemas/${name}` }]),
   );

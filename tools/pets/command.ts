@@ -33,7 +33,7 @@ export async function existing(service: PetService, id: string): Promise<StoredI
   throw new ToolError('not_found', `Animal ${id} does not exist in stage ${service.stage}.`);
 }
 
-/** A pet as a question or an audit line names it. */
+/** A pet as a question or an audit line names it. The line is printed, not stored: every page of a list would pay for it. */
 export function nameOf({ id, name, status }: Pet): string {
   return `${id} (${printable(name)}, ${status})`;
 }
