@@ -22,7 +22,6 @@ const shown: Readonly<Record<string, readonly Measure[]>> = {
   'parallel clients': ['over', 'rejectedBelow', 'calls'],
   'edge of a minute': ['most'],
   waves: ['calls'],
-  'slow table': ['over', 'undecided', 'longest'],
   'throttled table': ['over', 'undecided', 'longest'],
   'no answers in minute 2': ['over', 'undecided', 'longest'],
 };

@@ -75,11 +75,6 @@ const scenarios: readonly Scenario[] = [
       Promise.all([burst(send, 420, minuteMs / 2, 0), burst(send, 420, minuteMs * 1.5 + 1_000, 0)]),
   },
   {
-    name: 'slow table',
-    fate: (random) => ({ kind: 'answered', latency: Math.floor(20 * 100 ** random()) }),
-    ...parallel,
-  },
-  {
     name: 'throttled table',
     fate: (random) => ({ ...healthy(random), kind: random() < 0.5 ? 'throttled' : 'answered' }),
     ...parallel,
@@ -102,7 +97,7 @@ interface Decision {
 
 export interface LimiterResult {
   readonly scenario: string;
-  /** Whether the table answers late, refuses calls or does not answer. */
+  /** Whether the table refuses calls or does not answer. */
   readonly isFailing: boolean;
   readonly limiter: string;
   /** Admitted beyond the limit of a minute of the clock, summed up. */

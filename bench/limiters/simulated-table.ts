@@ -42,15 +42,14 @@ export class SimulatedTable {
   async #answer(operation: string, body: string): Promise<HttpResponse> {
     this.calls += 1;
     const { latency, kind } = this.#fateOf();
-    const late = kind === 'lost' || latency > requestTimeout;
-    if (kind === 'lost') await sleep(requestTimeout);
-    else {
-      await sleep(latency / 2);
-      const answer = kind === 'throttled' ? throttled : this.#apply(operation, body);
-      await sleep((late ? requestTimeout : latency) - latency / 2);
-      if (!late) return respond(answer);
+    if (kind === 'lost') {
+      await sleep(requestTimeout);
+      throw Object.assign(new Error(`No answer within ${requestTimeout} ms`), { name: 'TimeoutError' });
     }
-    throw Object.assign(new Error(`No answer within ${requestTimeout} ms`), { name: 'TimeoutError' });
+    await sleep(latency / 2);
+    const answer = kind === 'throttled' ? throttled : this.#apply(operation, body);
+    await sleep(latency / 2);
+    return respond(answer);
   }
 
   #apply(operation: string, body: string): Answer {
