@@ -42,7 +42,10 @@ export interface Listing {
   readonly before?: bigint | undefined;
 }
 
-/** One page of pets, newest first, each at most once. All statuses are read in parallel, so the cost does not depend on the table's size. */
+/**
+ * One page of pets, newest first, each at most once. All statuses are read in parallel, so the cost does not depend on the
+ * table's size.
+ */
 export async function listPets(
   table: PetTable,
   { limit, status, before }: Listing,
@@ -116,7 +119,11 @@ function isTaken(error: unknown): boolean {
   return error instanceof TransactionConflictException && (error.$metadata.attempts ?? 1) === 1;
 }
 
-/** The pet with this ID, or `undefined`. Read consistently, so that a new pet is found at once. @throws MalformedItemError if the stored item is not a valid pet */
+/**
+ * The pet with this ID, or `undefined`. Read consistently, so that a new pet is found at once.
+ *
+ * @throws MalformedItemError if the stored item is not a valid pet
+ */
 export async function getPet(table: PetTable, id: bigint, signal?: AbortSignal): Promise<Pet | undefined> {
   const { Item: item } = await table.client.send(
     new GetCommand({ TableName: table.tableName, Key: { id }, ConsistentRead: true }),

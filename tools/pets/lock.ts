@@ -6,7 +6,7 @@ import { ToolError } from '../command-line/errors.ts';
 
 /**
  * Lets one process of this machine work on a file. The lock is a local socket, which the system closes when the process ends,
- * however it ends.
+ * however it ends. `cdk-offline` locks directories in the same way, which its interface does not offer.
  *
  * @param what the work, for the message: `import of animals.jsonl`
  * @returns releases the lock

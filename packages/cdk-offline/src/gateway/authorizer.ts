@@ -49,8 +49,8 @@ export interface AuthorizationRequest {
 const maxCacheEntries = 10_000;
 
 /**
- * A Lambda authorizer with its cache, by the values of its identity sources. The cache has the policy, not the decision: a cached policy is evaluated for each
- * request.
+ * A Lambda authorizer with its cache, by the values of its identity sources. The cache has the policy, not the decision: a
+ * cached policy is evaluated for each request.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-use-lambda-authorizer.html
  */
