@@ -81,7 +81,9 @@ export class CdkApp {
   }
 
   async #newerIn(folder: string, time: number): Promise<string | undefined> {
-    for (const entry of await readdir(folder, { withFileTypes: true })) {
+    // A folder that was just removed, or that this user may not read: the app cannot depend on it.
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    for (const entry of entries) {
       const path = join(folder, entry.name);
       const isSetting = folder === this.folder && /^cdk(?:\.context)?\.json$/.test(entry.name);
       if (!isSetting && this.isIgnored(path, !entry.isDirectory())) continue;
