@@ -28,6 +28,8 @@ export interface Operation {
   readonly pets: { readonly action: Action; readonly index?: 'byStatus' };
   /** Whether clients can send an `Idempotency-Key`: a transaction then writes the pet and the key's record. */
   readonly idempotent?: boolean;
+  /** The query that it takes, a name in tools/openapi/document.ts. */
+  readonly query?: 'listing';
   /** The JSON that it takes, a name in tools/openapi/document.ts. */
   readonly request?: 'NewPet';
   readonly success: {
@@ -37,7 +39,7 @@ export interface Operation {
     /** Besides those of every answer: names in tools/openapi/texts.ts. */
     readonly headers?: Readonly<Record<string, Occurrence>>;
   };
-  /** Besides those of every operation, and those that follow from `request` and `idempotent`. */
+  /** Besides those of every operation, and those that follow from `query`, `request` and `idempotent`. */
   readonly errors: readonly ErrorCode[];
   /** UTC dates, from where its function has them: functions/http/deprecation.ts. */
   readonly deprecated?: { readonly since: string; readonly removal: string };
@@ -49,8 +51,9 @@ const table = [
     method: 'GET',
     path: '/pets',
     pets: { action: 'Query', index: 'byStatus' },
+    query: 'listing',
     success: { status: 200, body: 'Pet[]', headers: { 'Next-Link': 'sometimes' } },
-    errors: ['invalid_request'],
+    errors: [],
   },
   {
     entry: 'create-pet',
@@ -100,6 +103,9 @@ export const requestEntries = [...operations.map(({ entry }) => entry), unmatche
 /** All functions, each in `functions/<entry>.ts`. */
 export const functionEntries = [...requestEntries, 'authorizer'] as const;
 export type FunctionEntry = (typeof functionEntries)[number];
+
+/** The alias of each of them, which API Gateway invokes. */
+export const liveAlias = 'live';
 
 /** The methods of each path that has an operation: the `Allow` header of a 405. */
 export function allowedMethods(): Readonly<Record<string, readonly string[]>> {

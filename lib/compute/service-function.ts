@@ -5,7 +5,7 @@ import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { functionCode } from './function-code.ts';
 import { acknowledge, ofThisAccount } from '../security-checks.ts';
-import { type FunctionEntry, requestEntries } from '../operations.ts';
+import { type FunctionEntry, liveAlias, requestEntries } from '../operations.ts';
 import { memoryOf, type StageSettings } from '../configuration/settings.ts';
 
 export interface ServiceFunctionProps {
@@ -79,7 +79,7 @@ export class ServiceFunction extends Construct {
     });
 
     this.live = new lambda.Alias(this, 'Live', {
-      aliasName: 'live',
+      aliasName: liveAlias,
       // A cast, because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
       version: this.function.currentVersion as lambda.IVersion,
       ...(provisionedConcurrency !== undefined && {

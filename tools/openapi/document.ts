@@ -99,11 +99,13 @@ const queryRules = {
   cursor: { type: 'string', minLength: 1 },
 } satisfies Record<keyof z.input<typeof listing>, Node>;
 
-const query = Object.keys(listing._zod.def.in._zod.def.shape).map((name) => {
-  const known = name as keyof typeof queryRules;
-  return { name, in: 'query', description: texts.listingTexts[known], schema: queryRules[known] };
-});
-const queries: { readonly [Entry in OperationEntry]?: readonly Node[] } = { 'list-pets': query };
+/** The queries of requests, by their names in lib/operations.ts. */
+const queries = {
+  listing: Object.keys(listing._zod.def.in._zod.def.shape).map((name) => {
+    const known = name as keyof typeof queryRules;
+    return { name, in: 'query', description: texts.listingTexts[known], schema: queryRules[known] };
+  }),
+};
 
 const idempotencyKey = {
   name: 'Idempotency-Key',
@@ -209,9 +211,9 @@ function errorsOf({ request, idempotent, errors }: Operation): Map<number, Error
 }
 
 function errorResponses(operation: Operation, unavailable: string | undefined): Record<string, Node> {
-  const { deprecated, errors, request } = operation;
+  const { deprecated, query, request } = operation;
   const ownDescriptions: Readonly<Record<number, string | undefined>> = {
-    400: errors.includes('invalid_request') || request !== undefined ? undefined : texts.rejectedByGateway,
+    400: query === undefined && request === undefined ? texts.rejectedByGateway : undefined,
     503: unavailable,
   };
   return Object.fromEntries(
@@ -275,7 +277,7 @@ function pathParameters(path: string): Node[] {
 }
 
 function describedOperation(operation: (typeof operations)[number]): Node {
-  const { entry, path, request, idempotent, success, deprecated } = operation;
+  const { entry, path, query, request, idempotent, success, deprecated } = operation;
   const { summary, description, samples, unavailable }: texts.Texts & { unavailable?: string } =
     texts.operationTexts[entry];
   const removal = deprecated && new Date(deprecated.removal);
@@ -287,7 +289,11 @@ function describedOperation(operation: (typeof operations)[number]): Node {
     summary,
     ...(deprecated && { deprecated: true }),
     description: day === undefined ? description : description.replace('REMOVAL', day),
-    parameters: [...pathParameters(path), ...(queries[entry] ?? []), ...(idempotent ? [idempotencyKey] : [])],
+    parameters: [
+      ...pathParameters(path),
+      ...(query ? queries[query] : []),
+      ...(idempotent ? [idempotencyKey] : []),
+    ],
     ...(body && {
       requestBody: {
         required: true,

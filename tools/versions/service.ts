@@ -14,13 +14,11 @@ import {
   UpdateAliasCommand,
 } from '@aws-sdk/client-lambda';
 import { z } from 'zod';
+import { liveAlias } from '../../lib/operations.ts';
 import { usageError } from '../command-line/errors.ts';
 import { mayBeDone, retryCalls } from '../command-line/retry.ts';
 import { openStack, type StackOptions } from '../command-line/stack.ts';
 import { type History, historyOf, type Left } from './history.ts';
-
-/** The alias that API Gateway calls (lib/compute/service-function.ts). */
-const aliasName = 'live';
 
 /**
  * A version that a roll back left has an alias of its own. Tags would be drift of the function, which the next deployment may
@@ -68,7 +66,7 @@ export async function liveFunctions({
       // arn:aws:lambda:REGION:ACCOUNT:function:NAME:live, or a number in place of `live`
       const [, , , , , , name, qualifier] = arn.split(':');
       if (name === undefined || status.startsWith('DELETE')) continue;
-      if (type === 'AWS::Lambda::Alias' && qualifier === aliasName) names.push(name);
+      if (type === 'AWS::Lambda::Alias' && qualifier === liveAlias) names.push(name);
       if (type === 'AWS::Lambda::Version') inStack.set(name, Number(qualifier));
     }
   }
@@ -95,7 +93,7 @@ async function liveFunction(lambda: LambdaClient, name: string, inStack: number 
   )) {
     for (const alias of page) {
       const number = Number(alias.FunctionVersion);
-      if (alias.Name === aliasName) {
+      if (alias.Name === liveAlias) {
         const isDivided = Object.keys(alias.RoutingConfig?.AdditionalVersionWeights ?? {}).length > 0;
         live = { number, isDivided, revisionId: alias.RevisionId ?? '' };
       }
@@ -135,7 +133,7 @@ export async function readHistory(
   return historyOf(
     events,
     functions.flatMap(({ left }) => left),
-    aliasName,
+    liveAlias,
   );
 }
 
@@ -167,7 +165,7 @@ export async function moveTo(
   { name, revisionId: RevisionId }: LiveFunction,
   version: number,
 ): Promise<void> {
-  const alias = { FunctionName: name, Name: aliasName };
+  const alias = { FunctionName: name, Name: liveAlias };
   const target = { FunctionVersion: String(version) };
   try {
     await lambda.send(new UpdateAliasCommand({ ...alias, ...target, RevisionId }));
