@@ -9,8 +9,17 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const randomLength = 30;
 const checksumLength = 6; // 62^6 > 2^32
 
-export const keyPattern = /^as_([a-z][a-z0-9]*)_[0-9A-Za-z]{36}$/;
-const bearerPattern = /^(?:Bearer|bearer|BEARER) (\S+)$/;
+/** A regular expression for keys. @param stage an expression for their stage */
+export const keyExpression = (stage = '[a-z][a-z0-9]*') => `as_${stage}_[0-9A-Za-z]{36}`;
+
+/**
+ * Of the scheme (RFC 6750, section 2.1), only the spellings that clients use: API Gateway caches the authorizer's results
+ * by the exact text of the header, so a key has as many entries as it has spellings.
+ */
+export const schemes = 'Bearer|bearer|BEARER';
+
+export const keyPattern = new RegExp(`^${keyExpression('([a-z][a-z0-9]*)')}$`);
+const bearerPattern = new RegExp(`^(?:${schemes}) (\\S+)$`);
 
 /** A new key of the stage. @param randomIndex returns a random whole number in [0, below) */
 export function newKey(stage: string, randomIndex: (below: number) => number = randomInt): string {
@@ -25,10 +34,7 @@ export function stageOfKey(key: string): string | undefined {
   return key.slice(-checksumLength) === checksum(key.slice(0, -checksumLength)) ? stage : undefined;
 }
 
-/**
- * The key in an `Authorization: Bearer <API_KEY>` header (RFC 6750, section 2.1), or `undefined`. Only the spellings of the
- * scheme that clients use, and one space: lib/api/api.ts has the same expression and the reason.
- */
+/** The key in an `Authorization: Bearer <API_KEY>` header, or `undefined`. */
 export function keyOfHeader(authorization: string): string | undefined {
   return bearerPattern.exec(authorization)?.[1];
 }

@@ -3,6 +3,7 @@ import * as apigateway from 'aws-cdk-lib/aws-apigateway';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
+import { keyExpression, schemes } from '../../functions/access/keys.ts';
 import { GatewayResponses } from './gateway-responses.ts';
 import { acknowledge } from '../security-checks.ts';
 import { authorizerCache } from '../compute/functions.ts';
@@ -20,12 +21,9 @@ export const apiStageName = 'v1';
  */
 export const tlsPolicy = apigateway.SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09;
 
-/**
- * The header of a well-formed key of the stage (functions/access/keys.ts). API Gateway rejects other values before any code
- * runs. It caches the authorizer's results by the exact text, so a key has as many entries as it has spellings.
- */
+/** The header of a well-formed key of the stage. API Gateway rejects other values before any code runs. */
 function keyHeaderExpression(stage: StageName): string {
-  return `^(Bearer|bearer|BEARER) as_${stage}_[0-9A-Za-z]{36}$`;
+  return `^(${schemes}) ${keyExpression(stage)}$`;
 }
 
 export interface ApiProps {

@@ -1,18 +1,13 @@
 import { Stack } from 'aws-cdk-lib';
 import { type IRestApi, Period, type RestApi, UsagePlan } from 'aws-cdk-lib/aws-apigateway';
 import { Construct } from 'constructs';
+import { suspensionGrace, suspensionThreshold } from '../../functions/access/limiter-decisions.ts';
 import { customPlanCeiling, limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
 import type { Throttle } from '../configuration/settings.ts';
 import { titleCase } from '../title-case.ts';
 
-/**
- * Rejections per minute that the bucket lets the limiter count, so that it can suspend a key that floods: the 100 that
- * suspend it (`suspensionThreshold` in functions/access/limiter-decisions.ts), plus 20.
- */
-const floodMargin = 120;
-
-/** Seconds of each minute in which rejections do not count (`suspensionGrace`, also there). */
-const uncountedSeconds = 10;
+/** Rejections per minute that the bucket lets the limiter count, so that it can suspend a key that floods. */
+const floodMargin = suspensionThreshold + 20;
 
 /**
  * The rate, burst and daily quota of a usage plan. It is a backstop that rejects abuse at low cost, not the limit itself:
@@ -23,7 +18,7 @@ const uncountedSeconds = 10;
  * - **Burst 2N.** t seconds touch at most t/60 + 2 windows, so fixed windows of N admit at most N × t/60 + 2N requests
  *   in t seconds. A bucket of 2N tokens that gains at least N/60 a second admits them all.
  * - **Rate (N + 120)/50.** A flood that starts at any second fills one whole minute within two minutes. In that minute
- *   the bucket passes N requests that the limiter admits, 10 seconds of rejections that do not count (`uncountedSeconds`), and
+ *   the bucket passes N requests that the limiter admits, 10 seconds of rejections that do not count (`suspensionGrace`), and
  *   120 that do, and 100 of these suspend the key.
  * - **Quota 2 × the day.** API Gateway also counts the requests that the limiter rejects, which must not count. A client
  *   reaches twice the limit only if it is rejected more often than admitted.
@@ -38,7 +33,7 @@ export function usagePlanSettings(plan: Plan, account: Throttle) {
   const limits = limitsOf(plan);
   const { perMinute } = limits ?? customPlanCeiling;
   return {
-    rateLimit: Math.min((perMinute + floodMargin) / (60 - uncountedSeconds), account.requestsPerSecond),
+    rateLimit: Math.min((perMinute + floodMargin) / (60 - suspensionGrace), account.requestsPerSecond),
     burstLimit: Math.min(2 * perMinute, account.burst),
     ...(limits && { quota: 2 * limits.perDay }),
   };

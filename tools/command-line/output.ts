@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { stripVTControlCharacters, styleText } from 'node:util';
+import { keyExpression } from '../../functions/access/keys.ts';
 import { ToolError } from './errors.ts';
 
 /** Where a tool reads from and writes to. */
@@ -14,7 +15,7 @@ export interface Io {
 }
 
 /** An API key, or the hash of one. */
-const secrets = /as_[a-z][a-z0-9]*_[0-9A-Za-z]{36}|[0-9A-Fa-f]{64}/g;
+const secrets = new RegExp(`${keyExpression()}|[0-9A-Fa-f]{64}`, 'g');
 
 /** Text with every key and hash removed. */
 export function redact(text: string): string {
