@@ -15,15 +15,14 @@ const run = promisify(execFile);
 const outputs: Readonly<Record<string, RegExp>> = {
   'Add and get an animal': /^Rex is available\n$/,
   'List animals': /^(?:\d+ .+\n){5}$/,
-  'One page at a time': /^2 true\n2\n2 true\n$/,
+  'One page at a time': /^2 true\n2\n$/,
   'Headers, request ID and rate limit': /^200 true 1\ntrue\n$/,
   'Handle errors': /^400 invalid_request name: .+\n$/,
   'Retries and time-outs': /^1 Rex\n$/,
   'Repeat a creation': /^true\n$/,
   'Log requests': /^request GET \/v1\/pets 1\nresponse 200 true true\n$/,
-  'Other requests': /^200 true\n$/,
   'Exact integers': /^9223372036854775807n\n$/,
-  CommonJS: /^Rex is available\n$/,
+  CommonJS: /^1\n$/,
   // docs/api.md
   'Get started in five minutes': /^(?:\d+ .+\n){5,}$/,
 };
