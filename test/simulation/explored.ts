@@ -2,7 +2,7 @@ import { newKey, hashOfKey } from '../../functions/access/keys.ts';
 import { Gateway, type Sent } from './gateway.ts';
 import { check, type Key, type Usage } from './model.ts';
 import { type Call, type Fate, Network } from './network.ts';
-import { settled, World } from './world.ts';
+import { atTheEnd, settled, World } from './world.ts';
 
 /** A few requests at the same time. */
 export interface Scene {
@@ -146,7 +146,7 @@ async function runSchedule(scene: Scene, path: readonly Step[], known: Set<strin
     }
     await settled();
   }
-  await Promise.all(done);
+  await atTheEnd(done);
   check({
     exchanges: gateway.exchanges,
     keys: [key],

