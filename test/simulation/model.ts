@@ -228,6 +228,7 @@ function checkAnswer(seen: Seen, history: History): void {
   }
   checkAccess(seen, history);
   if (reply === undefined || key === undefined) return;
+  checkOrder(seen);
 
   const violations = validator.violations({
     method: sent.method,
@@ -279,6 +280,23 @@ function checkAnswer(seen: Seen, history: History): void {
     (status === 401 && code === 'unauthorized') ||
     expected.includes(status), `status ${status} instead of ${expected.join(' or ')}`);
   if (status === 405) require(reply.headers['Allow'] === 'GET, POST', 'another Allow');
+}
+
+/** A read is counted at the same time, a write before. What is invalid reads and writes nothing. */
+function checkOrder({ exchange: { sent }, reply, operation, limiterCalls, otherCalls }: Seen): void {
+  const [first] = otherCalls;
+  if (first === undefined) return;
+  require(![400, 405, 413, 415].includes(reply!.status), 'an invalid request reaches the animals');
+  if (sent.method === 'GET') {
+    const isListing = first.operation === 'Query';
+    const count = isListing && !sent.query?.some(([name]) => name === 'status') ? 3 : 1;
+    require([...limiterCalls.slice(0, 1), ...otherCalls.slice(0, count)].every(
+      ({ sentAt }) => sentAt === first.sentAt,
+    ), 'calls that could be made at the same time');
+  } else {
+    require(reply!.status !== 429, 'a rejected request writes');
+    require(operation!.calls.indexOf(first) >= limiterCalls.length, 'a request writes before it is counted');
+  }
 }
 
 /** Milliseconds by which a function may be wrong about the time: without an answer of DynamoDB, it knows only its own clock. */

@@ -28,3 +28,13 @@ test('a key within its limit is not rejected when writes are applied but their a
     else expect(memory.decide('a', limits, now).kind).toBe('admitted');
   }
 });
+
+test('the 1,000 keys that were used last are remembered', () => {
+  const memory = new LimiterMemory();
+  const decide = (key: number) => memory.decide(String(key), { perMinute: 1, perDay: 10 }, now).kind;
+  for (let key = 0; key < 1_000; key += 1) expect(decide(key)).toBe('admitted');
+  expect(decide(0)).toBe('rejected');
+  expect(decide(1_000)).toBe('admitted');
+  // Key 1 made room for key 1,000.
+  expect([decide(0), decide(2), decide(1)]).toEqual(['rejected', 'rejected', 'admitted']);
+});

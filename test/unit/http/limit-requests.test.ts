@@ -1,4 +1,7 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
+import {
+  ConditionalCheckFailedException,
+  ProvisionedThroughputExceededException,
+} from '@aws-sdk/client-dynamodb';
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Caller } from '../../../functions/access/caller.ts';
@@ -165,6 +168,53 @@ describe('a request that cannot be counted', () => {
     expect(counts).toEqual({ [metrics.failOpen]: 1 });
     expect(errors).toMatchObject([{ message: 'The rate limiter did not finish within 5 ms' }]);
   });
+});
+
+describe('an execution environment whose table is throttled', () => {
+  const throttling: Send = () =>
+    Promise.reject(new ProvisionedThroughputExceededException({ message: 'Throttled', $metadata: {} }));
+
+  /** One environment: `send` is how its table answers. */
+  function environment(limits: Caller['limits'], send: { current: Send }) {
+    const client = {
+      send: (...call: Parameters<Send>) => send.current(...call),
+    } as unknown as DynamoDBDocumentClient;
+    const table = { client, tableName: 'RateLimits' };
+    const limit = rateLimiter({ table, clock: new Clock(), deprecated: false, timeout: 1_000 });
+    return (recorder: Recorder) => limit({ ...caller, limits }, recorder);
+  }
+
+  test('admits the limit of each minute and of each day uncounted, then rejects', async () => {
+    const limit = environment({ perMinute: 100, perDay: 150 }, { current: throttling });
+    const admitted = async (now: number) => {
+      vi.setSystemTime(now * 1000);
+      const outcomes = await Promise.all(Array.from({ length: 200 }, () => limit(new Recorder())));
+      return outcomes.filter(({ rejection }) => rejection === undefined).length;
+    };
+    const counts = [];
+    for (const after of [0, 59, 60, 120, 86_400]) counts.push(await admitted(noon + after));
+    expect(counts).toEqual([100, 0, 50, 0, 100]);
+  });
+
+  test.each([
+    ['key_suspended', '17', metrics.suspended, { suspendedUntil: noon + 17 }],
+    ['rate_limit_exceeded', '60', metrics.rejected, { minuteCount: 1, rejectedSince: noon }],
+  ])(
+    'says %s and until when of what it knows, and reports the failure',
+    async (code, retryAfter, metric, usage) => {
+      const known = { minute, day, dayCount: 1, rejectedUntil: noon + 60, ...usage };
+      const send = { current: refusing(known) };
+      const limit = environment({ perMinute: 1, perDay: 10 }, send);
+      await limit(new Recorder());
+      send.current = throttling;
+      const recorder = new Recorder();
+      const { headers, rejection } = await limit(recorder);
+      expect(rejection).toMatchObject({ code, headers: { 'Retry-After': retryAfter } });
+      expect(headers).toMatchObject({ 'X-RateLimit-Limit': '1', 'X-RateLimit-Remaining': '0' });
+      expect([...recorder.counts.keys()]).toEqual([metric]);
+      expect(recorder.errors).toMatchObject([{ name: 'ProvisionedThroughputExceededException' }]);
+    },
+  );
 });
 
 describe('a key whose time has run out since it was authorized', () => {
