@@ -13,7 +13,7 @@ import { withoutReferences } from '../../tools/reference/document.ts';
 import { rejectedByGateway } from '../../tools/openapi/texts.ts';
 import { type Ask, Client, type Reply } from '../../tools/smoke/client.ts';
 import { DynamoDbProxy, type Fate } from '../support/dynamodb-proxy.ts';
-import { AnswerValidator } from '../support/openapi-answers.ts';
+import { AnswerValidator } from '../support/openapi-validator.ts';
 import { isLocal } from './support.ts';
 
 /**

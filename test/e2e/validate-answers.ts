@@ -1,5 +1,5 @@
 import { afterAll, inject } from 'vitest';
-import { AnswerValidator } from '../support/openapi-answers.ts';
+import { AnswerValidator } from '../support/openapi-validator.ts';
 
 /**
  * Setup file of the e2e tests: every answer of the service to `fetch` is compared with the OpenAPI document, and one

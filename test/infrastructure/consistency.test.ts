@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { planNames } from '../../functions/access/plans.ts';
 import { operations, unmatchedRoute } from '../../lib/operations.ts';
-import { tableShapes, timeToLiveAttribute } from '../support/table-shapes.ts';
+import { tableShapes, timeToLiveAttribute } from '../support/dynamodb-tables.ts';
 import { idOf, resourcesOf, stackOf } from './synthesis.ts';
 
 // The linter (.oxlintrc.json) checks imports, and knip finds unused code.

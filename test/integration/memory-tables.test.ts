@@ -8,7 +8,7 @@ import { createPet, getPet, listPets } from '../../functions/pets/store.ts';
 import { clientInMemory } from '../simulation/client.ts';
 import { petStatus, statusFilter } from '../support/arbitraries.ts';
 import { rounds } from '../support/rounds.ts';
-import { createTables, type Tables } from '../support/tables.ts';
+import { createTables, type Tables } from '../support/dynamodb-tables.ts';
 import { at } from '../support/times.ts';
 
 // test/unit/simulation.test.ts relies on this: the tables in memory answer the calls of the service as DynamoDB does.

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import { Client, type Reply } from '../../tools/smoke/client.ts';
 import { nextOf, petStatuses } from '../../tools/smoke/expectations.ts';
-import { AnswerValidator } from '../support/openapi-answers.ts';
+import { AnswerValidator } from '../support/openapi-validator.ts';
 
 export interface MixedLoadOptions {
   /** With the version segment. */

@@ -2,7 +2,7 @@ import type { CallerContext } from '../../functions/access/caller.ts';
 import { allowedMethods, type FunctionEntry, operations, unmatchedRoute } from '../../lib/operations.ts';
 import { proxyEvent, routeOf } from '../support/events.ts';
 import { type Reply, reply } from '../support/lambda.ts';
-import { type Handler, start } from './functions.ts';
+import { type Handler, start } from './environments.ts';
 import type { Call, Network } from './network.ts';
 import type { World } from './world.ts';
 

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { AnswerValidator } from '../support/openapi-answers.ts';
+import { AnswerValidator } from '../support/openapi-validator.ts';
 import { type Reply } from '../support/lambda.ts';
 import type { MemoryTables, Version } from '../support/memory-tables.ts';
 import type { Exchange, Invocation } from './gateway.ts';

@@ -1,5 +1,5 @@
 import { cancelled, type Item, MemoryTables, type Operation, Refusal } from '../support/memory-tables.ts';
-import type { RequestHandler } from './functions.ts';
+import type { RequestHandler } from './environments.ts';
 import type { Timer, World } from './world.ts';
 
 /**

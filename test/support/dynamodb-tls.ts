@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { inject } from 'vitest';
-import { awsVariables } from './aws-variables.ts';
+import { awsVariables } from './variables.ts';
 import { selfSignedCertificate } from './certificate.ts';
 import { signatureFault } from './signature.ts';
 
@@ -75,7 +75,7 @@ export class DynamoDbOverTls {
     const signature = signatureFault(incoming, body, credentials, region!, 'dynamodb');
     if (signature !== undefined) this.signatureFaults.push(signature);
 
-    const fault = skewFault(String(headers['x-amz-date'])) ?? this.#faults.get(operation)?.shift();
+    const fault = this.#faults.get(operation)?.shift();
     if (fault === 'reset') return void incoming.socket.destroy();
     if (fault !== undefined) {
       outgoing.writeHead(fault.status, { 'Content-Type': 'application/x-amz-json-1.0' }).end(fault.body);
@@ -93,15 +93,4 @@ export class DynamoDbOverTls {
     onward.on('error', (error) => outgoing.destroy(error));
     onward.end(body);
   }
-}
-
-/** DynamoDB's answer to a signature that is more than five minutes off. */
-function skewFault(date: string): Failure | undefined {
-  const time = Date.parse(date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'));
-  if (Math.abs(Date.now() - time) <= 300_000) return undefined;
-  const __type = 'com.amazon.coral.service#InvalidSignatureException';
-  return {
-    status: 400,
-    body: JSON.stringify({ __type, message: `Signature expired or not yet current: ${date}` }),
-  };
 }

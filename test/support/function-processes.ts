@@ -7,8 +7,8 @@ import { createInterface } from 'node:readline';
 import * as z from 'zod';
 import { bundle } from '../../lib/bundler/bundle.ts';
 import { type FunctionEntry, functionEntries } from '../../lib/operations.ts';
-import { createTables, type Tables } from './tables.ts';
-import { functionVariables } from './function-variables.ts';
+import { createTables, type Tables } from './dynamodb-tables.ts';
+import { functionVariables } from './variables.ts';
 
 const outcome = z.union([z.object({ returned: z.unknown() }), z.object({ thrown: z.string() })]);
 
@@ -44,7 +44,7 @@ export class FunctionProcesses {
     const env = { ...functionVariables(endpoint, tables), ...variables };
     const start = async (entry: FunctionEntry) => {
       await bundle(`functions/${entry}.ts`, directory);
-      const child = fork(new URL('function-process.ts', import.meta.url), [join(directory, `${entry}.mjs`)], {
+      const child = fork(new URL('bootstrap.ts', import.meta.url), [join(directory, `${entry}.mjs`)], {
         env,
         execArgv: [],
         stdio: ['ignore', 'pipe', 'inherit', 'ipc'],

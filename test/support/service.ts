@@ -10,8 +10,8 @@ import type { PetTable } from '../../functions/pets/store.ts';
 import { operations } from '../../lib/operations.ts';
 import { type HttpRequest, proxyEvent, routeOf } from './events.ts';
 import { lambdaContext, type Reply, reply } from './lambda.ts';
-import { createTables } from './tables.ts';
-import { functionVariables } from './function-variables.ts';
+import { createTables } from './dynamodb-tables.ts';
+import { functionVariables } from './variables.ts';
 
 type Handler = (event: never, context: ReturnType<typeof lambdaContext>) => Promise<unknown>;
 

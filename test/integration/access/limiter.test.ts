@@ -1,23 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { GetCommand, PutCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
-import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
 import type { Limits } from '../../../functions/access/plans.ts';
-import {
-  clockTolerance,
-  decide,
-  type Decision,
-  unused,
-  type Usage,
-} from '../../../functions/access/limiter-decisions.ts';
+import type { Decision, Usage } from '../../../functions/access/limiter-decisions.ts';
 import { fixedPlans } from '../../../functions/access/plans.ts';
 import { DynamoDbProxy, type Fate } from '../../support/dynamodb-proxy.ts';
-import { headersOf, ReferenceLimiter } from '../../support/reference-limiter.ts';
-import { rounds } from '../../support/rounds.ts';
-import { usageAfter } from '../../support/usage-model.ts';
-import { rateHeaders } from '../../../functions/http/rate-limit-headers.ts';
-import { createTable, newClient } from '../../support/tables.ts';
+import { createTable, newClient } from '../../support/dynamodb-tables.ts';
 import { unitsOf, watch } from '../../support/traffic.ts';
 import { at } from '../../support/times.ts';
 
@@ -72,49 +61,6 @@ const countdown = (length: number) => Array.from({ length }, (_, index) => lengt
 const inOrder = (statuses: readonly { readonly remaining: number }[]) =>
   statuses.map(({ remaining }) => remaining).toSorted((a, b) => b - a);
 
-describe('requests of one key, one after the other', () => {
-  const limits = fc.record({
-    perMinute: fc.integer({ min: 1, max: 5 }),
-    perDay: fc.integer({ min: 1, max: 14 }),
-  });
-  const request = fc.record({
-    wait: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 70 }), fc.constant(86_400)),
-    lag: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: clockTolerance })),
-    newLimits: fc.option(limits, { nil: undefined, freq: 12 }),
-  });
-
-  test('get the decisions and headers of two plain fixed windows, and leave the usage of the pure decisions', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        limits,
-        fc.array(request, { minLength: 10, maxLength: 40 }),
-        async (atFirst, requests) => {
-          const key = keyOf(atFirst);
-          const reference = new ReferenceLimiter();
-          let usage = unused;
-          let time = midnight - 60;
-          let inForce = atFirst;
-          for (const { wait, lag, newLimits } of requests) {
-            time += wait;
-            inForce = newLimits ?? inForce;
-            const now = time - lag;
-            const decision = await key.at(now, inForce);
-            const expected = reference.request(inForce, now);
-            expect(decision.kind).toBe(expected.kind);
-            expect(rateHeaders(decision.status, now)).toMatchObject(headersOf(expected));
-            expect('retryAfter' in decision ? decision.retryAfter : undefined).toBe(expected.retryAfter);
-            usage = usageAfter(usage, decide(usage, inForce, now), now);
-          }
-          const item = await key.item();
-          const stored = Object.keys(unused).map((name) => [name, Number(item?.[name] ?? 0)]);
-          expect(Object.fromEntries(stored)).toEqual(usage);
-        },
-      ),
-      { numRuns: rounds({ full: 8, sample: 4 }) },
-    );
-  });
-});
-
 describe('requests of one key, all at once', () => {
   test.each([
     ['minute', { perMinute: 20, perDay: 1_000 }, noon],
@@ -125,22 +71,6 @@ describe('requests of one key, all at once', () => {
     const statuses = admitted(await key.burst(30, start)).map(({ status }) => status[window]);
     expect(inOrder(statuses)).toEqual(countdown(20));
     expect(new Set(statuses.map(({ reset, length }) => reset - length))).toEqual(new Set([start]));
-  });
-
-  test('by clocks in different minutes are each counted in one window, and no window exceeds its limit', async () => {
-    for (const limit of [1, 10]) {
-      const key = keyOf({ perMinute: limit, perDay: 1_000 });
-      const clocks = Array.from({ length: 45 }, (_, index) => noon - (index % 3 === 0 ? 0 : 1));
-      const decisions = admitted(await Promise.all(clocks.map((now) => key.at(now))));
-      const windows = Map.groupBy(decisions, ({ status }) => status.minute.reset);
-      expect([...windows.keys()].filter((reset) => reset !== noon && reset !== noon + 60)).toEqual([]);
-      for (const counted of windows.values()) {
-        const remaining = inOrder(counted.map(({ status }) => status.minute));
-        expect(remaining).toEqual(countdown(limit).slice(0, counted.length));
-      }
-      // The newer window was reached by 15 requests at least.
-      expect(windows.get(noon + 60)).toHaveLength(limit);
-    }
   });
 });
 

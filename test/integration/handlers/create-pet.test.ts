@@ -5,7 +5,7 @@ import * as z from 'zod/mini';
 import { parseJson } from '../../../functions/http/exact-json.ts';
 import type { ErrorCode } from '../../../functions/http/errors.ts';
 import { openApiDocument, withoutReferences } from '../../../tools/reference/document.ts';
-import { anError, commonHeaders } from '../../support/answers.ts';
+import { anError, commonHeaders } from '../../support/expected-errors.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
 import { base, create, everyPage, pet } from '../../support/pets.ts';
 import { rounds } from '../../support/rounds.ts';

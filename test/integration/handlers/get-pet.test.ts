@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
 import * as z from 'zod/mini';
-import { anError, commonHeaders } from '../../support/answers.ts';
+import { anError, commonHeaders } from '../../support/expected-errors.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
 import { base, create, pet } from '../../support/pets.ts';
 import { rounds } from '../../support/rounds.ts';

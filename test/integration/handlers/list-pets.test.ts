@@ -5,7 +5,7 @@ import * as z from 'zod/mini';
 import { putPets } from '../../../tools/bulk.ts';
 import { encodeCursor } from '../../../functions/pets/cursor.ts';
 import { petStatuses } from '../../../functions/pets/schema.ts';
-import { anError, commonHeaders } from '../../support/answers.ts';
+import { anError, commonHeaders } from '../../support/expected-errors.ts';
 import { create, everyPage, nextOf, pets } from '../../support/pets.ts';
 import { rounds } from '../../support/rounds.ts';
 import { captureLog, Service } from '../../support/service.ts';

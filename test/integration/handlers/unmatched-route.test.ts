@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { anError } from '../../support/answers.ts';
+import { anError } from '../../support/expected-errors.ts';
 import { allowedMethods } from '../../../lib/operations.ts';
 import { captureLog, Service } from '../../support/service.ts';
 

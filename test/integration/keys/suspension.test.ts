@@ -5,7 +5,7 @@ import { indefinitely, readUsage, readUsages, setSuspension } from '../../../too
 import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
 import { suspensionGrace, suspensionThreshold } from '../../../functions/access/limiter-decisions.ts';
 import { windowStart } from '../../../functions/access/windows.ts';
-import { createTable } from '../../support/tables.ts';
+import { createTable } from '../../support/dynamodb-tables.ts';
 import { now } from './support.ts';
 import { at } from '../../support/times.ts';
 

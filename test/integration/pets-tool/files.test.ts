@@ -9,7 +9,7 @@ import { newPetId } from '../../../functions/pets/ids.ts';
 import { createPet, listPets } from '../../../functions/pets/store.ts';
 import { putPets } from '../../../tools/bulk.ts';
 import { rounds } from '../../support/rounds.ts';
-import { createTable } from '../../support/tables.ts';
+import { createTable } from '../../support/dynamodb-tables.ts';
 import { allItems, allPets, newStore, put, type Store } from './support.ts';
 
 const moment = Date.UTC(2026, 6, 1);

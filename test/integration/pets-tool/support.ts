@@ -12,8 +12,8 @@ import { documentClient } from '../../../tools/command-line/stack.ts';
 import { runPets } from '../../../tools/pets/cli.ts';
 import { type Item, toStored } from '../../../tools/pets/items.ts';
 import { forwardTo, type Interception } from '../../support/forwarder.ts';
-import { awsVariables } from '../../support/aws-variables.ts';
-import { createTable } from '../../support/tables.ts';
+import { awsVariables } from '../../support/variables.ts';
+import { createTable } from '../../support/dynamodb-tables.ts';
 import { type Run, type RunOptions, runInProcess } from '../../support/tool-runs.ts';
 
 /** What the tool finds at AWS: a stack, and DynamoDB with a table of its own for each test. */
