@@ -1,11 +1,13 @@
-import { readFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import type { Keys } from '../../tools/local/banner.ts';
 import { parseKeys } from '../../tools/local/keys.ts';
 import { createKey } from '../../tools/keys/commands/create.ts';
 import { openKeyService } from '../../tools/keys/service.ts';
 import { announceAddress, type LocalAddress } from '../../tools/command-line/local-address.ts';
-import { localStage, startLocalStack } from '../../tools/local/stack.ts';
+import { localStage, startLocalStack, synthesizeLocal } from '../../tools/local/stack.ts';
 import { localDynamoDb, seedAnimals } from '../../tools/seed.ts';
 
 declare module 'vitest' {
@@ -17,9 +19,11 @@ declare module 'vitest' {
     e2e: { readonly url: string; readonly key: string; readonly keys: Keys | undefined };
     /**
      * What only the service on this machine offers; `undefined` when the suite tests another. `/log` at the endpoint has
-     * what the functions have logged.
+     * what the functions have logged. `assembly` is what it serves, for other services.
      */
-    local: (LocalAddress & { readonly outputs: Readonly<Record<string, string>> }) | undefined;
+    local:
+      | (LocalAddress & { readonly outputs: Readonly<Record<string, string>>; readonly assembly: string })
+      | undefined;
   }
 }
 
@@ -46,11 +50,20 @@ export default async function setup(project: TestProject): Promise<() => Promise
       return JSON.stringify(log);
     },
   };
+  const assembly = await mkdtemp(join(tmpdir(), 'e2e-'));
   const service = await startLocalStack({
     port: 0,
+    assembly: async (folder) => {
+      await synthesizeLocal(folder);
+      await cp(folder, assembly, { recursive: true });
+    },
     onLog: (...entry) => void log.push(entry),
     pages: new Map([['/log', logPage]]),
   });
+  const stop = async () => {
+    await service.stop();
+    await rm(assembly, { recursive: true });
+  };
   try {
     const { endpoint, credentials, outputs } = service;
     const address = { endpoint, credentials };
@@ -61,11 +74,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const keys = await openKeyService({ stage: localStage, ...address });
     const business = await createKey(keys, { owner: 'e2e', plan: 'business' });
     project.provide('e2e', { url: service.url, key: business.key, keys: undefined });
-    project.provide('local', { ...address, outputs });
+    project.provide('local', { ...address, outputs, assembly });
     project.provide('dynamodbEndpoint', service.dynamodbEndpoint!);
-    return () => service.stop();
+    return stop;
   } catch (error) {
-    await service.stop();
+    await stop();
     throw error;
   }
 }

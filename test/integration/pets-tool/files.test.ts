@@ -26,6 +26,15 @@ async function fileWith({ folder }: Store, text: string, name = 'animals.jsonl')
   return file;
 }
 
+/** An import that fails at every write from this one on. */
+async function stopped({ run }: Store, file: string, write: number): Promise<void> {
+  let writes = 0;
+  const afterStep = () => {
+    if ((writes += 1) >= write) throw new Error('Something broke');
+  };
+  expect(await run(['import', file], { afterStep })).toMatchObject({ exitCode: 1 });
+}
+
 const namesIn = async ({ table }: Store): Promise<string[]> =>
   (await allPets(table)).map((pet) => pet?.name ?? '').toSorted();
 const namesOf = (count: number) =>
@@ -56,7 +65,7 @@ describe('import', () => {
     expect(await namesIn(store)).toEqual(namesOf(30));
   });
 
-  test.each([25, 26, 1, 24, 59].slice(0, rounds({ full: 5, sample: 2 })))(
+  test.each([26, 25, 1, 24, 59].slice(0, rounds({ full: 5, sample: 1 })))(
     'that is killed after %d writes is continued without duplicates',
     async (steps) => {
       const store = await newStore();
@@ -70,7 +79,7 @@ describe('import', () => {
   test('that is continued does not undo a change made meanwhile', async () => {
     const store = await newStore();
     const file = await fileWith(store, linesOf(40));
-    await store.crash(['import', file], 30);
+    await stopped(store, file, 30);
     const sold = (await allPets(store.table))[0]?.id;
     await store.json(['set-status', String(sold), 'sold']);
     await store.json(['import', file]);
@@ -117,10 +126,10 @@ describe('import', () => {
 
   test('run twice from the first moment on adds each animal once', async () => {
     const store = await newStore();
-    const file = await fileWith(store, linesOf(400));
+    const file = await fileWith(store, linesOf(100));
     const runs = await Promise.all([store.run(['import', file]), store.run(['import', file])]);
     expect(new Set(runs.map(({ exitCode }) => exitCode))).toEqual(new Set([0, 4]));
-    expect(await namesIn(store)).toEqual(namesOf(400));
+    expect(await namesIn(store)).toEqual(namesOf(100));
   });
 
   test('gives no animal an ID that the service gave to another', async () => {
@@ -301,7 +310,7 @@ describe('import', () => {
     const file = await fileWith(store, `${toJson({ ...rex, name: 'Max' })}\n`);
     await store.json(['import', file, '--replace', 'all']);
     // An earlier import of this file was stopped.
-    await store.crash(['import', await fileWith(store, toJson({ ...rex, id: id + 2n }))], 1);
+    await stopped(store, await fileWith(store, toJson({ ...rex, id: id + 2n })), 1);
     await fileWith(store, `${toJson({ ...rex, id: id + 1n, name: 'Moritz' })}\n`);
     await store.json(['import', file, '--replace', 'all']);
     expect(await namesIn(store)).toEqual(['Max', 'Moritz', 'Rex']);
