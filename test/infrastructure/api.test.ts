@@ -78,19 +78,6 @@ describe('the authorizer', () => {
     },
   );
 
-  // API Gateway caches results by the exact text of the header.
-  it('is invoked for at most three spellings of a key', () => {
-    const key = newKey('prod');
-    const schemes = Array.from({ length: 2 ** 6 }, (_, bits) =>
-      Array.from('bearer', (letter, place) => (bits & (1 << place) ? letter.toUpperCase() : letter)).join(''),
-    );
-    const headers = schemes.flatMap((scheme) =>
-      [' ', '  ', '   ', '\t'].map((space) => `${scheme}${space}${key}`),
-    );
-    expect(headers.filter((header) => expression.test(header))).toHaveLength(3);
-    expect(headers.filter((header) => keyOfHeader(header) !== undefined)).toHaveLength(3);
-  });
-
   it.each([
     ['no key', 'Bearer '],
     ['no scheme', newKey('prod')],
@@ -118,18 +105,6 @@ describe('the stage of the API', () => {
         MetricsEnabled: false,
       },
     ]);
-  });
-
-  it('has no throttle in prod, and in staging one that leaves most of the account to prod', () => {
-    const throttle = (rate: unknown, burst: unknown) => ({
-      MethodSettings: [Match.objectLike({ ThrottlingRateLimit: rate, ThrottlingBurstLimit: burst })],
-    });
-    // In a Region with a lower quota, API Gateway would reject a throttle of 10,000 and 5,000.
-    prod.template.hasResourceProperties('AWS::ApiGateway::Stage', throttle(Match.absent(), Match.absent()));
-    stackOf('AnimalStore-staging').template.hasResourceProperties(
-      'AWS::ApiGateway::Stage',
-      throttle(500, 1_000),
-    );
   });
 
   it.each(['RestApi', 'DomainName'])('accepts TLS 1.2 or later only, for its own host name: %s', (type) => {

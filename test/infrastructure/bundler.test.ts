@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { App, FileSystem, Stack } from 'aws-cdk-lib';
 import { Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
-import { context } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { bundle, bundleOptions } from '../../lib/bundler/bundle.ts';
@@ -104,28 +103,6 @@ describe('bundling', () => {
       { cwd: output, env: { ...environment, AWS_ENDPOINT_URL_DYNAMODB: 'no URL' } },
     );
     expect(stdout).toContain(`${source}:${throwing}:`);
-  });
-
-  it('rebuilds changed files', async () => {
-    const project = join(root, 'changing');
-    await cp('functions/runtime/stack-traces.ts', join(project, 'functions', 'runtime', 'stack-traces.ts'));
-    for (const module of Object.keys(leftOutModules)) {
-      await cp(`node_modules/${module}`, join(project, 'node_modules', module));
-    }
-    const file = join(project, 'functions', 'changing.ts');
-    await writeFile(file, "export const handler = () => 'before';");
-    const output = join(root, 'rebuilt');
-    const settings = { development: true, projectDirectory: project };
-    const build = await context(bundleOptions('functions/changing.ts', output, settings));
-    try {
-      await build.rebuild();
-      expect(await readFile(join(output, 'changing.mjs'), 'utf8')).toContain('before');
-      await writeFile(file, "export const handler = () => 'after';");
-      await build.rebuild();
-      expect(await readFile(join(output, 'changing.mjs'), 'utf8')).toContain('after');
-    } finally {
-      await build.dispose();
-    }
   });
 });
 

@@ -1,11 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { timeToAnswer } from '../../functions/runtime/deadline.ts';
-import { metrics } from '../../functions/http/metrics.ts';
-import { toLogLine } from '../../functions/http/telemetry.ts';
-import { stageSettings } from '../../lib/configuration/settings.ts';
 import { functionEntries } from '../../lib/operations.ts';
 import { functionsOf, hookOf, idOf, ref, resourcesOf, type Stack, stackOf, stacksOf } from './synthesis.ts';
 
@@ -26,41 +22,7 @@ describe.each(functionEntries)('the function %s', (entry) => {
       expect(milliseconds('DYNAMODB_CONNECTION_TIMEOUT_MS')).toBeLessThan(request);
     },
   );
-
-  it('has the memory of docs/performance.md', () => {
-    const stated = /^All functions have ([\d,]+) MB/m.exec(readFileSync('docs/performance.md', 'utf8'));
-    expect(functionsOf(prod).get(entry)?.MemorySize).toBe(Number(stated?.[1]?.replace(',', '')));
-  });
-
-  // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
-  it.each(['AnimalStore-prod', 'Shelter-prod'])(
-    'keeps the lines with metrics at the log level of %s',
-    (name) => {
-      const { ApplicationLogLevel } = functionsOf(stackOf(name)).get(entry)!.LoggingConfig;
-      expect(stageSettings.shape.logLevel.options).toContain(ApplicationLogLevel);
-      const { level } = z.object({ level: z.string() }).parse(JSON.parse(lineWithMetrics));
-      const severity = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'];
-      expect(severity.indexOf(level)).toBeGreaterThanOrEqual(severity.indexOf(ApplicationLogLevel));
-    },
-  );
 });
-
-const lineWithMetrics = toLogLine(
-  {
-    requestId: '1',
-    traceId: undefined,
-    operation: 'listPets',
-    status: 200,
-    durationMs: 1,
-    coldStart: false,
-    keyId: undefined,
-    plan: undefined,
-    errors: [],
-    counts: new Map([[metrics.admitted, 1]]),
-  },
-  'AnimalStore-prod',
-  0,
-);
 
 const update = z
   .object({

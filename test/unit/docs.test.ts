@@ -43,13 +43,6 @@ describe('docs/interface.md', () => {
   });
 });
 
-describe('README.md', () => {
-  it.each(['start', 'test'])('has one line to %s that begins with a clean install', (script) => {
-    const readme = read('README.md');
-    expect(readme).toContain(`<!-- ${script}-line -->\n\n\`\`\`sh\nnpm ci && npm ${script}\n\`\`\``);
-  });
-});
-
 describe('references from code to documents', () => {
   const code = globSync(
     [

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { globSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -171,37 +170,6 @@ describe('The comment on a pull request', () => {
     expect(Buffer.byteLength(written)).toBeLessThan(65_536);
     expect(outside(written)).toContain('Cut off after 60,000 bytes.');
   });
-});
-
-it('Dependabot covers every lock file, every list of Python packages, and the actions', async () => {
-  const { updates } = z
-    .object({
-      updates: z.array(
-        z.object({
-          'package-ecosystem': z.string(),
-          directory: z.string().optional(),
-          directories: z.array(z.string()).optional(),
-        }),
-      ),
-    })
-    .parse(await read('.github/dependabot.yml'));
-  const covered = updates.flatMap(
-    ({ 'package-ecosystem': ecosystem, directory, directories = [directory!] }) =>
-      directories.map((each) => `${ecosystem} ${each}`),
-  );
-  const foldersOf = (name: string) =>
-    globSync([`**/${name}`, `.ci/${name}`], { exclude: ['**/node_modules/**'] })
-      .map((path) => `/${path.slice(0, -name.length - 1)}`)
-      .toSorted();
-  expect(foldersOf('package-lock.json')).toContain('/bench');
-  expect(covered.toSorted()).toEqual(
-    [
-      ...foldersOf('package-lock.json').map((folder) => `npm ${folder}`),
-      ...foldersOf('requirements.txt').map((folder) => `pip ${folder}`),
-      'github-actions /',
-      'github-actions /.github/actions/*',
-    ].toSorted(),
-  );
 });
 
 // The CDK and npm take seconds to start.

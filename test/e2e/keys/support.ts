@@ -84,7 +84,7 @@ export function crashPoints(steps: readonly string[]): (readonly [step: string, 
 /** Numbers of the calls to fail: all in a full run, otherwise of those around the write of a record. */
 export function failurePoints(calls: readonly string[]): readonly number[] {
   const write = calls.indexOf('TransactWriteItems');
-  return [...calls.keys()].filter((call) => isFullRun || Math.abs(call - write) <= 1);
+  return [...calls.keys()].filter((number) => isFullRun || Math.abs(number - write) <= 1);
 }
 
 /** The steps of a run that succeeds. */

@@ -27,7 +27,7 @@ async function fileWith({ folder }: Store, text: string, name = 'animals.jsonl')
 }
 
 /** An import that fails at every write from this one on. */
-async function stopped({ run }: Store, file: string, write: number): Promise<void> {
+async function importUntil({ run }: Store, file: string, write: number): Promise<void> {
   let writes = 0;
   const afterStep = () => {
     if ((writes += 1) >= write) throw new Error('Something broke');
@@ -79,7 +79,7 @@ describe('import', () => {
   test('that is continued does not undo a change made meanwhile', async () => {
     const store = await newStore();
     const file = await fileWith(store, linesOf(40));
-    await stopped(store, file, 30);
+    await importUntil(store, file, 30);
     const sold = (await allPets(store.table))[0]?.id;
     await store.json(['set-status', String(sold), 'sold']);
     await store.json(['import', file]);
@@ -310,7 +310,7 @@ describe('import', () => {
     const file = await fileWith(store, `${toJson({ ...rex, name: 'Max' })}\n`);
     await store.json(['import', file, '--replace', 'all']);
     // An earlier import of this file was stopped.
-    await stopped(store, await fileWith(store, toJson({ ...rex, id: id + 2n })), 1);
+    await importUntil(store, await fileWith(store, toJson({ ...rex, id: id + 2n })), 1);
     await fileWith(store, `${toJson({ ...rex, id: id + 1n, name: 'Moritz' })}\n`);
     await store.json(['import', file, '--replace', 'all']);
     expect(await namesIn(store)).toEqual(['Max', 'Moritz', 'Rex']);
