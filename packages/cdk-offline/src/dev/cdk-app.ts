@@ -7,7 +7,7 @@ import picomatch from 'picomatch';
 import { z } from 'zod';
 import { lockDirectory } from '../system/directory-lock.ts';
 import { accountId, region } from '../template/aws.ts';
-import { alwaysIgnored } from './changed-files.ts';
+import { alwaysIgnored, isOwnOutput } from './changed-files.ts';
 import { synthesize } from './synthesize.ts';
 
 const patterns = z.union([z.string().transform((one) => [one]), z.array(z.string())]);
@@ -91,7 +91,7 @@ export class CdkApp {
       if (newer !== undefined) return newer;
       // A folder changes when a file in it is removed or renamed.
       const found = await stat(path).catch(() => undefined);
-      if (found !== undefined && found.mtimeMs > time) return path;
+      if (found !== undefined && found.mtimeMs > time && !isOwnOutput(found)) return path;
     }
     return undefined;
   }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { fstatSync, type Stats } from 'node:fs';
 import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
 import { relative } from 'node:path';
@@ -10,6 +11,14 @@ const quietMs = 30;
 
 /** Folders that tools write, and that no one edits. */
 export const alwaysIgnored = /[\\/](?:node_modules|\.git|cdk\.out)(?:[\\/]|$)/;
+
+/** Whether the output of this process is written to the file: each line would be a change. */
+export function isOwnOutput({ dev, ino }: Stats): boolean {
+  return [1, 2].some((descriptor) => {
+    const output = fstatSync(descriptor);
+    return output.isFile() && output.dev === dev && output.ino === ino;
+  });
+}
 
 export interface ChangedFilesOptions {
   readonly isIgnored: (path: string, isFile: boolean) => boolean;
@@ -69,7 +78,8 @@ export async function watchFolders(
     atomic: false,
     ignored: (path, stats) =>
       folders.every((folder) => alwaysIgnored.test(`/${relative(folder, path)}`)) ||
-      isIgnored(path, stats?.isFile() === true),
+      isIgnored(path, stats?.isFile() === true) ||
+      (stats !== undefined && isOwnOutput(stats)),
   });
   let isReady = false;
   watcher.on('all', (event, path, stats) => {

@@ -34,13 +34,13 @@ export function terminalLog(options: TerminalLogOptions = {}) {
   };
 }
 
-/** `22:21:03 GET  /v1/things?limit=2 200 12 ms CALLER`, without the caller when the request was not authorized. */
+/** `22:21:03 GET  /v1/things?limit=2 200 12 ms CALLER (ERROR)`, without a caller or an error when there is none. */
 export function requestLine(
   record: Omit<RequestRecord, 'requestId'>,
   colour: boolean,
   caller: (authorizer: Authorizer) => string = ({ principalId }) => String(principalId),
 ): string {
-  const { time, method, path, query, status, durationMs, authorizer } = record;
+  const { time, method, path, query, status, durationMs, authorizer, functionError } = record;
   return [
     new Date(time).toTimeString().slice(0, 8),
     printable(method).padEnd(4),
@@ -48,6 +48,7 @@ export function requestLine(
     colour ? styleText(colourOf(status), String(status), { validateStream: false }) : String(status),
     `${Math.round(durationMs)} ms`,
     ...(authorizer === undefined ? [] : [printable(caller(authorizer))]),
+    ...(functionError === undefined ? [] : [`(${printable(functionError.split('\n', 1).join())})`]),
   ].join(' ');
 }
 

@@ -90,7 +90,7 @@ describe('the command cdk-offline', () => {
   it.each([
     [['--stack', 'A', '--port', 'http'], /^--port must be a whole number from 0 to 65535 \(got "http"\)\./],
     [['--stack', 'A', '--port', '70000'], /^--port must be/],
-    [['--stack', 'A', '--colour'], /^Unknown option '--colour'/],
+    [['--stack', 'A', '--colour'], /^Unknown option '--colour'\. Run with --help/],
     [['--stack', 'A', 'serve'], /^Unexpected argument 'serve'/],
   ])('%j is rejected with a message: exit code 2', async (args, message) => {
     const refused = run(args);

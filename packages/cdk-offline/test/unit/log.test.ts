@@ -30,6 +30,13 @@ describe('the line of a request', () => {
     );
   });
 
+  it('has the first line of what was wrong with the answer of a function', () => {
+    const functionError = 'Malformed Lambda proxy response\nand more';
+    expect(requestLine({ ...answered, status: 502, functionError }, false)).toBe(
+      '03:04:05 GET  /dev/things?limit=2 502 12 ms (Malformed Lambda proxy response)',
+    );
+  });
+
   it.each([
     [200, 32],
     [304, 36],
