@@ -158,9 +158,11 @@ function limitOf({ headers }: Reply, log: LogLine, endedAt: number): Limit | und
   const [, r1, t1, r2, t2] = /"minute";r=(\d+);t=(\d+), "day";r=(\d+);t=(\d+)/.exec(headers['RateLimit']!)!;
   const windowOf = (remaining: string, seconds: string, length: number): Window => {
     const reset = endedAt + Number(seconds) * 1000;
-    // Windows end at full minutes. A suspension can end at any second.
     const whole = Math.round(reset / length) * length;
-    return { remaining: Number(remaining), reset: kind === 'suspended' && length === minute ? reset : whole };
+    // Windows end at full minutes, by the clock that counted. A suspension can end at any second.
+    const isOther =
+      kind === 'suspended' ? length === minute : kind === 'failOpen' && Math.abs(whole - reset) > clockError;
+    return { remaining: Number(remaining), reset: isOther ? reset : whole };
   };
   return { kind, minute: windowOf(r1!, t1!, minute), day: windowOf(r2!, t2!, day) };
 }
