@@ -25,7 +25,7 @@ export default defineConfig({
     ],
     globalSetup: 'test/integration/global-setup.ts',
     sequence: { sequencer: FastestFirst },
-    env: { SEEDS: '10' },
+    env: { SEEDS: '30' },
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

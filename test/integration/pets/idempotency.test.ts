@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { GetCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
+import { GetCommand, PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   createPetOnce,
@@ -143,6 +143,22 @@ describe('creations with one idempotency key', () => {
 });
 
 describe('a creation', () => {
+  test('with an ID in use is repeated with another ID, as often as it may', async () => {
+    const taken = newId();
+    await pets.client.send(new PutCommand({ TableName: pets.tableName, Item: { ...rex, id: taken } }));
+    let collisions = 0;
+    const drawing = (...ids: bigint[]) => ({
+      newId: () => ids.shift(),
+      onCollision: () => (collisions += 1),
+      attempts: 2,
+    });
+    const outcome = await create(newRecordId(), rex, noon, drawing(taken, newId()));
+    expect(outcome.kind).toBe('created');
+    expect(collisions).toBe(1);
+    const failed = create(newRecordId(), rex, noon, drawing(taken, taken, newId()));
+    await expect(failed).rejects.toMatchObject({ name: 'TransactionCanceledException', $retryable: {} });
+  });
+
   const cancelledBy = (code: string): Fate => ({
     status: 400,
     type: 'TransactionCanceledException',
@@ -181,6 +197,30 @@ describe('a creation', () => {
       expect(proxy.calls).toHaveLength(10);
     });
   });
+
+  test('that gets no answer ends with its signal', async () => {
+    await behindProxy(async (proxy, table) => {
+      const abort = new AbortController();
+      proxy.fate = () => {
+        setImmediate(() => abort.abort());
+        return 'hang';
+      };
+      const creation = createPetOnce(table, idempotency, rex, { ...newRequest(), signal: abort.signal });
+      await expect(creation).rejects.toMatchObject({ name: 'AbortError' });
+    });
+  });
+
+  test.each(['ThrottlingError', 'ProvisionedThroughputExceeded'])(
+    'that is cancelled by %s is not repeated, but can be',
+    async (code) => {
+      await behindProxy(async (proxy, table) => {
+        proxy.fate = () => cancelledBy(code);
+        const creation = createPetOnce(table, idempotency, rex, newRequest());
+        await expect(creation).rejects.toMatchObject({ $retryable: {} });
+        expect(proxy.calls).toHaveLength(1);
+      });
+    },
+  );
 
   test('that is cancelled for another reason is not retried', async () => {
     await behindProxy(async (proxy, table) => {

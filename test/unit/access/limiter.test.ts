@@ -58,6 +58,17 @@ test('a first rejection that a wrong clock has stored ahead of the time is repla
   expect(table.item()).toMatchObject({ rejectedSince: noon + 5, rejections: 0 });
 });
 
+/** The table, which another function writes between the first and the second write. */
+function changedMeanwhile(table: ReturnType<typeof tableWith>, item: object) {
+  let writes = 0;
+  const send = async (command: unknown) => {
+    writes += 1;
+    if (writes === 2) await table.client.send(new PutCommand({ TableName: table.tableName, Item: item }));
+    return table.client.send(command as PutCommand);
+  };
+  return { ...table, client: { send } as unknown as DynamoDBDocumentClient };
+}
+
 describe('a rejection is written only on the usage that it was decided on:', () => {
   const full = { minute: noon, minuteCount: 10, day, dayCount: 20, rejections: 50 };
   const told = { rejectedSince: noon + 5, rejectedUntil: noon + 60 };
@@ -69,20 +80,19 @@ describe('a rejection is written only on the usage that it was decided on:', () 
   ])('%s meanwhile', async (_name, before, meanwhile) => {
     const table = tableWith({ ...full, ...before });
     const item = { keyHash, ...full, ...meanwhile };
-    let writes = 0;
-    const send = async (command: unknown) => {
-      writes += 1;
-      // The first write fails, because the minute is full.
-      if (writes === 2) await table.client.send(new PutCommand({ TableName: 'RateLimits', Item: item }));
-      return table.client.send(command as PutCommand);
-    };
-    const client = { send } as unknown as DynamoDBDocumentClient;
-    const decision = await admit({ ...table, client }, { keyHash, limits, now: at(noon + 30) });
+    const decision = await admit(changedMeanwhile(table, item), { keyHash, limits, now: at(noon + 30) });
     expect(decision.kind).toBe('suspendedUntil' in meanwhile ? 'suspended' : 'rejected');
     const restarted = { rejectedSince: noon + 30, rejectedUntil: noon + 60, rejections: 0 };
     const changed = 'rejectedUntil' in meanwhile && meanwhile.rejectedUntil > noon + 60;
     expect(table.item()).toEqual({ ...item, ...(changed && restarted) });
   });
+});
+
+test('a minute does not start in the day that a wrong clock has stored meanwhile', async () => {
+  const table = tableWith({ minute: noon - 60, minuteCount: 1, day, dayCount: 5 });
+  const item = { keyHash, minute: noon + 86_400, minuteCount: 1, day: day + 86_400, dayCount: 1 };
+  await admit(changedMeanwhile(table, item), { keyHash, limits, now: at(noon) });
+  expect(table.item()).toMatchObject({ minute: noon, minuteCount: 1, day, dayCount: 1 });
 });
 
 test('a key is looked up consistently: API Gateway would cache the denial of a new key', async () => {

@@ -75,29 +75,6 @@ describe('a wave of requests that were all sent before the first 429 arrived', (
   });
 });
 
-test('150 workers that each wait for their Retry-After do not suspend the key they share', async () => {
-  for (const [plan, latency] of [
-    ['free', 0.05],
-    ['pro', 0.5],
-    ['pro', 12],
-    ['business', 3],
-  ] as const) {
-    const key = keyOf(fixedPlans[plan]);
-    // In the order of their next requests.
-    const queue = Array.from({ length: 150 }, (_, worker) => noon + 17 + (worker * latency) / 150);
-    const kinds = new Set<string>();
-    for (let now = queue.shift()!; now < noon + 300; now = queue.shift()!) {
-      const decision = await key.send(now);
-      kinds.add(decision.kind);
-      const next =
-        decision.kind === 'admitted' ? now + latency : Math.floor(now) + decision.retryAfter + latency / 2;
-      const place = queue.findIndex((time) => time > next);
-      queue.splice(place === -1 ? queue.length : place, 0, next);
-    }
-    expect(kinds).not.toContain('suspended');
-  }
-});
-
 describe('a client that goes on after a 429', () => {
   test('is suspended by the 100th rejection that is sent 10 seconds later', async () => {
     const key = keyOf(fixedPlans.pro);
