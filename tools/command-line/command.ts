@@ -1,9 +1,11 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import type { StageName } from '../../lib/configuration/stages.ts';
 import { grouped, type Output, redact } from './output.ts';
 import { defaultStackPrefix } from './stack.ts';
 
-/** The stages of the service (lib/configuration/stages.ts). */
-export const stages = ['local', 'staging', 'prod'] as const;
+const known: Readonly<Record<StageName, true>> = { local: true, staging: true, prod: true };
+/** The stages of the service, without the CDK that their settings load. */
+const stages = Object.keys(known) as StageName[];
 
 /** What a command works with. */
 export interface Session<Service> {

@@ -8,8 +8,6 @@ import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { newKey } from '../../../functions/access/keys.ts';
-import { stages } from '../../../tools/command-line/command.ts';
-import { stageNames } from '../../../lib/configuration/stages.ts';
 import { exitCodes } from '../../../tools/command-line/errors.ts';
 import { runKeys } from '../../../tools/keys/cli.ts';
 import { runPets } from '../../../tools/pets/cli.ts';
@@ -177,10 +175,6 @@ test('every tool has the same exit codes, and docs/keys.md has them all', async 
   }
   const guide = await readFile('docs/keys.md', 'utf8');
   expect([...guide.matchAll(/^\| (\d+) +\|/gm)].map(([, code]) => code)).toEqual(codes);
-});
-
-test('the stages are those that the CDK app knows', () => {
-  expect(stages).toEqual(stageNames);
 });
 
 describe('one line says what to do', () => {

@@ -18,29 +18,6 @@ function admissions(throttle: Throttle, times: readonly number[]): boolean[] {
 }
 
 describe('the token bucket', () => {
-  it('admits its burst at once, then one request for each token added', () => {
-    const throttle = { rate: 2, burst: 3 };
-    expect(admissions(throttle, [0, 0, 0, 0, 499, 500, 500, 1000])).toEqual([
-      true,
-      true,
-      true,
-      false,
-      false,
-      true,
-      false,
-      true,
-    ]);
-  });
-
-  it('never holds more than its burst', () => {
-    expect(admissions({ rate: 10, burst: 2 }, [0, 86_400_000, 86_400_000, 86_400_000])).toEqual([
-      true,
-      true,
-      true,
-      false,
-    ]);
-  });
-
   it('neither gains nor loses tokens when the clock runs backwards', () => {
     expect(admissions({ rate: 1, burst: 1 }, [10_000, 5000, 10_000, 11_000])).toEqual([
       true,
@@ -50,14 +27,10 @@ describe('the token bucket', () => {
     ]);
   });
 
-  it('a burst of 0 admits nothing', () => {
-    expect(admissions({ rate: 100, burst: 0 }, [0, 60_000])).toEqual([false, false]);
-  });
-
   it('admits at most burst + rate × time in any interval, and rejects no request that fits', () => {
     const throttles = fc.record({
       rate: fc.integer({ min: 1, max: 20 }),
-      burst: fc.integer({ min: 1, max: 20 }),
+      burst: fc.integer({ min: 0, max: 20 }),
     });
     // Whole thousands of a token per millisecond, so that the model counts without rounding.
     fc.assert(
