@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { newKey } from '../../functions/access/keys.ts';
 import { checks } from '../../tools/smoke/checks.ts';
 import type { RunTool } from '../../tools/command-line/program.ts';
@@ -143,8 +143,13 @@ function fetchWith({ ask = (request) => request, answer }: Partial<Fault>, key: 
 }
 
 describe.runIf(isLocal)('the checks of the smoke test', () => {
+  let service: Client;
+  beforeAll(async () => {
+    service = await newClient('business');
+  });
+
   it.each(faults)('find that $name: $check', async ({ check, says, ...fault }) => {
-    const { baseUrl, key } = await newClient('business');
+    const { baseUrl, key } = service;
     const client = new Client(baseUrl, key, { retryPauses: [], send: fetchWith(fault, key) });
     // That no other check fails takes as long again for each fault as the whole smoke test.
     const run = isFullRun ? checks : checks.filter(({ name }) => name.startsWith(check));
