@@ -67,6 +67,11 @@ const scenes: readonly (readonly [
     [{ ...request, clockOffset: -1_000 }, request, request],
   ],
   [
+    'with one left in the day, one by a clock that is in the minute before',
+    { now: noon, usage: { ...atNoon, minute: noon - 60, dayCount: 9 } },
+    [{ ...request, clockOffset: -1_000 }, request, request],
+  ],
+  [
     'with one Idempotency-Key and one body',
     { now: noon, usage: atNoon },
     [creation('Rex', 'key'), creation('Rex', 'key'), creation('Rex', 'key')],
