@@ -88,6 +88,21 @@ describe('a rejection is written only on the usage that it was decided on:', () 
   });
 });
 
+test.each([
+  ['first', {}],
+  ['later', { rejectedSince: noon + 5, rejectedUntil: noon + 60 }],
+])('a %s rejection is of the minute that a clock ahead has filled meanwhile', async (_name, rejected) => {
+  const full = { minute: noon, minuteCount: 10, day, dayCount: 20, rejections: 50, ...rejected };
+  const table = tableWith(full);
+  const ahead = changedMeanwhile(table, { keyHash, ...full, minute: noon + 60 });
+  await admit(ahead, { keyHash, limits, now: at(noon + 30) });
+  expect(table.item()).toMatchObject({
+    rejectedSince: noon + 30,
+    rejectedUntil: noon + 120,
+    rejections: 0,
+  });
+});
+
 test('a minute does not start in the day that a wrong clock has stored meanwhile', async () => {
   const table = tableWith({ minute: noon - 60, minuteCount: 1, day, dayCount: 5 });
   const item = { keyHash, minute: noon + 86_400, minuteCount: 1, day: day + 86_400, dayCount: 1 };
