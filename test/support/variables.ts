@@ -1,5 +1,4 @@
 import { allowedMethods } from '../../lib/operations.ts';
-import type { Tables } from './dynamodb-tables.ts';
 
 /** The variables that Lambda sets for every function, aimed at this endpoint of DynamoDB. */
 export function awsVariables(endpoint: string): Record<string, string> {
@@ -12,10 +11,12 @@ export function awsVariables(endpoint: string): Record<string, string> {
   };
 }
 
+type Table = 'pets' | 'rateLimits' | 'idempotency' | 'apiKeys';
+
 /** The environment variables of the functions, as the stack sets them. */
 export function functionVariables(
   endpoint: string,
-  { pets, rateLimits, idempotency, apiKeys }: Tables,
+  { pets, rateLimits, idempotency, apiKeys }: Record<Table, { readonly tableName: string }>,
 ): Record<string, string> {
   return {
     ...awsVariables(endpoint),
