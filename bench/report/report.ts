@@ -58,7 +58,7 @@ export function exceeded(results: Results, tolerance: number): string[] {
     .map(({ name, typical, limit }) => `${name}: ${typical}, at most ${limit}.`);
 }
 
-/** The tables by name, of which docs/performance.md has some. Figures are medians over the runs. */
+/** The tables of docs/performance.md by name. Figures are medians over the runs. */
 export function tables(results: Results): GeneratedParts {
   const { machine, first, warm } = results;
   return {

@@ -25,7 +25,6 @@ export default defineConfig({
     ],
     globalSetup: 'test/integration/global-setup.ts',
     sequence: { sequencer: FastestFirst },
-    env: { SEEDS: '30' },
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

@@ -12,12 +12,11 @@ const quietMs = 30;
 /** Folders that tools write, and that no one edits. */
 export const alwaysIgnored = /[\\/](?:node_modules|\.git|cdk\.out)(?:[\\/]|$)/;
 
+const outputs = [1, 2].map((descriptor) => fstatSync(descriptor)).filter((output) => output.isFile());
+
 /** Whether the output of this process is written to the file: each line would be a change. */
 export function isOwnOutput({ dev, ino }: Stats): boolean {
-  return [1, 2].some((descriptor) => {
-    const output = fstatSync(descriptor);
-    return output.isFile() && output.dev === dev && output.ino === ino;
-  });
+  return outputs.some((output) => output.dev === dev && output.ino === ino);
 }
 
 export interface ChangedFilesOptions {
