@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { reasonForOne } from './test/support/database.ts';
 
 /**
  * Tests that start whole processes again and again, or need a browser or Python. They take as long as all others
@@ -8,10 +9,10 @@ import { defineConfig } from 'vitest/config';
  */
 const slow = [
   'test/e2e/client-package.test.ts',
-  'test/e2e/code-samples.test.ts',
   'test/e2e/dev.test.ts',
   'test/e2e/generated-clients.test.ts',
   'test/e2e/reference.test.ts',
+  'test/e2e/schemathesis.test.ts',
   'test/e2e/start.test.ts',
   'test/infrastructure/cfn-lint.test.ts',
   'packages/cdk-offline/test/integration/command.test.ts',
@@ -22,11 +23,27 @@ const slow = [
 // Every worker and every process that a test starts loads the AWS SDK, the CDK or TypeScript files.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/node-compile-cache');
 
+/** Run on DynamoDB Local, too. */
+const testsOfTables = [
+  'test/integration/{access,cost,keys,pets}/**/*.test.ts',
+  'packages/dynamodb-interleavings/test/integration/**/*.test.ts',
+];
+
+const leftOut = await reasonForOne();
+
 /** Tests that need a server share one, so that all tests fit two cores. */
 export default defineConfig(({ mode }) => {
   // Tests that repeat something run all rounds (test/support/rounds.ts).
   if (mode === 'full') process.env['FULL'] = '1';
   const exclude = process.env['CI'] === undefined && process.env['FULL'] === undefined ? slow : [];
+  const integration = {
+    globalSetup: 'test/integration/global-setup.ts',
+    // Files share loaded modules.
+    isolate: false,
+    setupFiles: 'test/integration/clean-up.ts',
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+  };
   return {
     test: {
       // The CDK reports on every stack that a test synthesizes.
@@ -64,14 +81,22 @@ export default defineConfig(({ mode }) => {
             name: 'integration',
             include: ['test/integration/**/*.test.ts', 'packages/*/test/integration/**/*.test.ts'],
             exclude,
-            globalSetup: 'test/integration/global-setup.ts',
-            // Files share loaded modules.
-            isolate: false,
-            setupFiles: 'test/integration/clean-up.ts',
-            testTimeout: 180_000,
-            hookTimeout: 180_000,
+            provide: { leftOut },
+            ...integration,
           },
         },
+        ...(leftOut === undefined
+          ? [
+              {
+                test: {
+                  name: 'dynamodb-local',
+                  include: testsOfTables,
+                  provide: { database: 'dynamodb-local' as const },
+                  ...integration,
+                },
+              },
+            ]
+          : []),
         {
           test: {
             name: 'e2e',

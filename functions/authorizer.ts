@@ -5,14 +5,20 @@ import { toCallerContext } from './access/caller.ts';
 import { decideKey, findKey } from './access/key-records.ts';
 import { hashOfKey, keyOfHeader, stageOfKey } from './access/keys.ts';
 import { endInTime } from './runtime/deadline.ts';
-import { atCorrectTime } from './dynamodb/clock.ts';
-import { connect } from './dynamodb/connection.ts';
-import { traceId, variable, wholeNumber } from './runtime/environment.ts';
+import { connect, connectionEnvironment } from './dynamodb/connection.ts';
+import { text, traceId, wholeNumber } from './runtime/environment.ts';
+import { toUnixSeconds } from './runtime/unix-time.ts';
+import { tableVariables } from './tables.ts';
 
-const ownStage = variable('STAGE');
-const cacheSeconds = wholeNumber('AUTHORIZER_CACHE_SECONDS');
-const { client, clock } = connect();
-const table = { client, tableName: variable('API_KEYS_TABLE') };
+const environment = z.parse(
+  z.extend(connectionEnvironment, {
+    [tableVariables.apiKeys]: text,
+    STAGE: text,
+    AUTHORIZER_CACHE_SECONDS: wholeNumber,
+  }),
+  process.env,
+);
+const table = { client: connect(environment).client, tableName: environment.API_KEYS_TABLE };
 
 const tokenEvent = z.object({ authorizationToken: z.string(), methodArn: z.string() });
 
@@ -51,12 +57,11 @@ export const handler = middy<unknown, APIGatewayAuthorizerResult, unknown>({ tim
     const key = keyOfHeader(authorizationToken);
     const stage = key === undefined ? undefined : stageOfKey(key);
     if (key === undefined || stage === undefined) return deny('malformed');
-    if (stage !== ownStage) return deny('other_stage');
+    if (stage !== environment.STAGE) return deny('other_stage');
 
     const keyHash = hashOfKey(key);
-    const record = await atCorrectTime(clock, () => findKey(table, keyHash, signal));
-    // After the answer, which has corrected the clock.
-    const now = clock.seconds();
+    const record = await findKey(table, keyHash, signal);
+    const now = toUnixSeconds(Date.now());
     const found = decideKey(record, now);
     if (found.kind === 'denied') return deny(found.reason, record?.keyId);
     const { caller, gatewayValue } = found;
@@ -65,7 +70,7 @@ export const handler = middy<unknown, APIGatewayAuthorizerResult, unknown>({ tim
       principalId: caller.keyId,
       policyDocument: policy('Allow', methodArn),
       usageIdentifierKey: gatewayValue,
-      context: toCallerContext(caller, now, cacheSeconds),
+      context: toCallerContext(caller, now, environment.AUTHORIZER_CACHE_SECONDS),
     };
   });
 

@@ -1,33 +1,37 @@
+import * as z from 'zod/mini';
 import { connect } from './dynamodb/connection.ts';
-import { variable } from './runtime/environment.ts';
 import { ServiceError } from './http/errors.ts';
 import { parseIdempotencyKey } from './http/idempotency-key.ts';
 import { canonicalBody, parseInput, readBody } from './http/input.ts';
 import { itemUrl } from './http/links.ts';
 import { metrics } from './http/metrics.ts';
-import { pipeline } from './http/pipeline.ts';
+import { pipeline, requestEnvironment } from './http/pipeline.ts';
 import { createPetOnce, recordIdOf } from './pets/idempotent-creation.ts';
 import { newPetId } from './pets/ids.ts';
 import { newPet } from './pets/schema.ts';
 import { createPet } from './pets/store.ts';
+import { text } from './runtime/environment.ts';
+import { toUnixSeconds } from './runtime/unix-time.ts';
+import { tableVariables } from './tables.ts';
 
-const dynamoDb = connect();
-const table = { client: dynamoDb.client, tableName: variable('PETS_TABLE') };
-const idempotency = { client: dynamoDb.client, tableName: variable('IDEMPOTENCY_TABLE') };
-
-const unavailableMessage =
-  'The service is temporarily unavailable. The animal may have been created: to avoid a duplicate, retry with the same ' +
-  'Idempotency-Key and body.';
+const environment = z.parse(
+  z.extend(requestEnvironment, { [tableVariables.pets]: text, [tableVariables.idempotency]: text }),
+  process.env,
+);
+const dynamoDb = connect(environment);
+const table = { client: dynamoDb.client, tableName: environment.PETS_TABLE };
+const idempotency = { client: dynamoDb.client, tableName: environment.IDEMPOTENCY_TABLE };
 
 /** `POST /pets`: adds an animal (docs/interface.md#42-add-an-animal). Limited first: a rejected request writes nothing. */
 export const handler = pipeline(
-  { name: 'createPet', dynamoDb, access: 'write', unavailableMessage },
+  'create-pet',
+  { environment, dynamoDb },
   async ({ request, recorder, signal }) => {
     const body = readBody(request);
     const pet = parseInput(newPet, body, 'body');
     const idempotencyKey = parseIdempotencyKey(request);
     const creation = {
-      newId: () => newPetId(dynamoDb.clock.milliseconds(), Math.random()),
+      newId: () => newPetId(Date.now(), Math.random()),
       onCollision: () => recorder.count(metrics.collision),
       signal,
     };
@@ -38,7 +42,7 @@ export const handler = pipeline(
             ...creation,
             recordId: recordIdOf(request.caller.keyHash, idempotencyKey),
             body: canonicalBody(body),
-            now: dynamoDb.clock.seconds(),
+            now: toUnixSeconds(Date.now()),
           });
     if (outcome.kind === 'mismatch') throw new ServiceError('idempotency_key_reused');
     recorder.count(metrics[outcome.kind]);

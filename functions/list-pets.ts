@@ -1,19 +1,23 @@
+import * as z from 'zod/mini';
 import { connect } from './dynamodb/connection.ts';
-import { variable } from './runtime/environment.ts';
 import { parseQuery } from './http/input.ts';
 import { nextLink } from './http/links.ts';
 import { metrics } from './http/metrics.ts';
-import { pipeline } from './http/pipeline.ts';
+import { pipeline, requestEnvironment } from './http/pipeline.ts';
 import { encodeCursor } from './pets/cursor.ts';
 import { listing } from './pets/listing.ts';
 import { listPets } from './pets/store.ts';
+import { text } from './runtime/environment.ts';
+import { tableVariables } from './tables.ts';
 
-const dynamoDb = connect();
-const table = { client: dynamoDb.client, tableName: variable('PETS_TABLE') };
+const environment = z.parse(z.extend(requestEnvironment, { [tableVariables.pets]: text }), process.env);
+const dynamoDb = connect(environment);
+const table = { client: dynamoDb.client, tableName: environment.PETS_TABLE };
 
 /** `GET /pets`: one page of animals, newest first (docs/interface.md#41-list-animals). */
 export const handler = pipeline(
-  { name: 'listPets', dynamoDb, access: 'read' },
+  'list-pets',
+  { environment, dynamoDb },
   async ({ request, recorder, signal }) => {
     const { limit, status, before } = parseQuery(listing, request.query);
     const { pets, next, malformed } = await listPets(table, { limit, status, before }, signal);

@@ -2,20 +2,27 @@
 // manifest. Packages are packed and published from there: the source folder has no version, so npm refuses to pack it, with
 // and without install scripts.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const tsc = fileURLToPath(new URL('../node_modules/typescript/bin/tsc', import.meta.url));
 const [, , target = 'dist'] = process.argv;
 rmSync(target, { recursive: true, force: true });
-execFileSync(process.execPath, [tsc, '--project', 'tsconfig.build.json', '--outDir', resolve(target)], {
-  stdio: 'inherit',
-});
+// The record of an incremental compilation would say that the files of the last build are still there.
+const everything = ['--incremental', 'false', '--tsBuildInfoFile', 'null'];
+execFileSync(
+  process.execPath,
+  [tsc, '--project', 'tsconfig.build.json', '--outDir', resolve(target), ...everything],
+  { stdio: 'inherit' },
+);
 
 const source = JSON.parse(readFileSync('package.json', 'utf8'));
-const { private: _, scripts: __, devDependencies: ___, ...manifest } = source;
-const { version } = await import(pathToFileURL(resolve(target, 'version.js')).href);
+const { private: _, scripts: __, devDependencies: ___, publishedOptionalDependencies, ...manifest } = source;
+// Programs for other platforms. In the repository, "npm ci" would fail where a registry does not have them.
+if (publishedOptionalDependencies)
+  Object.assign(manifest.optionalDependencies, publishedOptionalDependencies);
+const { version } = await import(pathToFileURL(resolve('src/version.ts')).href);
 
 // npm's provenance requires the repository that publishes the package. Where it is unknown the package is private, so that
 // npm refuses to publish it.
@@ -34,13 +41,10 @@ const links = name
 const built = (path, extension) => path.replace(/^\.\/src\//, './').replace(/\.ts$/, extension);
 const entriesOf = (paths, entry) =>
   Object.fromEntries(Object.entries(paths).map(([key, path]) => [key, entry(path)]));
-const exports = entriesOf(manifest.exports, (path) => ({
-  types: built(path, '.d.ts'),
-  default: built(path, '.js'),
-}));
 const bin = manifest.bin && { bin: entriesOf(manifest.bin, (path) => built(path, '.js')) };
+const format = manifest.exports['.'].require === undefined ? esModules() : await bothFormats();
 // `main` and `types` are for resolvers that do not read `exports`.
-const { types, default: main } = exports['.'];
+const { types, default: main } = format.exports['.'].require ?? format.exports['.'];
 
 copyFileSync('LICENSE', join(target, 'LICENSE'));
 // Links to files of the repository lead there from npm, too. Without its address they are text.
@@ -50,8 +54,39 @@ const readme = readFileSync('README.md', 'utf8').replaceAll(
 );
 writeFileSync(join(target, 'README.md'), readme);
 // Last, so that a build that failed cannot be packed.
-const published = { ...manifest, version, ...links, main, types, exports, ...bin };
+const published = { ...manifest, version, ...links, main, types, ...format, ...bin };
 writeFileSync(join(target, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);
+
+/** The JavaScript of the compiler, a file for each source. */
+function esModules() {
+  const exports = entriesOf(manifest.exports, (path) => ({
+    types: built(path, '.d.ts'),
+    default: built(path, '.js'),
+  }));
+  return { type: 'module', exports };
+}
+
+/** One file for each module system. The declarations are CommonJS, which both can import. */
+async function bothFormats() {
+  const { build } = await import('esbuild');
+  const options = { entryPoints: ['src/index.ts'], bundle: true, platform: 'neutral', target: 'es2022' };
+  const [required, imported] = [join(target, 'index.js'), join(target, 'index.mjs')];
+  await build({ ...options, format: 'cjs', outfile: required });
+  await build({ ...options, format: 'esm', outfile: imported });
+  // TypeScript below 5.0 rejects imports of `./name.ts`, which the compiler leaves in declarations.
+  for (const file of readdirSync(target).filter((each) => each.endsWith('.d.ts'))) {
+    const declarations = readFileSync(join(target, file), 'utf8');
+    writeFileSync(join(target, file), declarations.replaceAll(/(['"]\.\/[\w-]+\.)ts(?=['"])/g, '$1js'));
+  }
+  writeFileSync(join(target, 'index.d.mts'), "export * from './index.js';\n");
+  const exports = {
+    '.': {
+      import: { types: './index.d.mts', default: './index.mjs' },
+      require: { types: './index.d.ts', default: './index.js' },
+    },
+  };
+  return { type: 'commonjs', exports };
+}
 
 /** `owner/name` on GitHub that this repository was cloned from, if any. */
 function repositoryOfClone() {

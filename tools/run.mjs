@@ -1,26 +1,27 @@
 // Runs a tool with Node.js 24 or later: the one that runs npm, or the one that `npm ci` installs, which npm puts first in
 // the path of its scripts.
-// Plain JavaScript, because Node.js 18 to 23 must be able to read it to say what to do.
+// Plain JavaScript, because Node.js 20 to 23 must be able to read it to say what to do.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const oldestMajor = 24;
+/** As in the names of the packages with Node.js. */
+const platform = process.platform === 'win32' ? 'win' : process.platform;
 const project = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The script of each tool, and its first arguments. */
 const tools = new Map([
-  ['start', ['tools/local/main.ts', 'start']],
-  ['dev', ['tools/local/main.ts', 'dev']],
-  ['keys', ['tools/keys/main.ts']],
-  ['pets', ['tools/pets/main.ts']],
-  ['versions', ['tools/versions/main.ts']],
-  ['smoke', ['tools/smoke/main.ts']],
-  ['docs', ['tools/reference/main.ts']],
-  ['pictures', ['tools/reference/pictures.ts']],
-  ['openapi', ['tools/openapi/main.ts']],
-  ['deploy', ['tools/deploy.ts']],
+  ['start', ['tools/contributors/local/main.ts', 'start']],
+  ['dev', ['tools/contributors/local/main.ts', 'dev']],
+  ['keys', ['tools/operators/keys/main.ts']],
+  ['pets', ['tools/operators/pets/main.ts']],
+  ['smoke', ['tools/operators/smoke/main.ts']],
+  ['docs', ['tools/contributors/reference/main.ts']],
+  ['openapi', ['tools/contributors/openapi/main.ts']],
+  ['deploy', ['tools/operators/deploy/main.ts']],
+  ['roll-back', ['tools/operators/deploy/roll-back.ts']],
   ['cdk', ['node_modules/aws-cdk/bin/cdk']],
   ['test', ['node_modules/vitest/vitest.mjs', 'run']],
 ]);
@@ -56,15 +57,23 @@ function chosenNode() {
   const { npm_node_execpath: ofNpm = process.execPath } = process.env;
   const system = [ofNpm, process.execPath].find((each) => isRecent(each) && !isInstalled(each));
   if (system !== undefined) return system;
-  const usesAws = tool === 'deploy' || (tool === 'cdk' && !['ls', 'synth'].includes(args[0]));
-  if (usesAws) {
-    fail(
-      `Node.js ${oldestMajor} or later is required to use an AWS account. Install it from https://nodejs.org: ` +
-        `the one of the project's packages never gets credentials.`,
-    );
-  }
-  if (isRecent(process.execPath)) return process.execPath;
-  return installedNode();
+  warnIfBehind();
+  return isRecent(process.execPath) ? process.execPath : installedNode();
+}
+
+/** npm does not have the newest Node.js for every platform. */
+function warnIfBehind() {
+  const { optionalDependencies = {} } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'));
+  const packages = Object.entries(optionalDependencies).filter(([name]) => name.startsWith('node-'));
+  const own = packages.find(([name]) => name.endsWith(`-${platform}-${process.arch}`))?.[1];
+  const newest = packages
+    .map(([, version]) => version)
+    .toSorted((a, b) => b.localeCompare(a, 'en', { numeric: true }))[0];
+  if (own === undefined || own === newest) return;
+  console.error(
+    `npm has no newer Node.js for this machine than ${own}, which lacks the security fixes up to ${newest}. ` +
+      `Install Node.js ${oldestMajor} or later from https://nodejs.org: the project then runs on it.`,
+  );
 }
 
 /** The tools call local services, which no proxy reaches. Node.js reads this when it starts. */
@@ -91,7 +100,7 @@ function isRecent(file) {
 /** Node.js from the project's packages. */
 function installedNode() {
   const installed =
-    process.platform === 'win32'
+    platform === 'win'
       ? join(project, 'node_modules', `node-win-${process.arch}`, 'bin', 'node.exe')
       : join(project, 'node_modules', '.bin', 'node');
   if (isRecent(installed)) return installed;

@@ -39,14 +39,14 @@ function codeBytes(metafile: Metafile | undefined): number {
     .reduce((sum, [, { bytes }]) => sum + bytes, 0);
 }
 
-/** Replaces the DynamoDB client of functions/ by a file of variants/. */
+/** Replaces the client of the functions by a file of variants/. */
 function replacement(client: string | undefined): Plugin[] {
   if (client === undefined) return [];
   const path = join(variantsDirectory, client);
   return [
     {
       name: 'replace',
-      setup: (bundling) => bundling.onResolve({ filter: /\/assembled-client\.ts$/ }, () => ({ path })),
+      setup: (bundling) => bundling.onResolve({ filter: /\/own-client\.ts$/ }, () => ({ path })),
     },
   ];
 }

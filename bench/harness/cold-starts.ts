@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { memoryOf } from '../../lib/configuration/settings.ts';
 import { presets } from '../../lib/configuration/stages.ts';
-import { type FunctionEntry, operations } from '../../lib/operations.ts';
+import { type FunctionEntry, operations } from '../../functions/operations.ts';
 import { type Built, buildFunction } from './build.ts';
 import { type CpuQuota, startCpuQuota } from './cpu-quota.ts';
 import { type DynamoDbStub, startDynamoDbStub } from './dynamodb-stub.ts';

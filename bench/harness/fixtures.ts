@@ -1,7 +1,9 @@
 import { toCallerContext } from '../../functions/access/caller.ts';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
-import { allowedMethods, type Operation } from '../../lib/operations.ts';
+import type { Operation } from '../../functions/operations.ts';
+import { titleCase } from '../../lib/title-case.ts';
 import { proxyEvent } from '../../test/support/events.ts';
+import { namesOfTables } from '../../test/support/variables.ts';
 
 /** The API key of every request, the same in every process. */
 const key = newKey('bench', () => 0);
@@ -24,26 +26,22 @@ const caller = () =>
 /** Environment variables that the stack sets. */
 export const stackVariables: Readonly<Record<string, string>> = {
   STAGE: 'bench',
-  PETS_TABLE: 'Pets',
-  API_KEYS_TABLE: 'ApiKeys',
-  RATE_LIMITS_TABLE: 'RateLimits',
-  IDEMPOTENCY_TABLE: 'Idempotency',
+  ...namesOfTables(titleCase),
   LIMITER_TIMEOUT_MS: '5000',
   METRICS_NAMESPACE: 'Bench',
   AUTHORIZER_CACHE_SECONDS: '60',
-  ALLOWED_METHODS: JSON.stringify(allowedMethods()),
 };
 
 /** A request to an operation, with parameters and a body that the service accepts. */
 export function requestTo({ method, path }: Pick<Operation, 'method' | 'path'>) {
-  const hasId = path.includes('{petId}');
+  const [, id] = /\{(\w+)\}/.exec(path) ?? [];
   const hasBody = method === 'POST' || method === 'PUT' || method === 'PATCH';
   return proxyEvent({
     method,
     resource: path,
     caller: caller(),
-    ...(hasId && { path: path.replace('{petId}', '7'), pathParameters: { petId: '7' } }),
-    ...(!hasId && !hasBody && { query: [['status', 'available']] }),
+    ...(id !== undefined && { path: path.replace(`{${id}}`, '7'), pathParameters: { [id]: '7' } }),
+    ...(id === undefined && !hasBody && { query: [['status', 'available']] }),
     ...(hasBody && {
       headers: [['Content-Type', 'application/json']],
       body: '{"name":"Bella","categoryId":3,"status":"available"}',

@@ -27,17 +27,3 @@ export function table(headings: readonly string[], rows: readonly (readonly Cell
   );
   return [line(headings), line(rule), ...rows.map((row) => line(row.map(text)))].join('\n');
 }
-
-/** A chart that GitHub renders: https://mermaid.js.org/syntax/xyChart.html. Names have no quotes. */
-export function barChart(title: string, bars: readonly (readonly [name: string, value: number])[]): string {
-  return [
-    '```mermaid',
-    '%%{init: {"themeVariables": {"xyChart": {"plotColorPalette": "#3178c6"}}}}%%',
-    'xychart-beta horizontal',
-    `  title "${title}"`,
-    `  x-axis [${bars.map(([name]) => `"${name}"`).join(', ')}]`,
-    `  y-axis "ms" 0 --> ${Math.ceil(Math.max(...bars.map(([, value]) => value)) / 50) * 50}`,
-    `  bar [${bars.map(([, value]) => value).join(', ')}]`,
-    '```',
-  ].join('\n');
-}

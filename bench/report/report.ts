@@ -3,7 +3,7 @@ import type { ProcessorModel } from '../harness/lambda.ts';
 import { median, round } from '../harness/stats.ts';
 import type { FirstResponses } from '../measures/first-response.ts';
 import type { WarmResult } from '../measures/warm-process.ts';
-import { barChart, type GeneratedParts, table } from './generated.ts';
+import { type GeneratedParts, table } from './generated.ts';
 
 /** The parts that were measured, once for each run. */
 export interface Results {
@@ -98,18 +98,14 @@ function firstTables(runs: readonly FirstResponses[]): GeneratedParts {
     return [median(all.map(({ burst }) => burst)), median(all.map(({ share }) => share))];
   };
   const { responses, calls } = runs[0]!;
-  const rows = responses.map(({ name, kilobytes }, index) => {
-    const [burst, share] = overRuns((run) => run.responses[index]!.response);
-    return { name, burst, share, kilobytes };
-  });
   return {
     'first-response': table(
       ['ms', 'burst', 'share', 'KB'],
-      rows.map(({ name, burst, share, kilobytes }) => [name, burst, share, kilobytes]),
-    ),
-    'first-response-chart': barChart(
-      'First response of a new environment, ms (share)',
-      rows.map(({ name, share }) => [name, share]),
+      responses.map(({ name, kilobytes }, index) => [
+        name,
+        ...overRuns((run) => run.responses[index]!.response),
+        kilobytes,
+      ]),
     ),
     'first-call': table(
       ['ms', 'burst', 'share'],

@@ -1,11 +1,10 @@
 import { GetCommand, PutCommand, QueryCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { hashOfKey, keyOfHeader } from '../../functions/access/keys.ts';
-import { connect } from '../../functions/dynamodb/connection.ts';
+import { client } from './own-client.ts';
 
 /**
  * Reference for the operations: the same calls to DynamoDB with the same client, without parsing, headers and logs.
  */
-const { client } = connect();
 const { PETS_TABLE: pets, API_KEYS_TABLE: apiKeys, RATE_LIMITS_TABLE: rateLimits } = process.env;
 
 interface Event {

@@ -1,11 +1,5 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 
-let client: DynamoDBClient | undefined;
-
-/**
- * Replaces functions/dynamodb/assembled-client.ts: the SDK's client in its default configuration.
- * One for the operation and the limiter, as most functions have.
- */
-export function assembledClient(): DynamoDBClient {
-  return (client ??= new DynamoDBClient());
-}
+/** Replaces own-client.ts: the SDK's client in its default configuration. */
+export const client = DynamoDBDocumentClient.from(new DynamoDBClient());

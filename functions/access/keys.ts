@@ -18,7 +18,7 @@ export const keyExpression = (stage = '[a-z][a-z0-9]*') => `as_${stage}_[0-9A-Za
  */
 export const schemes = 'Bearer|bearer|BEARER';
 
-export const keyPattern = new RegExp(`^${keyExpression('([a-z][a-z0-9]*)')}$`);
+const keyPattern = new RegExp(`^${keyExpression('([a-z][a-z0-9]*)')}$`);
 const bearerPattern = new RegExp(`^(?:${schemes}) (\\S+)$`);
 
 /** A new key of the stage. @param randomIndex returns a random whole number in [0, below) */

@@ -3,16 +3,36 @@ import { secondsPerDay, secondsPerMinute, windowStart } from './windows.ts';
 
 // The decisions of the rate limiter (docs/interface.md#8-limits), without I/O. All times are Unix seconds.
 
-/** Rejections within one minute, of requests sent after a 429, that suspend a key, and seconds until it works again. */
-export const suspensionThreshold = 100;
+/** Seconds until a suspended key works again. */
 export const suspensionSeconds = 600;
 
 /**
  * Seconds after the first rejection of a full window in which rejections are not counted, because their requests may have
  * been sent before a 429 arrived. The slowest 429 takes 3 s. A request that was sent just before it arrived waits up to 3 s
  * for the authorizer and the limiter. The rest is for connections that are slow to open and requests that queue in a client.
+ * Clients that obey `Retry-After` come back at the start of a window: their jitter, 5 s in docs/api.md and 8 s in
+ * packages/client, stays within it.
  */
 export const suspensionGrace = 10;
+
+/** Least seconds of a minute in which rejections are counted, so that a few of them at its end do not suspend a key. */
+const shortestCount = 30;
+
+/**
+ * Requests a minute that a key may go on with after a 429: 2.5 times its limit, so that clients which obey `Retry-After` may
+ * offer twice of it. At least 4.5 a second, or few requests would suspend a small key. At most as many as can be counted while
+ * DynamoDB throttles a flood: each is a second write to one item.
+ */
+export function toleratedRate({ perMinute }: Limits): number {
+  return Math.min(10_000, Math.max(270, 2.5 * perMinute));
+}
+
+/** Rejections of one minute that suspend a key: `toleratedRate`, for the part of the minute in which they are counted. */
+export function suspensionThreshold({ minute, rejectedSince }: Usage, limits: Limits): number {
+  const countedFrom = Math.max(minute, rejectedSince + suspensionGrace);
+  const seconds = Math.max(shortestCount, minute + secondsPerMinute - countedFrom);
+  return Math.ceil((toleratedRate(limits) * seconds) / secondsPerMinute);
+}
 
 /** Largest `Retry-After` of a suspended key, in seconds: an operator can end a long suspension early. */
 const maxRetryAfter = secondsPerDay;
@@ -119,8 +139,8 @@ export function isRejection({ fullUntil }: Transition): boolean {
   return fullUntil !== undefined;
 }
 
-export function suspensionDue(usage: Usage, now: number): boolean {
-  return usage.rejections >= suspensionThreshold && usage.suspendedUntil <= now;
+export function suspensionDue(usage: Usage, limits: Limits, now: number): boolean {
+  return usage.rejections >= suspensionThreshold(usage, limits) && usage.suspendedUntil <= now;
 }
 
 /** @param usage after the transition */
@@ -134,12 +154,16 @@ export function decisionAfter(transition: Transition, usage: Usage, limits: Limi
 }
 
 /**
- * The decision on a request that cannot be written. One that is admitted is not counted in its status:
- * functions/delivery/checks.ts recognizes by it that nothing is counted.
+ * The decision on a request that cannot be written. One that is admitted is not counted in its status: see `isCounted`.
  */
 export function decideUncounted(stored: Usage, limits: Limits, now: number): Decision {
   const usage = currentWindows(stored, now);
   return decisionAfter(decide(usage, limits, now), usage, limits, now);
+}
+
+/** Whether the status of an admitted request says that it was counted. */
+export function isCounted(remaining: number, limit: number): boolean {
+  return remaining < limit;
 }
 
 /** As if the minute were full until the end of the suspension. A window that is full can end later. */

@@ -33,8 +33,7 @@ export const usageRetentionDays = 90;
 export interface RateLimitRequest {
   readonly keyHash: string;
   readonly limits: Limits;
-  /** Read for each write, because an answer of DynamoDB can correct the clock. */
-  readonly now: () => UnixSeconds;
+  readonly now: UnixSeconds;
   /** Also counts a call of a deprecated operation. */
   readonly deprecated?: boolean;
 }
@@ -56,7 +55,7 @@ export interface RateLimitRequest {
  *   │ rejectedUntil = R         │                       │   minuteCount = 0                 │
  *   │    rejections = 0         │                       │    rejections = 1                 │
  *   │ reject: no write          │                       │ countRejection                    │
- *                               └─ suspend: at 100 rejections in one minute
+ *                               └─ suspend: at suspensionThreshold
  *                                    suspendedUntil = now + 600 s, no other write until then
  */
 
@@ -64,6 +63,8 @@ const notSuspended = '(attribute_not_exists(suspendedUntil) OR suspendedUntil <=
 
 const graceIsOver = 'rejectedUntil = :fullUntil AND rejectedSince <= :graceStart';
 
+// Two parts are implied by others, and are there so that each write can be read alone: `#day = :day` in `count`, because a minute
+// is in one day, and `rejections = :zero` in `startMinute` and `startDay`, because `startRejecting` resets it.
 const writes = {
   count: {
     update: 'ADD minuteCount :one, dayCount :one, deprecatedCalls :deprecatedCalls',
@@ -111,10 +112,9 @@ export async function admit(
   request: RateLimitRequest,
   signal?: AbortSignal,
 ): Promise<Decision> {
-  const { keyHash, limits } = request;
+  const { keyHash, limits, now } = request;
   const send = (kind: keyof typeof writes, values: Values) =>
     write(table, keyHash, writes[kind], values, signal);
-  let now = request.now();
   // Correct for nearly every request, so the stored usage is not read first.
   let transition: Transition = { kind: 'count', windows: windowsAt(now) };
   let usage = unused;
@@ -124,13 +124,13 @@ export async function admit(
         `The item of this key in the table of rate limits is malformed: ${maxWrites} writes failed on their conditions. ` +
           `It was read as ${JSON.stringify(usage)}`,
       );
-    const values = valuesOf(request, transition, now);
+    const values = valuesOf(request, transition);
     try {
       const written: Written = await send(transition.kind, values);
       usage = written.usage;
       if (written.done) {
         // Several functions can reach this. The first one sets the end of the suspension.
-        if (isRejection(transition) && suspensionDue(usage, now))
+        if (isRejection(transition) && suspensionDue(usage, limits, now))
           usage = (await send('suspend', values)).usage;
         break;
       }
@@ -139,7 +139,6 @@ export async function admit(
       if (isRejection(transition)) break;
       throw error;
     }
-    now = request.now();
     transition = decide(usage, limits, now);
   }
   return decisionAfter(transition, usage, limits, now);
@@ -148,9 +147,8 @@ export async function admit(
 type Values = Readonly<Record<`:${string}`, number>>;
 
 function valuesOf(
-  { limits, deprecated = false }: RateLimitRequest,
+  { limits, now, deprecated = false }: RateLimitRequest,
   { windows, fullUntil = 0 }: Transition,
-  now: number,
 ): Values {
   return {
     ':zero': 0,

@@ -1,10 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
 import { CodeDeployClient, PutLifecycleEventHookExecutionStatusCommand } from '@aws-sdk/client-codedeploy';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { InvokeCommand, type InvokeCommandOutput, LambdaClient } from '@aws-sdk/client-lambda';
 import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod/mini';
-import { type Check, checksOf, usedIdempotencyKey } from './checks.ts';
+import { checksOf, usedIdempotencyKey, type VersionCheck } from './checks.ts';
+import { tableVariables } from '../tables.ts';
+import { toUnixSeconds } from '../runtime/unix-time.ts';
 import { repeatRefused, type Time } from './refusals.ts';
 
 /** https://docs.aws.amazon.com/codedeploy/latest/userguide/reference-appspec-file-structure-hooks.html */
@@ -12,7 +14,7 @@ const hookEvent = z.object({ DeploymentId: z.string(), LifecycleEventHookExecuti
 
 const environment = z.object({
   STAGE: z.string(),
-  IDEMPOTENCY_TABLE: z.string(),
+  [tableVariables.idempotency]: z.string(),
   /** The ARN of the version of each function in the stack's template, by its name in `checksOf`. */
   CHECKED_VERSIONS: z.pipe(
     z.pipe(
@@ -23,63 +25,84 @@ const environment = z.object({
   ),
 });
 
-const variables = z.parse(environment, process.env);
+/** How long refused calls are repeated: those of all checks, then the report. Milliseconds. */
+const patience = 60_000;
+/** The longest time of all checks, so that the function has time left to report. Milliseconds. */
+const longest = 100_000;
+
 const lambda = new LambdaClient();
-const codeDeploy = new CodeDeployClient();
+const codeDeploy = new CodeDeployClient({ requestHandler: { requestTimeout: 10_000 } });
 const dynamoDb = DynamoDBDocumentClient.from(new DynamoDBClient());
+
+/** @param timeout a signal that aborts what the checks are waiting for */
+interface Seams extends Time {
+  readonly timeout: () => AbortSignal;
+}
 
 /**
  * CodeDeploy calls this before a new version of a function gets a request, once for each function that changes. Each call checks
  * the versions of all functions, so that a version that does not answer as expected stops all deployments before one shifts a
  * request: CloudFormation cannot undo those that have begun while others stop.
+ *
+ * Whatever goes wrong is reported, because CodeDeploy waits for a report. Only an event without its IDs cannot be.
  */
-export function preTrafficHook(time: Time) {
+export function preTrafficHook(seams: Seams) {
   return async (event: unknown): Promise<void> => {
     const { DeploymentId: deploymentId, LifecycleEventHookExecutionId: lifecycleEventHookExecutionId } =
       z.parse(hookEvent, event);
-    const results = await checkAll(deploymentId, time);
-    for (const { name, error } of results)
-      console.error(`The new version of ${name} gets no requests:`, error);
-    const status = results.length === 0 ? 'Succeeded' : 'Failed';
-    const report = { deploymentId, lifecycleEventHookExecutionId, status } as const;
-    await repeatRefused(() => codeDeploy.send(new PutLifecycleEventHookExecutionStatusCommand(report)), time);
+    const status = await checkAll(deploymentId, seams).catch((error: unknown) => {
+      console.error('The new versions get no requests:', error);
+      return 'Failed' as const;
+    });
+    const report = { deploymentId, lifecycleEventHookExecutionId, status };
+    await repeatRefused(
+      () => codeDeploy.send(new PutLifecycleEventHookExecutionStatusCommand(report)),
+      seams.now() + patience,
+      seams,
+    );
   };
 }
 
-export const handler = preTrafficHook({ now: () => performance.now(), sleep: setTimeout });
+export const handler = preTrafficHook({
+  now: () => performance.now(),
+  sleep: setTimeout,
+  timeout: () => AbortSignal.timeout(longest),
+});
 
-/** The functions whose versions fail their checks, and why. */
-async function checkAll(
-  deploymentId: string,
-  time: Time,
-): Promise<readonly { readonly name: string; readonly error: unknown }[]> {
+async function checkAll(deploymentId: string, { timeout, ...time }: Seams): Promise<'Succeeded' | 'Failed'> {
+  const end = time.now() + patience;
+  const abortSignal = timeout();
+  const variables = z.parse(environment, process.env);
   // The hooks of all deployments run at once, and transactions on one item would disturb each other.
   const idempotencyKey = `pre-traffic-check-${deploymentId}`;
-  const checks: Readonly<Record<string, readonly Check[]>> = checksOf(variables.STAGE, idempotencyKey);
-  const item = usedIdempotencyKey(idempotencyKey, Math.floor(Date.now() / 1000));
+  const item = usedIdempotencyKey(idempotencyKey, toUnixSeconds(Date.now()));
   const put = new PutCommand({ TableName: variables.IDEMPOTENCY_TABLE, Item: item });
-  const prepared = repeatRefused(() => dynamoDb.send(put), time);
-  const results = await Promise.all(
-    Object.entries(variables.CHECKED_VERSIONS).map(async ([name, version]) => {
-      try {
-        await prepared;
-        for (const check of checks[name]!) await checkVersion(version, check, time);
-        return [];
-      } catch (error) {
-        return [{ name, error }];
+  await repeatRefused(() => dynamoDb.send(put, { abortSignal }), end, time);
+
+  let status: 'Succeeded' | 'Failed' = 'Succeeded';
+  // One invocation at a time: hooks and invocations share the account's executions, and a new account has ten.
+  for (const [name, checks] of Object.entries(checksOf(variables.STAGE, idempotencyKey))) {
+    try {
+      for (const { event, expected } of checks) {
+        const FunctionName = variables.CHECKED_VERSIONS[name];
+        const invoke = new InvokeCommand({ FunctionName, Payload: JSON.stringify(event) });
+        const answer = await repeatRefused(() => lambda.send(invoke, { abortSignal }), end, time);
+        compare(answer, expected);
       }
-    }),
-  );
-  return results.flat();
+    } catch (error) {
+      console.error(`The new version of ${name} gets no requests:`, error);
+      status = 'Failed';
+    }
+  }
+  return status;
 }
 
-async function checkVersion(version: string, { event, expected }: Check, time: Time): Promise<void> {
-  const invoke = new InvokeCommand({ FunctionName: version, Payload: JSON.stringify(event) });
-  const { FunctionError: failure, Payload: payload = new Uint8Array() } = await repeatRefused(
-    () => lambda.send(invoke),
-    time,
-  );
-  const answer = Buffer.from(payload).toString();
+/** @throws Error if the invocation failed, or the answer is not as expected */
+function compare(
+  { FunctionError: failure, Payload: payload }: InvokeCommandOutput,
+  expected: VersionCheck['expected'],
+): void {
+  const answer = payload?.transformToString() ?? '';
   if (failure !== undefined) throw new Error(`It failed (${failure}): ${answer}`);
   const parsed = z.safeParse(expected, JSON.parse(answer));
   if (!parsed.success)

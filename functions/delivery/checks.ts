@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
 import { newKey } from '../access/keys.ts';
+import { isCounted } from '../access/limiter-decisions.ts';
 import { fixedPlans } from '../access/plans.ts';
-import { recordIdOf } from '../pets/idempotent-creation.ts';
+import { type BodyName, type Check, type FunctionEntry, type Operation, operations } from '../operations.ts';
+import { newRecord, recordIdOf } from '../pets/idempotent-creation.ts';
+import type { UnixSeconds } from '../runtime/unix-time.ts';
 
 // What a new version of a function has to answer before it gets a request. No check stores or shows an animal.
 
-export interface Check {
+export interface VersionCheck {
   readonly event: object;
   readonly expected: z.core.$ZodType;
 }
@@ -26,16 +29,10 @@ const caller = {
   expiresAt: '0',
 };
 
-const headers = { 'Content-Type': ['application/json'], 'X-Forwarded-Proto': ['https'] };
-
 /** An item of the Idempotency table. With it, an idempotent creation is refused by the transaction, and nothing is written. */
-export function usedIdempotencyKey(idempotencyKey: string, now: number): Record<string, unknown> {
-  return {
-    id: recordIdOf(keyHash, idempotencyKey),
-    bodyHash: 'of no body',
-    expiresAt: now + 3_600,
-    pet: { id: 0, name: keyId, categoryId: 0, status: 'sold' },
-  };
+export function usedIdempotencyKey(idempotencyKey: string, now: UnixSeconds): Record<string, unknown> {
+  const pet = { id: 0n, name: keyId, categoryId: 0n, status: 'sold' } as const;
+  return newRecord(recordIdOf(keyHash, idempotencyKey), 'no body', pet, now);
 }
 
 const text = z.pipe(
@@ -43,13 +40,13 @@ const text = z.pipe(
   z.transform((json): unknown => JSON.parse(json)),
 );
 
-/** An answer whose request was counted: if the limiter fails open, all requests remain. */
-function answer(statusCode: number, body: z.core.$ZodType) {
+/** An answer whose request was counted: if the limiter fails open, all requests remain. @param body the JSON, if there is one */
+function answer(statusCode: number, body?: z.core.$ZodType) {
   const remaining = z
     .string()
     .check(
       z.refine(
-        (count) => Number(count) < perMinute,
+        (count) => isCounted(Number(count), perMinute),
         'must be less than the limit: the limiter does not count',
       ),
     );
@@ -59,74 +56,66 @@ function answer(statusCode: number, body: z.core.$ZodType) {
       'X-RateLimit-Limit': z.literal(caller.perMinute),
       'X-RateLimit-Remaining': remaining,
     }),
-    body: z.pipe(text, body),
+    body: body === undefined ? z.literal('') : z.pipe(text, body),
   });
 }
 
 const error = (status: number, code: string) =>
   answer(status, z.object({ code: z.literal(code), status: z.literal(status) }));
 
-interface ProxyRequest {
-  readonly httpMethod?: string;
-  readonly pathParameters?: Readonly<Record<string, string>>;
-  readonly multiValueQueryStringParameters?: Readonly<Record<string, string[]>>;
-  readonly multiValueHeaders?: Readonly<Record<string, string[]>>;
-  readonly body?: string;
+/** The JSON that the checks of successes expect. */
+const bodies: { readonly [Name in BodyName]?: z.core.$ZodType } = {
+  'Pet[]': z.array(z.object({ id: z.int(), name: z.string() })),
+};
+
+function expectedOf({ status, code }: Check, operation: Operation): z.core.$ZodType {
+  if (code !== undefined) return error(status, code);
+  const { body } = operation.success;
+  return answer(status, body === undefined ? undefined : (bodies[body as BodyName] ?? z.unknown()));
 }
 
 /** What a function reads of API Gateway's event. */
-function proxyEvent(resource: string, request: ProxyRequest = {}) {
+function proxyEvent(httpMethod: string, resource: string, check: Partial<Check>, idempotencyKey: string) {
+  const { pathParameters = {}, query = {}, body, keyIsUsed = false } = check;
+  const lists = Object.entries(query).map(([name, value]) => [name, [value]]);
   return {
     resource,
-    httpMethod: 'GET',
-    multiValueHeaders: headers,
+    httpMethod,
+    pathParameters,
+    multiValueQueryStringParameters: Object.fromEntries(lists) as Record<string, string[]>,
+    multiValueHeaders: {
+      'Content-Type': ['application/json'],
+      'X-Forwarded-Proto': ['https'],
+      ...(keyIsUsed && { 'Idempotency-Key': [idempotencyKey] }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
     requestContext: {
       requestId: keyId,
       domainName: 'pre-traffic-check.invalid',
       path: `/v1${resource}`,
       authorizer: caller,
     },
-    ...request,
   };
 }
 
-/** A function that has checks. lib/delivery/ does not compile with one that has none. */
-export type CheckedFunction = keyof ReturnType<typeof checksOf>;
-
-/** The checks of each function, by its name. @param idempotencyKey of `usedIdempotencyKey` */
-export function checksOf(stage: string, idempotencyKey: string) {
+/** The checks of each function. @param idempotencyKey of `usedIdempotencyKey` */
+export function checksOf(
+  stage: string,
+  idempotencyKey: string,
+): Readonly<Record<FunctionEntry, readonly VersionCheck[]>> {
   const methodArn = 'arn:aws:execute-api:us-east-1:123456789012:pre-traffic/v1/GET/pets';
+  const ofOperations = operations.map((operation) => [
+    operation.entry,
+    operation.checks.map((check) => ({
+      event: proxyEvent(operation.method, operation.path, check, idempotencyKey),
+      expected: expectedOf(check, operation),
+    })),
+  ]);
   return {
-    'list-pets': [
-      {
-        event: proxyEvent('/pets', { multiValueQueryStringParameters: { limit: ['1'] } }),
-        expected: answer(200, z.array(z.object({ id: z.int(), name: z.string() }))),
-      },
-    ],
-    'create-pet': [
-      {
-        event: proxyEvent('/pets', { httpMethod: 'POST', body: '{}' }),
-        expected: error(400, 'invalid_request'),
-      },
-      {
-        event: proxyEvent('/pets', {
-          httpMethod: 'POST',
-          multiValueHeaders: { ...headers, 'Idempotency-Key': [idempotencyKey] },
-          body: JSON.stringify({ name: keyId, categoryId: 1 }),
-        }),
-        expected: error(422, 'idempotency_key_reused'),
-      },
-    ],
-    'get-pet': [
-      {
-        // IDs are assigned from 2026 on, so none is 0.
-        event: proxyEvent('/pets/{petId}', { pathParameters: { petId: '0' } }),
-        expected: error(404, 'pet_not_found'),
-      },
-    ],
+    ...(Object.fromEntries(ofOperations) as Record<(typeof operations)[number]['entry'], VersionCheck[]>),
     'unmatched-route': [
       {
-        event: proxyEvent('/{proxy+}', { pathParameters: { proxy: keyId } }),
+        event: proxyEvent('GET', '/{proxy+}', { pathParameters: { proxy: keyId } }, idempotencyKey),
         expected: error(404, 'route_not_found'),
       },
     ],
@@ -139,5 +128,5 @@ export function checksOf(stage: string, idempotencyKey: string) {
         }),
       },
     ],
-  } as const satisfies Readonly<Record<string, readonly Check[]>>;
+  };
 }

@@ -1,5 +1,4 @@
-/** How long a call is repeated that IAM refuses, and how long it waits in between. Milliseconds. */
-const patience = 30_000;
+/** Milliseconds between two attempts. */
 const pause = 2_000;
 
 export interface Time {
@@ -9,19 +8,30 @@ export interface Time {
 }
 
 /**
- * Repeats a call that is refused for want of a permission: IAM is eventually consistent, and a permission that the same
- * deployment wrote is not known everywhere for some seconds. Other errors, and a refusal after half a minute, are thrown.
- * https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot.html#troubleshoot_general_eventual-consistency
+ * Repeats a call that is refused until a time. Two refusals end by themselves, others are thrown at once:
+ *
+ * - IAM is eventually consistent: a permission that the same deployment wrote is not known everywhere for some seconds.
+ *   https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot.html#troubleshoot_general_eventual-consistency
+ * - All executions of the account are in use, or another quota is: throttling.
  */
-export async function repeatRefused<T>(call: () => Promise<T>, { now, sleep }: Time): Promise<T> {
-  const end = now() + patience;
+export async function repeatRefused<T>(
+  call: () => Promise<T>,
+  end: number,
+  { now, sleep }: Time,
+): Promise<T> {
   for (;;) {
     try {
       return await call();
     } catch (error) {
-      const isRefused = error instanceof Error && error.name.startsWith('AccessDenied');
-      if (!isRefused || now() + pause > end) throw error;
+      if (!isRefusal(error) || now() + pause > end) throw error;
       await sleep(pause);
     }
   }
+}
+
+function isRefusal(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    /^(AccessDenied|TooManyRequests|Throttling|ProvisionedThroughputExceeded)/.test(error.name)
+  );
 }

@@ -1,7 +1,7 @@
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
-import { variable, wholeNumber } from '../runtime/environment.ts';
-import { assembledClient } from './assembled-client.ts';
-import { Clock } from './clock.ts';
+import * as z from 'zod/mini';
+import { text, wholeNumber } from '../runtime/environment.ts';
+import { newClient } from './client.ts';
 import { newRequestHandler } from './request-handler.ts';
 
 /** What a function needs of DynamoDB. */
@@ -10,39 +10,44 @@ export interface Connection {
   readonly client: DynamoDBDocumentClient;
   /** Does not repeat a throttled call. For what is not worth waiting for. */
   readonly impatientClient: DynamoDBDocumentClient;
-  readonly clock: Clock;
 }
+
+/**
+ * Lambda sets credentials and Region for the life of an execution environment:
+ * https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime
+ */
+export const connectionEnvironment = z.object({
+  AWS_REGION: text,
+  AWS_ACCESS_KEY_ID: text,
+  AWS_SECRET_ACCESS_KEY: text,
+  AWS_SESSION_TOKEN: z.optional(z.string()),
+  AWS_ENDPOINT_URL_DYNAMODB: z.optional(z.string()),
+  DYNAMODB_CONNECTION_TIMEOUT_MS: z.optional(wholeNumber),
+  DYNAMODB_REQUEST_TIMEOUT_MS: z.optional(wholeNumber),
+});
 
 /**
  * The connection of a function to DynamoDB. Numbers are returned as `{ value }` with their exact digits (`wrapNumbers`),
  * because a JavaScript number cannot represent every int64.
- *
- * Lambda sets credentials and Region as environment variables for the life of an execution environment, so the SDK's
- * credential providers are not loaded:
- * https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime
  */
-export function connect(variables: NodeJS.ProcessEnv = process.env): Connection {
-  const sessionToken = variables['AWS_SESSION_TOKEN'];
-  const timeout = (name: string) =>
-    variables[name] === undefined ? undefined : wholeNumber(name, variables);
-  const clock = new Clock();
+export function connect(environment: z.output<typeof connectionEnvironment>): Connection {
+  const { AWS_SESSION_TOKEN: sessionToken } = environment;
   const settings = {
-    region: variable('AWS_REGION', variables),
+    region: environment.AWS_REGION,
     credentials: {
-      accessKeyId: variable('AWS_ACCESS_KEY_ID', variables),
-      secretAccessKey: variable('AWS_SECRET_ACCESS_KEY', variables),
+      accessKeyId: environment.AWS_ACCESS_KEY_ID,
+      secretAccessKey: environment.AWS_SECRET_ACCESS_KEY,
       ...(sessionToken !== undefined && { sessionToken }),
     },
-    endpoint: variables['AWS_ENDPOINT_URL_DYNAMODB'],
+    endpoint: environment.AWS_ENDPOINT_URL_DYNAMODB,
     requestHandler: newRequestHandler({
-      connectionTimeout: timeout('DYNAMODB_CONNECTION_TIMEOUT_MS'),
-      requestTimeout: timeout('DYNAMODB_REQUEST_TIMEOUT_MS'),
+      connectionTimeout: environment.DYNAMODB_CONNECTION_TIMEOUT_MS,
+      requestTimeout: environment.DYNAMODB_REQUEST_TIMEOUT_MS,
     }),
-    clock,
   };
   const client = (throttlingRetries: number) =>
-    DynamoDBDocumentClient.from(assembledClient({ ...settings, throttlingRetries }), {
+    DynamoDBDocumentClient.from(newClient({ ...settings, throttlingRetries }), {
       unmarshallOptions: { wrapNumbers: true },
     });
-  return { client: client(1), impatientClient: client(0), clock };
+  return { client: client(1), impatientClient: client(0) };
 }

@@ -1,18 +1,16 @@
 import { StandardRetryStrategy } from '@smithy/core/retry';
 import type { RetryErrorInfo, StandardRetryToken } from '@smithy/types';
-import { isRejectionOfTime } from './clock.ts';
 
 /** Attempts of one call, and the delay of the first retry in milliseconds: the SDK's values for DynamoDB. */
 export const maxAttempts = 4;
 const baseDelay = 25;
 
 /**
- * The SDK's retries, with three exceptions.
+ * The SDK's retries, with two exceptions.
  *
  * - A throttled call is repeated at most `throttlingRetries` times, after `baseDelay` at most. The SDK waits up to a second
  *   each time. With every environment waiting, throttling of a table would use up the concurrency of the account.
  * - `retry-after` of an answer is ignored: DynamoDB does not send it, and what is between would hold a request for seconds.
- * - A call whose time is rejected is not repeated here: `atCorrectTime` builds it again.
  */
 export class BriefRetryStrategy extends StandardRetryStrategy {
   readonly #throttlingRetries: number;
@@ -24,12 +22,14 @@ export class BriefRetryStrategy extends StandardRetryStrategy {
 
   override async refreshRetryTokenForRetry(
     token: StandardRetryToken,
-    info: RetryErrorInfo,
+    { error, errorType }: RetryErrorInfo,
   ): ReturnType<StandardRetryStrategy['refreshRetryTokenForRetry']> {
-    const throttled = info.errorType === 'THROTTLING';
-    if (isRejectionOfTime(info.error) || (throttled && token.getRetryCount() >= this.#throttlingRetries))
+    const throttled = errorType === 'THROTTLING';
+    if (throttled && token.getRetryCount() >= this.#throttlingRetries)
       throw new Error('This error is not retried');
-    const errorType = throttled ? 'TRANSIENT' : info.errorType;
-    return super.refreshRetryTokenForRetry(token, { ...(info.error && { error: info.error }), errorType });
+    return super.refreshRetryTokenForRetry(token, {
+      ...(error && { error }),
+      errorType: throttled ? 'TRANSIENT' : errorType,
+    });
   }
 }

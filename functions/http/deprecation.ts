@@ -1,19 +1,21 @@
-/** When an operation is deprecated and removed, and what replaces it. */
+/** When an operation is deprecated and removed: UTC dates. */
 export interface Deprecation {
-  readonly since: Date;
-  readonly removal: Date;
-  /** URL of the replacement, unless the answer has a more specific `Link`. */
-  readonly successor: string;
+  readonly since: string;
+  readonly removal: string;
 }
 
-/** The UTC dates of `GET /pets/{petId}` (docs/interface.md#43-get-an-animal-deprecated). IDs begin in 2026. */
-export const getPetDates = { since: '2026-01-01', removal: '2030-12-05' } as const;
-
-/** `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and a `Link` to the successor (RFC 5829). */
-export function deprecationHeaders({ since, removal, successor }: Deprecation): Record<string, string> {
+/**
+ * `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and a `Link` to the successor (RFC 5829).
+ *
+ * @param successor the URL of the replacement, unless the answer has a more specific `Link`
+ */
+export function deprecationHeaders(
+  { since, removal }: Deprecation,
+  successor: string,
+): Record<string, string> {
   return {
-    Deprecation: `@${since.getTime() / 1000}`,
-    Sunset: removal.toUTCString(),
+    Deprecation: `@${new Date(since).getTime() / 1000}`,
+    Sunset: new Date(removal).toUTCString(),
     Link: successorLink(successor),
   };
 }

@@ -1,19 +1,18 @@
-import type { MiddlewareObj } from '@middy/core';
 import type { Caller } from '../access/caller.ts';
 import { admit, type LimitTable } from '../access/limiter.ts';
 import { LimiterMemory } from '../access/limiter-memory.ts';
 import type { Decision } from '../access/limiter-decisions.ts';
-import { atCorrectTime, type Clock } from '../dynamodb/clock.ts';
 import { withDeadline } from '../runtime/deadline.ts';
+import { toUnixSeconds, type UnixSeconds } from '../runtime/unix-time.ts';
 import { ServiceError } from './errors.ts';
 import { metrics } from './metrics.ts';
 import { zeroRateHeaders, rateHeaders } from './rate-limit-headers.ts';
 import type { Parsed } from './request.ts';
+import type { Step } from '../runtime/step.ts';
 import type { Recorder } from './telemetry.ts';
 
 export interface RateLimiterOptions {
   readonly table: LimitTable;
-  readonly clock: Clock;
   /** Whether the operation is deprecated. Its admitted calls are counted per key. */
   readonly deprecated: boolean;
   /** Milliseconds after which a request is decided by what this execution environment remembers. */
@@ -27,20 +26,16 @@ export interface RateLimitOutcome {
 }
 
 /** Counts a request against the limits of its caller's plan (docs/interface.md#8-limits). The promise never rejects. */
-export function rateLimiter({ table, clock, deprecated, timeout }: RateLimiterOptions) {
+export function rateLimiter({ table, deprecated, timeout }: RateLimiterOptions) {
   const memory = new LimiterMemory();
-  return async (caller: Caller, recorder: Recorder): Promise<RateLimitOutcome> => {
+  return async (caller: Caller, now: UnixSeconds, recorder: Recorder): Promise<RateLimitOutcome> => {
     const { keyHash, limits, expiresAt } = caller;
     const counted = await withDeadline('The rate limiter', timeout, (signal) =>
-      atCorrectTime(clock, () =>
-        admit(table, { keyHash, limits, now: () => clock.seconds(), deprecated }, signal),
-      ),
+      admit(table, { keyHash, limits, now, deprecated }, signal),
     ).catch((error: unknown) => {
       recorder.error(error);
     });
 
-    // After the answer, which has corrected the clock.
-    const now = clock.seconds();
     // The key can expire while the authorizer's result is cached. This 401 has no challenge, because API Gateway renames
     // a WWW-Authenticate header that a function sends.
     if (expiresAt !== 0 && expiresAt <= now)
@@ -48,7 +43,7 @@ export function rateLimiter({ table, clock, deprecated, timeout }: RateLimiterOp
 
     if (deprecated) recorder.count(metrics.deprecated);
     const decision = counted ?? memory.decide(keyHash, limits, now);
-    if (counted !== undefined) memory.remember(keyHash, counted.usage);
+    if (counted !== undefined) memory.remember(keyHash, counted.usage, now);
     const uncounted = counted === undefined && decision.kind === 'admitted';
     recorder.count(uncounted ? metrics.failOpen : metrics[decision.kind]);
     return { headers: rateHeaders(decision.status, now), rejection: rejectionOf(decision) };
@@ -72,7 +67,7 @@ export interface Limited extends Parsed {
 export function limitRequests(
   limit: ReturnType<typeof rateLimiter>,
   when: 'first' | 'alongside',
-): MiddlewareObj<Limited, unknown, unknown> {
+): Step<Parsed, Limited> {
   const throwRejection = async ({ event }: { readonly event: Limited }): Promise<void> => {
     const { rejection } = await event.limited;
     if (rejection !== undefined) throw rejection;
@@ -80,13 +75,14 @@ export function limitRequests(
   return {
     before: async (step) => {
       const { request, recorder } = step.event;
-      step.event = { ...step.event, limited: limit(request.caller, recorder) };
-      if (when === 'first') await throwRejection(step);
+      const limited = limit(request.caller, toUnixSeconds(Date.now()), recorder);
+      const event: Limited = { ...step.event, limited };
+      step.event = event;
+      if (when === 'first') await throwRejection({ event });
     },
     after: throwRejection,
     onError: async (step) => {
-      const { limited }: Partial<Limited> = step.event;
-      const rejection = (await limited)?.rejection;
+      const rejection = (await step.event.limited)?.rejection;
       if (rejection !== undefined) step.error = rejection;
     },
   };

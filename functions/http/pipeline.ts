@@ -1,13 +1,31 @@
 import middy from '@middy/core';
 import type { APIGatewayProxyResult } from 'aws-lambda';
-import { atCorrectTime } from '../dynamodb/clock.ts';
-import type { Connection } from '../dynamodb/connection.ts';
+import * as z from 'zod/mini';
+import { type Connection, connectionEnvironment } from '../dynamodb/connection.ts';
+import { operationName, operations, type RequestEntry, writes } from '../operations.ts';
 import { endInTime } from '../runtime/deadline.ts';
-import { variable, wholeNumber } from '../runtime/environment.ts';
-import { limitRequests, rateLimiter } from './limit-requests.ts';
+import { text, wholeNumber } from '../runtime/environment.ts';
+import { tableVariables } from '../tables.ts';
+import { type Limited, limitRequests, rateLimiter } from './limit-requests.ts';
 import { type ApiRequest, parseRequests } from './request.ts';
-import { type Answer, answerRequests, type AnswerSettings, toResult } from './respond.ts';
+import { type Answer, answerRequests, toResult } from './respond.ts';
+import { inOrder } from '../runtime/step.ts';
 import { type Recorder, recordRequests } from './telemetry.ts';
+
+/** The environment variables of every function that serves requests. */
+export const requestEnvironment = z.extend(connectionEnvironment, {
+  [tableVariables.rateLimits]: text,
+  LIMITER_TIMEOUT_MS: wholeNumber,
+  METRICS_NAMESPACE: text,
+});
+
+interface PipelineSettings {
+  readonly environment: Pick<
+    z.output<typeof requestEnvironment>,
+    'RATE_LIMITS_TABLE' | 'LIMITER_TIMEOUT_MS' | 'METRICS_NAMESPACE'
+  >;
+  readonly dynamoDb: Connection;
+}
 
 export interface RequestContext {
   readonly request: ApiRequest;
@@ -16,47 +34,38 @@ export interface RequestContext {
   readonly signal: AbortSignal;
 }
 
-/** A write is limited first, so that a rejected request writes nothing. A read and its limit run in parallel. */
-type Access =
-  | { readonly access: 'read' }
-  | {
-      readonly access: 'write';
-      /** The message of a 503, after which something may be written. */
-      readonly unavailableMessage: string;
-    };
-
-export type OperationSettings = Access &
-  Pick<AnswerSettings, 'deprecationOf'> & {
-    /** The name in docs/interface.md#4-operations. */
-    readonly name: string;
-    readonly dynamoDb: Connection;
-  };
-
-/** How every operation is served: record ▸ answer ▸ parse ▸ limit ▸ end in time ▸ operate. */
+/**
+ * How every operation is served: record ▸ answer ▸ parse ▸ limit ▸ end in time ▸ operate. A write is limited first, so that a
+ * rejected request writes nothing. A read and its limit run in parallel.
+ */
 export function pipeline(
-  { name, dynamoDb, deprecationOf, ...settings }: OperationSettings,
+  entry: RequestEntry,
+  { environment, dynamoDb }: PipelineSettings,
   operate: (context: RequestContext) => Promise<Answer>,
 ) {
-  const { clock } = dynamoDb;
-  const writes = settings.access === 'write';
-  const unavailableMessage = writes ? settings.unavailableMessage : undefined;
+  const operation = operations.find((each) => each.entry === entry);
+  const deprecated = operation?.deprecated;
+  const write = operation !== undefined && writes(operation) ? operation : undefined;
   const limit = rateLimiter({
-    table: { client: dynamoDb.impatientClient, tableName: variable('RATE_LIMITS_TABLE') },
-    clock,
-    deprecated: deprecationOf !== undefined,
-    timeout: wholeNumber('LIMITER_TIMEOUT_MS'),
+    table: { client: dynamoDb.impatientClient, tableName: environment.RATE_LIMITS_TABLE },
+    deprecated: deprecated !== undefined,
+    timeout: environment.LIMITER_TIMEOUT_MS,
   });
 
   return (
     middy<unknown, APIGatewayProxyResult, unknown>({ timeoutEarlyInMillis: 0 })
       // `before` runs from top to bottom, `after` and `onError` from bottom to top.
-      .use(recordRequests(name, variable('METRICS_NAMESPACE'), clock))
-      .use(answerRequests({ deprecationOf, unavailableMessage }))
-      .use(parseRequests())
-      .use(limitRequests(limit, writes ? 'first' : 'alongside'))
-      .use(endInTime('The operation'))
+      .use(
+        inOrder(
+          recordRequests(operationName(entry), environment.METRICS_NAMESPACE),
+          answerRequests({ deprecated, unavailable: write?.unavailable }),
+          parseRequests(),
+          limitRequests(limit, write === undefined ? 'alongside' : 'first'),
+          endInTime<Limited>('The operation'),
+        ),
+      )
       .handler(async ({ request, recorder, deadline: { signal } }) =>
-        toResult(await atCorrectTime(clock, () => operate({ request, recorder, signal }))),
+        toResult(await operate({ request, recorder, signal })),
       )
   );
 }

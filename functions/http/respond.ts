@@ -1,12 +1,13 @@
-import type { MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { isUnavailable, mayBeWritten } from '../dynamodb/failures.ts';
+import { fixedHeaders, requestIdHeader } from './common-headers.ts';
 import { type Deprecation, deprecationHeaders } from './deprecation.ts';
 import { ServiceError } from './errors.ts';
 import { toJson } from './exact-json.ts';
+import { collectionUrl } from './links.ts';
 import { zeroRateHeaders } from './rate-limit-headers.ts';
 import type { Limited } from './limit-requests.ts';
-import type { ApiRequest } from './request.ts';
+import type { Step } from '../runtime/step.ts';
 import type { Exchange, Recorder } from './telemetry.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -18,43 +19,47 @@ export interface Answer {
   readonly headers?: Headers;
 }
 
-export interface AnswerSettings {
-  readonly deprecationOf?: ((request: ApiRequest) => Deprecation) | undefined;
+interface AnswerSettings {
+  readonly deprecated: Deprecation | undefined;
   /** Of an operation that writes: the message of a 503, after which something may be written. */
-  readonly unavailableMessage?: string | undefined;
+  readonly unavailable: string | undefined;
 }
+
+/** What later steps have put into the event, if they have come so far. */
+type Answered = Exchange & Partial<Pick<Limited, 'request' | 'limited'>>;
 
 /** A middleware that answers errors, and adds the headers of every answer. Those of the answer itself replace them. */
 export function answerRequests({
-  deprecationOf,
-  unavailableMessage,
-}: AnswerSettings): MiddlewareObj<Exchange, APIGatewayProxyResult, unknown> {
-  const commonHeaders = async (event: Exchange): Promise<Headers> => {
-    const { request, limited }: Partial<Limited> = event;
+  deprecated,
+  unavailable,
+}: AnswerSettings): Step<Exchange, Answered, APIGatewayProxyResult> {
+  const commonHeaders = async ({ request, limited }: Partial<Answered>): Promise<Headers> => {
     return {
-      'Cache-Control': 'no-store',
-      ...(request && { 'X-Request-Id': request.requestId }),
+      ...fixedHeaders,
+      ...(request && { [requestIdHeader]: request.requestId }),
       // An event that is not from API Gateway has no caller.
       ...(limited === undefined ? zeroRateHeaders : (await limited).headers),
-      ...(request && deprecationOf && deprecationHeaders(deprecationOf(request))),
+      ...(request && deprecated && deprecationHeaders(deprecated, collectionUrl(request.url))),
     };
+  };
+  const complete = async (event: Partial<Answered>, result: APIGatewayProxyResult) => {
+    const headers = { ...(await commonHeaders(event)), ...result.headers };
+    return { ...result, headers };
   };
   return {
     after: async (step) => {
-      const { headers, ...result } = step.response!;
-      step.response = { ...result, headers: { ...(await commonHeaders(step.event)), ...headers } };
+      step.response = await complete(step.event, step.response!);
     },
     onError: async (step) => {
-      const answer = errorAnswer(toServiceError(step.error, unavailableMessage), step.event.recorder);
-      const { headers, ...result } = toResult(answer);
-      step.response = { ...result, headers: { ...(await commonHeaders(step.event)), ...headers } };
+      const answer = errorAnswer(toServiceError(step.error, unavailable), step.event.recorder);
+      step.response = await complete(step.event, toResult(answer));
     },
   };
 }
 
 /** The answer for an error (docs/interface.md#error). A 5xx is logged with its cause, a 503 can be retried after 1 s. */
-function errorAnswer(error: ServiceError, recorder: Recorder): Answer {
-  if (error.status >= 500) recorder.error(error.cause ?? error);
+function errorAnswer(error: ServiceError, recorder: Recorder | undefined): Answer {
+  if (error.status >= 500) recorder?.error(error.cause ?? error);
   const retry = error.code === 'service_unavailable' && { 'Retry-After': '1' };
   return { status: error.status, body: error.body, headers: { ...retry, ...error.headers } };
 }
@@ -72,11 +77,11 @@ export function toResult({ status, body, headers = {} }: Answer): APIGatewayProx
 /**
  * A ServiceError unchanged, 503 for a failing AWS service, 500 for anything else. Clients see no cause of these two.
  *
- * @param unavailableMessage of an operation that writes: its failures are 503 also if something may be written
+ * @param unavailable of an operation that writes: its failures are 503 also if something may be written
  */
-function toServiceError(error: unknown, unavailableMessage?: string): ServiceError {
+function toServiceError(error: unknown, unavailable: string | undefined): ServiceError {
   if (error instanceof ServiceError) return error;
-  return isUnavailable(error) || (unavailableMessage !== undefined && mayBeWritten(error))
-    ? new ServiceError('service_unavailable', unavailableMessage, { cause: error })
+  return isUnavailable(error) || (unavailable !== undefined && mayBeWritten(error))
+    ? new ServiceError('service_unavailable', unavailable, { cause: error })
     : new ServiceError('internal_error', undefined, { cause: error });
 }

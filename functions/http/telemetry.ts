@@ -1,8 +1,7 @@
-import type { MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyResult } from 'aws-lambda';
-import type { Clock } from '../dynamodb/clock.ts';
 import { traceId } from '../runtime/environment.ts';
 import { type Metric, planDimension } from './metrics.ts';
+import type { Step } from '../runtime/step.ts';
 
 /** The input of the middlewares below `recordRequests`. */
 export interface Exchange {
@@ -15,21 +14,21 @@ export interface Exchange {
 export function recordRequests(
   operation: string,
   namespace: string,
-  clock: Clock,
-): MiddlewareObj<Exchange, APIGatewayProxyResult, unknown> {
+): Step<unknown, Exchange, APIGatewayProxyResult> {
   let coldStart = true;
   const finish = (step: {
-    readonly event: Exchange;
+    readonly event: Partial<Exchange>;
     readonly response?: APIGatewayProxyResult | null | undefined;
   }): void => {
-    const { identity, startedAt, errors, counts } = step.event.recorder;
+    const { recorder = new Recorder() } = step.event;
+    const { identity, startedAt, errors, counts } = recorder;
     const status = step.response?.statusCode ?? 500;
     const durationMs = performance.now() - startedAt;
     const request = { ...identity, traceId: traceId() };
     const record = { ...request, operation, status, durationMs, coldStart, errors, counts };
     coldStart = false;
     // Not with console, which Lambda wraps: an embedded metric must be the whole line.
-    process.stdout.write(`${toLogLine(record, namespace, clock.milliseconds())}\n`);
+    process.stdout.write(`${toLogLine(record, namespace, Date.now())}\n`);
   };
   return {
     before: (step) => {

@@ -69,6 +69,13 @@ const storedRecord = z.object({
   pet: storedPet,
 });
 
+/** The record of a creation. @param body the JSON of the request, in canonical form */
+export function newRecord(recordId: string, body: string, pet: Pet, now: UnixSeconds) {
+  const { id: _, ...fields } = pet;
+  const expiresAt = now + idempotencyRetention;
+  return { id: recordId, requestHash: sha256(body), bodyHash: hashOfFields(fields), expiresAt, pet };
+}
+
 /**
  * Stores a new pet unless the idempotency key was used. A replay needs no read: the failed condition returns the record. If
  * an answer of DynamoDB is lost, the SDK repeats the call with the same ClientRequestToken, and DynamoDB reports success.
@@ -81,10 +88,9 @@ export async function createPetOnce(
   newPet: NewPet,
   { recordId, body, now, newId, onCollision, signal, attempts = 100, wait = sleep }: IdempotentCreation,
 ): Promise<CreationOutcome> {
-  const requestHash = sha256(body);
-  const bodyHash = hashOfFields(newPet);
   for (let attempt = 1; ; attempt += 1) {
     const pet: Pet = { id: newId(), ...newPet };
+    const written = newRecord(recordId, body, pet, now);
     try {
       await pets.client.send(
         new TransactWriteCommand({
@@ -93,7 +99,7 @@ export async function createPetOnce(
             {
               Put: {
                 TableName: idempotency.tableName,
-                Item: { id: recordId, requestHash, bodyHash, expiresAt: now + idempotencyRetention, pet },
+                Item: written,
                 ConditionExpression: recordAbsent,
                 ExpressionAttributeValues: { ':now': now },
                 ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
@@ -114,8 +120,8 @@ export async function createPetOnce(
         const record = z.parse(storedRecord, unmarshall(ofRecord.Item ?? {}, { wrapNumbers: true }));
         const isSame =
           record.requestHash === undefined
-            ? record.bodyHash === bodyHash
-            : record.requestHash === requestHash;
+            ? record.bodyHash === written.bodyHash
+            : record.requestHash === written.requestHash;
         if (!isSame) return { kind: 'mismatch' };
         return { kind: 'replayed', pet: record.pet };
       }

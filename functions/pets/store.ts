@@ -76,7 +76,10 @@ export interface Creation {
   readonly attempts?: number;
 }
 
-/** @throws ConditionalCheckFailedException or TransactionConflictException if `attempts` IDs in a row are in use */
+/**
+ * @throws ConditionalCheckFailedException or TransactionConflictException, marked as retryable, if `attempts` IDs in a row are
+ * in use
+ */
 export async function createPet(
   table: PetTable,
   pet: NewPet,
@@ -100,7 +103,8 @@ export async function createPet(
         if (wasStored(created, error)) return created;
       } else if (!isTaken(error)) throw error;
       onCollision();
-      if (attempt >= attempts) throw error;
+      // As the SDK marks errors that a later request may not meet.
+      if (attempt >= attempts) throw Object.assign(error, { $retryable: {} });
     }
   }
 }
@@ -115,7 +119,7 @@ function wasStored(pet: Pet, { $metadata, Item: item }: ConditionalCheckFailedEx
 }
 
 /** Whether a transaction is writing a pet with the new ID, and nothing was written. */
-function isTaken(error: unknown): boolean {
+function isTaken(error: unknown): error is TransactionConflictException {
   return error instanceof TransactionConflictException && (error.$metadata.attempts ?? 1) === 1;
 }
 

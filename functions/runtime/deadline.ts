@@ -1,4 +1,4 @@
-import type { MiddlewareObj } from '@middy/core';
+import type { Step } from './step.ts';
 
 /** Milliseconds of a function's time-out that are reserved for its response and log line. */
 export const timeToAnswer = 300;
@@ -57,17 +57,18 @@ export interface Timed {
 }
 
 /** A middleware that ends the handler while there is time to answer. The last one, because it does not time the others. */
-export function endInTime(work: string): MiddlewareObj<Timed, unknown, unknown> {
+export function endInTime<Event extends object>(work: string): Step<Event, Event & Timed> {
   return {
     before: (step) => {
       const deadline = new Deadline(work, step.context.getRemainingTimeInMillis() - timeToAnswer);
-      step.event = { ...step.event, deadline };
+      const event: Event & Timed = { ...step.event, deadline };
+      step.event = event;
     },
     after: ({ event }) => {
       event.deadline.end();
     },
     onError: (step) => {
-      const { deadline }: Partial<Timed> = step.event;
+      const { deadline } = step.event;
       if (deadline === undefined) return;
       deadline.end();
       step.error = deadline.errorOf(step.error);

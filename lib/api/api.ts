@@ -8,7 +8,12 @@ import { GatewayResponses } from './gateway-responses.ts';
 import { acknowledge } from '../security-checks.ts';
 import { authorizerCache } from '../compute/functions.ts';
 import type { ServiceFunctions } from '../compute/service-function.ts';
-import { allowedMethods, type FunctionEntry, operations, unmatchedRoute } from '../operations.ts';
+import {
+  allowedMethods,
+  type FunctionEntry,
+  operations,
+  unmatchedRoute,
+} from '../../functions/operations.ts';
 import type { StageSettings } from '../configuration/settings.ts';
 import type { StageName } from '../configuration/stages.ts';
 
@@ -122,7 +127,7 @@ export class Api extends Construct {
     };
     for (const { path, method, entry } of operations) add(path, method, entry);
     // Without them, API Gateway would answer unknown paths and methods itself, and without the authorizer.
-    for (const path of ['/', ...Object.keys(allowedMethods()), '/{proxy+}']) add(path, 'ANY', unmatchedRoute);
+    for (const path of ['/', ...allowedMethods().keys(), '/{proxy+}']) add(path, 'ANY', unmatchedRoute);
   }
 }
 

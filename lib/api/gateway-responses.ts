@@ -1,9 +1,11 @@
 import { type ResponseType, ResponseType as Type, type RestApi } from 'aws-cdk-lib/aws-apigateway';
 import { Construct } from 'constructs';
 import { fixedPlans } from '../../functions/access/plans.ts';
+import { fixedHeaders, requestIdHeader } from '../../functions/http/common-headers.ts';
 import { errorBody } from '../../functions/http/errors.ts';
+import { rateLimitHeaders } from '../../functions/http/rate-limit-headers.ts';
 import type { StageSettings } from '../configuration/settings.ts';
-import type { gatewayErrors } from '../operations.ts';
+import type { gatewayErrors } from '../../functions/operations.ts';
 
 /**
  * API Gateway's own responses, in the shape of all others (docs/interface.md#7-errors). Templates cannot compute, so the
@@ -117,9 +119,9 @@ export class GatewayResponses extends Construct {
         statusCode: String(body.status),
         responseHeaders: {
           'Content-Type': fixed('application/json'),
-          'Cache-Control': fixed('no-store'),
-          'X-Request-Id': 'context.requestId',
-          ...rateLimitHeaders(mappings[shows][headers]),
+          ...Object.fromEntries(Object.entries(fixedHeaders).map(([name, value]) => [name, fixed(value)])),
+          [requestIdHeader]: 'context.requestId',
+          ...rateLimit(mappings[shows][headers]),
           ...(retryAfter !== undefined && { 'Retry-After': fixed(retryAfter) }),
           ...(challenge !== undefined && { 'WWW-Authenticate': fixed(challenge) }),
         },
@@ -130,8 +132,9 @@ export class GatewayResponses extends Construct {
 }
 
 /** The gateway cannot count, so remaining is always 0. */
-function rateLimitHeaders({ limit, reset }: RateLimit): Record<string, string> {
-  return { 'X-RateLimit-Limit': limit, 'X-RateLimit-Remaining': fixed(0), 'X-RateLimit-Reset': reset };
+function rateLimit({ limit, reset }: RateLimit): Record<string, string> {
+  const names = rateLimitHeaders;
+  return { [names.limit]: limit, [names.remaining]: fixed(0), [names.reset]: reset };
 }
 
 /** A static header value, in API Gateway's notation. */

@@ -1,13 +1,10 @@
 import { Stack } from 'aws-cdk-lib';
 import { type IRestApi, Period, type RestApi, UsagePlan } from 'aws-cdk-lib/aws-apigateway';
 import { Construct } from 'constructs';
-import { suspensionGrace, suspensionThreshold } from '../../functions/access/limiter-decisions.ts';
+import { toleratedRate } from '../../functions/access/limiter-decisions.ts';
 import { customPlanCeiling, limitsOf, type Plan, planNames } from '../../functions/access/plans.ts';
 import type { Throttle } from '../configuration/settings.ts';
 import { titleCase } from '../title-case.ts';
-
-/** Rejections per minute that the bucket lets the limiter count, so that it can suspend a key that floods. */
-const floodMargin = suspensionThreshold + 20;
 
 /**
  * The rate, burst and daily quota of a usage plan. It is a backstop that rejects abuse at low cost, not the limit itself:
@@ -17,9 +14,10 @@ const floodMargin = suspensionThreshold + 20;
  *
  * - **Burst 2N.** t seconds touch at most t/60 + 2 windows, so fixed windows of N admit at most N × t/60 + 2N requests
  *   in t seconds. A bucket of 2N tokens that gains at least N/60 a second admits them all.
- * - **Rate (N + 120)/50.** A flood that starts at any second fills one whole minute within two minutes. In that minute
- *   the bucket passes N requests that the limiter admits, 10 seconds of rejections that do not count (`suspensionGrace`), and
- *   120 that do, and 100 of these suspend the key.
+ * - **Rate: a fifth more than T,** the requests a minute with which a key may go on after a 429 (`toleratedRate`). A flood that
+ *   starts at any second fills one whole minute within two minutes. In that minute the bucket passes N requests that the limiter
+ *   admits, 10 seconds of rejections that do not count, and then enough to suspend the key. Where T is less than N + 0.6 T, as
+ *   with the largest keys, that is the rate.
  * - **Quota 2 × the day.** API Gateway also counts the requests that the limiter rejects, which must not count. A client
  *   reaches twice the limit only if it is rejected more often than admitted.
  * - **Clamps.** Neither rate nor burst may exceed the account's. A burst clamped to B admits whatever windows of at most
@@ -32,8 +30,10 @@ const floodMargin = suspensionThreshold + 20;
 export function usagePlanSettings(plan: Plan, account: Throttle) {
   const limits = limitsOf(plan);
   const { perMinute } = limits ?? customPlanCeiling;
+  const tolerated = toleratedRate(limits ?? customPlanCeiling);
+  const passed = Math.max(tolerated, perMinute + 0.6 * tolerated);
   return {
-    rateLimit: Math.min((perMinute + floodMargin) / (60 - suspensionGrace), account.requestsPerSecond),
+    rateLimit: Math.min((1.2 * passed) / 60, account.requestsPerSecond),
     burstLimit: Math.min(2 * perMinute, account.burst),
     ...(limits && { quota: 2 * limits.perDay }),
   };

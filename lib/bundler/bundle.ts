@@ -18,9 +18,14 @@ export interface BundleSettings {
  * `.mjs` makes it an ES module without a package.json.
  *
  * @param file path of the function, relative to the project, such as `functions/list-pets.ts`
+ * @param settings.outputDirectory the paths in the source map are relative to it. Default: the project's folder
  */
-export function bundleOptions(file: string, outputDirectory: string, settings: BundleSettings = {}) {
+export function bundleOptions(
+  file: string,
+  settings: BundleSettings & { readonly outputDirectory?: string } = {},
+) {
   const { development = false, projectDirectory = thisProject } = settings;
+  const { outputDirectory = projectDirectory } = settings;
   return {
     absWorkingDir: projectDirectory,
     stdin: {
@@ -39,7 +44,7 @@ export function bundleOptions(file: string, outputDirectory: string, settings: B
     legalComments: 'none',
     // If a bundle names its map and source maps are enabled, Node.js reads the map at every start.
     sourcemap: development ? 'linked' : 'external',
-    // The paths in a map are relative to `outfile`. A debugger finds the sources wherever the bundle is copied to.
+    // A debugger finds the sources wherever the bundle is copied to.
     ...(development && { sourceRoot: pathToFileURL(outputDirectory + sep).href }),
     sourcesContent: false,
     metafile: true,
@@ -59,8 +64,7 @@ export async function bundle(
   outputDirectory: string,
   settings: BundleSettings = {},
 ): Promise<Metafile> {
-  const options = bundleOptions(file, settings.projectDirectory ?? thisProject, settings);
-  const { metafile, outputFiles } = await build({ ...options, write: false });
+  const { metafile, outputFiles } = await build({ ...bundleOptions(file, settings), write: false });
   await mkdir(outputDirectory, { recursive: true });
   for (const { path, contents } of outputFiles) {
     await writeFile(join(outputDirectory, basename(path)), contents);

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Stack, Stage } from 'aws-cdk-lib';
 import { Code } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
-import type { FunctionEntry } from '../operations.ts';
+import type { FunctionEntry } from '../../functions/operations.ts';
 
 const project = join(import.meta.dirname, '..', '..');
 const bundler = join(import.meta.dirname, '..', 'bundler', 'command.ts');

@@ -2,17 +2,16 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
 import {
-  allowedMethods,
   type FunctionEntry,
   functionEntries,
   operations,
-  type TableName,
-  tableAccess,
   unmatchedRoute,
-} from '../operations.ts';
+} from '../../functions/operations.ts';
+import { tableVariables } from '../../functions/tables.ts';
 import type { StageSettings } from '../configuration/settings.ts';
 import type { StageName } from '../configuration/stages.ts';
 import type { Tables } from '../storage/tables.ts';
+import { tableAccess } from '../table-access.ts';
 import { titleCase } from '../title-case.ts';
 import { ServiceFunction, type ServiceFunctions } from './service-function.ts';
 
@@ -41,13 +40,6 @@ const budget = {
   request: 750,
 } as const;
 
-const tableVariables: Readonly<Record<TableName, string>> = {
-  pets: 'PETS_TABLE',
-  apiKeys: 'API_KEYS_TABLE',
-  rateLimits: 'RATE_LIMITS_TABLE',
-  idempotency: 'IDEMPOTENCY_TABLE',
-};
-
 /** The functions of the service, each with the least permissions. */
 export class Functions extends Construct {
   readonly byEntry: ServiceFunctions;
@@ -73,7 +65,6 @@ export class Functions extends Construct {
                 LIMITER_TIMEOUT_MS: String(budget.limiter),
                 METRICS_NAMESPACE: Stack.of(this).stackName,
               }),
-          ...(entry === unmatchedRoute && { ALLOWED_METHODS: JSON.stringify(allowedMethods()) }),
         },
         statements: access.map(({ table, action, index }) => {
           const { tableArn } = tables[table];

@@ -1,11 +1,11 @@
-import { type Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { type Duration, Stack } from 'aws-cdk-lib';
 import { type PolicyStatement, Role } from 'aws-cdk-lib/aws-iam';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { functionCode } from './function-code.ts';
 import { acknowledge, ofThisAccount } from '../security-checks.ts';
-import { type FunctionEntry, liveAlias, requestEntries } from '../operations.ts';
+import { type FunctionEntry, requestEntries } from '../../functions/operations.ts';
 import { memoryOf, type StageSettings } from '../configuration/settings.ts';
 
 export interface ServiceFunctionProps {
@@ -69,9 +69,6 @@ export class ServiceFunction extends Construct {
       applicationLogLevelV2: lambda.ApplicationLogLevel[settings.logLevel],
       systemLogLevelV2: lambda.SystemLogLevel.WARN,
       tracing: lambda.Tracing.ACTIVE,
-      // Earlier versions stay, so that a roll back (`npm run versions`) needs no deployment. Those of a deployment that fails do
-      // not: Lambda would return them to the next one, which CloudFormation refuses (aws-cdk issue 28252).
-      currentVersionOptions: { removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE },
     });
     acknowledge(this.function, {
       'Serverless-LambdaDLQ':
@@ -79,7 +76,7 @@ export class ServiceFunction extends Construct {
     });
 
     this.live = new lambda.Alias(this, 'Live', {
-      aliasName: liveAlias,
+      aliasName: 'live',
       // A cast, because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
       version: this.function.currentVersion as lambda.IVersion,
       ...(provisionedConcurrency !== undefined && {

@@ -25,9 +25,7 @@ const settingsByStage = z.preprocess(
   z.partialRecord(z.enum(stageNames), z.record(z.string(), z.unknown())),
 );
 
-const managedOrExisting = z
-  .enum(['managed', 'existing'], 'must be "managed" or "existing"')
-  .default('managed');
+const managedOrExisting = z.enum(['managed', 'existing'], 'must be "managed" or "existing"');
 
 const context = z.strictObject({
   name: z
@@ -36,14 +34,15 @@ const context = z.strictObject({
     .default('AnimalStore'),
   stage: z.enum(stageNames, `must be one of ${stageNames.join(', ')}`).optional(),
   repository: z.url('must be a URL, such as https://github.com/owner/repository').optional(),
-  accountSettings: managedOrExisting,
+  // The role of an account that has one stays.
+  accountSettings: managedOrExisting.default('existing'),
   github: z
     .string()
     // Tokens of repositories created since the summer of 2026 also contain IDs.
     // https://github.blog/changelog/2026-04-23-immutable-subject-claims-for-github-actions-oidc-tokens
     .regex(/^[\w.-]+(@\d+)?\/[\w.-]+(@\d+)?$/, 'must be owner/repository')
     .optional(),
-  githubProvider: managedOrExisting,
+  githubProvider: managedOrExisting.default('managed'),
   stages: settingsByStage.default({}),
   overrides: settingsByStage.default({}),
 });
@@ -53,9 +52,11 @@ const context = z.strictObject({
  * `-c stages=…` would replace all of cdk.json's `stages`. @throws ConfigurationError
  */
 export function readConfiguration(all: Readonly<Record<string, unknown>>): Configuration {
-  // The CDK's own keys (`@aws-cdk/…`, `aws:cdk:…`, `cli-telemetry`, lookups) all have a character that is not in \w.
-  const own = Object.fromEntries(Object.entries(all).filter(([key]) => /^\w*$/.test(key)));
-  const { stage, stages, overrides, github, githubProvider, ...parsed } = parse(context, 'context', own);
+  const { stage, stages, overrides, github, githubProvider, ...parsed } = parse(
+    context,
+    'context',
+    ownKeys(all),
+  );
   const names: readonly StageName[] = stage === undefined ? ['staging', 'prod'] : [stage];
   const settingsOf = (name: StageName): StageSettings =>
     parse(stageSettings, `stages.${name}`, merge(merge(presets[name], stages[name]), overrides[name]));
@@ -63,13 +64,27 @@ export function readConfiguration(all: Readonly<Record<string, unknown>>): Confi
     name: parsed.name,
     repository: parsed.repository?.replace(/\/$/, ''),
     stages: new Map(names.map((name) => [name, settingsOf(name)])),
-    // The local service has no account.
-    accountSettings: stage === 'local' ? 'existing' : parsed.accountSettings,
+    accountSettings: parsed.accountSettings,
     github:
       github === undefined
         ? undefined
         : { repository: github, providerExists: githubProvider === 'existing' },
   };
+}
+
+/** The value of the key `overrides` with further settings of a stage. @throws ConfigurationError */
+export function withOverrides(
+  all: Readonly<Record<string, unknown>>,
+  stage: StageName,
+  settings: Partial<StageSettings>,
+): string {
+  const { overrides } = parse(context, 'context', ownKeys(all));
+  return JSON.stringify({ ...overrides, [stage]: { ...overrides[stage], ...settings } });
+}
+
+/** Without the CDK's keys (`@aws-cdk/…`, `aws:cdk:…`, `cli-telemetry`, lookups), which all have a character that is not in \w. */
+function ownKeys(all: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(all).filter(([key]) => /^\w*$/.test(key)));
 }
 
 function parse<T extends z.ZodType>(schema: T, path: string, value: unknown): z.infer<T> {

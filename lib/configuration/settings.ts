@@ -1,7 +1,8 @@
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { z } from 'zod';
-import { type FunctionEntry, functionEntries, tableNames } from '../operations.ts';
+import { type FunctionEntry, functionEntries } from '../../functions/operations.ts';
+import { tableNames } from '../../functions/tables.ts';
 
 /** MiB. CPU grows in proportion. docs/performance.md explains the choice. */
 const memorySize = z.int().min(128).max(10_240);

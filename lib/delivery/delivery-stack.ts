@@ -62,7 +62,7 @@ export class DeliveryStack extends Stack {
       const { roleArn } = addRole(`Deploy${titleCase(stage)}`, `environment:${stage}`, assume, {
         description: `Deploys ${name}-${stage}`,
         // As in .github/actions/deploy/action.yml. A change of the TLS policy can take an hour, see
-        // docs/deploy.md#slow-changes.
+        // docs/deploy.md#what-a-deployment-changes.
         maxSessionDuration: Duration.hours(2),
       });
       new CfnOutput(this, `DeployRoleArn${titleCase(stage)}`, { value: roleArn });

@@ -5,7 +5,7 @@ import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { LogLevel, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import type { CheckedFunction } from '../../functions/delivery/checks.ts';
+import { tableVariables } from '../../functions/tables.ts';
 import type { ServiceFunctions } from '../compute/service-function.ts';
 import type { StageSettings } from '../configuration/settings.ts';
 import type { StageName } from '../configuration/stages.ts';
@@ -62,7 +62,7 @@ export class PreTrafficHook extends Construct {
     }
     const versions = Object.fromEntries(
       [...functions.values()].map(({ entry, function: { currentVersion } }) => [
-        entry satisfies CheckedFunction,
+        entry,
         currentVersion.functionArn,
       ]),
     );
@@ -82,12 +82,12 @@ export class PreTrafficHook extends Construct {
       },
       // CDK would permit the report by the group's name, and the group has to wait for the hook.
       role: role.withoutPolicyUpdates(),
-      // It waits half a minute for a permission: functions/delivery/refusals.ts.
-      timeout: Duration.minutes(2),
+      // Longer than the checks and the report can take, so that it always reports: functions/delivery/check-versions.ts.
+      timeout: Duration.minutes(4),
       memorySize: 512,
       environment: {
         STAGE: stage,
-        IDEMPOTENCY_TABLE: tables.idempotency.tableName,
+        [tableVariables.idempotency]: tables.idempotency.tableName,
         CHECKED_VERSIONS: stack.toJsonString(versions),
       },
       logGroup,

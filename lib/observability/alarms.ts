@@ -11,8 +11,9 @@ import type { Api } from '../api/api.ts';
 import type { StageSettings } from '../configuration/settings.ts';
 import { apiMetric, serviceMetric, tableMetric } from './metrics.ts';
 import { acknowledge } from '../security-checks.ts';
-import type { ServiceFunctions } from '../compute/service-function.ts';
-import { functionEntries, tableNames } from '../operations.ts';
+import type { ServiceFunction, ServiceFunctions } from '../compute/service-function.ts';
+import { operationName } from '../../functions/operations.ts';
+import { tableNames } from '../../functions/tables.ts';
 import type { Tables } from '../storage/tables.ts';
 
 export interface AlarmsProps {
@@ -28,6 +29,7 @@ export interface AlarmsProps {
 export class Alarms extends Construct {
   readonly topic: Topic;
   readonly #byId = new Map<string, cloudwatch.Alarm>();
+  readonly #sumsOfErrors: cloudwatch.Alarm[] = [];
   readonly #runbook: string;
 
   constructor(scope: Construct, id: string, { functions, tables, api, settings, repository }: AlarmsProps) {
@@ -38,12 +40,14 @@ export class Alarms extends Construct {
 
     // Lambda counts crashes, time-outs and failed starts as errors, but not the function's own 5xx responses.
     const period = Duration.minutes(1);
-    for (const { entry, function: lambda } of functions.values()) {
+    // Of the alias: a new version that is refused, and the checks of a deployment, are no requests of clients.
+    for (const { entry, live } of functions.values()) {
       const errors = `Invocations of ${entry} crash or time out.`;
       const throttles = `Lambda throttles ${entry}: the account or the function has reached its concurrency limit.`;
-      this.#add(`${entry}-errors`, errors, lambda.metricErrors({ period }), 0, 'function-errors');
-      this.#add(`${entry}-throttles`, throttles, lambda.metricThrottles({ period }), 0, 'function-throttles');
+      this.#add(`${entry}-errors`, errors, live.metricErrors({ period }), 0, 'function-errors');
+      this.#add(`${entry}-throttles`, throttles, live.metricThrottles({ period }), 0, 'function-throttles');
     }
+    this.#addSumsOfErrors([...functions.values()]);
 
     for (const table of tableNames) {
       const name = table.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`);
@@ -69,9 +73,31 @@ export class Alarms extends Construct {
 
   /** The alarms that roll a deployment back. CodeDeploy accepts ten. */
   get rollingBack(): readonly cloudwatch.Alarm[] {
-    const errors = functionEntries.map((entry) => `${entry}-errors`);
-    const ids = ['api-5xx', ...errors, 'known-keys-rejected', 'limiter-fail-open', 'malformed-items'];
-    return ids.map((id) => this.#byId.get(id)!);
+    const ids = ['api-5xx', 'known-keys-rejected', 'limiter-fail-open', 'malformed-items'];
+    return [...this.#sumsOfErrors, ...ids.map((id) => this.#byId.get(id)!)];
+  }
+
+  /**
+   * The sums of the functions' errors roll deployments back, because CodeDeploy accepts ten alarms. They notify nobody: the
+   * alarms of the functions do. An alarm can sum up ten metrics:
+   * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarm-limits.html
+   */
+  #addSumsOfErrors(functions: readonly ServiceFunction[]): void {
+    const period = Duration.minutes(1);
+    for (let first = 0; first < functions.length; first += 10) {
+      const errors = functions
+        .slice(first, first + 10)
+        .map(({ entry, live }) => [operationName(entry), live.metricErrors({ period })] as const);
+      const sum = new cloudwatch.MathExpression({
+        expression: errors.map(([id]) => `FILL(${id}, 0)`).join(' + '),
+        usingMetrics: Object.fromEntries(errors),
+        period,
+        label: 'Errors',
+      });
+      const id = first === 0 ? 'function-errors' : `function-errors-${first / 10 + 1}`;
+      const summary = 'Invocations of functions crash or time out.';
+      this.#sumsOfErrors.push(this.#alarm(id, summary, sum, 0, 'function-errors'));
+    }
   }
 
   #addApiAlarms(api: Api, minimumRequests: number | undefined): void {
@@ -120,9 +146,23 @@ export class Alarms extends Construct {
     metric: cloudwatch.IMetric,
     threshold: number,
     runbook = id,
-    [datapointsToAlarm, evaluationPeriods]: readonly [number, number] = [2, 5],
+    datapoints?: readonly [number, number],
     different: Partial<Pick<cloudwatch.AlarmProps, 'comparisonOperator' | 'treatMissingData'>> = {},
   ): void {
+    const alarm = this.#alarm(id, summary, metric, threshold, runbook, datapoints, different);
+    alarm.addAlarmAction(new SnsAction(this.topic));
+    alarm.addOkAction(new SnsAction(this.topic));
+  }
+
+  #alarm(
+    id: string,
+    summary: string,
+    metric: cloudwatch.IMetric,
+    threshold: number,
+    runbook: string,
+    [datapointsToAlarm, evaluationPeriods]: readonly [number, number] = [2, 5],
+    different: Partial<cloudwatch.AlarmProps> = {},
+  ): cloudwatch.Alarm {
     const alarm = new cloudwatch.Alarm(this, id, {
       alarmName: `${Stack.of(this).stackName}-${id}`,
       alarmDescription: `${summary} What to do: ${this.#runbook}#${runbook}`,
@@ -134,9 +174,8 @@ export class Alarms extends Construct {
       treatMissingData: cloudwatch.TreatMissingData.NOT_BREACHING,
       ...different,
     });
-    alarm.addAlarmAction(new SnsAction(this.topic));
-    alarm.addOkAction(new SnsAction(this.topic));
     this.#byId.set(id, alarm);
+    return alarm;
   }
 
   /** Exists in every stage with alarms, so that operators can subscribe other services to it. */

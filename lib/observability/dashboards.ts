@@ -11,7 +11,7 @@ import { type Api, apiStageName } from '../api/api.ts';
 import { serviceMetric, tableMetric } from './metrics.ts';
 import { errorsQuery } from './saved-queries.ts';
 import type { ServiceFunctions } from '../compute/service-function.ts';
-import { tableNames } from '../operations.ts';
+import { tableNames } from '../../functions/tables.ts';
 import type { Tables } from '../storage/tables.ts';
 import { titleCase } from '../title-case.ts';
 

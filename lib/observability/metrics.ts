@@ -4,8 +4,10 @@ import type { Construct } from 'constructs';
 import type { Plan } from '../../functions/access/plans.ts';
 import { type Metric as MetricName, planDimension } from '../../functions/http/metrics.ts';
 import { apiStageName } from '../api/api.ts';
-import { functionEntries, type TableName, tableAccess } from '../operations.ts';
+import { functionEntries } from '../../functions/operations.ts';
+import type { TableName } from '../../functions/tables.ts';
 import type { Tables } from '../storage/tables.ts';
+import { tableAccess } from '../table-access.ts';
 
 const statistic = 'Sum';
 const period = Duration.minutes(1);

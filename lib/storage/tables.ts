@@ -1,7 +1,7 @@
 import { type Attribute, AttributeType, Billing, type TablePropsV2, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { Construct } from 'constructs';
 import type { StageSettings } from '../configuration/settings.ts';
-import type { TableName } from '../operations.ts';
+import type { TableName } from '../../functions/tables.ts';
 
 export type TablesProps = Pick<
   StageSettings,

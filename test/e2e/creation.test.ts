@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { expectPet, expectPets, nextOf } from '../../tools/smoke/expectations.ts';
-import type { Client, Reply } from '../../tools/smoke/client.ts';
+import { expectPet, expectPets, nextOf } from '../../tools/operators/smoke/expectations.ts';
+import type { Client, Reply } from '../../tools/operators/smoke/client.ts';
 import { rounds } from '../support/rounds.ts';
 import { clientOf, inParallel } from './support.ts';
 

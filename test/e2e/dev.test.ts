@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { Client } from '../../tools/smoke/client.ts';
-import { expectPet } from '../../tools/smoke/expectations.ts';
+import { Client } from '../../tools/operators/smoke/client.ts';
+import { expectPet } from '../../tools/operators/smoke/expectations.ts';
 import { Inspector } from './inspector.ts';
 import { isLocal } from './support.ts';
 

@@ -2,13 +2,14 @@ import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import type { Keys } from '../../tools/local/banner.ts';
-import { parseKeys } from '../../tools/local/keys.ts';
-import { createKey } from '../../tools/keys/commands/create.ts';
-import { openKeyService } from '../../tools/keys/service.ts';
-import { announceAddress, type LocalAddress } from '../../tools/command-line/local-address.ts';
-import { localStage, startLocalStack, synthesizeLocal } from '../../tools/local/stack.ts';
-import { localDynamoDb, seedAnimals } from '../../tools/seed.ts';
+import type { Keys } from '../../tools/contributors/local/banner.ts';
+import { parseKeys } from '../../tools/contributors/local/keys.ts';
+import { createKey } from '../../tools/operators/keys/commands/create.ts';
+import { openKeyService } from '../../tools/operators/keys/service.ts';
+import { announceAddress, type LocalAddress } from '../../tools/operators/command-line/local-address.ts';
+import { localStage, startLocalStack, synthesizeLocal } from '../../tools/contributors/local/stack.ts';
+import { localDynamoDb, seedAnimals } from '../../tools/contributors/seed.ts';
+import { databaseOfTests } from '../support/database.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -53,6 +54,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const assembly = await mkdtemp(join(tmpdir(), 'e2e-'));
   const service = await startLocalStack({
     port: 0,
+    database: databaseOfTests,
     assembly: async (folder) => {
       await synthesizeLocal(folder);
       await cp(folder, assembly, { recursive: true });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fixedPlans } from '../../functions/access/plans.ts';
-import type { Reply } from '../../tools/smoke/client.ts';
-import { expectError, expectEveryAnswer, rateOf } from '../../tools/smoke/expectations.ts';
+import type { Reply } from '../../tools/operators/smoke/client.ts';
+import { expectError, expectEveryAnswer, rateOf } from '../../tools/operators/smoke/expectations.ts';
 import { rounds } from '../support/rounds.ts';
 import { clientOf, inOneMinute, inParallel, minuteOf } from './support.ts';
 

@@ -2,12 +2,12 @@ import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import * as z from 'zod';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
-import { indefinitely, setSuspension } from '../../tools/keys/key-usage.ts';
-import { openKeyService } from '../../tools/keys/service.ts';
-import { localStage } from '../../tools/local/stack.ts';
-import { localDynamoDb } from '../../tools/seed.ts';
-import { type Ask, Client, type Reply } from '../../tools/smoke/client.ts';
-import { nextOf } from '../../tools/smoke/expectations.ts';
+import { indefinitely, setSuspension } from '../../tools/operators/keys/key-usage.ts';
+import { openKeyService } from '../../tools/operators/keys/service.ts';
+import { localStage } from '../../tools/contributors/local/stack.ts';
+import { localDynamoDb } from '../../tools/contributors/seed.ts';
+import { type Ask, Client, type Reply } from '../../tools/operators/smoke/client.ts';
+import { nextOf } from '../../tools/operators/smoke/expectations.ts';
 import { idOf, resourcesOf, stacksOf, theResource } from '../infrastructure/synthesis.ts';
 import { isLocal, newClient } from './support.ts';
 

@@ -2,12 +2,13 @@ import { execFile } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { newKey } from '../../functions/access/keys.ts';
-import { checks } from '../../tools/smoke/checks.ts';
-import type { RunTool } from '../../tools/command-line/program.ts';
-import { runSmoke } from '../../tools/smoke/cli.ts';
-import { Client } from '../../tools/smoke/client.ts';
-import { requestsNeeded, runChecks } from '../../tools/smoke/run.ts';
+import { checks } from '../../tools/operators/smoke/checks.ts';
+import type { RunTool } from '../../tools/operators/command-line/program.ts';
+import { runSmoke } from '../../tools/operators/smoke/cli.ts';
+import { Client } from '../../tools/operators/smoke/client.ts';
+import { requestsNeeded, runChecks } from '../../tools/operators/smoke/run.ts';
 import { forwardTo } from '../support/forwarder.ts';
+import { entryOf, forgotten } from '../support/used-operations.ts';
 import { runInProcess } from '../support/tool-runs.ts';
 import { isFullRun, isLocal, newClient } from './support.ts';
 
@@ -138,7 +139,7 @@ function fetchWith({ ask = (request) => request, answer }: Partial<Fault>, key: 
     const { status, headers } = response;
     const changed: Answer = { status, headers: new Headers(headers), body: await response.text() };
     answer?.(changed, request);
-    return new Response(changed.body, changed);
+    return new Response(changed.body || null, changed);
   };
 }
 
@@ -183,8 +184,10 @@ describe.runIf(isLocal)('npm run smoke', () => {
     // oxlint-disable-next-line eslint/no-restricted-properties -- of an HTTP URL
     const { origin, pathname } = new URL(baseUrl);
     const keys: (string | undefined)[] = [];
-    const answer = ({ headers }: IncomingMessage, response: ServerResponse): boolean => {
+    const used = new Set<string>();
+    const answer = ({ headers, method, url = '' }: IncomingMessage, response: ServerResponse): boolean => {
       keys.push(headers.authorization);
+      used.add(entryOf(method!, url.replace(pathname, '')));
       const fails = keys.length <= failures;
       if (fails) response.writeHead(503).end('{}');
       return fails;
@@ -192,11 +195,11 @@ describe.runIf(isLocal)('npm run smoke', () => {
     const forwarder = await forwardTo(origin, { answer });
     onTestFinished(() => forwarder.close());
     const requestsWithKey = () => keys.filter((each) => each === `Bearer ${key}`).length;
-    return { key, url: forwarder.endpoint + pathname, requestsWithKey };
+    return { key, url: forwarder.endpoint + pathname, requestsWithKey, used };
   }
 
   it('waits visibly until the stage is effective, then passes with no more requests than announced', async () => {
-    const { key, url, requestsWithKey } = await startStage(1);
+    const { key, url, requestsWithKey, used } = await startStage(1);
     const { code, output } = await smokeProcess({ input: `${key}\n` }, '--url', url);
     expect(output.match(/^Not ready yet: GET \/pets\?limit=1 answered 503\./gm)).toHaveLength(1);
     expect(output.match(/^✓ .+ \(\d+ ms\)$/gm)).toHaveLength(checks.length);
@@ -204,6 +207,7 @@ describe.runIf(isLocal)('npm run smoke', () => {
     expect(output).not.toContain(key);
     expect(code).toBe(0);
     expect(requestsWithKey() - 2).toBeLessThanOrEqual(requestsNeeded);
+    expect(forgotten('smoke test', used)).toEqual([]);
   });
 
   it('runs the checks on a stage that does not become effective, and fails', async () => {

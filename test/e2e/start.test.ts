@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { Client } from '../../tools/smoke/client.ts';
-import { expectPets, rateOf } from '../../tools/smoke/expectations.ts';
+import { Client, type Reply } from '../../tools/operators/smoke/client.ts';
+import { expectPets, nextOf, rateOf } from '../../tools/operators/smoke/expectations.ts';
 import { isLocal } from './support.ts';
 
 /** Starts `npm start`, or another command that does, and gathers what it prints. */
@@ -114,7 +114,7 @@ describe.runIf(isLocal)('npm start', () => {
     }
   });
 
-  it('a taken port, a missing Java and a wrong option are one clear line each', async () => {
+  it('a taken port, a missing database and a wrong option are one clear line each', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
     const { port } = server.address() as AddressInfo;
@@ -123,7 +123,11 @@ describe.runIf(isLocal)('npm start', () => {
     server.close();
     expect(taken.output().trim()).toMatch(new RegExp(`Port ${port} is in use\\..*--port`));
 
-    const javaless = start(['--port', '0'], { ...process.env, PATH: '/nonexistent', JAVA_HOME: '' });
+    const javaless = start(['--port', '0', '--database', 'dynamodb-local'], {
+      ...process.env,
+      PATH: '/nonexistent',
+      JAVA_HOME: '',
+    });
     expect(await javaless.ended).toBe(1);
     expect(javaless.output()).toContain('Java was not found.');
     expect(javaless.output()).not.toMatch(/\n\s+at /);
@@ -138,6 +142,64 @@ describe.runIf(isLocal)('npm start', () => {
     expect(swallowed.output().trim()).toMatch(
       /^.*unexpected argument 8080\. Put options after a double dash.*$/,
     );
+  });
+
+  it('seeding that ended early goes on with the next start, and Ctrl-C ends it like later', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'start-test-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const data = join(folder, 'data');
+    const seeding = join(data, 'seeding.json');
+    const args = ['--port', '0', '--data', data, '--animals', '20000'];
+    for (const signal of ['SIGKILL', 'SIGINT'] as const) {
+      const run = start(args);
+      await expect.poll(() => run.output(), { timeout: 60_000 }).toContain('Seeding');
+      await expect.poll(() => readFile(seeding, 'utf8').catch(() => ''), { timeout: 60_000 }).not.toBe('');
+      run.child.kill(signal);
+      expect(await run.ended).toBe(signal === 'SIGINT' ? 0 : null);
+      expect(run.output()).not.toContain('ECONNREFUSED');
+    }
+    const keysFile = join(folder, 'keys.json');
+    const run = start(['--port', '0', '--data', data, '--animals', '3', '--keys-file', keysFile]);
+    const url = await untilReady(run);
+    expect(run.output()).toContain('Added the 20,000 animals that an earlier run had begun with');
+    await expect(stat(seeding)).rejects.toThrow('ENOENT');
+    const keys: Record<string, string> = JSON.parse(await readFile(keysFile, 'utf8'));
+    const client = new Client(url, keys['enterprise']!);
+    let count = 0;
+    let path: string | undefined = '/pets?limit=100';
+    while (path !== undefined) {
+      const reply: Reply = await client.send({ path });
+      count += expectPets(reply).length;
+      path = nextOf(reply);
+    }
+    expect(count).toBe(20_000);
+  });
+
+  it('a damaged file of --data is named with what to do, after which all keys work', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'start-test-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const args = ['--port', '0', '--data', folder, '--animals', '3'];
+    const file = (name: string) => join(folder, name);
+    const first = start(args);
+    await untilReady(first);
+    first.child.kill('SIGINT');
+    await first.ended;
+    const keys: Record<string, string> = JSON.parse(await readFile(file('keys.json'), 'utf8'));
+    for (const name of ['keys.json', 'gateway-keys.json']) {
+      const whole = await readFile(file(name), 'utf8');
+      await writeFile(file(name), whole.slice(0, whole.length / 2));
+      const damaged = start(args);
+      expect(await damaged.ended).toBe(1);
+      expect(damaged.output()).toContain(
+        `${file(name)} is damaged. Move it to another folder and start again`,
+      );
+      await rm(file(name));
+      if (name === 'keys.json') await writeFile(file(name), whole);
+    }
+    const repaired = start(args);
+    const url = await untilReady(repaired);
+    expect(repaired.output()).toContain('Repaired 4 API keys that API Gateway had lost');
+    expect((await new Client(url, keys['pro']!).send({ path: '/pets' })).status).toBe(200);
   });
 
   it('a path that cannot be used is one clear line, before anything else is started', async () => {
@@ -168,7 +230,9 @@ describe.runIf(isLocal)('npm start', () => {
     const folder = await mkdtemp(join(tmpdir(), 'start-test-'));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const run = start(['--port', '0'], { ...process.env, TMPDIR: folder });
-    await expect.poll(() => run.output(), { timeout: 60_000 }).toContain('Starting DynamoDB Local');
+    await expect
+      .poll(() => run.output(), { timeout: 60_000 })
+      .toMatch(/Starting (?:Dynoxide|DynamoDB Local)/);
     expect(await readdir(folder)).toHaveLength(1);
     run.child.kill('SIGINT');
     const again = setInterval(() => run.child.kill('SIGINT'), 400);

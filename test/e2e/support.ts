@@ -1,9 +1,9 @@
 import { inject } from 'vitest';
 import type { Plan } from '../../functions/access/plans.ts';
-import { Client, type Reply } from '../../tools/smoke/client.ts';
-import { createKey } from '../../tools/keys/commands/create.ts';
-import { openKeyService } from '../../tools/keys/service.ts';
-import { localStage } from '../../tools/local/stack.ts';
+import { Client, type Reply } from '../../tools/operators/smoke/client.ts';
+import { createKey } from '../../tools/operators/keys/commands/create.ts';
+import { openKeyService } from '../../tools/operators/keys/service.ts';
+import { localStage } from '../../tools/contributors/local/stack.ts';
 
 /** Whether the suite tests the service on this machine, whose keys and tables are at hand. */
 export const isLocal = inject('local') !== undefined;

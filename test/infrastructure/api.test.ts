@@ -1,5 +1,5 @@
 import { Match } from 'aws-cdk-lib/assertions';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import * as z from 'zod';
 import { keyOfHeader, newKey } from '../../functions/access/keys.ts';
 import { errorCatalogue } from '../../functions/http/errors.ts';
@@ -33,12 +33,13 @@ describe('the routes', () => {
   });
 
   it('are deployed again when a gateway response changes', () => {
+    const deploymentOf = (stack: typeof prod) => theResource(stack, 'AWS::ApiGateway::Deployment')[0];
+    const before = deploymentOf(stackOf('AnimalStore-local'));
     const { message } = errorCatalogue.internal_error;
+    onTestFinished(() => void Reflect.set(errorCatalogue.internal_error, 'message', message));
     Reflect.set(errorCatalogue.internal_error, 'message', 'Another message.');
     const changed = stacksOf({ stage: 'local' }).get('AnimalStore-local')!;
-    Reflect.set(errorCatalogue.internal_error, 'message', message);
-    const deploymentOf = (stack: typeof prod) => theResource(stack, 'AWS::ApiGateway::Deployment')[0];
-    expect(deploymentOf(changed)).not.toBe(deploymentOf(stackOf('AnimalStore-local')));
+    expect(deploymentOf(changed)).not.toBe(before);
   });
 
   it('are deployed after all methods and gateway responses exist', () => {

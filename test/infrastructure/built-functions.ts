@@ -1,7 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bundle } from '../../lib/bundler/bundle.ts';
-import { functionEntries } from '../../lib/operations.ts';
+import { functionEntries } from '../../functions/operations.ts';
+import { namesOfTables } from '../support/variables.ts';
 
 // Not a new folder, because nothing tells when the last file has ended.
 const root = 'node_modules/.cache/animal-store-bundles';
@@ -21,12 +22,8 @@ export const environment = {
   AWS_ACCESS_KEY_ID: 'id',
   AWS_SECRET_ACCESS_KEY: 'secret',
   STAGE: 'prod',
-  PETS_TABLE: 'pets',
-  API_KEYS_TABLE: 'keys',
-  RATE_LIMITS_TABLE: 'limits',
-  IDEMPOTENCY_TABLE: 'idempotency',
+  ...namesOfTables((table) => table),
   LIMITER_TIMEOUT_MS: '1000',
   METRICS_NAMESPACE: 'namespace',
-  ALLOWED_METHODS: '{}',
   AUTHORIZER_CACHE_SECONDS: '60',
 };

@@ -1,7 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import * as z from 'zod';
-import { ConfigurationError, readConfiguration } from '../../lib/configuration/context.ts';
+import { ConfigurationError, readConfiguration, withOverrides } from '../../lib/configuration/context.ts';
 import type { StageSettings } from '../../lib/configuration/settings.ts';
 
 const read = readConfiguration;
@@ -14,17 +16,13 @@ describe('the configuration', () => {
     expect({ name, stages: [...stages.keys()], accountSettings, github }).toEqual({
       name: 'AnimalStore',
       stages: ['staging', 'prod'],
-      accountSettings: 'managed',
+      accountSettings: 'existing',
       github: undefined,
     });
   });
 
   it('can be one stage', () => {
     expect([...read({ stage: 'staging' }).stages.keys()]).toEqual(['staging']);
-  });
-
-  it('does not manage the account settings for local', () => {
-    expect(read({ stage: 'local' }).accountSettings).toBe('existing');
   });
 
   it('merges the settings of a stage, given as an object or as text', () => {
@@ -67,6 +65,17 @@ describe('the configuration', () => {
       });
       expect(stages.get('prod')?.waf).toBeUndefined();
       expect(stages.get('prod')?.domain).toEqual({ ...domain, name: 'b.example' });
+    });
+
+    it('can be extended for one deployment, and keeps those that there are', () => {
+      const given = { prod: { waf: null, logLevel: 'DEBUG' }, staging: { alarms: false } };
+      for (const overrides of [given, JSON.stringify(given)]) {
+        const extended = withOverrides({ stages: file, overrides }, 'prod', { deletionProtection: false });
+        expect(JSON.parse(extended)).toEqual({
+          ...given,
+          prod: { ...given.prod, deletionProtection: false },
+        });
+      }
     });
 
     it('validates the merged settings', () => {
@@ -175,8 +184,8 @@ describe('the configuration', () => {
     ],
     [
       'a function that does not exist',
-      { functions: { 'update-pet': { memory: 128 } } },
-      'stages.prod.functions: Unrecognized key: "update-pet"',
+      { functions: { 'no-such-function': { memory: 128 } } },
+      'stages.prod.functions: Unrecognized key: "no-such-function"',
     ],
     [
       "a burst that exceeds the account's",
@@ -213,16 +222,22 @@ describe('the configuration', () => {
 
   it('stops the app with that line and without a stack trace', async () => {
     vi.stubEnv('CDK_CONTEXT_JSON', JSON.stringify({ stage: 'prod', stages: { prod: { waff: {} } } }));
+    const folder = mkdtempSync(join(tmpdir(), 'configuration-'));
+    vi.stubEnv('CDK_OUTDIR', folder);
+    // With an output directory the CDK synthesizes before the process exits, when the folder is gone.
+    const once = vi.spyOn(process, 'once').mockReturnThis();
     const exit = vi.spyOn(process, 'exit').mockReturnValue(undefined as never);
     const print = vi.spyOn(console, 'error').mockReturnValue();
     onTestFinished(() => {
       vi.unstubAllEnvs();
       vi.restoreAllMocks();
+      rmSync(folder, { recursive: true });
     });
     await import('../../bin/animal-store.ts');
     expect(print.mock.calls).toEqual([
       ['stages.prod: Unrecognized key: "waff". Change it in cdk.json under "context", or in -c.'],
     ]);
     expect(exit).toHaveBeenCalledExactlyOnceWith(1);
+    expect(once).toHaveBeenCalledExactlyOnceWith('beforeExit', expect.anything());
   });
 });

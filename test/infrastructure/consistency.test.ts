@@ -2,11 +2,13 @@ import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { planNames } from '../../functions/access/plans.ts';
-import { operations, unmatchedRoute } from '../../lib/operations.ts';
-import { tableShapes, timeToLiveAttribute } from '../support/dynamodb-tables.ts';
+import { operations, unmatchedRoute } from '../../functions/operations.ts';
+import { tableNames } from '../../functions/tables.ts';
+import { titleCase } from '../../lib/title-case.ts';
+import { expiring, tableShapes, timeToLiveAttribute } from '../support/table-shapes.ts';
 import { idOf, resourcesOf, stackOf } from './synthesis.ts';
 
-// The linter (.oxlintrc.json) checks imports, and knip finds unused code.
+// The linter (oxlint.config.ts) checks imports, and knip finds unused code.
 
 describe('packages/cdk-offline', () => {
   test('contains no route, table or plan of this service', () => {
@@ -31,7 +33,7 @@ describe('packages/cdk-offline', () => {
     const quoted = planNames.map((plan) => `['"\`]${plan}['"\`]`);
     const pattern = new RegExp([...words.map((word) => `\\b${word}\\b`), ...quoted].join('|'), 'i');
     // The pattern finds these words where they are allowed.
-    expect(readFileSync('lib/operations.ts', 'utf8')).toMatch(pattern);
+    expect(readFileSync('functions/operations.ts', 'utf8')).toMatch(pattern);
     expect("plan: 'free'").toMatch(pattern);
     const files = globSync('packages/cdk-offline/src/**/*.ts');
     expect(files.length).toBeGreaterThan(10);
@@ -63,17 +65,10 @@ describe('the tables of the tests', () => {
     return { ...shape, AttributeDefinitions: byName, timeToLive: timeToLive?.AttributeName };
   };
 
-  test('have the same schema as in the stack', () => {
-    expect(shapeOf('PetsTableName')).toEqual({ ...tableShapes.Pets, timeToLive: undefined });
-    expect(shapeOf('ApiKeysTableName')).toEqual({ ...tableShapes.ApiKeys, timeToLive: undefined });
-    expect(shapeOf('RateLimitsTableName')).toEqual({
-      ...tableShapes.RateLimits,
-      timeToLive: timeToLiveAttribute,
-    });
-    expect(shapeOf('IdempotencyTableName')).toEqual({
-      ...tableShapes.Idempotency,
-      timeToLive: timeToLiveAttribute,
-    });
+  test.each(tableNames)('have the same schema as in the stack: %s', (name) => {
+    const shape = titleCase(name) as keyof typeof tableShapes;
+    const timeToLive = expiring.includes(shape) ? timeToLiveAttribute : undefined;
+    expect(shapeOf(`${shape}TableName`)).toEqual({ ...tableShapes[shape], timeToLive });
   });
 
   test('are all tables of the stack', () => {

@@ -1,9 +1,14 @@
+import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { ResponseType as KnownType } from 'aws-cdk-lib/aws-apigateway';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { toCallerContext } from '../../functions/access/caller.ts';
-import { type ErrorCode, errorBody, errorCatalogue } from '../../functions/http/errors.ts';
+import { type ErrorCode, errorBody, errorCatalogue, ServiceError } from '../../functions/http/errors.ts';
+import { pipeline } from '../../functions/http/pipeline.ts';
 import { rateLimitHeaders } from '../../functions/http/rate-limit-headers.ts';
+import { freeCaller, proxyEvent } from '../support/events.ts';
+import { lambdaContext, reply } from '../support/lambda.ts';
+import { captureLog } from '../support/service.ts';
 import { resourcesOf, type Stack, stackOf } from './synthesis.ts';
 
 const gatewayResponse = z.object({
@@ -71,12 +76,28 @@ describe('a gateway response', () => {
     expect(status).toBe(String(body.status));
   });
 
-  it.each(types)('has the headers of every response: %s', (type) => {
+  it.each(types)('has the headers that every answer of a function has: %s', async (type) => {
+    const client = { send: async () => ({ Attributes: {} }) } as unknown as DynamoDBDocumentClient;
+    const environment = { RATE_LIMITS_TABLE: 'limits', LIMITER_TIMEOUT_MS: 1_000, METRICS_NAMESPACE: 'test' };
+    const settings = { environment, dynamoDb: { client, impatientClient: client } };
+    const serve = pipeline('list-pets', settings, async ({ request }) => {
+      if (request.resource === '/nowhere') throw new ServiceError('route_not_found');
+      return { status: 200, body: [] };
+    });
+    captureLog();
     const { headers } = answers.get(type)!;
-    expect(headers.get('Content-Type')).toBe("'application/json'");
+    const own = [...headers.keys()].filter((name) => !['Retry-After', 'WWW-Authenticate'].includes(name));
+    for (const resource of ['/pets', '/nowhere']) {
+      const event = proxyEvent({ resource, caller: freeCaller });
+      const answer = reply(await serve(event as never, lambdaContext()));
+      // Both windows are in the table.
+      const { RateLimit: _, 'RateLimit-Policy': __, ...ofEvery } = answer.headers;
+      expect(own.toSorted()).toEqual(Object.keys(ofEvery).toSorted());
+      for (const name of ['Cache-Control', 'Content-Type'])
+        expect(headers.get(name)).toBe(`'${ofEvery[name]}'`);
+    }
     expect(headers.get('Cache-Control')).toBe("'no-store'");
     expect(headers.get('X-Request-Id')).toBe('context.requestId');
-    for (const name of Object.values(rateLimitHeaders)) expect(headers.get(name)).toBeDefined();
   });
 
   it.each(types)('echoes nothing that the client sent: %s', (type) => {

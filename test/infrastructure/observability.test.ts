@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { metrics } from '../../functions/http/metrics.ts';
-import { functionEntries } from '../../lib/operations.ts';
+import { functionEntries, operationName } from '../../functions/operations.ts';
 import { functionsOf, ref, resourcesOf, type Stack, stackOf, theResource } from './synthesis.ts';
 
 const prod = stackOf('AnimalStore-prod');
@@ -39,12 +38,20 @@ const everyAlarm = alarmsOf(stackOf('Shelter-prod'));
 describe('an alarm', () => {
   it('notifies the topic when it starts and when it ends, and not because of missing data', () => {
     const [topicId] = theResource(prod, 'AWS::SNS::Topic');
-    prod.template.allResourcesProperties('AWS::CloudWatch::Alarm', {
-      ActionsEnabled: Match.absent(),
-      AlarmActions: [ref(topicId)],
-      OKActions: [ref(topicId)],
-      TreatMissingData: 'notBreaching',
-    });
+    for (const [, { Properties }] of resourcesOf(prod, 'AWS::CloudWatch::Alarm')) {
+      expect(Properties).toMatchObject({ TreatMissingData: 'notBreaching' });
+      expect(Properties).not.toHaveProperty('ActionsEnabled');
+      // The alarms that this one sums up notify.
+      if (Properties['AlarmName'] === 'AnimalStore-prod-function-errors') continue;
+      expect(Properties).toMatchObject({ AlarmActions: [ref(topicId)], OKActions: [ref(topicId)] });
+    }
+  });
+
+  it('that rolls back sums up the errors of all functions', () => {
+    const { Metrics } = alarms.get('function-errors')!;
+    const ids = Metrics.flatMap(({ Id, MetricStat }) => (MetricStat === undefined ? [] : [Id]));
+    expect(ids).toEqual(functionEntries.map((entry) => operationName(entry)));
+    expect(Metrics[0]!.Expression).toBe(ids.map((id) => `FILL(${id}, 0)`).join(' + '));
   });
 
   it.each([...everyAlarm])(
@@ -58,6 +65,15 @@ describe('an alarm', () => {
       expect(sectionsOfRunbook().get(anchor!)).toContain(`\`${written}\``);
     },
   );
+
+  it('sees the requests of clients alone: what it counts of Lambda is of the alias', () => {
+    const counts = resourcesOf(prod, 'AWS::CloudWatch::Alarm')
+      .map(([, { Properties }]) => JSON.stringify(Properties))
+      .flatMap((text) => text.match(/"Dimensions":\[\{"Name":"FunctionName".*?":live"/g) ?? [text])
+      .filter((text) => text.includes('AWS/Lambda') || text.includes('"FunctionName"'));
+    expect(counts.length).toBeGreaterThanOrEqual(2 * functionEntries.length);
+    for (const count of counts) expect(count).toContain(':live"');
+  });
 
   it('of the end of traffic exists only if the expected requests are known, and hears silence', () => {
     expect([...everyAlarm.keys()].filter((name) => !alarms.has(name))).toEqual(['api-traffic']);
@@ -84,17 +100,14 @@ describe('an alarm', () => {
     expect(expression).toBe(ids.map((id) => `FILL(${id}, 0)`).join(' + '));
   });
 
-  it.each([
-    'api-5xx',
-    'known-keys-rejected',
-    'limiter-fail-open',
-    'malformed-items',
-    ...functionEntries.map((each) => `${each}-errors`),
-  ])('that rolls a canary back can go off within its five minutes: %s', (name) => {
-    const { DatapointsToAlarm, Metrics, Period } = alarms.get(name)!;
-    const period = Math.max(Period ?? 0, ...Metrics.map(({ MetricStat }) => MetricStat?.Period ?? 0));
-    expect(DatapointsToAlarm * period).toBeLessThanOrEqual(5 * 60);
-  });
+  it.each(['api-5xx', 'known-keys-rejected', 'limiter-fail-open', 'malformed-items', 'function-errors'])(
+    'that rolls a canary back can go off within its five minutes: %s',
+    (name) => {
+      const { DatapointsToAlarm, Metrics, Period } = alarms.get(name)!;
+      const period = Math.max(Period ?? 0, ...Metrics.map(({ MetricStat }) => MetricStat?.Period ?? 0));
+      expect(DatapointsToAlarm * period).toBeLessThanOrEqual(5 * 60);
+    },
+  );
 
   it('exists in staging too, and not in local', () => {
     expect([...alarmsOf(stackOf('AnimalStore-staging')).keys()]).toEqual(names);

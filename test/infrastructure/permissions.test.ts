@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { functionEntries, tableAccess } from '../../lib/operations.ts';
+import { functionEntries } from '../../functions/operations.ts';
+import { tableAccess } from '../../lib/table-access.ts';
 import { titleCase } from '../../lib/title-case.ts';
 import {
   arnOf,
@@ -45,7 +46,7 @@ describe('a function', () => {
   const functions = functionsOf(prod);
 
   it.each(functionEntries)(
-    'may do only what lib/operations.ts says, and write its own logs and traces: %s',
+    'may do only what functions/operations.ts says, and write its own logs and traces: %s',
     (entry) => {
       const { Role, LoggingConfig } = functions.get(entry)!;
       const statements = statementsOf(prod, Role);
@@ -173,7 +174,7 @@ describe('the role for the logs of API Gateway', () => {
     },
   );
 
-  it('is not changed if accountSettings is existing', () => {
+  it('is not changed unless accountSettings asks for it', () => {
     expect([...synthesize('existing').keys()]).not.toContain('AnimalStore-account');
   });
 });

@@ -42,7 +42,7 @@ describe('a synthesis', () => {
   });
 
   it('fails with a finding of the security rules and of the serverless rules', () => {
-    const context = { stage: 'staging', accountSettings: 'existing' };
+    const context = { stage: 'staging' };
     const findings = findingsOf((app) => {
       addStacks(app);
       const stack = new Stack(app, 'Careless');

@@ -1,5 +1,7 @@
 import { Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
+import { tableNames } from '../../functions/tables.ts';
+import { titleCase } from '../../lib/title-case.ts';
 import { idOf, ref, resourcesOf, stackOf, stacksOf, synthesize } from './synthesis.ts';
 
 /** What a deployment must not replace or delete, because something outside of the template depends on it. */
@@ -47,7 +49,7 @@ describe('logical IDs', () => {
   });
 
   it('of the tables belong to the outputs that the key tool reads', () => {
-    const names = ['PetsTableName', 'ApiKeysTableName', 'RateLimitsTableName', 'IdempotencyTableName'];
+    const names = tableNames.map((name) => `${titleCase(name)}TableName`);
     expect(names.map((name) => idOf(prod.Outputs[name]?.Value))).toEqual(
       pinned['AWS::DynamoDB::GlobalTable'],
     );
@@ -163,7 +165,7 @@ describe('a stack', () => {
   });
 
   it('has the outputs that the key tool, the smoke test and operators use', () => {
-    const tables = ['Pets', 'ApiKeys', 'RateLimits', 'Idempotency'].map((name) => `${name}TableName`);
+    const tables = tableNames.map((name) => `${titleCase(name)}TableName`);
     const plans = ['Free', 'Pro', 'Business', 'Enterprise'].map((plan) => `UsagePlanId${plan}`);
     const names = ['ApiUrl', 'RestApiId', ...tables, ...plans];
     expect(Object.keys(stackOf('AnimalStore-local').Outputs).toSorted()).toEqual(names.toSorted());

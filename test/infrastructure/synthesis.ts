@@ -77,11 +77,12 @@ const hostedZone = { id: 'Z1', name: 'example.com' };
 /** The contexts that tests share, so that each is synthesized once. */
 export const contexts = {
   /** Staging and prod with the default configuration, the account and the delivery stack. */
-  default: { github: 'owner/repository' },
+  default: { accountSettings: 'managed', github: 'owner/repository' },
   local: { stage: 'local' },
   /** A copy with another name. Prod has every optional part, staging as few as possible. */
   copy: {
     name: 'Shelter',
+    accountSettings: 'managed',
     repository: 'https://github.com/owner/repository/',
     stages: {
       prod: {
@@ -108,7 +109,6 @@ export const contexts = {
   /** Prod alone, in an account that has API Gateway's role and GitHub's provider. */
   existing: {
     stage: 'prod',
-    accountSettings: 'existing',
     github: 'owner/repository',
     githubProvider: 'existing',
   },

@@ -5,12 +5,13 @@ import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
-import type { FunctionEntry } from '../../lib/operations.ts';
+import type { FunctionEntry } from '../../functions/operations.ts';
 import { FunctionProcesses } from '../support/function-processes.ts';
 import { DynamoDbOverTls, type Failure } from '../support/dynamodb-tls.ts';
 import { type HttpRequest, proxyEvent } from '../support/events.ts';
 import { type Reply, reply } from '../support/lambda.ts';
 import { newCaller } from '../support/service.ts';
+import { forgotten } from '../support/used-operations.ts';
 
 /**
  * The functions as they are deployed, with DynamoDB behind TLS. The other tests run the sources, so only these show what a
@@ -18,6 +19,7 @@ import { newCaller } from '../support/service.ts';
  */
 
 const log: string[] = [];
+const used = new Set<string>();
 const certificates = await mkdtemp(join(tmpdir(), 'animal-store-certificates-'));
 let dynamoDb: DynamoDbOverTls;
 let functions: FunctionProcesses;
@@ -47,6 +49,7 @@ afterAll(async () => {
 });
 
 async function invoke(entry: FunctionEntry, event: unknown): Promise<unknown> {
+  used.add(entry);
   const outcome = await functions.invoke(entry, event);
   if ('thrown' in outcome) throw new Error(outcome.thrown);
   return outcome.returned;
@@ -204,9 +207,23 @@ describe('when DynamoDB fails', () => {
     expect(attemptsOf('PutItem')).toHaveLength(2);
   });
 
+  test('because of conflicts with transactions, five IDs are tried, and then the answer is 503', async () => {
+    const conflict = dynamoDbFailure(400, 'TransactionConflictException');
+    dynamoDb.fail('PutItem', ...Array.from({ length: 5 }, () => conflict));
+    const answer = await create(newPet);
+    expect(answer).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } });
+    expect(attemptsOf('PutItem')).toHaveLength(5);
+    dynamoDb.fail('PutItem', conflict, conflict, conflict, conflict);
+    expect((await create(newPet)).status).toBe(201);
+  });
+
   test('to count, requests are admitted and logged', async () => {
     dynamoDb.fail('UpdateItem', dynamoDbFailure(400, 'ResourceNotFoundException'));
     expect((await list()).status).toBe(200);
     expect(log.join('\n')).toContain('"LimiterFailOpen":1');
   });
+});
+
+test('every operation is run above', () => {
+  expect(forgotten('test of the bundles', used)).toEqual([]);
 });

@@ -1,15 +1,25 @@
+import type { ProvidedContext } from 'vitest';
 import type { TestProject } from 'vitest/node';
-import { startDynamoDb } from 'cdk-offline/dynamodb';
+import { chooseDatabase, type DatabaseName, startDynamoDb } from 'cdk-offline/dynamodb';
+import { databaseOfTests } from '../support/database.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     dynamodbEndpoint: string;
+    /** Behind `dynamodbEndpoint`. */
+    database: DatabaseName;
+    /** Why the tests of tables do not run on DynamoDB Local, too. */
+    leftOut: string | undefined;
   }
 }
 
-/** One DynamoDB Local for all integration tests; each makes tables of its own in it. */
+/** One database for all tests of a project; each makes tables of its own in it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const dynamodb = await startDynamoDb();
+  const given: Partial<ProvidedContext> = project.getProvidedContext();
+  const { database = await chooseDatabase(databaseOfTests), leftOut } = given;
+  if (leftOut !== undefined) console.log(leftOut);
+  const dynamodb = await startDynamoDb({ database });
+  project.provide('database', database);
   project.provide('dynamodbEndpoint', dynamodb.endpoint);
   return () => dynamodb.stop();
 }

@@ -6,11 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type OfflineService, serve } from 'cdk-offline';
 import * as z from 'zod';
-import { createKey } from '../../tools/keys/commands/create.ts';
-import { openKeyService } from '../../tools/keys/service.ts';
-import { localStackName, localStage, synthesizeLocal } from '../../tools/local/stack.ts';
-import { Client, type Reply } from '../../tools/smoke/client.ts';
-import { expectError, expectPet, expectPets, nextOf } from '../../tools/smoke/expectations.ts';
+import { createKey } from '../../tools/operators/keys/commands/create.ts';
+import { openKeyService } from '../../tools/operators/keys/service.ts';
+import { localStackName, localStage, synthesizeLocal } from '../../tools/contributors/local/stack.ts';
+import { Client, type Reply } from '../../tools/operators/smoke/client.ts';
+import { expectError, expectPet, expectPets, nextOf } from '../../tools/operators/smoke/expectations.ts';
+import { databaseOfTests } from '../support/database.ts';
 import { report } from './report.ts';
 
 /** The whole service on this machine with `--data`, and what happens when its database dies or stands still. */
@@ -27,6 +28,7 @@ beforeAll(async () => {
   stack = await serve({
     assembly,
     stack: localStackName,
+    database: databaseOfTests,
     dataDirectory: directory,
     onProgress: (line) => void (restarts += line.includes('Restarting it') ? 1 : 0),
   });
@@ -47,7 +49,7 @@ async function newClient(): Promise<Client> {
   return new Client(stack.url, key);
 }
 
-/** The Java process. */
+/** The process of the database. */
 async function databaseProcess(): Promise<number> {
   const file = await readFile(join(directory, 'dynamodb', 'process.json'), 'utf8');
   return z.object({ pid: z.number() }).parse(JSON.parse(file)).pid;
@@ -113,7 +115,7 @@ test('a database that stands still is a 503 within 3 seconds, and repeated creat
   const unknownToTheAuthorizer = await newClient();
   const client = await newClient();
   await warmUp(client);
-  const java = await databaseProcess();
+  const pid = await databaseProcess();
   const creations = Array.from({ length: 10 }, () => ({ name: randomUUID(), idempotencyKey: randomUUID() }));
   const create = ({ name, idempotencyKey }: (typeof creations)[number]): Promise<Reply> =>
     client.send({
@@ -131,14 +133,14 @@ test('a database that stands still is a 503 within 3 seconds, and repeated creat
     expectError(answer, 503, 'service_unavailable');
     expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
   };
-  process.kill(java, 'SIGSTOP');
+  process.kill(pid, 'SIGSTOP');
   try {
     await timed(() => client.send({ path: '/pets' }));
     await timed(() => client.send({ path: '/pets/1' }));
     await timed(() => unknownToTheAuthorizer.send({ path: '/pets' }));
     for (const creation of creations) await timed(() => create(creation));
   } finally {
-    process.kill(java, 'SIGCONT');
+    process.kill(pid, 'SIGCONT');
   }
   for (const creation of creations) {
     // Two at once, as a client does whose first attempt is still under way.

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import * as z from 'zod';
 import { newKey } from '../../functions/access/keys.ts';
-import { type FunctionEntry, functionEntries, operations } from '../../lib/operations.ts';
+import { type FunctionEntry, functionEntries, operations } from '../../functions/operations.ts';
 import { int64, numberLike, petName, petStatus, text } from '../support/arbitraries.ts';
 import { FunctionProcesses } from '../support/function-processes.ts';
 import { type HttpRequest, proxyEvent } from '../support/events.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
-import { Client, type Reply } from '../../tools/smoke/client.ts';
-import { nextOf, petStatuses } from '../../tools/smoke/expectations.ts';
+import { Client, type Reply } from '../../tools/operators/smoke/client.ts';
+import { nextOf, petStatuses } from '../../tools/operators/smoke/expectations.ts';
 import { AnswerValidator } from '../support/openapi-validator.ts';
 
 export interface MixedLoadOptions {

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { Command } from '@commander-js/extra-typings';
-import { parseKeys } from '../../tools/local/keys.ts';
-import { wholeNumber } from '../../tools/command-line/command.ts';
+import { parseKeys } from '../../tools/contributors/local/keys.ts';
+import { wholeNumber } from '../../tools/operators/command-line/command.ts';
 import { runMixedLoad } from './mixed-load.ts';
 
 /** `npm run soak`: a steady mix of requests against `npm start`. Exits with 1 when an answer or the memory is wrong. */

@@ -1,8 +1,19 @@
+import {
+  atTheEnd,
+  type Call,
+  type Fate,
+  Network,
+  nextOf,
+  settled,
+  type Step,
+  World,
+} from 'dynamodb-interleavings';
 import { newKey, hashOfKey } from '../../functions/access/keys.ts';
+import { serviceTables } from '../support/table-shapes.ts';
 import { Gateway, type Sent } from './gateway.ts';
-import { check, type Key, type Usage } from './model.ts';
-import { type Call, type Fate, Network } from './network.ts';
-import { atTheEnd, settled, World } from './world.ts';
+import { check } from './model.ts';
+import { type History, type Key, type Usage, Violation } from './seen.ts';
+import { howToRepeat, tell } from './story.ts';
 
 /** A few requests at the same time. */
 export interface Scene {
@@ -11,16 +22,22 @@ export interface Scene {
   readonly limits: { readonly perMinute: number; readonly perDay: number };
   readonly usage?: Usage;
   readonly requests: readonly (Omit<Sent, 'token'> & {
-    /** Milliseconds by which the clock of its environment is ahead. */
-    readonly clockOffset?: number;
+    /** Milliseconds until it is sent. In this order. */
+    readonly after?: number;
   })[];
+  /** Requests after all others, one after the other and without faults. */
+  readonly afterwards?: readonly Omit<Sent, 'token'>[];
+  /** Until when an operator suspends the key meanwhile. Unix seconds. */
+  readonly suspendedUntil?: number;
   readonly maxFaults: number;
+  /** What calls can meet. Default: everything. */
+  readonly fates?: readonly Fate[];
 }
 
-/** `again`: the timer of a delayed retry ends before anything else happens. */
-type Choice = { readonly call: Call; readonly fate: Fate } | 'again';
+/** `again`: the timer of a delayed retry ends before anything else happens. `suspend`: the operator does it now. */
+type Choice = { readonly call: Call; readonly fate: Fate } | 'again' | 'suspend';
 
-const fates: readonly Fate[] = [
+const allFates: readonly Fate[] = [
   'answered',
   'lostBefore',
   'lostAfter',
@@ -46,34 +63,70 @@ const keyHash = hashOfKey(token);
 /**
  * Runs the requests in every order of their calls, and with every fate of each call, up to a number of faults. A schedule that
  * reaches a state that another one has reached is not run to its end: all continuations have been run.
+ * @param repeat arguments of vitest that run this again
  * @returns the number of schedules
+ * @throws Violation with the story of the smallest scene that still has it
  */
-export async function explore(scene: Scene): Promise<number> {
+export async function explore(scene: Scene, repeat: string): Promise<number> {
+  const found = await firstFailure(scene);
+  if (typeof found === 'number') return found;
+  const { violation, history, schedule } = await smallest(scene, found);
+  throw new Violation(
+    [tell(violation, history, ['In this order:', ...schedule]), howToRepeat(repeat)].join('\n'),
+  );
+}
+
+interface Failure {
+  readonly violation: Violation;
+  readonly history: History;
+  readonly schedule: readonly string[];
+}
+
+/** The failure of a scene with fewer requests and faults that violates the same. */
+async function smallest(scene: Scene, failure: Failure): Promise<Failure> {
+  const smaller = [
+    ...(scene.maxFaults > 0 ? [{ ...scene, maxFaults: scene.maxFaults - 1 }] : []),
+    ...(['requests', 'afterwards'] as const).flatMap((list) =>
+      (scene[list] ?? []).map((_, index) => ({ ...scene, [list]: scene[list]!.toSpliced(index, 1) })),
+    ),
+  ].filter(({ requests }) => requests.length > 0);
+  for (const each of smaller) {
+    const found = await firstFailure(each);
+    if (typeof found !== 'number' && found.violation.kind === failure.violation.kind)
+      return smallest(each, found);
+  }
+  return failure;
+}
+
+/** The first schedule that fails, or the number of schedules. */
+async function firstFailure(scene: Scene): Promise<Failure | number> {
   const known = new Set<string>();
   let schedules = 0;
-  let path: Step[] = [];
+  let path: readonly Step[] = [];
   do {
-    path = await runSchedule(scene, path, known);
+    const { steps, failure } = await runSchedule(scene, path, known);
+    if (failure !== undefined) return failure;
     schedules += 1;
-    // The next path in depth-first order.
-    while (path.length > 0 && path.at(-1)!.taken + 1 === path.at(-1)!.options) path.pop();
-    if (path.length > 0) path[path.length - 1] = { ...path.at(-1)!, taken: path.at(-1)!.taken + 1 };
+    path = nextOf(steps);
   } while (path.length > 0);
   return schedules;
 }
 
-interface Step {
-  readonly taken: number;
-  readonly options: number;
-}
-
 /** Follows `path`, then always the first option. Returns all choices. */
-async function runSchedule(scene: Scene, path: readonly Step[], known: Set<string>): Promise<Step[]> {
+async function runSchedule(
+  scene: Scene,
+  path: readonly Step[],
+  known: Set<string>,
+): Promise<{ readonly steps: Step[]; readonly failure?: Failure }> {
   const world = new World(scene.now * 1000, () => 0);
   const pending: Call[] = [];
-  const network = new Network(world, (call) => {
-    pending.push(call);
-  });
+  const network = new Network(
+    world,
+    serviceTables(() => world.now),
+    (call) => {
+      pending.push(call);
+    },
+  );
   let environments = 0;
   const gateway = new Gateway({
     world,
@@ -81,11 +134,10 @@ async function runSchedule(scene: Scene, path: readonly Step[], known: Set<strin
     authorized: {
       [token]: { keyHash, keyId: 'key_1', plan: 'enterprise', ...scene.limits, expiresAt: 0 },
     },
-    machine: (exchange) => {
+    machine: () => {
       const environment = (environments += 1);
       let drawn = 0;
       return {
-        clockOffset: (exchange.sent as Scene['requests'][number]).clockOffset ?? 0,
         // The first ID is the same for all.
         random: () => (drawn++ === 0 ? 0 : ((environment * 64 + drawn) % 4096) / 4096),
       };
@@ -93,20 +145,26 @@ async function runSchedule(scene: Scene, path: readonly Step[], known: Set<strin
   });
   const key = storeUsage(scene, network);
   const kinds = scene.requests.map((request) => JSON.stringify(request));
-  const done = scene.requests.map((request) => gateway.send({ ...request, token }));
+  const done = scene.requests.map(async ({ after, ...request }) => {
+    if (after !== undefined) await world.sleep(after);
+    await gateway.send({ ...request, token });
+  });
   await settled();
 
   const steps: Step[] = [];
+  const schedule: string[] = [];
   let faults = 0;
+  let suspends = scene.suspendedUntil !== undefined;
   for (;;) {
     const open = pending.filter(({ ended }) => !ended);
     const [timer] = world.timers;
     const options: Choice[] = open.flatMap((call) =>
-      fates
+      (scene.fates ?? allFates)
         .filter((fate) => canMeet(fate, call) && (fate === 'answered' || faults < scene.maxFaults))
         .map((fate) => ({ call, fate })),
     );
     if (open.length > 0 && timer !== undefined && timer.at <= world.now + longestDelay) options.push('again');
+    if (open.length > 0 && suspends) options.push('suspend');
     if (options.length === 0) {
       if (!world.step()) break;
       await settled();
@@ -128,33 +186,63 @@ async function runSchedule(scene: Scene, path: readonly Step[], known: Set<strin
         world.timers.map(({ at }) => at),
         network.tables.contents,
         faults,
+        suspends,
         processes.map((process) => JSON.stringify(process)).toSorted(),
       ]);
-      if (known.has(state)) return steps;
+      if (known.has(state)) return { steps };
       known.add(state);
     }
     if (steps.length > maxSteps) throw new Error('A request is stuck');
     const taken = path[steps.length]?.taken ?? 0;
     steps.push({ taken, options: options.length });
     const choice = options[taken]!;
-    if (choice === 'again') world.step();
-    else {
-      if (choice.fate !== 'answered') faults += 1;
-      choice.call.fate = choice.fate;
-      pending.splice(pending.indexOf(choice.call), 1);
-      network.meet(choice.call)();
+    if (choice === 'again') {
+      schedule.push('  a delay ends');
+      world.step();
+    } else if (choice === 'suspend') {
+      schedule.push('  an operator suspends the key');
+      suspends = false;
+      suspend(key, scene.suspendedUntil!, network, world);
+    } else {
+      const { call, fate } = choice;
+      schedule.push(`  ${call.name} ${call.operation} of ${call.table}: ${fate}`);
+      if (fate !== 'answered') faults += 1;
+      call.fate = fate;
+      pending.splice(pending.indexOf(call), 1);
+      network.meet(call)();
     }
     await settled();
   }
   await atTheEnd(done);
-  check({
+  for (const request of scene.afterwards ?? []) {
+    world.now += 1;
+    const last = gateway.send({ ...request, token });
+    do {
+      await settled();
+      for (const call of pending.splice(0)) {
+        call.fate = 'answered';
+        network.meet(call)();
+      }
+      await settled();
+    } while (pending.length > 0 || world.step());
+    await atTheEnd([last]);
+  }
+  const history: History = {
     exchanges: gateway.exchanges,
     keys: [key],
     tables: network.tables,
+    old: [],
     lag: 0,
-    worstClock: Math.max(...scene.requests.map(({ clockOffset = 0 }) => Math.abs(clockOffset))),
-  });
-  return steps;
+    shortQueries: false,
+    events: [],
+  };
+  try {
+    check(history);
+    return { steps };
+  } catch (violation) {
+    if (!(violation instanceof Violation)) throw violation;
+    return { steps, failure: { violation, history, schedule } };
+  }
 }
 
 function storeUsage({ limits, usage }: Scene, { tables }: Network): Key {
@@ -166,6 +254,7 @@ function storeUsage({ limits, usage }: Scene, { tables }: Network): Key {
     });
   }
   return {
+    name: 'the key',
     token,
     keyHash,
     ...limits,
@@ -174,4 +263,16 @@ function storeUsage({ limits, usage }: Scene, { tables }: Network): Key {
     suspensions: usage?.suspendedUntil === undefined ? [] : [{ from: 0, until: usage.suspendedUntil * 1000 }],
     ...(usage && { before: usage }),
   };
+}
+
+/** As the key tool does. */
+function suspend(key: Key, until: number, { tables }: Network, world: World): void {
+  const stored = tables.versions('RateLimits')[0]?.at(-1)?.item;
+  tables.put('RateLimits', {
+    ...stored,
+    keyHash: { S: keyHash },
+    suspendedUntil: { N: String(until) },
+    rejections: { N: '0' },
+  });
+  key.suspensions.push({ from: world.now, until: until * 1000 });
 }

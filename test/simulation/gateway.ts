@@ -1,10 +1,11 @@
+import type { Call, Network, World } from 'dynamodb-interleavings';
 import type { CallerContext } from '../../functions/access/caller.ts';
-import { allowedMethods, type FunctionEntry, operations, unmatchedRoute } from '../../lib/operations.ts';
+import { type FunctionEntry, operations, unmatchedRoute } from '../../functions/operations.ts';
 import { proxyEvent, routeOf } from '../support/events.ts';
+import { titleCase } from '../../lib/title-case.ts';
 import { type Reply, reply } from '../support/lambda.ts';
-import { type Handler, start } from './environments.ts';
-import type { Call, Network } from './network.ts';
-import type { World } from './world.ts';
+import { namesOfTables } from '../support/variables.ts';
+import { functions, type Handler } from './environments.ts';
 
 /** As lib/compute/functions.ts sets them. Milliseconds. */
 const timeouts = { operation: 3_000, authorizer: 2_000 };
@@ -23,8 +24,9 @@ export interface Sent {
 
 /** A run of a function for a request. */
 export interface Invocation {
+  /** The number of the request. */
+  readonly request: number;
   readonly entry: FunctionEntry;
-  /** The execution environment. */
   readonly environment: Environment;
   readonly startedAt: number;
   endedAt: number;
@@ -37,16 +39,21 @@ export interface Invocation {
 
 /** A request, and everything that is known of it. */
 export interface Exchange {
+  /** 1 for the first request of a simulation. */
+  readonly number: number;
   readonly sent: Sent;
   readonly startedAt: number;
   endedAt: number;
   authorizer: Invocation | undefined;
   operation: Invocation | undefined;
   /** The status and code of an answer of API Gateway itself, or the answer of the function. */
-  answer: Reply | { readonly status: 401 | 503; readonly headers?: undefined };
+  answer: Reply | { readonly status: 401 | 403 | 503; readonly headers?: undefined };
 }
 
+/** An execution environment. */
 interface Environment {
+  /** Such as `create-pet 2`. */
+  readonly name: string;
   readonly handler: Handler;
   /** Of the request that it serves, or served last. */
   invocation?: Invocation;
@@ -62,8 +69,8 @@ export interface GatewayOptions {
   readonly authorized?: Readonly<Record<string, CallerContext>>;
   readonly world: World;
   readonly network: Network;
-  /** For each new environment. */
-  readonly machine: (exchange: Exchange) => { readonly clockOffset: number; readonly random: () => number };
+  /** For each new environment, by its name. */
+  readonly machine: (environment: string) => { readonly random: () => number };
 }
 
 /** API Gateway and Lambda: routes, the authorizer and its cache, and execution environments that serve one request at a time. */
@@ -71,13 +78,14 @@ export class Gateway {
   readonly exchanges: Exchange[] = [];
   readonly #options: GatewayOptions;
   readonly #idle = new Map<FunctionEntry, Environment[]>();
+  readonly #started = new Map<FunctionEntry, number>();
   readonly #cache = new Map<string, Cached>();
 
   constructor(options: GatewayOptions) {
     this.#options = options;
     for (const [token, context] of Object.entries(options.authorized ?? {}))
       this.#cache.set(token, {
-        result: { policyDocument: { Statement: [{ Effect: 'Allow' }] }, context },
+        result: { policyDocument: { Statement: [{ Effect: 'Allow', Resource: `${api}/*` }] }, context },
         until: Infinity,
       });
   }
@@ -87,9 +95,11 @@ export class Gateway {
     this.#idle.clear();
   }
 
-  async send(sent: Sent): Promise<Exchange> {
+  /** @param number if it is not the next one */
+  async send(sent: Sent, number = this.exchanges.length + 1): Promise<Exchange> {
     const { world } = this.#options;
     const exchange: Exchange = {
+      number,
       sent,
       startedAt: world.now,
       endedAt: Infinity,
@@ -115,10 +125,12 @@ export class Gateway {
     const result = await this.#authorize(exchange);
     if (result === undefined) return { status: 503 };
     const { policyDocument, context } = result as {
-      policyDocument: { Statement: [{ Effect: string }] };
+      policyDocument: { Statement: [Statement] };
       context: CallerContext;
     };
-    if (policyDocument.Statement[0].Effect !== 'Allow') return { status: 401 };
+    const [statement] = policyDocument.Statement;
+    if (statement.Effect !== 'Allow') return { status: 401 };
+    if (!isOf(statement.Resource, `${api}/${method}${path}`)) return { status: 403 };
 
     const route = routeOf(path);
     const entry =
@@ -151,7 +163,7 @@ export class Gateway {
     const { method, path, token } = exchange.sent;
     let cached = this.#cache.get(token);
     if (cached === undefined || cached.until <= world.now) {
-      const methodArn = `arn:aws:execute-api:eu-central-1:123456789012:abcdef1234/v1/${method}${path}`;
+      const methodArn = `${api}/${method}${path}`;
       const authorizer = await this.#invoke(
         exchange,
         'authorizer',
@@ -173,8 +185,9 @@ export class Gateway {
     timeout: number,
   ): Promise<Invocation> {
     const { world } = this.#options;
-    const environment = this.#idle.get(entry)?.pop() ?? this.#start(exchange, entry);
+    const environment = this.#idle.get(entry)?.pop() ?? this.#start(entry);
     const invocation: Invocation = {
+      request: exchange.number,
       entry,
       environment,
       startedAt: world.now,
@@ -205,19 +218,40 @@ export class Gateway {
     return invocation;
   }
 
-  #start(exchange: Exchange, entry: FunctionEntry): Environment {
+  #start(entry: FunctionEntry): Environment {
     const { world, network, machine } = this.#options;
-    const environment: Environment = {
-      handler: start(entry, {
-        world,
-        ...machine(exchange),
-        variables,
-        log: (line) => void environment.invocation?.log.push(line),
-        handle: network.handlerFor((call) => void environment.invocation?.calls.push(call)),
-      }),
+    const count = (this.#started.get(entry) ?? 0) + 1;
+    this.#started.set(entry, count);
+    const name = `${entry} ${count}`;
+    const onCall = (call: Call) => {
+      const { calls, request } = environment.invocation!;
+      calls.push(call);
+      call.name = `${request}${entry === 'authorizer' ? 'a' : '.'}${calls.length}`;
     };
+    const { handler } = functions.start(entry, {
+      world,
+      clockOffset: 0,
+      ...machine(name),
+      variables,
+      log: (line) => void environment.invocation?.log.push(line),
+      requestHandler: network.handlerFor(name, onCall, Infinity),
+    });
+    const environment: Environment = { name, handler: handler as Handler };
     return environment;
   }
+}
+
+interface Statement {
+  readonly Effect: string;
+  readonly Resource: string;
+}
+
+const api = 'arn:aws:execute-api:eu-central-1:123456789012:abcdef1234/v1';
+
+/** Whether the resource of a policy, in which `*` is any text, includes an ARN. */
+function isOf(resource: string, arn: string): boolean {
+  const parts = resource.split('*').map((part) => part.replaceAll(/[.$+?()[\]{}|\\^]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`).test(arn);
 }
 
 /** As lib/compute/functions.ts sets them. */
@@ -228,12 +262,8 @@ const variables = {
   STAGE: 'test',
   DYNAMODB_CONNECTION_TIMEOUT_MS: '500',
   DYNAMODB_REQUEST_TIMEOUT_MS: '750',
-  PETS_TABLE: 'Pets',
-  RATE_LIMITS_TABLE: 'RateLimits',
-  IDEMPOTENCY_TABLE: 'Idempotency',
-  API_KEYS_TABLE: 'ApiKeys',
+  ...namesOfTables(titleCase),
   AUTHORIZER_CACHE_SECONDS: String(cacheSeconds),
   LIMITER_TIMEOUT_MS: '1000',
   METRICS_NAMESPACE: 'Test',
-  ALLOWED_METHODS: JSON.stringify(allowedMethods()),
 };

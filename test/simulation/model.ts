@@ -1,67 +1,39 @@
-import * as z from 'zod/mini';
+import type { Reply } from '../support/lambda.ts';
+import type { Item } from 'dynamodb-interleavings';
 import { AnswerValidator } from '../support/openapi-validator.ts';
-import { type Reply } from '../support/lambda.ts';
-import type { MemoryTables, Version } from '../support/memory-tables.ts';
-import type { Exchange, Invocation } from './gateway.ts';
-import type { Call, Fault } from './network.ts';
+import { checkCreations, checkReading, isMalformed, isValidBody, readCursor, versionsOf } from './animals.ts';
+import {
+  day,
+  explain,
+  hasFault,
+  type History,
+  itemTold,
+  type Key,
+  look,
+  minute,
+  require,
+  rounding,
+  type Seen,
+  sum,
+} from './seen.ts';
 
 /*
  * The model of the interface: what each answer may be, given everything that clients sent, the faults that their calls met, and
  * what was stored. It shares no code with the functions, and takes its numbers from docs/interface.md and docs/api.md.
  */
 
-export interface Key {
-  readonly token: string;
-  readonly keyHash: string;
-  readonly perMinute: number;
-  readonly perDay: number;
-  /** Milliseconds since the Unix epoch. */
-  readonly expiresAt: number;
-  /** When the operator revoked it. */
-  revokedAt: number;
-  /** When the operator suspended it, and until when. */
-  readonly suspensions: { readonly from: number; readonly until: number }[];
-  /** What was stored of it before. Unix seconds. */
-  readonly before?: Usage;
-}
-
-export interface Usage {
-  readonly minute: number;
-  readonly minuteCount: number;
-  readonly day: number;
-  readonly dayCount: number;
-  readonly rejections?: number;
-  readonly rejectedSince?: number;
-  readonly rejectedUntil?: number;
-  readonly suspendedUntil?: number;
-}
-
-export interface History {
-  readonly exchanges: readonly Exchange[];
-  readonly keys: readonly Key[];
-  readonly tables: MemoryTables;
-  /** Milliseconds that a read which is not consistent lags at most. */
-  readonly lag: number;
-  /** Milliseconds that the clock of a new environment is off at most. */
-  readonly worstClock: number;
-}
-
-/** Milliseconds by which a corrected clock may be off: a `Date` has whole seconds, and every answer takes its time. */
-const clockError = 2_000;
-const minute = 60_000;
-const day = 86_400_000;
 const suspension = 600_000;
-const rejectionsThatSuspend = 100;
+/** Rejections a second that suspend a key with up to 108 requests a minute, and for how long they are counted at least. */
+const suspendingRate = 4.5;
+const shortestCount = 30_000;
 /** After the first 429 of a window, before rejections count. */
 const grace = 10_000;
+/** Seconds. */
+const longestRetryAfter = 86_400;
 const operationTime = 3_000;
 const cacheTime = 60_000;
 /** Milliseconds that throttling may add: functions/dynamodb/retry-strategy.ts. */
 const throttlingTime = 100;
-
-class Violation extends Error {
-  override readonly name = 'Violation';
-}
 
 const validator = new AnswerValidator();
 
@@ -73,141 +45,14 @@ export function check(history: History): void {
   for (const each of seen) explain(each, () => checkAnswer(each, history));
   for (const key of keys) {
     const ofKey = seen.filter((each) => each.key === key && each.operation !== undefined);
-    for (const each of ofKey) explain(each, () => checkLimits(each, ofKey, key, history));
+    for (const each of ofKey) explain(each, () => checkLimits(each, ofKey, key));
     checkUnique(ofKey);
     checkSuspension(ofKey, key);
+    checkDeprecatedCalls(ofKey, key, history);
   }
   for (const each of seen) explain(each, () => checkReading(each, history));
   checkCreations(seen, history);
-}
-
-/** An exchange as the model sees it. */
-interface Seen {
-  readonly exchange: Exchange;
-  readonly key: Key | undefined;
-  readonly reply: Reply | undefined;
-  readonly operation: Invocation | undefined;
-  readonly code: string | undefined;
-  readonly log: LogLine | undefined;
-  readonly limit: Limit | undefined;
-  /** From the arrival at the function to its answer. */
-  readonly from: number;
-  readonly to: number;
-  readonly limiterCalls: readonly Call[];
-  readonly otherCalls: readonly Call[];
-}
-
-interface Limit {
-  readonly kind: 'admitted' | 'failOpen' | 'rejected' | 'suspended';
-  readonly minute: Window;
-  readonly day: Window;
-}
-
-interface Window {
-  readonly remaining: number;
-  /** Milliseconds since the Unix epoch. */
-  readonly reset: number;
-}
-
-const logLine = z.looseObject({
-  status: z.number(),
-  level: z.string(),
-  operation: z.string(),
-  RequestsAdmitted: z.optional(z.number()),
-  RequestsRejected: z.optional(z.number()),
-  RequestsSuspended: z.optional(z.number()),
-  LimiterFailOpen: z.optional(z.number()),
-  PetsCreated: z.optional(z.number()),
-  CreationsReplayed: z.optional(z.number()),
-});
-type LogLine = z.infer<typeof logLine>;
-
-function look(exchange: Exchange, key: Key | undefined): Seen {
-  const { answer, operation } = exchange;
-  const reply = answer.headers === undefined ? undefined : answer;
-  const line = operation?.log[0];
-  const log = line === undefined ? undefined : z.parse(logLine, JSON.parse(line));
-  const calls = operation?.calls ?? [];
-  return {
-    exchange,
-    key,
-    reply,
-    operation,
-    code: reply && reply.status >= 400 ? String((reply.body as { code: unknown }).code) : undefined,
-    log,
-    limit: reply && log && limitOf(reply, log, exchange.endedAt),
-    from: operation?.startedAt ?? exchange.startedAt,
-    to: operation?.endedAt ?? exchange.endedAt,
-    limiterCalls: calls.filter(({ table }) => table === 'RateLimits'),
-    otherCalls: calls.filter(({ table }) => table !== 'RateLimits'),
-  };
-}
-
-function limitOf({ headers }: Reply, log: LogLine, endedAt: number): Limit | undefined {
-  const kind =
-    log.RequestsAdmitted === 1
-      ? 'admitted'
-      : log.RequestsRejected === 1
-        ? 'rejected'
-        : log.RequestsSuspended === 1
-          ? 'suspended'
-          : log.LimiterFailOpen === 1
-            ? 'failOpen'
-            : undefined;
-  if (kind === undefined) return undefined;
-  const [, r1, t1, r2, t2] = /"minute";r=(\d+);t=(\d+), "day";r=(\d+);t=(\d+)/.exec(headers['RateLimit']!)!;
-  const windowOf = (remaining: string, seconds: string, length: number): Window => {
-    const reset = endedAt + Number(seconds) * 1000;
-    const whole = Math.round(reset / length) * length;
-    // Windows end at full minutes, by the clock that counted. A suspension can end at any second.
-    const isOther =
-      kind === 'suspended' ? length === minute : kind === 'failOpen' && Math.abs(whole - reset) > clockError;
-    return { remaining: Number(remaining), reset: isOther ? reset : whole };
-  };
-  return { kind, minute: windowOf(r1!, t1!, minute), day: windowOf(r2!, t2!, day) };
-}
-
-function explain(seen: Seen, work: () => void): void {
-  try {
-    work();
-  } catch (error) {
-    if (error instanceof Violation) throw new Violation(`${error.message}\n${describe(seen)}`);
-    throw error;
-  }
-}
-
-/** One request with its calls, for a person. */
-function describe({ exchange, operation, reply }: Seen): string {
-  const { sent, startedAt, endedAt, answer, authorizer } = exchange;
-  const time = (at: number) => (Number.isFinite(at) ? new Date(at).toISOString() : 'never');
-  return [
-    `${sent.method} ${sent.path} ${JSON.stringify({ ...sent, method: undefined, path: undefined })}`,
-    `  from ${time(startedAt)} to ${time(endedAt)}`,
-    ...[authorizer, operation].flatMap((invocation) =>
-      (invocation?.calls ?? []).map(
-        ({ operation: name, sentAt, fate, outcome, input, skewed }) =>
-          `  ${invocation!.entry} ${time(sentAt)} ${name} ${fate}${skewed ? ' (skewed)' : ''} ${JSON.stringify(input)}\n    ${outcome}`,
-      ),
-    ),
-    `  answer ${answer.status} ${JSON.stringify(reply?.headers)} ${reply?.text}`,
-    ...(operation?.log ?? []).map((line) => `  ${line.trim()}`),
-    ...(operation !== undefined && operation.outcome !== 'timedOut' && 'thrown' in operation.outcome
-      ? [`  ${String(operation.outcome.thrown)}`]
-      : []),
-  ].join('\n');
-}
-
-function require(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new Violation(message);
-}
-
-function hasFault(calls: readonly Call[], ...kinds: readonly Fault[]): boolean {
-  return calls.some(
-    ({ fate, latency = [0, 0] }) =>
-      // An answer that comes so late can be too late for the calls that follow.
-      latency[0] + latency[1] > 250 ||
-      (fate !== 'answered' && (kinds.length === 0 || kinds.some((kind) => kind === fate))),
-  );
+  checkExpiry(history);
 }
 
 function checkAnswer(seen: Seen, history: History): void {
@@ -228,9 +73,11 @@ function checkAnswer(seen: Seen, history: History): void {
     if ('thrown' in authorizer.outcome)
       require(hasFault(authorizer.calls), 'the authorizer throws without a fault');
   }
-  checkAccess(seen, history);
+  checkAccess(seen);
+  require(answer.status !== 403, 'the policy of the authorizer is for another route');
   if (reply === undefined || key === undefined) return;
   checkOrder(seen);
+  if (/^\/pets\/[^/]+$/.test(sent.path) && sent.method === 'GET') checkDeprecation(seen);
 
   const violations = validator.violations({
     method: sent.method,
@@ -255,24 +102,23 @@ function checkAnswer(seen: Seen, history: History): void {
 
   // A transient fault is repeated, so a client sees it only if there are more.
   const faulted = seen.otherCalls.filter((call) => hasFault([call]));
-  const isSingle =
-    faulted.length === 1 && hasFault(faulted, 'lostBefore', 'lostAfter', 'failed', 'throttled');
+  const repeated = ['answered', 'lostBefore', 'lostAfter', 'failed', 'throttled'];
+  const isSingle = faulted.length === 1 && repeated.includes(faulted[0]!.fate!);
   if (isSingle && sent.idempotencyKey === undefined)
     require(reply.status !== 503, '503 after one transient fault');
   const attempts = Map.groupBy(seen.otherCalls, ({ input }) => JSON.stringify(input));
   for (const same of attempts.values())
-    require(same.filter(({ fate }) => fate === 'throttled').length <=
+    require(same.filter(({ fate, received }) => fate === 'throttled' && received).length <=
       2, 'a throttled call is repeated twice');
 
   // Throttling alone holds no environment.
   const calls = operation!.calls;
   const onlyThrottled = calls.every(({ fate }) => fate === 'answered' || fate === 'throttled');
   if (onlyThrottled && calls.some(({ fate }) => fate === 'throttled') && sent.idempotencyKey === undefined) {
-    const waited = to - from - sum(calls.map(({ latency = [0, 0] }) => latency[0] + latency[1]));
+    const waited = to - from - sum(calls.map(({ sentAt, endedAt = to }) => endedAt - sentAt));
     require(waited <= throttlingTime, `throttling holds an environment for ${waited} ms`);
-    require(seen.limiterCalls.filter(
-      ({ fate, skewed, received }) => fate === 'throttled' && !skewed && received,
-    ).length <= 1, 'the limiter repeats a throttled call');
+    require(seen.limiterCalls.filter(({ fate, received }) => fate === 'throttled' && received).length <=
+      1, 'the limiter repeats a throttled call');
   }
 
   const expected = expectedOf(seen, history);
@@ -282,6 +128,16 @@ function checkAnswer(seen: Seen, history: History): void {
     (status === 401 && code === 'unauthorized') ||
     expected.includes(status), `status ${status} instead of ${expected.join(' or ')}`);
   if (status === 405) require(reply.headers['Allow'] === 'GET, POST', 'another Allow');
+}
+
+/** docs/interface.md#43-get-an-animal-deprecated, docs/api.md#move-off-get-petspetid */
+function checkDeprecation({ reply }: Seen): void {
+  const { status, headers, body } = reply!;
+  require(headers['Deprecation'] === `@${Date.UTC(2026, 0, 1) / 1000}`, 'another date of deprecation');
+  require(headers['Sunset'] === 'Thu, 05 Dec 2030 00:00:00 GMT', 'another date of removal');
+  const filter = status === 200 ? `?status=${(body as { readonly status: string }).status}` : '';
+  const successor = `<https://api.example.com/v1/pets${filter}>; rel="successor-version"`;
+  require(headers['Link'] === successor, 'another successor');
 }
 
 /** A read is counted at the same time, a write before. What is invalid reads and writes nothing. */
@@ -301,23 +157,16 @@ function checkOrder({ exchange: { sent }, reply, operation, limiterCalls, otherC
   }
 }
 
-/** Milliseconds by which a function may be wrong about the time: without an answer of DynamoDB, it knows only its own clock. */
-function errorOf({ limiterCalls, exchange: { authorizer } }: Seen, { worstClock }: History): number {
-  return clockError + (hasFault([...limiterCalls, ...(authorizer?.calls ?? [])]) ? worstClock : 0);
-}
-
 /** 401 if and only if the key is not valid. The authorizer's answer is cached. */
-function checkAccess(seen: Seen, history: History): void {
-  const { exchange, key, operation } = seen;
-  const error = errorOf(seen, history);
+function checkAccess({ exchange, key, operation }: Seen): void {
   const { startedAt, endedAt, answer } = exchange;
   const invalidFrom = Math.min(key?.revokedAt ?? 0, key?.expiresAt || Infinity);
   // The functions know when a key expires, so only a revocation waits for the cache.
   const surelyInvalidFrom = Math.min((key?.revokedAt ?? 0) + cacheTime, key?.expiresAt || Infinity);
   if (answer.status === 401)
-    require(key === undefined || endedAt >= invalidFrom - error, '401 for a valid key');
+    require(key === undefined || endedAt >= invalidFrom - rounding, '401 for a valid key');
   else if (answer.status !== 503 || operation !== undefined)
-    require(startedAt <= surelyInvalidFrom + error, `${answer.status} for a key that is not valid`);
+    require(startedAt <= surelyInvalidFrom + rounding, `${answer.status} for a key that is not valid`);
 }
 
 function expectedOf({ exchange: { sent } }: Seen, { tables }: History): number[] {
@@ -333,19 +182,15 @@ function expectedOf({ exchange: { sent } }: Seen, { tables }: History): number[]
   return [404];
 }
 
-const newPet = z.object({
-  name: z.string().check(z.minLength(1)),
-  categoryId: z.int(),
-  status: z.optional(z.enum(['available', 'pending', 'sold'])),
-});
-
-function isValidBody(body: string): boolean {
-  return newPet.safeParse(JSON.parse(body)).success;
-}
-
 function isValidQuery(query: ReadonlyMap<string, string>): boolean {
   const [limit, status] = [query.get('limit') ?? '1', query.get('status') ?? 'sold'];
-  return Number(limit) >= 1 && Number(limit) <= 100 && /^(available|pending|sold)$/.test(status);
+  const cursor = query.get('cursor');
+  return (
+    Number(limit) >= 1 &&
+    Number(limit) <= 100 &&
+    /^(available|pending|sold)$/.test(status) &&
+    (cursor === undefined || readCursor(cursor).status === query.get('status'))
+  );
 }
 
 // Limits.
@@ -355,7 +200,7 @@ function countsUncertain({ limit, limiterCalls }: Seen): number {
   return limiterCalls.filter(({ applied, received }) => applied && (limit === undefined || !received)).length;
 }
 
-function checkLimits(seen: Seen, all: readonly Seen[], key: Key, history: History): void {
+function checkLimits(seen: Seen, all: readonly Seen[], key: Key): void {
   const { limit, reply, from, to, limiterCalls, code } = seen;
   if (reply === undefined) return;
   if (limit === undefined) {
@@ -369,7 +214,7 @@ function checkLimits(seen: Seen, all: readonly Seen[], key: Key, history: Histor
   const { kind } = limit;
   const inForce = numbersOf(reply);
   // The limiter can be long done when the operation is.
-  const slack = (kind === 'failOpen' ? errorOf(seen, history) : clockError) + to - from;
+  const slack = rounding + to - from;
   require((reply.status === 429) === (kind === 'rejected' || kind === 'suspended'), 'the log says otherwise');
   if (reply.status === 429)
     require(code === (kind === 'rejected' ? 'rate_limit_exceeded' : 'key_suspended'), `code ${code}`);
@@ -399,9 +244,11 @@ function checkLimits(seen: Seen, all: readonly Seen[], key: Key, history: Histor
   if (reply.status === 429) {
     const retryAfter = Number(reply.headers['Retry-After']);
     require(inForce.remaining === 0, '429 with requests left');
-    require(retryAfter >= 1, `Retry-After ${reply.headers['Retry-After']}`);
+    require(retryAfter >= 1, `Retry-After ${retryAfter}`);
+    require(kind === 'rejected' ||
+      retryAfter <= longestRetryAfter, `Retry-After ${retryAfter} of a suspension`);
     require(Math.abs(to + retryAfter * 1000 - inForce.reset) <= slack, 'Retry-After is not the reset');
-    require(to + retryAfter * 1000 >= inForce.reset - clockError, 'Retry-After is before the reset');
+    require(to + retryAfter * 1000 >= inForce.reset - rounding, 'Retry-After is before the reset');
     const last = Math.max(...windows.filter(({ remaining }) => remaining === 0).map(({ reset }) => reset));
     require(Math.abs(last - inForce.reset) <= slack, 'a retry after Retry-After would be rejected');
   }
@@ -409,10 +256,16 @@ function checkLimits(seen: Seen, all: readonly Seen[], key: Key, history: Histor
   const isUncounted = hasFault(limiterCalls);
   // What the same execution environment knew before.
   const earlier = all.filter(
-    (each) => each !== seen && each.operation?.environment === seen.operation?.environment && each.to <= from,
+    (each) =>
+      each.exchange.number < seen.exchange.number &&
+      each.operation?.environment === seen.operation?.environment &&
+      each.to <= from,
   );
   if (kind === 'failOpen') {
     require(isUncounted, 'not counted without a fault');
+    require(!limiterCalls.some((call) =>
+      isFullBy(itemTold(call), seen, key),
+    ), 'admitted, although it was told otherwise');
     for (const { reset, limit: most, name } of windows) {
       const uncounted = earlier.filter(
         (each) => each.limit?.kind === 'failOpen' && each.limit[name].reset === reset,
@@ -420,7 +273,7 @@ function checkLimits(seen: Seen, all: readonly Seen[], key: Key, history: Histor
       require(uncounted.length <
         most, `admitted, although ${uncounted.length} requests were admitted uncounted`);
       require(!earlier.some((each) =>
-        isOver(each, name, to + errorOf(seen, history)),
+        isOver(each, name, to + rounding),
       ), 'admitted, although its environment knows better');
     }
     return;
@@ -437,7 +290,7 @@ function checkLimits(seen: Seen, all: readonly Seen[], key: Key, history: Histor
     ).length;
     const possible = sum(
       others
-        .filter((each) => each.from <= to && each.to >= reset - length - clockError)
+        .filter((each) => each.from <= to && each.to >= reset - length - rounding)
         .map(
           (each) =>
             (each.limit?.kind === 'admitted' && each.limit[name].reset === reset ? 1 : 0) +
@@ -469,6 +322,48 @@ function isOver({ limit }: Seen, name: 'minute' | 'day', time: number): boolean 
   return limit !== undefined && limit[name].remaining === 0 && limit[name].reset > time;
 }
 
+/** Whether the stored usage of a key says that a window is full, or the key suspended, during a request. */
+function isFullBy(item: Item | undefined, { from, to }: Seen, { perMinute, perDay }: Key): boolean {
+  const stored = (name: string) => Number(item?.[name]?.N ?? 0);
+  const isFull = (name: 'minute' | 'day', length: number, most: number) =>
+    stored(`${name}Count`) >= most &&
+    stored(name) * 1000 <= from &&
+    to + rounding < stored(name) * 1000 + length;
+  return (
+    isFull('minute', minute, perMinute) ||
+    isFull('day', day, perDay) ||
+    stored('suspendedUntil') * 1000 > to + rounding
+  );
+}
+
+/** Calls of a deprecated operation are counted for each key, like requests. */
+function checkDeprecatedCalls(all: readonly Seen[], key: Key, { tables }: History): void {
+  const calls = all.filter(({ exchange: { sent } }) => sent.path.startsWith('/pets/'));
+  const least = calls.filter(({ limit }) => limit?.kind === 'admitted').length;
+  const most = sum(calls.map(({ limiterCalls }) => limiterCalls.filter(({ applied }) => applied).length));
+  const stored = tables.versions('RateLimits').find(([first]) => first!.item!['keyHash']!.S === key.keyHash);
+  const count = Number(stored?.at(-1)?.item?.['deprecatedCalls']?.N ?? 0);
+  require(count >= least &&
+    count <= most, `${count} calls of a deprecated operation, not ${least} to ${most}`);
+}
+
+/** What is of no use after some time has an end. */
+function checkExpiry({ tables, keys }: History): void {
+  for (const versions of tables.versions('RateLimits')) {
+    const key = keys.find(({ keyHash }) => keyHash === versions[0]!.item!['keyHash']!.S);
+    let today = String(key?.before?.day);
+    for (const { item } of versions) {
+      const started = item?.['day']?.N ?? today;
+      require(started === today ||
+        Number(item!['expiresAt']?.N) > Number(started) + day / 1000, 'a usage that never expires');
+      today = started;
+    }
+  }
+  for (const versions of tables.versions('Idempotency'))
+    for (const { item } of versions)
+      require(item === undefined || item['expiresAt'] !== undefined, 'an idempotency key that never expires');
+}
+
 /** No two requests are counted as the same one: so none over the limit is admitted. */
 function checkUnique(all: readonly Seen[]): void {
   const counted = new Set<string>();
@@ -498,55 +393,83 @@ function checkSuspension(all: readonly Seen[], key: Key): void {
       stored === undefined ? { from: first.from, to: first.to } : { from: stored * 1000, to: stored * 1000 };
     return {
       each,
+      since,
       mayCount:
-        (each.limit?.kind === 'suspended' || (isRejected && each.to >= since.from + grace - clockError)
+        (each.limit?.kind === 'suspended' || (isRejected && each.to >= since.from + grace - rounding)
           ? 1
           : 0) + countsUncertain(each),
-      counts: isRejected && !hasFault(each.limiterCalls) && each.from >= since.to + grace + clockError,
+      counts:
+        isRejected &&
+        each.limiterCalls.some(({ applied }) => applied) &&
+        each.from >= since.to + grace + rounding,
     };
   });
   const before = key.before?.rejections ?? 0;
   for (const { each } of rejections) {
     const { limit, from, to } = each;
-    const byOperator = key.suspensions.some((it) => it.from <= to && it.until >= from - clockError);
+    const byOperator = key.suspensions.some((it) => it.from <= to && it.until >= from - rounding);
     const recent = rejections.filter(
-      ({ each: other }) => other.from <= to && other.to >= from - suspension - minute - clockError,
+      ({ each: other }) => other.from <= to && other.to >= from - suspension - minute - rounding,
     );
     const most = Math.max(
       ...recent.map(({ each: first }) => {
-        const end = first.from + minute + clockError;
+        const end = first.from + minute + rounding;
         const within = recent.filter(({ each: other }) => other.to >= first.from && other.from <= end);
         return before + sum(within.map(({ mayCount }) => mayCount));
       }),
     );
     if (limit?.kind !== 'suspended' || byOperator) continue;
     explain(each, () => {
-      require(most >= rejectionsThatSuspend, `suspended after at most ${most} rejections`);
+      const isStored = stored !== undefined && to < key.before!.rejectedUntil! * 1000;
+      const length = isStored ? countedLength(stored * 1000, Math.floor(from / minute) * minute) : 0;
+      require(most >= rejectionsThatSuspend(length), `suspended after at most ${most} rejections`);
       const isFirst = !all.some(
         (other) => other.limit?.kind === 'suspended' && other.from < to && other !== each,
       );
       require(!isFirst ||
-        limit.minute.reset >= from + suspension - clockError, 'suspended for too short a time');
+        limit.minute.reset >= from + suspension - rounding, 'suspended for too short a time');
     });
   }
   for (const inMinute of Map.groupBy(
     rejections.filter(({ counts }) => counts),
     ({ each }) => Math.floor(each.from / minute),
   ).values()) {
-    const last = inMinute.map(({ each }) => each.to).toSorted((a, b) => a - b)[rejectionsThatSuspend - 1];
+    const start = Math.floor(inMinute[0]!.each.from / minute) * minute;
+    const earlier = key.before?.minute === start / 1000 ? before : 0;
+    const first = Math.min(...inMinute.map(({ since }) => since.from));
+    const since = stored === undefined ? first - rounding : first;
+    const most = rejectionsThatSuspend(countedLength(since, start));
+    const last = inMinute.map(({ each }) => each.to).toSorted((a, b) => a - b)[most - earlier - 1];
     if (
       last === undefined ||
-      inMinute.some(({ each }) => Math.floor(each.to / minute) !== Math.floor(each.from / minute))
+      inMinute.some(({ each }) => each.to >= start + minute) ||
+      // An operator's suspension starts the count anew.
+      key.suspensions.some(({ from }) => from >= start && from < start + minute)
     )
       continue;
     for (const each of all)
-      if (each.from > last && each.to < last + suspension - clockError)
-        explain(each, () => require(isSuspended(each), `served after ${rejectionsThatSuspend} rejections`));
+      if (each.from > last && each.to < last + suspension - rounding)
+        explain(each, () => require(isSuspended(each), `served after ${most} rejections`));
   }
   for (const { from, until } of key.suspensions)
     for (const each of all)
-      if (each.from > from && each.to < until - clockError)
-        explain(each, () => require(isSuspended(each), 'served although the operator suspended the key'));
+      if (each.from > from && each.to < until - rounding)
+        explain(each, () => {
+          require(isSuspended(each), 'served although the operator suspended the key');
+          if (each.limit?.kind !== 'suspended' || hasFault(each.limiterCalls)) return;
+          const end = Math.min(until, each.from + longestRetryAfter * 1000);
+          require(each.limit.minute.reset >= end - rounding, 'the suspension of the operator is shortened');
+        });
+}
+
+/** Milliseconds of the minute from `start` in which rejections count, after a first one at `since`. */
+function countedLength(since: number, start: number): number {
+  return Math.min(minute, start + minute - since - grace);
+}
+
+/** @param length see `countedLength` */
+export function rejectionsThatSuspend(length: number): number {
+  return Math.ceil((suspendingRate * Math.max(shortestCount, length)) / 1000);
 }
 
 function isSuspended({ limit, limiterCalls }: Seen): boolean {
@@ -555,202 +478,4 @@ function isSuspended({ limit, limiterCalls }: Seen): boolean {
 
 function sameReset(a: Seen, b: Seen): boolean {
   return a.reply?.headers['X-RateLimit-Reset'] === b.reply?.headers['X-RateLimit-Reset'];
-}
-
-// Animals.
-
-interface Pet {
-  readonly id: bigint;
-  readonly name: string;
-  readonly categoryId: bigint;
-  readonly status: string;
-}
-
-const storedPet = z.object({ id: z.bigint(), name: z.string(), categoryId: z.bigint(), status: z.string() });
-
-function petOf({ item }: Version): Pet | 'malformed' | undefined {
-  if (item === undefined) return undefined;
-  const { id, name, categoryId, status } = item;
-  if (name?.S === undefined || categoryId?.N === undefined) return 'malformed';
-  return { id: BigInt(id!.N!), name: name.S, categoryId: BigInt(categoryId.N), status: status!.S! };
-}
-
-function versionsOf(tables: MemoryTables, id: string): readonly Version[] | undefined {
-  return tables.versions('Pets').find((versions) => versions[0]!.item!['id']!.N === id);
-}
-
-function isMalformed(path: string, { tables }: History): boolean {
-  return versionsOf(tables, path.slice(6))?.some((version) => petOf(version) === 'malformed') ?? false;
-}
-
-/** What an animal was at some time between two times. */
-function statesWithin(
-  versions: readonly Version[],
-  from: number,
-  to: number,
-): (Pet | 'malformed' | undefined)[] {
-  const first = versions.findLastIndex(({ since }) => since <= from);
-  return [
-    ...(first < 0 ? [undefined] : []),
-    ...versions
-      .slice(Math.max(0, first))
-      .filter(({ since }) => since <= to)
-      .map(petOf),
-  ];
-}
-
-function isSame(a: Pet, b: Pet | 'malformed' | undefined): boolean {
-  return (
-    b !== undefined &&
-    b !== 'malformed' &&
-    a.id === b.id &&
-    a.name === b.name &&
-    a.categoryId === b.categoryId &&
-    a.status === b.status
-  );
-}
-
-function checkReading(seen: Seen, history: History): void {
-  const { exchange, reply, from, to } = seen;
-  const { sent } = exchange;
-  const { tables, lag } = history;
-  if (reply === undefined || sent.method !== 'GET') return;
-  if (sent.path.startsWith('/pets/') && (reply.status === 200 || reply.status === 404)) {
-    const states = statesWithin(versionsOf(tables, sent.path.slice(6)) ?? [], from, to);
-    if (reply.status === 404) require(states.includes(undefined), 'an animal that exists is not found');
-    else
-      require(states.some((state) =>
-        isSame(z.parse(storedPet, reply.body), state),
-      ), 'an animal that is not stored');
-  }
-  if (sent.path !== '/pets' || reply.status !== 200) return;
-  const query = new Map(sent.query);
-  const limit = Number(query.get('limit') ?? 20);
-  const status = query.get('status');
-  const before = query.has('cursor') ? positionOf(query.get('cursor')!) : undefined;
-  const page = z.parse(z.array(storedPet), reply.body);
-  require(page.length <= limit, 'more animals than the limit');
-  for (const [index, pet] of page.entries()) {
-    require(index === 0 || pet.id < page[index - 1]!.id, 'not newest first, or twice');
-    require(status === undefined || pet.status === status, 'an animal with another status');
-    require(before === undefined || pet.id < before, 'an animal of an earlier page');
-    const states = statesWithin(versionsOf(tables, String(pet.id)) ?? [], from - lag, to);
-    require(states.some((state) => isSame(pet, state)), `animal ${pet.id} is not stored like this`);
-  }
-  const next = /[?&]cursor=([^&>]+)/.exec(reply.headers['Link'] ?? '')?.[1];
-  const end = next === undefined ? undefined : positionOf(next);
-  let all = 0;
-  for (const versions of tables.versions('Pets')) {
-    const states = statesWithin(versions, from - lag, to);
-    if (
-      !states.every(
-        (state) =>
-          state !== undefined && state !== 'malformed' && (status === undefined || state.status === status),
-      )
-    )
-      continue;
-    const { id } = states[0] as Pet;
-    if ((before !== undefined && id >= before) || (end !== undefined && id < end)) continue;
-    // An animal whose status changes can be between two partitions.
-    if (status === undefined && new Set(states.map((state) => (state as Pet).status)).size > 1) continue;
-    all += 1;
-    require(page.some((pet) => pet.id === id), `animal ${id} is missing`);
-  }
-  if (next !== undefined && lag === 0 && all === page.length) require(page.length > 0, 'an empty page');
-}
-
-/** Of a cursor: functions/pets/cursor.ts. */
-function positionOf(cursor: string): bigint {
-  return Buffer.from(cursor, 'base64url').readBigInt64BE(2);
-}
-
-function checkCreations(all: readonly Seen[], history: History): void {
-  const { tables } = history;
-  const stored = tables.versions('Pets').flatMap((versions) => {
-    const pet = petOf(versions[0]!);
-    return pet === undefined || pet === 'malformed' ? [] : [{ pet, at: versions[0]!.since }];
-  });
-  // Every body has a name of its own.
-  const byName = Map.groupBy(stored, ({ pet }) => pet.name);
-  const creations = all.filter(
-    ({ exchange: { sent }, operation }) =>
-      sent.method === 'POST' && operation !== undefined && !sent.body!.startsWith(' '),
-  );
-  const groups = Map.groupBy(creations, ({ exchange: { sent } }) =>
-    sent.idempotencyKey === undefined ? `${sent.body}` : `${sent.token} ${sent.idempotencyKey}`,
-  );
-  const known = new Set<string>();
-  for (const group of groups.values()) {
-    const names = new Set(group.map(({ exchange: { sent } }) => nameOf(sent.body!)));
-    for (const name of names) known.add(name);
-    const pets = [...names].flatMap((name) => byName.get(name) ?? []).toSorted((a, b) => a.at - b.at);
-    for (const each of group) explain(each, () => checkCreation(each, group, pets, history));
-    for (const [index, { at }] of pets.entries()) {
-      if (index > 0)
-        explain(group.at(-1)!, () =>
-          require(at - pets[index - 1]!.at >= day - clockError, `${pets.length} animals of one creation`),
-        );
-    }
-  }
-  for (const { pet } of stored) {
-    if (pet.name.startsWith('seed')) continue;
-    require(known.has(pet.name), `nobody created animal ${pet.id}`);
-  }
-}
-
-function nameOf(body: string): string {
-  return String((JSON.parse(body.slice(0, 1000)) as { name?: unknown }).name);
-}
-
-type Stored = { readonly pet: Pet; readonly at: number };
-
-function checkCreation(seen: Seen, group: readonly Seen[], pets: readonly Stored[], history: History): void {
-  const { exchange, reply, from, to, log, code } = seen;
-  const { sent } = exchange;
-  if (reply === undefined) return;
-  const name = nameOf(sent.body!);
-  const own = pets.filter(({ pet }) => pet.name === name);
-  if (reply.status === 201) {
-    const pet = z.parse(storedPet, reply.body);
-    const wanted = JSON.parse(sent.body!) as { categoryId: number; status?: string };
-    require(pet.name === name &&
-      pet.categoryId === BigInt(wanted.categoryId) &&
-      pet.status === (wanted.status ?? 'available'), 'another animal');
-    const match = own.find((each) => each.pet.id === pet.id);
-    require(match !== undefined, 'the animal is not stored');
-    require(reply.headers['Location'] === `https://api.example.com/v1/pets/${pet.id}`, 'another Location');
-    require(pet.id > 0n && pet.id < 2n ** 53n, 'an ID that is not exact');
-    const replayed = reply.headers['Idempotency-Replayed'] === 'true';
-    require((log?.PetsCreated === 1) === !replayed &&
-      (log?.CreationsReplayed === 1) === replayed, 'the log counts otherwise');
-    if (replayed) {
-      require(sent.idempotencyKey !== undefined, 'replayed without a key');
-      require(match.at >= from - day - clockError, 'replayed after a day');
-      require(group.length > 1 || hasFault(seen.otherCalls), 'replayed at first');
-    } else {
-      require(match.at >= from && match.at <= to, 'created at another time');
-      const madeAt = Date.UTC(2026, 0, 1) + Number(pet.id >> 12n);
-      const error = errorOf(seen, history);
-      require(madeAt >= from - error && madeAt <= to + error, `an ID of ${new Date(madeAt).toISOString()}`);
-      const twice = group.filter(
-        (each) =>
-          each !== seen &&
-          each.reply?.status === 201 &&
-          each.reply.headers['Idempotency-Replayed'] === undefined &&
-          z.parse(storedPet, each.reply.body).id === pet.id,
-      );
-      require(twice.length === 0, 'created twice');
-    }
-    return;
-  }
-  const others = pets.filter(({ pet, at }) => pet.name !== name && at <= to && at >= from - day - clockError);
-  if (code === 'idempotency_key_reused') require(others.length > 0, '422 without another body');
-  const createdNow = own.filter(({ at }) => at >= from);
-  // Nothing but a 503 leaves open whether the animal exists.
-  if (reply.status !== 503 && group.length === 1)
-    require(createdNow.length === 0, `${reply.status}, but the animal exists`);
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, each) => total + each, 0);
 }

@@ -1,57 +1,259 @@
+import { createHash } from 'node:crypto';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
-import type { Item } from '../support/memory-tables.ts';
+import {
+  atTheEnd,
+  type Call,
+  type Fault,
+  faults as allFaults,
+  type Item,
+  Network,
+  Random,
+  World,
+} from 'dynamodb-interleavings';
+import { serviceTables } from '../support/table-shapes.ts';
 import { Gateway, type Exchange, type Sent } from './gateway.ts';
-import { check, type History, type Key } from './model.ts';
-import { type Call, faults, type Fault, Network } from './network.ts';
-import { atTheEnd, Random, World } from './world.ts';
+import { check, rejectionsThatSuspend } from './model.ts';
+import { type History, type Key, type OldCreation, Violation } from './seen.ts';
+import { fewest } from './smallest.ts';
+import { howToRepeat, tell } from './story.ts';
 
-/** A few minutes of the service, which its seed determines. @throws Violation */
-export async function simulate(seed: number): Promise<History> {
-  const random = new Random(seed);
-  const startsAt = random.pick([
-    '2026-07-01T12:00:00Z',
-    '2026-07-01T12:00:58Z',
-    '2026-07-01T23:59:50Z',
-    '2026-07-01T23:58:59Z',
-  ]);
-  const world = new World(Date.parse(startsAt) + random.below(1000), random.next);
-  const conditions = conditionsOf(random);
-  const network = new Network(world, arrangement(world, random, conditions));
+// No call arrives after its client has given it up: the model takes a call that is lost for ended.
+const faults = allFaults.filter((fault) => fault !== 'late');
+
+/** Which of the things that happen in a simulation happen, to find the few that matter. */
+interface Part {
+  /** Numbers of requests. */
+  readonly requests: ReadonlySet<number>;
+  /** Numbers of what else happens. */
+  readonly events: ReadonlySet<number>;
+  /** Names of the calls that meet a fault. */
+  readonly faults: ReadonlySet<string>;
+}
+
+/** Everything that happened in a simulation, to repeat parts of it. */
+interface Recording {
+  readonly history: History;
+  readonly sent: readonly { readonly number: number; readonly at: number; readonly sent: Sent }[];
+  readonly whole: Part;
+}
+
+/** What a seed is aimed at, one after the other: what is rare when everything happens at once. */
+const aims = [
+  {},
+  {},
+  // A read of an animal that was just created, by an index and replicas that lag.
+  { lag: 1000, actions: ['createAndRead', 'createAndRead', 'list'], limits: 'wide' },
+  // Few texts for the idempotency keys of many clients.
+  { keys: 2, clients: 4, actions: ['createOnce', 'createOnce', 'createOldOnce'], texts: 2, limits: 'wide' },
+  // Nothing answers.
+  { kinds: ['hungBefore', 'hungAfter'], probability: 0.9, actions: ['list', 'get', 'create', 'createOnce'] },
+  // Every write meets a transaction, or another write.
+  { kinds: ['conflict', 'throttled'], probability: 0.9, table: 'Pets', actions: ['create', 'createOnce'] },
+  // Only the limiter is throttled: an environment counts by itself.
+  {
+    kinds: ['throttled', 'lostBefore'],
+    probability: 0.7,
+    table: 'RateLimits',
+    clients: 1,
+    actions: ['wave'],
+    limits: 'narrow',
+  },
+  // A flood, in which an operator suspends the key, or in which a write is refused.
+  { keys: 1, clients: 1, actions: ['get'], flood: true, limits: 'narrow' },
+  // A full store.
+  { pets: 60, actions: ['list', 'list', 'turnPages', 'create'], limits: 'wide', status: true },
+  // Mistakes, with a key that expires.
+  { keys: 1, actions: ['mistake', 'mistake', 'get'], pace: 10_000, expiresWithin: 60 },
+  // Requests at the end of a minute and of a day.
+  {
+    startsAt: ['2026-07-01T12:00:58Z', '2026-07-01T23:59:58Z'],
+    clients: 4,
+    actions: ['wave', 'get'],
+    pace: 300,
+  },
+] as const satisfies readonly Aim[];
+
+interface Aim {
+  readonly startsAt?: readonly string[];
+  readonly keys?: number;
+  readonly clients?: number;
+  readonly pets?: number;
+  readonly lag?: number;
+  readonly kinds?: readonly Fault[];
+  readonly probability?: number;
+  /** The only table whose calls meet faults. */
+  readonly table?: string;
+  readonly actions?: readonly ActionName[];
+  readonly texts?: number;
+  readonly limits?: 'narrow' | 'wide';
+  readonly flood?: boolean;
+  readonly status?: boolean;
+  /** Seconds. */
+  readonly expiresWithin?: number;
+  /** Milliseconds between two actions at most. */
+  readonly pace?: number;
+}
+
+/** Aims that every run of a few seeds has. */
+export const aimCount = aims.length;
+
+/**
+ * A few minutes of the service, which its seed determines.
+ * @param part if only these happen, of what happened without
+ */
+async function record(
+  seed: number,
+  part?: { readonly of: Recording; readonly only: Part },
+): Promise<Recording> {
+  const random = Random.of(seed, 'start');
+  const aim: Aim = aims[Math.abs(seed) % aims.length]!;
+  const startsAt = random.pick(
+    aim.startsAt ?? [
+      '2026-07-01T12:00:00Z',
+      '2026-07-01T12:00:58Z',
+      '2026-07-01T23:59:50Z',
+      '2026-07-01T23:58:59Z',
+    ],
+  );
+  const world = new World(Date.parse(startsAt) + random.below(1000), Random.of(seed, 'packages').next);
+  const conditions = conditionsOf(random, aim);
+  const met = new Set<string>();
+  const network = new Network(
+    world,
+    serviceTables(() => world.now),
+    arrangement(seed, world, conditions, met, part?.only.faults),
+  );
   const gateway = new Gateway({
     world,
     network,
-    machine: () => ({
-      clockOffset: random.pick(conditions.clocks),
+    machine: (environment) => {
+      const own = Random.of(seed, environment);
       // Few values, so that IDs collide.
-      random: conditions.collisions ? () => random.pick([0, 0.999]) : random.next,
-    }),
+      return { random: conditions.collisions ? () => own.pick([0, 0.999]) : own.next };
+    },
   });
-  const keys = Array.from({ length: 1 + random.below(2) }, () => newKeyOf(random, world, network));
-  const pets = addPets(random, world, network);
-  let names = 0;
-  const clients = Array.from({ length: 1 + random.below(4) }, () =>
-    new Client(random, world, gateway, random.pick(keys), pets, conditions.flood, () => (names += 1)).run(),
+  const keys = Array.from({ length: aim.keys ?? 1 + random.below(2) }, (_, index) =>
+    newKeyOf(random, world, network, index + 1, aim),
   );
-  operate(random, world, network, gateway, keys, conditions);
+  const pets = addPets(random, world, network, aim.pets ?? 12);
+  const old = keys.map((key) => addOldCreation(random, world, network, key));
+  const events = eventsOf(random, world, network, gateway, keys, conditions);
+  const happened: History['events'][number][] = [];
+  const eventNumbers = new Set<number>();
+  for (const [index, { at, run }] of events.entries()) {
+    if (part !== undefined && !part.only.events.has(index)) continue;
+    world.after(at - world.now, () => {
+      const text = run();
+      if (text === undefined) return;
+      eventNumbers.add(index);
+      happened.push({ at: world.now, text });
+    });
+  }
+  let work: Promise<unknown>[];
+  if (part === undefined) {
+    const shared = { seed, world, gateway, aim, flood: conditions.flood, pets, names: { used: 0 } };
+    const count = aim.clients ?? 1 + random.below(4);
+    work = Array.from({ length: count }, (_, index) => {
+      const number = index % keys.length;
+      return new Client(shared, Random.of(seed, `client ${index}`), keys[number]!, old[number]!).run();
+    });
+  } else {
+    const sent = part.of.sent.filter(({ number }) => part.only.requests.has(number));
+    work = sent.map(async ({ number, at, sent: each }) => {
+      await world.sleep(at - world.now);
+      await gateway.send(each, number);
+    });
+  }
   await world.run();
-  await atTheEnd(clients);
-  const history = {
+  await atTheEnd(work);
+  const history: History = {
     exchanges: gateway.exchanges,
     keys,
     tables: network.tables,
+    old,
     lag: conditions.lag,
-    worstClock: Math.max(...conditions.clocks.map(Math.abs)),
+    shortQueries: conditions.fit < Infinity,
+    events: happened,
   };
-  check(history);
+  return {
+    history,
+    sent: gateway.exchanges.map(({ number, startedAt: at, sent }) => ({ number, at, sent })),
+    whole: {
+      requests: new Set(gateway.exchanges.map(({ number }) => number)),
+      events: eventNumbers,
+      faults: met,
+    },
+  };
+}
+
+/** @throws Violation with the story of the fewest requests, events and faults that still have it */
+export async function simulate(seed: number): Promise<History> {
+  const recording = await record(seed);
+  const violation = violationOf(recording.history);
+  if (violation === undefined) return recording.history;
+  const only = await smallestPart(seed, recording, violation);
+  const { history } = await record(seed, { of: recording, only });
+  const found = violationOf(history);
+  const [story, variables] =
+    found === undefined
+      ? [tell(violation, recording.history), `SEED=${seed} `]
+      : [tell(found, history), `SEED=${seed} ONLY=${partAsText(only)} `];
+  throw new Violation(`${story}\n${howToRepeat('', variables)}`);
+}
+
+/** @param text of a part that failed. @throws Violation */
+export async function simulatePart(seed: number, text: string): Promise<History> {
+  const recording = await record(seed);
+  const { history } = await record(seed, { of: recording, only: partOfText(text) });
+  const violation = violationOf(history);
+  if (violation !== undefined) throw new Violation(tell(violation, history));
   return history;
+}
+
+function violationOf(history: History): Violation | undefined {
+  try {
+    check(history);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Violation) return error;
+    throw error;
+  }
+}
+
+async function smallestPart(seed: number, recording: Recording, { kind }: Violation): Promise<Part> {
+  const part = { ...recording.whole };
+  for (const of of ['requests', 'events', 'faults'] as const) {
+    const things: readonly (number | string)[] = [...part[of]];
+    const left = await fewest(things, async (only) => {
+      const { history } = await record(seed, { of: recording, only: { ...part, [of]: new Set(only) } });
+      return violationOf(history)?.kind === kind;
+    });
+    Object.assign(part, { [of]: new Set(left) });
+  }
+  return part;
+}
+
+/** Such as `3,7/0/7.2`. */
+function partAsText({ requests, events, faults: met }: Part): string {
+  return [requests, events, met].map((each) => [...each].join(',')).join('/');
+}
+
+function partOfText(text: string): Part {
+  const [requests = [], events = [], met = []] = text
+    .split('/')
+    .map((list) => list.split(',').filter((each) => each !== ''));
+  return {
+    requests: new Set(requests.map(Number)),
+    events: new Set(events.map(Number)),
+    faults: new Set(met),
+  };
 }
 
 interface Conditions {
   readonly kinds: readonly Fault[];
   /** Of a call. */
   readonly probability: number;
-  /** Milliseconds by which the clocks of new environments are ahead. */
-  readonly clocks: readonly number[];
+  readonly table: string | undefined;
   readonly lag: number;
   readonly collisions: boolean;
   readonly flood: boolean;
@@ -60,64 +262,103 @@ interface Conditions {
   /** Items in the answer of a query. */
   readonly fit: number;
   readonly operator: boolean;
+  readonly status: boolean;
 }
 
-function conditionsOf(random: Random): Conditions {
+function conditionsOf(random: Random, aim: Aim): Conditions {
   const faulty = random.chance(0.6);
+  const some = faults.filter(() => random.chance(0.5));
   return {
-    kinds: faulty ? faults.filter(() => random.chance(0.5)) : [],
-    probability: random.pick([0.02, 0.1, 0.4]),
-    clocks: random.chance(0.3) ? [0, random.pick(wrongClocks), random.pick(wrongClocks)] : [0],
-    lag: random.pick([0, 0, 1000]),
+    kinds: aim.kinds ?? (faulty ? some : []),
+    probability: aim.probability ?? random.pick([0.02, 0.1, 0.4]),
+    table: aim.table,
+    lag: aim.lag ?? random.pick([0, 0, 1000]),
     collisions: random.chance(0.15),
-    flood: random.chance(0.04),
+    flood: aim.flood ?? false,
     hot: random.chance(0.15) ? 3 + random.below(5) : Infinity,
     fit: random.chance(0.2) ? 1 + random.below(3) : Infinity,
-    operator: random.chance(0.3),
+    operator: random.chance(0.3) || aim.flood === true,
+    status: aim.status ?? false,
   };
 }
 
 /**
- * None is between a second and five minutes behind: DynamoDB accepts its signature, so the first request of the environment can
- * be counted in a minute that has ended, before the answer corrects the clock.
+ * When a call arrives, what it meets, and when its answer does. It depends on nothing but the seed and the call's name, so that
+ * it stays the same if other requests are left out.
+ * @param met names of the calls that meet a fault
+ * @param only those that may
  */
-const wrongClocks = [
-  400, -400, 90_000, 270_000, 306_000, -306_000, 3_600_000, -3_600_000, 86_400_000, -86_400_000,
-];
-
-/** When a call arrives, what it meets, and when its answer does. */
-function arrangement(world: World, random: Random, { kinds, probability, lag, hot, fit }: Conditions) {
+function arrangement(
+  seed: number,
+  world: World,
+  { kinds, probability, table, lag, hot, fit }: Conditions,
+  met: Set<string>,
+  only?: ReadonlySet<string>,
+) {
   return (call: Call, network: Network): void => {
-    const slow = random.chance(0.02) && kinds.length > 0;
+    const random = Random.of(seed, `call ${call.name}`);
+    call.variant = random.next();
+    const isFaulty = kinds.length > 0 && (table === undefined || table === call.table);
+    const [isSlow, hasFault] = [isFaulty && random.chance(0.02), isFaulty && random.chance(probability)];
+    const fault = random.pick(faults.filter((each) => kinds.length === 0 || kinds.includes(each)));
+    const isCalm = only?.has(call.name) === false;
+    const slow = isSlow && !isCalm;
+    if (isSlow || hasFault) met.add(call.name);
     const delay = () => (slow ? 100 + random.below(600) : 1 + random.below(random.pick([3, 20])));
     call.latency = [delay(), delay()];
-    call.fate = kinds.length > 0 && random.chance(probability) ? random.pick(kinds) : 'answered';
-    const asOf = random.chance(0.5) ? world.now - random.below(lag + 1) : Infinity;
+    call.fate = hasFault && !isCalm ? fault : 'answered';
+    const asOf = () => (random.chance(0.5) ? world.now - random.below(lag + 1) : Infinity);
     const [there, back] = call.latency;
     const arriving = random.below(there);
     world.after(arriving, () => {
       if (call.fate === 'answered' && network.isHot(call, hot)) call.fate = 'throttled';
-      if (call.fate === 'answered' && network.meetsTransaction(call)) call.fate = 'conflict';
-      const unlock = call.fate === 'answered' ? network.lock(call) : () => {};
+      const { tables } = network;
+      const conflicts = call.fate === 'answered' && tables.conflicts(call.operation, call.input);
+      const end =
+        call.fate === 'answered' && !conflicts ? tables.begin(call.operation, call.input) : () => {};
+      // A call that meets a transaction is refused at once.
+      const refused = conflicts ? network.meet(call) : undefined;
+      if (conflicts) call.fate = 'conflict';
       world.after(there - arriving, () => {
-        unlock();
-        const respond = network.meet(call, {
-          asOf,
-          fit: 1 + random.below(fit === Infinity ? 1 : fit) + (fit === Infinity ? Infinity : 0),
-        });
+        end();
+        const respond =
+          refused ??
+          network.meet(call, {
+            asOf,
+            fit: 1 + random.below(fit === Infinity ? 1 : fit) + (fit === Infinity ? Infinity : 0),
+          });
         world.after(back, respond);
       });
     });
   };
 }
 
-function newKeyOf(random: Random, world: World, network: Network): Key {
+function newKeyOf(
+  random: Random,
+  world: World,
+  network: Network,
+  number: number,
+  { limits, expiresWithin }: Aim,
+): Key {
   const token = newKey('test', (below) => random.below(below));
   const keyHash = hashOfKey(token);
-  const perMinute = random.pick([2, 5, 20]);
-  const perDay = random.pick([3, 10, 1000]);
-  const expiresAt = random.chance(0.25) ? Math.floor(world.now / 1000 + random.below(300)) * 1000 : 0;
-  const key: Key = { token, keyHash, perMinute, perDay, expiresAt, revokedAt: Infinity, suspensions: [] };
+  const perMinute = random.pick(limits === 'wide' ? [50, 200] : limits === 'narrow' ? [3] : [2, 5, 20]);
+  const perDay = random.pick(limits === 'wide' ? [1000] : [3, 10, 1000]);
+  const [expires, after] = [random.chance(0.25), random.below(expiresWithin ?? 300)];
+  const expiresAt =
+    expiresWithin !== undefined || (limits === undefined && expires)
+      ? Math.floor(world.now / 1000 + after) * 1000
+      : 0;
+  const key: Key = {
+    name: `key ${number}`,
+    token,
+    keyHash,
+    perMinute,
+    perDay,
+    expiresAt,
+    revokedAt: Infinity,
+    suspensions: [],
+  };
   network.tables.put('ApiKeys', keyItem(key));
   return key;
 }
@@ -137,119 +378,213 @@ function keyItem({ keyHash, perMinute, perDay, expiresAt }: Key, status = 'activ
 const statuses = ['available', 'pending', 'sold'] as const;
 
 /** Animals of former times, some of them malformed. Returns their IDs. */
-function addPets(random: Random, world: World, network: Network): string[] {
-  const { now } = world;
-  world.now -= 10_000;
-  const ids = Array.from({ length: random.below(12) }, (_, index) => String(1000 + index));
-  for (const id of ids) {
-    network.tables.put('Pets', {
-      id: { N: id },
-      ...(random.chance(0.95) && { name: { S: `seed ${id}` } }),
-      categoryId: { N: '7' },
-      status: { S: random.pick(statuses) },
-    });
-  }
-  world.now = now;
+function addPets(random: Random, world: World, network: Network, most: number): string[] {
+  const ids = Array.from({ length: random.below(most) }, (_, index) => String(1000 + index));
+  before(world, () => {
+    for (const id of ids) {
+      network.tables.put('Pets', {
+        id: { N: id },
+        ...(random.chance(0.95) && { name: { S: `seed ${id}` } }),
+        categoryId: { N: '7' },
+        status: { S: random.pick(statuses) },
+      });
+    }
+  });
   return ids;
 }
 
-/** What an operator does meanwhile. */
-function operate(
+/** What a version before 1.0.0 has stored of a creation: it compared the fields that it knew. */
+function addOldCreation(random: Random, world: World, { tables }: Network, key: Key): OldCreation {
+  const { token, keyHash } = key;
+  const id = BigInt(2000 + Number(/\d+/.exec(key.name)![0]));
+  const [name, categoryId, status] = [`old ${id}`, random.below(10), random.pick(statuses)];
+  const idempotencyKey = 'old order';
+  const fields = { categoryId: String(categoryId), name, status };
+  const item = {
+    id: { N: String(id) },
+    name: { S: name },
+    categoryId: { N: String(categoryId) },
+    status: { S: status },
+  };
+  const at = world.now - 10_000;
+  before(world, () => {
+    tables.put('Pets', item);
+    tables.put('Idempotency', {
+      id: { S: sha256(`${keyHash}:${idempotencyKey}`) },
+      bodyHash: { S: sha256(JSON.stringify(Object.entries(fields))) },
+      expiresAt: { N: String(Math.floor(at / 1000) + 86_400) },
+      pet: { M: item },
+    });
+  });
+  return { token, idempotencyKey, body: JSON.stringify({ name, categoryId, status }), id, at };
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** Ten seconds before the simulation starts. */
+function before(world: World, work: () => void): void {
+  const { now } = world;
+  world.now -= 10_000;
+  work();
+  world.now = now;
+}
+
+/** Something that happens beside the requests. `run` says what it was, if it was anything. */
+interface Event {
+  readonly at: number;
+  readonly run: () => string | undefined;
+}
+
+/** When a flood starts to be rejected for good, in milliseconds after its first requests. */
+const floodAfter = 12_500;
+
+function eventsOf(
   random: Random,
   world: World,
   network: Network,
   gateway: Gateway,
   keys: readonly Key[],
-  { operator }: Conditions,
-): void {
-  world.after(random.below(100_000), () => gateway.endIdle());
-  if (!operator) return;
+  { operator, flood, status: changesStatus }: Conditions,
+): Event[] {
   const { tables } = network;
-  for (let each = 0; each < 4; each += 1) {
+  const start = world.now;
+  const ending: Event = {
+    at: start + random.below(100_000),
+    run: () => {
+      gateway.endIdle();
+      return 'Lambda ends all environments that wait';
+    },
+  };
+  const expiring = [random.below(200_000), 86_400_000 + random.below(10_000)].map((after): Event => ({
+    at: start + after,
+    run: () => {
+      tables.expire();
+      return 'DynamoDB deletes what has expired';
+    },
+  }));
+  const actions = Array.from({ length: operator ? 4 : 0 }, (_, index): Event => {
     const key = random.pick(keys);
-    const action = random.pick(['suspend', 'revoke', 'status', 'status'] as const);
+    const [kind, value] = [random.pick(['suspend', 'revoke', 'status', 'status'] as const), random.next()];
+    const during = random.below(60_000);
+    // Beside the requests that suspend the key.
+    if (flood && index === 0)
+      return { at: floodStart(start) + floodAfter + random.below(60), run: () => suspend(key, value) };
+    const run = () =>
+      kind === 'suspend' ? suspend(key, value) : kind === 'revoke' ? revoke(key, value) : change(value);
+    return { at: start + during, run: flood ? () => undefined : run };
+  });
+  const changes = Array.from({ length: changesStatus ? 20 : 0 }, (): Event => {
     const value = random.next();
-    world.after(random.below(60_000), () => {
-      if (action === 'revoke' && value < 0.3) {
-        key.revokedAt = Math.min(key.revokedAt, world.now);
-        tables.put('ApiKeys', keyItem(key, 'revoked'));
-      }
-      if (action === 'suspend') {
-        const until = Math.floor(world.now / 1000) * 1000 + Math.floor(value * 40) * 1000 + 5_000;
-        if (key.suspensions.length > 0) return;
-        const stored = tables
-          .versions('RateLimits')
-          .find((versions) => versions[0]!.item!['keyHash']!.S === key.keyHash)
-          ?.at(-1)?.item;
-        tables.put('RateLimits', {
-          ...stored,
-          keyHash: { S: key.keyHash },
-          suspendedUntil: { N: String(until / 1000) },
-        });
-        key.suspensions.push({ from: world.now, until });
-      }
-      if (action === 'status') {
-        const pets = tables.versions('Pets').map((versions) => versions.at(-1)!.item!);
-        const pet = pets[Math.floor(value * pets.length)];
-        if (pet !== undefined)
-          tables.put('Pets', { ...pet, status: { S: statuses[Math.floor(value * 1e6) % 3]! } });
-      }
-    });
+    return { at: start + random.below(20_000), run: () => change(value) };
+  });
+  return [ending, ...expiring, ...actions, ...changes];
+
+  function revoke(key: Key, value: number): string | undefined {
+    if (value > 0.3) return undefined;
+    key.revokedAt = Math.min(key.revokedAt, world.now);
+    // Only an active key is valid.
+    const status = value < 0.15 ? 'revoked' : 'being issued';
+    tables.put('ApiKeys', keyItem(key, status));
+    return `an operator makes ${key.name} "${status}"`;
   }
+  /** As the key tool does: for seconds, hours or days. */
+  function suspend(key: Key, value: number): string | undefined {
+    if (key.suspensions.length > 0) return undefined;
+    const now = Math.floor(world.now / 1000);
+    const until =
+      now + Math.floor([5 + value * 40, 20_000 * value, 400_000 * value][Math.floor(value * 3000) % 3]!);
+    const stored = tables
+      .versions('RateLimits')
+      .find((versions) => versions[0]!.item!['keyHash']!.S === key.keyHash)
+      ?.at(-1)?.item;
+    tables.put('RateLimits', {
+      ...stored,
+      keyHash: { S: key.keyHash },
+      suspendedUntil: { N: String(until) },
+      rejections: { N: '0' },
+      expiresAt: { N: String(until + 90 * 86_400) },
+    });
+    key.suspensions.push({ from: world.now, until: until * 1000 });
+    return `an operator suspends ${key.name} until ${new Date(until * 1000).toISOString()}`;
+  }
+  function change(value: number): string | undefined {
+    const pets = tables.versions('Pets').map((versions) => versions.at(-1)!.item!);
+    const pet = pets[Math.floor(value * pets.length)];
+    if (pet === undefined) return undefined;
+    if (tables.conflicts('PutItem', { TableName: 'Pets', Item: pet })) return undefined;
+    const status = statuses[Math.floor(value * 1e6) % 3]!;
+    tables.put('Pets', { ...pet, status: { S: status } });
+    return `an operator makes animal ${pet['id']!.N} ${status}`;
+  }
+}
+
+/** At the start of a minute, so that it stays in it. */
+function floodStart(start: number): number {
+  return Math.ceil(start / 60_000) * 60_000 + 5_000;
+}
+
+type ActionName =
+  | 'list'
+  | 'create'
+  | 'createOnce'
+  | 'createOldOnce'
+  | 'createAndRead'
+  | 'get'
+  | 'mistake'
+  | 'wave'
+  | 'turnPages';
+
+const usual = ['list', 'list', 'create', 'createOnce', 'createOnce', 'get', 'mistake', 'burst'] as const;
+
+/** What clients of one simulation share. */
+interface Shared {
+  readonly seed: number;
+  readonly world: World;
+  readonly gateway: Gateway;
+  readonly aim: Aim;
+  readonly flood: boolean;
+  /** IDs of animals. */
+  readonly pets: string[];
+  readonly names: { used: number };
 }
 
 /** A client of the API, which does this and that, and waits now and then. */
 class Client {
+  readonly #shared: Shared;
   readonly #random: Random;
-  readonly #world: World;
-  readonly #gateway: Gateway;
   readonly #key: Key;
-  readonly #pets: string[];
-  readonly #flood: boolean;
-  readonly #nextName: () => number;
+  readonly #old: OldCreation;
   #last: Exchange | undefined;
 
-  constructor(
-    random: Random,
-    world: World,
-    gateway: Gateway,
-    key: Key,
-    pets: string[],
-    flood: boolean,
-    nextName: () => number,
-  ) {
-    this.#nextName = nextName;
+  constructor(shared: Shared, random: Random, key: Key, old: OldCreation) {
+    this.#shared = shared;
     this.#random = random;
-    this.#world = world;
-    this.#gateway = gateway;
     this.#key = key;
-    this.#pets = pets;
-    this.#flood = flood;
+    this.#old = old;
   }
 
   async run(): Promise<void> {
+    const { world, aim, flood } = this.#shared;
     const random = this.#random;
+    if (flood) return this.#flood(world.now);
+    const actions = {
+      list: () => this.#list(),
+      create: () => this.#create(),
+      createOnce: () => this.#createOnce(),
+      createOldOnce: () => this.#createOldOnce(),
+      createAndRead: () => this.#createAndRead(),
+      get: () => this.#get(),
+      mistake: () => this.#mistake(),
+      burst: () => this.#requests(2 + random.below(5)),
+      wave: () => this.#wave(),
+      turnPages: () => this.#list(0),
+    };
     for (let step = 3 + random.below(10); step > 0; step -= 1) {
-      const action = random.pick([
-        () => this.#list(),
-        () => this.#list(),
-        () => this.#create(),
-        () => this.#createOnce(),
-        () => this.#createOnce(),
-        () => this.#get(),
-        () => this.#mistake(),
-        () => this.#burst(),
-      ]);
-      await action();
-      await this.#world.sleep(this.#pause());
+      await actions[random.pick<ActionName | 'burst'>(aim.actions ?? usual)]();
+      await world.sleep(aim.pace === undefined ? this.#pause() : random.below(aim.pace));
     }
-    if (!this.#flood) return;
-    // After the time in which rejections do not count, before the minute ends.
-    await this.#world.sleep(60_000 - (this.#world.now % 60_000) + random.below(30_000));
-    await this.#floodWith(22);
-    await this.#world.sleep(12_500);
-    await this.#floodWith(125);
-    await this.#floodWith(3);
   }
 
   #pause(): number {
@@ -258,70 +593,91 @@ class Client {
       0,
       this.#random.below(50),
       this.#random.below(5_000),
-      retryAfter * 1000,
+      Math.min(retryAfter, 90_000) * 1000,
       this.#random.below(70_000),
     ]);
   }
 
   async #send(sent: Omit<Sent, 'token'>, token = this.#key.token): Promise<Exchange> {
-    this.#last = await this.#gateway.send({ ...sent, token });
+    this.#last = await this.#shared.gateway.send({ ...sent, token });
     return this.#last;
   }
 
-  async #list(): Promise<void> {
+  /** @param mistakes probability of a cursor of another status */
+  async #list(mistakes = 0.1): Promise<void> {
     const random = this.#random;
-    const query: [string, string][] = [
+    let next: [string, string][] | undefined = [
       ...(random.chance(0.7) ? [['limit', String(1 + random.below(5))] as [string, string]] : []),
       ...(random.chance(0.5) ? [['status', random.pick(statuses)] as [string, string]] : []),
     ];
-    let next: [string, string][] | undefined = query;
     for (let page = 0; page < 6 && next !== undefined; page += 1) {
       const { answer } = await this.#send({ method: 'GET', path: '/pets', query: next });
       if (answer.status !== 200) break;
-      const link = /^<https:\/\/api\.example\.com\/v1\/pets\?([^>]+)>; rel="next"$/.exec(
-        answer.headers?.['Link'] ?? '',
-      )?.[1];
+      const link = /^<[^?]+\?([^>]+)>; rel="next"$/.exec(answer.headers?.['Link'] ?? '')?.[1];
       next = link === undefined ? undefined : [...new URLSearchParams(link)];
-      await this.#world.sleep(random.below(200));
+      if (next !== undefined && random.chance(mistakes))
+        next = [...next.filter(([name]) => name !== 'status'), ['status', random.pick(statuses)]];
+      await this.#shared.world.sleep(random.below(200));
     }
   }
 
   #body(): string {
     const random = this.#random;
-    return JSON.stringify({
-      name: `pet ${this.#nextName()}`,
-      categoryId: random.below(10),
-      ...(random.chance(0.5) && { status: random.pick(statuses) }),
-    });
+    const { names } = this.#shared;
+    // JSON.stringify has no bigint.
+    const categoryId = random.pick(['0', '7', '-3', '9223372036854775807']);
+    const status = random.chance(0.5) ? `,"status":"${random.pick(statuses)}"` : '';
+    return `{"name":"pet ${(names.used += 1)}","categoryId":${categoryId}${status}}`;
   }
 
-  async #create(): Promise<void> {
+  async #create(): Promise<string | undefined> {
     const { answer } = await this.#send({ method: 'POST', path: '/pets', body: this.#body() });
-    if (answer.status === 201 && answer.headers !== undefined)
-      this.#pets.push(answer.headers['Location']!.split('/').at(-1)!);
+    if (answer.status !== 201 || answer.headers === undefined) return undefined;
+    const id = answer.headers['Location']!.split('/').at(-1)!;
+    this.#shared.pets.push(id);
+    return id;
+  }
+
+  async #createAndRead(): Promise<void> {
+    const id = await this.#create();
+    if (id !== undefined) await this.#send({ method: 'GET', path: `/pets/${id}` });
   }
 
   /** A creation that is repeated: at once, later, with another body, or all at the same time. */
   async #createOnce(): Promise<void> {
     const random = this.#random;
+    const { world, aim } = this.#shared;
     const [body, other] = [this.#body(), this.#body()];
-    const sent = { method: 'POST', path: '/pets', idempotencyKey: `key ${nameIn(body)}` } as const;
-    const one = () => this.#send({ ...sent, body: random.chance(0.15) ? other : body });
+    const number = aim.texts === undefined ? this.#shared.names.used : random.below(aim.texts);
+    const sent = {
+      method: 'POST',
+      path: '/pets',
+      idempotencyKey: `${random.pick(['order', 'Order'])} ${number}`,
+    } as const;
+    const one = () => this.#send({ ...sent, body: respelled(random, random.chance(0.15) ? other : body) });
     if (random.chance(0.4)) await Promise.all(Array.from({ length: 2 + random.below(3) }, one));
     else await one();
     for (let retry = random.below(4); retry > 0; retry -= 1) {
-      await this.#world.sleep(random.pick([0, random.below(2_000), random.below(200_000)]));
+      await world.sleep(random.pick([0, random.below(2_000), random.below(200_000)]));
       await one();
     }
     if (random.chance(0.05)) {
-      await this.#world.sleep(86_400_000 - 3_000 + random.below(10_000));
+      await world.sleep(86_400_000 - 3_000 + random.below(10_000));
       await one();
     }
   }
 
+  /** Repeats what a version before 1.0.0 has created. */
+  async #createOldOnce(): Promise<void> {
+    const { idempotencyKey, body } = this.#old;
+    const sent = this.#random.chance(0.7) ? respelled(this.#random, body) : this.#body();
+    await this.#send({ method: 'POST', path: '/pets', idempotencyKey, body: sent });
+  }
+
   async #get(): Promise<void> {
     const random = this.#random;
-    const id = this.#pets.length > 0 && random.chance(0.8) ? random.pick(this.#pets) : '12345';
+    const { pets } = this.#shared;
+    const id = pets.length > 0 && random.chance(0.8) ? random.pick(pets) : '12345';
     await this.#send({ method: 'GET', path: `/pets/${id}` });
   }
 
@@ -344,20 +700,45 @@ class Client {
     );
   }
 
-  async #burst(): Promise<void> {
-    await this.#floodWith(2 + this.#random.below(5));
-  }
-
-  async #floodWith(count: number): Promise<void> {
+  /** Requests at the same time, of one function. */
+  async #requests(count: number): Promise<void> {
     await Promise.all(
       Array.from({ length: count }, async () => {
-        await this.#world.sleep(this.#random.below(50));
+        await this.#shared.world.sleep(this.#random.below(50));
         await this.#send({ method: 'GET', path: '/nowhere' });
       }),
     );
   }
+
+  /** Requests one after the other, which one environment serves. */
+  async #wave(): Promise<void> {
+    for (let count = 3 + this.#random.below(5); count > 0; count -= 1)
+      await this.#send({ method: 'GET', path: '/nowhere' });
+  }
+
+  /** After the time in which rejections do not count, before the minute ends. */
+  async #flood(start: number): Promise<void> {
+    const { world } = this.#shared;
+    await this.#get();
+    await world.sleep(floodStart(start) - world.now);
+    await this.#requests(22);
+    await world.sleep(floodStart(start) + floodAfter - world.now);
+    // Rejections count from second 15 on.
+    await this.#requests(rejectionsThatSuspend(45_000) + 25);
+    await this.#requests(3);
+    await world.sleep(700_000);
+    await this.#get();
+  }
 }
 
-function nameIn(body: string): string {
-  return (JSON.parse(body) as { name: string }).name;
+/** The same JSON in another spelling; seldom with a field that the service does not know, which makes it another body. */
+function respelled(random: Random, body: string): string {
+  const members = body.slice(1, -1).split(',');
+  return random.pick([
+    body,
+    body,
+    `{ ${members.toReversed().join(' ,\n ')} }`,
+    body.replace(/:"(\w)/, (_, letter: string) => `:"\\u00${letter.codePointAt(0)!.toString(16)}`),
+    ...(random.chance(0.2) ? [`{"note":1,${body.slice(1)}`] : []),
+  ]);
 }

@@ -11,7 +11,7 @@ import { buffer } from 'node:stream/consumers';
 import { inject } from 'vitest';
 
 /**
- * The result of a call. `pass`: DynamoDB Local answers. `lose`: it does, but the connection breaks before the answer
+ * The result of a call. `pass`: the database answers. `lose`: it does, but the connection breaks before the answer
  * arrives. `hang`: no answer ever comes. Otherwise this error, with `more` in its body, or this answer.
  */
 export type Fate =
@@ -21,14 +21,14 @@ export type Fate =
   | { readonly status: number; readonly type: string; readonly more?: object }
   | { readonly status: number; readonly body: string; readonly headers?: Readonly<Record<string, string>> };
 
-/** A proxy for DynamoDB Local that records calls, and can delay them or make them fail. */
+/** A proxy for the database that records calls, and can delay them or make them fail. */
 export class DynamoDbProxy {
   /** The operations called so far, such as `UpdateItem`, in the order in which they arrived. */
   readonly calls: string[] = [];
   /** Calls that hang, and that their client has given up. */
   abandoned = 0;
-  /** Decides each call. May wait before it does. */
-  fate: (operation: string) => Fate | Promise<Fate> = () => 'pass';
+  /** Decides each call. May wait before it does. @param table undefined for a transaction */
+  fate: (operation: string, table: string | undefined) => Fate | Promise<Fate> = () => 'pass';
   readonly #server: Server;
   readonly #agent = new Agent({ keepAlive: true });
 
@@ -65,7 +65,8 @@ export class DynamoDbProxy {
     const operation = String(incoming.headers['x-amz-target']).split('.').at(-1) ?? '';
     this.calls.push(operation);
     const body = await buffer(incoming);
-    const fate = await this.fate(operation);
+    const { TableName: table } = JSON.parse(body.toString()) as { readonly TableName?: string };
+    const fate = await this.fate(operation, table);
     if (fate === 'hang') {
       outgoing.on('close', () => (this.abandoned += 1));
       return;
@@ -73,7 +74,6 @@ export class DynamoDbProxy {
     if (typeof fate === 'object') {
       outgoing.writeHead(fate.status, {
         'Content-Type': 'application/x-amz-json-1.0',
-        ...dateOfThisProcess(),
         ...('headers' in fate && fate.headers),
       });
       if ('body' in fate) return void outgoing.end(fate.body);
@@ -97,15 +97,10 @@ export class DynamoDbProxy {
         answer.resume().on('end', () => outgoing.destroy());
         return;
       }
-      outgoing.writeHead(answer.statusCode ?? 502, { ...answer.headers, ...dateOfThisProcess() });
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(outgoing);
     });
     onward.on('error', (error) => outgoing.destroy(error));
     onward.end(body);
   }
-}
-
-/** Tests can set the time of this process, and the functions believe the clock of DynamoDB. */
-function dateOfThisProcess() {
-  return { date: new Date().toUTCString() };
 }

@@ -1,85 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import {
-  CreateTableCommand,
-  type CreateTableCommandInput,
-  UpdateTimeToLiveCommand,
-} from '@aws-sdk/client-dynamodb';
+import { CreateTableCommand, UpdateTimeToLiveCommand } from '@aws-sdk/client-dynamodb';
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { inject } from 'vitest';
 import type { KeyTable } from '../../functions/access/key-records.ts';
 import type { LimitTable } from '../../functions/access/limiter.ts';
 import { connect } from '../../functions/dynamodb/connection.ts';
 import type { PetTable } from '../../functions/pets/store.ts';
+import { type TableName, tableNames } from '../../functions/tables.ts';
+import { titleCase } from '../../lib/title-case.ts';
+import { expiring, tableShapes, timeToLiveAttribute } from './table-shapes.ts';
 import { awsVariables } from './variables.ts';
 
-type Shape = Omit<CreateTableCommandInput, 'TableName' | 'BillingMode'>;
-
-const keyIdRange = { AttributeName: 'keyId', KeyType: 'RANGE' } as const;
-
-/** The tables as the stack declares them, which test/infrastructure/consistency.test.ts compares with these. */
-export const tableShapes = {
-  Pets: {
-    KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
-    AttributeDefinitions: [
-      { AttributeName: 'id', AttributeType: 'N' },
-      { AttributeName: 'status', AttributeType: 'S' },
-    ],
-    GlobalSecondaryIndexes: [
-      {
-        IndexName: 'byStatus',
-        KeySchema: [
-          { AttributeName: 'status', KeyType: 'HASH' },
-          { AttributeName: 'id', KeyType: 'RANGE' },
-        ],
-        Projection: { ProjectionType: 'ALL' },
-      },
-    ],
-  },
-  ApiKeys: {
-    KeySchema: [{ AttributeName: 'keyHash', KeyType: 'HASH' }],
-    AttributeDefinitions: [
-      { AttributeName: 'keyHash', AttributeType: 'S' },
-      { AttributeName: 'keyId', AttributeType: 'S' },
-      { AttributeName: 'owner', AttributeType: 'S' },
-      { AttributeName: 'plan', AttributeType: 'S' },
-    ],
-    GlobalSecondaryIndexes: [
-      {
-        IndexName: 'byKeyId',
-        KeySchema: [{ AttributeName: 'keyId', KeyType: 'HASH' }],
-        Projection: { ProjectionType: 'ALL' },
-      },
-      {
-        IndexName: 'byOwner',
-        KeySchema: [{ AttributeName: 'owner', KeyType: 'HASH' }, keyIdRange],
-        Projection: { ProjectionType: 'ALL' },
-      },
-      {
-        IndexName: 'byPlan',
-        KeySchema: [{ AttributeName: 'plan', KeyType: 'HASH' }, keyIdRange],
-        Projection: { ProjectionType: 'ALL' },
-      },
-    ],
-  },
-  RateLimits: {
-    KeySchema: [{ AttributeName: 'keyHash', KeyType: 'HASH' }],
-    AttributeDefinitions: [{ AttributeName: 'keyHash', AttributeType: 'S' }],
-  },
-  Idempotency: {
-    KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
-    AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
-  },
-} as const satisfies Record<string, Shape>;
-
-export const timeToLiveAttribute = 'expiresAt';
-
-/** A client like that of a function, for DynamoDB Local unless another endpoint is given. */
+/** A client like that of a function, for the database of the tests unless another endpoint is given. */
 export function newClient(endpoint: string = inject('dynamodbEndpoint')): DynamoDBDocumentClient {
   return connect(awsVariables(endpoint)).client;
 }
 
 type Table = PetTable & KeyTable & LimitTable;
-export type Tables = Readonly<Record<'pets' | 'rateLimits' | 'idempotency' | 'apiKeys', Table>>;
+export type Tables = Readonly<Record<TableName, Table>>;
 
 /** A new, empty table. */
 export async function createTable(name: keyof typeof tableShapes, client = newClient()): Promise<Table> {
@@ -87,7 +25,7 @@ export async function createTable(name: keyof typeof tableShapes, client = newCl
   await client.send(
     new CreateTableCommand({ ...tableShapes[name], TableName: tableName, BillingMode: 'PAY_PER_REQUEST' }),
   );
-  if (name === 'RateLimits' || name === 'Idempotency') {
+  if (expiring.includes(name)) {
     await client.send(
       new UpdateTimeToLiveCommand({
         TableName: tableName,
@@ -100,11 +38,9 @@ export async function createTable(name: keyof typeof tableShapes, client = newCl
 
 /** One new table of each kind. */
 export async function createTables(): Promise<Tables> {
-  const [pets, rateLimits, idempotency, apiKeys] = await Promise.all([
-    createTable('Pets'),
-    createTable('RateLimits'),
-    createTable('Idempotency'),
-    createTable('ApiKeys'),
-  ]);
-  return { pets, rateLimits, idempotency, apiKeys };
+  const created = tableNames.map(async (name) => {
+    const shape = titleCase(name) as Capitalize<TableName>;
+    return [name, await createTable(shape)] as const;
+  });
+  return Object.fromEntries(await Promise.all(created)) as Record<TableName, Table>;
 }

@@ -7,7 +7,7 @@ import { awsVariables } from './variables.ts';
 import { selfSignedCertificate } from './certificate.ts';
 import { signatureFault } from './signature.ts';
 
-/** The result of a call that does not reach DynamoDB Local: an answer, or a broken connection. */
+/** The result of a call that does not reach the database: an answer, or a broken connection. */
 export type Failure = 'reset' | { readonly status: number; readonly body: string };
 
 export interface Attempt {
@@ -15,7 +15,7 @@ export interface Attempt {
   readonly attempt: string;
 }
 
-/** DynamoDB Local over TLS, for requests with a valid signature only. DynamoDB Local itself checks neither. */
+/** The database over TLS, for requests with a valid signature only. It checks neither itself. */
 export class DynamoDbOverTls {
   /** The attempts that arrived, in order. */
   readonly attempts: Attempt[] = [];
@@ -71,8 +71,8 @@ export class DynamoDbOverTls {
     });
     const body = await buffer(incoming);
     const { AWS_REGION: region, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY } = awsVariables(this.endpoint);
-    const credentials = { accessKeyId: AWS_ACCESS_KEY_ID!, secretAccessKey: AWS_SECRET_ACCESS_KEY! };
-    const signature = signatureFault(incoming, body, credentials, region!, 'dynamodb');
+    const credentials = { accessKeyId: AWS_ACCESS_KEY_ID, secretAccessKey: AWS_SECRET_ACCESS_KEY };
+    const signature = signatureFault(incoming, body, credentials, region, 'dynamodb');
     if (signature !== undefined) this.signatureFaults.push(signature);
 
     const fault = this.#faults.get(operation)?.shift();

@@ -1,3 +1,4 @@
+import { allowedMethods } from '../../functions/operations.ts';
 import { randomUUID } from 'node:crypto';
 import type { APIGatewayProxyEvent } from 'aws-lambda';
 import type { CallerContext } from '../../functions/access/caller.ts';
@@ -103,8 +104,10 @@ function multiValue(pairs: readonly (readonly [string, string])[]): Record<strin
 
 /** The resource that API Gateway finds for a path, and its parameters, which it passes on as they were sent. */
 export function routeOf(path: string): Pick<HttpRequest, 'resource' | 'pathParameters'> {
-  if (path === '/' || path === '/pets') return { resource: path };
-  const petId = /^\/pets\/([^/]+)$/.exec(path)?.[1];
-  if (petId !== undefined) return { resource: '/pets/{petId}', pathParameters: { petId } };
+  for (const resource of ['/', ...allowedMethods().keys()]) {
+    const pattern = resource.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)');
+    const found = new RegExp(`^${pattern}$`).exec(path);
+    if (found !== null) return { resource, ...(found.groups && { pathParameters: { ...found.groups } }) };
+  }
   return { resource: '/{proxy+}', pathParameters: { proxy: path.slice(1) } };
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import * as z from 'zod';
 import { bundle } from '../../lib/bundler/bundle.ts';
-import { type FunctionEntry, functionEntries } from '../../lib/operations.ts';
+import { type FunctionEntry, functionEntries } from '../../functions/operations.ts';
 import { createTables, type Tables } from './dynamodb-tables.ts';
 import { functionVariables } from './variables.ts';
 

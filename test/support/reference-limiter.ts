@@ -22,7 +22,8 @@ export interface Expectation {
   readonly retryAfter: number | undefined;
 }
 
-const rejectionsThatSuspend = 100;
+/** Requests a minute that a key may go on with after a 429. */
+const toleratedRate = (perMinute: number) => Math.min(10_000, Math.max(270, perMinute * 2.5));
 /** Seconds after the first 429 of a full window in which no rejection counts. */
 const secondsUntilRejectionsCount = 10;
 const suspensionSeconds = 600;
@@ -86,7 +87,9 @@ export class ReferenceLimiter {
       this.#minute = minute;
       increment(this.#rejectedInMinute, minute);
     }
-    if (countOf(this.#rejectedInMinute, minute) >= rejectionsThatSuspend) {
+    // In at least half a minute.
+    const counted = Math.max(30, Math.min(60, (minute + 1) * 60 - this.#firstRejection.at - 10));
+    if (countOf(this.#rejectedInMinute, minute) >= (toleratedRate(perMinute) / 60) * counted) {
       this.#suspendedUntil = now + suspensionSeconds;
       return suspended();
     }

@@ -1,16 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { inject, vi } from 'vitest';
 import { type CallerContext, toCallerContext } from '../../functions/access/caller.ts';
-import type { KeyTable } from '../../functions/access/key-records.ts';
-import type { LimitTable } from '../../functions/access/limiter.ts';
 import type { Limits } from '../../functions/access/plans.ts';
 import { fixedPlans, type Plan } from '../../functions/access/plans.ts';
-import type { IdempotencyTable } from '../../functions/pets/idempotent-creation.ts';
-import type { PetTable } from '../../functions/pets/store.ts';
-import { operations } from '../../lib/operations.ts';
+import { operations } from '../../functions/operations.ts';
 import { type HttpRequest, proxyEvent, routeOf } from './events.ts';
 import { lambdaContext, type Reply, reply } from './lambda.ts';
-import { createTables } from './dynamodb-tables.ts';
+import { createTables, type Tables } from './dynamodb-tables.ts';
 import { functionVariables } from './variables.ts';
 
 type Handler = (event: never, context: ReturnType<typeof lambdaContext>) => Promise<unknown>;
@@ -25,7 +21,7 @@ export interface Call extends Pick<HttpRequest, 'query' | 'headers' | 'body'> {
 }
 
 export interface ServiceOptions {
-  /** Of DynamoDB, for the functions. Tables are always created in DynamoDB Local. */
+  /** Of DynamoDB, for the functions. Tables are always created in the database of the tests. */
   readonly endpoint?: string;
   /** Variables that differ from what the stack would set. */
   readonly variables?: Readonly<Record<string, string>>;
@@ -49,25 +45,19 @@ export function captureLog(): string[] {
  * functions again, as a new execution environment does.
  */
 export class Service {
-  readonly pets: PetTable;
-  readonly rateLimits: LimitTable;
-  readonly idempotency: IdempotencyTable;
-  readonly apiKeys: KeyTable;
+  readonly tables: Tables;
   readonly authorizer: Handler;
   readonly #handlers: ReadonlyMap<string, Handler>;
   readonly #unmatched: Handler;
   readonly #caller = newCaller('enterprise', ample);
 
   private constructor(
-    tables: Pick<Service, 'pets' | 'rateLimits' | 'idempotency' | 'apiKeys'>,
+    tables: Tables,
     handlers: ReadonlyMap<string, Handler>,
     unmatched: Handler,
     authorizer: Handler,
   ) {
-    this.pets = tables.pets;
-    this.rateLimits = tables.rateLimits;
-    this.idempotency = tables.idempotency;
-    this.apiKeys = tables.apiKeys;
+    this.tables = tables;
     this.#handlers = handlers;
     this.#unmatched = unmatched;
     this.authorizer = authorizer;

@@ -1,5 +1,5 @@
 import { Readable, Writable } from 'node:stream';
-import type { RunTool, Seams } from '../../tools/command-line/program.ts';
+import type { RunTool, Seams } from '../../tools/operators/command-line/program.ts';
 
 export interface Run {
   readonly exitCode: number;

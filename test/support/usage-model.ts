@@ -1,3 +1,4 @@
+import type { Limits } from '../../functions/access/plans.ts';
 import {
   isRejection,
   suspensionDue,
@@ -7,9 +8,9 @@ import {
 } from '../../functions/access/limiter-decisions.ts';
 
 /** The usage after a transition, as the limiter's writes have to leave it in the table. */
-export function usageAfter(usage: Usage, transition: Transition, now: number): Usage {
+export function usageAfter(usage: Usage, transition: Transition, limits: Limits, now: number): Usage {
   const changed = { ...usage, ...change(usage, transition, now) };
-  return isRejection(transition) && suspensionDue(changed, now)
+  return isRejection(transition) && suspensionDue(changed, limits, now)
     ? { ...changed, suspendedUntil: now + suspensionSeconds }
     : changed;
 }

@@ -1,7 +1,7 @@
-import { allowedMethods } from '../../lib/operations.ts';
+import { type TableName, tableNames, tableVariables } from '../../functions/tables.ts';
 
 /** The variables that Lambda sets for every function, aimed at this endpoint of DynamoDB. */
-export function awsVariables(endpoint: string): Record<string, string> {
+export function awsVariables(endpoint: string) {
   return {
     AWS_REGION: 'eu-central-1',
     AWS_ACCESS_KEY_ID: 'local',
@@ -11,24 +11,23 @@ export function awsVariables(endpoint: string): Record<string, string> {
   };
 }
 
-type Table = 'pets' | 'rateLimits' | 'idempotency' | 'apiKeys';
+/** The environment variables that have the names of the tables. */
+export function namesOfTables(nameOf: (table: TableName) => string): Record<string, string> {
+  return Object.fromEntries(tableNames.map((table) => [tableVariables[table], nameOf(table)]));
+}
 
 /** The environment variables of the functions, as the stack sets them. */
 export function functionVariables(
   endpoint: string,
-  { pets, rateLimits, idempotency, apiKeys }: Record<Table, { readonly tableName: string }>,
+  tables: Readonly<Record<TableName, { readonly tableName: string }>>,
 ): Record<string, string> {
   return {
     ...awsVariables(endpoint),
     STAGE: 'test',
-    PETS_TABLE: pets.tableName,
-    RATE_LIMITS_TABLE: rateLimits.tableName,
-    IDEMPOTENCY_TABLE: idempotency.tableName,
-    API_KEYS_TABLE: apiKeys.tableName,
+    ...namesOfTables((table) => tables[table].tableName),
     // More than a busy machine needs: a limiter that times out admits the request.
     LIMITER_TIMEOUT_MS: '60000',
     METRICS_NAMESPACE: 'Test',
-    ALLOWED_METHODS: JSON.stringify(allowedMethods()),
     AUTHORIZER_CACHE_SECONDS: '60',
   };
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { fixedPlans } from '../../functions/access/plans.ts';
 import { storedPet } from '../../functions/pets/schema.ts';
-import { operations } from '../../lib/operations.ts';
+import { operations } from '../../functions/operations.ts';
 import { titleCase } from '../../lib/title-case.ts';
 
 const project = join(import.meta.dirname, '..', '..');
@@ -30,9 +30,14 @@ describe('docs/interface.md', () => {
     expect(rows).toContain(`| ${name} | ${number.format(perMinute)} | ${number.format(perDay)} |`);
   });
 
-  it.each(Object.keys(storedPet.shape))('has the field %s of an animal', (field) => {
-    expect(read('docs/interface.md')).toContain(`\n- \`${field}\`: `);
-  });
+  it.each(Object.keys(storedPet.shape))(
+    'has the field %s of an animal, with its type and in words',
+    (field) => {
+      const [, ofPet] = read('docs/interface.md').split('\n### Pet\n');
+      const [fields] = ofPet!.split('\n### ');
+      expect(fields).toMatch(new RegExp(`^- \`${field}\`: [^.]+\\. \\S`, 'm'));
+    },
+  );
 
   it.each(operations)('has the operation $method $path', ({ method, path, entry, success, deprecated }) => {
     const name = titleCase(entry).replace(/^./, (letter) => letter.toLowerCase());
@@ -104,3 +109,26 @@ function anchorsOf(path: string): string[] {
       .replaceAll(' ', '-'),
   );
 }
+
+describe('the requirement of Node.js', () => {
+  const manifest = z.object({ engines: z.object({ node: z.string() }) });
+  const enginesOf = (path: string) => manifest.parse(JSON.parse(read(path))).engines.node.replace('>=', '');
+
+  it.each([
+    ['package.json', ['README.md', 'CONTRIBUTING.md', 'docs/deploy.md']],
+    ['packages/cdk-offline/package.json', ['packages/cdk-offline/README.md']],
+  ])('is that of %s in %j', (file, pages) => {
+    for (const page of pages) {
+      const [, version] = /You need Node\.js ([\d.]+) or later/.exec(read(page)) ?? [];
+      expect({ page, version }).toEqual({ page, version: enginesOf(file) });
+    }
+  });
+
+  it('of cdk-offline is the one that its start checks', () => {
+    const version = enginesOf('packages/cdk-offline/package.json');
+    const source = read('packages/cdk-offline/src/system/node-requirement.ts');
+    expect(source).toContain(`needs Node.js ${version} or later`);
+    const [major, minor] = version.split('.');
+    expect(source).toContain(`major > ${major} || (major === ${major} && minor >= ${minor})`);
+  });
+});

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -20,12 +20,17 @@ function launch(args: readonly string[], file = launcher, npmNode = process.exec
 }
 
 /** A copy of the project with the launcher and one tool, and perhaps with the sign that packages are installed. */
-async function newProject({ isInstalled = true, tool = 'console.log(...process.argv.slice(2));' } = {}) {
+async function newProject({
+  isInstalled = true,
+  nodes = {},
+  tool = 'console.log(...process.argv.slice(2));',
+} = {}) {
   const project = await mkdtemp(join(tmpdir(), 'launcher & ü-'));
   onTestFinished(() => rm(project, { recursive: true, force: true }));
-  await mkdir(join(project, 'tools', 'local'), { recursive: true });
+  await mkdir(join(project, 'tools', 'contributors', 'local'), { recursive: true });
   await copyFile(launcher, join(project, launcher));
-  await writeFile(join(project, 'tools', 'local', 'main.ts'), tool);
+  await writeFile(join(project, 'tools', 'contributors', 'local', 'main.ts'), tool);
+  await writeFile(join(project, 'package.json'), JSON.stringify({ optionalDependencies: nodes }));
   if (isInstalled) {
     await mkdir(join(project, 'node_modules'));
     await writeFile(join(project, 'node_modules', '.package-lock.json'), '{}');
@@ -94,14 +99,21 @@ describe('the launcher of the tools', () => {
     expect(stdout.split('\n').filter((line) => line !== '')).toEqual([own, own]);
   });
 
-  it('does not deploy with the installed Node.js', () => {
-    const installed = join(process.cwd(), 'node_modules', '.bin', 'node');
-    const { status, stderr } = spawnSync(installed, [launcher, 'deploy', 'AnimalStore-staging'], {
-      encoding: 'utf8',
-      env: { ...process.env, npm_node_execpath: installed },
-    });
-    expect(stderr).toContain('Node.js 24 or later is required to use an AWS account.');
-    expect(status).toBe(1);
+  it('warns when the installed Node.js is behind that of another platform, but not of its own', async () => {
+    const own = `node-${process.platform}-${process.arch}`;
+    const start = async (nodes: Readonly<Record<string, string>>) => {
+      const project = await newProject({ nodes });
+      await mkdir(join(project, 'node_modules', '.bin'));
+      await symlink(process.execPath, join(project, 'node_modules', '.bin', 'node'));
+      return launch([...asNode20, 'start'], join(project, launcher));
+    };
+    const behind = await start({ [own]: '24.9.0', 'node-sunos-x64': '24.21.0' });
+    expect(behind.stderr.trim()).toBe(
+      'npm has no newer Node.js for this machine than 24.9.0, which lacks the security fixes up to 24.21.0. ' +
+        'Install Node.js 24 or later from https://nodejs.org: the project then runs on it.',
+    );
+    expect(behind.stdout).toBe('start\n');
+    expect((await start({ [own]: '24.21.0', 'node-sunos-x64': '24.9.0' })).stderr).toBe('');
   });
 
   it('says that there are no credentials before anything is synthesized', async () => {
@@ -110,7 +122,7 @@ describe('the launcher of the tools', () => {
     const own = join(folder, 'node');
     await copyFile(process.execPath, own);
     const { AWS_PROFILE: _, AWS_ACCESS_KEY_ID: __, AWS_SECRET_ACCESS_KEY: ___, ...others } = process.env;
-    const { status, stderr } = spawnSync(own, [launcher, 'deploy', 'AnimalStore-staging'], {
+    const { status, stderr } = spawnSync(own, [launcher, 'deploy', 'staging'], {
       encoding: 'utf8',
       env: {
         ...others,
@@ -120,7 +132,9 @@ describe('the launcher of the tools', () => {
         AWS_REGION: 'eu-central-1',
       },
     });
-    expect(stderr).toMatch(/^AWS does not accept a deployment with these credentials: .+Sign in, .+\n$/);
+    expect(stderr).toMatch(
+      /^stop: AWS does not accept a deployment with these credentials \(.+\). Sign in, .+\n$/,
+    );
     expect(status).toBe(1);
   });
 });

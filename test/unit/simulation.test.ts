@@ -2,11 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { errorCatalogue } from '../../functions/http/errors.ts';
 import { explore, type Scene } from '../simulation/explored.ts';
 import { type Exchange } from '../simulation/gateway.ts';
-import { simulate } from '../simulation/seeded.ts';
+import { aimCount, simulate, simulatePart } from '../simulation/seeded.ts';
+import { entryOf, forgotten } from '../support/used-operations.ts';
 import { isFullRun } from '../support/rounds.ts';
 
 // The service in one process, without network and real time: the functions as they are bundled, on tables in memory. One model of
-// the interface (test/simulation/model.ts) says what each answer may be. docs/reliability.md says how to run more of it.
+// the interface (test/simulation/model.ts) says what each answer may be. docs/architecture.md says how to run more of it.
 
 const midnight = Date.parse('2026-07-02T00:00:00Z') / 1000;
 const noon = midnight + 43_200;
@@ -42,13 +43,43 @@ const scenes: readonly (readonly [
     [request, request, request],
   ],
   [
+    'with one left in the day, the first one of a minute and the last one of the minute before',
+    { now: noon - 0.2, usage: { ...atNoon, minute: noon - 60, minuteCount: 1, dayCount: 9 } },
+    [request, { ...request, after: 300 }, { ...request, after: 350 }],
+  ],
+  [
+    'with no window left',
+    { now: noon, usage: { ...atNoon, minuteCount: 2, dayCount: 10 } },
+    [request, request, request],
+  ],
+  [
     'with one left in the day',
     { now: noon, usage: { ...atNoon, minute: noon - 60, dayCount: 9 } },
     [request, request, request],
   ],
   [
-    'before the 100th rejection',
-    { now: noon + 20, usage: { ...full, rejections: 98 } },
+    'the last ones of a day, after another clock has started the next one',
+    { now: midnight - 1, usage: { minute: midnight, minuteCount: 1, day: midnight, dayCount: 1 } },
+    [request, request, request],
+  ],
+  [
+    'before the last rejection that does not suspend',
+    { now: noon + 20, usage: { ...full, rejections: 219 } },
+    [request, request, request],
+  ],
+  [
+    'before the last rejection that does not suspend, and two after them',
+    { now: noon + 20, usage: { ...full, rejections: 219 }, afterwards: [request, request] },
+    [request, request, request],
+  ],
+  [
+    'before the last rejection that does not suspend, while an operator suspends the key for an hour',
+    {
+      now: noon + 20,
+      usage: { ...full, rejections: 219 },
+      suspendedUntil: noon + 3_600,
+      afterwards: [request],
+    },
     [request, request, request],
   ],
   [
@@ -57,19 +88,12 @@ const scenes: readonly (readonly [
     [request, request, request],
   ],
   [
-    'one by a clock that is ahead',
-    { now: noon, usage: { ...atNoon, minute: noon - 60, minuteCount: 2 } },
-    [{ ...request, clockOffset: 60_000 }, request, request],
-  ],
-  [
-    'one by a clock that is in the day before',
-    { now: midnight, usage: yesterday },
-    [{ ...request, clockOffset: -1_000 }, request, request],
-  ],
-  [
-    'with one left in the day, one by a clock that is in the minute before',
-    { now: noon, usage: { ...atNoon, minute: noon - 60, dayCount: 9 } },
-    [{ ...request, clockOffset: -1_000 }, request, request],
+    'of a key that a clock has counted which was a day ahead',
+    {
+      now: noon,
+      usage: { ...full, minute: noon + 86_400, day: midnight + 86_400, rejectedUntil: noon + 86_460 },
+    },
+    [request, request, request],
   ],
   [
     'with one Idempotency-Key and one body',
@@ -93,59 +117,62 @@ const scenes: readonly (readonly [
   ],
 ];
 
-/** Concurrent requests, and faults of their calls. */
-const sizes: readonly (readonly [count: number, maxFaults: number])[] = isFullRun
+/** Concurrent requests, faults of their calls, and what these can be if not everything. */
+const sizes: readonly Pick<Scene & { count: number }, 'count' | 'maxFaults' | 'fates'>[] = isFullRun
   ? [
-      [2, 2],
-      [3, 1],
+      { count: 2, maxFaults: 2 },
+      { count: 3, maxFaults: 1 },
     ]
   : [
-      [1, 2],
-      [2, 1],
+      { count: 1, maxFaults: 2 },
+      {
+        count: 2,
+        maxFaults: 1,
+        fates: ['answered', 'lostBefore', 'lostAfter', 'throttled', 'conflict'],
+      },
     ];
 
 describe.each(sizes)(
-  '%i concurrent requests in every order of their calls, with at most %i faults:',
-  (count, maxFaults) => {
-    test.each(scenes)('%s', { timeout: 600_000 }, async (_name, scene, requests) => {
+  '$count concurrent requests in every order of their calls, with at most $maxFaults faults:',
+  ({ count, ...size }) => {
+    test.each(scenes)('%s', { timeout: 600_000 }, async (name, scene, requests) => {
       const perMinute = requests.includes(request) ? 2 : 10;
-      const schedules = await explore({
+      const run = {
         ...scene,
         limits: { ...limits, perMinute },
         requests: requests.slice(0, count),
-        maxFaults,
-      });
+        ...size,
+      };
+      const schedules = await explore(run, ` -t '^${count} concurrent .*> ${name}$'`);
       expect(schedules).toBeGreaterThan(1);
     });
   },
 );
 
 describe('minutes of the service', () => {
-  const { SEED: seed, SECONDS: seconds } = process.env;
+  const { SEED: seed, ONLY: only, SECONDS: seconds } = process.env;
   const first = Number(seed ?? (seconds === undefined ? 1 : Date.now()));
-  const byDefault = isFullRun ? 1_500 : 30;
+  const byDefault = (isFullRun ? 125 : 6) * aimCount;
   const count = seed !== undefined ? 1 : seconds !== undefined ? Infinity : byDefault;
   const end = seconds === undefined ? Infinity : performance.now() + Number(seconds) * 1000;
 
   test('from seeds: every answer is what the interface says', { timeout: 2 ** 31 - 1 }, async () => {
     const seen = new Set<string>();
+    const used = new Set<string>();
     let requests = 0;
     let each = first;
     for (; each < first + count && performance.now() < end; each += 1) {
-      try {
-        const { exchanges } = await simulate(each);
-        requests += exchanges.length;
-        for (const exchange of exchanges) seen.add(outcomeOf(exchange));
-      } catch (error) {
-        const repeat = `SEED=${each} npx vitest run --project unit test/unit/simulation.test.ts`;
-        throw new Error(`${String(error)}\nTo repeat it: ${repeat}`, { cause: error });
-      }
+      const { exchanges } = await (only === undefined ? simulate(each) : simulatePart(each, only));
+      requests += exchanges.length;
+      for (const exchange of exchanges) seen.add(outcomeOf(exchange));
+      for (const { sent } of exchanges) used.add(entryOf(sent.method, sent.path));
     }
     console.log(`${each - first} simulations from seed ${first}, ${requests} requests.`);
-    if (each - first < 30) return;
+    if (each - first < byDefault) return;
     // So that the seeds are known to reach everything.
     const outcomes = ['200', '201', 'replayed', 'uncounted', ...Object.keys(errorCatalogue)];
     expect([...seen].toSorted()).toEqual(expect.arrayContaining(outcomes));
+    expect(forgotten('simulation', used)).toEqual([]);
   });
 });
 

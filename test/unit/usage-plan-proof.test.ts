@@ -3,19 +3,12 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fullBucket, quotaRemaining, takeToken, type Throttle, utcDay } from 'cdk-offline/metering';
 import type { Limits } from '../../functions/access/plans.ts';
-import {
-  decide,
-  suspensionGrace,
-  suspensionThreshold,
-  unused,
-} from '../../functions/access/limiter-decisions.ts';
 import { customPlanCeiling, fixedPlans, planNames } from '../../functions/access/plans.ts';
 import { usagePlanSettings } from '../../lib/api/usage-plans.ts';
 import { presets } from '../../lib/configuration/stages.ts';
 import { titleCase } from '../../lib/title-case.ts';
 import { ReferenceLimiter } from '../support/reference-limiter.ts';
 import { rounds } from '../support/rounds.ts';
-import { usageAfter } from '../support/usage-model.ts';
 
 /**
  * What the usage plans promise: they never reject a client that stays within its plan's windows, and they let through
@@ -65,10 +58,10 @@ function hardest(perMinute: number, minutes: number): number[] {
 
 describe('the bucket of a usage plan', () => {
   test('is clamped to what the account permits', () => {
-    expect(bucketOf('enterprise', account)).toEqual({ rate: 60_120 / 50, burst: 5_000 });
+    expect(bucketOf('enterprise', account)).toEqual({ rate: 1_320, burst: 5_000 });
     const small = { requestsPerSecond: 2_500, burst: 1_250 };
-    expect(bucketOf('enterprise', small)).toEqual({ rate: 60_120 / 50, burst: 1_250 });
-    expect(bucketOf('business', small)).toEqual({ rate: 1_120 / 50, burst: 1_250 });
+    expect(bucketOf('enterprise', small)).toEqual({ rate: 1_320, burst: 1_250 });
+    expect(bucketOf('business', small)).toEqual({ rate: 50, burst: 1_250 });
     expect(bucketOf('pro', small)).toEqual(bucketOf('pro', account));
     expect(bucketOf('business', { requestsPerSecond: 10, burst: 1 })).toEqual({ rate: 10, burst: 1 });
   });
@@ -143,19 +136,23 @@ interface Flood {
   readonly full: number;
 }
 
-/** Milliseconds until the limiter suspends the key, if it does so within two minutes. */
+/**
+ * Milliseconds until the limiter suspends the key, if it does so within two minutes. limiter-decisions.test.ts compares the
+ * service with the reference that is used here.
+ */
 function suspendedAfter({ rate, burst }: Throttle, flood: Flood): number | undefined {
   const { limits, start, requestsPerSecond, usedToday, full } = flood;
   let bucket = { ...fullBucket({ rate, burst }, midnight + start), tokens: full * burst };
-  let usage = { ...unused, day: midnight / 1000, dayCount: usedToday };
+  const limiter = new ReferenceLimiter();
+  const today = { ...limits, perDay: limits.perDay - usedToday };
   for (let count = 0; count * 1000 <= 120_000 * requestsPerSecond; count += 1) {
     const elapsed = (count * 1000) / requestsPerSecond;
     const taken = takeToken({ rate, burst }, bucket, midnight + start + elapsed);
     bucket = taken.bucket;
     if (!taken.admitted) continue;
     const now = Math.floor((midnight + start + elapsed) / 1000);
-    usage = usageAfter(usage, decide(usage, limits, now), now);
-    if (usage.suspendedUntil > now) return elapsed;
+    const left = now < midnight / 1000 + 86_400 ? today : limits;
+    if (limiter.request(left, now).kind === 'suspended') return elapsed;
   }
   return undefined;
 }
@@ -167,9 +164,9 @@ const floodOf = (limits: Limits, fastest: number): fc.Arbitrary<Flood> =>
       fc.integer({ min: 0, max: 59_999 }),
       fc.integer({ min: 86_400_000 - 120_000, max: 86_399_999 }),
     ),
-    // From the slowest that is a flood at all: a minute has the limit, 10 seconds that are not counted, and 100 rejections.
+    // From three times the limit.
     requestsPerSecond: fc.double({
-      min: (limits.perMinute + suspensionThreshold + 2) / (60 - suspensionGrace),
+      min: Math.max(5, (3 * limits.perMinute) / 60),
       max: fastest,
       noNaN: true,
     }),
@@ -197,7 +194,7 @@ describe('a flood that does not stop', () => {
       const limits = { perMinute, perDay: perMinute * 1_440 };
       for (const of of [account, { requestsPerSecond: 2_500, burst: 1_250 }]) {
         fc.assert(
-          fc.property(floodOf(limits, perMinute / 50 + 200), (flood) => {
+          fc.property(floodOf(limits, perMinute / 20 + 200), (flood) => {
             expect(suspendedAfter(bucketOf('enterprise', of), flood)).toBeLessThanOrEqual(120_000);
           }),
           {

@@ -5,6 +5,7 @@ import { endWith } from './dev/lifetime.ts';
 import { terminalLog } from './dev/log.ts';
 import { CdkApp } from './dev/cdk-app.ts';
 import { watch, type WatchOptions } from './dev/watch.ts';
+import { type DatabaseName, databaseNames } from './dynamodb/engines.ts';
 import { serve } from './service/start.ts';
 import { version } from './version.ts';
 
@@ -26,6 +27,8 @@ usage plans, functions and DynamoDB tables.
   --parameter NAME=VALUE
                       value for a parameter of the template (repeatable)
   --strict            do not start when a route is not supported, instead of answering 501 for it
+  --database NAME     ${databaseNames.join(' or ')}, for a stack with tables (default: the first
+                      of them that is installed)
   --data DIR          keep tables and API keys there between runs, instead of in memory
   --inspect[=PORT]    let a debugger attach to the functions (default port: ${defaults.inspect})
   --watch[=DIR]       synthesize the app of cdk.json first, and apply what is saved: in DIR (repeatable),
@@ -134,6 +137,7 @@ function readOptions(args: readonly string[]) {
     stack,
     api,
     strict,
+    database,
     data: dataDirectory,
     inspect,
     watch: folders,
@@ -148,6 +152,7 @@ function readOptions(args: readonly string[]) {
     env: pairs('--env', values.env),
     parameters: pairs('--parameter', values.parameter),
     port: port('--port', values.port),
+    database: databaseOf(database),
     dataDirectory,
     inspect: inspect === undefined ? undefined : { port: port('--inspect', inspect || defaults.inspect) },
     folders: folders?.filter((folder) => folder !== ''),
@@ -176,6 +181,7 @@ function parse(args: string[]) {
         env: { type: 'string', multiple: true, default: [] },
         parameter: { type: 'string', multiple: true, default: [] },
         strict: { type: 'boolean', default: false },
+        database: { type: 'string' },
         data: { type: 'string' },
         inspect: { type: 'string' },
         watch: { type: 'string', multiple: true },
@@ -199,6 +205,12 @@ function pairs(option: string, texts: readonly string[]): Record<string, string>
       return [text.slice(0, equals), text.slice(equals + 1)];
     }),
   );
+}
+
+function databaseOf(text: string | undefined): DatabaseName | undefined {
+  const name = databaseNames.find((each) => each === text);
+  if (name !== undefined || text === undefined) return name;
+  throw new UsageError(`--database must be ${databaseNames.join(' or ')} (got "${text}").`);
 }
 
 function port(option: string, text: string): number {

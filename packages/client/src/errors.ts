@@ -24,11 +24,12 @@ export type ErrorCode =
   | 'unexpected_redirect'
   | 'connection_failed'
   | 'timeout'
+  | 'aborted'
   | 'invalid_answer'
   // An open set that editors still complete.
   | (string & {});
 
-/** What every failed call throws, except for invalid arguments (`TypeError`) and aborted calls (the signal's reason). */
+/** What every failed call throws, except for invalid arguments (`TypeError`). */
 export class AnimalStoreError extends Error {
   override readonly name: string = 'AnimalStoreError';
   readonly code: ErrorCode;
@@ -38,7 +39,7 @@ export class AnimalStoreError extends Error {
   declare url?: string;
   /** How often the request was sent. */
   declare attempts?: number;
-  /** Of a failed creation: repeat the creation with this key, and it adds one animal at most. */
+  /** Of a creation that failed or was aborted: repeat the creation with this key, and it adds one animal at most. */
   declare idempotencyKey?: string;
 
   constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
@@ -150,9 +151,24 @@ export class TimeoutError extends AnimalStoreError {
   }
 }
 
+/** The `signal` of the call was aborted; its reason is the `cause`. After a creation the animal may exist. */
+export class AbortError extends AnimalStoreError {
+  override readonly name = 'AbortError';
+
+  constructor(cause: unknown) {
+    const reason = reasonOf(cause);
+    super('aborted', `The call was aborted by its signal${reason && ` (${reason})`}.`, { cause });
+  }
+}
+
 /** The service answered with success, but not with what the interface describes. */
 export class InvalidAnswerError extends AnimalStoreError {
   override readonly name = 'InvalidAnswerError';
+  declare readonly status: number;
+  /** Of the answer. */
+  declare readonly headers: Headers;
+  /** Identifies the request: quote it when you report a problem. */
+  declare readonly requestId: string | undefined;
 
   constructor(message: string, options?: { cause?: unknown }) {
     super('invalid_answer', message, options);

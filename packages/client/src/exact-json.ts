@@ -1,5 +1,3 @@
-import { toExact } from './integers.ts';
-
 /**
  * `JSON.stringify` that writes a bigint as its digits, also inside of arrays and plain objects.
  *
@@ -19,30 +17,21 @@ export function writeJson(value: unknown): string | undefined {
   return `{${members.join(',')}}`;
 }
 
-/** A string, with the colon that makes it a key, or a number, as JSON spells them (RFC 8259). */
-const token = /("(?:[^"\\]|\\.)*")(\s*:)?|-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/gs;
+/** A string, or a number, as JSON spells them (RFC 8259). */
+const token = /"(?:[^"\\]|\\.)*"|-?\d+(\.\d+)?([eE][+-]?\d+)?/gs;
 
 /**
- * `JSON.parse` that keeps every digit of whole numbers: those that a number cannot hold are returned as bigint.
- *
- * It does not depend on the source text access of newer engines (`context.source` of a reviver). Each whole number is
- * handed to `JSON.parse` as a string with the prefix `i`, and each string value with the prefix `s`, so the two cannot
- * be confused.
+ * `JSON.parse` that keeps every digit of whole numbers: those that a number cannot hold are returned as a string of their
+ * digits. It does not depend on the source text access of newer engines (`context.source` of a reviver).
  *
  * @throws SyntaxError when the text is not JSON
  */
 export function parseJson(text: string): unknown {
   // Checks the syntax: in text that is not JSON, tokens could be found in the wrong places.
-  JSON.parse(text);
-  const marked = text.replaceAll(
-    token,
-    (found, string?: string, colon?: string, fraction?: string, exponent?: string) => {
-      if (string !== undefined) return colon === undefined ? `"s${string.slice(1)}` : found;
-      return fraction === undefined && exponent === undefined ? `"i${found}"` : found;
-    },
-  );
-  return JSON.parse(marked, (_key, value: unknown) => {
-    if (typeof value !== 'string') return value;
-    return value.startsWith('i') ? toExact(value.slice(1)) : value.slice(1);
+  const parsed: unknown = JSON.parse(text);
+  const quoted = text.replaceAll(token, (found, fraction?: string, exponent?: string) => {
+    const isWhole = !found.startsWith('"') && fraction === undefined && exponent === undefined;
+    return isWhole && !Number.isSafeInteger(Number(found)) ? `"${found}"` : found;
   });
+  return quoted === text ? parsed : JSON.parse(quoted);
 }

@@ -27,11 +27,12 @@ function readFailure(
     return ['unexpected_redirect', `The answer is a redirect to ${target}. ${addressHint(baseUrl)}`];
   }
   const { code, message } = readErrorBody(text);
-  if (code !== undefined && message !== undefined) {
-    return [code, code === 'route_not_found' ? `${message} ${addressHint(baseUrl)}` : message];
-  }
+  const isOfService = code !== undefined && message !== undefined;
+  // Below an address that ends in `/pets`, a list is an animal that does not exist.
+  const isWrongAddress = !isOfService || code === 'route_not_found' || baseUrl.endsWith('/pets');
+  const hint = isWrongAddress && wrongAddressStatuses.has(status) ? ` ${addressHint(baseUrl)}` : '';
+  if (isOfService) return [code, message + hint];
   const words = message === undefined ? '' : ` (${JSON.stringify(message)})`;
-  const hint = wrongAddressStatuses.has(status) ? ` ${addressHint(baseUrl)}` : '';
   return ['unknown_error', `The answer has status ${status} and no error of the service${words}.${hint}`];
 }
 

@@ -1,6 +1,7 @@
 export type { ApiPromise, WithResponse } from './api-promise.ts';
 export type { Method } from './arguments.ts';
 export {
+  AbortError,
   AnimalStoreError,
   ApiError,
   AuthenticationError,
@@ -17,8 +18,17 @@ export {
   UnprocessableEntityError,
 } from './errors.ts';
 export type { RateLimit } from './headers.ts';
-export type { Int64, Int64Input, IntegerMode } from './integers.ts';
-export type { AnimalStoreOptions, CallOptions, RequestEvent, ResponseEvent, RetryEvent } from './options.ts';
+export type { Int64Input } from './integers.ts';
+export type {
+  AnimalStoreOptions,
+  CallOptions,
+  Fetch,
+  FetchInit,
+  FetchResponse,
+  RequestEvent,
+  ResponseEvent,
+  RetryEvent,
+} from './options.ts';
 export type { Page, PagePromise } from './pages.ts';
 export {
   AnimalStore,

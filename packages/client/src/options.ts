@@ -9,9 +9,8 @@ import {
 } from './arguments.ts';
 import type { AnimalStoreError } from './errors.ts';
 import type { RateLimit } from './headers.ts';
-import type { IntegerMode } from './integers.ts';
 
-export interface AnimalStoreOptions<Mode extends IntegerMode = 'auto'> {
+export interface AnimalStoreOptions {
   /** Default: the environment variable `ANIMAL_STORE_API_KEY`. */
   readonly apiKey?: string | undefined;
   /**
@@ -19,8 +18,6 @@ export interface AnimalStoreOptions<Mode extends IntegerMode = 'auto'> {
    * `ANIMAL_STORE_BASE_URL`.
    */
   readonly baseUrl?: string | URL | undefined;
-  /** How `id` and `categoryId` are returned. Default `auto`. */
-  readonly integers?: Mode | undefined;
   /** Milliseconds for one attempt. Default 30,000. */
   readonly timeout?: number | undefined;
   /** Attempts after the first. Default 5. */
@@ -34,19 +31,38 @@ export interface AnimalStoreOptions<Mode extends IntegerMode = 'auto'> {
    * without a proxy, because it has no CORS. Default `false`.
    */
   readonly dangerouslyAllowBrowser?: boolean | undefined;
-  /** Replaces the global `fetch`, for instance to use a proxy. */
-  readonly fetch?: typeof fetch | undefined;
-  /** Called before each attempt. */
-  readonly onRequest?: ((event: RequestEvent) => void) | undefined;
+  /** Replaces the global `fetch`, for instance to use a proxy. That of undici fits, too. */
+  readonly fetch?: Fetch | undefined;
+  /** Called before each attempt. The errors of a hook are printed, and change no result. */
+  readonly onRequest?: ((event: RequestEvent) => unknown) | undefined;
   /** Called when an attempt was answered, whatever the status. */
-  readonly onResponse?: ((event: ResponseEvent) => void) | undefined;
+  readonly onResponse?: ((event: ResponseEvent) => unknown) | undefined;
   /** Called before the wait for another attempt. */
-  readonly onRetry?: ((event: RetryEvent) => void) | undefined;
+  readonly onRetry?: ((event: RetryEvent) => unknown) | undefined;
+}
+
+/** The part of `fetch` that this client uses, so that those of runtimes, packages and tests fit. */
+export type Fetch = (url: string, init: FetchInit) => Promise<FetchResponse>;
+
+export interface FetchInit {
+  method: Method;
+  headers: Record<string, string>;
+  body?: string;
+  redirect: 'manual';
+  signal: AbortSignal;
+}
+
+export interface FetchResponse {
+  readonly ok: boolean;
+  readonly status: number;
+  readonly type: string;
+  readonly headers: { get(name: string): string | null };
+  text(): Promise<string>;
 }
 
 /** What every method takes as its last argument. */
 export interface CallOptions {
-  /** Ends the call, waiting for another attempt included. The call rejects with the signal's reason. */
+  /** Ends the call, waiting for another attempt included, with an `AbortError`. */
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds for one attempt; replaces the store's `timeout`. */
   readonly timeout?: number | undefined;
@@ -85,20 +101,18 @@ export type Settings = ReturnType<typeof readOptions>;
  *
  * @throws TypeError that names an option that is missing, unknown or invalid
  */
-export function readOptions<Mode extends IntegerMode>(options: AnimalStoreOptions<Mode>) {
+export function readOptions(options: AnimalStoreOptions) {
   checkObject(options, 'options');
   const {
     apiKey = environment('ANIMAL_STORE_API_KEY'),
     baseUrl = environment('ANIMAL_STORE_BASE_URL'),
-    // The default of the type parameter.
-    integers = 'auto' as Mode,
     timeout = 30_000,
     maxRetries = 5,
     maxRetryDelay = 60_000,
     defaultHeaders = {},
     dangerouslyAllowBrowser = false,
     // Looked up at each call, so that a later replacement of the global one counts.
-    fetch = (...args: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...args),
+    fetch = (url, init) => globalThis.fetch(url, init),
     onRequest,
     onResponse,
     onRetry,
@@ -111,9 +125,6 @@ export function readOptions<Mode extends IntegerMode>(options: AnimalStoreOption
         'Call the service from your own server, or pass dangerouslyAllowBrowser: true if you know better.',
     );
   }
-  if (!['auto', 'bigint', 'string'].includes(integers)) {
-    throw new TypeError(`integers must be "auto", "bigint" or "string" (got ${JSON.stringify(integers)}).`);
-  }
   checkAttempts(timeout, maxRetries);
   checkMilliseconds(maxRetryDelay, 'maxRetryDelay', 0);
   checkFunction(fetch, 'fetch');
@@ -121,7 +132,6 @@ export function readOptions<Mode extends IntegerMode>(options: AnimalStoreOption
   return {
     apiKey: readApiKey(apiKey),
     baseUrl: readBaseUrl(baseUrl),
-    integers,
     timeout,
     maxRetries,
     maxRetryDelay,
@@ -182,6 +192,15 @@ function readBaseUrl(given: string | URL | undefined): string {
 /** Other runtimes have a `window` at most. */
 function isBrowser(): boolean {
   return (globalThis as { window?: { document?: unknown } }).window?.document !== undefined;
+}
+
+/** Whether each wait for another attempt is printed. Deno does not allow every program to read the environment. */
+export function logsRetries(): boolean {
+  try {
+    return environment('ANIMAL_STORE_LOG') === 'retries';
+  } catch {
+    return false;
+  }
 }
 
 /** A variable of the environment, where the runtime has one. */

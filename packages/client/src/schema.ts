@@ -1,4 +1,4 @@
-/** Written by `npm run openapi` from functions/, lib/operations.ts and tools/openapi/texts.ts: do not edit. */
+/** Written by `npm run openapi` from functions/ and tools/contributors/openapi/texts.ts: do not edit. */
 
 export interface Schemas {
   NewPet: NewPet;

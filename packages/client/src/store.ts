@@ -10,7 +10,7 @@ import {
 import { InvalidAnswerError } from './errors.ts';
 import { writeJson } from './exact-json.ts';
 import { nextTarget } from './headers.ts';
-import { inMode, type Int64, type Int64Input, type IntegerMode, toDigits } from './integers.ts';
+import { type Int64Input, toDigits } from './integers.ts';
 import { type AnimalStoreOptions, type CallOptions, readOptions } from './options.ts';
 import { Page, PagePromise } from './pages.ts';
 import type { Schemas } from './schema.ts';
@@ -19,13 +19,13 @@ import { Transport } from './transport.ts';
 /** Availability of an animal. */
 export type PetStatus = Schemas['PetStatus'];
 
-/** The fields of a schema with their descriptions, and int64 as this client has it. */
+/** The fields of a schema with their descriptions, and `categoryId` as this client has it. An `id` fits a number. */
 type Exact<Schema, Integer> = {
-  readonly [Field in keyof Schema]: Field extends 'id' | 'categoryId' ? Integer : Schema[Field];
+  readonly [Field in keyof Schema]: Field extends 'categoryId' ? Integer : Schema[Field];
 };
 
-/** An animal as returned. */
-export interface Pet<Mode extends IntegerMode = 'auto'> extends Exact<Schemas['Pet'], Int64<Mode>> {}
+/** An animal as returned. `categoryId` is a string of digits, as a number would lose some of a large one. */
+export interface Pet extends Exact<Schemas['Pet'], string> {}
 
 /** An animal as sent on creation. */
 export interface NewPet extends Omit<Exact<Schemas['NewPet'], Int64Input>, 'status'> {
@@ -66,20 +66,20 @@ export interface RequestOptions extends CreateOptions {
  * const store = new AnimalStore({ baseUrl, apiKey });
  * const pet = await store.pets.create({ name: 'Rex', categoryId: 7 });
  */
-export class AnimalStore<Mode extends IntegerMode = 'auto'> {
-  readonly pets: Pets<Mode>;
-  readonly #options: AnimalStoreOptions<Mode>;
+export class AnimalStore {
+  readonly pets: Pets;
+  readonly #options: AnimalStoreOptions;
   readonly #baseUrl: string;
   readonly #transport: Transport;
 
   /** @throws TypeError that names an option that is missing, unknown or invalid */
-  constructor(options: AnimalStoreOptions<Mode> = {}) {
+  constructor(options: AnimalStoreOptions = {}) {
     const settings = readOptions(options);
-    const { apiKey, baseUrl, integers } = settings;
+    const { apiKey, baseUrl } = settings;
     this.#options = { ...options, apiKey, baseUrl };
     this.#baseUrl = baseUrl;
     this.#transport = new Transport(settings);
-    this.pets = new Pets(this.#transport, integers);
+    this.pets = new Pets(this.#transport);
   }
 
   /**
@@ -90,18 +90,14 @@ export class AnimalStore<Mode extends IntegerMode = 'auto'> {
    *
    * @throws TypeError that names an option that is unknown or invalid
    */
-  withOptions<NewMode extends IntegerMode = Mode>(
-    options: AnimalStoreOptions<NewMode>,
-  ): AnimalStore<NewMode> {
+  withOptions(options: AnimalStoreOptions): AnimalStore {
     const given = Object.entries(options).filter(([, value]) => value !== undefined);
-    // `NewMode` is `Mode` when `integers` is not given.
-    const merged = { ...this.#options, ...Object.fromEntries(given) } as AnimalStoreOptions<NewMode>;
-    return new AnimalStore(merged);
+    return new AnimalStore({ ...this.#options, ...Object.fromEntries(given) });
   }
 
   /**
    * Sends a request that this client has no method for. The result is what JSON of the answer says, `undefined` if it has
-   * no body; whole numbers that a number cannot hold are bigint.
+   * no body; whole numbers that a number cannot hold are strings of digits.
    *
    * A `POST` or `PATCH` without `idempotencyKey` is repeated after a 429 only.
    *
@@ -141,13 +137,11 @@ export class AnimalStore<Mode extends IntegerMode = 'auto'> {
 }
 
 /** The animals of the store. */
-export class Pets<Mode extends IntegerMode = 'auto'> {
+export class Pets {
   readonly #transport: Transport;
-  readonly #mode: Mode;
 
-  constructor(transport: Transport, mode: Mode) {
+  constructor(transport: Transport) {
     this.#transport = transport;
-    this.#mode = mode;
   }
 
   /**
@@ -155,7 +149,7 @@ export class Pets<Mode extends IntegerMode = 'auto'> {
    *
    * @throws AnimalStoreError; TypeError when a required field is missing, `categoryId` is not an int64 or an option is not valid
    */
-  create(pet: NewPet, options?: CreateOptions): ApiPromise<Pet<Mode>> {
+  create(pet: NewPet, options?: CreateOptions): ApiPromise<Pet> {
     return new ApiPromise(this.#create(pet, options));
   }
 
@@ -165,7 +159,7 @@ export class Pets<Mode extends IntegerMode = 'auto'> {
    * @deprecated The operation is removed on 5 December 2030. Use `list` with a status.
    * @throws AnimalStoreError, `NotFoundError` if it does not exist; TypeError if the id is not an int64
    */
-  get(id: Int64Input, options?: CallOptions): ApiPromise<Pet<Mode>> {
+  get(id: Int64Input, options?: CallOptions): ApiPromise<Pet> {
     return new ApiPromise(this.#get(id, options));
   }
 
@@ -178,11 +172,11 @@ export class Pets<Mode extends IntegerMode = 'auto'> {
    *
    * @throws AnimalStoreError; TypeError when the query or an option is not valid
    */
-  list(query: ListQuery = {}, options?: CallOptions): PagePromise<Pet<Mode>> {
+  list(query: ListQuery = {}, options?: CallOptions): PagePromise<Pet> {
     return new PagePromise(this.#list(query, options));
   }
 
-  async #create(pet: NewPet, options: CreateOptions = {}): Promise<Received<Pet<Mode>>> {
+  async #create(pet: NewPet, options: CreateOptions = {}): Promise<Received<Pet>> {
     checkRequired(pet, 'pet');
     checkObject(pet, 'pet');
     const missing = requiredFields.filter((name) => pet[name] === undefined);
@@ -198,15 +192,15 @@ export class Pets<Mode extends IntegerMode = 'auto'> {
       // With the fields that this release does not know.
       body: writeJson({ ...pet, categoryId: BigInt(toDigits(pet.categoryId, 'categoryId')) }),
     } as const;
-    return this.#transport.send(call, rest, (body) => this.#toPet(body));
+    return this.#transport.send(call, rest, (body) => toPet(body));
   }
 
-  async #get(id: Int64Input, options?: CallOptions): Promise<Received<Pet<Mode>>> {
+  async #get(id: Int64Input, options?: CallOptions): Promise<Received<Pet>> {
     const call = { name: 'pets.get', method: 'GET', path: `/pets/${toDigits(id, 'id')}` } as const;
-    return this.#transport.send(call, options, (body) => this.#toPet(body));
+    return this.#transport.send(call, options, (body) => toPet(body));
   }
 
-  async #list(query: ListQuery, options?: CallOptions): Promise<Received<Page<Pet<Mode>>>> {
+  async #list(query: ListQuery, options?: CallOptions): Promise<Received<Page<Pet>>> {
     checkObject(query, 'query');
     const { status, limit = 100, cursor, ...unknown } = query;
     rejectUnknown(unknown, 'pets.list');
@@ -220,17 +214,11 @@ export class Pets<Mode extends IntegerMode = 'auto'> {
     return this.#transport.send(call, options, (body, headers) => {
       if (!Array.isArray(body)) throw new InvalidAnswerError('A page of animals is not a list.');
       return new Page(
-        body.map((pet) => this.#toPet(pet)),
+        body.map((pet) => toPet(pet)),
         cursorOf(nextTarget(headers.get('Link'))),
         (next) => this.list({ ...query, cursor: next }, options),
       );
     });
-  }
-
-  #toPet(body: unknown): Pet<Mode> {
-    const pet = checkedPet(body);
-    const mode = this.#mode;
-    return { ...pet, id: inMode(pet.id, mode), categoryId: inMode(pet.categoryId, mode) };
   }
 }
 
@@ -249,17 +237,18 @@ function cursorOf(target: string | undefined): string | undefined {
   return cursor;
 }
 
-function checkedPet(body: unknown): Pet {
+function toPet(body: unknown): Pet {
   if (!isPet(body)) throw new InvalidAnswerError('The answer is not an animal.');
-  return body;
+  return { ...body, categoryId: String(body.categoryId) };
 }
 
-function isPet(body: unknown): body is Pet {
+function isPet(body: unknown): body is Omit<Pet, 'categoryId'> & { categoryId: number | string } {
   if (typeof body !== 'object' || body === null) return false;
   if (!('id' in body) || !('name' in body) || !('categoryId' in body)) return false;
-  return isInteger(body.id) && isInteger(body.categoryId) && typeof body.name === 'string';
-}
-
-function isInteger(value: unknown): boolean {
-  return typeof value === 'bigint' || Number.isSafeInteger(value);
+  const { id, name, categoryId } = body;
+  return (
+    Number.isSafeInteger(id) &&
+    typeof name === 'string' &&
+    (Number.isSafeInteger(categoryId) || (typeof categoryId === 'string' && /^-?\d+$/.test(categoryId)))
+  );
 }

@@ -1,11 +1,26 @@
 import type { Received } from './api-promise.ts';
 import type { Method } from './arguments.ts';
-import { AnimalStoreError, ApiError, ConnectionError, InvalidAnswerError, TimeoutError } from './errors.ts';
+import {
+  AbortError,
+  AnimalStoreError,
+  ApiError,
+  ConnectionError,
+  InvalidAnswerError,
+  TimeoutError,
+} from './errors.ts';
 import { parseJson } from './exact-json.ts';
 import { addressHint, failureOf } from './failures.ts';
 import { rateLimitOf, requestIdOf } from './headers.ts';
-import { type CallOptions, readCallOptions, type Settings } from './options.ts';
+import {
+  type CallOptions,
+  type FetchInit,
+  logsRetries,
+  readCallOptions,
+  type RetryEvent,
+  type Settings,
+} from './options.ts';
 import { retryDelay } from './retry.ts';
+import { onAbort } from './signals.ts';
 import { version } from './version.ts';
 
 export interface Call {
@@ -30,7 +45,7 @@ interface Answer {
 
 interface Attempt {
   readonly url: string;
-  readonly init: RequestInit;
+  readonly init: Pick<FetchInit, 'method' | 'headers' | 'body'>;
   readonly timeout: number;
   readonly signal: AbortSignal | undefined;
 }
@@ -44,7 +59,7 @@ export class Transport {
     this.#settings = settings;
   }
 
-  /** @throws AnimalStoreError; TypeError when an option is not valid; the reason of an aborted signal */
+  /** @throws AnimalStoreError; TypeError when an option is not valid */
   async send<T>(call: Call, options: CallOptions = {}, read: Read<T>): Promise<Received<T>> {
     const { baseUrl, maxRetryDelay, onRequest, onResponse, onRetry } = this.#settings;
     const { signal, timeout, maxRetries, headers } = readCallOptions(options, this.#settings, call.name);
@@ -52,43 +67,40 @@ export class Transport {
     const url = baseUrl + call.path;
     const init = {
       method,
-      headers: this.#headers(headers, call),
+      // A plain object, because a `fetch` of another realm or package has another class.
+      headers: Object.fromEntries(this.#headers(headers, call)),
       ...(body !== undefined && { body }),
     };
+    const failure = (error: AnimalStoreError, attempts: number): AnimalStoreError =>
+      Object.assign(error, {
+        method,
+        url,
+        attempts,
+        ...(idempotencyKey !== undefined && { idempotencyKey }),
+      });
     for (let attempt = 1; ; attempt += 1) {
-      signal?.throwIfAborted();
-      onRequest?.({ method, url, attempt });
+      const request = { method, url, attempt };
+      if (signal?.aborted !== true) void watch('onRequest', onRequest, request);
       // A hook can abort it.
-      signal?.throwIfAborted();
+      if (signal?.aborted === true) throw failure(new AbortError(signal.reason), attempt - 1);
       const start = performance.now();
       const outcome = await this.#attempt({ url, init, timeout, signal });
       if ('response' in outcome) {
         const { status, headers: received } = outcome.response;
         const [requestId, rateLimit] = [requestIdOf(received), rateLimitOf(received)];
-        onResponse?.({
-          method,
-          url,
-          attempt,
-          status,
-          requestId,
-          rateLimit,
-          duration: performance.now() - start,
-        });
+        const duration = performance.now() - start;
+        void watch('onResponse', onResponse, { ...request, status, requestId, rateLimit, duration });
       }
       const result = 'response' in outcome ? this.#result(outcome, read) : outcome;
       if (!(result instanceof AnimalStoreError)) return result;
-      const details = {
-        method,
-        url,
-        attempts: attempt,
-        ...(idempotencyKey !== undefined && { idempotencyKey }),
-      };
-      const failure = Object.assign(result, details);
-      const delay = isSafeToRepeat(call, failure)
-        ? retryDelay(failure, attempt, { maxRetries, maxRetryDelay }, Math.random())
+      const error = failure(result, attempt);
+      const delay = isSafeToRepeat(call, error)
+        ? retryDelay(error, attempt, { maxRetries, maxRetryDelay }, Math.random())
         : undefined;
-      if (delay === undefined) throw failure;
-      onRetry?.({ method, url, attempt, error: failure, delay });
+      if (delay === undefined) throw error;
+      const retry = { ...request, error, delay };
+      if (logsRetries()) logRetry(retry);
+      void watch('onRetry', onRetry, retry);
       await sleep(delay, signal);
     }
   }
@@ -114,12 +126,13 @@ export class Transport {
     try {
       return { data: read(readBody(text, baseUrl), response.headers), response };
     } catch (error) {
-      if (error instanceof AnimalStoreError) return error;
-      throw error;
+      if (!(error instanceof InvalidAnswerError)) throw error;
+      const { status, headers } = response;
+      return Object.assign(error, { status, headers, requestId: requestIdOf(headers) });
     }
   }
 
-  async #attempt({ url, init, timeout, signal }: Attempt): Promise<Answer | ConnectionError | TimeoutError> {
+  async #attempt({ url, init, timeout, signal }: Attempt): Promise<Answer | AnimalStoreError> {
     const { baseUrl, fetch: ask } = this.#settings;
     const abort = new AbortController();
     let timedOut = false;
@@ -127,20 +140,37 @@ export class Transport {
       timedOut = true;
       abort.abort();
     }, timeout);
-    const onAbort = (): void => abort.abort(signal?.reason);
-    signal?.addEventListener('abort', onAbort);
+    const end = onAbort(signal, () => abort.abort(signal?.reason));
     try {
       // The service has no redirects, and the key is for no other address.
-      const response = await ask(url, { ...init, redirect: 'manual', signal: abort.signal });
+      const answer = await ask(url, { ...init, redirect: 'manual', signal: abort.signal });
+      // That of undici has another type than the global one, but the same members.
+      const response = answer as Response;
       return { response, text: await response.text() };
     } catch (cause) {
-      signal?.throwIfAborted();
+      if (signal?.aborted === true) return new AbortError(signal.reason);
       return timedOut ? new TimeoutError(baseUrl, timeout) : new ConnectionError(baseUrl, cause);
     } finally {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
+      end();
     }
   }
+}
+
+/** Calls a hook, which only watches: its errors are printed, and change no result. */
+async function watch<Event>(name: string, hook: ((event: Event) => unknown) | undefined, event: Event) {
+  try {
+    await hook?.(event);
+  } catch (error) {
+    console.error(`animal-store-client: ${name} failed:`, error);
+  }
+}
+
+function logRetry({ method, url, attempt, error, delay }: RetryEvent): void {
+  const seconds = (delay / 1_000).toFixed(1);
+  console.error(
+    `animal-store-client: ${method} ${url}: ${error.code}. Attempt ${attempt + 1} in ${seconds} s.`,
+  );
 }
 
 /** Some answers, such as 204, have no body. */
@@ -158,19 +188,16 @@ function isSafeToRepeat({ method, idempotencyKey }: Call, failure: AnimalStoreEr
   return failure instanceof ApiError && failure.status === 429;
 }
 
+/** Ends early when the signal is aborted. */
 function sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-  signal?.throwIfAborted();
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => {
+  if (signal?.aborted === true) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = (): void => {
       clearTimeout(timer);
-      // As fetch does: the reason is whatever the caller gave.
-      // oxlint-disable-next-line typescript/prefer-promise-reject-errors
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', onAbort);
+      stop();
       resolve();
-    }, milliseconds);
-    signal?.addEventListener('abort', onAbort, { once: true });
+    };
+    const timer = setTimeout(end, milliseconds);
+    const stop = onAbort(signal, end);
   });
 }

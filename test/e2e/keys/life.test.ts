@@ -73,25 +73,6 @@ describe.runIf(isLocal)('the life of a key', () => {
     },
   );
 
-  test('a suspension applies at once and lasts until it is lifted', async () => {
-    const { key, keyId } = await create(newOwner());
-    expect(await call(key)).toBe(200);
-    await keysJson(['suspend', keyId]);
-    const refused = await fetch(`${inject('e2e').url}/pets`, { headers: { Authorization: `Bearer ${key}` } });
-    // The message names both reasons, because an operator's has nothing to do with the client.
-    expect(await refused.json()).toEqual({
-      code: 'key_suspended',
-      message: expect.stringMatching(/kept exceeding its rate limit or because an operator suspended it/),
-      status: 429,
-    });
-    expect(await show(keyId)).toMatchObject({ status: 'suspended', suspendedUntil: '9999-12-31T23:59:59Z' });
-    await keysJson(['resume', keyId]);
-    expect(await call(key)).toBe(200);
-    expect(await show(keyId)).toMatchObject({ status: 'active', suspendedUntil: null });
-    expect((await show(keyId)).audit.map(({ did }) => did)).toEqual(['created', 'suspended', 'resumed']);
-    expect(await keysJson(['resume', keyId])).toMatchObject({ changed: false });
-  });
-
   test('another plan applies from the next request on, and so do new limits of a key', async () => {
     const owner = newOwner();
     const { key, keyId } = await create(owner);
@@ -160,29 +141,6 @@ describe.runIf(isLocal)('what is not possible', () => {
     const run = await keysLocal([command, 'key_06fz1m4tqabcdefg', ...options]);
     expect(run).toMatchObject({ exitCode: 3, stdout: '' });
     expect(run.stderr).toMatch(/^Key key_06fz1m4tqabcdefg does not exist in stage local\. .*list.*\n$/);
-  });
-
-  test('rotate, suspend, resume and change-plan of a revoked key end with 4', async () => {
-    const { keyId } = await create(newOwner());
-    await keysJson(['revoke', keyId]);
-    for (const [command = '', ...options] of [
-      ['rotate'],
-      ['suspend'],
-      ['resume'],
-      ['change-plan', '--plan', 'pro'],
-    ]) {
-      const run = await keysLocal([command, keyId, ...options]);
-      expect(run).toMatchObject({ exitCode: 4, stdout: '' });
-      expect(run.stderr).toContain(`${keyId} is revoked, so it cannot be`);
-    }
-  });
-
-  test('a key is rotated once', async () => {
-    const { keyId } = await create(newOwner());
-    const next = await keysJson<Issued>(['rotate', keyId]);
-    const run = await keysLocal(['rotate', keyId]);
-    expect(run).toMatchObject({ exitCode: 4, stdout: '' });
-    expect(run.stderr).toContain(`was replaced by ${next.keyId}. Rotate that one.`);
   });
 });
 
@@ -283,7 +241,7 @@ describe.runIf(isLocal)('output', () => {
 describe.runIf(isLocal)('a reader that goes away', () => {
   /** Runs the program in a shell: `true` reads nothing and ends at once. */
   async function inShell(redirection: string, ...args: string[]) {
-    const program = join(import.meta.dirname, '..', '..', '..', 'tools', 'keys', 'main.ts');
+    const program = join(import.meta.dirname, '..', '..', '..', 'tools', 'operators', 'keys', 'main.ts');
     const port = new URL(inject('local')?.endpoint ?? '').port;
     const script = `"$0" "$@" ${redirection}; exit "\${PIPESTATUS[0]}"`;
     const all = [program, ...args, '--stage', 'local', '--port', port];

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { DeleteUsagePlanKeyCommand } from '@aws-sdk/client-api-gateway';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest';
 import { stageOfKey } from '../../../functions/access/keys.ts';
-import { findKeyById } from '../../../tools/keys/records.ts';
-import { openKeyService } from '../../../tools/keys/service.ts';
+import { findKeyById } from '../../../tools/operators/keys/records.ts';
+import { openKeyService } from '../../../tools/operators/keys/service.ts';
 import { keys } from '../../unit/keys/support.ts';
 import type { RunOptions } from '../../support/tool-runs.ts';
 import { isFullRun, isLocal } from '../support.ts';
@@ -81,6 +81,22 @@ describe.runIf(isLocal)('in prod', () => {
     expect(await inProd(args, { interactive: true, input: 'y\n' })).toMatchObject({ exitCode: 0 });
     expect((await show(keyId)).audit).toHaveLength(2);
   });
+});
+
+test.runIf(isLocal)('the question says that a key is suspended, and what a suspension replaces', async () => {
+  const { keyId, owner } = await create();
+  await inProd(['suspend', keyId, '--yes']);
+  const ask = async (...args: string[]) => {
+    const [command = '', ...options] = args;
+    const { stderr } = await inProd([command, keyId, ...options], { interactive: true, input: 'n\n' });
+    return stderr;
+  };
+  const name = `${keyId} (${owner}, free)`;
+  expect(await ask('rotate')).toContain(
+    `Replace ${name}, which is suspended until it is resumed, so its requests get 429? [y/N]`,
+  );
+  const shorter = await ask('suspend', '--for', '1h', '--shorten');
+  expect(shorter).toMatch(/until 20\S+Z, before that until it is resumed\? \[y\/N\]/);
 });
 
 test.runIf(isLocal)(

@@ -6,16 +6,14 @@ import {
   UpdateApiKeyCommand,
 } from '@aws-sdk/client-api-gateway';
 import { describe, expect, test } from 'vitest';
-import { type AdministeredKey, readKey } from '../../../tools/keys/records.ts';
+import { type AdministeredKey, readKey } from '../../../tools/operators/keys/records.ts';
 import { hashOfKey } from '../../../functions/access/keys.ts';
-import { findDrift } from '../../../tools/keys/commands/repair.ts';
-import type { KeyService } from '../../../tools/keys/service.ts';
+import { findDrift } from '../../../tools/operators/keys/commands/repair.ts';
+import type { KeyService } from '../../../tools/operators/keys/service.ts';
 import { isLocal } from '../support.ts';
 import {
   call,
   callEach,
-  crash,
-  crashPoints,
   create,
   expectConsistent,
   type Issued,
@@ -25,7 +23,6 @@ import {
   openLocal,
   plansOf,
   recordsOf,
-  stepsOf,
 } from './support.ts';
 
 interface Repaired {
@@ -168,46 +165,6 @@ describe.runIf(isLocal)('repair', () => {
     // Lists only: no call is about a single key.
     expect(new Set(sent)).toEqual(new Set(['GetApiKeysCommand', 'GetUsagePlanKeysCommand']));
     expect(sent.length).toBeLessThan(8);
-  });
-
-  describe('that crashes', () => {
-    /** Two keys of an owner: API Gateway lost the newer one, and the usage plan of the older one. */
-    async function lose(owner: string): Promise<readonly [newer: Issued, older: Issued]> {
-      const service = await openLocal();
-      const older = await create(owner);
-      const newer = await create(owner, 'business');
-      await unbind(service, await recordOf(service, older));
-      await remove(service, await recordOf(service, newer));
-      return [newer, older];
-    }
-    const command = (owner: string) => ['repair', '--owner', owner];
-    const steps = ['CreateApiKey', 'CreateUsagePlanKey', 'record', 'record', 'CreateUsagePlanKey'];
-
-    test('has these steps', async () => {
-      const owner = newOwner();
-      await lose(owner);
-      expect(await stepsOf(command(owner))).toEqual(steps);
-    });
-
-    test.each(crashPoints(steps))('after “%s” (step %d) is completed by the next', async (_step, count) => {
-      const owner = newOwner();
-      const [newer, older] = await lose(owner);
-      await crash(command(owner), count);
-      const { repaired } = await repair(owner);
-      // What was done was not done again.
-      expect(repaired).toHaveLength(count === steps.length ? 0 : count >= 3 ? 1 : 2);
-      const service = await openLocal();
-      const revealed = [newer.key, older.key];
-      expect(await expectConsistent(service, owner, revealed)).toEqual([newer.keyId, older.keyId]);
-      const trails = (await recordsOf(service, owner)).map(({ audit }) => audit.map(({ did }) => did));
-      // The line is written before API Gateway is changed: stopped in between, the key gets a second one.
-      const twice = count === 4 ? ['repaired'] : [];
-      expect(trails).toEqual([
-        ['created', 'repaired'],
-        ['created', 'repaired', ...twice],
-      ]);
-      expect(await repair(owner)).toMatchObject({ drifted: [], repaired: [] });
-    });
   });
 
   test('leaves a key alone that is revoked, replaced or put on another plan meanwhile', async () => {

@@ -104,11 +104,11 @@ describe('a suspension', () => {
   test('starts with the first of two concurrent writes, and the second does not extend it', async () => {
     const limits = { perMinute: 1, perDay: 1_000 };
     const key = keyOf(limits);
-    const rejected = { rejections: 99, rejectedSince: noon - 10, rejectedUntil: noon + 60 };
+    const rejected = { rejections: 269, rejectedSince: noon - 10, rejectedUntil: noon + 60 };
     await key.put({ minute: noon, minuteCount: 1, day: noon - 43_200, dayCount: 1, ...rejected });
     const proxy = await DynamoDbProxy.start();
     try {
-      // The first call fails to count, the second makes the 100th rejection, the third is to suspend.
+      // The first call fails to count, the second makes the 270th rejection, the third is to suspend.
       proxy.fate = async (): Promise<Fate> => {
         if (proxy.calls.length === 3) expect(await key.at(noon + 1)).toMatchObject({ kind: 'suspended' });
         return 'pass';

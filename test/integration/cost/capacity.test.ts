@@ -1,5 +1,5 @@
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { admit } from '../../../functions/access/limiter.ts';
 import { findKey } from '../../../functions/access/key-records.ts';
 import { toCanonicalJson } from '../../../functions/http/exact-json.ts';
@@ -14,7 +14,8 @@ import { at } from '../../support/times.ts';
 const firstId = 114_841_436_160_017n;
 const animal = { name: 'Bella, tabby, three years', categoryId: 12n, status: 'available' } as const;
 const limits = { perMinute: 2, perDay: 1_000 };
-const now = Math.floor(Date.UTC(2026, 10, 21) / 1000);
+// In the future: DynamoDB Local deletes what has expired by its own clock.
+const now = Math.floor(Date.UTC(2036, 10, 21) / 1000);
 const keyHash = 'f'.repeat(64);
 
 describe('the units that an operation on pets consumes', () => {
@@ -104,20 +105,22 @@ describe('the read of the authorizer', () => {
 });
 
 describe('the writes of a creation with an Idempotency-Key', () => {
-  it('cost 6 units in one transaction: twice the pet, its index and the record', async () => {
+  // On AWS, where others measured it, the factor 2 of a transaction is for the table and not for its indexes:
+  // https://github.com/nubo-db/dynoxide/issues/178
+  it(`cost ${inject('database') === 'dynoxide' ? '5 units, as on AWS' : '6 units, one more than on AWS'}: twice the pet and the record, and the index`, async () => {
     const [pets, idempotency] = await Promise.all([createTable('Pets'), createTable('Idempotency')]);
     const traffic = watch(pets.client);
     let lastId = firstId;
     const creation = {
       recordId: keyHash,
       body: toCanonicalJson(animal),
-      now: at(now)(),
+      now: at(now),
       newId: () => (lastId += 1n),
       onCollision: () => {},
     };
     expect((await createPetOnce(pets, idempotency, animal, creation)).kind).toBe('created');
     expect(traffic.map(({ name }) => name)).toEqual(['TransactWriteItemsCommand']);
-    expect(unitsOf(traffic)).toBe(6);
+    expect(unitsOf(traffic)).toBe(inject('database') === 'dynoxide' ? 5 : 6);
   });
 
   it('are one transaction for a replay too, which is cancelled', async () => {
@@ -126,7 +129,7 @@ describe('the writes of a creation with an Idempotency-Key', () => {
     const creation = {
       recordId: keyHash,
       body: toCanonicalJson(animal),
-      now: at(now)(),
+      now: at(now),
       newId: () => (lastId += 1n),
       onCollision: () => {},
     };

@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { type FunctionEntry, functionEntries } from '../../../lib/operations.ts';
+import { type FunctionEntry, functionEntries } from '../../../functions/operations.ts';
+import { tableVariables } from '../../../functions/tables.ts';
 import { lambdaContext } from '../../support/lambda.ts';
 import { captureLog, Service } from '../../support/service.ts';
 
@@ -17,44 +18,66 @@ let functionError: 'Handled' | 'Unhandled' | undefined;
 let reports: unknown[];
 let service: Service;
 let logged: string[];
-/** How many of the next invocations Lambda refuses. */
+/** How many of the next invocations Lambda refuses, and how. */
 let refusals: number;
+let refusal: { readonly status: number; readonly type: string };
+/** Whether Lambda answers nothing. */
+let hangs: boolean;
+/** The executions that are free for invocations, those that run, and the most that ran at once. */
+let free: number;
+let running: number;
+let most: number;
+
+const accessDenied = { status: 403, type: 'AccessDeniedException' };
+const throttling = { status: 429, type: 'TooManyRequestsException' };
 
 /** Lambda and CodeDeploy, as far as the hook calls them. */
 async function answer(
   request: IncomingMessage,
-): Promise<{ body: object; failed?: boolean; status?: number }> {
+): Promise<{ body: object; failed?: boolean; status?: number; type?: string }> {
   const body = JSON.parse(await text(request)) as unknown;
   if (String(request.headers['x-amz-target']).endsWith('.PutLifecycleEventHookExecutionStatus')) {
     reports.push(body);
     return { body: {} };
   }
-  if (refusals > 0) {
-    refusals -= 1;
-    return { status: 403, body: { message: 'User is not authorized to perform: lambda:InvokeFunction' } };
+  if (hangs) await new Promise(() => {});
+  const isFull = running >= free;
+  if (refusals > 0 || isFull) {
+    if (!isFull) refusals -= 1;
+    const { status, type } = isFull ? throttling : refusal;
+    return { status, type, body: { message: `${type}: lambda:InvokeFunction` } };
   }
+  running += 1;
+  most = Math.max(most, running);
   const [, entry] = /^\/2015-03-31\/functions\/version-of-([\w-]+)\/invocations$/.exec(request.url!)!;
   try {
     const failed = functionError !== undefined;
     return { body: (await versions[entry as FunctionEntry](body, lambdaContext())) as object, failed };
   } catch (error) {
     return { body: { errorMessage: String(error) }, failed: true };
+  } finally {
+    running -= 1;
   }
 }
 
 beforeAll(async () => {
   captureLog();
   const server = createServer((request, response) => {
-    void answer(request).then(({ body, failed = false, status = 200 }) => {
+    void answer(request).then(({ body, failed = false, status = 200, type }) => {
       if (failed) response.setHeader('X-Amz-Function-Error', functionError ?? 'Unhandled');
-      if (status === 403) response.setHeader('X-Amzn-ErrorType', 'AccessDeniedException');
+      if (type !== undefined) response.setHeader('X-Amzn-ErrorType', type);
       response.writeHead(status).end(JSON.stringify(body));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   service = await Service.start({
-    variables: { AWS_ENDPOINT_URL_LAMBDA: endpoint, AWS_ENDPOINT_URL_CODEDEPLOY: endpoint },
+    variables: {
+      AWS_ENDPOINT_URL_LAMBDA: endpoint,
+      AWS_ENDPOINT_URL_CODEDEPLOY: endpoint,
+      // The SDK's own retries wait in real time.
+      AWS_MAX_ATTEMPTS: '1',
+    },
   });
   return () => server.close();
 });
@@ -64,6 +87,11 @@ beforeEach(async () => {
   functionError = undefined;
   logged = [];
   refusals = 0;
+  refusal = accessDenied;
+  hangs = false;
+  free = 1_000;
+  running = 0;
+  most = 0;
   vi.spyOn(console, 'error').mockImplementation((...values: unknown[]) => {
     logged.push(values.map(String).join(' '));
   });
@@ -75,16 +103,49 @@ async function handlerOf(entry: FunctionEntry): Promise<Handler> {
   return ((await import(`../../../functions/${entry}.ts`)) as { handler: Handler }).handler;
 }
 
+/** A time that passes only while every hook that has not ended sleeps, so that no speed of the machine counts. */
+function virtualTime(hooks: number) {
+  let now = 0;
+  let left = hooks;
+  let sleeping: { readonly until: number; readonly wake: () => void }[] = [];
+  const pass = () => {
+    if (sleeping.length < left || left === 0) return;
+    now = Math.min(...sleeping.map(({ until }) => until));
+    const due = sleeping.filter(({ until }) => until <= now);
+    sleeping = sleeping.filter(({ until }) => until > now);
+    for (const { wake } of due) wake();
+  };
+  return {
+    now: () => now,
+    sleep: (milliseconds: number) =>
+      new Promise<void>((wake) => {
+        sleeping.push({ until: now + milliseconds, wake });
+        pass();
+      }),
+    end: () => {
+      left -= 1;
+      pass();
+    },
+  };
+}
+
 /** Runs the hook of each of some deployments at once. Returns the statuses that they report. */
 async function statusesOf(...deployments: string[]): Promise<readonly unknown[]> {
   const arns = functionEntries.map((entry) => [entry, `version-of-${entry}`]);
-  vi.stubEnv('CHECKED_VERSIONS', JSON.stringify(Object.fromEntries(arns)));
+  return statusesWith(JSON.stringify(Object.fromEntries(arns)), ...deployments);
+}
+
+async function statusesWith(checkedVersions: string, ...deployments: string[]): Promise<readonly unknown[]> {
+  vi.stubEnv('CHECKED_VERSIONS', checkedVersions);
   vi.resetModules();
   const { preTrafficHook } = await import('../../../functions/delivery/check-versions.ts');
-  let waited = 0;
-  const hook = preTrafficHook({ now: () => waited, sleep: async (time) => (waited += time) });
+  const time = virtualTime(deployments.length);
+  const hook = preTrafficHook({ ...time, timeout: () => AbortSignal.timeout(hangs ? 100 : 60_000) });
   await Promise.all(
-    deployments.map((each) => hook({ DeploymentId: each, LifecycleEventHookExecutionId: `of ${each}` })),
+    deployments.map(async (each) => {
+      await hook({ DeploymentId: each, LifecycleEventHookExecutionId: `of ${each}` });
+      time.end();
+    }),
   );
   const told = reports as { deploymentId: string; lifecycleEventHookExecutionId: string; status: unknown }[];
   expect(told.map((each) => each.lifecycleEventHookExecutionId).toSorted()).toEqual(
@@ -102,7 +163,7 @@ test('versions that work pass, also with the hooks of all functions at once, and
     );
   }
   expect(logged).toEqual([]);
-  const { client, tableName } = service.pets;
+  const { client, tableName } = service.tables.pets;
   const { Count: count } = await client.send(new ScanCommand({ TableName: tableName, Select: 'COUNT' }));
   expect(count).toBe(0);
 });
@@ -128,7 +189,7 @@ test.each(['Handled', 'Unhandled'] as const)(
 
 test.each(functionEntries)('a %s that may not use the tables fails', async (entry) => {
   // As a permission that is missing: DynamoDB answers with an error.
-  const names = ['PETS_TABLE', 'RATE_LIMITS_TABLE', 'IDEMPOTENCY_TABLE', 'API_KEYS_TABLE'] as const;
+  const names = Object.values(tableVariables);
   const variables = Object.fromEntries(names.map((name) => [name, process.env[name]]));
   for (const name of names) vi.stubEnv(name, 'no-such-table');
   vi.resetModules();
@@ -153,12 +214,38 @@ test('a create-pet that cannot write to the table of pets fails', async () => {
   expect(await statusesOf('d-1')).toEqual(['Failed']);
 });
 
-test('a refusal of access is repeated, and one that stays fails', async () => {
-  refusals = 12;
+test.each([accessDenied, throttling])('$type is repeated, and one that stays fails', async (kind) => {
+  refusal = kind;
+  refusals = 25;
   expect(await statusesOf('d-1')).toEqual(['Succeeded']);
   expect(refusals).toBe(0);
   refusals = Infinity;
   reports = [];
   expect(await statusesOf('d-2')).toEqual(['Failed']);
-  expect(logged.join()).toContain('not authorized');
+  expect(logged.join()).toContain(kind.type);
+});
+
+test('the hooks of all functions at once are content with five executions, or one, and without any they fail', async () => {
+  const deployments = functionEntries.map((entry) => `deployment of ${entry}`);
+  expect(await statusesOf(...deployments)).toEqual(deployments.map(() => 'Succeeded'));
+  expect(most).toBeLessThanOrEqual(functionEntries.length);
+  free = 1;
+  reports = [];
+  expect(await statusesOf(...deployments)).toEqual(deployments.map(() => 'Succeeded'));
+  free = 0;
+  reports = [];
+  expect(await statusesOf(...deployments)).toEqual(deployments.map(() => 'Failed'));
+});
+
+test.each(['', 'no JSON', '[]', '{}', '{"list-pets":"version-of-list-pets"}', '{"list-pets":1}'])(
+  'versions that are not named as expected are reported as failed: %s',
+  async (checkedVersions) => {
+    expect(await statusesWith(checkedVersions, 'd-1')).toEqual(['Failed']);
+    expect(logged).not.toEqual([]);
+  },
+);
+
+test('an invocation without an end is reported as failed', async () => {
+  hangs = true;
+  expect(await statusesOf('d-1')).toEqual(['Failed']);
 });

@@ -66,7 +66,9 @@ async function issue(record: Readonly<Record<string, unknown>> = {}): Promise<st
   const key = newKey('test');
   const fields = { keyHash: hashOfKey(key), keyId: 'key_1', plan: 'free', status: 'active', ...record };
   const item = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-  await service.apiKeys.client.send(new PutCommand({ TableName: service.apiKeys.tableName, Item: item }));
+  await service.tables.apiKeys.client.send(
+    new PutCommand({ TableName: service.tables.apiKeys.tableName, Item: item }),
+  );
   return key;
 }
 
@@ -103,11 +105,6 @@ describe('a key that was issued', () => {
     const gatewayKeyValue = '0a'.repeat(32);
     const { usageIdentifierKey } = await authorize(`Bearer ${await issue({ gatewayKeyValue })}`);
     expect(usageIdentifierKey).toBe(gatewayKeyValue);
-  });
-
-  test('is granted every method whichever it calls first, because the result is cached', async () => {
-    const { resource } = await authorize(`Bearer ${await issue()}`, `${api}/v1/DELETE/a/b/c`);
-    expect(resource).toBe(wholeStage);
   });
 
   test('of the custom plan is granted the limits and the expiry of its record', async () => {
@@ -148,7 +145,9 @@ describe('a key that is denied', () => {
   test('is one of another stage, without a lookup', async () => {
     const key = newKey('prod');
     const item = { keyHash: hashOfKey(key), keyId: 'key_2', plan: 'free', status: 'active' };
-    await service.apiKeys.client.send(new PutCommand({ TableName: service.apiKeys.tableName, Item: item }));
+    await service.tables.apiKeys.client.send(
+      new PutCommand({ TableName: service.tables.apiKeys.tableName, Item: item }),
+    );
     expect(await authorize(`Bearer ${key}`)).toMatchObject(denied);
     expect(proxy.calls).toEqual([]);
     expect(log.join('')).toContain('"reason":"other_stage"');

@@ -2,7 +2,7 @@ import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import * as fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
 import * as z from 'zod/mini';
-import { putPets } from '../../../tools/bulk.ts';
+import { putPets } from '../../../tools/operators/bulk.ts';
 import { encodeCursor } from '../../../functions/pets/cursor.ts';
 import { petStatuses } from '../../../functions/pets/schema.ts';
 import { anError, commonHeaders } from '../../support/expected-errors.ts';
@@ -25,7 +25,7 @@ let log: string[];
 beforeAll(async () => {
   log = captureLog();
   service = await Service.start();
-  await putPets(service.pets, stored);
+  await putPets(service.tables.pets, stored);
 });
 
 test('returns 200 with the 20 newest pets and a link to the next page', async () => {
@@ -101,7 +101,7 @@ test('omits a malformed pet and logs it', async () => {
   const own = await Service.start();
   const { id } = await create(own, { name: 'Rex', categoryId: 7, status: 'sold' });
   const item = { id: id - 1n, status: 'sold' };
-  await own.pets.client.send(new PutCommand({ TableName: own.pets.tableName, Item: item }));
+  await own.tables.pets.client.send(new PutCommand({ TableName: own.tables.pets.tableName, Item: item }));
 
   const answer = await own.get('/pets');
   expect(answer.status).toBe(200);

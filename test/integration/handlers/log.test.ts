@@ -42,7 +42,7 @@ test('never contains the hash of a key', async () => {
   await Promise.all(Array.from({ length: 3 }, () => service.get('/pets', caller)));
   await service.get('/pets/x', caller);
   await service.post('{', caller);
-  const { client, tableName } = service.pets;
+  const { client, tableName } = service.tables.pets;
   await client.send(new PutCommand({ TableName: tableName, Item: { id: 1, status: 'malformed' } }));
   await service.get('/pets/1');
   const statuses = log.map((line) => /"status":(\d+)/.exec(line)?.[1]);

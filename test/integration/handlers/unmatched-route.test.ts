@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { anError } from '../../support/expected-errors.ts';
-import { allowedMethods } from '../../../lib/operations.ts';
+import { allowedMethods } from '../../../functions/operations.ts';
 import { captureLog, Service } from '../../support/service.ts';
 
 let service: Service;
@@ -22,7 +22,7 @@ test.each(['/', '/pet', '/Pets', '/pets/1/2', '/v1/pets', '/%2e%2e/pets', '/stor
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
 
 test.each(
-  Object.entries(allowedMethods()).flatMap(([resource, allowed]) =>
+  [...allowedMethods()].flatMap(([resource, allowed]) =>
     methods
       .filter((method) => !allowed.includes(method))
       .map((method) => [method, resource.replace('{petId}', '1'), allowed.join(', ')] as const),

@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { setSuspension } from '../../../tools/keys/key-usage.ts';
+import { setSuspension } from '../../../tools/operators/keys/key-usage.ts';
 import { unused } from '../../../functions/access/limiter-decisions.ts';
 import { planNames } from '../../../functions/access/plans.ts';
-import { examineAtMost, listKeys } from '../../../tools/keys/commands/list.ts';
-import { findKeyById } from '../../../tools/keys/records.ts';
-import type { KeyService } from '../../../tools/keys/service.ts';
-import { keyStatuses, statusOf } from '../../../tools/keys/views.ts';
+import { examineAtMost, listKeys } from '../../../tools/operators/keys/commands/list.ts';
+import { findKeyById } from '../../../tools/operators/keys/records.ts';
+import type { KeyService } from '../../../tools/operators/keys/service.ts';
+import { keyStatuses, statusOf } from '../../../tools/operators/keys/views.ts';
 import { rounds } from '../../support/rounds.ts';
 import { newKeyService, now, sampleKeys, type StoredKey, store } from './support.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { decideKey, findKey } from '../../../functions/access/key-records.ts';
-import { newKeyId } from '../../../tools/keys/key-ids.ts';
+import { newKeyId } from '../../../tools/operators/keys/key-ids.ts';
 import {
   type AdministeredKey,
   auditTrailLength,
@@ -9,8 +9,8 @@ import {
   readKey,
   StaleRecordError,
   write,
-} from '../../../tools/keys/records.ts';
-import type { KeyService } from '../../../tools/keys/service.ts';
+} from '../../../tools/operators/keys/records.ts';
+import type { KeyService } from '../../../tools/operators/keys/service.ts';
 import { newKeyService, now, store } from './support.ts';
 
 let service: KeyService;

@@ -5,9 +5,9 @@ import { BatchWriteCommand } from '@aws-sdk/lib-dynamodb';
 import { inject } from 'vitest';
 import type { KeyTable } from '../../../functions/access/key-records.ts';
 import { type Plan, planNames } from '../../../functions/access/plans.ts';
-import { newKeyId } from '../../../tools/keys/key-ids.ts';
-import type { KeyService } from '../../../tools/keys/service.ts';
-import { documentClient } from '../../../tools/command-line/stack.ts';
+import { newKeyId } from '../../../tools/operators/keys/key-ids.ts';
+import type { KeyService } from '../../../tools/operators/keys/service.ts';
+import { documentClient } from '../../../tools/operators/command-line/stack.ts';
 import { createTable } from '../../support/dynamodb-tables.ts';
 
 /**

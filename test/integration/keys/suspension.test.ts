@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { GetCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, expect, test } from 'vitest';
-import { indefinitely, readUsage, readUsages, setSuspension } from '../../../tools/keys/key-usage.ts';
+import {
+  indefinitely,
+  readUsage,
+  readUsages,
+  setSuspension,
+} from '../../../tools/operators/keys/key-usage.ts';
 import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
 import { suspensionGrace, suspensionThreshold } from '../../../functions/access/limiter-decisions.ts';
 import { windowStart } from '../../../functions/access/windows.ts';
@@ -54,7 +59,8 @@ test('a key resumed in the minute in which its rejections suspended it is not su
   const start = windowStart(now, 60);
   const later = start + suspensionGrace;
   for (const moment of [start, start]) await ask(keyHash, moment);
-  for (let requests = 0; requests < suspensionThreshold; requests += 1) await ask(keyHash, later);
+  const threshold = suspensionThreshold(await readUsage(table, keyHash), limits);
+  await Promise.all(Array.from({ length: threshold }, () => ask(keyHash, later)));
   expect(await ask(keyHash, later)).toMatchObject({ kind: 'suspended' });
   await setSuspension(table, keyHash, 0, now);
   expect(await ask(keyHash, later)).toMatchObject({ kind: 'rejected' });

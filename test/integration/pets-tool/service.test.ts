@@ -20,7 +20,7 @@ const listed = async (query: string) =>
   ((await service.get(`/pets?limit=100${query}`)).body as Pet[]).map(({ name }) => name);
 
 test('an animal that is sold, removed and imported again', async () => {
-  const { folder, runInProd } = await newStore({}, service.pets);
+  const { folder, runInProd } = await newStore({}, service.tables.pets);
   const change = async (...args: string[]) => {
     const run = await runInProd([...args, '--yes']);
     expect(run).toMatchObject({ exitCode: 0 });
@@ -49,14 +49,16 @@ test('an animal that is sold, removed and imported again', async () => {
 });
 
 test('imported animals are met once in a walk through the pages, before those created later', async () => {
-  const { folder, runInProd } = await newStore({}, service.pets);
+  const { folder, runInProd } = await newStore({}, service.tables.pets);
   const file = join(folder, 'many.jsonl');
   const names = Array.from({ length: 7 }, (_, index) => `imported ${index}`);
   await writeFile(
     file,
     names.map((name) => `{"name":"${name}","categoryId":1,"status":"pending"}\n`).join(''),
   );
-  expect(await runInProd(['import', file, '--yes'])).toMatchObject({ exitCode: 0 });
+  const withIds = join(folder, 'with ids.jsonl');
+  expect(await runInProd(['assign-ids', file, withIds])).toMatchObject({ exitCode: 0 });
+  expect(await runInProd(['import', withIds, '--yes'])).toMatchObject({ exitCode: 0 });
   await service.post({ name: 'created later', categoryId: 1, status: 'pending' });
   const met: string[] = [];
   for (let path: string | undefined = '/pets?limit=3&status=pending'; path !== undefined;) {

@@ -8,9 +8,9 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { expect, inject, onTestFinished, vi } from 'vitest';
 import type { PetTable } from '../../../functions/pets/store.ts';
-import { documentClient } from '../../../tools/command-line/stack.ts';
-import { runPets } from '../../../tools/pets/cli.ts';
-import { type Item, toStored } from '../../../tools/pets/items.ts';
+import { documentClient } from '../../../tools/operators/command-line/stack.ts';
+import { runPets } from '../../../tools/operators/pets/cli.ts';
+import { type Item, toStored } from '../../../tools/operators/pets/items.ts';
 import { forwardTo, type Interception } from '../../support/forwarder.ts';
 import { awsVariables } from '../../support/variables.ts';
 import { createTable } from '../../support/dynamodb-tables.ts';
@@ -74,7 +74,7 @@ export async function newStore(
     runInProcess(runPets, [...args, '--stage', 'local'], { local, ...options });
   const pause = async (args: readonly string[], steps: number) => {
     const program = `
-      import { runPets } from './tools/pets/cli.ts';
+      import { runPets } from './tools/operators/pets/cli.ts';
       const io = { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr, interactive: false };
       let steps = 0;
       const afterStep = async () => {

@@ -69,7 +69,7 @@ describe.each(versions)('An item that was stored by %s', (_, items) => {
 
   it('is a usage that the next request adds to', async () => {
     const usage = await tableWith('RateLimits', items.RateLimits);
-    await admit(usage, { keyHash, limits, now: () => now });
+    await admit(usage, { keyHash, limits, now });
     const [stored] = await itemsOf(usage);
     expect(stored).toMatchObject({ minuteCount: { N: '8' }, dayCount: { N: '901' } });
   });
@@ -114,7 +114,7 @@ describe('This version stores', () => {
 
   it('a usage with the attributes in stored-items.json', async () => {
     const usage = await tableWith('RateLimits', undefined);
-    await admit(usage, { keyHash, limits, now: () => now });
+    await admit(usage, { keyHash, limits, now });
     const [stored = {}] = await itemsOf(usage);
     expect(Object.keys(stored).toSorted()).toEqual(Object.keys(current.RateLimits).toSorted());
   });

@@ -30,12 +30,12 @@ class Limiter {
   /** The kind of the answer to a request at `now`, without sending it. */
   wouldBe(limits: Limits, now: number): Decision['kind'] {
     const transition = decide(this.#usage, limits, now);
-    return decisionAfter(transition, usageAfter(this.#usage, transition, now), limits, now).kind;
+    return decisionAfter(transition, usageAfter(this.#usage, transition, limits, now), limits, now).kind;
   }
 
   request(limits: Limits, now: number): Decision {
     const transition = decide(this.#usage, limits, now);
-    this.#usage = usageAfter(this.#usage, transition, now);
+    this.#usage = usageAfter(this.#usage, transition, limits, now);
     return decisionAfter(transition, this.#usage, limits, now);
   }
 }
@@ -77,7 +77,7 @@ describe('random traffic over simulated time', () => {
     ),
     /** Seconds by which the clock of the function lags behind. */
     lag: fc.oneof(fc.constant(0), fc.constant(0), fc.integer({ min: 1, max: clockTolerance })),
-    requests: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 90, max: 130 })),
+    requests: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 130, max: 280 })),
     newLimits: fc.option(limits, { nil: undefined, freq: 8 }),
   });
 
@@ -180,12 +180,12 @@ describe('a key of the Free plan', () => {
     });
   });
 
-  test('is suspended for ten minutes by its 100th rejection after a 429, and further requests do not extend that', () => {
+  test('is suspended for ten minutes by its 225th rejection after a 429, and further requests do not extend that', () => {
     const limiter = new Limiter();
     const start = evening + 12;
     expect(burst(limiter, 60 + 200, free, start - 10)).toMatchObject({ kind: 'rejected', retryAfter: 10 });
     expect(burst(limiter, 60 + 200, free, start)).toMatchObject({ kind: 'rejected', retryAfter: 60 });
-    expect(burst(limiter, 99, free, start + 10)).toMatchObject({ kind: 'rejected', retryAfter: 50 });
+    expect(burst(limiter, 224, free, start + 10)).toMatchObject({ kind: 'rejected', retryAfter: 50 });
     expect(limiter.request(free, start + 15)).toMatchObject({
       kind: 'suspended',
       retryAfter: 600,
@@ -249,10 +249,34 @@ describe('a client that backs off exponentially from its first 429', () => {
   });
 });
 
-test('a suspension is due from the 100th rejection on, unless the key is already suspended', () => {
-  expect(suspensionDue({ ...unused, rejections: 99 }, noon)).toBe(false);
-  expect(suspensionDue({ ...unused, rejections: 100, suspendedUntil: noon }, noon)).toBe(true);
-  expect(suspensionDue({ ...unused, rejections: 101, suspendedUntil: noon + 1 }, noon)).toBe(false);
+describe('a suspension is due', () => {
+  const { pro, business } = fixedPlans;
+  const largest = { perMinute: 60_000, perDay: 1e9 };
+
+  // The rate that the plan tolerates, from 10 seconds after the first rejection to the end of the minute, or for half a minute.
+  test.each([
+    [free, 0, 225],
+    [free, 20, 135],
+    [free, 59, 135],
+    // On a day that has been full for a minute.
+    [free, -60, 270],
+    [pro, 0, 625],
+    [pro, 20, 375],
+    [business, 0, 2_084],
+    [business, 20, 1_250],
+    [largest, 0, 8_334],
+    [{ perMinute: 1, perDay: 10 }, 0, 225],
+  ])('with %o, first rejected at second %d, from rejection %d on', (limits, second, threshold) => {
+    const usage = { ...unused, minute: noon, rejectedSince: noon + second };
+    expect(suspensionDue({ ...usage, rejections: threshold - 1 }, limits, noon)).toBe(false);
+    expect(suspensionDue({ ...usage, rejections: threshold }, limits, noon)).toBe(true);
+  });
+
+  test('unless the key is already suspended', () => {
+    const usage = { ...unused, rejections: 1_000 };
+    expect(suspensionDue({ ...usage, suspendedUntil: noon }, free, noon)).toBe(true);
+    expect(suspensionDue({ ...usage, suspendedUntil: noon + 1 }, free, noon)).toBe(false);
+  });
 });
 
 test('both windows full until the same midnight, the minute is in force', () => {

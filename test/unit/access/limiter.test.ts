@@ -1,9 +1,8 @@
-import { type DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
+import type { DynamoDBDocumentClient, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, test } from 'vitest';
 import { findKey } from '../../../functions/access/key-records.ts';
 import { admit } from '../../../functions/access/limiter.ts';
-import type { UnixSeconds } from '../../../functions/runtime/unix-time.ts';
-import { MemoryTables } from '../../support/memory-tables.ts';
+import { usageInMemory } from '../../support/usage-in-memory.ts';
 import { at } from '../../support/times.ts';
 
 const noon = Date.parse('2026-04-01T12:00:00Z') / 1000;
@@ -12,28 +11,10 @@ const keyHash = 'a'.repeat(64);
 const limits = { perMinute: 10, perDay: 1_000 };
 
 function tableWith(item: Readonly<Record<string, number>>) {
-  const tables = new MemoryTables();
-  tables.send(new PutCommand({ TableName: 'RateLimits', Item: { keyHash, ...item } }));
-  const client = {
-    send: async (command: unknown) => tables.send(command),
-  } as unknown as DynamoDBDocumentClient;
-  return { client, tableName: 'RateLimits', item: () => tables.items('RateLimits')[0] };
+  const { client, tables, put } = usageInMemory();
+  put({ keyHash, ...item });
+  return { client, put, tableName: 'RateLimits', item: () => tables.items('RateLimits')[0] };
 }
-
-describe('of 100 requests, every other one by a new function whose clock is', () => {
-  // Its first answer corrects the clock.
-  test.each([90, 240, -120, -240])('%d s off, no more are admitted than the limit', async (off) => {
-    const table = tableWith({ minute: noon, minuteCount: 0, day, dayCount: 0 });
-    const kinds: string[] = [];
-    for (let request = 0; request < 100; request += 1) {
-      let answers = request % 2;
-      const now = () => (noon + 30 + (answers++ === 0 ? off : 0)) as UnixSeconds;
-      kinds.push((await admit(table, { keyHash, limits, now })).kind);
-    }
-    expect(kinds.filter((kind) => kind === 'admitted')).toHaveLength(10);
-    expect(table.item()).toMatchObject({ minute: noon, minuteCount: 10, dayCount: 10 });
-  });
-});
 
 test('a minute that a wrong clock has stored ahead of the time starts again', async () => {
   const table = tableWith({ minute: noon + 3_600, minuteCount: 10, day, dayCount: 7 });
@@ -63,8 +44,8 @@ function changedMeanwhile(table: ReturnType<typeof tableWith>, item: object) {
   let writes = 0;
   const send = async (command: unknown) => {
     writes += 1;
-    if (writes === 2) await table.client.send(new PutCommand({ TableName: table.tableName, Item: item }));
-    return table.client.send(command as PutCommand);
+    if (writes === 2) table.put(item);
+    return table.client.send(command as UpdateCommand);
   };
   return { ...table, client: { send } as unknown as DynamoDBDocumentClient };
 }

@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { GetCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { connect } from '../../../functions/dynamodb/connection.ts';
+import * as z from 'zod/mini';
+import { connect, connectionEnvironment } from '../../../functions/dynamodb/connection.ts';
 
 const lambda = { AWS_REGION: 'eu-central-1', AWS_ACCESS_KEY_ID: 'AKID', AWS_SECRET_ACCESS_KEY: 'secret' };
 
@@ -11,10 +12,12 @@ let server: Server;
 let endpoint: string;
 let silent: boolean;
 const requests: IncomingMessage['headers'][] = [];
+const sockets = new Set<unknown>();
 
 beforeAll(async () => {
   server = createServer((request, response) => {
     requests.push(request.headers);
+    sockets.add(request.socket);
     if (silent) return;
     response.writeHead(200, { 'Content-Type': 'application/x-amz-json-1.0' });
     response.end('{"Item":{"id":{"N":"9223372036854775807"}}}');
@@ -27,6 +30,7 @@ beforeAll(async () => {
 beforeEach(() => {
   silent = false;
   requests.length = 0;
+  sockets.clear();
 });
 
 afterAll(() => {
@@ -34,8 +38,10 @@ afterAll(() => {
   server.closeAllConnections();
 });
 
+const connected = (variables: NodeJS.ProcessEnv) => connect(z.parse(connectionEnvironment, variables));
+
 async function get(variables: Readonly<Record<string, string>>) {
-  const { client } = connect({ ...lambda, AWS_ENDPOINT_URL_DYNAMODB: endpoint, ...variables });
+  const { client } = connected({ ...lambda, AWS_ENDPOINT_URL_DYNAMODB: endpoint, ...variables });
   const { Item: item } = await client.send(new GetCommand({ TableName: 'T', Key: { id: 1 } }));
   return { item, headers: requests.at(-1)! };
 }
@@ -56,20 +62,27 @@ describe('the DynamoDB client of a function', () => {
     expect(headers['x-amz-security-token']).toBe('token');
   });
 
+  test('shares one connection with the client that does not repeat throttled calls', async () => {
+    const { client, impatientClient } = connected({ ...lambda, AWS_ENDPOINT_URL_DYNAMODB: endpoint });
+    for (const each of [client, impatientClient, client])
+      await each.send(new GetCommand({ TableName: 'T', Key: { id: 1 } }));
+    expect(sockets.size).toBe(1);
+  });
+
   test('gives up an attempt after the request time-out of the environment', async () => {
     silent = true;
     await expect(get({ DYNAMODB_REQUEST_TIMEOUT_MS: '30' })).rejects.toMatchObject({ name: 'TimeoutError' });
   });
 
   test.each(Object.keys(lambda))('cannot be made without %s', (name) => {
-    expect(() => connect({ ...lambda, [name]: undefined })).toThrow(name);
+    expect(() => connected({ ...lambda, [name]: undefined })).toThrow(name);
   });
 
   test.each(['', 'x', '1x', 'x1', '-1', '1.5'])('cannot be made with a time-out of %j', (text) => {
-    expect(() => connect({ ...lambda, DYNAMODB_REQUEST_TIMEOUT_MS: text })).toThrow(
+    expect(() => connected({ ...lambda, DYNAMODB_REQUEST_TIMEOUT_MS: text })).toThrow(
       'DYNAMODB_REQUEST_TIMEOUT_MS',
     );
-    expect(() => connect({ ...lambda, DYNAMODB_CONNECTION_TIMEOUT_MS: text })).toThrow(
+    expect(() => connected({ ...lambda, DYNAMODB_CONNECTION_TIMEOUT_MS: text })).toThrow(
       'DYNAMODB_CONNECTION_TIMEOUT_MS',
     );
   });

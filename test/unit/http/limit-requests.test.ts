@@ -8,7 +8,7 @@ import type { Caller } from '../../../functions/access/caller.ts';
 import { metrics } from '../../../functions/http/metrics.ts';
 import { rateLimiter, type RateLimiterOptions } from '../../../functions/http/limit-requests.ts';
 import { Recorder } from '../../../functions/http/telemetry.ts';
-import { Clock } from '../../../functions/dynamodb/clock.ts';
+import { toUnixSeconds } from '../../../functions/runtime/unix-time.ts';
 
 const noon = Date.parse('2026-07-01T12:00:00Z') / 1000;
 const minute = noon;
@@ -48,11 +48,10 @@ async function check(
   const table = { client, tableName: 'RateLimits' };
   const { headers, rejection } = await rateLimiter({
     table,
-    clock: new Clock(),
     deprecated: false,
     timeout: 60_000,
     ...more,
-  })(as, recorder);
+  })(as, toUnixSeconds(Date.now()), recorder);
   return { headers, rejection, calls, errors: recorder.errors, counts: Object.fromEntries(recorder.counts) };
 }
 
@@ -116,24 +115,6 @@ describe('the rate limit of a request', () => {
   });
 });
 
-test('a request whose time DynamoDB rejects is counted at the time that its answer has', async () => {
-  const clock = new Clock();
-  let sent = 0;
-  const send: Send = async (...call) => {
-    sent += 1;
-    if (sent > 1) return counting(...call);
-    clock.correct(new Date((noon - 3_600) * 1000).toUTCString(), Date.now() - 5);
-    throw Object.assign(new Error('Signature expired'), { name: 'InvalidSignatureException' });
-  };
-  const { calls, counts, errors } = await check(send, { clock });
-  expect(counts).toEqual({ [metrics.admitted]: 1 });
-  expect(errors).toEqual([]);
-  expect(calls).toMatchObject([
-    { ExpressionAttributeValues: { ':minute': minute } },
-    { ExpressionAttributeValues: { ':minute': minute - 3_600 } },
-  ]);
-});
-
 describe('a request that cannot be counted', () => {
   test('because its item is malformed is written ten times at most, and admitted', async () => {
     // Without `minute`, no condition holds.
@@ -180,8 +161,8 @@ describe('an execution environment whose table is throttled', () => {
       send: (...call: Parameters<Send>) => send.current(...call),
     } as unknown as DynamoDBDocumentClient;
     const table = { client, tableName: 'RateLimits' };
-    const limit = rateLimiter({ table, clock: new Clock(), deprecated: false, timeout: 1_000 });
-    return (recorder: Recorder) => limit({ ...caller, limits }, recorder);
+    const limit = rateLimiter({ table, deprecated: false, timeout: 1_000 });
+    return (recorder: Recorder) => limit({ ...caller, limits }, toUnixSeconds(Date.now()), recorder);
   }
 
   test('admits the limit of each minute and of each day uncounted, then rejects', async () => {

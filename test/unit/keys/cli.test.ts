@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { readFile } from 'node:fs/promises';
@@ -8,10 +8,9 @@ import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { newKey } from '../../../functions/access/keys.ts';
-import { exitCodes } from '../../../tools/command-line/errors.ts';
-import { runKeys } from '../../../tools/keys/cli.ts';
-import { runPets } from '../../../tools/pets/cli.ts';
-import { runVersions } from '../../../tools/versions/cli.ts';
+import { exitCodes } from '../../../tools/operators/command-line/errors.ts';
+import { runKeys } from '../../../tools/operators/keys/cli.ts';
+import { runPets } from '../../../tools/operators/pets/cli.ts';
 import { runInProcess } from '../../support/tool-runs.ts';
 import { keys } from './support.ts';
 
@@ -108,7 +107,6 @@ describe('invalid arguments', () => {
     [`suspend ${id} --stage local --for 0s`, 'such as 90s, 24h or 7d'],
     ['list --stage local --owner=', 'one line of 1 to 100'],
     ['repair --stage local --owner=', 'one line of 1 to 100'],
-    ['completion fish', 'Allowed choices are bash, zsh.'],
   ])('end with 2, and one line says why: %s', async (call, expected) => {
     const args = call.split(' ').filter((word) => word !== '');
     const { exitCode, stdout, stderr } = await keys(args);
@@ -167,7 +165,7 @@ test('the help names every command', async () => {
 
 test('every tool has the same exit codes, and docs/keys.md has them all', async () => {
   const codes = ['0', ...Object.values(exitCodes).map(String)];
-  for (const run of [runKeys, runPets, runVersions]) {
+  for (const run of [runKeys, runPets]) {
     const { stdout } = await runInProcess(run, ['--help']);
     expect(stdout.split('Exit codes: ').slice(1)).toHaveLength(1);
     const [, listed = ''] = stdout.split('Exit codes: ');
@@ -302,7 +300,7 @@ describe('one line says what to do', () => {
 test('Ctrl-C ends a process with 130, and says what may have happened', async () => {
   onAws();
   answer = undefined;
-  const program = join(import.meta.dirname, '../../../tools/keys/main.ts');
+  const program = join(import.meta.dirname, '../../../tools/operators/keys/main.ts');
   const child = spawn(process.execPath, [program, 'revoke', 'key_06fz1m4tqabcdefg', '--stage', 'prod']);
   await once(server, 'request');
   child.kill('SIGINT');
@@ -320,28 +318,4 @@ test('Ctrl-C ends a process with 130, and says what may have happened', async ()
 
 test('--version prints the version of the project', async () => {
   expect(await keys(['--version'])).toMatchObject({ exitCode: 0, stdout: `${packageJson.version}\n` });
-});
-
-describe('completion', () => {
-  test.each([
-    ['c', 'create change-plan cleanup completion'],
-    ['help re', 'revoke resume repair'],
-    ['create --pl', '--plan'],
-    ['create --plan ', 'free pro business enterprise'],
-    ['list --stage p', 'prod'],
-    ['list --status sus', 'suspended'],
-    ['completion ', 'bash zsh --help'],
-  ])('of “%s” offers %s', async (line, expected) => {
-    const { stdout: script } = await keys(['completion', 'bash']);
-    const words = ['animal-store-keys', ...line.split(' ')];
-    const quoted = words.map((word) => `'${word}'`).join(' ');
-    const program = `${script}\nCOMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _animal_store_keys; echo "\${COMPREPLY[@]}"`;
-    expect(execFileSync('bash', ['--norc', '-c', program]).toString().trim()).toBe(expected);
-  });
-
-  test('for zsh runs the script for bash', async () => {
-    const [bash, zsh] = [await keys(['completion', 'bash']), await keys(['completion', 'zsh'])];
-    expect(zsh.stdout).toMatch(/^autoload/);
-    expect(zsh.stdout.endsWith(bash.stdout)).toBe(true);
-  });
 });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isKeyId, newKeyId } from '../../../tools/keys/key-ids.ts';
+import { isKeyId, newKeyId } from '../../../tools/operators/keys/key-ids.ts';
 
 const moment = fc.integer({ min: 0, max: 2 ** 45 - 1 });
 

@@ -2,8 +2,13 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { customPlanCeiling, fixedPlans, type FixedPlan } from '../../../functions/access/plans.ts';
 import { newKey } from '../../../functions/access/keys.ts';
-import { checkLimits, duration, perDayOption, perMinuteOption } from '../../../tools/keys/command.ts';
-import { line, wholeNumber } from '../../../tools/command-line/command.ts';
+import {
+  checkLimits,
+  duration,
+  perDayOption,
+  perMinuteOption,
+} from '../../../tools/operators/keys/command.ts';
+import { line, wholeNumber } from '../../../tools/operators/command-line/command.ts';
 
 describe('the limits of a key', () => {
   test.each(Object.keys(fixedPlans))('on the %s plan are the plan’s: none of its own are taken', (plan) => {

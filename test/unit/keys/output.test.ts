@@ -3,10 +3,10 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
 import { unused } from '../../../functions/access/limiter-decisions.ts';
-import { indefinitely, untilTime } from '../../../tools/keys/key-usage.ts';
-import type { AdministeredKey } from '../../../tools/keys/records.ts';
-import { detailsText, viewOf } from '../../../tools/keys/views.ts';
-import { counted, isoTime, Output, redact, table } from '../../../tools/command-line/output.ts';
+import { indefinitely, untilTime } from '../../../tools/operators/keys/key-usage.ts';
+import type { AdministeredKey } from '../../../tools/operators/keys/records.ts';
+import { detailsText, viewOf } from '../../../tools/operators/keys/views.ts';
+import { counted, isoTime, Output, redact, table } from '../../../tools/operators/command-line/output.ts';
 
 test('no key and no hash gets through, whatever stands around it', () => {
   const surroundings = fc.string({ unit: fc.constantFrom(...' \n"\'/=:;,.()[]{}<>|') });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { retryDelay } from '../../../tools/command-line/retry.ts';
+import { retryDelay } from '../../../tools/operators/command-line/retry.ts';
 
 const error = (name: string, message: string, extra: object = {}) =>
   Object.assign(new Error(message), { name, ...extra });

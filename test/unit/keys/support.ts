@@ -1,4 +1,4 @@
-import { runKeys } from '../../../tools/keys/cli.ts';
+import { runKeys } from '../../../tools/operators/keys/cli.ts';
 import { type Run, type RunOptions, runInProcess } from '../../support/tool-runs.ts';
 
 /** Runs the key tool in this process, as `npm run keys -- ...` would. */

@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { terminalLog } from 'cdk-offline';
 import { toCallerContext } from '../../../functions/access/caller.ts';
 import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
-import { withoutKeyHash } from '../../../tools/local/request-log.ts';
+import { withoutKeyHash } from '../../../tools/contributors/local/request-log.ts';
 
 test('the JSON log of a request has the ID of its key, and not the hash', () => {
   const print = vi.spyOn(console, 'error').mockReturnValue();

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { toJson } from '../../../functions/http/exact-json.ts';
 import { newPetId } from '../../../functions/pets/ids.ts';
 import { newPet } from '../../../functions/pets/schema.ts';
-import { parseLine } from '../../../tools/pets/lines.ts';
+import { parseLine } from '../../../tools/operators/pets/lines.ts';
 
 const newest = newPetId(Date.UTC(2026, 6, 1), 0);
 const parse = (text: string) => parseLine({ number: 1, text }, newest);

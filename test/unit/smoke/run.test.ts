@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isBaseUrl, type Reply } from '../../../tools/smoke/client.ts';
-import { type Readiness, requestsNeeded, waitUntilReady } from '../../../tools/smoke/run.ts';
+import { isBaseUrl, type Reply } from '../../../tools/operators/smoke/client.ts';
+import { type Readiness, requestsNeeded, waitUntilReady } from '../../../tools/operators/smoke/run.ts';
 
 /** A status, with the headers of the answer. */
 type Answer = number | Error | readonly [number, Record<string, string>];
@@ -57,18 +57,23 @@ describe('the first call of the smoke test', () => {
   it('does not wait for a key that has too few requests left', async () => {
     expect(await run([[429, { 'Retry-After': '40' }]])).toEqual({
       outcome: {
-        kind: 'rejected',
-        why: 'GET /pets answered 429: the API key has no requests left for 40 seconds',
+        kind: 'used-up',
+        why: 'it has no requests left. Try again in 40 seconds',
       },
       calls: 1,
       lines: [],
       waited: 0,
     });
-    const { outcome } = await run([[200, { 'X-RateLimit-Remaining': '3' }]]);
-    expect(outcome).toEqual({
-      kind: 'rejected',
-      why: `the API key has 3 requests left, and the smoke test needs ${requestsNeeded}`,
-    });
+    for (const [window, others, seconds] of [
+      ['minute', '"day";r=870;t=6000', 42],
+      ['day', '"minute";r=60;t=42', 6_000],
+    ]) {
+      const headers = { 'X-RateLimit-Remaining': '3', RateLimit: `${others}, "${window}";r=3;t=${seconds}` };
+      expect((await run([[200, headers]])).outcome).toEqual({
+        kind: 'used-up',
+        why: `it has 3 requests left in this ${window}, and the smoke test needs ${requestsNeeded}. Try again in ${seconds} seconds`,
+      });
+    }
   });
 
   it('gives up after exactly the time that it was given, and says why', async () => {

@@ -1,11 +1,11 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, stat, utimes } from 'node:fs/promises';
 import { extname, join, relative, resolve, sep } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import picomatch from 'picomatch';
 import { z } from 'zod';
 import { lockDirectory } from '../system/directory-lock.ts';
+import { temporaryDirectory } from '../system/temporary-directory.ts';
 import { accountId, region } from '../template/aws.ts';
 import { alwaysIgnored, isOwnOutput } from './changed-files.ts';
 import { synthesize } from './synthesize.ts';
@@ -100,14 +100,14 @@ export class CdkApp {
   async synthesize(assembly: string): Promise<void> {
     await mkdir(assembly, { recursive: true });
     const unlock = await lockWhenFree(assembly);
-    let temporary: string | undefined;
+    let temporary: ReturnType<typeof temporaryDirectory> | undefined;
     try {
-      temporary = await mkdtemp(join(tmpdir(), 'cdk-offline-'));
+      temporary = temporaryDirectory();
       const started = new Date();
       const recorder = fileURLToPath(
         new URL(`bundle-recorder.c${extname(import.meta.url).slice(1)}`, import.meta.url),
       );
-      const file = join(temporary, 'bundles');
+      const file = join(temporary.path, 'bundles');
       const options = [process.env['NODE_OPTIONS'], `--require ${JSON.stringify(recorder)}`]
         .filter(Boolean)
         .join(' ');
@@ -125,7 +125,7 @@ export class CdkApp {
       this.#bundles = lines.split('\n').filter((line) => line !== '');
       await utimes(join(assembly, 'manifest.json'), started, started);
     } finally {
-      if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
+      await temporary?.remove();
       await unlock();
     }
   }

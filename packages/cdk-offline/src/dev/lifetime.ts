@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { isRunning } from '../system/processes.ts';
 import { psArguments, startersOf } from './starters.ts';
 
 /** npm forwards Ctrl-C, so one key press arrives twice. */
@@ -53,13 +54,4 @@ async function packageManagerOfThis(): Promise<readonly number[]> {
     () => undefined,
   );
   return startersOf(process.pid, printed?.stdout ?? '');
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
 }

@@ -1,10 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writeWhole } from '../system/whole-file.ts';
+
+/** In a data directory of DynamoDB Local. */
+export const accessKeyIdFile = 'access-key-id';
 
 /**
  * DynamoDB Local keeps the tables of each access key apart and verifies no signature, so the access key ID is the secret.
- * It may have letters and digits only.
+ * It may have letters and digits only. Dynoxide looks at no access key.
  *
  * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/DynamoDBLocal.UsageNotes.html
  */
@@ -19,7 +23,7 @@ export function credentialsOf(accessKeyId: string): DynamoDbCredentials {
 
 /** The access key ID of a data directory: the one of the first run. @throws Error when the file is damaged */
 export async function keptAccessKeyId(dataDirectory: string): Promise<string> {
-  const path = join(dataDirectory, 'access-key-id');
+  const path = join(dataDirectory, accessKeyIdFile);
   const kept = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;
@@ -27,7 +31,7 @@ export async function keptAccessKeyId(dataDirectory: string): Promise<string> {
   if (kept !== undefined && /^[a-z\d]+$/i.test(kept)) return kept;
   if (kept !== undefined) throw new Error(`${path} is damaged. Move it to another folder and start again.`);
   const accessKeyId = newAccessKeyId();
-  await writeFile(path, accessKeyId, { mode: 0o600 });
+  await writeWhole(path, accessKeyId);
   return accessKeyId;
 }
 

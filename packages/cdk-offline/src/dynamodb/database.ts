@@ -1,11 +1,11 @@
 import { localCredentials } from '../template/aws.ts';
 import type { DynamoDbCredentials } from './credentials.ts';
-import { requireInstallation } from './installation.ts';
-import { type DynamoDbLocal, type DynamoDbLocalOptions, startDynamoDb } from './local.ts';
+import { chooseDatabase, engines } from './engines.ts';
+import { type LocalDynamoDb, type LocalDynamoDbOptions, startDynamoDb } from './start.ts';
 import { createTables, type TableDefinition } from './tables.ts';
 
-export interface DatabaseOptions extends DynamoDbLocalOptions {
-  /** A running DynamoDB, called with `localCredentials` in place of DynamoDB Local. */
+export interface DatabaseOptions extends LocalDynamoDbOptions {
+  /** A running DynamoDB, called with `localCredentials` in place of one that is started. */
   readonly endpoint: string | undefined;
   /** For the database's temporary files. */
   readonly temporaryParent: string;
@@ -18,10 +18,10 @@ export interface DatabaseAccess {
   readonly credentials: DynamoDbCredentials;
 }
 
-/** The database of a service: a running one, or DynamoDB Local, which is started for the first table. */
+/** The database of a service: a running one, or one that is started for the first table. */
 export class Database {
   readonly #options: DatabaseOptions;
-  #local: DynamoDbLocal | undefined;
+  #local: LocalDynamoDb | undefined;
   #access: DatabaseAccess | undefined;
 
   constructor(options: DatabaseOptions) {
@@ -53,9 +53,9 @@ export class Database {
   async #start(): Promise<DatabaseAccess> {
     const { endpoint, onProgress } = this.#options;
     if (endpoint !== undefined) return { endpoint, credentials: localCredentials };
-    requireInstallation();
-    onProgress('Starting DynamoDB Local');
-    this.#local = await startDynamoDb(this.#options, this.#options.temporaryParent);
+    const database = await chooseDatabase(this.#options.database);
+    onProgress(`Starting ${engines[database].label}`);
+    this.#local = await startDynamoDb({ ...this.#options, database }, this.#options.temporaryParent);
     return this.#local;
   }
 }

@@ -1,3 +1,4 @@
-/** DynamoDB Local alone, for tests that need only a database. */
+/** A database alone, for tests that need nothing else. */
 export type { DynamoDbCredentials } from './credentials.ts';
-export { type DynamoDbLocal, type DynamoDbLocalOptions, startDynamoDb } from './local.ts';
+export { chooseDatabase, type DatabaseName, databaseNames } from './engines.ts';
+export { type LocalDynamoDb, type LocalDynamoDbOptions, startDynamoDb } from './start.ts';

@@ -1,23 +1,72 @@
+import { type ChildProcess, spawn } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import launcher from 'dynamodb-local';
 import { z } from 'zod';
 
 /**
- * The process between the service and DynamoDB Local. It ends Java when the channel to the service closes, which also
- * happens when the service is killed.
+ * The process between the service and the database. It ends the database when the channel to the service closes, which
+ * also happens when the service is killed.
  */
 
-const { installPath, port, dataDirectory, temporaryDirectory } = z
-  .object({
-    installPath: z.string(),
-    port: z.number(),
-    dataDirectory: z.string().optional(),
-    temporaryDirectory: z.string(),
-  })
+const { port, temporaryDirectory, ...started } = z
+  .intersection(
+    z.object({ port: z.number(), temporaryDirectory: z.string() }),
+    z.discriminatedUnion('database', [
+      z.object({
+        database: z.literal('dynoxide'),
+        program: z.string(),
+        file: z.string().optional(),
+      }),
+      z.object({
+        database: z.literal('dynamodb-local'),
+        installPath: z.string(),
+        dataDirectory: z.string().optional(),
+      }),
+    ]),
+  )
   .parse(JSON.parse(process.argv[2] ?? ''));
 
-const javaOptions = `
+// Only the owner can read the data files.
+process.umask(0o077);
+let lastError = '';
+const child = await start();
+process.on('disconnect', () => child.kill('SIGKILL'));
+child.on('exit', (code, signal) => {
+  rmSync(temporaryDirectory, { recursive: true, force: true });
+  const ended = signal ?? [`exit code ${code}`, lastError].filter((part) => part !== '').join(': ');
+  if (process.connected) process.send?.({ ended }, () => process.exit());
+  else process.exit();
+});
+child.on('error', (error) => {
+  if (child.pid === undefined) process.send?.({ ended: error.message }, () => process.exit());
+});
+// The service may have ended before, which the channel may not know yet.
+const end = () => child.kill('SIGKILL');
+if (process.connected) process.send?.({ pid: child.pid }, (error) => error && end());
+else end();
+
+function start(): ChildProcess | Promise<ChildProcess> {
+  return started.database === 'dynoxide' ? startDynoxide(started) : startDynamoDbLocal(started);
+}
+
+function startDynoxide({ program, file }: { program: string; file?: string | undefined }): ChildProcess {
+  const args = ['--host', '127.0.0.1', '--port', String(port)];
+  const dynoxide = spawn(program, [...args, ...(file === undefined ? [] : ['--db-path', file])], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  dynoxide.stderr.on('data', (chunk: Buffer) => (lastError = chunk.toString().trim()));
+  return dynoxide;
+}
+
+async function startDynamoDbLocal({
+  installPath,
+  dataDirectory,
+}: {
+  installPath: string;
+  dataDirectory?: string | undefined;
+}): Promise<ChildProcess> {
+  const { default: launcher } = await import('dynamodb-local');
+  const javaOptions = `
 # Without Java's second compiler, which uses one processor for the first minute.
 -XX:TieredStopAtLevel=1
 # Collects a small heap with less processor time than the default collector.
@@ -26,18 +75,9 @@ const javaOptions = `
 -XX:-UsePerfData
 -Djava.io.tmpdir=${JSON.stringify(temporaryDirectory)}
 `;
-// The launcher takes one option, so this is a file of them.
-const optionsFile = join(temporaryDirectory, 'java-options');
-writeFileSync(optionsFile, javaOptions);
-
-// Only the owner can read the data files.
-process.umask(0o077);
-launcher.configureInstaller({ installPath });
-const java = await launcher.launch(port, dataDirectory, [], false, undefined, `@${optionsFile}`);
-process.on('disconnect', () => java.kill('SIGKILL'));
-java.on('exit', (code, signal) => {
-  rmSync(temporaryDirectory, { recursive: true, force: true });
-  if (process.connected) process.send?.({ ended: signal ?? `exit code ${code}` }, () => process.exit());
-  else process.exit();
-});
-process.send?.({ pid: java.pid });
+  // The launcher takes one option, so this is a file of them.
+  const optionsFile = join(temporaryDirectory, 'java-options');
+  writeFileSync(optionsFile, javaOptions);
+  launcher.configureInstaller({ installPath });
+  return launcher.launch(port, dataDirectory, [], false, undefined, `@${optionsFile}`);
+}

@@ -34,7 +34,7 @@ const table = z.object({
   StreamSpecification: z.unknown().optional(),
 });
 
-/** DynamoDB Local requires numbers for a provisioned table and does not enforce them. */
+/** The databases require numbers for a provisioned table and do not enforce them. */
 const anyThroughput = { ReadCapacityUnits: 1000, WriteCapacityUnits: 1000 };
 
 /** The input of CreateTable, and the TTL attribute. */

@@ -19,7 +19,7 @@ export async function forwardToDynamoDb(
   try {
     const response = await requestLocally(endpoint, answerTimeoutMs, {
       method,
-      // The client's checksum is that of the bytes as DynamoDB Local sends them.
+      // The client's checksum is that of the bytes as the database sends them.
       headers: {
         ...Object.fromEntries(sent),
         'accept-encoding': 'identity',

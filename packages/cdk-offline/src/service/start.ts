@@ -4,8 +4,7 @@ import { AssemblyReader } from './assembly-reader.ts';
 import { prepareDataDirectory } from '../system/data-directory.ts';
 import { lockDirectory } from '../system/directory-lock.ts';
 import { Database, type DatabaseAccess } from '../dynamodb/database.ts';
-import { requireInstallation } from '../dynamodb/installation.ts';
-import { requireJava } from '../dynamodb/java.ts';
+import { chooseDatabase, type DatabaseName } from '../dynamodb/engines.ts';
 import { FunctionService } from '../lambda/function-service.ts';
 import { InspectedProcess, inspectorPortInUse } from '../lambda/inspected-process.ts';
 import { newCredentials } from '../management/credentials.ts';
@@ -35,9 +34,11 @@ export interface ServeOptions {
   readonly port?: number | undefined;
   /** Keeps tables and API keys between runs. In memory when absent. */
   readonly dataDirectory?: string | undefined;
-  /** A running DynamoDB, called with the access key "local". When absent, DynamoDB Local is started for a stack with tables. */
+  /** For a stack with tables. When absent Dynoxide, or DynamoDB Local where Dynoxide is not installed. */
+  readonly database?: DatabaseName | undefined;
+  /** A running DynamoDB, called with the access key "local", in place of `database`. */
   readonly dynamodbEndpoint?: string | undefined;
-  /** The stack has tables: DynamoDB Local is started while the assembly is written. */
+  /** The stack has tables: the database is started while the assembly is written. */
   readonly hasTables?: boolean | undefined;
   /** The account's Lambda concurrency. Invocations beyond it are throttled at once. 100 when absent. */
   readonly concurrency?: number | undefined;
@@ -70,7 +71,7 @@ const defaultInspectorPort = 9229;
 /**
  * Serves the REST API, authorizers, usage plans, functions and tables of a synthesized stack, on the loopback interface.
  *
- * @throws Error that says what to do: the port or data directory is in use, Java is missing, or the stack is missing or
+ * @throws Error that says what to do: the port or data directory is in use, no database is installed, or the stack is missing or
  * not supported
  */
 export async function serve(options: ServeOptions): Promise<OfflineService> {
@@ -116,10 +117,7 @@ async function start(options: ServeOptions, steps: StopSteps): Promise<OfflineSe
   if (inspectorPort !== undefined && inspectorPort !== 0 && !(await isPortFree(inspectorPort))) {
     throw new Error(inspectorPortInUse(inspectorPort));
   }
-  if (hasTables && options.dynamodbEndpoint === undefined) {
-    requireInstallation();
-    await requireJava();
-  }
+  if (hasTables && options.dynamodbEndpoint === undefined) await chooseDatabase(options.database);
   if (dataDirectory !== undefined) {
     await prepareDataDirectory(dataDirectory);
     steps.add(await lockDirectory(dataDirectory));
@@ -193,12 +191,13 @@ function sdkReport(onProgress: (message: string) => void): (path: string) => voi
 }
 
 function databaseOf(
-  { dynamodbEndpoint, dataDirectory, onFailure }: ServeOptions,
+  { database, dynamodbEndpoint, dataDirectory, onFailure }: ServeOptions,
   temporaryParent: string,
   onProgress: (message: string) => void,
   stop: () => Promise<void>,
 ): Database {
   return new Database({
+    database,
     endpoint: dynamodbEndpoint,
     temporaryParent,
     dataDirectory: dataDirectory && join(dataDirectory, 'dynamodb'),

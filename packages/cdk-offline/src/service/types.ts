@@ -32,7 +32,7 @@ export interface OfflineService {
   readonly credentials: ManagementCredentials;
   /** `undefined` as long as the stack has no table. */
   readonly dynamodbEndpoint: string | undefined;
-  /** The only ones that see the tables at `dynamodbEndpoint`. */
+  /** With DynamoDB Local the only ones that see the tables at `dynamodbEndpoint`. Dynoxide accepts any. */
   readonly dynamodbCredentials: DynamoDbCredentials | undefined;
   /** The stack's outputs, with the local address of the API. */
   readonly outputs: Readonly<Record<string, string>>;

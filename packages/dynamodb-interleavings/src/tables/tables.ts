@@ -1,0 +1,604 @@
+import { unmarshall } from '@aws-sdk/util-dynamodb';
+import { cancelled, invalid, Refusal, Unsupported } from './errors.ts';
+import { holds, project, updated } from './evaluation.ts';
+import { type Action, type Condition, type Path, Expressions, type Substitutes } from './parser.ts';
+import { type Index, type KeyAttribute, Schema, type TableDefinition } from './schema.ts';
+import { type Item, normalized, order, typeOf } from './values.ts';
+
+/** What an item was from a time on. Undefined: it did not exist. */
+export interface Version {
+  readonly since: number;
+  readonly item: Item | undefined;
+}
+
+export interface Reading {
+  /** A read that is not consistent sees the items of this time, or each item of its own. Default: the latest. */
+  readonly asOf?: number | ((key: Item) => number);
+  /** Items that fit in the answer of a query or scan. */
+  readonly fit?: number;
+}
+
+type Write = 'Put' | 'Update' | 'Delete' | 'ConditionCheck';
+
+interface Input extends Substitutes {
+  readonly TableName: string;
+  readonly Key: Item;
+  readonly Item: Item;
+  readonly ConsistentRead?: boolean;
+  readonly ConditionExpression?: string;
+  readonly UpdateExpression?: string;
+  readonly ProjectionExpression?: string;
+  readonly KeyConditionExpression?: string;
+  readonly FilterExpression?: string;
+  readonly ReturnValues?: string;
+  readonly ReturnValuesOnConditionCheckFailure?: string;
+  readonly IndexName?: string;
+  readonly Limit?: number;
+  readonly ScanIndexForward?: boolean;
+  readonly Select?: string;
+  readonly ExclusiveStartKey?: Item;
+}
+
+interface TransactInput {
+  readonly TransactItems: readonly Readonly<Record<string, Input>>[];
+  readonly ClientRequestToken?: string;
+}
+
+interface BatchInput<Request> {
+  readonly RequestItems: Readonly<Record<string, Request>>;
+}
+type WriteRequests = readonly { readonly PutRequest?: Input; readonly DeleteRequest?: Input }[];
+type GetRequests = Input & { readonly Keys: readonly Item[] };
+
+const read = 'ConsistentRead ProjectionExpression ExpressionAttributeNames';
+const condition =
+  'ConditionExpression ExpressionAttributeNames ExpressionAttributeValues ReturnValuesOnConditionCheckFailure';
+const search = `TableName IndexName Limit Select ExclusiveStartKey FilterExpression ExpressionAttributeValues ${read}`;
+/** The members of inputs that are known. */
+const members = {
+  GetItem: `TableName Key ${read}`,
+  PutItem: `TableName Item ReturnValues ${condition}`,
+  UpdateItem: `TableName Key UpdateExpression ReturnValues ${condition}`,
+  DeleteItem: `TableName Key ReturnValues ${condition}`,
+  Query: `KeyConditionExpression ScanIndexForward ${search}`,
+  Scan: search,
+  TransactGetItems: 'TransactItems',
+  TransactWriteItems: 'TransactItems ClientRequestToken',
+  BatchGetItem: 'RequestItems',
+  BatchWriteItem: 'RequestItems',
+  Get: `TableName Key ${read}`,
+  Put: `TableName Item ${condition}`,
+  Update: `TableName Key UpdateExpression ${condition}`,
+  Delete: `TableName Key ${condition}`,
+  ConditionCheck: `TableName Key ${condition}`,
+  PutRequest: 'Item',
+  DeleteRequest: 'Key',
+  'BatchGetItem of a table': `Keys ${read}`,
+} as const;
+export type Operation = Extract<keyof typeof members, `${string}Item` | `${string}Items` | 'Query' | 'Scan'>;
+
+/** A write that is checked but for what depends on the stored item. */
+interface Prepared {
+  readonly table: Table;
+  readonly id: string;
+  readonly key: Item;
+  readonly input: Input;
+  readonly actions: readonly Action[];
+  /** The item after it. @throws Refusal if the condition fails, or the update does not fit the item */
+  readonly decide: (old: Item | undefined) => Item | undefined;
+}
+
+/** https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html: ClientRequestToken */
+const tokenLifetime = 600_000;
+
+class Table extends Schema {
+  readonly histories = new Map<string, Version[]>();
+
+  latest(id: string): Item | undefined {
+    return this.histories.get(id)?.at(-1)?.item;
+  }
+}
+
+/** Tables in memory. They apply calls one after the other, and refuse by name what they do not know. */
+export class Tables {
+  readonly #tables: ReadonlyMap<string, Table>;
+  readonly #tokens = new Map<string, { readonly input: string; readonly at: number }>();
+  /** What a transaction is writing, and the tokens of these transactions. */
+  readonly #inProgress = new Map<string, number>();
+  readonly #now: () => number;
+
+  /** @param now milliseconds since the Unix epoch, for versions, tokens and the time to live */
+  constructor(definitions: readonly TableDefinition[], now: () => number = Date.now) {
+    this.#tables = new Map(definitions.map((each) => [each.TableName!, new Table(each)]));
+    this.#now = now;
+  }
+
+  /** Equal for tables with equal items. */
+  get contents(): string {
+    const items = [...this.#tables.values()].flatMap(({ name, histories }) =>
+      [...histories].flatMap(([id, versions]) => {
+        const item = versions.at(-1)!.item;
+        return item === undefined ? [] : [[`${name} ${id}`, item] as const];
+      }),
+    );
+    return JSON.stringify(items.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  /** The items of a table, as the document client returns them. */
+  items(table: string): Record<string, unknown>[] {
+    return [...this.#table(table).histories.values()].flatMap((versions) => {
+      const item = versions.at(-1)!.item;
+      return item === undefined ? [] : [unmarshall(item as never)];
+    });
+  }
+
+  /** Every version of every item of a table. */
+  versions(table: string): readonly (readonly Version[])[] {
+    return [...this.#table(table).histories.values()];
+  }
+
+  put(table: string, item: Item): void {
+    this.call('PutItem', { TableName: table, Item: item });
+  }
+
+  delete(table: string, key: Item): void {
+    this.call('DeleteItem', { TableName: table, Key: key });
+  }
+
+  /** Deletes what has expired. DynamoDB does so at some time within days. */
+  expire(): void {
+    for (const table of this.#tables.values())
+      for (const [id, versions] of table.histories) {
+        const expiry = table.timeToLive && versions.at(-1)?.item?.[table.timeToLive]?.N;
+        if (expiry !== undefined && Number(expiry) * 1000 <= this.#now()) this.#set(table, id, undefined);
+      }
+  }
+
+  /** What a call writes: a text for each item. */
+  written(operation: Operation, input: object): string[] {
+    return this.#writes(operation, input).map(({ table, id }) => `${table.name} ${id}`);
+  }
+
+  /**
+   * A transaction takes its time from now on until the function that is returned is called: meanwhile other writes of its items
+   * conflict, and a call with its token is refused. No effect on other calls.
+   */
+  begin(operation: Operation, input: object): () => void {
+    if (operation !== 'TransactWriteItems') return () => {};
+    const { ClientRequestToken: token } = input as TransactInput;
+    const all = [...this.written(operation, input), ...(token === undefined ? [] : [token])];
+    const add = (change: number) => {
+      for (const each of all) this.#inProgress.set(each, (this.#inProgress.get(each) ?? 0) + change);
+    };
+    add(1);
+    return () => add(-1);
+  }
+
+  /** Whether a transaction with the token of this one is in progress. */
+  isInProgress(input: object): boolean {
+    const { ClientRequestToken: token } = input as TransactInput;
+    return token !== undefined && this.#isInProgress(token);
+  }
+
+  /** Whether a call meets a transaction that is writing one of its items. */
+  conflicts(operation: Operation, input: object): boolean {
+    return this.written(operation, input).some((each) => this.#isInProgress(each));
+  }
+
+  /** The output of a call. Inputs and outputs as in the JSON of DynamoDB's protocol. @throws Refusal as DynamoDB does, Unsupported */
+  call(operation: string, input: object, reading: Reading = {}): object {
+    if (!Object.hasOwn(members, operation) || !/Items?$|Query|Scan/.test(operation))
+      throw new Unsupported(`the operation ${operation}`);
+    onlyKnown(operation as Operation, input);
+    switch (operation as Operation) {
+      case 'GetItem': {
+        const item = this.#get(input as Input, reading);
+        return item === undefined ? {} : { Item: item };
+      }
+      case 'PutItem':
+      case 'UpdateItem':
+      case 'DeleteItem':
+        return this.#write(operation.slice(0, -4) as Write, input as Input);
+      case 'Query':
+      case 'Scan':
+        return this.#search(operation as 'Query' | 'Scan', input as Input, reading);
+      case 'TransactGetItems':
+        return this.#transactGet(input as TransactInput);
+      case 'TransactWriteItems':
+        return this.#transactWrite(input as TransactInput);
+      case 'BatchGetItem':
+        return this.#batchGet(input as BatchInput<GetRequests>, reading);
+      case 'BatchWriteItem':
+        return this.#batchWrite(input as BatchInput<WriteRequests>);
+    }
+  }
+
+  #table(name: string): Table {
+    return (
+      this.#tables.get(name) ??
+      (() => {
+        throw new Refusal(
+          'ResourceNotFoundException',
+          `Requested resource not found: Table: ${name} not found`,
+        );
+      })()
+    );
+  }
+
+  #isInProgress(each: string): boolean {
+    return (this.#inProgress.get(each) ?? 0) > 0;
+  }
+
+  #set(table: Table, id: string, item: Item | undefined): void {
+    const versions = table.histories.get(id) ?? [];
+    versions.push({ since: this.#now(), item });
+    table.histories.set(id, versions);
+  }
+
+  #get(input: Input, { asOf }: Reading): Item | undefined {
+    const table = this.#table(input.TableName);
+    const expressions = new Expressions(input);
+    const paths = projectionOf(input, expressions, table);
+    expressions.end();
+    const key = normalized(input.Key);
+    const versions = table.histories.get(table.idOfKey(key)) ?? [];
+    const item = input.ConsistentRead === true ? versions.at(-1)?.item : itemAt(versions, key, asOf);
+    return item && paths ? project(item, paths) : item;
+  }
+
+  #prepare(kind: Write, input: Input): Prepared {
+    const table = this.#table(input.TableName);
+    const expressions = new Expressions(input);
+    const parsed =
+      input.ConditionExpression === undefined ? undefined : expressions.condition(input.ConditionExpression);
+    const actions =
+      input.UpdateExpression === undefined
+        ? []
+        : expressions.parse(input.UpdateExpression, (parser) => parser.update());
+    expressions.end();
+    if (kind === 'ConditionCheck' && parsed === undefined) invalid('A ConditionExpression is required');
+    const put = kind === 'Put' ? normalized(input.Item) : undefined;
+    const key = put ?? normalized(input.Key);
+    const id = put ? table.idOf(key) : table.idOfKey(key);
+    if (parsed) table.checkPaths(pathsOf(parsed));
+    const decide = (old: Item | undefined): Item | undefined => {
+      if (put) table.checkIndexKeys(put);
+      if (parsed && !holds(parsed, old ?? {})) {
+        const shown = input.ReturnValuesOnConditionCheckFailure === 'ALL_OLD' &&
+          old !== undefined && { Item: old };
+        throw new Refusal('ConditionalCheckFailedException', 'The conditional request failed', { ...shown });
+      }
+      if (kind === 'Delete') return undefined;
+      if (kind === 'ConditionCheck') return old;
+      for (const { path } of actions)
+        if (table.isKey(path[0]))
+          invalid(`Cannot update attribute ${path[0]}. This attribute is part of the key`);
+      const item = put ?? updated(old ?? key, actions);
+      table.checkIndexKeys(item);
+      return item;
+    };
+    return { table, id, key, input, actions, decide };
+  }
+
+  #writes(operation: Operation, input: object): Prepared[] {
+    if (operation === 'TransactWriteItems')
+      return (input as TransactInput).TransactItems.map((each) => {
+        const [kind, ...more] = Object.keys(each) as Write[];
+        if (
+          kind === undefined ||
+          more.length > 0 ||
+          !['Put', 'Update', 'Delete', 'ConditionCheck'].includes(kind)
+        )
+          invalid('TransactItems can only contain one of ConditionCheck, Put, Update or Delete');
+        onlyKnown(kind, each[kind]!);
+        return this.#prepare(kind, each[kind]!);
+      });
+    if (operation === 'BatchWriteItem')
+      return Object.entries((input as BatchInput<WriteRequests>).RequestItems).flatMap(([table, requests]) =>
+        requests.map(({ PutRequest: put, DeleteRequest: deletion }) =>
+          put
+            ? this.#prepare('Put', { ...put, TableName: table })
+            : this.#prepare('Delete', { ...deletion!, TableName: table }),
+        ),
+      );
+    if (operation !== 'PutItem' && operation !== 'UpdateItem' && operation !== 'DeleteItem') return [];
+    return [this.#prepare(operation.slice(0, -4) as Write, input as Input)];
+  }
+
+  #write(kind: Write, input: Input): object {
+    const { ReturnValues: values = 'NONE' } = input;
+    const allowed = kind === 'Update' ? ['ALL_OLD', 'ALL_NEW', 'UPDATED_OLD', 'UPDATED_NEW'] : ['ALL_OLD'];
+    if (values !== 'NONE' && !allowed.includes(values)) invalid('Return values set to invalid value');
+    const { table, id, actions, decide } = this.#prepare(kind, input);
+    if (this.#isInProgress(`${table.name} ${id}`))
+      throw new Refusal('TransactionConflictException', 'Transaction is ongoing for the item');
+    const old = table.latest(id);
+    const item = decide(old);
+    this.#set(table, id, item);
+    if (values === 'NONE') return {};
+    const all = values.endsWith('OLD') ? old : item;
+    // The whole attribute of each path that leads to something.
+    const updatedIn = (each: Item) =>
+      actions.flatMap(({ path }) =>
+        Object.keys(project(each, [path])).length > 0 ? [path.slice(0, 1)] : [],
+      );
+    const shown = all && values.startsWith('UPDATED') ? project(all, updatedIn(all)) : all;
+    return shown === undefined || Object.keys(shown).length === 0 ? {} : { Attributes: shown };
+  }
+
+  #transactWrite(input: TransactInput): object {
+    const { ClientRequestToken: token, TransactItems: items } = input;
+    const text = JSON.stringify(items);
+    const writes = this.#writes('TransactWriteItems', input);
+    checkBatch(
+      writes.map(({ table, id }) => `${table.name} ${id}`),
+      100,
+    );
+    if (token !== undefined && this.#isInProgress(token))
+      throw new Refusal(
+        'TransactionInProgressException',
+        'The transaction with the given request token is in progress',
+      );
+    const done = token === undefined ? undefined : this.#tokens.get(token);
+    if (done !== undefined && this.#now() - done.at < tokenLifetime) {
+      if (done.input === text) return {};
+      throw new Refusal('IdempotentParameterMismatchException', 'The token was used with other parameters');
+    }
+    const outcomes = writes.map(({ table, id, decide }) => {
+      try {
+        if (this.#isInProgress(`${table.name} ${id}`)) return { Code: 'TransactionConflict' };
+        return { Code: 'None', item: decide(table.latest(id)) };
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        const isCondition = error.type === 'ConditionalCheckFailedException';
+        return {
+          Code: isCondition ? 'ConditionalCheckFailed' : 'ValidationError',
+          Message: error.message,
+          ...error.members,
+        };
+      }
+    });
+    if (outcomes.some(({ Code: code }) => code !== 'None'))
+      throw cancelled(outcomes.map((each) => (each.Code === 'None' ? { Code: 'None' } : each)));
+    for (const [index, { table, id }] of writes.entries())
+      if (!('ConditionCheck' in items[index]!))
+        this.#set(table, id, (outcomes[index] as { item?: Item }).item);
+    if (token !== undefined) this.#tokens.set(token, { input: text, at: this.#now() });
+    return {};
+  }
+
+  #transactGet({ TransactItems: items }: TransactInput): object {
+    const gets = items.map(({ Get: get, ...more }) => {
+      if (get === undefined || Object.keys(more).length > 0) invalid('TransactItems can only contain Get');
+      onlyKnown('Get', get);
+      return get;
+    });
+    const ids = gets.map(
+      ({ TableName: table, Key: key }) => `${table} ${this.#table(table).idOfKey(normalized(key))}`,
+    );
+    checkBatch(ids, 100);
+    if (ids.some((id) => this.#isInProgress(id)))
+      throw cancelled(ids.map((id) => ({ Code: this.#isInProgress(id) ? 'TransactionConflict' : 'None' })));
+    const found = gets.map((get) => this.#get({ ...get, ConsistentRead: true }, {}));
+    return { Responses: found.map((item) => (item === undefined ? {} : { Item: item })) };
+  }
+
+  #batchGet({ RequestItems: requests }: BatchInput<GetRequests>, reading: Reading): object {
+    const ids: string[] = [];
+    const responses = Object.entries(requests).map(([table, { Keys: keys, ...rest }]) => {
+      onlyKnown('BatchGetItem of a table', rest);
+      ids.push(...keys.map((key) => `${table} ${this.#table(table).idOfKey(normalized(key))}`));
+      const items = keys.map((key) => this.#get({ ...rest, TableName: table, Key: key }, reading));
+      return [table, items.filter((item) => item !== undefined)];
+    });
+    checkBatch(ids, 100);
+    return { Responses: Object.fromEntries(responses), UnprocessedKeys: {} };
+  }
+
+  #batchWrite(input: BatchInput<WriteRequests>): object {
+    for (const request of Object.values(input.RequestItems).flat())
+      for (const [kind, each] of Object.entries(request)) onlyKnown(kind as 'PutRequest', each);
+    const writes = this.#writes('BatchWriteItem', input);
+    checkBatch(
+      writes.map(({ table, id }) => `${table.name} ${id}`),
+      25,
+    );
+    const unprocessed: Record<string, object[]> = {};
+    for (const [index, { table, id, decide }] of writes.entries())
+      if (this.#isInProgress(`${table.name} ${id}`))
+        (unprocessed[table.name] ??= []).push(Object.values(input.RequestItems).flat()[index]!);
+      else this.#set(table, id, decide(table.latest(id)));
+    return { UnprocessedItems: unprocessed };
+  }
+
+  #search(operation: 'Query' | 'Scan', input: Input, { asOf, fit = Infinity }: Reading): object {
+    const table = this.#table(input.TableName);
+    const index = input.IndexName === undefined ? undefined : table.index(input.IndexName);
+    const { keys } = index ?? table;
+    const { Limit: limit = Infinity, Select: select, ExclusiveStartKey: start } = input;
+    if (limit < 1) invalid('Limit must be greater than or equal to 1');
+    if (index?.isLocal === false && input.ConsistentRead === true)
+      invalid('Consistent reads are not supported on global secondary indexes');
+    const expressions = new Expressions(input);
+    const keyCondition = operation === 'Query' ? keyConditionOf(input, expressions, keys) : undefined;
+    const filter =
+      input.FilterExpression === undefined ? undefined : expressions.condition(input.FilterExpression);
+    if (filter) table.checkPaths(pathsOf(filter));
+    if (operation === 'Query' && filter)
+      for (const path of pathsOf(filter))
+        if (keys.some(({ name }) => name === path[0]))
+          invalid('Filter Expression can only contain non-primary key attributes');
+    const paths = projectionOf(input, expressions, table);
+    expressions.end();
+    checkSelect(select, index, paths !== undefined);
+    const keyNames = [...new Set([...table.keys, ...keys].map(({ name }) => name))];
+    const names =
+      index === undefined || index.projected === 'ALL' ? undefined : [...keyNames, ...index.projected];
+    const needed = [...(filter ? pathsOf(filter) : []), ...(index?.isLocal === false ? (paths ?? []) : [])];
+    if (names && needed.some(([name]) => !names.includes(String(name))))
+      invalid(
+        `Secondary index ${input.IndexName} does not project one or more attributes of the expressions`,
+      );
+    const compare = (a: Item, b: Item): number => {
+      const sortKey = operation === 'Query' ? keys[1]?.name : undefined;
+      const sorted = sortKey === undefined ? 0 : order(a[sortKey]!, b[sortKey]!)!;
+      const byId = table.idOf(a) < table.idOf(b) ? -1 : Number(table.idOf(a) !== table.idOf(b));
+      return (sorted === 0 ? byId : sorted) * (input.ScanIndexForward === false ? -1 : 1);
+    };
+    const from = start && normalized(start);
+    if (from) {
+      const isKey =
+        Object.keys(from).length === keyNames.length && keyNames.every((name) => from[name] !== undefined);
+      if (!isKey) invalid('The provided starting key is invalid');
+      table.idOf(from);
+      table.checkIndexKeys(from);
+      if (keyCondition && !holds(keyCondition.partition, from))
+        invalid('The provided starting key is outside query boundaries');
+    }
+    const candidates = [...table.histories.values()]
+      .flatMap((versions) => {
+        const { item: first } = versions.find(({ item }) => item !== undefined) ?? {};
+        if (first === undefined) return [];
+        const item =
+          input.ConsistentRead === true ? versions.at(-1)!.item : itemAt(versions, keyOf(table, first), asOf);
+        return item === undefined ? [] : [item];
+      })
+      .filter((item) => keys.every(({ name }) => item[name] !== undefined))
+      .filter((item) => keyCondition === undefined || holds(keyCondition.all, item))
+      .filter((item) => from === undefined || compare(item, from) > 0)
+      .toSorted(compare);
+    const page = candidates.slice(0, Math.min(limit, fit));
+    const last = page.at(-1);
+    // DynamoDB does not look further than the limit.
+    const more = last !== undefined && (page.length === limit || page.length < candidates.length);
+    const fetched = (item: Item) =>
+      names && !(index!.isLocal && select === 'ALL_ATTRIBUTES') ? pick(item, names) : item;
+    const found = page.map(fetched).filter((item) => filter === undefined || holds(filter, item));
+    return {
+      ...(select !== 'COUNT' && { Items: paths ? found.map((item) => project(item, paths)) : found }),
+      Count: found.length,
+      ScannedCount: page.length,
+      ...(more && { LastEvaluatedKey: pick(last, keyNames) }),
+    };
+  }
+}
+
+function keyOf(table: Table, item: Item): Item {
+  return pick(
+    item,
+    table.keys.map(({ name }) => name),
+  );
+}
+
+function pick(item: Item, names: readonly string[]): Item {
+  return Object.fromEntries(names.flatMap((name) => (item[name] === undefined ? [] : [[name, item[name]]])));
+}
+
+/** The item as it was at a time, or is now. */
+function itemAt(versions: readonly Version[], key: Item, asOf: Reading['asOf'] = Infinity): Item | undefined {
+  const time = typeof asOf === 'number' ? asOf : asOf(key);
+  return versions.findLast(({ since }) => since <= time)?.item;
+}
+
+function projectionOf(
+  { ProjectionExpression: text }: Input,
+  expressions: Expressions,
+  table: Table,
+): readonly Path[] | undefined {
+  const paths = text === undefined ? undefined : expressions.parse(text, (parser) => parser.projection());
+  if (paths) table.checkPaths(paths);
+  return paths;
+}
+
+function onlyKnown(what: keyof typeof members, input: object): void {
+  const known = members[what].split(' ');
+  for (const [name, value] of Object.entries(input)) {
+    if (value === undefined || known.includes(name)) continue;
+    if (value !== 'NONE' || !/^Return(ConsumedCapacity|ItemCollectionMetrics)$/.test(name))
+      throw new Unsupported(`${name} of ${what}`);
+  }
+}
+
+function checkBatch(ids: readonly string[], most: number): void {
+  if (ids.length === 0 || ids.length > most) invalid(`The number of requests must be from 1 to ${most}`);
+  if (new Set(ids).size < ids.length) invalid('The request cannot include multiple operations on one item');
+}
+
+function checkSelect(select: string | undefined, index: Index | undefined, isProjected: boolean): void {
+  if (isProjected && select !== undefined && select !== 'SPECIFIC_ATTRIBUTES')
+    invalid(`Cannot specify the ProjectionExpression when choosing to get ${select}`);
+  if (select === 'SPECIFIC_ATTRIBUTES' && !isProjected) invalid('Must specify the ProjectionExpression');
+  if (select === 'ALL_PROJECTED_ATTRIBUTES' && !index)
+    invalid('ALL_PROJECTED_ATTRIBUTES can be used only with an index');
+  if (select === 'ALL_ATTRIBUTES' && index?.isLocal === false && index.projected !== 'ALL')
+    invalid('Select type ALL_ATTRIBUTES is not supported for this global secondary index');
+}
+
+/** https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.KeyConditionExpressions.html */
+function keyConditionOf(
+  { KeyConditionExpression: text }: Input,
+  expressions: Expressions,
+  [partition, sort]: readonly KeyAttribute[],
+): { readonly all: Condition; readonly partition: Condition } {
+  const all = expressions.condition(
+    text ?? invalid('The KeyConditions or KeyConditionExpression parameter must be specified'),
+  );
+  const parts = conjuncts(all);
+  const on = (key: KeyAttribute | undefined) =>
+    parts.filter((part) => key !== undefined && isOnKey(part, key));
+  const [first, ...others] = on(partition);
+  const isEquality = first?.kind === 'compare' && first.comparator === '=';
+  if (first === undefined || !isEquality)
+    invalid(`Query condition missed key schema element: ${partition!.name}`);
+  if (others.length > 0 || on(sort).length > 1 || on(sort).length + 1 < parts.length)
+    invalid('Query key condition not supported');
+  return { all, partition: first };
+}
+
+function conjuncts(each: Condition): Condition[] {
+  return each.kind === 'and' ? [...conjuncts(each.left), ...conjuncts(each.right)] : [each];
+}
+
+/** Whether a condition is one that a query can have on a key. */
+function isOnKey(part: Condition, key: KeyAttribute): boolean {
+  const operands = operandsOf(part);
+  const [first, ...values] = operands;
+  if (first?.kind !== 'path' || first.path.length > 1 || first.path[0] !== key.name) return false;
+  const isKnown =
+    part.kind === 'between' ||
+    (part.kind === 'compare' && part.comparator !== '<>') ||
+    (part.kind === 'call' && part.name === 'begins_with' && key.type !== 'N');
+  if (!isKnown || values.some(({ kind }) => kind !== 'value')) invalid('Query key condition not supported');
+  for (const each of values)
+    if (each.kind === 'value' && typeOf(each.value) !== key.type)
+      invalid(
+        'One or more parameter values were invalid: Condition parameter type does not match schema type',
+      );
+  return true;
+}
+
+function operandsOf(part: Condition) {
+  switch (part.kind) {
+    case 'compare':
+      return [part.left, part.right];
+    case 'between':
+      return [part.operand, part.low, part.high];
+    case 'in':
+      return [part.operand, ...part.among];
+    case 'call':
+      return [part.first, ...(part.second ? [part.second] : [])];
+    case 'and':
+    case 'or':
+    case 'not':
+      return [];
+  }
+}
+
+function pathsOf(each: Condition): Path[] {
+  if (each.kind === 'not') return pathsOf(each.condition);
+  if (each.kind === 'and' || each.kind === 'or') return [...pathsOf(each.left), ...pathsOf(each.right)];
+  return operandsOf(each).flatMap((operand) => {
+    const inner = operand.kind === 'size' ? operand.of : operand;
+    return inner.kind === 'path' ? [inner.path] : [];
+  });
+}

@@ -1,0 +1,134 @@
+import { invalid } from './errors.ts';
+
+/** A value as in the JSON of DynamoDB's protocol, where binary data is Base64. Exactly one member is set. */
+export interface Value {
+  readonly S?: string;
+  readonly N?: string;
+  readonly B?: string;
+  readonly BOOL?: boolean;
+  readonly NULL?: boolean;
+  readonly L?: readonly Value[];
+  readonly M?: Item;
+  readonly SS?: readonly string[];
+  readonly NS?: readonly string[];
+  readonly BS?: readonly string[];
+}
+export type Type = keyof Value;
+export type Item = Readonly<Record<string, Value>>;
+
+export const types: readonly Type[] = ['S', 'N', 'B', 'BOOL', 'NULL', 'L', 'M', 'SS', 'NS', 'BS'];
+const deepest = 32;
+
+export function typeOf(value: Value): Type {
+  return Object.keys(value)[0] as Type;
+}
+
+/** The members of a set, or undefined. */
+export function setOf({ SS, NS, BS }: Value): readonly string[] | undefined {
+  return SS ?? NS ?? BS;
+}
+
+/** The item with its numbers as DynamoDB returns them. @throws Refusal of a value that DynamoDB does not store */
+export function normalized(item: Item, depth = 0): Item {
+  return Object.fromEntries(Object.entries(item).map(([name, value]) => [name, normalize(value, depth)]));
+}
+
+export function normalize(value: Value, depth = 0): Value {
+  const [type, ...more] = Object.keys(value) as Type[];
+  if (type === undefined || more.length > 0 || !types.includes(type))
+    invalid('Supplied AttributeValue must contain exactly one of the supported datatypes');
+  if (depth > deepest) invalid('Nesting Levels have exceeded supported limits');
+  if (value.N !== undefined) return { N: plain(decimal(value.N)) };
+  if (value.NULL === false) invalid('Null attribute value types must have the value of true');
+  if (value.L !== undefined) return { L: value.L.map((each) => normalize(each, depth + 1)) };
+  if (value.M !== undefined) return { M: normalized(value.M, depth + 1) };
+  const members = setOf(value);
+  if (members === undefined) return value;
+  const unique = new Set(value.NS === undefined ? members : members.map((each) => plain(decimal(each))));
+  if (members.length === 0) invalid('An set may not be empty');
+  if (unique.size < members.length) invalid('Input collection contains duplicates.');
+  return { [type]: [...unique] };
+}
+
+/** Of normalized values. */
+export function equal(left: Value, right: Value): boolean {
+  const type = typeOf(left);
+  if (type !== typeOf(right)) return false;
+  if (left.L !== undefined)
+    return left.L.length === right.L!.length && left.L.every((each, index) => equal(each, right.L![index]!));
+  if (left.M !== undefined) {
+    const entries = Object.entries(left.M);
+    return (
+      entries.length === Object.keys(right.M!).length &&
+      entries.every(([name, value]) => right.M![name] !== undefined && equal(value, right.M![name]))
+    );
+  }
+  const members = setOf(left);
+  if (members === undefined) return left[type] === right[type];
+  return members.length === setOf(right)!.length && members.every((each) => setOf(right)!.includes(each));
+}
+
+/** Below, equal to or above 0. Undefined if DynamoDB does not order the two. */
+export function order(left: Value, right: Value): number | undefined {
+  if (left.S !== undefined && right.S !== undefined)
+    return Buffer.compare(Buffer.from(left.S), Buffer.from(right.S));
+  if (left.B !== undefined && right.B !== undefined) return Buffer.compare(bytes(left.B), bytes(right.B));
+  if (left.N === undefined || right.N === undefined) return undefined;
+  const [a, b] = aligned(decimal(left.N), decimal(right.N));
+  return a < b ? -1 : Number(a > b);
+}
+
+export function bytes(base64: string): Buffer {
+  return Buffer.from(base64, 'base64');
+}
+
+/** `left + right`, or `left - right`. */
+export function sum(left: string, right: string, sign: '+' | '-' = '+'): string {
+  const [a, b, exponent] = aligned(decimal(left), decimal(right));
+  return plain(inRange(trimmed(sign === '+' ? a + b : a - b, exponent)));
+}
+
+/** `coefficient` × 10 ** `exponent`. The coefficient does not end with 0. */
+interface Decimal {
+  readonly coefficient: bigint;
+  readonly exponent: number;
+}
+
+function decimal(text: string): Decimal {
+  const match = /^([-+]?)(\d*)(?:\.(\d*))?(?:[eE]([-+]?\d+))?$/.exec(text);
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = match ?? [];
+  if (match === null || whole + fraction === '')
+    invalid(`The parameter cannot be converted to a numeric value: ${text}`);
+  const coefficient = BigInt(whole + fraction) * (sign === '-' ? -1n : 1n);
+  return inRange(trimmed(coefficient, Number(exponent) - fraction.length));
+}
+
+function trimmed(coefficient: bigint, exponent: number): Decimal {
+  if (coefficient === 0n) return { coefficient, exponent: 0 };
+  const zeros = /0*$/.exec(String(coefficient))![0].length;
+  return { coefficient: coefficient / 10n ** BigInt(zeros), exponent: exponent + zeros };
+}
+
+/** https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html#HowItWorks.DataTypes.Number */
+function inRange(number: Decimal): Decimal {
+  const digits = String(number.coefficient).replace('-', '').length;
+  if (digits > 38) invalid('Attempting to store more than 38 significant digits in a Number');
+  const magnitude = digits - 1 + number.exponent;
+  if (magnitude > 125) invalid('Number overflow');
+  if (magnitude < -130) invalid('Number underflow');
+  return number;
+}
+
+function aligned(a: Decimal, b: Decimal): [bigint, bigint, number] {
+  const exponent = Math.min(a.exponent, b.exponent);
+  const scale = (each: Decimal) => each.coefficient * 10n ** BigInt(each.exponent - exponent);
+  return [scale(a), scale(b), exponent];
+}
+
+function plain({ coefficient, exponent }: Decimal): string {
+  if (exponent >= 0) return String(coefficient * 10n ** BigInt(exponent));
+  const digits = String(coefficient)
+    .replace('-', '')
+    .padStart(1 - exponent, '0');
+  return `${coefficient < 0n ? '-' : ''}${digits.slice(0, exponent)}.${digits.slice(exponent)}`;
+}

@@ -1,0 +1,106 @@
+import { setImmediate } from 'node:timers/promises';
+
+/** Numbers that look random, the same for the same seed (mulberry32). */
+export class Random {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed;
+  }
+
+  /** Numbers of their own for a part of a simulation, whatever else happens in it. */
+  static of(seed: number, part: string): Random {
+    let state = seed;
+    for (const letter of part) state = Math.imul(state ^ letter.codePointAt(0)!, 0x01000193);
+    return new Random(state);
+  }
+
+  /** In [0, 1). */
+  readonly next = (): number => {
+    this.#state = (this.#state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+
+  /** A whole number in [0, below). */
+  below(below: number): number {
+    return Math.floor(this.next() * below);
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability;
+  }
+
+  pick<T>(values: readonly T[]): T {
+    return values[this.below(values.length)]!;
+  }
+}
+
+/** Something that happens at a time. */
+export interface Timer {
+  readonly at: number;
+  readonly run: () => void;
+}
+
+/** The time, and what happens in it. Nothing waits for real time. */
+export class World {
+  /** Milliseconds since the Unix epoch, by a clock that is right. */
+  now: number;
+  /** In [0, 1). */
+  readonly random: () => number;
+  #timers: Timer[] = [];
+
+  constructor(now: number, random: () => number) {
+    this.now = now;
+    this.random = random;
+  }
+
+  /** Every timer, the next one first. Of those at the same time, the one that was set first. */
+  get timers(): readonly Timer[] {
+    return this.#timers;
+  }
+
+  after(milliseconds: number, run: () => void): Timer {
+    const timer = { at: this.now + Math.max(0, milliseconds), run };
+    const index = this.#timers.findLastIndex(({ at }) => at <= timer.at);
+    this.#timers.splice(index + 1, 0, timer);
+    return timer;
+  }
+
+  cancel(timer: Timer | undefined): void {
+    this.#timers = this.#timers.filter((each) => each !== timer);
+  }
+
+  sleep(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => this.after(milliseconds, resolve));
+  }
+
+  /** Lets the next thing happen. False if there is none. */
+  step(): boolean {
+    const timer = this.#timers.shift();
+    if (timer === undefined) return false;
+    this.now = timer.at;
+    timer.run();
+    return true;
+  }
+
+  /** Until nothing more happens. */
+  async run(): Promise<void> {
+    do await settled();
+    while (this.step());
+  }
+}
+
+/** After everything that can go on without time has gone on: promises are settled before the next turn of the event loop. */
+export async function settled(): Promise<void> {
+  await setImmediate();
+}
+
+/** The results of what the world has run to its end. @throws if something still waits, although nothing more happens */
+export async function atTheEnd(work: readonly Promise<unknown>[]): Promise<void> {
+  const stuck = settled().then(() => {
+    throw new Error('A request is never answered');
+  });
+  await Promise.race([Promise.all(work), stuck]);
+}

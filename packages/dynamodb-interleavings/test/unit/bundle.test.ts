@@ -1,0 +1,59 @@
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { Bundle, type Environment, explore, type Outcome, Random } from '../../src/index.ts';
+
+// Functions as they are deployed: with the client that they make, and what they keep between calls.
+
+const visits = {
+  TableName: 'Visits',
+  KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+  AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
+} as const;
+const variables = {
+  TABLE: 'Visits',
+  AWS_REGION: 'eu-central-1',
+  AWS_ACCESS_KEY_ID: 'a',
+  AWS_SECRET_ACCESS_KEY: 'b',
+};
+let bundle: Bundle;
+
+beforeAll(async () => {
+  bundle = await Bundle.build({
+    entryPoints: { visits: join(import.meta.dirname, '../functions/visits.ts') },
+  });
+});
+
+test('each environment has its own modules, clock and random numbers, and its calls meet the network', async () => {
+  const seen: (readonly Outcome[])[] = [];
+  const requests = [0, 90_000].map((clockOffset, index) => async ({ world, client }: Environment) => {
+    const random = new Random(index + 1).next;
+    const host = { world, clockOffset, random, variables, requestHandler: client.requestHandler };
+    const { handler } = bundle.start('visits', host);
+    return (handler as () => Promise<object>)();
+  });
+  const report = await explore({
+    tables: [visits],
+    requests,
+    check: ({ outcomes }) => void seen.push(outcomes),
+  });
+  // The second one's delay ends before or after the first one's call is answered, or its call is answered first.
+  expect(report).toMatchObject({ schedules: 3, isComplete: true });
+  const values = seen.map((outcomes) =>
+    outcomes.map(
+      (outcome) => (outcome.status === 'fulfilled' ? outcome.value : outcome.reason) as { visits: number },
+    ),
+  );
+  expect(new Set(values.map((both) => both.map(({ visits: count }) => count).join()))).toEqual(
+    new Set(['1,2', '2,1']),
+  );
+  for (const both of values)
+    expect(both).toMatchObject([
+      {
+        calls: 1,
+        startedAt: '2026-01-01T00:00:00.000Z',
+        at: '2026-01-01T00:00:01.000Z',
+        random: 0.6270739405881613,
+      },
+      { calls: 1, startedAt: '2026-01-01T00:01:30.000Z', at: '2026-01-01T00:01:31.000Z' },
+    ]);
+});

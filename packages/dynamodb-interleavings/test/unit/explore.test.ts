@@ -1,0 +1,160 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DynamoDBDocumentClient, GetCommand, PutCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import { describe, expect, test } from 'vitest';
+import { type Environment, explore, type History, type Options, textOf, verify } from '../../src/index.ts';
+
+const counters = {
+  TableName: 'Counters',
+  KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+  AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
+} as const;
+const TableName = 'Counters';
+const documents = (environment: Environment) =>
+  DynamoDBDocumentClient.from(new DynamoDBClient(environment.client));
+
+async function increment(environment: Environment): Promise<void> {
+  const client = documents(environment);
+  const { Item: item } = await client.send(
+    new GetCommand({ TableName, Key: { id: 'a' }, ConsistentRead: true }),
+  );
+  await client.send(new PutCommand({ TableName, Item: { id: 'a', count: (item?.['count'] ?? 0) + 1 } }));
+}
+
+async function incrementOnCondition(environment: Environment): Promise<void> {
+  const client = documents(environment);
+  for (;;) {
+    const { Item: item } = await client.send(
+      new GetCommand({ TableName, Key: { id: 'a' }, ConsistentRead: true }),
+    );
+    try {
+      await client.send(
+        new PutCommand({
+          TableName,
+          Item: { id: 'a', count: item!['count'] + 1 },
+          ConditionExpression: '#count = :read',
+          ExpressionAttributeNames: { '#count': 'count' },
+          ExpressionAttributeValues: { ':read': item!['count'] },
+        }),
+      );
+      return;
+    } catch (error) {
+      if ((error as Error).name !== 'ConditionalCheckFailedException') throw error;
+    }
+  }
+}
+
+async function add(environment: Environment): Promise<void> {
+  await documents(environment).send(
+    new UpdateCommand({
+      TableName,
+      Key: { id: 'a' },
+      UpdateExpression: 'ADD #count :one',
+      ExpressionAttributeNames: { '#count': 'count' },
+      ExpressionAttributeValues: { ':one': 1 },
+    }),
+  );
+}
+
+function counted({ outcomes, tables }: History): string | undefined {
+  const done = outcomes.filter(({ status }) => status === 'fulfilled').length;
+  const count = tables.items('Counters')[0]?.['count'];
+  return count === done ? undefined : `${done} increments were done, but the counter is ${String(count)}.`;
+}
+
+const scene = { tables: [counters], items: { Counters: [{ id: 'a', count: 0 }] }, check: counted };
+const twice = (request: Options['requests'][number]) => ({ ...scene, requests: [request, request] });
+
+describe('two increments', () => {
+  test('that read and write back lose one, in four of six schedules', async () => {
+    const report = await explore(twice(increment));
+    expect(report).toMatchObject({ schedules: 6, violations: 4, isComplete: true });
+    expect(report.failure?.sentence).toBe('2 increments were done, but the counter is 1.');
+    expect(report.failure?.trace.filter((line) => /GetItem|PutItem/.test(line))).toHaveLength(4);
+    await expect(verify(twice(increment))).rejects.toThrow(
+      /but the counter is 1[^]*1\. request 1: GetItem of Counters/,
+    );
+  });
+
+  test('with a condition are both counted in every schedule', async () => {
+    expect(await verify(twice(incrementOnCondition))).toMatchObject({ violations: 0, isComplete: true });
+  });
+
+  test('with ADD are both counted without a fault, and one twice if its answer is lost and the SDK repeats it', async () => {
+    expect(await verify(twice(add))).toMatchObject({ schedules: 2 });
+    const { failure } = await explore({ ...twice(add), faults: 1, kinds: ['lostAfter'] });
+    expect(failure?.sentence).toBe('2 increments were done, but the counter is 3.');
+  });
+
+  test('with ADD can be counted after the client has given up', async () => {
+    const { failure } = await explore({ ...scene, requests: [add], faults: 1, kinds: ['late'] });
+    expect(failure?.trace.join('\n')).toMatch(/still on its way[^]*given up before, arrives at DynamoDB/);
+  });
+});
+
+test('a failure is repeated by its string, and a long run by its seed', async () => {
+  const { failure } = await explore(twice(increment));
+  const repeated = await explore({ ...twice(increment), repeat: failure!.repeat });
+  expect(repeated).toEqual({ schedules: 1, violations: 1, isComplete: false, failure });
+  const run = () => explore({ ...twice(increment), seed: 7, budget: 20 });
+  const [first, second] = [await run(), await run()];
+  expect(first.schedules).toBe(20);
+  expect(second).toEqual(first);
+  expect(await explore({ ...twice(increment), repeat: first.failure!.repeat })).toMatchObject({
+    violations: 1,
+  });
+});
+
+test('known states are left out, and the failure is found all the same', async () => {
+  const requests = [increment, increment, increment];
+  const all = await explore({ ...scene, requests });
+  const fewer = await explore({ ...scene, requests, skipKnownStates: true });
+  expect(all.schedules).toBe(90);
+  expect(fewer.schedules).toBeLessThan(45);
+  expect(fewer.failure?.sentence).toBeDefined();
+});
+
+test('a hung call ends by the time-out of its client, and delays end before or after other calls', async () => {
+  const report = await explore({
+    ...twice(incrementOnCondition),
+    faults: 1,
+    kinds: ['hungAfter', 'throttled'],
+  });
+  expect(report.isComplete).toBe(true);
+  // The condition of the repeated call fails on its own write, so one is counted twice.
+  expect(textOf(report)).toMatch(/DynamoDB applies it, and no answer comes/);
+});
+
+test('what the tables do not know ends the exploration, whatever the code makes of it', async () => {
+  const request = async (environment: Environment) => {
+    const input = { TableName, Key: { id: 'a' }, ReturnConsumedCapacity: 'TOTAL' } as const;
+    await documents(environment)
+      .send(new GetCommand(input))
+      .catch(() => undefined);
+  };
+  await expect(explore({ ...scene, requests: [request] })).rejects.toThrow(
+    'ReturnConsumedCapacity of GetItem',
+  );
+});
+
+test('clock, timers and random numbers are simulated, and given back', async () => {
+  const seen: unknown[] = [];
+  const request = async () => {
+    const { setTimeout: sleep } = await import('node:timers/promises');
+    const from = Date.now();
+    await sleep(3_600_000);
+    await new Promise((resolve) => setTimeout(resolve, 60_000));
+    seen.push([new Date().toISOString(), Date.now() - from, Math.random(), crypto.randomUUID()]);
+  };
+  const now = Date.now();
+  await explore({ ...scene, requests: [request], check: () => undefined });
+  await explore({ ...scene, requests: [request], check: () => undefined });
+  const [first] = seen as unknown[][];
+  expect(first!.slice(0, 2)).toEqual(['2026-01-01T01:01:00.000Z', 3_660_000]);
+  for (const each of seen) expect(each).toEqual(first);
+  expect(Date.now() - now).toBeLessThan(600_000);
+});
+
+test('a request that waits for nothing is never answered', async () => {
+  const { failure } = await explore({ ...scene, requests: [() => new Promise(() => {})] });
+  expect(failure?.sentence).toBe('Request 1 is never answered.');
+});

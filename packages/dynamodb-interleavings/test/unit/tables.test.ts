@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+import { Refusal, type TableDefinition, Tables, Unsupported } from '../../src/index.ts';
+
+// What no engine on a laptop shows; the rest is compared with one in test/integration.
+
+const definition: TableDefinition = {
+  TableName: 'Items',
+  KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+  AttributeDefinitions: [
+    { AttributeName: 'id', AttributeType: 'S' },
+    { AttributeName: 'kind', AttributeType: 'S' },
+  ],
+  GlobalSecondaryIndexes: [
+    {
+      IndexName: 'byKind',
+      KeySchema: [{ AttributeName: 'kind', KeyType: 'HASH' }],
+      Projection: { ProjectionType: 'ALL' },
+    },
+  ],
+  TimeToLiveSpecification: { AttributeName: 'expiresAt', Enabled: true },
+};
+
+function atNoon() {
+  const clock = { now: Date.parse('2026-07-01T12:00:00Z') };
+  return { clock, tables: new Tables([definition], () => clock.now) };
+}
+
+const put = (id: string, more: object = {}) => ({
+  TransactItems: [{ Put: { TableName: 'Items', Item: { id: { S: id }, ...more } } }],
+  ClientRequestToken: 'token',
+});
+
+const typeOf = (run: () => unknown): string => {
+  try {
+    run();
+    return 'done';
+  } catch (error) {
+    return error instanceof Refusal ? error.type : String(error);
+  }
+};
+
+describe('a transaction with a token', () => {
+  test('is applied once within ten minutes, and again after them', () => {
+    const { clock, tables } = atNoon();
+    tables.call('TransactWriteItems', put('a'));
+    tables.delete('Items', { id: { S: 'a' } });
+    clock.now += 599_999;
+    tables.call('TransactWriteItems', put('a'));
+    expect(tables.items('Items')).toEqual([]);
+    clock.now += 1;
+    tables.call('TransactWriteItems', put('a'));
+    expect(tables.items('Items')).toEqual([{ id: 'a' }]);
+  });
+
+  test('is refused with other parameters', () => {
+    const { tables } = atNoon();
+    tables.call('TransactWriteItems', put('a'));
+    expect(typeOf(() => tables.call('TransactWriteItems', put('b')))).toBe(
+      'IdempotentParameterMismatchException',
+    );
+  });
+
+  test('is refused while the first one is in progress, as are other writes of its items', () => {
+    const { tables } = atNoon();
+    const end = tables.begin('TransactWriteItems', put('a'));
+    const other = { ...put('a'), ClientRequestToken: 'other' };
+    const item = { TableName: 'Items', Item: { id: { S: 'a' } } };
+    const outcomes = () => [
+      typeOf(() => tables.call('TransactWriteItems', put('a'))),
+      typeOf(() => tables.call('TransactWriteItems', other)),
+      typeOf(() => tables.call('PutItem', item)),
+    ];
+    expect(outcomes()).toEqual([
+      'TransactionInProgressException',
+      'TransactionCanceledException',
+      'TransactionConflictException',
+    ]);
+    end();
+    expect(outcomes()).toEqual(['done', 'done', 'done']);
+  });
+});
+
+test('what has expired is there until it is deleted', () => {
+  const { clock, tables } = atNoon();
+  tables.put('Items', { id: { S: 'a' }, expiresAt: { N: String(clock.now / 1000 + 1) } });
+  tables.put('Items', { id: { S: 'b' } });
+  tables.expire();
+  expect(tables.items('Items')).toHaveLength(2);
+  clock.now += 1_000;
+  expect(tables.items('Items')).toHaveLength(2);
+  tables.expire();
+  expect(tables.items('Items')).toEqual([{ id: 'b' }]);
+});
+
+test('an index lags by item, and a consistent read does not', () => {
+  const { clock, tables } = atNoon();
+  for (const id of ['a', 'b']) tables.put('Items', { id: { S: id }, kind: { S: 'x' } });
+  const before = clock.now;
+  clock.now += 1_000;
+  for (const id of ['a', 'b']) tables.put('Items', { id: { S: id }, kind: { S: 'y' } });
+  const query = {
+    TableName: 'Items',
+    IndexName: 'byKind',
+    KeyConditionExpression: 'kind = :x',
+    ExpressionAttributeValues: { ':x': { S: 'x' } },
+  };
+  const asOf = (key: object) => (JSON.stringify(key).includes('"a"') ? before : clock.now);
+  expect(tables.call('Query', query, { asOf })).toMatchObject({ Items: [{ id: { S: 'a' } }] });
+  const get = { TableName: 'Items', Key: { id: { S: 'a' } } };
+  expect(tables.call('GetItem', get, { asOf })).toMatchObject({ Item: { kind: { S: 'x' } } });
+  expect(tables.call('GetItem', { ...get, ConsistentRead: true }, { asOf })).toMatchObject({
+    Item: { kind: { S: 'y' } },
+  });
+});
+
+test.each([
+  ['ExecuteStatement', {}, 'the operation ExecuteStatement'],
+  ['PutItem', { TableName: 'Items', Item: { id: { S: 'a' } }, Expected: {} }, 'Expected of PutItem'],
+  ['Scan', { TableName: 'Items', TotalSegments: 2 }, 'TotalSegments of Scan'],
+  [
+    'GetItem',
+    { TableName: 'Items', Key: {}, ReturnConsumedCapacity: 'TOTAL' },
+    'ReturnConsumedCapacity of GetItem',
+  ],
+])('%s %o is refused by name', (operation, input, name) => {
+  const { tables } = atNoon();
+  expect(() => tables.call(operation, input)).toThrow(new Unsupported(name));
+});
+
+test('numbers are exact, and returned as DynamoDB does', () => {
+  const { tables } = atNoon();
+  const n = ['+4', '007', '1.10', '1e2', '-1E-3', '0.30', '-0', '12345678901234567890123456789012345678'];
+  tables.put('Items', { id: { S: 'a' }, n: { L: n.map((each) => ({ N: each })) } });
+  const stored = tables.versions('Items')[0]![0]!.item!['n']!.L!.map(({ N: each }) => each);
+  expect(stored).toEqual(['4', '7', '1.1', '100', '-0.001', '0.3', '0', n.at(-1)]);
+  for (const wrong of ['', '.', 'NaN', '1e126', '1e-131', `${n.at(-1)}9`])
+    expect(typeOf(() => tables.put('Items', { id: { S: 'a' }, n: { N: wrong } }))).toBe(
+      'ValidationException',
+    );
+});

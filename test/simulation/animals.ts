@@ -1,0 +1,284 @@
+import * as z from 'zod/mini';
+import type { Item, Tables, Version } from 'dynamodb-interleavings';
+import type { Call } from 'dynamodb-interleavings';
+import { day, explain, hasFault, type History, minute, require, rounding, type Seen } from './seen.ts';
+
+// The model of the interface: what is created and what is read.
+
+interface Pet {
+  readonly id: bigint;
+  readonly name: string;
+  readonly categoryId: bigint;
+  readonly status: string;
+}
+
+const petShown = z.object({ id: z.bigint(), name: z.string(), categoryId: z.bigint(), status: z.string() });
+
+function petOf(item: Item | undefined): Pet | 'malformed' | undefined {
+  if (item === undefined) return undefined;
+  const { id, name, categoryId, status } = item;
+  if (name?.S === undefined || categoryId?.N === undefined) return 'malformed';
+  return { id: BigInt(id!.N!), name: name.S, categoryId: BigInt(categoryId.N), status: status!.S! };
+}
+
+export function versionsOf(tables: Tables, id: string): readonly Version[] | undefined {
+  return tables.versions('Pets').find((versions) => versions[0]!.item!['id']!.N === id);
+}
+
+export function isMalformed(path: string, { tables }: History): boolean {
+  return versionsOf(tables, path.slice(6))?.some(({ item }) => petOf(item) === 'malformed') ?? false;
+}
+
+/** What an animal was at some time between two times. */
+function statesWithin(
+  versions: readonly Version[],
+  from: number,
+  to: number,
+): (Pet | 'malformed' | undefined)[] {
+  const first = versions.findLastIndex(({ since }) => since <= from);
+  return [
+    ...(first < 0 ? [undefined] : []),
+    ...versions
+      .slice(Math.max(0, first))
+      .filter(({ since }) => since <= to)
+      .map(({ item }) => petOf(item)),
+  ];
+}
+
+function isSame(a: Pet, b: Pet | 'malformed' | undefined): boolean {
+  return (
+    b !== undefined &&
+    b !== 'malformed' &&
+    a.id === b.id &&
+    a.name === b.name &&
+    a.categoryId === b.categoryId &&
+    a.status === b.status
+  );
+}
+
+// Reading.
+
+const defaultLimit = 20;
+const statusCodes = ['available', 'pending', 'sold'];
+
+interface Cursor {
+  readonly status: string | undefined;
+  readonly position: bigint;
+}
+
+/** functions/pets/cursor.ts. */
+export function readCursor(cursor: string): Cursor {
+  const bytes = Buffer.from(cursor, 'base64url');
+  return { status: statusCodes[bytes[1]! - 1], position: bytes.readBigInt64BE(2) };
+}
+
+export function checkReading(seen: Seen, history: History): void {
+  const { exchange, reply, from, to } = seen;
+  const { sent } = exchange;
+  if (reply === undefined || sent.method !== 'GET') return;
+  if (sent.path.startsWith('/pets/') && (reply.status === 200 || reply.status === 404)) {
+    const states = statesWithin(versionsOf(history.tables, sent.path.slice(6)) ?? [], from, to);
+    if (reply.status === 404) require(states.includes(undefined), 'an animal that exists is not found');
+    else
+      require(states.some((state) =>
+        isSame(z.parse(petShown, reply.body), state),
+      ), 'an animal that is not stored');
+  }
+  if (sent.path === '/pets' && reply.status === 200) checkPage(seen, history);
+}
+
+function checkPage({ exchange: { sent }, reply, from, to }: Seen, history: History): void {
+  const { tables, lag, shortQueries } = history;
+  const query = new Map(sent.query);
+  const limit = Number(query.get('limit') ?? defaultLimit);
+  const status = query.get('status');
+  const before = query.has('cursor') ? readCursor(query.get('cursor')!).position : undefined;
+  const page = z.parse(z.array(petShown), reply!.body);
+  const link = reply!.headers['Link'];
+  const next = link === undefined ? undefined : new URL(/^<([^>]+)>; rel="next"$/.exec(link)![1]!);
+  const cursor = next && readCursor(next.searchParams.get('cursor')!);
+  const end = cursor?.position;
+  if (next !== undefined) {
+    require(next.href.startsWith('https://api.example.com/v1/pets?'), 'the next page is elsewhere');
+    require(next.searchParams.get('limit') === String(limit), 'the next page has another limit');
+    require((next.searchParams.get('status') ?? undefined) === status &&
+      cursor!.status === status, 'the next page has another status');
+    require(before === undefined || end! < before, 'the next page is the same');
+  }
+  require(page.length <= limit, 'more animals than the limit');
+  for (const [index, pet] of page.entries()) {
+    require(index === 0 || pet.id < page[index - 1]!.id, 'not newest first, or twice');
+    require(status === undefined || pet.status === status, 'an animal with another status');
+    require(before === undefined || pet.id < before, 'an animal of an earlier page');
+    require(end === undefined || pet.id >= end, 'an animal of the next page');
+    const states = statesWithin(versionsOf(tables, String(pet.id)) ?? [], from - lag, to);
+    require(states.some((state) => isSame(pet, state)), `animal ${pet.id} is not stored like this`);
+  }
+  let certain = 0;
+  for (const versions of tables.versions('Pets')) {
+    const states = statesWithin(versions, from - lag, to);
+    if (
+      !states.every(
+        (state) =>
+          state !== undefined && state !== 'malformed' && (status === undefined || state.status === status),
+      )
+    )
+      continue;
+    const { id } = states[0] as Pet;
+    if (before !== undefined && id >= before) continue;
+    // An animal whose status changes can be between two partitions.
+    if (status === undefined && new Set(states.map((state) => (state as Pet).status)).size > 1) continue;
+    certain += 1;
+    if (end !== undefined && id < end) continue;
+    require(page.some((pet) => pet.id === id), `animal ${id} is missing`);
+  }
+  // A page after another is empty only if something has changed in between.
+  const hasChanged = tables
+    .versions('Pets')
+    .some((versions) => versions.some(({ since }) => since > from - lag - minute && since <= to));
+  require(page.length > 0 || (certain === 0 && (before === undefined || hasChanged)), 'an empty page');
+  if (!shortQueries) require(page.length >= Math.min(limit, certain), 'fewer animals than the limit');
+}
+
+// Creating.
+
+/** An animal, and the request that has stored it. */
+interface Creation {
+  readonly pet: Pet;
+  readonly at: number;
+  readonly token: string;
+  readonly idempotencyKey?: string | undefined;
+  readonly body: string;
+  readonly by?: Seen;
+}
+
+export function checkCreations(all: readonly Seen[], history: History): void {
+  const { tables, old } = history;
+  const creatorOf = new Map(
+    all.flatMap((seen) =>
+      seen.otherCalls.flatMap((call) => {
+        const item = call.applied ? petWritten(call) : undefined;
+        return item === undefined ? [] : [[item['id']!.N!, seen] as const];
+      }),
+    ),
+  );
+  const creations = tables.versions('Pets').flatMap((versions): Creation[] => {
+    const { item, since: at } = versions[0]!;
+    const pet = petOf(item);
+    const by = creatorOf.get(item!['id']!.N!);
+    const ofOld = old.find(({ id }) => String(id) === item!['id']!.N);
+    if (pet === undefined || pet === 'malformed') return [];
+    if (ofOld !== undefined) return [{ ...ofOld, pet }];
+    if (pet.name.startsWith('seed')) return [];
+    require(by !== undefined, `nobody created animal ${pet.id}`);
+    const { token, idempotencyKey, body } = by.exchange.sent;
+    return [{ pet, at, token, idempotencyKey, body: body!, by }];
+  });
+  const groups = Map.groupBy(creations, groupOf);
+  for (const group of groups.values()) {
+    for (const [index, { at, by }] of group.toSorted((a, b) => a.at - b.at).entries()) {
+      const previous = group[index - 1];
+      if (previous === undefined || by === undefined) continue;
+      explain(by, () =>
+        require(at - previous.at >= day - rounding, `${group.length} animals of one creation`),
+      );
+    }
+  }
+  for (const seen of all) {
+    const { sent } = seen.exchange;
+    if (sent.method !== 'POST') continue;
+    explain(seen, () => checkCreation(seen, groups.get(groupOf({ ...sent, by: seen })) ?? []));
+  }
+}
+
+/** The animal that a call writes. */
+function petWritten({ operation, input }: Call): Item | undefined {
+  interface Put {
+    readonly TableName: string;
+    readonly Item: Item;
+  }
+  if (operation === 'PutItem') return (input as Put).Item;
+  if (operation !== 'TransactWriteItems') return undefined;
+  const { TransactItems: items } = input as { readonly TransactItems: readonly { readonly Put: Put }[] };
+  return items.find(({ Put: { TableName: table } }) => table === 'Pets')?.Put.Item;
+}
+
+/** An idempotency key belongs to an API key. Without one, every request is a creation of its own. */
+function groupOf({ token, idempotencyKey, by }: Pick<Creation, 'token' | 'idempotencyKey' | 'by'>): string {
+  return idempotencyKey === undefined
+    ? `request ${by!.exchange.number}`
+    : `${token} ${JSON.stringify(idempotencyKey)}`;
+}
+
+/** Equal for equal JSON, whatever its spelling. */
+function canonical(body: unknown): string {
+  return JSON.stringify(body, (_name, value: unknown) =>
+    typeof value === 'bigint'
+      ? { int64: String(value) }
+      : typeof value === 'object' && value !== null && !Array.isArray(value)
+        ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+        : value,
+  );
+}
+
+/** Whole numbers as bigint. */
+function parseExactly(text: string): unknown {
+  return JSON.parse(text, (_name, value, { source = '' }) =>
+    /^-?\d+$/.test(source) ? BigInt(source) : value,
+  );
+}
+
+const newPet = z.object({
+  name: z.string().check(z.minLength(1)),
+  categoryId: z.bigint(),
+  status: z._default(z.enum(['available', 'pending', 'sold']), 'available'),
+});
+
+export function isValidBody(body: string): boolean {
+  return newPet.safeParse(parseExactly(body)).success;
+}
+
+/** Versions before 1.0.0 compared the fields that they knew. */
+function isSameBody({ body, by }: Creation, other: string): boolean {
+  const read = by === undefined ? (text: string) => newPet.parse(parseExactly(text)) : parseExactly;
+  return canonical(read(body)) === canonical(read(other));
+}
+
+/** @param group what was created with the same idempotency key, or by this request */
+function checkCreation(seen: Seen, group: readonly Creation[]): void {
+  const { exchange, reply, from, to, log, code, otherCalls } = seen;
+  const { sent } = exchange;
+  if (reply === undefined) return;
+  const own = group.filter(({ by }) => by === seen);
+  if (reply.status === 201) {
+    const pet = z.parse(petShown, reply.body);
+    const wanted = newPet.parse(parseExactly(sent.body!));
+    require(isSame({ ...wanted, id: pet.id }, pet), 'another animal');
+    const source = group.find((each) => each.pet.id === pet.id);
+    require(source !== undefined, 'the animal is not stored, or of another creation');
+    require(isSame(pet, source.pet), 'the animal is stored otherwise');
+    require(reply.headers['Location'] === `https://api.example.com/v1/pets/${pet.id}`, 'another Location');
+    require(pet.id > 0n && pet.id < 2n ** 53n, 'an ID that is not exact');
+    const replayed = reply.headers['Idempotency-Replayed'] === 'true';
+    require((log?.PetsCreated === 1) === !replayed &&
+      (log?.CreationsReplayed === 1) === replayed, 'the log counts otherwise');
+    if (!replayed) {
+      require(source.by === seen, 'the animal of another request');
+      const madeAt = Date.UTC(2026, 0, 1) + Number(pet.id >> 12n);
+      require(madeAt >= from - rounding &&
+        madeAt <= to + rounding, `an ID of ${new Date(madeAt).toISOString()}`);
+      return;
+    }
+    require(sent.idempotencyKey !== undefined, 'replayed without a key');
+    require(isSameBody(source, sent.body!), 'replayed for another body');
+    require(source.at >= from - day - rounding, 'replayed after a day');
+    require(source.by !== seen || hasFault(otherCalls), 'replayed at first');
+    return;
+  }
+  if (code === 'idempotency_key_reused')
+    require(group.some(
+      (each) => !isSameBody(each, sent.body!) && each.at <= to && each.at >= from - day - rounding,
+    ), '422 without another body');
+  // Nothing but a 503 leaves open whether the animal exists.
+  if (reply.status !== 503) require(own.length === 0, `${reply.status}, but the animal exists`);
+}

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { AnimalStore, type Pets } from '../../packages/client/src/index.ts';
+import { entryOf, forgotten } from '../support/used-operations.ts';
+
+/** Arguments of each method. */
+const calls: { readonly [Method in keyof Pets]: Parameters<Pets[Method]> } = {
+  list: [],
+  create: [{ name: 'Rex', categoryId: 7 }],
+  get: [7],
+};
+
+test('the client has a method for each operation', async () => {
+  const used: string[] = [];
+  const store = new AnimalStore({
+    baseUrl: 'https://store.test/v1',
+    apiKey: 'key',
+    maxRetries: 0,
+    fetch: async (input, init) => {
+      const { method, url } = new Request(input, init);
+      used.push(entryOf(method, url.replace('https://store.test/v1', '')));
+      return new Response(null, { status: 404 });
+    },
+  });
+  for (const [method, values] of Object.entries(calls))
+    await expect(Reflect.apply(store.pets[method as keyof Pets], store.pets, values)).rejects.toThrow();
+  expect(forgotten('client', used)).toEqual([]);
+});

@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest';
+import {
+  checkBootstrap,
+  checkConcurrency,
+  checkLoggingRole,
+  checkStack,
+  checkThrottle,
+  deploymentsOf,
+  type Finding,
+  isNew,
+} from '../../../tools/operators/deploy/checks.ts';
+import { readConfiguration } from '../../../lib/configuration/context.ts';
+
+const settingsWith = (prod: object) =>
+  readConfiguration({ stage: 'prod', stages: { prod } }).stages.get('prod')!;
+const settings = settingsWith({});
+const finding = (kind: Finding['kind'], text: string) => ({ kind, text: expect.stringContaining(text) });
+
+test.each([
+  [undefined, true, 'ok', 'does not exist'],
+  ['REVIEW_IN_PROGRESS', true, 'ok', 'does not exist'],
+  ['ROLLBACK_COMPLETE', true, 'warning', 'deletes it'],
+  ['ROLLBACK_FAILED', true, 'warning', 'deletes it'],
+  ['CREATE_COMPLETE', false, 'ok', 'is CREATE_COMPLETE'],
+  ['UPDATE_ROLLBACK_COMPLETE', false, 'ok', 'is UPDATE_ROLLBACK_COMPLETE'],
+  ['UPDATE_IN_PROGRESS', false, 'stop', 'Wait until it has ended'],
+  ['UPDATE_COMPLETE_CLEANUP_IN_PROGRESS', false, 'stop', 'Wait until it has ended'],
+  ['CREATE_FAILED', false, 'stop', 'npm run cdk -- rollback Shelter-prod'],
+  ['UPDATE_FAILED', false, 'stop', 'npm run cdk -- rollback Shelter-prod'],
+  ['UPDATE_ROLLBACK_FAILED', false, 'stop', 'npm run cdk -- rollback Shelter-prod'],
+  ['DELETE_FAILED', false, 'stop', 'npm run cdk -- destroy Shelter-prod'],
+] as const)('a stack that is %s', (status, creates, kind, text) => {
+  const stack = status && { status, isProtected: false };
+  expect(isNew(stack)).toBe(creates);
+  expect(checkStack('Shelter-prod', stack)).toEqual(finding(kind, text));
+});
+
+test('a protected stack that failed to be created stops the deployment', () => {
+  const stack = { status: 'ROLLBACK_COMPLETE', isProtected: true };
+  expect(checkStack('Shelter-prod', stack)).toEqual(finding('stop', 'if-the-first-deployment-fails'));
+});
+
+test.each([
+  [undefined, 'stop'],
+  [NaN, 'stop'],
+  [5, 'stop'],
+  [6, 'ok'],
+  [33, 'ok'],
+] as const)('a Region that is bootstrapped with version %s', (version, kind) => {
+  expect(checkBootstrap(version).kind).toBe(kind);
+});
+
+test('a role with which API Gateway logs is replaced only by the setting', () => {
+  expect(checkLoggingRole(undefined, false)).toEqual(finding('ok', 'AnimalStore-account gives it one'));
+  expect(checkLoggingRole('arn:role', false)).toEqual(finding('ok', 'which stays'));
+  expect(checkLoggingRole('arn:role', true)).toEqual(finding('warning', 'replaces it'));
+});
+
+test.each([
+  [10_000, 5_000, 'ok'],
+  [2_500, 1_250, 'stop'],
+  [10_000, 4_999, 'stop'],
+  [9_999, 6_000, 'stop'],
+  [20_000, 5_000, 'warning'],
+] as const)(
+  'an account that API Gateway permits %d requests a second and bursts of %d',
+  (rate, burst, kind) => {
+    const { kind: found, text } = checkThrottle({ requestsPerSecond: rate, burst }, settings);
+    expect(found).toBe(kind);
+    expect(text.includes(`accountThrottle to {"requestsPerSecond":${rate},"burst":${burst}}`)).toBe(
+      kind !== 'ok',
+    );
+  },
+);
+
+test.each([
+  [{ limit: 1_000, unreserved: 1_000 }, 0, true, 'ok'],
+  [{ limit: 10, unreserved: 10 }, 0, true, 'warning'],
+  [{ limit: 10, unreserved: 10 }, 1, true, 'stop'],
+  [{ limit: 1_000, unreserved: 1_000 }, 900, true, 'ok'],
+  [{ limit: 1_000, unreserved: 1_000 }, 901, true, 'stop'],
+  [{ limit: 1_000, unreserved: 500 }, 500, true, 'stop'],
+  // Those of the stack itself.
+  [{ limit: 1_000, unreserved: 500 }, 500, false, 'ok'],
+  [{ limit: 1_000, unreserved: 99 }, 0, false, 'warning'],
+] as const)(
+  '%o, of which the settings reserve %d, for a new stack: %s',
+  (answer, reserved, creates, kind) => {
+    const functions = reserved === 0 ? {} : { authorizer: { reservedConcurrency: reserved } };
+    expect(checkConcurrency(answer, settingsWith({ functions }), creates).kind).toBe(kind);
+  },
+);
+
+test('the first deployment of prod is without protection, then with it, and keeps the overrides that are given', () => {
+  const target = { stage: 'prod', stackName: 'AnimalStore-prod', settings } as const;
+  const deployments = (
+    given: Readonly<Record<string, unknown>>,
+    found: { creates: boolean; needsRole: boolean },
+  ) => deploymentsOf({ ...target, context: given }, ['--verbose'], found);
+  expect(deployments({}, { creates: false, needsRole: false })).toEqual([['AnimalStore-prod', '--verbose']]);
+  const withRole = ['AnimalStore-prod', '--verbose', '-c', 'accountSettings=managed'];
+  expect(deployments({}, { creates: false, needsRole: true })).toEqual([withRole]);
+  const overrides = '{"prod":{"logLevel":"DEBUG"}}';
+  const first = 'overrides={"prod":{"logLevel":"DEBUG","deletionProtection":false}}';
+  expect(deployments({ overrides }, { creates: true, needsRole: true })).toEqual([
+    [...withRole, '-c', first],
+    withRole,
+  ]);
+  const unprotected = { ...target, settings: settingsWith({ deletionProtection: false }), context: {} };
+  expect(deploymentsOf(unprotected, [], { creates: true, needsRole: false })).toEqual([['AnimalStore-prod']]);
+});

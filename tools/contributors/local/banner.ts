@@ -1,0 +1,60 @@
+import type { Limits } from '../../../functions/access/plans.ts';
+import { fixedPlans, type Plan, planNames } from '../../../functions/access/plans.ts';
+import { grouped, table } from '../../operators/command-line/output.ts';
+import { withKey } from '../reference/files.ts';
+
+export type Keys = Readonly<Record<Plan, string>>;
+
+export interface BannerOptions {
+  readonly url: string;
+  readonly keys: Keys;
+  /** Limits of the Enterprise key. */
+  readonly enterpriseLimits: Limits;
+  readonly reload: boolean;
+  /** `ws://HOST:PORT/ID` */
+  readonly inspectorUrl: string | undefined;
+}
+
+/** The output of `npm start` when the service is ready. */
+export function banner({ url, keys, enterpriseLimits, reload, inspectorUrl }: BannerOptions): string {
+  const limits: Readonly<Record<Plan, Limits>> = { ...fixedPlans, enterprise: enterpriseLimits };
+  const number = (text: string) => text.padStart('10,000,000'.length);
+  const rows = [
+    ['plan', number('per minute'), number('per day'), 'API key'],
+    ...planNames.map((plan) => {
+      const { perMinute, perDay } = limits[plan];
+      return [plan, number(grouped(perMinute)), number(grouped(perDay)), keys[plan]];
+    }),
+  ];
+  const { port, origin } = new URL(url);
+  const notes = [
+    ...(reload ? ['Changes of functions/ and lib/ are applied when you save a file.'] : []),
+    ...(inspectorUrl === undefined
+      ? []
+      : [
+          `Attach a debugger to ${new URL(inspectorUrl).host}: VS Code's launch configuration, or chrome://inspect.`,
+        ]),
+    'Ctrl-C stops the service.',
+  ];
+  return `
+ready ${url}
+
+API reference: ${withKey(`${origin}/`, keys.pro)}
+
+${table(rows).replaceAll(/^/gm, '  ')}
+
+Paste this in another terminal:
+
+  export API=${url} KEY=${keys.pro}
+  export ANIMAL_STORE_BASE_URL=$API ANIMAL_STORE_API_KEY=$KEY
+  curl -i -H "Authorization: Bearer $KEY" "$API/pets?limit=2"
+
+Then try:
+
+  curl -i -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"name":"Rex","categoryId":7}' "$API/pets"
+  SMOKE_KEY=$KEY npm run smoke -- --url "$API"
+  npm run keys -- list --stage local --port ${port}
+
+${notes.join('\n')}
+`;
+}

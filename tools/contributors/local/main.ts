@@ -1,0 +1,141 @@
+import { join, resolve } from 'node:path';
+import { endWith, type OfflineService, terminalLog, watch } from 'cdk-offline';
+import { buildFunctions } from 'cdk-offline/esbuild';
+import { z } from 'zod';
+import { bundleOptions } from '../../../lib/bundler/bundle.ts';
+import { openKeyService } from '../../operators/keys/service.ts';
+import { localStage, startLocalStack, synthesizeLocal } from './stack.ts';
+import { type ReferenceFile, referenceFiles } from '../reference/files.ts';
+import { localDynamoDb, seedAnimals } from '../seed.ts';
+import { announceAddress, reasonNotToAnnounce } from '../../operators/command-line/local-address.ts';
+import { grouped } from '../../operators/command-line/output.ts';
+import { banner } from './banner.ts';
+import { enterpriseLimits, seedKeys } from './keys.ts';
+import { writePrivateJson } from '../private-file.ts';
+import { findDrift, repairKeys } from '../../operators/keys/commands/repair.ts';
+import { withoutKeyHash } from './request-log.ts';
+import { checkFile, forKeysFile, type LocalOptions, parseOptions } from './options.ts';
+
+/** `npm start` and `npm run dev`: the service on this machine, with sample animals and a key for each plan. */
+
+let stop = async (): Promise<void> => {};
+let isStopping = false;
+endWith(async () => {
+  isStopping = true;
+  console.log('\nStopping');
+  await stop();
+});
+try {
+  await start(parseOptions(process.argv.slice(2)));
+} catch (error) {
+  // What was under way fails when the service stops.
+  if (!isStopping) {
+    console.error(`\n${error instanceof Error ? error.message : String(error)}`);
+    process.exit(1);
+  }
+}
+
+async function start(options: LocalOptions): Promise<void> {
+  const since = Date.now();
+  const {
+    port,
+    animals,
+    database,
+    data,
+    keysFile,
+    quiet = false,
+    jsonLogs: json = false,
+    inspect,
+    reload,
+  } = options;
+  if (keysFile !== undefined) await forKeysFile(keysFile, checkFile(resolve(keysFile)));
+  const unannounced = reasonNotToAnnounce();
+  if (unannounced !== undefined) {
+    console.error(
+      `npm run keys will not find the service, because its address cannot be saved: ${unannounced}`,
+    );
+  }
+  const progress = (message: string): void => {
+    // The same time as that of a request.
+    if (!quiet) console.log(`${new Date().toTimeString().slice(0, 8)} ${message}`);
+  };
+  const pages = new Map<string, ReferenceFile>();
+  const dataDirectory = data === undefined ? undefined : resolve(data);
+  const log = terminalLog({ quiet, json, caller: planAndKeyId, isRepetition: isRequestRecord });
+  const service = await startLocalStack({
+    ...log,
+    onRequest: (record) => log.onRequest(withoutKeyHash(record)),
+    port,
+    pages,
+    database,
+    dataDirectory,
+    inspect,
+    onProgress: progress,
+  });
+  stop = () => service.stop();
+
+  const { endpoint, credentials, inspectorUrl, url } = service;
+  const address = { endpoint, credentials };
+  const tableName = service.outputs['PetsTableName'];
+  if (tableName === undefined) throw new Error('The stack has no output PetsTableName');
+  progress(`Seeding ${animals} animals and one key for each plan`);
+  const table = { client: localDynamoDb(address), tableName };
+  const seeded = await seedAnimals(table, animals, Date.now(), dataDirectory);
+  if (seeded === 0 && animals > 0) progress('The store already has animals: none added');
+  else if (seeded !== animals)
+    progress(`Added the ${grouped(seeded)} animals that an earlier run had begun with`);
+  const keyService = await openKeyService({ stage: localStage, ...address });
+  if (dataDirectory !== undefined) {
+    const { drifted } = await findDrift(keyService, {});
+    const repaired = await repairKeys(keyService, drifted);
+    if (repaired.length > 0) progress(`Repaired ${repaired.length} API keys that API Gateway had lost`);
+  }
+  const keys = await seedKeys(keyService, dataDirectory);
+  if (keysFile !== undefined) await forKeysFile(keysFile, writePrivateJson(keysFile, keys));
+  for (const [path, page] of await referenceFiles(url)) pages.set(path, page);
+
+  if (reload) {
+    progress('Watching functions/ and lib/');
+    const stopWatching = await applyChanges(service, since);
+    stop = async () => {
+      await stopWatching();
+      await service.stop();
+    };
+  }
+  if (unannounced === undefined) announceAddress(address, Date.now());
+  progress('Ready');
+  console.log(banner({ url, keys, enterpriseLimits, reload, inspectorUrl }));
+}
+
+function applyChanges(service: OfflineService, since: number): Promise<() => Promise<void>> {
+  const project = join(import.meta.dirname, '..', '..', '..');
+  return watch(service, {
+    folders: ['bin', 'lib', 'functions'].map((name) => join(project, name)),
+    since,
+    synthesize: synthesizeLocal,
+    functions: buildFunctions({
+      folder: join(project, 'functions'),
+      app: join(project, 'bin', 'animal-store.ts'),
+      bundle: ({ handler }, outputDirectory) =>
+        bundleOptions(`functions/${handler.replace('.handler', '.ts')}`, {
+          outputDirectory,
+          development: true,
+        }),
+    }),
+    onMessage: (message) => console.error(message),
+  });
+}
+
+const identity = z.object({ plan: z.string().default(''), principalId: z.string().default('') });
+
+function planAndKeyId(authorizer: object): string {
+  const { plan, principalId } = identity.parse(authorizer);
+  return `${plan} ${principalId}`.trim();
+}
+
+/** The record of a request or of an authorization. */
+function isRequestRecord({ operation, message }: Readonly<Record<string, unknown>>): boolean {
+  return (
+    operation !== undefined || (typeof message === 'object' && message !== null && 'operation' in message)
+  );
+}

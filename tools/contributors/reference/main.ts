@@ -1,0 +1,15 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { Command } from '@commander-js/extra-typings';
+import { referenceFiles } from './files.ts';
+
+const [given] = new Command('npm run docs --')
+  .description('Writes the API reference for any web server, without an API key. It sends no requests.')
+  .argument('[folder]', 'where to write it', '.local/reference')
+  .parse().processedArgs;
+const folder = resolve(given);
+await mkdir(folder, { recursive: true });
+for (const [path, { body }] of await referenceFiles()) {
+  await writeFile(join(folder, path === '/' ? 'index.html' : path), body);
+}
+console.log(`Wrote the API reference to ${folder}`);

@@ -1,0 +1,56 @@
+/* global SwaggerUIBundle -- swagger-ui-bundle.js */
+// Starts Swagger UI in the browser.
+
+/** Swagger UI parses JSON to indent it, which rounds int64. The text is indented with the digits that came. */
+function withItsDigits(text) {
+  if (JSON.rawJSON === undefined) return text;
+  try {
+    const parsed = JSON.parse(text, (_name, value, { source }) =>
+      typeof value === 'number' ? JSON.rawJSON(source) : value,
+    );
+    return JSON.stringify(parsed, undefined, 2);
+  } catch {
+    return text;
+  }
+}
+
+const exactIntegers = ({ React }) => ({
+  wrapComponents: {
+    responseBody: (ResponseBody) => (properties) =>
+      React.createElement(ResponseBody, {
+        ...properties,
+        ...(properties.contentType?.startsWith('application/json') && {
+          content: withItsDigits(properties.content),
+          contentType: 'text/plain',
+        }),
+      }),
+  },
+});
+
+/** Takes the key out of the address. A reload keeps it. */
+function takeKey() {
+  const [, given] = /^#key=(\w+)$/.exec(location.hash) ?? [];
+  if (given !== undefined) {
+    sessionStorage.setItem('key', given);
+    history.replaceState(undefined, '', '.');
+  }
+  return given ?? sessionStorage.getItem('key');
+}
+
+const container = document.querySelector('#reference');
+const sendsRequests = 'sendsRequests' in container.dataset;
+const key = sendsRequests ? takeKey() : null;
+const reference = SwaggerUIBundle({
+  domNode: container,
+  url: 'openapi.yaml',
+  plugins: [exactIntegers],
+  deepLinking: true,
+  defaultModelsExpandDepth: 0,
+  displayRequestDuration: true,
+  validatorUrl: null,
+  queryConfigEnabled: false,
+  ...(!sendsRequests && { supportedSubmitMethods: [] }),
+  onComplete: () => {
+    if (key !== null) reference.preauthorizeApiKey('apiKey', key);
+  },
+});

@@ -1,0 +1,104 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+
+/** A file for each local service that runs, named by its process. The operator's tools use the one started last. */
+const addressFolder = join(import.meta.dirname, '..', '..', '..', '.local', 'services');
+
+const privateFolder = { recursive: true, mode: 0o700 };
+
+const schema = z.object({
+  endpoint: z.url(),
+  /** For calls to AWS services at the endpoint. */
+  credentials: z.object({
+    accessKeyId: z.string(),
+    secretAccessKey: z.string(),
+    sessionToken: z.string(),
+  }),
+  /** Milliseconds since the Unix epoch. */
+  startedAt: z.number(),
+  /** The machine or container, which can share the folder with others. */
+  host: z.string(),
+});
+
+/** How the operator's tools reach a local service. */
+export type LocalAddress = Omit<z.infer<typeof schema>, 'startedAt' | 'host'>;
+
+/** @returns why no address can be written, or `undefined` when it can */
+export function reasonNotToAnnounce(folder: string = addressFolder): string | undefined {
+  try {
+    mkdirSync(folder, privateFolder);
+    rmdirSync(mkdtempSync(join(folder, 'check-')));
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/**
+ * Writes the address of this process's service for its owner, and removes it when the process exits.
+ *
+ * @param startedAt milliseconds since the Unix epoch
+ */
+export function announceAddress(
+  { endpoint, credentials }: LocalAddress,
+  startedAt: number,
+  folder: string = addressFolder,
+): void {
+  mkdirSync(folder, privateFolder);
+  removeLeftovers(folder);
+  const file = join(folder, `${process.pid}.json`);
+  const address: z.infer<typeof schema> = { endpoint, credentials, startedAt, host: hostname() };
+  // A process of the same ID that was killed may have left one.
+  rmSync(file, { force: true });
+  writeFileSync(file, `${JSON.stringify(address)}\n`, { mode: 0o600, flag: 'wx' });
+  process.once('exit', () => rmSync(file, { force: true }));
+}
+
+/** The service that was started last, of those of this user that run, at the port if one is given. */
+export function readAddress(port?: number, folder: string = addressFolder): LocalAddress | undefined {
+  const running = namesIn(folder).flatMap((name) => {
+    if (!isRunning(Number.parseInt(name, 10))) return [];
+    try {
+      return schema.parse(JSON.parse(readFileSync(join(folder, name), 'utf8')));
+    } catch {
+      return []; // it has just ended, or belongs to another user
+    }
+  });
+  return running
+    .filter(({ endpoint }) => port === undefined || new URL(endpoint).port === String(port))
+    .toSorted((a, b) => a.startedAt - b.startedAt)
+    .at(-1);
+}
+
+/** The files have credentials, and a killed process leaves its own. */
+function removeLeftovers(folder: string): void {
+  for (const name of namesIn(folder)) {
+    if (isRunning(Number.parseInt(name, 10))) continue;
+    try {
+      const file = join(folder, name);
+      if (schema.parse(JSON.parse(readFileSync(file, 'utf8'))).host === hostname()) rmSync(file);
+    } catch {
+      // It has just ended, or belongs to another user.
+    }
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // no service was ever started
+  }
+}
+
+/** A killed process leaves its file. */
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

@@ -1,0 +1,68 @@
+import { APIGatewayClient, GetAccountCommand } from '@aws-sdk/client-api-gateway';
+import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
+import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import type { Concurrency, StackState } from './checks.ts';
+import type { Throttle } from '../../../lib/configuration/settings.ts';
+
+/** What the account answers. @param profile of the AWS configuration */
+export function openAccount(profile: string | undefined) {
+  const { AWS_REGION: region = process.env['AWS_DEFAULT_REGION'] } = process.env;
+  const configuration = {
+    ...(region !== undefined && { region }),
+    ...(profile !== undefined && { profile }),
+    maxAttempts: 2,
+    requestHandler: { connectionTimeout: 3_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
+  };
+  const cloudFormation = new CloudFormationClient(configuration);
+  const describe = async (name: string) => {
+    try {
+      const { Stacks: [stack] = [] } = await cloudFormation.send(
+        new DescribeStacksCommand({ StackName: name }),
+      );
+      return stack;
+    } catch (error) {
+      // CloudFormation has no error type for a stack that does not exist.
+      if (error instanceof Error && error.message.includes('does not exist')) return undefined;
+      throw error;
+    }
+  };
+  return {
+    async caller(): Promise<string> {
+      const sts = new STSClient(configuration);
+      const { Account: account, Arn: arn } = await sts.send(new GetCallerIdentityCommand());
+      return `Account ${account}, Region ${await sts.config.region()}, as ${arn}`;
+    },
+
+    async stack(name: string): Promise<StackState> {
+      const found = await describe(name);
+      return found && { status: found.StackStatus!, isProtected: found.EnableTerminationProtection ?? false };
+    },
+
+    /** The version of the stack of `cdk bootstrap`. */
+    async bootstrap(): Promise<number | undefined> {
+      const found = await describe('CDKToolkit');
+      const version = found?.Outputs?.find(({ OutputKey: key }) => key === 'BootstrapVersion');
+      return found && Number(version?.OutputValue);
+    },
+
+    async gateway(): Promise<{ readonly role: string | undefined; readonly throttle: Throttle }> {
+      const answer = await new APIGatewayClient(configuration).send(new GetAccountCommand());
+      const { rateLimit, burstLimit } = answer.throttleSettings ?? {};
+      if (rateLimit === undefined || burstLimit === undefined) throw new Error('the answer has no throttle');
+      return {
+        role: answer.cloudwatchRoleArn,
+        throttle: { requestsPerSecond: rateLimit, burst: burstLimit },
+      };
+    },
+
+    async concurrency(): Promise<Concurrency> {
+      const { AccountLimit: answer } = await new LambdaClient(configuration).send(
+        new GetAccountSettingsCommand(),
+      );
+      const { ConcurrentExecutions: limit, UnreservedConcurrentExecutions: unreserved } = answer ?? {};
+      if (limit === undefined || unreserved === undefined) throw new Error('the answer has no limit');
+      return { limit, unreserved };
+    },
+  };
+}

@@ -1,0 +1,162 @@
+import { withOverrides } from '../../../lib/configuration/context.ts';
+import type { StageSettings, Throttle } from '../../../lib/configuration/settings.ts';
+import type { StageName } from '../../../lib/configuration/stages.ts';
+
+// What the answers of an account mean for a deployment: one pure function for each check.
+
+/** `stop`: the deployment would fail, or do harm. */
+export interface Finding {
+  readonly kind: 'ok' | 'warning' | 'stop';
+  readonly text: string;
+}
+const ok = (text: string): Finding => ({ kind: 'ok', text });
+const warning = (text: string): Finding => ({ kind: 'warning', text });
+const stop = (text: string): Finding => ({ kind: 'stop', text });
+
+/** The finding about an answer. One that AWS did not give stops nothing. */
+export function judge<T>(
+  what: string,
+  answer: PromiseSettledResult<T>,
+  check: (answer: T) => Finding,
+): Finding {
+  return answer.status === 'fulfilled'
+    ? check(answer.value)
+    : warning(`${what} could not be checked: ${messageOf(answer.reason)}`);
+}
+
+function messageOf(error: unknown): string {
+  return String(error instanceof Error ? error.message || error.name : error).replaceAll(/\s+/g, ' ');
+}
+
+/** @param caller who deploys, and where */
+export function checkCaller(caller: PromiseSettledResult<string>): Finding {
+  if (caller.status === 'fulfilled') return ok(caller.value);
+  return stop(
+    `AWS does not accept a deployment with these credentials (${messageOf(caller.reason)}). Sign in, for example with ` +
+      '"aws sso login", set AWS_PROFILE and AWS_REGION, then try again.',
+  );
+}
+
+/** A stack of CloudFormation, `undefined` if there is none. */
+export type StackState = { readonly status: string; readonly isProtected: boolean } | undefined;
+
+/** Whether a deployment creates the stack. A change set alone is none, and the CDK deletes one that failed to be created. */
+export function isNew(stack: StackState): boolean {
+  return (
+    stack === undefined ||
+    ['REVIEW_IN_PROGRESS', 'ROLLBACK_COMPLETE', 'ROLLBACK_FAILED'].includes(stack.status)
+  );
+}
+
+export function checkStack(name: string, stack: StackState): Finding {
+  const status = stack?.status ?? 'REVIEW_IN_PROGRESS';
+  if (status === 'REVIEW_IN_PROGRESS') return ok(`Stack ${name} does not exist. This creates it.`);
+  const is = `Stack ${name} is ${status}.`;
+  if (stack?.isProtected === true && isNew(stack))
+    return stop(
+      `${is} It is protected, so it cannot be created again: docs/deploy.md#if-the-first-deployment-fails.`,
+    );
+  if (isNew(stack)) return warning(`${is} The CDK deletes it, then creates it again.`);
+  if (status.endsWith('_IN_PROGRESS'))
+    return stop(`${is} Wait until it has ended, or stop it: docs/runbook.md#roll-back.`);
+  if (status === 'DELETE_FAILED') return stop(`${is} Delete it again: npm run cdk -- destroy ${name}.`);
+  if (status.endsWith('_FAILED'))
+    return stop(`${is} Complete its rollback: npm run cdk -- rollback ${name}.`);
+  return ok(is);
+}
+
+/** Of the synthesizer of aws-cdk-lib. */
+const oldestBootstrap = 6;
+
+/** @param version of the stack CDKToolkit, `undefined` if there is none */
+export function checkBootstrap(version: number | undefined): Finding {
+  const todo = 'Run: npm run cdk -- bootstrap.';
+  if (version === undefined) return stop(`This Region is not bootstrapped for the CDK. ${todo}`);
+  if (!(version >= oldestBootstrap))
+    return stop(
+      `This Region is bootstrapped with version ${version}, and the CDK needs ${oldestBootstrap}. ${todo}`,
+    );
+  return ok(`This Region is bootstrapped with version ${version}.`);
+}
+
+/** @param role the role with which API Gateway logs in this account and Region @param isManaged by the setting */
+export function checkLoggingRole(role: string | undefined, isManaged: boolean): Finding {
+  if (role === undefined)
+    return ok('API Gateway has no role to write logs. The stack AnimalStore-account gives it one.');
+  if (!isManaged) return ok(`API Gateway writes logs with the role ${role}, which stays.`);
+  return warning(
+    `API Gateway writes logs with the role ${role}. The setting accountSettings replaces it with that of the ` +
+      'stack AnimalStore-account, for all APIs of the account. Remove the setting to keep it.',
+  );
+}
+
+/** @param actual the throttle of the account in this Region */
+export function checkThrottle(actual: Throttle, { accountThrottle: assumed }: StageSettings): Finding {
+  const text = ({ requestsPerSecond, burst }: Throttle) =>
+    `${requestsPerSecond} requests a second, bursts of ${burst}`;
+  const todo = `Set the stage's accountThrottle to ${JSON.stringify(actual)} in cdk.json: docs/deploy.md#settings.`;
+  const account = `API Gateway permits the account ${text(actual)}`;
+  if (actual.requestsPerSecond < assumed.requestsPerSecond || actual.burst < assumed.burst)
+    return stop(`${account}; the settings assume ${text(assumed)}, which it would refuse. ${todo}`);
+  if (actual.requestsPerSecond > assumed.requestsPerSecond || actual.burst > assumed.burst)
+    return warning(`${account}; the settings use ${text(assumed)}. To use more: ${todo}`);
+  return ok(`${account}.`);
+}
+
+/** Executions that stay free for functions without a reservation: Lambda refuses to reserve them. */
+const unreservable = 100;
+/** The checks of a deployment run five hooks at once, each with one invocation: functions/delivery/check-versions.ts. */
+const forChecks = 10;
+
+export interface Concurrency {
+  readonly limit: number;
+  /** Without what functions of the account reserve. */
+  readonly unreserved: number;
+}
+
+export function checkConcurrency(
+  { limit, unreserved }: Concurrency,
+  { functions }: StageSettings,
+  creates: boolean,
+): Finding {
+  const reserved = Object.values(functions).reduce((sum, each) => sum + (each.reservedConcurrency ?? 0), 0);
+  // What is reserved already may be for the functions of this stack.
+  const possible = (creates ? unreserved : limit) - Math.min(unreservable, limit);
+  const account = `Lambda permits the account ${limit} concurrent executions, ${unreserved} of them not reserved`;
+  const request = 'Request more in Service Quotas ("Concurrent executions")';
+  if (reserved > possible)
+    return stop(
+      `${account}; at most ${Math.max(possible, 0)} can be reserved, and the settings reserve ${reserved}. ` +
+        `${request}, or lower reservedConcurrency.`,
+    );
+  const left = creates ? unreserved - reserved : unreserved;
+  if (left < unreservable)
+    return warning(
+      `${account}. The checks of a deployment take up to ${forChecks}, and clients get 503 above it. ${request}.`,
+    );
+  return ok(`${account}.`);
+}
+
+/**
+ * The arguments of each `cdk deploy`, one after another.
+ *
+ * A stack and tables that are protected while they are created could not be deleted if that fails, so the protection comes with a
+ * second deployment.
+ */
+export function deploymentsOf(
+  { stage, stackName, settings, context }: Target,
+  args: readonly string[],
+  { creates, needsRole }: { readonly creates: boolean; readonly needsRole: boolean },
+): readonly (readonly string[])[] {
+  const deploy = [stackName, ...args, ...(needsRole ? ['-c', 'accountSettings=managed'] : [])];
+  if (!creates || !settings.deletionProtection) return [deploy];
+  const overrides = withOverrides(context, stage, { deletionProtection: false });
+  return [[...deploy, '-c', `overrides=${overrides}`], deploy];
+}
+
+interface Target {
+  readonly stage: StageName;
+  readonly stackName: string;
+  readonly settings: StageSettings;
+  readonly context: Readonly<Record<string, unknown>>;
+}

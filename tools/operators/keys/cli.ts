@@ -1,0 +1,43 @@
+import { defineTool } from '../command-line/program.ts';
+import { changePlan } from './commands/change-plan.ts';
+import { cleanup } from './commands/cleanup.ts';
+import { create } from './commands/create.ts';
+import { identify, show, usage } from './commands/show.ts';
+import { list } from './commands/list.ts';
+import { repair } from './commands/repair.ts';
+import { revoke } from './commands/revoke.ts';
+import { rotate } from './commands/rotate.ts';
+import { resume, suspend } from './commands/suspend.ts';
+import { type KeyService, openKeyService } from './service.ts';
+
+const help = `Examples:
+  npm run keys -- create --stage local --owner "Ada Lovelace" --plan pro
+  npm run keys -- list --stage prod --status suspended
+  npm run keys -- rotate key_06fz1m4tqabcdefg --stage prod --overlap 24h
+  npm run keys -- revoke key_06fz1m4tqabcdefg --stage prod
+
+More in docs/keys.md.`;
+
+/** Runs the tool once. Returns the exit code. */
+export const runKeys = defineTool<KeyService>({
+  call: 'npm run keys --',
+  summary: 'Issues, shows and revokes the API keys of a stage.',
+  help,
+  afterInterruption:
+    'A change may be made or not: look with "list" or "show". "cleanup" deletes what it leaves in API Gateway.',
+  commands: [
+    create,
+    rotate,
+    revoke,
+    suspend,
+    resume,
+    changePlan,
+    cleanup,
+    repair,
+    list,
+    show,
+    usage,
+    identify,
+  ],
+  openService: openKeyService,
+});

@@ -1,0 +1,110 @@
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { customPlan, customPlanCeiling, planNames } from '../../../functions/access/plans.ts';
+import * as operator from '../command-line/command.ts';
+import { ToolError, usageError } from '../command-line/errors.ts';
+import { isKeyId } from './key-ids.ts';
+import { type AdministeredKey, findKeyById, isValid, type PlanLimits } from './records.ts';
+import type { KeyService } from './service.ts';
+
+/** What commands of the key tool share: how they look up their key, and their options. */
+
+type Session = operator.Session<KeyService>;
+export type Open = operator.Open<KeyService>;
+
+/** A command about one key. */
+export function keyCommand(name: string, summary: string, example = '', details = '') {
+  const command = operator.stageCommand(
+    name,
+    summary,
+    `key_06fz1m4tqabcdefg --stage prod ${example}`.trim(),
+    details,
+  );
+  return command.argument('<key-id>', 'ID of the key', keyId);
+}
+
+type KeyAction<T> = (session: Session, key: AdministeredKey, options: T) => Promise<void>;
+
+/** The action of a command about any key, which it looks up. */
+export function onKey<T extends operator.CommonOptions>(open: Open, run: KeyAction<T>) {
+  return (id: string, options: T) =>
+    open(options, async (session) => {
+      const key = await findKeyById(session.service, id);
+      if (key !== undefined) return run(session, key, options);
+      const message = `Key ${id} does not exist in stage ${options.stage}. "list" shows all keys.`;
+      throw new ToolError('not_found', message);
+    });
+}
+
+/** The action of a command about a valid key. @param participle what cannot be done with others, such as `rotated` */
+export function onValidKey<T extends operator.CommonOptions>(
+  open: Open,
+  participle: string,
+  run: KeyAction<T>,
+) {
+  return onKey<T>(open, async (session, key, options) => {
+    if (isValid(key, session.service.now())) return run(session, key, options);
+    const state = key.status === 'active' ? 'expired' : key.status;
+    throw new ToolError('refused', `${key.keyId} is ${state}, so it cannot be ${participle}.`);
+  });
+}
+
+/** A key as a question names it. */
+export function nameOf({ keyId: id, owner, plan }: AdministeredKey): string {
+  return `${id} (${owner}, ${plan})`;
+}
+
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+
+/** Whole seconds of a duration such as `90s`, `15m`, `24h` or `7d`. @param min seconds */
+export function duration(min: number): (text: string) => number {
+  return (text) => {
+    const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+    const seconds = Number(count) * (unitSeconds[unit] ?? Number.NaN);
+    if (seconds >= min && seconds <= 366 * 86_400) return seconds;
+    throw new InvalidArgumentError('It must be a number and a unit, such as 90s, 24h or 7d, at most 366d.');
+  };
+}
+
+export function cursor(text: string): string {
+  if (isKeyId(text)) return text;
+  throw new InvalidArgumentError('Not a cursor printed by "list".');
+}
+
+function keyId(text: string): string {
+  if (isKeyId(text)) return text;
+  throw new InvalidArgumentError(
+    text.startsWith('as_')
+      ? 'This is an API key, not a key ID. Keys do not belong in a command line. "identify" reads one from standard input and prints its ID.'
+      : 'A key ID looks like key_06fz1m4tqabcdefg. "list" shows all IDs.',
+  );
+}
+
+export const planOption = new Option('--plan <plan>', 'plan of the key (required)')
+  .choices(planNames)
+  .makeOptionMandatory();
+export const perMinuteOption = new Option(
+  '--per-minute <n>',
+  `requests a minute, required on the ${customPlan} plan (DynamoDB takes 1,000 writes a second for one key)`,
+).argParser(operator.wholeNumber(1, customPlanCeiling.perMinute));
+export const perDayOption = new Option(
+  '--per-day <n>',
+  `requests a day, required on the ${customPlan} plan`,
+).argParser(operator.wholeNumber(1, customPlanCeiling.perDay));
+export const ownerFilter = new Option('--owner <name>', 'only keys of this owner').argParser(
+  operator.line(100),
+);
+export const planFilter = new Option('--plan <plan>', 'only keys on this plan').choices(planNames);
+
+/** Checks that limits are given exactly if the plan is the custom one. @throws ToolError */
+export function checkLimits({ plan, perMinute, perDay }: PlanLimits): void {
+  if (plan !== customPlan) {
+    if ((perMinute ?? perDay) === undefined) return;
+    throw usageError(
+      `--per-minute and --per-day require --plan ${customPlan}: the limits of ${plan} are fixed.`,
+    );
+  }
+  if (perMinute === undefined || perDay === undefined)
+    throw usageError(`A key on the ${customPlan} plan requires --per-minute and --per-day.`);
+  if (perDay < perMinute)
+    throw usageError(`--per-day must be at least --per-minute (got ${perDay} and ${perMinute}).`);
+}

@@ -1,0 +1,81 @@
+import { Option } from '@commander-js/extra-typings';
+import { hashOfKey, newKey } from '../../../../functions/access/keys.ts';
+import { line, stageCommand } from '../../command-line/command.ts';
+import { grouped } from '../../command-line/output.ts';
+import { checkLimits, type Open, perDayOption, perMinuteOption, planOption } from '../command.ts';
+import { withGatewayKey } from '../gateway.ts';
+import { newKeyId } from '../key-ids.ts';
+import { type Change, describePlan, limitsInForce, type PlanLimits, write } from '../records.ts';
+import type { KeyService } from '../service.ts';
+
+export const create = (open: Open) =>
+  stageCommand(
+    'create',
+    'issue an API key and show it once',
+    '--stage local --owner "Ada Lovelace" --plan enterprise --per-minute 6000 --per-day 1000000',
+    'On AWS a new key becomes usable some seconds later. Until then requests can get 401.',
+  )
+    .addOption(
+      new Option('--owner <name>', 'who uses the key (required)').argParser(line(100)).makeOptionMandatory(),
+    )
+    .addOption(planOption)
+    .addOption(perMinuteOption)
+    .addOption(perDayOption)
+    .option('--note <text>', 'what the key is for', line(200))
+    .action((options) => {
+      checkLimits(options);
+      return open(options, async ({ service, output }) => {
+        const { owner, plan, perMinute, perDay, note } = options;
+        const request = { owner, plan, perMinute, perDay, note };
+        await createKey(service, request, (issued) => output.reveal(issued, issuedText(issued)));
+        output.note('The key is valid. API Gateway can need some seconds until it accepts it everywhere.');
+      });
+    });
+
+/** A request for a new key. */
+export interface KeyRequest extends PlanLimits {
+  readonly owner: string;
+  readonly note?: string | undefined;
+}
+
+/** What the owner of a new key needs to know. */
+export type NewKey = Awaited<ReturnType<typeof createKey>>;
+
+/**
+ * Issues a key: API Gateway key, usage plan, reveal, then the one write that makes it valid. The key is shown before
+ * that write, so that no valid key exists that nobody has seen, and a rotation never ends a key whose replacement
+ * got lost.
+ *
+ * @param reveal shows the new key, which is not valid yet. An error here withdraws it
+ * @param replace the change of the key that it replaces, in the same transaction
+ */
+export async function createKey(
+  service: KeyService,
+  request: KeyRequest,
+  reveal?: (issued: NewKey) => Promise<void>,
+  replace?: (keyId: string) => Change,
+) {
+  const { stage } = service;
+  const { owner, plan } = request;
+  const key = newKey(stage);
+  const keyHash = hashOfKey(key);
+  const keyId = newKeyId(service.clock());
+  const issued = { keyId, key, stage, owner, plan, ...limitsInForce(request) };
+  await withGatewayKey(service, { keyHash, keyId, owner, plan }, keyHash, async (gatewayKeyId) => {
+    await reveal?.(issued);
+    await service.afterStep('reveal');
+    const replaced = replace?.(keyId);
+    const replaces = replaced?.key.keyId;
+    const detail = describePlan(request) + (replaces === undefined ? '' : `, in place of ${replaces}`);
+    const set = { ...request, status: 'active', createdAt: service.now(), gatewayKeyId, replaces };
+    const created = { key: { keyHash, keyId, audit: [] }, did: 'created', detail, set };
+    await write(service, created, ...(replaced ? [replaced] : []));
+  });
+  return issued;
+}
+
+/** The only text that contains a key. */
+export function issuedText({ keyId, key, plan, perMinute, perDay }: NewKey): string {
+  const limits = `${grouped(perMinute)} a minute, ${grouped(perDay)} a day`;
+  return `Key ID  ${keyId}\nPlan    ${plan}: ${limits}\nKey     ${key}\nThe key is not shown again.`;
+}

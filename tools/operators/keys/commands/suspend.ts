@@ -1,0 +1,82 @@
+import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
+import { duration, keyCommand, nameOf, onValidKey, type Open } from '../command.ts';
+import { yesOption } from '../../command-line/command.ts';
+import { settle, ToolError } from '../../command-line/errors.ts';
+import { isoTime } from '../../command-line/output.ts';
+import { indefinitely, readUsage, refusalOf, setSuspension, untilTime } from '../key-usage.ts';
+import { type AdministeredKey, limitsInForce, write } from '../records.ts';
+import type { KeyService } from '../service.ts';
+
+export const suspend = (open: Open) =>
+  keyCommand(
+    'suspend',
+    'answer the requests of a key with 429, for a while or until it is resumed',
+    '--for 24h',
+    'A suspension that ends later stays, automatic ones included, unless --shorten is given.',
+  )
+    .option('--for <duration>', 'how long: 15m, 24h, 7d (default: until it is resumed)', duration(1))
+    .option('--shorten', 'also end a suspension earlier', false)
+    .addOption(yesOption)
+    .action(
+      onValidKey(open, 'suspended', async (session, key, { for: seconds, shorten }) => {
+        const { service, output, confirm } = session;
+        const { keyId, keyHash } = key;
+        const end = () => (seconds === undefined ? indefinitely : service.now() + seconds);
+        const { suspendedUntil } = await readUsage(service.limitTable, keyHash);
+        const earlier = suspendedUntil > service.now() ? suspendedUntil : 0;
+        if (earlier > end() && !shorten) throw suspendedForLonger(keyId, untilTime(earlier));
+        const changed = earlier !== end();
+        const before = earlier && changed ? `, before that ${untilTime(earlier)}` : '';
+        if (changed) await confirm(`Suspend ${nameOf(key)} ${untilTime(end())}${before}?`);
+        const until = end();
+        if (changed) {
+          await write(service, { key, did: 'suspended', detail: untilTime(until) + before });
+          await apply(service, key, until, shorten ? Math.max(earlier, until) : until);
+        }
+        output.result(
+          { keyId, changed, suspendedUntil: isoTime(until), suspendedUntilBefore: isoTime(earlier) },
+          `${keyId} is suspended ${untilTime(until)}${changed ? before : ' already'}.`,
+        );
+      }),
+    );
+
+export const resume = (open: Open) =>
+  keyCommand('resume', 'lift the suspension of a key, automatic ones included').action(
+    onValidKey(open, 'resumed', async ({ service, output }, key) => {
+      const { keyId, keyHash } = key;
+      const usage = await readUsage(service.limitTable, keyHash);
+      const { suspendedUntil: earlier } = usage;
+      const changed = earlier > service.now();
+      const before = `before that suspended ${untilTime(earlier)}`;
+      if (changed) {
+        await write(service, { key, did: 'resumed', detail: before });
+        await apply(service, key, 0);
+      }
+      const refusal = refusalOf({ ...usage, suspendedUntil: 0 }, limitsInForce(key), service.now());
+      const text = changed ? `${keyId} is resumed, ${before}.` : `${keyId} is not suspended.`;
+      output.result({ keyId, changed }, refusal === undefined ? text : `${text} It ${refusal}.`);
+    }),
+  );
+
+/** @param until Unix seconds, 0 to lift the suspension @param latestEnd of a suspension that this may replace */
+async function apply(
+  { limitTable, now }: KeyService,
+  { keyId, keyHash }: AdministeredKey,
+  until: number,
+  latestEnd?: number,
+): Promise<void> {
+  try {
+    await setSuspension(limitTable, keyHash, until, now(), latestEnd);
+  } catch (error) {
+    if (error instanceof ConditionalCheckFailedException) throw suspendedForLonger(keyId, 'until later');
+    const isSet = async () => (await readUsage(limitTable, keyHash)).suspendedUntil === until;
+    await settle(error, { id: keyId }, isSet);
+  }
+}
+
+function suspendedForLonger(keyId: string, until: string): ToolError {
+  return new ToolError(
+    'refused',
+    `${keyId} is suspended ${until}, which is longer. To end that earlier, add --shorten.`,
+  );
+}

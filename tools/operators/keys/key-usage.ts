@@ -1,0 +1,93 @@
+import { BatchGetCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import * as z from 'zod';
+import { decideUncounted } from '../../../functions/access/limiter-decisions.ts';
+import {
+  type LimitTable,
+  storedNumber,
+  storedUsage,
+  usageRetentionDays,
+} from '../../../functions/access/limiter.ts';
+import type { Limits } from '../../../functions/access/plans.ts';
+import { secondsPerDay } from '../../../functions/access/windows.ts';
+import { isoTime } from '../command-line/output.ts';
+
+/** The usage and the suspension of API keys: the rate limiter's own items. */
+
+/** `minute` is also the minute of the last request, `deprecatedCalls` the calls since the first. */
+const storedKeyUsage = z.object({ ...storedUsage.shape, deprecatedCalls: storedNumber });
+export type KeyUsage = z.infer<typeof storedKeyUsage>;
+
+/** The usage of keys in the order of their hashes. All zeros for a key that was not used in the last 90 days. */
+export async function readUsages(
+  { client, tableName }: LimitTable,
+  keyHashes: readonly string[],
+): Promise<KeyUsage[]> {
+  const usages = new Map<unknown, KeyUsage>();
+  let left: Record<string, unknown>[] = keyHashes.map((keyHash) => ({ keyHash }));
+  while (left.length > 0) {
+    // One call reads at most 100 items, and fewer when DynamoDB throttles.
+    const request = { Keys: left.slice(0, 100), ConsistentRead: true };
+    const { Responses: read, UnprocessedKeys: unread } = await client.send(
+      new BatchGetCommand({ RequestItems: { [tableName]: request } }),
+    );
+    for (const item of read?.[tableName] ?? []) usages.set(item['keyHash'], z.parse(storedKeyUsage, item));
+    left = [...(unread?.[tableName]?.Keys ?? []), ...left.slice(100)];
+  }
+  return keyHashes.map((keyHash) => usages.get(keyHash) ?? z.parse(storedKeyUsage, {}));
+}
+
+export async function readUsage(table: LimitTable, keyHash: string): Promise<KeyUsage> {
+  const [usage] = await readUsages(table, [keyHash]);
+  return usage!;
+}
+
+/** End of a suspension that an operator has to lift: the end of the year 9999. */
+export const indefinitely = 253_402_300_799;
+
+/** `until 2026-07-01T12:00:30Z`, or until an operator resumes the key. @param seconds Unix seconds */
+export function untilTime(seconds: number): string {
+  return seconds >= indefinitely ? 'until it is resumed' : `until ${isoTime(seconds)}`;
+}
+
+/** Why the limiter rejects the next request of a key, as the end of a sentence about it. `undefined` if it does not. */
+export function refusalOf(usage: KeyUsage, limits: Limits, now: number): string | undefined {
+  const { kind, status } = decideUncounted(usage, limits, now);
+  if (kind === 'suspended') return `is suspended ${untilTime(usage.suspendedUntil)}, so its requests get 429`;
+  if (kind === 'admitted') return undefined;
+  const { name, reset } = status[status.inForce];
+  return `has used its limit of the ${name}, so its requests get 429 until ${isoTime(reset)}`;
+}
+
+/**
+ * Makes the rate limiter answer a key's requests with 429 `key_suspended`, or lifts a suspension, automatic ones
+ * included.
+ *
+ * @param until Unix seconds, 0 to lift it
+ * @param latestEnd the latest end of a suspension that this may replace
+ * @throws ConditionalCheckFailedException if the key is suspended for longer
+ */
+export async function setSuspension(
+  { client, tableName }: LimitTable,
+  keyHash: string,
+  until: number,
+  now: number,
+  latestEnd = indefinitely,
+): Promise<void> {
+  // Time to live must not end the suspension early.
+  const expiresAt = Math.max(until, now) + usageRetentionDays * secondsPerDay;
+  await client.send(
+    new UpdateCommand({
+      TableName: tableName,
+      Key: { keyHash },
+      // If earlier rejections still counted, the next one would suspend a resumed key again.
+      UpdateExpression: 'SET suspendedUntil = :until, rejections = :zero, expiresAt = :expiresAt',
+      ConditionExpression: 'attribute_not_exists(suspendedUntil) OR suspendedUntil <= :latestEnd',
+      ExpressionAttributeValues: {
+        ':until': until,
+        ':zero': 0,
+        ':expiresAt': expiresAt,
+        ':latestEnd': latestEnd,
+      },
+    }),
+  );
+}

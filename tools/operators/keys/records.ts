@@ -1,0 +1,211 @@
+import { randomUUID } from 'node:crypto';
+import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
+import { GetCommand, paginateQuery, QueryCommand, TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
+import * as z from 'zod';
+import { keyRecord } from '../../../functions/access/key-records.ts';
+import type { Limits } from '../../../functions/access/plans.ts';
+import { limitsOf, type Plan, planNames } from '../../../functions/access/plans.ts';
+import { storedCount } from '../../../functions/access/stored-count.ts';
+import { type AuditLine, auditLine } from '../command-line/audit.ts';
+import { problemsIn, settle, ToolError } from '../command-line/errors.ts';
+import type { KeyService } from './service.ts';
+
+export { gatewayValueOf } from '../../../functions/access/key-records.ts';
+
+/**
+ * The records of API keys as operators read and change them. The functions read fewer attributes, see
+ * functions/access/key-records.ts. Every change adds a line to the record's audit trail.
+ *
+ * Indexes of the ApiKeys table: `byKeyId` (partition key `keyId`), `byOwner` and `byPlan` (sort key `keyId`).
+ */
+
+/** A change keeps the attributes that this version does not know. */
+const administeredKey = z.looseObject({
+  ...keyRecord.shape,
+  owner: z.string(),
+  createdAt: storedCount,
+  note: z.optional(z.string()),
+  /** API Gateway's ID of the key. */
+  gatewayKeyId: z.string(),
+  /** IDs of the keys before and after a rotation. */
+  replaces: z.optional(z.string()),
+  replacedBy: z.optional(z.string()),
+  audit: z.array(auditLine),
+});
+export type AdministeredKey = z.infer<typeof administeredKey>;
+
+/** A stored record that fails validation. Its message names the key by its ID only. */
+export class MalformedRecordError extends ToolError {}
+
+/** The record was changed after it was read, or does not exist any more. */
+export class StaleRecordError extends ToolError {}
+
+/** Lines in an audit trail (items end at 400 KB). Only a change that ends the key's life, and a repair, may add more. */
+export const auditTrailLength = 1_000;
+
+/** Whether the authorizer accepts a key. It accepts a suspended one, which then gets 429. @param now Unix seconds */
+export function isValid({ status, expiresAt = 0 }: AdministeredKey, now: number): boolean {
+  return status === 'active' && (expiresAt === 0 || expiresAt > now);
+}
+
+/** A plan, and on the custom plan the limits of the key. */
+export type PlanLimits = Pick<AdministeredKey, 'plan' | 'perMinute' | 'perDay'>;
+
+export function limitsInForce({ plan, perMinute = 0, perDay = 0 }: PlanLimits): Limits {
+  return limitsOf(plan) ?? { perMinute, perDay };
+}
+
+export function describePlan({ plan, perMinute, perDay }: PlanLimits): string {
+  return limitsOf(plan) === undefined ? `${plan} (${perMinute} a minute, ${perDay} a day)` : plan;
+}
+
+/** The record of the key with this ID. The index is eventually consistent, the record is not. */
+export async function findKeyById(service: KeyService, keyId: string): Promise<AdministeredKey | undefined> {
+  const { client, tableName } = service.keyTable;
+  const { Items: found } = await client.send(
+    new QueryCommand({
+      TableName: tableName,
+      IndexName: 'byKeyId',
+      KeyConditionExpression: 'keyId = :keyId',
+      ExpressionAttributeValues: { ':keyId': keyId },
+      Limit: 1,
+    }),
+  );
+  const keyHash: unknown = found?.[0]?.['keyHash'];
+  return typeof keyHash === 'string' ? readKey(service, keyHash) : undefined;
+}
+
+/** @throws MalformedRecordError */
+export async function readKey(
+  { keyTable: { client, tableName } }: KeyService,
+  keyHash: string,
+): Promise<AdministeredKey | undefined> {
+  const { Item: item } = await client.send(
+    new GetCommand({ TableName: tableName, Key: { keyHash }, ConsistentRead: true }),
+  );
+  return item && parseRecord(item);
+}
+
+export type KeyFilter = { readonly owner?: string | undefined; readonly plan?: Plan | undefined };
+
+/**
+ * The keys of an owner, otherwise of a plan or of all plans, newest first. Malformed records are reported and left out.
+ *
+ * @param limit records at most. There may be more after the key ID `end`
+ * @param before a key ID: only older keys
+ */
+export async function newestKeys(
+  service: KeyService,
+  { owner, plan }: KeyFilter,
+  limit = Infinity,
+  before = '~',
+) {
+  const { client, tableName } = service.keyTable;
+  const [IndexName, attribute] = owner === undefined ? ['byPlan', 'plan'] : ['byOwner', 'owner'];
+  const partitions = owner !== undefined ? [owner] : plan !== undefined ? [plan] : planNames;
+  // One more than requested shows whether there are more.
+  const paging = { client, pageSize: Math.min(limit + 1, 1_000) };
+  const reading = partitions.map(async (partition) => {
+    const pages = paginateQuery(paging, {
+      TableName: tableName,
+      IndexName,
+      KeyConditionExpression: '#partition = :partition AND keyId < :before',
+      ExpressionAttributeNames: { '#partition': attribute },
+      ExpressionAttributeValues: { ':partition': partition, ':before': before },
+      ScanIndexForward: false,
+    });
+    const read: Record<string, unknown>[] = [];
+    for await (const { Items: items = [] } of pages) if (read.push(...items) > limit) break;
+    return read;
+  });
+  const found = (await Promise.all(reading)).flat();
+  const newest = found.toSorted((a, b) => (String(a['keyId']) > String(b['keyId']) ? -1 : 1));
+  const keys = newest.slice(0, limit).flatMap((item) => {
+    try {
+      return parseRecord(item);
+    } catch (error) {
+      service.notify((error as MalformedRecordError).message);
+      return [];
+    }
+  });
+  return { keys, end: newest.length > limit ? String(newest[limit - 1]!['keyId']) : undefined };
+}
+
+/** One record and its audit line in a write. */
+export interface Change extends Pick<AuditLine, 'did' | 'detail'> {
+  /** As it was read. A new record has no audit lines yet. */
+  readonly key: Pick<AdministeredKey, 'keyHash' | 'keyId' | 'audit'>;
+  /** New attributes. One that is `undefined` is removed. */
+  readonly set?: Partial<AdministeredKey>;
+  /** Whether a full audit trail may grow further. */
+  readonly anyLength?: boolean;
+}
+
+/**
+ * Creates and changes records in one transaction, unless someone else changed one of them since it was read.
+ *
+ * @throws StaleRecordError, OutcomeUnknownError, ToolError
+ */
+export async function write(service: KeyService, ...changes: readonly Change[]): Promise<void> {
+  const { client, tableName } = service.keyTable;
+  const stamp = { at: service.now(), by: await service.caller() };
+  const puts = changes.map(({ key, did, detail, set, anyLength }) => {
+    const version = key.audit.length;
+    if (version >= auditTrailLength && !anyLength)
+      throw new ToolError(
+        'refused',
+        `The audit trail of ${key.keyId} is full (${version} lines). Rotate or revoke the key.`,
+      );
+    const put = {
+      TableName: tableName,
+      Item: { ...key, ...set, audit: [...key.audit, { ...stamp, did, detail }] },
+    };
+    if (version === 0) return { ...put, ConditionExpression: 'attribute_not_exists(keyHash)' };
+    // Every change adds an audit line, so the length of the trail is the version of the record.
+    const values = { ':version': version };
+    return { ...put, ConditionExpression: 'size(audit) = :version', ExpressionAttributeValues: values };
+  });
+  const command = new TransactWriteCommand({
+    TransactItems: puts.map((put) => ({ Put: put })),
+    // A call that is repeated after a lost answer succeeds, instead of meeting its own write.
+    ClientRequestToken: randomUUID(),
+  });
+  try {
+    await client.send(command);
+  } catch (error) {
+    const reasons = error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
+    if (reasons.some(({ Code: code = '' }) => /^(ConditionalCheckFailed|TransactionConflict)$/.test(code))) {
+      const message = 'The key was changed by someone else. Look at it and try again.';
+      throw new StaleRecordError('refused', message, { cause: error });
+    }
+    const { Item: written } = puts[0]!;
+    const leftOver = 'Then "cleanup" deletes the API Gateway keys that are left over.';
+    await settle(error, { id: written.keyId, leftOver }, () => isStored(service, written));
+  }
+  for (const { key, did, detail } of changes)
+    service.onChange({ ...stamp, did, detail, about: { keyId: key.keyId }, stage: service.stage });
+  await service.afterStep('record');
+}
+
+/** Whether a record has the last audit line of this version of it, and its API Gateway key. */
+async function isStored(
+  service: KeyService,
+  { keyHash, gatewayKeyId, audit }: Pick<AdministeredKey, 'keyHash' | 'audit'> & Partial<AdministeredKey>,
+): Promise<boolean> {
+  const found = await readKey(service, keyHash);
+  const [stored, written] = [found?.audit, audit].map((lines) => lines?.[audit.length - 1]);
+  return (
+    found?.gatewayKeyId === gatewayKeyId &&
+    (['at', 'by', 'did', 'detail'] as const).every((name) => stored?.[name] === written?.[name])
+  );
+}
+
+function parseRecord(item: Readonly<Record<string, unknown>>): AdministeredKey {
+  const { data, error } = z.safeParse(administeredKey, item);
+  if (data !== undefined) return data;
+  const keyId = String(item['keyId']);
+  throw new MalformedRecordError(
+    'failed',
+    `The record of key ${keyId} is malformed: ${problemsIn(item, error)}`,
+  );
+}

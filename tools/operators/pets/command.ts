@@ -1,0 +1,44 @@
+import { InvalidArgumentError } from '@commander-js/extra-typings';
+import { idEpoch } from '../../../functions/pets/ids.ts';
+import { parseInt64 } from '../../../functions/pets/int64.ts';
+import type { Pet } from '../../../functions/pets/schema.ts';
+import * as operator from '../command-line/command.ts';
+import { ToolError } from '../command-line/errors.ts';
+import { isoTime, printable } from '../command-line/output.ts';
+import { readItem, type StoredItem } from './items.ts';
+import type { PetService } from './service.ts';
+
+/** What commands of the tool for animals share. */
+
+export type Session = operator.Session<PetService>;
+export type Open = operator.Open<PetService>;
+
+/** A command about one animal. */
+export function petCommand(name: string, summary: string, example: string, details?: string) {
+  return operator
+    .stageCommand(name, summary, example, details)
+    .argument('<pet-id>', 'ID of the animal', petId);
+}
+
+/** A number as DynamoDB writes it: an int64, or the fraction of a malformed item. */
+function petId(text: string): string {
+  if (parseInt64(text) !== undefined || /^-?(0|[1-9]\d{0,18})\.\d{0,18}[1-9]$/.test(text)) return text;
+  throw new InvalidArgumentError('An ID of an animal is a whole number such as 114052972904448.');
+}
+
+/** The item with this ID. @throws ToolError if there is none */
+export async function existing(service: PetService, id: string): Promise<StoredItem> {
+  const stored = await readItem(service.table, id);
+  if (stored !== undefined) return stored;
+  throw new ToolError('not_found', `Animal ${id} does not exist in stage ${service.stage}.`);
+}
+
+/** A pet as a question or an audit line names it. The line is printed, not stored: every page of a list would pay for it. */
+export function nameOf({ id, name, status }: Pet): string {
+  return `${id} (${printable(name)}, ${status})`;
+}
+
+/** A pet as commands print it. */
+export function viewOf({ id, ...pet }: Pet) {
+  return { id, ...pet, createdAt: isoTime(Number(id >> 12n) / 1000 + idEpoch / 1000) };
+}

@@ -1,0 +1,47 @@
+import { toJson } from '../../../../functions/http/exact-json.ts';
+import { stageCommand } from '../../command-line/command.ts';
+import { ToolError } from '../../command-line/errors.ts';
+import { counted, grouped } from '../../command-line/output.ts';
+import type { Open } from '../command.ts';
+import { checkFile, linesOf, newestId, parseLine } from '../lines.ts';
+import { writeNewFile } from '../new-file.ts';
+
+export const assignIds = (open: Open) =>
+  stageCommand(
+    'assign-ids',
+    'write a file in which every animal has an ID, for "import"',
+    'new.jsonl animals.jsonl --stage prod',
+    `A line is an animal: {"name":"Rex","categoryId":7,"status":"available"}. Animals without an "id" get one as if they
+were created now, in the order of the lines.`,
+  )
+    .argument('<file>', 'file of JSON Lines')
+    .argument('<new-file>', 'file to write')
+    .action((file, newFile, options) =>
+      open(options, async (session) => {
+        const { service, output } = session;
+        const newest = newestId(service);
+        const { pets, withoutId } = await checkFile(session, file, newest);
+        if (service.clockOffset < -1_000)
+          service.notify(
+            `The clock of this machine is ${counted(Math.round(-service.clockOffset / 1_000), 'second')} ahead of AWS's. The animals get IDs by AWS's.`,
+          );
+        await writeNewFile(newFile, linesWithIds(file, newest, withoutId));
+        const result = { file: newFile, animals: pets, assigned: withoutId };
+        output.result(
+          result,
+          `Wrote ${counted(pets, 'animal')} to ${newFile}, ${grouped(withoutId)} with a new ID.`,
+        );
+      }),
+    );
+
+/** @param count of animals without an ID */
+async function* linesWithIds(file: string, newest: bigint, count: number): AsyncGenerator<string> {
+  // A whole millisecond has 4,096 IDs. The block ends now, so that the animals are the newest.
+  let next = newest - BigInt(Math.ceil(count / 4_096) * 4_096);
+  for await (const line of linesOf(file)) {
+    const pet = parseLine(line, newest);
+    if (typeof pet === 'string') throw new ToolError('failed', `${file} was changed meanwhile.`);
+    const { id = next++, ...rest } = pet;
+    yield `${toJson({ id, ...rest })}\n`;
+  }
+}

@@ -1,0 +1,79 @@
+import { DescribeTableCommand, ResourceNotFoundException } from '@aws-sdk/client-dynamodb';
+import { paginateScan } from '@aws-sdk/lib-dynamodb';
+import { toJson } from '../../../../functions/http/exact-json.ts';
+import type { PetTable } from '../../../../functions/pets/store.ts';
+import { stageCommand } from '../../command-line/command.ts';
+import { ToolError, usageError } from '../../command-line/errors.ts';
+import { counted, printable } from '../../command-line/output.ts';
+import type { Open, Session } from '../command.ts';
+import { idOf, toStored } from '../items.ts';
+import { writeNewFile } from '../new-file.ts';
+
+export const exportPets = (open: Open) =>
+  stageCommand(
+    'export',
+    'write all animals to a file of JSON Lines',
+    'animals.jsonl --stage prod',
+    'Animals that are added or changed meanwhile may be in the file or not. Malformed items are reported and left out.',
+  )
+    .argument('<file>', 'file to write, or - for standard output')
+    .option('--table <name>', 'another table of the account, such as a restored one')
+    .action((file, options) =>
+      open(options, async (session) => {
+        const { service, output } = session;
+        const { client, tableName: own } = service.table;
+        const { table: tableName = own } = options;
+        const table = { client, tableName };
+        if (tableName !== own) await expectPets(table);
+        const counts = { exported: 0, malformed: 0 };
+        const texts = pagesOf(session, table, counts);
+        if (file === '-') {
+          for await (const text of texts) await output.data(text);
+          return;
+        }
+        await writeNewFile(file, texts);
+        const { exported, malformed } = counts;
+        const left = malformed === 0 ? '' : ` Left out: ${counted(malformed, 'malformed item')}.`;
+        output.result({ file, ...counts }, `Exported ${counted(exported, 'animal')} to ${file}.${left}`);
+      }),
+    );
+
+/** @throws ToolError if the table does not exist, or is not one of animals */
+async function expectPets({ client, tableName }: PetTable): Promise<void> {
+  const { Table: table } = await client
+    .send(new DescribeTableCommand({ TableName: tableName }))
+    .catch((error: Error) => {
+      const [notFound, invalid] = [ResourceNotFoundException.name, 'ValidationException'];
+      if (error.name !== notFound && error.name !== invalid) throw error;
+      const message = `Table ${tableName} does not exist in this account and Region.`;
+      throw new ToolError('not_found', message, { cause: error });
+    });
+  const keys = (table?.KeySchema ?? []).map(({ AttributeName: name }) => name).join(', ');
+  if (keys !== 'id') throw usageError(`Table ${tableName} has no animals: its key is ${keys}, not id.`);
+}
+
+/** Items in one call: about 100 KB, which leaves capacity of their partition to the service. */
+const pageSize = 1_000;
+
+/** The lines of a table, a page at a time. */
+async function* pagesOf(
+  { service, output }: Session,
+  { client, tableName }: PetTable,
+  counts: { exported: number; malformed: number },
+): AsyncGenerator<string> {
+  for await (const { Items: items = [], LastEvaluatedKey: next } of paginateScan(
+    { client, pageSize },
+    { TableName: tableName },
+  )) {
+    const stored = items.map(toStored);
+    for (const { item, malformed } of stored)
+      if (malformed !== undefined) service.notify(`${idOf(item)} is malformed: ${printable(malformed)}`);
+    const lines = stored.flatMap(({ pet }) => (pet ? [`${toJson(pet)}\n`] : []));
+    yield lines.join('');
+    counts.exported += lines.length;
+    counts.malformed += items.length - lines.length;
+    await service.afterStep('page');
+    if (next !== undefined)
+      output.report({ progress: { exported: counts.exported } }, counted(counts.exported, 'animal'));
+  }
+}

@@ -1,0 +1,156 @@
+import { isDeepStrictEqual } from 'node:util';
+import { Option } from '@commander-js/extra-typings';
+import type { Pet } from '../../../../functions/pets/schema.ts';
+import { stageCommand, wholeNumber, yesOption } from '../../command-line/command.ts';
+import { ToolError, usageError } from '../../command-line/errors.ts';
+import { counted, grouped, printable } from '../../command-line/output.ts';
+import { nameOf, type Open, type Session } from '../command.ts';
+import { putNew, replaceItem } from '../items.ts';
+import { checkFile, type Line, linesOf, newestId, parseLine } from '../lines.ts';
+import type { PetService } from '../service.ts';
+
+const replaceable = ['malformed', 'all'] as const;
+
+export const importPets = (open: Open) =>
+  stageCommand(
+    'import',
+    'add the animals of a file of JSON Lines that are not there yet',
+    'animals.jsonl --stage prod --rate 500',
+    `A line is an animal: {"id":114052972904448,"name":"Rex","categoryId":7,"status":"available"}; "assign-ids" gives the
+lines IDs. All are checked before the first is imported. If the import stops, run the same command again.`,
+  )
+    .argument('<file>', 'file of JSON Lines')
+    .option('--rate <n>', 'animals a second at most', wholeNumber(1, 1_000), 200)
+    .addOption(
+      new Option(
+        '--replace <which>',
+        'replace items that have the ID of a line and differ: malformed ones, or all',
+      ).choices(replaceable),
+    )
+    .option('--dry-run', 'only check the lines', false)
+    .addOption(yesOption)
+    .action((file, options) => open(options, (session) => importFile(session, file, options)));
+
+interface ImportOptions {
+  readonly rate: number;
+  readonly replace?: (typeof replaceable)[number] | undefined;
+  readonly dryRun: boolean;
+}
+
+/** Animals that are imported at the same time. */
+const chunkSize = 25;
+/** Kept animals that are named. */
+const keptShown = 20;
+/** Milliseconds between two reports of the progress. */
+const reportEvery = 5_000;
+
+async function importFile(
+  session: Session,
+  file: string,
+  { rate, replace, dryRun }: ImportOptions,
+): Promise<void> {
+  const { service, output, confirm } = session;
+  const newest = newestId(service);
+  const { pets, withoutId } = await checkFile(session, file, newest);
+  if (withoutId > 0)
+    throw usageError(
+      `${file} has ${counted(withoutId, 'animal')} without an ID. Run "assign-ids ${file} NEW-FILE" first, and import the new file.`,
+    );
+  const counts: Counts = { created: 0, present: 0, replaced: 0, kept: [] };
+  if (dryRun) {
+    const text = `${counted(pets, 'animal')} in ${file}. Nothing was imported.`;
+    output.result({ file, dryRun, animals: pets, ...counts }, text);
+    return;
+  }
+  const replacing = replace === undefined ? '' : `, replacing ${replace} that differ`;
+  await confirm(`Import ${counted(pets, 'animal')} from ${file}${replacing}?`);
+  const changed = new ToolError('failed', `${file} was changed during the import.`);
+  try {
+    await eachLine(session, { file, pets, rate, changed }, async (line) => {
+      const pet = parseLine(line, newest);
+      if (typeof pet === 'string' || pet.id === undefined) throw changed;
+      await importPet(service, line.number, { ...pet, id: pet.id }, replace, counts);
+    });
+  } catch (error) {
+    output.note('The import has stopped. The same command adds what is missing.', 'yellow');
+    throw error;
+  } finally {
+    const detail = `${counts.created} created, ${counts.replaced} replaced`;
+    if (counts.created + counts.replaced > 0) await service.report({ file }, 'imported', detail);
+  }
+  counts.kept.sort((a, b) => a.line - b.line);
+  const { created, present, replaced, kept } = counts;
+  const text = `Created ${grouped(created)}, replaced ${grouped(replaced)}, already there ${grouped(present)}.`;
+  output.result({ file, dryRun, animals: pets, ...counts }, text);
+  if (kept.length > 0) {
+    const list = kept
+      .map(({ line, id }) => `line ${line} (${id})`)
+      .slice(0, keptShown)
+      .join(', ');
+    const message = `Kept, because other values are stored: ${counted(kept.length, 'animal')}, ${list}. "--replace all" replaces them.`;
+    throw new ToolError('refused', message);
+  }
+}
+
+interface Counts {
+  created: number;
+  present: number;
+  replaced: number;
+  readonly kept: { readonly line: number; readonly id: bigint }[];
+}
+
+interface Source {
+  readonly file: string;
+  readonly pets: number;
+  /** Lines a second. */
+  readonly rate: number;
+  /** What is thrown if the file has more or fewer animals. */
+  readonly changed: Error;
+}
+
+/** Imports the lines of a file, a few at a time. */
+async function eachLine(
+  { service: { clock, sleep }, output }: Session,
+  { file, pets, rate, changed }: Source,
+  importLine: (line: Line) => Promise<void>,
+): Promise<void> {
+  const startedAt = clock();
+  let reportedAt = startedAt;
+  let done = 0;
+  let chunk: Line[] = [];
+  const finish = async () => {
+    if (done + chunk.length > pets) throw changed;
+    const results = await Promise.allSettled(chunk.map((line) => importLine(line)));
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+    done += chunk.length;
+    chunk = [];
+    if (clock() - reportedAt >= reportEvery) {
+      reportedAt = clock();
+      output.report({ progress: { done, animals: pets } }, `${grouped(done)} of ${counted(pets, 'animal')}`);
+    }
+    const wait = startedAt + (done * 1_000) / rate - clock();
+    if (wait > 0) await sleep(wait);
+  };
+  for await (const line of linesOf(file)) if (chunk.push(line) === chunkSize) await finish();
+  await finish();
+  if (done < pets) throw changed;
+}
+
+/** @param number of the line */
+async function importPet(
+  service: PetService,
+  number: number,
+  pet: Pet,
+  replace: ImportOptions['replace'],
+  counts: Counts,
+): Promise<void> {
+  const found = await putNew(service, pet);
+  if (found === undefined) counts.created += 1;
+  else if (isDeepStrictEqual(found.pet, pet)) counts.present += 1;
+  else if (replace === 'all' || (replace === 'malformed' && found.pet === undefined)) {
+    await replaceItem(service, found.item, pet);
+    counts.replaced += 1;
+    const before = found.pet ? nameOf(found.pet) : `malformed: ${printable(found.malformed)}`;
+    await service.report({ petId: String(pet.id) }, 'replaced', before);
+  } else counts.kept.push({ line: number, id: pet.id });
+}

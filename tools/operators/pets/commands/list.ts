@@ -1,0 +1,63 @@
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { paginateScan } from '@aws-sdk/lib-dynamodb';
+import { parseInt64 } from '../../../../functions/pets/int64.ts';
+import { pageSize } from '../../../../functions/pets/listing.ts';
+import { petStatuses } from '../../../../functions/pets/schema.ts';
+import { listPets } from '../../../../functions/pets/store.ts';
+import { stageCommand, wholeNumber } from '../../command-line/command.ts';
+import { printable, table } from '../../command-line/output.ts';
+import { type Open, type Session, viewOf } from '../command.ts';
+import { idOf, toStored } from '../items.ts';
+
+export const list = (open: Open) =>
+  stageCommand('list', 'list animals, newest first', '--stage prod --status available --limit 50')
+    .addOption(new Option('--status <status>', 'only animals with this status').choices(petStatuses))
+    .option('--limit <n>', 'animals at most', wholeNumber(pageSize.min, pageSize.max), pageSize.default)
+    .option('--cursor <cursor>', 'continue after the previous page', cursor)
+    .option('--malformed', 'read the whole table for items that are not valid animals')
+    .action((options) =>
+      open(options, (session) => (options.malformed ? listMalformed(session) : listPage(session, options))),
+    );
+
+async function listPage(
+  { service, output }: Session,
+  {
+    limit,
+    status,
+    cursor: before,
+  }: Partial<Parameters<typeof listPets>[1]> & { limit: number; cursor?: bigint },
+): Promise<void> {
+  const { pets, next, malformed } = await listPets(service.table, { limit, status, before });
+  for (const { message } of malformed) service.notify(message);
+  const views = pets.map(viewOf);
+  const rows = views.map(({ id, status: state, categoryId, createdAt, name }) => [
+    String(id),
+    state,
+    String(categoryId),
+    createdAt ?? '-',
+    printable(name),
+  ]);
+  const text = rows[0] ? table([['ID', 'STATUS', 'CATEGORY', 'CREATED', 'NAME'], ...rows]) : 'No animals.';
+  output.result({ pets: views, cursor: next ?? null }, text);
+  if (next !== undefined && !output.json) output.note(`There are more: --cursor ${next}`);
+}
+
+/** Items without a valid status are in no index, so only a scan finds them. */
+async function listMalformed({ service: { table: pets }, output }: Session): Promise<void> {
+  const found: { readonly id: string; readonly malformed: string }[] = [];
+  for await (const { Items: items = [] } of paginateScan(
+    { client: pets.client, pageSize: 1_000 },
+    { TableName: pets.tableName },
+  ))
+    for (const { item, malformed } of items.map(toStored))
+      if (malformed !== undefined) found.push({ id: idOf(item), malformed });
+  const lines = found.map(({ id, malformed }) => `${id}: ${printable(malformed)}`);
+  output.result({ malformed: found }, lines.join('\n') || 'No malformed items.');
+}
+
+/** The ID of the last animal of the previous page. */
+function cursor(text: string): bigint {
+  const id = parseInt64(text);
+  if (id !== undefined) return id;
+  throw new InvalidArgumentError('Not a cursor printed by "list".');
+}

@@ -1,0 +1,313 @@
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { newKey } from '../../../functions/access/keys.ts';
+import type { Ask, Client } from './client.ts';
+import {
+  expectError,
+  expectPet,
+  expectPets,
+  expectUnauthorized,
+  nextOf,
+  petStatuses,
+} from './expectations.ts';
+import { type PetSeen, rateOf } from './expectations.ts';
+
+/** A rule of the interface, and how it is checked. */
+export interface Check {
+  readonly name: string;
+  readonly run: (client: Client) => Promise<void>;
+}
+
+/** The name of the pets that the checks add. They are `sold`, so that no customer asks for them. */
+const mark = 'smoke test, please ignore';
+const marked = (categoryId: string, status = 'sold') =>
+  `{"name":"${mark}","status":"${status}","categoryId":${categoryId}}`;
+
+const get = (path: string): Ask => ({ path });
+const post = (body: string, type = 'application/json'): Ask => ({
+  method: 'POST',
+  path: '/pets',
+  body,
+  headers: { 'Content-Type': type },
+});
+
+/** A request, its error, and the fields that the message names. */
+type Rejection = readonly [ask: Ask, status: number, code: string, ...fields: string[]];
+
+const invalidBodies: readonly Rejection[] = [
+  [post('{"status":"lost","categoryId":1.5}'), 400, 'invalid_request', 'name', 'categoryId', 'status'],
+  [post(marked('9223372036854775808')), 400, 'invalid_request', 'categoryId'],
+  [post(marked('"7"')), 400, 'invalid_request', 'categoryId'],
+  [post(marked('null')), 400, 'invalid_request', 'categoryId'],
+  [post('{"name":'), 400, 'invalid_request'],
+  [post(`{"name":"${'x'.repeat(70_000)}"}`), 413, 'payload_too_large'],
+  [post('name=Rex', 'text/plain'), 415, 'unsupported_media_type'],
+];
+const invalidQueries = 'limit=0 limit=101 limit=1.5 limit=5&limit=6 status=lost cursor=abc'
+  .split(' ')
+  .map((query): Rejection => [get(`/pets?${query}`), 400, 'invalid_request', query.replace(/=.*/, '')]);
+const unknownPets = ['/pets/1', '/pets/not-a-number'].map((path): Rejection => [
+  get(path),
+  404,
+  'pet_not_found',
+]);
+const unknownRoutes: readonly Rejection[] = [
+  [get('/nowhere'), 404, 'route_not_found'],
+  // No operation will ever have this method, so the request changes nothing.
+  [{ method: 'OPTIONS', path: '/pets/1' }, 405, 'method_not_allowed'],
+];
+
+/** @returns the headers of each answer */
+async function expectRejections(client: Client, rejections: readonly Rejection[]): Promise<Headers[]> {
+  const all: Headers[] = [];
+  for (const [ask, status, code, ...fields] of rejections) {
+    const reply = await client.send(ask);
+    const message = expectError(reply, status, code);
+    for (const field of fields) assert.match(message, new RegExp(String.raw`\b${field}:`), reply.request);
+    all.push(reply.headers);
+  }
+  return all;
+}
+
+/** Thrown by a check that would have to add pets to a store that must stay as it is. */
+export class SkippedCheck extends Error {}
+
+/** The checks of listings need so many sold pets: one more than the largest page that must be full. */
+const enough = 6;
+const filled = new WeakSet<Client>();
+
+/** Adds sold pets, once for each client: a service that lists no pets would get more and more of them. */
+async function fill(client: Client): Promise<void> {
+  if (filled.has(client)) return;
+  const { length } = expectPets(await client.send(get(`/pets?limit=${enough}&status=sold`)));
+  if (client.readOnly && length < enough)
+    throw new SkippedCheck(`the store has fewer than ${enough} animals with the status sold`);
+  filled.add(client);
+  for (let count = length; count < enough; count += 1) expectPet(await client.send(post(marked('1'))), 201);
+}
+
+/** Repeats a check a few times, because indexes lag behind writes. */
+function eventually(check: Check['run']): Check['run'] {
+  return async (client) => {
+    await fill(client);
+    for (const pause of client.retryPauses) {
+      try {
+        return await check(client);
+      } catch {
+        await sleep(pause);
+      }
+    }
+    return check(client);
+  };
+}
+
+interface Page {
+  readonly request: string;
+  readonly pets: readonly PetSeen[];
+  readonly next: string | undefined;
+}
+
+/** A page that agrees with its own query: length, order, filter and following page. */
+async function page(client: Client, path: string): Promise<Page> {
+  const reply = await client.send(get(path));
+  const { request } = reply;
+  const pets = expectPets(reply);
+  const next = nextOf(reply);
+  const limit = Number(/limit=(\d+)/.exec(request)?.[1] ?? 20);
+  assert.ok(
+    pets.length <= limit,
+    `${request} returned ${pets.length} animals, ${limit} at most were asked for`,
+  );
+  assertNewestFirst(pets, request);
+  const wanted = /status=(\w+)/.exec(request)?.[1];
+  for (const { status } of pets)
+    assert.ok((wanted ?? status) === status, `the filter ${wanted} lets ${status} through`);
+  if (next !== undefined) {
+    assert.ok(next.startsWith(`${client.baseUrl}/pets?`), `the following page of ${request} is at ${next}`);
+    assert.equal(pets.length, limit, `${request} has a following page, yet is not full`);
+  }
+  return { request, pets, next };
+}
+
+function assertNewestFirst(pets: readonly PetSeen[], request: string): void {
+  for (const [index, { id }] of pets.entries()) {
+    const before = pets[index - 1]?.id ?? Infinity;
+    assert.ok(id !== before, `${request} returned ${id} twice`);
+    assert.ok(id < before, `${request} is not newest first: ${id} follows ${before}`);
+  }
+}
+
+/** What was seen before is seen again, as far as the later listing reaches: clients cannot remove a pet. */
+function assertContains({ pets, next, request }: Page, before: readonly PetSeen[], reason: string): void {
+  const end = next === undefined ? -Infinity : (pets.at(-1)?.id ?? -Infinity);
+  const ids = new Set(pets.map(({ id }) => id));
+  const missing = before.find(({ id }) => id >= end && !ids.has(id));
+  assert.ok(missing === undefined, `${request} leaves out ${missing?.id}, ${reason}`);
+}
+
+/** Two pages at a time against one large page, from the same cursor: a cursor is valid with another limit. */
+async function checkWalk(client: Client, filter: string): Promise<void> {
+  const { next: start } = await page(client, `/pets?limit=1${filter}`);
+  assert.ok(start, `/pets?limit=1${filter} has no following page, yet there are more animals`);
+  const withLimit = (limit: number) => start.replace(/limit=\d+/, `limit=${limit}`);
+  const before = await page(client, withLimit(20));
+  const met: PetSeen[] = [];
+  let next: string | undefined = withLimit(2);
+  for (let count = 0; count < 4 && next !== undefined; count += 1) {
+    const read: Page = await page(client, next);
+    met.push(...read.pets);
+    next = read.next;
+  }
+  const request = `the walk through /pets?limit=2${filter}`;
+  assertNewestFirst(met, request);
+  assertContains({ request, pets: met, next }, before.pets, `which ${before.request} returned`);
+  assertContains(await page(client, withLimit(20)), met, `which ${request} met`);
+}
+
+async function checkFilter(client: Client): Promise<void> {
+  const known = await page(client, '/pets?limit=100');
+  const filtered: PetSeen[] = [];
+  for (const status of petStatuses) {
+    const path = `/pets?limit=100&status=${status}`;
+    const found = await page(client, path);
+    const expected = known.pets.filter((pet) => pet.status === status);
+    assertContains(found, expected, `which ${known.request} returned as ${status}`);
+    // An empty listing is right only if there is no such pet, so add one.
+    if (found.pets.length === 0 && !client.readOnly) {
+      const added = expectPet(await client.send(post(marked('1', status))), 201);
+      assertContains(await page(client, path), [added], 'which was added just now');
+    }
+    filtered.push(...found.pets);
+  }
+  assertContains(await page(client, '/pets?limit=100'), filtered, 'which a filter returned');
+}
+
+/** The contract as clients see it, with few calls. Every pet that is added has the mark. */
+export const checks: readonly Check[] = [
+  {
+    name: 'A request without a valid key is 401 on every operation and on unknown paths, with a challenge',
+    run: async (client) => {
+      const { key } = client;
+      const realm = 'Bearer realm="animal-store"';
+      // The key with one character changed is well-formed, but its checksum is wrong.
+      const mistyped = key.slice(0, -10) + (key.at(-10) === 'A' ? 'B' : 'A') + key.slice(-9);
+      const neverIssued = newKey(/^as_([a-z][a-z0-9]*)_/.exec(key)?.[1] ?? 'prod');
+      const malformed = [null, 'Bearer', `Bearer ${key.slice(0, -1)}`, `Basic ${key}`];
+      const invalid = [mistyped, neverIssued].map((each) => `Bearer ${each}`);
+      for (const operation of [get('/pets'), post(marked('1')), get('/pets/1'), get('/nowhere')]) {
+        for (const authorization of malformed)
+          expectUnauthorized(await client.send({ ...operation, authorization }), realm);
+        for (const authorization of invalid)
+          expectUnauthorized(
+            await client.send({ ...operation, authorization }),
+            `${realm}, error="invalid_token"`,
+          );
+      }
+    },
+  },
+  {
+    name: 'An animal is added with 201, its Location, and the categoryId digit for digit',
+    run: async (client) => {
+      if (client.readOnly) throw new SkippedCheck('it adds animals');
+      for (const categoryId of ['9223372036854775807', '-9223372036854775808']) {
+        const reply = await client.send(post(marked(categoryId)));
+        const { id, name, status } = expectPet(reply, 201);
+        assert.ok(Number.isSafeInteger(id) && id > 0, `the id ${id} is not exact in every JSON client`);
+        const isExact = reply.text.includes(`"categoryId":${categoryId}`);
+        assert.ok(isExact, `categoryId ${categoryId} came back in ${reply.text}`);
+        assert.equal(reply.headers.get('location'), `${client.baseUrl}/pets/${id}`, 'Location');
+        assert.deepEqual({ name, status }, { name: mark, status: 'sold' });
+      }
+    },
+  },
+  {
+    name: 'A body that is not valid is 400 and names every invalid field; 413 and 415 differ',
+    run: async (client) => void (await expectRejections(client, invalidBodies)),
+  },
+  {
+    name: 'A listing is an array of as many animals as `limit` says, 20 without it; newest first',
+    run: eventually(async (client) => {
+      const { length: all } = (await page(client, '/pets?limit=100')).pets;
+      assert.ok(all >= enough, `/pets?limit=100 returned ${all} animals, there are ${enough} and more`);
+      for (const [path, limit] of [
+        ['/pets', 20],
+        ['/pets?limit=5', 5],
+        ['/pets?limit=1', 1],
+        ['/pets?limit=3&status=sold', 3],
+      ] as const) {
+        const { length } = (await page(client, path)).pets;
+        const expected = Math.min(limit, all);
+        assert.ok(length >= expected, `${path} returned ${length} animals instead of ${expected}`);
+      }
+    }),
+  },
+  {
+    name: 'A walk through the pages meets each animal once, with a filter too',
+    run: eventually(async (client) => {
+      for (const filter of ['', '&status=sold']) await checkWalk(client, filter);
+    }),
+  },
+  {
+    name: 'The status filter returns the animals with that status, and all of them',
+    run: eventually(checkFilter),
+  },
+  {
+    name: 'A limit, status or cursor that is not valid is 400 and never clamped',
+    run: eventually(async (client) => {
+      const { next } = await page(client, '/pets?limit=1&status=sold');
+      assert.ok(next, 'the sold animals have no second page');
+      const ofOtherFilter = get(next.replace('status=sold', 'status=pending'));
+      await expectRejections(client, [...invalidQueries, [ofOtherFilter, 400, 'invalid_request', 'cursor']]);
+    }),
+  },
+  {
+    name: 'The deprecated operation answers 200 or 404, with its replacement and its end',
+    run: async (client) => {
+      await fill(client);
+      const [pet] = expectPets(await client.send(get('/pets?limit=1')));
+      const found = await client.send(get(`/pets/${pet?.id}`));
+      assert.deepEqual(expectPet(found, 200), pet);
+      const answers = [
+        { headers: found.headers, replacement: `/pets?status=${pet?.status}` },
+        ...(await expectRejections(client, unknownPets)).map((headers) => ({
+          headers,
+          replacement: '/pets',
+        })),
+      ];
+      for (const { headers, replacement } of answers) {
+        assert.match(headers.get('deprecation') ?? '(absent)', /^@\d+$/, 'Deprecation');
+        assert.equal(headers.get('sunset'), 'Thu, 05 Dec 2030 00:00:00 GMT', 'Sunset');
+        assert.equal(
+          headers.get('link'),
+          `<${client.baseUrl}${replacement}>; rel="successor-version"`,
+          'Link',
+        );
+      }
+    },
+  },
+  {
+    name: 'An unknown path is 404 and a wrong method 405 with Allow',
+    run: async (client) => {
+      const [, wrongMethod] = await expectRejections(client, unknownRoutes);
+      assert.match(wrongMethod?.get('allow') ?? '', /\bGET\b/);
+    },
+  },
+  {
+    name: 'The rate headers count down within a window and say when it resets',
+    run: async (client) => {
+      const next = async () => {
+        const reply = await client.send(get('/pets?limit=1'));
+        expectPets(reply);
+        return rateOf(reply);
+      };
+      const before = await next();
+      const { limit, remaining, reset } = await next();
+      const now = Date.now() / 1000;
+      assert.ok(reset > now - 5 && reset <= now + 86_405, `the limit resets at ${reset}, now is ${now}`);
+      assert.ok(remaining < limit, `of ${limit} requests ${remaining} remain after two`);
+      const isSameWindow = before.reset === reset && before.limit === limit;
+      const isCounted = !isSameWindow || remaining < before.remaining;
+      assert.ok(isCounted, `remaining went from ${before.remaining} to ${remaining}`);
+    },
+  },
+];
