@@ -39,14 +39,19 @@ function agreed({ operation, input }: RandomCall, outcome: Outcome, expected: Ou
   };
 }
 
-/** Whether an engine is known to answer otherwise than DynamoDB, so that the run cannot go on. */
-function isLeftOut({ operation, input }: RandomCall, outcome: Outcome): boolean {
+/** Whether Dynoxide is known to answer otherwise than DynamoDB, which DynamoDB Local does not. */
+function isLeftToDynamoDbLocal({ operation, input }: RandomCall): boolean {
+  const text = JSON.stringify(input);
+  // It has the keys in each projection of several items.
+  if (/^(Transact|Batch)Get/.test(operation)) return text.includes('ProjectionExpression');
+  // Beyond the end of a list it sets null first, and it removes several elements one after the other.
+  return /"UpdateExpression":"[^"]*\[/.test(text);
+}
+
+/** Whether an engine is known to accept what DynamoDB refuses. */
+function isLeftOut(outcome: Outcome): boolean {
   const failsInTransaction = outcome.reasons?.some(({ Code: code }) => code === 'ValidationError') === true;
-  if (isDynamoDbLocal) return failsInTransaction;
-  // Dynoxide accepts much that DynamoDB refuses, and has the keys in each projection.
-  const projects =
-    /^(Transact|Batch)Get/.test(operation) && JSON.stringify(input).includes('ProjectionExpression');
-  return failsInTransaction || projects || outcome.error === 'ValidationException';
+  return failsInTransaction || (!isDynamoDbLocal && outcome.error === 'ValidationException');
 }
 
 test('random calls end as on the engine', async () => {
@@ -59,8 +64,9 @@ test('random calls end as on the engine', async () => {
       const open = [...calls];
       for (let each = open.shift(); each !== undefined; each = open.shift()) {
         const call = JSON.parse(JSON.stringify(each).replaceAll(runMark, `run ${run}`)) as RandomCall;
+        if (!isDynamoDbLocal && isLeftToDynamoDbLocal(call)) continue;
         const found = callTables(tables, call.operation, call.input);
-        if (found.error === 'Unsupported' || isLeftOut(call, found)) continue;
+        if (found.error === 'Unsupported' || isLeftOut(found)) continue;
         const expected = await engine.call(call.operation, call.input);
         expect({ call, ...agreed(call, found, expected) }).toEqual({
           call,
@@ -73,7 +79,11 @@ test('random calls end as on the engine', async () => {
         seen.set(kind, (seen.get(kind) ?? 0) + 1);
       }
     }),
-    { numRuns: process.env['CI'] === undefined && process.env['FULL'] === undefined ? 40 : 1_000 },
+    {
+      numRuns: process.env['CI'] === undefined && process.env['FULL'] === undefined ? 40 : 1_000,
+      // Engines have faults of their own, which a new seed would find in the change of somebody else.
+      seed: Number(process.env['SEED'] ?? 1),
+    },
   );
   const all = 'Get Put Update Delete TransactGet TransactWrite BatchGet BatchWrite'.split(' ');
   expect([...seen.keys()]).toEqual(
