@@ -15,6 +15,7 @@ export interface Ratio {
   readonly name: string;
   readonly peer: string;
   readonly times: ByModel;
+  readonly goal?: number;
   readonly atMost: ByModel;
 }
 
@@ -32,12 +33,21 @@ const bare = 'bare handler';
 /** With the Powertools' logger, metrics and tracer. */
 const powertools = 'middy, Powertools';
 
-const budgets: readonly (readonly [entry: FunctionEntry, peer: string, atMost: ByModel])[] = [
-  ['list-pets', bare, { burst: 0.83, share: 0.83 }],
-  ['create-pet', bare, { burst: 0.83, share: 0.83 }],
-  ['list-pets', powertools, { burst: 0.78, share: 0.78 }],
-  ['create-pet', powertools, { burst: 0.78, share: 0.78 }],
-  ['list-pets', floor, { burst: 1.81, share: 1.56 }],
+interface Budget {
+  readonly name: FunctionEntry;
+  readonly peer: string;
+  /** For the median of ten runs, in both models. */
+  readonly goal?: number;
+  /** For one run: 5 % above the highest of ten. */
+  readonly atMost: ByModel;
+}
+
+const budgets: readonly Budget[] = [
+  { name: 'list-pets', peer: bare, goal: 0.83, atMost: { burst: 0.88, share: 0.95 } },
+  { name: 'create-pet', peer: bare, goal: 0.83, atMost: { burst: 1.02, share: 0.97 } },
+  { name: 'list-pets', peer: powertools, goal: 0.78, atMost: { burst: 0.86, share: 0.8 } },
+  { name: 'create-pet', peer: powertools, goal: 0.78, atMost: { burst: 0.83, share: 0.8 } },
+  { name: 'list-pets', peer: floor, atMost: { burst: 1.97, share: 1.92 } },
 ];
 
 export async function measureFirstResponses(rounds: number, onRound: OnRound): Promise<FirstResponses> {
@@ -74,11 +84,13 @@ export async function measureFirstResponses(rounds: number, onRound: OnRound): P
           (authorizer, operation) => authorizer.response + operation.response,
         ),
       })),
-      ratios: budgets.map(([name, of, atMost]) => ({
-        name,
-        peer: of,
-        times: starts.median([named(name), named(of)], (ours, theirs) => ours.response / theirs.response, 2),
-        atMost,
+      ratios: budgets.map((budget) => ({
+        ...budget,
+        times: starts.median(
+          [named(budget.name), named(budget.peer)],
+          (ours, theirs) => ours.response / theirs.response,
+          2,
+        ),
       })),
     };
   });

@@ -23,7 +23,7 @@ export function table(headings: readonly string[], rows: readonly (readonly Cell
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   const text = (cell: Cell): string => (typeof cell === 'number' ? cell.toLocaleString('en-US') : cell);
   const rule = headings.map((_, column) =>
-    rows.every((row) => typeof row[column] !== 'string') ? '---:' : '---',
+    rows.every((row) => typeof row[column] === 'number' || row[column] === '') ? '---:' : '---',
   );
   return [line(headings), line(rule), ...rows.map((row) => line(row.map(text)))].join('\n');
 }

@@ -15,26 +15,31 @@ export interface Results {
 
 /** Most processor time of a warm request, relative to that of a bare handler that sends the same calls. */
 const warmLimits: Readonly<Record<WarmResult['operation'], number>> = {
-  list: 1.4,
-  get: 1.36,
-  create: 1.38,
-  authorize: 1.27,
+  list: 1.31,
+  get: 1.31,
+  create: 1.31,
+  authorize: 1.26,
 };
 
 /** A figure that has a limit, over the runs. */
 interface Budget {
   readonly name: string;
   readonly values: readonly number[];
+  readonly goal?: number | undefined;
   readonly atMost: number;
 }
+
+/** A goal is for as many runs: one run is at the mercy of the machine. */
+const runsOfGoal = 10;
 
 function budgets({ first, warm }: Results): Budget[] {
   const models: readonly ProcessorModel[] = ['burst', 'share'];
   return [
-    ...(first[0]?.ratios ?? []).flatMap(({ name, peer, atMost }, index) =>
+    ...(first[0]?.ratios ?? []).flatMap(({ name, peer, goal, atMost }, index) =>
       models.map((model) => ({
         name: `${name}, relative to ${peer}, ${model}`,
         values: first.map(({ ratios }) => ratios[index]!.times[model]),
+        goal,
         atMost: atMost[model],
       })),
     ),
@@ -49,10 +54,10 @@ function budgets({ first, warm }: Results): Budget[] {
 /** A sentence for each limit that the median of the runs exceeds. @param tolerance factor of every limit */
 export function exceeded(results: Results, tolerance: number): string[] {
   return budgets(results)
-    .map((budget) => ({
-      ...budget,
-      typical: median(budget.values),
-      limit: round(budget.atMost * tolerance, 3),
+    .map(({ name, values, goal, atMost }) => ({
+      name,
+      typical: median(values),
+      limit: goal !== undefined && values.length >= runsOfGoal ? goal : round(atMost * tolerance, 3),
     }))
     .filter(({ typical, limit }) => typical > limit)
     .map(({ name, typical, limit }) => `${name}: ${typical}, at most ${limit}.`);
@@ -80,12 +85,13 @@ export function tables(results: Results): GeneratedParts {
       ),
     }),
     budgets: table(
-      ['', 'lowest', 'median', 'highest', 'at most'],
-      budgets(results).map(({ name, values, atMost }) => [
+      ['', 'lowest', 'median', 'highest', 'goal', 'at most'],
+      budgets(results).map(({ name, values, goal, atMost }) => [
         name,
         Math.min(...values),
         median(values),
         Math.max(...values),
+        goal ?? '',
         atMost,
       ]),
     ),
