@@ -9,7 +9,7 @@ import { Client } from '../../tools/operators/smoke/client.ts';
 import { requestsNeeded, runChecks } from '../../tools/operators/smoke/run.ts';
 import { forwardTo } from '../support/forwarder.ts';
 import { entryOf, forgotten } from '../support/used-operations.ts';
-import { runInProcess } from '../support/tool-runs.ts';
+import { runInProcess } from '../support/run-in-process.ts';
 import { isFullRun, isLocal, newClient } from './support.ts';
 
 interface Answer {

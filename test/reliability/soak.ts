@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { Command } from '@commander-js/extra-typings';
 import { parseKeys } from '../../tools/contributors/local/keys.ts';
-import { wholeNumber } from '../../tools/operators/command-line/command.ts';
+import { wholeNumber } from '../../tools/operators/command-line/stage-command.ts';
 import { runMixedLoad } from './mixed-load.ts';
 
 /** `npm run soak`: a steady mix of requests against `npm start`. Exits with 1 when an answer or the memory is wrong. */

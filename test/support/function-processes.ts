@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import * as z from 'zod';
 import { bundle } from '../../lib/bundler/bundle.ts';
 import { type FunctionEntry, functionEntries } from '../../functions/operations.ts';
-import { createTables, type Tables } from './dynamodb-tables.ts';
+import { createTables, type Tables } from './create-tables.ts';
 import { functionVariables } from './variables.ts';
 
 const outcome = z.union([z.object({ returned: z.unknown() }), z.object({ thrown: z.string() })]);

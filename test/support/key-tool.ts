@@ -9,7 +9,7 @@ import { createKey } from '../../tools/operators/keys/commands/create.ts';
 import { type AdministeredKey, gatewayValueOf, newestKeys } from '../../tools/operators/keys/records.ts';
 import { type KeyService, openKeyService } from '../../tools/operators/keys/service.ts';
 import { localStage } from '../../tools/contributors/local/stack.ts';
-import { crashInProcess, type Run, type RunOptions, runInProcess } from './tool-runs.ts';
+import { crashInProcess, type Run, type RunOptions, runInProcess } from './run-in-process.ts';
 
 export interface Issued {
   readonly keyId: string;

@@ -6,7 +6,7 @@ import { fixedPlans, type Plan } from '../../functions/access/plans.ts';
 import { operations } from '../../functions/operations.ts';
 import { type HttpRequest, proxyEvent, routeOf } from './events.ts';
 import { lambdaContext, type Reply, reply } from './lambda.ts';
-import { createTables, type Tables } from './dynamodb-tables.ts';
+import { createTables, type Tables } from './create-tables.ts';
 import { functionVariables } from './variables.ts';
 
 type Handler = (event: never, context: ReturnType<typeof lambdaContext>) => Promise<unknown>;

@@ -6,7 +6,7 @@ import { terminalLog } from './dev/log.ts';
 import { CdkApp } from './dev/cdk-app.ts';
 import { watch, type WatchOptions } from './dev/watch.ts';
 import { type DatabaseName, databaseNames } from './dynamodb/engines.ts';
-import { serve } from './service/start.ts';
+import { serve } from './service/serve.ts';
 import { version } from './version.ts';
 
 const defaults = { assembly: 'cdk.out', port: '3000', inspect: '9229' };

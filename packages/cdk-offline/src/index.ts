@@ -10,4 +10,4 @@ export { terminalLog, type TerminalLogOptions } from './dev/log.ts';
 export { synthesize, type SynthesizeOptions } from './dev/synthesize.ts';
 export { type BuildOutcome, type FunctionBuilds, watch, type WatchOptions } from './dev/watch.ts';
 export type { AssemblySource, OfflineService, Pages, ServedFunction } from './service/types.ts';
-export { serve, type ServeOptions } from './service/start.ts';
+export { serve, type ServeOptions } from './service/serve.ts';

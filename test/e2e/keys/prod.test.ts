@@ -5,7 +5,7 @@ import { stageOfKey } from '../../../functions/access/keys.ts';
 import { findKeyById } from '../../../tools/operators/keys/records.ts';
 import { openKeyService } from '../../../tools/operators/keys/service.ts';
 import { keys } from '../../unit/keys/support.ts';
-import type { RunOptions } from '../../support/tool-runs.ts';
+import type { RunOptions } from '../../support/run-in-process.ts';
 import { isFullRun, isLocal } from '../support.ts';
 import { type Forwarder, forwardTo } from '../../support/forwarder.ts';
 import type { Issued } from './support.ts';

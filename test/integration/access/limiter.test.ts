@@ -6,7 +6,7 @@ import type { Limits } from '../../../functions/access/plans.ts';
 import type { Decision, Usage } from '../../../functions/access/limiter-decisions.ts';
 import { fixedPlans } from '../../../functions/access/plans.ts';
 import { DynamoDbProxy, type Fate } from '../../support/dynamodb-proxy.ts';
-import { createTable, newClient } from '../../support/dynamodb-tables.ts';
+import { createTable, newClient } from '../../support/create-tables.ts';
 import { unitsOf, watch } from '../../support/traffic.ts';
 import { at } from '../../support/times.ts';
 

@@ -6,7 +6,7 @@ import { toCanonicalJson } from '../../../functions/http/exact-json.ts';
 import { createPetOnce } from '../../../functions/pets/idempotent-creation.ts';
 import { createPet, getPet, listPets, type PetTable } from '../../../functions/pets/store.ts';
 import { petStatuses } from '../../../functions/pets/schema.ts';
-import { createTable } from '../../support/dynamodb-tables.ts';
+import { createTable } from '../../support/create-tables.ts';
 import { type Sent, unitsOf, watch } from '../../support/traffic.ts';
 import { at } from '../../support/times.ts';
 

@@ -8,7 +8,7 @@ import { type Plan, planNames } from '../../../functions/access/plans.ts';
 import { newKeyId } from '../../../tools/operators/keys/key-ids.ts';
 import type { KeyService } from '../../../tools/operators/keys/service.ts';
 import { documentClient } from '../../../tools/operators/command-line/stack.ts';
-import { createTable } from '../../support/dynamodb-tables.ts';
+import { createTable } from '../../support/create-tables.ts';
 
 /**
  * Unix seconds, in the middle of a minute. Of today, since DynamoDB Local deletes items whose time to live has

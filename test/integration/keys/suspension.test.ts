@@ -10,7 +10,7 @@ import {
 import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
 import { suspensionGrace, suspensionThreshold } from '../../../functions/access/limiter-decisions.ts';
 import { windowStart } from '../../../functions/access/windows.ts';
-import { createTable } from '../../support/dynamodb-tables.ts';
+import { createTable } from '../../support/create-tables.ts';
 import { now } from './support.ts';
 import { at } from '../../support/times.ts';
 

@@ -7,7 +7,7 @@ import { toJson } from '../../../functions/http/exact-json.ts';
 import { newPetId } from '../../../functions/pets/ids.ts';
 import { listPets } from '../../../functions/pets/store.ts';
 import { putPets } from '../../../tools/operators/bulk.ts';
-import { createTable } from '../../support/dynamodb-tables.ts';
+import { createTable } from '../../support/create-tables.ts';
 import { allItems, allPets, newStore, put, type Store } from './support.ts';
 
 const moment = Date.UTC(2026, 6, 1);

@@ -13,8 +13,8 @@ import { runPets } from '../../../tools/operators/pets/cli.ts';
 import { type Item, toStored } from '../../../tools/operators/pets/items.ts';
 import { forwardTo, type Interception } from '../../support/forwarder.ts';
 import { awsVariables } from '../../support/variables.ts';
-import { createTable } from '../../support/dynamodb-tables.ts';
-import { type Run, type RunOptions, runInProcess } from '../../support/tool-runs.ts';
+import { createTable } from '../../support/create-tables.ts';
+import { type Run, type RunOptions, runInProcess } from '../../support/run-in-process.ts';
 
 /** What the tool finds at AWS: a stack, and DynamoDB with a table of its own for each test. */
 export interface Store {

@@ -12,7 +12,7 @@ import { newPetId } from '../../../functions/pets/ids.ts';
 import { newPet, type NewPet } from '../../../functions/pets/schema.ts';
 import { getPet, type PetTable } from '../../../functions/pets/store.ts';
 import { DynamoDbProxy, type Fate } from '../../support/dynamodb-proxy.ts';
-import { createTable, newClient } from '../../support/dynamodb-tables.ts';
+import { createTable, newClient } from '../../support/create-tables.ts';
 import { toUnixSeconds } from '../../../functions/runtime/unix-time.ts';
 import { at } from '../../support/times.ts';
 

@@ -16,7 +16,7 @@ import {
 import * as arbitrary from '../../support/arbitraries.ts';
 import { DynamoDbProxy } from '../../support/dynamodb-proxy.ts';
 import { isFullRun, rounds } from '../../support/rounds.ts';
-import { createTable, newClient } from '../../support/dynamodb-tables.ts';
+import { createTable, newClient } from '../../support/create-tables.ts';
 import { type Sent, unitsOf, watch } from '../../support/traffic.ts';
 
 const rex: NewPet = { name: 'Rex', categoryId: 7n, status: 'available' };

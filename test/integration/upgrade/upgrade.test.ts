@@ -8,7 +8,7 @@ import { toCanonicalJson } from '../../../functions/http/exact-json.ts';
 import { toUnixSeconds } from '../../../functions/runtime/unix-time.ts';
 import { createPetOnce, recordIdOf } from '../../../functions/pets/idempotent-creation.ts';
 import { getPet, listPets } from '../../../functions/pets/store.ts';
-import { createTable } from '../../support/dynamodb-tables.ts';
+import { createTable } from '../../support/create-tables.ts';
 import { fileOfLastRelease, lastRelease } from './last-release.ts';
 
 /**

@@ -9,7 +9,7 @@ import { hashOfKey } from '../../../functions/access/keys.ts';
 import { planNames } from '../../../functions/access/plans.ts';
 import { answerApiGateway } from '../../../packages/cdk-offline/src/management/api-gateway.ts';
 import { answerCloudFormation } from '../../../packages/cdk-offline/src/management/query-services.ts';
-import { jsonAnswer, jsonError } from '../../../packages/cdk-offline/src/management/responses.ts';
+import { jsonAnswer, jsonError } from '../../../packages/cdk-offline/src/management/answers.ts';
 import { ApiKeyStore } from '../../../packages/cdk-offline/src/usage-plans/store.ts';
 import { documentClient } from '../../../tools/operators/command-line/stack.ts';
 import { keyTool } from '../../support/key-tool.ts';

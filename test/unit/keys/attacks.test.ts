@@ -6,7 +6,7 @@ import { gatewayValueOf, isValid } from '../../../tools/operators/keys/records.t
 import { statusOf } from '../../../tools/operators/keys/views.ts';
 import { keysIn, newOwner } from '../../support/key-tool.ts';
 import { isFullRun, rounds } from '../../support/rounds.ts';
-import type { Run, RunOptions } from '../../support/tool-runs.ts';
+import type { Run, RunOptions } from '../../support/run-in-process.ts';
 import { type Fate, newAccount } from './account.ts';
 
 /**

@@ -11,7 +11,7 @@ import { newKey } from '../../../functions/access/keys.ts';
 import { exitCodes } from '../../../tools/operators/command-line/errors.ts';
 import { runKeys } from '../../../tools/operators/keys/cli.ts';
 import { runPets } from '../../../tools/operators/pets/cli.ts';
-import { runInProcess } from '../../support/tool-runs.ts';
+import { runInProcess } from '../../support/run-in-process.ts';
 import { keys } from './support.ts';
 
 const commands = [

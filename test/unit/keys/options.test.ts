@@ -7,8 +7,8 @@ import {
   duration,
   perDayOption,
   perMinuteOption,
-} from '../../../tools/operators/keys/command.ts';
-import { line, wholeNumber } from '../../../tools/operators/command-line/command.ts';
+} from '../../../tools/operators/keys/key-command.ts';
+import { line, wholeNumber } from '../../../tools/operators/command-line/stage-command.ts';
 
 describe('the limits of a key', () => {
   test.each(Object.keys(fixedPlans))('on the %s plan are the plan’s: none of its own are taken', (plan) => {

@@ -2,7 +2,7 @@ import { access, constants, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Command, Option } from '@commander-js/extra-typings';
 import { databaseNames } from 'cdk-offline/dynamodb';
-import { wholeNumber } from '../../operators/command-line/command.ts';
+import { wholeNumber } from '../../operators/command-line/stage-command.ts';
 
 const inspectorPort = 9229;
 

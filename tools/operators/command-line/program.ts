@@ -4,7 +4,7 @@ import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/
 import packageJson from '../../../package.json' with { type: 'json' };
 import { type LocalAddress, readAddress } from './local-address.ts';
 import { changeJson, changeText } from './audit.ts';
-import type { Open } from './command.ts';
+import type { Open } from './stage-command.ts';
 import { exitCodeHelp, exitCodes, explain, type Target, ToolError, usageError } from './errors.ts';
 import { type Io, Output, redact } from './output.ts';
 import type { Hooks, StackOptions } from './stack.ts';

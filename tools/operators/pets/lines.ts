@@ -7,7 +7,7 @@ import { newPetId } from '../../../functions/pets/ids.ts';
 import { newPet } from '../../../functions/pets/schema.ts';
 import { usageError } from '../command-line/errors.ts';
 import { counted, printable } from '../command-line/output.ts';
-import type { Session } from './command.ts';
+import type { Session } from './pet-command.ts';
 import type { PetService } from './service.ts';
 
 /** Files of JSON Lines (https://jsonlines.org): a pet a line, as `export` writes them. */

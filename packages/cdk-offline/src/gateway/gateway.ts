@@ -15,7 +15,7 @@ import {
   type GatewayResponseInput,
   mappedValue,
 } from './gateway-responses.ts';
-import { jsonError } from '../management/responses.ts';
+import { jsonError } from '../management/answers.ts';
 import { answerMock, type MockIntegration } from './mock.ts';
 import { readProxyResponse } from './proxy-response.ts';
 import type { RequestRecord } from '../http/request-record.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { FunctionDefinition, Functions } from '../lambda/definition.ts';
+import type { FunctionDefinition, Functions } from '../lambda/function-definition.ts';
 import { TemplateError } from '../template/intrinsics.ts';
 import { flag, scalar, unsupported } from '../template/schema.ts';
 import type { Stack, StackResource } from '../template/stack.ts';

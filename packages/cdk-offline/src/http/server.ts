@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type Gateway, largestBody } from '../gateway/gateway.ts';
 import { toGatewayRequest } from '../gateway/request.ts';
 import type { HttpResponse } from './response.ts';
-import { jsonError } from '../management/responses.ts';
+import { jsonError } from '../management/answers.ts';
 import type { Pages } from '../service/types.ts';
 import type { RequestRecord } from './request-record.ts';
 import { answerManagement, type Services, signedService } from '../management/services.ts';

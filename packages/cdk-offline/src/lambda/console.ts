@@ -1,5 +1,5 @@
 import { format } from 'node:util';
-import type { LogLevel } from './definition.ts';
+import type { LogLevel } from './function-definition.ts';
 
 /**
  * Makes each call of `console` write one line of text or JSON, as on Lambda.

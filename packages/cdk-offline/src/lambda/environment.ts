@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { devNull } from 'node:os';
 import { localCredentials, region } from '../template/aws.ts';
-import type { FunctionDefinition } from './definition.ts';
+import type { FunctionDefinition } from './function-definition.ts';
 import type { InspectedProcess } from './inspected-process.ts';
 import { type Failure, failureOf, type FromRuntime, type Runtime } from './protocol.ts';
 import { startThread } from './thread.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { copyCode } from './code.ts';
-import type { FunctionDefinition } from './definition.ts';
+import type { FunctionDefinition } from './function-definition.ts';
 import type { EnvironmentOptions, InvocationInput, InvocationResult } from './environment.ts';
 import { FunctionLoadError } from './load-error.ts';
 import { FunctionPool, type Replacement, stopped, throttled } from './pool.ts';

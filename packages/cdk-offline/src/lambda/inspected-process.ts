@@ -79,7 +79,7 @@ export class InspectedProcess {
     if (this.#child !== undefined) return this.#child;
     // A debugger reconnects to the same port after a restart.
     const port = this.#url === undefined ? this.#port : new URL(this.#url).port;
-    const child = fork(moduleBeside(import.meta.url, 'inspected'), {
+    const child = fork(moduleBeside(import.meta.url, 'inspected-main'), {
       execArgv: [`--inspect=127.0.0.1:${port}`],
       env: {},
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import { withoutControls } from '../system/lines.ts';
-import type { FunctionDefinition } from './definition.ts';
+import type { FunctionDefinition } from './function-definition.ts';
 import type { Failure } from './protocol.ts';
 import { readableTrace } from './trace.ts';
 

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import type { FunctionDefinition } from './definition.ts';
+import type { FunctionDefinition } from './function-definition.ts';
 import {
   type EnvironmentOptions,
   ExecutionEnvironment,

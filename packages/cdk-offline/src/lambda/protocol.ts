@@ -1,4 +1,4 @@
-import type { LogLevel } from './definition.ts';
+import type { LogLevel } from './function-definition.ts';
 
 /** The messages between an execution environment and the thread or process that runs its function. */
 

@@ -10,7 +10,7 @@ export function startThread(
   { onMessage, onLine, onError, onExit }: RuntimeEvents,
   memoryMb: number,
 ): Runtime {
-  const worker = new Worker(moduleBeside(import.meta.url, 'worker'), {
+  const worker = new Worker(moduleBeside(import.meta.url, 'thread-main'), {
     workerData: settings,
     env: { ...variables },
     execArgv: [], // not those of this process

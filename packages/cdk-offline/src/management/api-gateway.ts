@@ -3,7 +3,7 @@ import { Router } from '../gateway/router.ts';
 import type { HttpResponse } from '../http/response.ts';
 import { utcDay } from '../usage-plans/metering.ts';
 import { type ApiKey, ApiKeyError, type ApiKeyStore, type UsagePlan } from '../usage-plans/store.ts';
-import { jsonAnswer, jsonError, type ManagementRequest } from './responses.ts';
+import { jsonAnswer, jsonError, type ManagementRequest } from './answers.ts';
 
 /**
  * The part of API Gateway's management API for keys and usage plans.

@@ -2,7 +2,7 @@ import { region } from '../template/aws.ts';
 import type { DatabaseAccess } from '../dynamodb/database.ts';
 import type { HttpResponse } from '../http/response.ts';
 import { requestLocally } from '../http/loopback.ts';
-import { jsonError, type ManagementRequest } from './responses.ts';
+import { jsonError, type ManagementRequest } from './answers.ts';
 
 /** RFC 9110, section 7.6.1, and headers that are set again for each connection. */
 const hopByHop = new Set(['connection', 'content-length', 'date', 'host', 'keep-alive', 'transfer-encoding']);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { HttpResponse } from '../http/response.ts';
-import { jsonAnswer, jsonError, type ManagementRequest } from './responses.ts';
+import { jsonAnswer, jsonError, type ManagementRequest } from './answers.ts';
 
 const putLogEvents = z.object({
   logGroupName: z.string(),

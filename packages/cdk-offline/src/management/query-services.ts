@@ -1,6 +1,6 @@
 import { accountId } from '../template/aws.ts';
 import type { HttpResponse } from '../http/response.ts';
-import type { ManagementRequest } from './responses.ts';
+import type { ManagementRequest } from './answers.ts';
 
 /** The services that use the SDK's query protocol: CloudFormation and STS. */
 

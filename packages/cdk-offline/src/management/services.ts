@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { HttpResponse } from '../http/response.ts';
-import { errorIn, type ManagementRequest, protocolOf } from './responses.ts';
+import { errorIn, type ManagementRequest, protocolOf } from './answers.ts';
 
 /** Services of AWS by the name that requests are signed for. */
 export type Services = Readonly<

@@ -8,14 +8,14 @@ import { answerApiGateway } from '../management/api-gateway.ts';
 import { forwardToDynamoDb } from '../management/dynamodb.ts';
 import { answerLogs } from '../management/logs.ts';
 import { answerCloudFormation, answerSts } from '../management/query-services.ts';
-import { jsonError, type ManagementRequest } from '../management/responses.ts';
+import { jsonError, type ManagementRequest } from '../management/answers.ts';
 import type { ManagementCredentials } from '../management/credentials.ts';
 import type { Services } from '../management/services.ts';
 import type { AssemblySource, OfflineService, ServedFunction } from './types.ts';
 import type { RequestRecord } from '../http/request-record.ts';
 import type { KeyFile } from '../usage-plans/key-file.ts';
 import type { ApiKeyStore } from '../usage-plans/store.ts';
-import { createTemplateKeys } from '../usage-plans/template.ts';
+import { createTemplateKeys } from '../usage-plans/from-template.ts';
 
 export interface RunningStackParts {
   /** `http://127.0.0.1:PORT` */

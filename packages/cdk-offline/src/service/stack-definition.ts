@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { readTables, type TableDefinition } from '../dynamodb/tables.ts';
 import { readRestApi, type RestApi } from '../gateway/rest-api.ts';
-import { type FunctionDefinition, Functions } from '../lambda/definition.ts';
+import { type FunctionDefinition, Functions } from '../lambda/function-definition.ts';
 import { RestartNeeded } from './restart-needed.ts';
 import { readAssembly } from '../template/assembly.ts';
 import type { Stack } from '../template/stack.ts';
 import { StackWithImports } from '../template/stack-with-imports.ts';
 import type { UsagePlan } from '../usage-plans/store.ts';
-import { readUsagePlans } from '../usage-plans/template.ts';
+import { readUsagePlans } from '../usage-plans/from-template.ts';
 
 /** The stack of one cloud assembly. */
 export interface StackDefinition {

@@ -11,7 +11,7 @@ import {
 } from '@aws-sdk/client-api-gateway';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type OfflineService, serve } from 'cdk-offline';
-import { code, template } from './fixture.ts';
+import { code, template } from './whole-stack.ts';
 import { startGate } from './gate.ts';
 import { answer, greetingAssembly, greetingTemplate, serveGreeting } from './greeting.ts';
 import { arnOf, method, removeDirectory, table, usagePlan, writeAssembly } from './template.ts';

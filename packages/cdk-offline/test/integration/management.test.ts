@@ -27,7 +27,7 @@ import {
 import { DynamoDBClient, GetItemCommand, ListTablesCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { type OfflineService, serve } from 'cdk-offline';
-import { code, template } from './fixture.ts';
+import { code, template } from './whole-stack.ts';
 import { removeDirectory, writeAssembly } from './template.ts';
 
 const stackName = 'Management';

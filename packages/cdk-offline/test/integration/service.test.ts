@@ -10,7 +10,7 @@ import {
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { z } from 'zod';
 import { type OfflineService, type RequestRecord, serve } from 'cdk-offline';
-import { code, goodsIndexes, template } from './fixture.ts';
+import { code, goodsIndexes, template } from './whole-stack.ts';
 import { startGate } from './gate.ts';
 import { greetingTemplate, serveGreeting } from './greeting.ts';
 import { gatewayResponse, removeDirectory, writeAssembly } from './template.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Authorizer } from '../../src/gateway/authorizer.ts';
 import type { LambdaAuthorizer } from '../../src/gateway/rest-api.ts';
-import type { FunctionDefinition } from '../../src/lambda/definition.ts';
+import type { FunctionDefinition } from '../../src/lambda/function-definition.ts';
 import type { InvocationResult } from '../../src/lambda/environment.ts';
 
 const arnOf = (method: string, path: string) =>

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { yesOption } from '../../command-line/command.ts';
+import { yesOption } from '../../command-line/stage-command.ts';
 import {
   checkLimits,
   keyCommand,
@@ -9,7 +9,7 @@ import {
   perDayOption,
   perMinuteOption,
   planOption,
-} from '../command.ts';
+} from '../key-command.ts';
 import { deleteFormerGatewayKey, flushAuthorizer, propagate, withGatewayKey } from '../gateway.ts';
 import { readUsage, refusalOf } from '../key-usage.ts';
 import {

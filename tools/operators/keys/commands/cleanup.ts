@@ -1,6 +1,6 @@
 import type { ApiKey } from '@aws-sdk/client-api-gateway';
-import { stageCommand } from '../../command-line/command.ts';
-import { type Open, ownerFilter } from '../command.ts';
+import { stageCommand } from '../../command-line/stage-command.ts';
+import { type Open, ownerFilter } from '../key-command.ts';
 import { deleteGatewayKey, descriptionOf, leftoverAge, survey } from '../gateway.ts';
 import { findKeyById, gatewayValueOf, isValid, MalformedRecordError } from '../records.ts';
 import type { KeyService } from '../service.ts';

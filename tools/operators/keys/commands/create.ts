@@ -1,8 +1,8 @@
 import { Option } from '@commander-js/extra-typings';
 import { hashOfKey, newKey } from '../../../../functions/access/keys.ts';
-import { line, stageCommand } from '../../command-line/command.ts';
+import { line, stageCommand } from '../../command-line/stage-command.ts';
 import { grouped } from '../../command-line/output.ts';
-import { checkLimits, type Open, perDayOption, perMinuteOption, planOption } from '../command.ts';
+import { checkLimits, type Open, perDayOption, perMinuteOption, planOption } from '../key-command.ts';
 import { withGatewayKey } from '../gateway.ts';
 import { newKeyId } from '../key-ids.ts';
 import { type Change, describePlan, limitsInForce, type PlanLimits, write } from '../records.ts';

@@ -1,6 +1,6 @@
 import { Option } from '@commander-js/extra-typings';
-import { stageCommand, wholeNumber } from '../../command-line/command.ts';
-import { cursor, type Open, ownerFilter, planFilter } from '../command.ts';
+import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
+import { cursor, type Open, ownerFilter, planFilter } from '../key-command.ts';
 import { readUsages } from '../key-usage.ts';
 import { type KeyFilter, newestKeys } from '../records.ts';
 import type { KeyService } from '../service.ts';

@@ -1,5 +1,5 @@
-import { yesOption } from '../../command-line/command.ts';
-import { keyCommand, nameOf, onKey, type Open } from '../command.ts';
+import { yesOption } from '../../command-line/stage-command.ts';
+import { keyCommand, nameOf, onKey, type Open } from '../key-command.ts';
 import { deleteFormerGatewayKey, flushAuthorizer } from '../gateway.ts';
 import { type AdministeredKey, readKey, StaleRecordError, write } from '../records.ts';
 import type { KeyService } from '../service.ts';

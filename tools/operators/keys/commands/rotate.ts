@@ -1,8 +1,8 @@
 import { customPlan } from '../../../../functions/access/plans.ts';
-import { yesOption } from '../../command-line/command.ts';
+import { yesOption } from '../../command-line/stage-command.ts';
 import { ToolError } from '../../command-line/errors.ts';
 import { isoTime } from '../../command-line/output.ts';
-import { checkLimits, duration, keyCommand, nameOf, onValidKey, type Open } from '../command.ts';
+import { checkLimits, duration, keyCommand, nameOf, onValidKey, type Open } from '../key-command.ts';
 import { deleteFormerGatewayKey, flushAuthorizer } from '../gateway.ts';
 import { readUsage, refusalOf, untilTime } from '../key-usage.ts';
 import { type Change, limitsInForce } from '../records.ts';

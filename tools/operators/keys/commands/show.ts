@@ -2,10 +2,10 @@ import { NotFoundException, paginateGetUsage } from '@aws-sdk/client-api-gateway
 import { hashOfKey, stageOfKey } from '../../../../functions/access/keys.ts';
 import { secondsPerDay } from '../../../../functions/access/windows.ts';
 import { auditJson } from '../../command-line/audit.ts';
-import { stageCommand, wholeNumber } from '../../command-line/command.ts';
+import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
 import { grouped, isoTime, table } from '../../command-line/output.ts';
-import { keyCommand, onKey, type Open } from '../command.ts';
+import { keyCommand, onKey, type Open } from '../key-command.ts';
 import { readUsage } from '../key-usage.ts';
 import { type AdministeredKey, readKey } from '../records.ts';
 import type { KeyService } from '../service.ts';

@@ -1,6 +1,6 @@
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { duration, keyCommand, nameOf, onValidKey, type Open } from '../command.ts';
-import { yesOption } from '../../command-line/command.ts';
+import { duration, keyCommand, nameOf, onValidKey, type Open } from '../key-command.ts';
+import { yesOption } from '../../command-line/stage-command.ts';
 import { settle, ToolError } from '../../command-line/errors.ts';
 import { isoTime } from '../../command-line/output.ts';
 import { indefinitely, readUsage, refusalOf, setSuspension, untilTime } from '../key-usage.ts';

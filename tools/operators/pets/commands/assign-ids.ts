@@ -1,8 +1,8 @@
 import { toJson } from '../../../../functions/http/exact-json.ts';
-import { stageCommand } from '../../command-line/command.ts';
+import { stageCommand } from '../../command-line/stage-command.ts';
 import { ToolError } from '../../command-line/errors.ts';
 import { counted, grouped } from '../../command-line/output.ts';
-import type { Open } from '../command.ts';
+import type { Open } from '../pet-command.ts';
 import { checkFile, linesOf, newestId, parseLine } from '../lines.ts';
 import { writeNewFile } from '../new-file.ts';
 

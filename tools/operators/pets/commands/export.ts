@@ -2,10 +2,10 @@ import { DescribeTableCommand, ResourceNotFoundException } from '@aws-sdk/client
 import { paginateScan } from '@aws-sdk/lib-dynamodb';
 import { toJson } from '../../../../functions/http/exact-json.ts';
 import type { PetTable } from '../../../../functions/pets/store.ts';
-import { stageCommand } from '../../command-line/command.ts';
+import { stageCommand } from '../../command-line/stage-command.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
 import { counted, printable } from '../../command-line/output.ts';
-import type { Open, Session } from '../command.ts';
+import type { Open, Session } from '../pet-command.ts';
 import { idOf, toStored } from '../items.ts';
 import { writeNewFile } from '../new-file.ts';
 

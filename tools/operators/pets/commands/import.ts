@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Option } from '@commander-js/extra-typings';
 import type { Pet } from '../../../../functions/pets/schema.ts';
-import { stageCommand, wholeNumber, yesOption } from '../../command-line/command.ts';
+import { stageCommand, wholeNumber, yesOption } from '../../command-line/stage-command.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
 import { counted, grouped, printable } from '../../command-line/output.ts';
-import { nameOf, type Open, type Session } from '../command.ts';
+import { nameOf, type Open, type Session } from '../pet-command.ts';
 import { putNew, replaceItem } from '../items.ts';
 import { checkFile, type Line, linesOf, newestId, parseLine } from '../lines.ts';
 import type { PetService } from '../service.ts';

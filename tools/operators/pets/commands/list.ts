@@ -4,9 +4,9 @@ import { parseInt64 } from '../../../../functions/pets/int64.ts';
 import { pageSize } from '../../../../functions/pets/listing.ts';
 import { petStatuses } from '../../../../functions/pets/schema.ts';
 import { listPets } from '../../../../functions/pets/store.ts';
-import { stageCommand, wholeNumber } from '../../command-line/command.ts';
+import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
 import { printable, table } from '../../command-line/output.ts';
-import { type Open, type Session, viewOf } from '../command.ts';
+import { type Open, type Session, viewOf } from '../pet-command.ts';
 import { idOf, toStored } from '../items.ts';
 
 export const list = (open: Open) =>

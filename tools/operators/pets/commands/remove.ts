@@ -1,7 +1,7 @@
 import { toJson } from '../../../../functions/http/exact-json.ts';
-import { yesOption } from '../../command-line/command.ts';
+import { yesOption } from '../../command-line/stage-command.ts';
 import { printable } from '../../command-line/output.ts';
-import { existing, nameOf, type Open, petCommand } from '../command.ts';
+import { existing, nameOf, type Open, petCommand } from '../pet-command.ts';
 import { deleteItem } from '../items.ts';
 
 export const remove = (open: Open) =>

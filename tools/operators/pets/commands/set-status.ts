@@ -1,8 +1,8 @@
 import { Argument } from '@commander-js/extra-typings';
 import { petStatuses } from '../../../../functions/pets/schema.ts';
-import { yesOption } from '../../command-line/command.ts';
+import { yesOption } from '../../command-line/stage-command.ts';
 import { ToolError } from '../../command-line/errors.ts';
-import { existing, nameOf, type Open, petCommand } from '../command.ts';
+import { existing, nameOf, type Open, petCommand } from '../pet-command.ts';
 import { writeStatus } from '../items.ts';
 
 export const setStatus = (open: Open) =>

@@ -1,6 +1,6 @@
 import { toJson } from '../../../../functions/http/exact-json.ts';
 import { printable, table } from '../../command-line/output.ts';
-import { existing, type Open, petCommand, viewOf } from '../command.ts';
+import { existing, type Open, petCommand, viewOf } from '../pet-command.ts';
 import { idOf, type Item } from '../items.ts';
 
 export const show = (open: Open) =>

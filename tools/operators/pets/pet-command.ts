@@ -2,7 +2,7 @@ import { InvalidArgumentError } from '@commander-js/extra-typings';
 import { idEpoch } from '../../../functions/pets/ids.ts';
 import { parseInt64 } from '../../../functions/pets/int64.ts';
 import type { Pet } from '../../../functions/pets/schema.ts';
-import * as operator from '../command-line/command.ts';
+import * as operator from '../command-line/stage-command.ts';
 import { ToolError } from '../command-line/errors.ts';
 import { isoTime, printable } from '../command-line/output.ts';
 import { readItem, type StoredItem } from './items.ts';

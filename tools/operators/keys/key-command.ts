@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { customPlan, customPlanCeiling, planNames } from '../../../functions/access/plans.ts';
-import * as operator from '../command-line/command.ts';
+import * as operator from '../command-line/stage-command.ts';
 import { ToolError, usageError } from '../command-line/errors.ts';
 import { isKeyId } from './key-ids.ts';
 import { type AdministeredKey, findKeyById, isValid, type PlanLimits } from './records.ts';
