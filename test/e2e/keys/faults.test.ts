@@ -16,7 +16,7 @@ import {
   recordsOf,
 } from './support.ts';
 
-/** One fault of each kind, with the service and a process of the tool. test/unit/keys/attacks.test.ts has them all. */
+/** One fault of each kind, with the service and a process of the tool. test/unit/keys/faults.test.ts has them all. */
 
 test.runIf(isLocal)('a process that is killed while it makes a key leaves no record', async () => {
   const owner = newOwner();

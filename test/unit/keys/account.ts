@@ -12,8 +12,12 @@ import { answerCloudFormation } from '../../../packages/cdk-offline/src/manageme
 import { jsonAnswer, jsonError } from '../../../packages/cdk-offline/src/management/answers.ts';
 import { ApiKeyStore } from '../../../packages/cdk-offline/src/usage-plans/store.ts';
 import { documentClient } from '../../../tools/operators/command-line/stack.ts';
+import { readUsages } from '../../../tools/operators/keys/key-usage.ts';
+import { gatewayValueOf, isValid } from '../../../tools/operators/keys/records.ts';
+import { statusOf } from '../../../tools/operators/keys/views.ts';
 import { keyTool } from '../../support/key-tool.ts';
 import { serviceTables } from '../../support/table-shapes.ts';
+import type { RunOptions } from '../../support/run-in-process.ts';
 
 /**
  * What happens to a call. `lost` is executed, and its answer does not arrive; `replaced` is executed, and a page of a proxy
@@ -92,7 +96,42 @@ export async function newAccount() {
   /** As after the 60 s of the authorizer's cache. */
   const forgetGranted = () => granted.clear();
   const close = () => void server.close();
-  return { network, call, forgetGranted, close, ...keyTool(() => ({ endpoint, credentials }), call) };
+  const tool = keyTool(() => ({ endpoint, credentials }), call);
+
+  /** What a command changes of each key, newest first, and the API Gateway keys that no valid key uses. */
+  async function stateOf(owner: string) {
+    const service = await tool.openLocal();
+    const now = service.now();
+    const records = await tool.recordsOf(service, owner);
+    const hashes = records.map(({ keyHash }) => keyHash);
+    const usages = await readUsages(service.limitTable, hashes);
+    const gatewayKeys = await tool.gatewayKeysOf(service, owner);
+    const names = new Map(gatewayKeys.map(({ value, name = '' }) => [value, name]));
+    const found = records.map((key, index) => {
+      const valid = isValid(key, now);
+      const isInGateway = valid && names.has(gatewayValueOf(key));
+      const isReplaced = key.replacedBy !== undefined;
+      return { plan: key.plan, isReplaced, status: statusOf(key, usages[index]!, now), isInGateway };
+    });
+    for (const key of records) if (isValid(key, now)) names.delete(gatewayValueOf(key));
+    return { keys: found, orphans: [...names.values()] };
+  }
+
+  /** Runs the tool over a network. */
+  async function overNetwork(
+    args: readonly string[],
+    fateOf: (operation: string) => Fate | Promise<Fate>,
+    options?: RunOptions,
+  ) {
+    network.fateOf = fateOf;
+    try {
+      return await tool.keysLocal(args, options);
+    } finally {
+      network.fateOf = () => 'passed';
+    }
+  }
+
+  return { network, call, forgetGranted, close, overNetwork, stateOf, ...tool };
 }
 
 function answerDynamoDb(call: () => object) {

@@ -1,12 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { DeleteApiKeyCommand } from '@aws-sdk/client-api-gateway';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readUsages } from '../../../tools/operators/keys/key-usage.ts';
-import { gatewayValueOf, isValid } from '../../../tools/operators/keys/records.ts';
-import { statusOf } from '../../../tools/operators/keys/views.ts';
 import { keysIn, newOwner } from '../../support/key-tool.ts';
 import { isFullRun, rounds } from '../../support/rounds.ts';
-import type { Run, RunOptions } from '../../support/run-in-process.ts';
+import type { Run } from '../../support/run-in-process.ts';
 import { type Fate, newAccount } from './account.ts';
 
 /**
@@ -74,39 +70,6 @@ async function prepared({ prepare }: Case): Promise<Prepared> {
   return { owner, ...(await prepare(owner)) };
 }
 
-/** What a command changes of each key, newest first, and the API Gateway keys that no valid key uses. */
-async function stateOf(owner: string) {
-  const service = await account.openLocal();
-  const now = service.now();
-  const records = await account.recordsOf(service, owner);
-  const hashes = records.map(({ keyHash }) => keyHash);
-  const usages = await readUsages(service.limitTable, hashes);
-  const gatewayKeys = await account.gatewayKeysOf(service, owner);
-  const names = new Map(gatewayKeys.map(({ value, name = '' }) => [value, name]));
-  const keys = records.map((key, index) => {
-    const valid = isValid(key, now);
-    const isInGateway = valid && names.has(gatewayValueOf(key));
-    const isReplaced = key.replacedBy !== undefined;
-    return { plan: key.plan, isReplaced, status: statusOf(key, usages[index]!, now), isInGateway };
-  });
-  for (const key of records) if (isValid(key, now)) names.delete(gatewayValueOf(key));
-  return { keys, orphans: [...names.values()] };
-}
-
-/** Runs the tool over a network. */
-async function overNetwork(
-  args: readonly string[],
-  fateOf: (operation: string) => Fate | Promise<Fate>,
-  options?: RunOptions,
-) {
-  account.network.fateOf = fateOf;
-  try {
-    return await account.keysLocal(args, options);
-  } finally {
-    account.network.fateOf = () => 'passed';
-  }
-}
-
 /** The calls of a command that succeeds, its steps, and the state that it leaves. */
 async function undisturbed(each: Case) {
   const { owner, args } = await prepared(each);
@@ -116,9 +79,9 @@ async function undisturbed(each: Case) {
     calls.push(operation);
     return 'passed';
   };
-  const run = await overNetwork(args, note, { afterStep: (step) => void steps.push(step) });
+  const run = await account.overNetwork(args, note, { afterStep: (step) => void steps.push(step) });
   expect(run).toMatchObject({ exitCode: 0 });
-  return { calls, steps, keys: (await stateOf(owner)).keys };
+  return { calls, steps, keys: (await account.stateOf(owner)).keys };
 }
 
 /** Checks that the same command again, and `cleanup`, leave what an undisturbed run does. */
@@ -137,7 +100,7 @@ async function expectCompleted(
   }
   const service = await account.openLocal();
   await account.expectConsistent(service, owner, [...shown, ...revealed, ...keysIn(again.stdout)]);
-  const after = await stateOf(owner);
+  const after = await account.stateOf(owner);
   expect(after.keys.slice(0, keys.length)).toEqual(keys);
   // A creation that was made is made again.
   expect(after.keys.length).toBeLessThanOrEqual(keys.length + (args[0] === 'create' ? 1 : 0));
@@ -150,9 +113,9 @@ async function attack(
   keys: readonly object[],
 ): Promise<Run> {
   const found = await prepared(each);
-  const before = await stateOf(found.owner);
-  const run = await overNetwork(found.args, fateOf);
-  const after = await stateOf(found.owner);
+  const before = await account.stateOf(found.owner);
+  const run = await account.overNetwork(found.args, fateOf);
+  const after = await account.stateOf(found.owner);
   if (run.exitCode === 0) expect(after.keys).toEqual(keys);
   else if (run.exitCode === 5) expect(run.stderr).toMatch(/Outcome unknown: .* Run "show key_/);
   // `repair` has several steps. Its next run does the others.
@@ -183,9 +146,9 @@ describe.each(cases)('$command', (each) => {
     const { steps, keys } = await undisturbed(each);
     for (const count of indexesOf(steps)) {
       const found = await prepared(each);
-      const before = await stateOf(found.owner);
+      const before = await account.stateOf(found.owner);
       const revealed = await account.crash(found.args, count + 1);
-      const after = await stateOf(found.owner);
+      const after = await account.stateOf(found.owner);
       // The record is the step that makes or ends a key.
       const isMade = steps.slice(0, count + 1).includes('record');
       if (!isMade && each !== repair) expect(after.keys).toEqual(before.keys);
@@ -272,46 +235,6 @@ test('a key that API Gateway does not find at first is added to its usage plan l
   expect(await attack(create, fateOf, keys)).toMatchObject({ exitCode: 0 });
 });
 
-test('commands at the same time all succeed, although API Gateway runs one call at a time', async () => {
-  const owner = newOwner();
-  const [rotated, moved, revoked] = [
-    await account.create(owner),
-    await account.create(owner),
-    await account.create(owner),
-  ];
-  let busyUntil = 0;
-  // One conflict even if the commands happen not to overlap.
-  let isFirst = true;
-  account.network.fateOf = (operation) => {
-    if (!/^POST .*(apikeys|keys)$|^DELETE .*\/keys\//.test(operation)) return 'passed';
-    if (isFirst || performance.now() < busyUntil) {
-      isFirst = false;
-      return 'conflict';
-    }
-    busyUntil = performance.now() + 20;
-    return 'passed';
-  };
-  // A twentieth of the real delays.
-  const shortSleep = (milliseconds: number) => sleep(milliseconds / 20);
-  const runs = await Promise.all(
-    [
-      ['create', '--owner', owner, '--plan', 'free'],
-      ['create', '--owner', owner, '--plan', 'pro'],
-      ['rotate', rotated.keyId, '--overlap', '0s'],
-      ['change-plan', moved.keyId, '--plan', 'business'],
-      ['revoke', revoked.keyId],
-    ].map((args) => account.keysLocal(args, { sleep: shortSleep })),
-  );
-  account.network.fateOf = () => 'passed';
-  expect(runs.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0, 0]);
-  expect(runs.some(({ stderr }) => stderr.includes('ConflictException'))).toBe(true);
-  const shown = [rotated, moved, revoked].map(({ key }) => key);
-  const issued = runs.flatMap(({ stdout }) => keysIn(stdout));
-  expect(
-    await account.expectConsistent(await account.openLocal(), owner, [...shown, ...issued]),
-  ).toHaveLength(4);
-});
-
 describe('a failure in the tool', () => {
   const fail = (failing: string) => (step: string) => {
     if (step === failing) throw new Error('Something broke');
@@ -323,10 +246,10 @@ describe('a failure in the tool', () => {
     [cases[1]!, 'reveal'],
   ])('in $command leaves nothing behind, and an old key as it was', async (each, step) => {
     const { owner, args, shown } = await prepared(each);
-    const before = await stateOf(owner);
+    const before = await account.stateOf(owner);
     const run = await account.keysLocal(args, { afterStep: fail(step) });
     expect(run).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/Something broke\n$/) });
-    expect(await stateOf(owner)).toEqual(before);
+    expect(await account.stateOf(owner)).toEqual(before);
     await account.expectConsistent(await account.openLocal(), owner, [...shown, ...keysIn(run.stdout)]);
   });
 
@@ -339,76 +262,6 @@ describe('a failure in the tool', () => {
     });
     expect(run).toMatchObject({ exitCode: 1, stdout: '' });
     expect(run.stderr).toContain('Run the command again');
-    expect(await stateOf(owner)).toEqual({ keys: [], orphans: [] });
+    expect(await account.stateOf(owner)).toEqual({ keys: [], orphans: [] });
   });
-});
-
-describe('changes of one key at the same time', () => {
-  test('a rotation of a key that is revoked meanwhile leaves no new one behind', async () => {
-    const owner = newOwner();
-    const { key, keyId } = await account.create(owner);
-    const run = await account.keysLocal(['rotate', keyId], {
-      afterStep: async (step) => {
-        if (step === 'reveal') await account.keysJson(['revoke', keyId]);
-      },
-    });
-    expect(run).toMatchObject({ exitCode: 4 });
-    expect(run.stderr).toContain('changed by someone else');
-    expect(await stateOf(owner)).toMatchObject({ keys: [{ status: 'revoked' }], orphans: [] });
-    const revealed = [key, ...keysIn(run.stdout)];
-    expect(await account.expectConsistent(await account.openLocal(), owner, revealed)).toEqual([]);
-  });
-
-  test('a revocation wins, however often the key is changed meanwhile', async () => {
-    const owner = newOwner();
-    const { key, keyId } = await account.create(owner);
-    let changes = 0;
-    // Before each write of the revocation.
-    const fateOf = async (operation: string): Promise<Fate> => {
-      if (operation !== 'TransactWriteItems' || changes === 4) return 'passed';
-      changes += 1;
-      account.network.fateOf = () => 'passed';
-      await account.keysJson(['suspend', keyId, '--for', `${changes}h`]);
-      account.network.fateOf = fateOf;
-      return 'passed';
-    };
-    expect(await overNetwork(['revoke', keyId], fateOf)).toMatchObject({ exitCode: 0 });
-    expect(changes).toBe(4);
-    expect(await stateOf(owner)).toMatchObject({ keys: [{ status: 'revoked' }], orphans: [] });
-    expect(await account.call(key)).toBe(401);
-  });
-
-  test('a revocation that was killed is completed by cleanup, without a wait', async () => {
-    const owner = newOwner();
-    const { keyId } = await account.create(owner);
-    await account.crash(['revoke', keyId], 1);
-    const removed = [{ keyId, reason: 'revoked key' }];
-    expect(await account.keysJson(['cleanup', '--owner', owner])).toEqual({ removed });
-  });
-
-  test('a change of plan answers the key’s requests between all of its steps', async () => {
-    const { key, keyId } = await account.create(newOwner());
-    const answers: number[] = [];
-    const run = await account.keysLocal(['change-plan', keyId, '--plan', 'pro'], {
-      afterStep: async () => void answers.push(await account.call(key)),
-    });
-    expect(run.exitCode).toBe(0);
-    expect(answers).toEqual([200, 200, 200, 200, 200]);
-  });
-
-  test.each(['CreateApiKey', 'CreateUsagePlanKey'])(
-    'a change of plan that is overtaken after “%s” leaves the other change',
-    async (overtakenAfter) => {
-      const owner = newOwner();
-      const { key, keyId } = await account.create(owner);
-      const run = await account.keysLocal(['change-plan', keyId, '--plan', 'business'], {
-        afterStep: async (step) => {
-          if (step === overtakenAfter) await account.keysJson(['change-plan', keyId, '--plan', 'pro']);
-        },
-      });
-      expect(run.exitCode).toBe(4);
-      expect(await account.expectConsistent(await account.openLocal(), owner, [key])).toEqual([keyId]);
-      expect(await stateOf(owner)).toMatchObject({ keys: [{ plan: 'pro' }] });
-    },
-  );
 });
