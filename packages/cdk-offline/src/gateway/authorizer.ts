@@ -3,7 +3,7 @@ import { describeFailure, type InvocationInput, type InvocationResult } from '..
 import { type GatewayError, gatewayErrors } from './gateway-responses.ts';
 import { evaluate, policyDocument } from './policy.ts';
 import { scalar } from '../template/schema.ts';
-import type { LambdaAuthorizer } from './rest-api.ts';
+import type { LambdaAuthorizer } from './read-authorizers.ts';
 
 /** https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html */
 const authorizerAnswer = z.object({

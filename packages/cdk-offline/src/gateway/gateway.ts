@@ -27,7 +27,9 @@ import {
   type Route,
 } from './proxy-event.ts';
 import { type GatewayRequest, lastValue, traceIdOf, values } from './request.ts';
-import type { ApiResource, Integration, LambdaAuthorizer, Method, RestApi } from './rest-api.ts';
+import type { LambdaAuthorizer } from './read-authorizers.ts';
+import type { Integration, Method } from './read-methods.ts';
+import type { ApiResource, RestApi } from './rest-api.ts';
 import { validateRequest } from './request-validation.ts';
 import { type Match, Router } from './router.ts';
 import type { ApiKey, ApiKeyStore } from '../usage-plans/store.ts';

@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import type { FunctionDefinition, Functions } from '../lambda/function-definition.ts';
+import type { Functions } from '../lambda/function-definition.ts';
 import { TemplateError } from '../template/intrinsics.ts';
 import { flag, scalar, unsupported } from '../template/schema.ts';
 import type { Stack, StackResource } from '../template/stack.ts';
 import type { GatewayResponse } from './gateway-responses.ts';
-import { type MockIntegration, mockProperties, readMock } from './mock.ts';
-import { wholeText } from './pattern.ts';
-import { Models, type RequestValidation } from './request-validation.ts';
+import { readAuthorizers, type ResourcesInApi } from './read-authorizers.ts';
+import { type Method, type Methods, readMethods } from './read-methods.ts';
 
 /** A REST API with its stage. */
 export interface RestApi {
@@ -30,29 +29,6 @@ export interface ApiResource {
   readonly methods: ReadonlyMap<string, Method>;
 }
 
-export interface Method {
-  readonly authorizer: LambdaAuthorizer | undefined;
-  readonly apiKeyRequired: boolean;
-  readonly validation: RequestValidation | undefined;
-  readonly integration: Integration;
-}
-
-export type Integration =
-  | { readonly kind: 'function'; readonly function: FunctionDefinition; readonly timeoutMs: number }
-  | { readonly kind: 'mock'; readonly mock: MockIntegration }
-  | { readonly kind: 'unsupported'; readonly reason: string };
-
-export interface LambdaAuthorizer {
-  readonly type: 'TOKEN' | 'REQUEST';
-  /** Such as `method.request.header.Authorization`. The function is not invoked when a value is missing or empty. */
-  readonly identitySources: readonly string[];
-  /** The function is not invoked for a token that does not match. */
-  readonly validation: RegExp | undefined;
-  /** 0 to 3600; 0 disables the cache. */
-  readonly cacheSeconds: number;
-  readonly function: FunctionDefinition;
-}
-
 const restApi = z.object({
   ApiKeySourceType: z.enum(['HEADER', 'AUTHORIZER']).default('HEADER'),
   BinaryMediaTypes: z.array(z.string()).default([]),
@@ -71,51 +47,6 @@ const stage = z.object({
   CanarySetting: z.unknown().optional(),
 });
 const apiResource = z.object({ ParentId: z.string(), PathPart: z.string() });
-const methodKey = z.object({
-  ResourceId: z.string(),
-  HttpMethod: z.string().toUpperCase(),
-});
-const method = z.object({
-  AuthorizationType: z.string().default('NONE'),
-  AuthorizerId: z.string().default(''),
-  ApiKeyRequired: flag.default(false),
-  RequestValidatorId: z.string().optional(),
-  RequestModels: z.record(z.string(), z.string()).default({}),
-  RequestParameters: z.record(z.string(), flag).default({}),
-  Integration: z
-    .object({
-      Type: z.string(),
-      IntegrationHttpMethod: z.string().optional(),
-      Uri: z.string().optional(),
-      Credentials: z.string().optional(),
-      TimeoutInMillis: z.number().default(29_000),
-    })
-    .optional(),
-});
-const mockMethod = z.object({ Integration: mockProperties });
-const authorizer = z.object({
-  Type: z.enum(['TOKEN', 'REQUEST'], 'only TOKEN and REQUEST authorizers are supported by cdk-offline'),
-  AuthorizerUri: z.string(),
-  AuthorizerCredentials: z.string().optional(),
-  AuthorizerResultTtlInSeconds: z.number().min(0).max(3600).default(300),
-  IdentitySource: z.string().optional(),
-  IdentityValidationExpression: z.string().optional(),
-});
-const requestValidator = z.object({
-  ValidateRequestBody: flag.default(false),
-  ValidateRequestParameters: flag.default(false),
-});
-const schema = z.record(z.string(), z.unknown());
-const model = z.object({
-  Name: z.string().optional(),
-  Schema: z.union([
-    schema,
-    z
-      .string()
-      .transform((text): unknown => JSON.parse(text))
-      .pipe(schema),
-  ]),
-});
 const gatewayResponse = z.object({
   ResponseType: z.string(),
   StatusCode: z.union([z.string(), z.number()]).transform(Number).optional(),
@@ -159,7 +90,7 @@ export async function readRestApi(
 
   const paths = readPaths(inApi, api.attribute('RootResourceId'));
   const authorizers = await readAuthorizers(inApi, functions);
-  const methods = await readMethods(inApi, functions, authorizers, readValidators(inApi, api.physicalId));
+  const methods = await readMethods(inApi, functions, authorizers, api.physicalId);
   return {
     id: api.physicalId,
     stage: deployed.StageName,
@@ -172,8 +103,6 @@ export async function readRestApi(
     unsupported: describeUnsupported(paths, methods),
   };
 }
-
-type Methods = ReadonlyMap<string, ReadonlyMap<string, Method>>;
 
 function describeUnsupported(paths: ReadonlyMap<string, string>, methods: Methods): string[] {
   const routes = [...methods].flatMap(([id, byVerb]) =>
@@ -188,9 +117,6 @@ function describeUnsupported(paths: ReadonlyMap<string, string>, methods: Method
     ([reason, same]) => `${same.map(({ route }) => route).join(', ')} answers 501: ${reason}`,
   );
 }
-
-/** The resources of a type that belong to the API. */
-type ResourcesInApi = (type: string) => readonly StackResource[];
 
 const ownedByApi = z.object({ RestApiId: z.string().optional() });
 
@@ -244,173 +170,6 @@ function readPaths(inApi: ResourcesInApi, rootId: string): ReadonlyMap<string, s
     return part === undefined ? '' : `${pathOf(part.ParentId)}/${part.PathPart}`;
   };
   return new Map([[rootId, '/'], ...[...parts.keys()].map((id) => [id, pathOf(id)] as const)]);
-}
-
-/** Lambda authorizers by their IDs, or why one is not supported. */
-type Authorizers = ReadonlyMap<string, LambdaAuthorizer | { readonly reason: string }>;
-
-async function readAuthorizers(inApi: ResourcesInApi, functions: Functions): Promise<Authorizers> {
-  const read = inApi('AWS::ApiGateway::Authorizer').map(
-    async (resource) =>
-      [resource.physicalId, await orReason(() => readAuthorizer(resource, functions))] as const,
-  );
-  return new Map(await Promise.all(read));
-}
-
-async function readAuthorizer(resource: StackResource, functions: Functions): Promise<LambdaAuthorizer> {
-  const settings = resource.read(authorizer);
-  const { IdentityValidationExpression: expression } = settings;
-  return {
-    type: settings.Type,
-    identitySources: readIdentitySources(resource, settings),
-    validation: expression === undefined ? undefined : wholeText(expression, resource.logicalId),
-    cacheSeconds: settings.AuthorizerResultTtlInSeconds,
-    function: await functions.ofUri(settings.AuthorizerUri, settings.AuthorizerCredentials),
-  };
-}
-
-/** What is not supported does not stop the API. */
-async function orReason<T>(read: () => Promise<T>): Promise<T | { readonly reason: string }> {
-  try {
-    return await read();
-  } catch (error) {
-    if (error instanceof TemplateError) return { reason: error.message.replaceAll(/\s+/g, ' ') };
-    throw error;
-  }
-}
-
-const identitySource =
-  /^(?:method\.request\.(?:header|querystring)\.[\w-]+|stageVariables\.\w+|context\.[\w.]+)$/;
-
-/** https://docs.aws.amazon.com/apigateway/latest/api/API_Authorizer.html */
-function readIdentitySources(
-  { logicalId }: StackResource,
-  { Type, IdentitySource, AuthorizerResultTtlInSeconds }: z.infer<typeof authorizer>,
-): string[] {
-  const text = IdentitySource ?? (Type === 'TOKEN' ? 'method.request.header.Authorization' : '');
-  const sources = text.split(',').flatMap((source) => (source.trim() === '' ? [] : [source.trim()]));
-  const unknown = sources.find((source) => !identitySource.test(source));
-  if (unknown !== undefined) {
-    throw new TemplateError(`${logicalId}: the identity source ${unknown} is not supported by cdk-offline`);
-  }
-  if (Type === 'TOKEN' ? sources.length !== 1 : sources.length === 0 && AuthorizerResultTtlInSeconds > 0) {
-    throw new TemplateError(`${logicalId}: a TOKEN authorizer, or a cache, needs an identity source`);
-  }
-  return sources;
-}
-
-async function readMethods(
-  inApi: ResourcesInApi,
-  functions: Functions,
-  authorizers: Authorizers,
-  validationOf: ValidationOf,
-): Promise<Methods> {
-  const byResource = new Map<string, Map<string, Method>>();
-  for (const resource of inApi('AWS::ApiGateway::Method')) {
-    const { ResourceId, HttpMethod } = resource.read(methodKey);
-    const read = await orReason(() => readMethod(resource, functions, authorizers, validationOf));
-    const methods = byResource.get(ResourceId) ?? new Map<string, Method>();
-    byResource.set(ResourceId, methods);
-    methods.set(HttpMethod, 'reason' in read ? unsupportedMethod(read.reason) : read);
-  }
-  return byResource;
-}
-
-/** What a method's validator checks. @throws TemplateError when a model cannot be used */
-type ValidationOf = (settings: z.infer<typeof method>) => RequestValidation | undefined;
-
-function readValidators(inApi: ResourcesInApi, apiId: string): ValidationOf {
-  const validators = new Map(
-    inApi('AWS::ApiGateway::RequestValidator').map((resource) => [
-      resource.physicalId,
-      resource.read(requestValidator),
-    ]),
-  );
-  // Most APIs have none, and schemas take time to compile.
-  let models: Models | undefined;
-  const readModels = () =>
-    new Models(
-      apiId,
-      inApi('AWS::ApiGateway::Model').map((resource) => {
-        const { Name, Schema } = resource.read(model);
-        return { names: [resource.physicalId, ...(Name === undefined ? [] : [Name])], schema: Schema };
-      }),
-    );
-  return ({ RequestValidatorId, RequestParameters, RequestModels }) => {
-    const validator = validators.get(RequestValidatorId ?? '');
-    if (validator === undefined) return undefined;
-    const required = Object.entries(RequestParameters).flatMap(([name, isRequired]) =>
-      isRequired ? [name] : [],
-    );
-    const bodies = validator.ValidateRequestBody ? Object.entries(RequestModels) : [];
-    return {
-      requiredParameters: validator.ValidateRequestParameters ? required : [],
-      bodies: new Map(
-        bodies.map(([type, name]) => [type.toLowerCase(), (models ??= readModels()).validator(name)]),
-      ),
-    };
-  };
-}
-
-function unsupportedMethod(reason: string): Method {
-  const integration = { kind: 'unsupported', reason } as const;
-  return { authorizer: undefined, apiKeyRequired: false, validation: undefined, integration };
-}
-
-/** @throws TemplateError when its kind of authorization or integration is not supported */
-async function readMethod(
-  resource: StackResource,
-  functions: Functions,
-  authorizers: Authorizers,
-  validationOf: ValidationOf,
-): Promise<Method> {
-  const settings = resource.read(method);
-  const { AuthorizationType, AuthorizerId, Integration, ApiKeyRequired } = settings;
-  const authorizedBy = AuthorizationType === 'CUSTOM' ? authorizers.get(AuthorizerId) : undefined;
-  if (authorizedBy !== undefined && 'reason' in authorizedBy) throw new TemplateError(authorizedBy.reason);
-  if (AuthorizationType !== 'NONE' && authorizedBy === undefined) {
-    throw new TemplateError(`authorization by ${AuthorizationType} is not supported by cdk-offline`);
-  }
-  return {
-    authorizer: authorizedBy,
-    apiKeyRequired: ApiKeyRequired,
-    validation: validationOf(settings),
-    integration: await readIntegration(resource, Integration, functions),
-  };
-}
-
-async function readIntegration(
-  resource: StackResource,
-  integration: z.infer<typeof method>['Integration'],
-  functions: Functions,
-): Promise<Integration> {
-  if (integration?.Type === 'MOCK') {
-    return { kind: 'mock', mock: readMock(resource.read(mockMethod).Integration) };
-  }
-  if (integration?.Type !== 'AWS_PROXY' || integration.Uri === undefined) {
-    const target = integration?.Uri === undefined ? '' : ` with ${targetOf(integration.Uri)}`;
-    throw new TemplateError(
-      `integrations of type ${integration?.Type}${target} are not supported by cdk-offline`,
-    );
-  }
-  if (integration.Uri.endsWith('/response-streaming-invocations')) {
-    throw new TemplateError('streamed responses of functions are not supported by cdk-offline');
-  }
-  if (integration.IntegrationHttpMethod !== 'POST') {
-    throw new TemplateError('IntegrationHttpMethod must be POST for a function');
-  }
-  return {
-    kind: 'function',
-    function: await functions.ofUri(integration.Uri, integration.Credentials),
-    timeoutMs: integration.TimeoutInMillis,
-  };
-}
-
-/** The service and action of an integration with AWS, such as `sqs (path/123456789012/jobs)`, else the URI. */
-function targetOf(uri: string): string {
-  const [, service, action] = /^arn:[^:]+:apigateway:[^:]*:(?:[\w-]+\.)?([\w-]+):(.+)$/.exec(uri) ?? [];
-  if (service === undefined) return uri;
-  return service === 'lambda' ? 'a function' : `${service} (${action})`;
 }
 
 function readGatewayResponses(inApi: ResourcesInApi): ReadonlyMap<string, GatewayResponse> {

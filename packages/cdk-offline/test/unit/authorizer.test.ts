@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Authorizer } from '../../src/gateway/authorizer.ts';
-import type { LambdaAuthorizer } from '../../src/gateway/rest-api.ts';
+import type { LambdaAuthorizer } from '../../src/gateway/read-authorizers.ts';
 import type { FunctionDefinition } from '../../src/lambda/function-definition.ts';
 import type { InvocationResult } from '../../src/lambda/environment.ts';
 
