@@ -25,15 +25,13 @@ import {
   ListStacksCommand,
 } from '@aws-sdk/client-cloudformation';
 import { DynamoDBClient, GetItemCommand, ListTablesCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
-import { type OfflineService, serve } from 'cdk-offline';
-import { code, template } from './whole-stack.ts';
-import { removeDirectory, writeAssembly } from './template.ts';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { OfflineService } from 'cdk-offline';
+import { serveWholeStack } from './whole-stack.ts';
 
 const stackName = 'Management';
-const suffix = `management-${process.pid}`;
-const logs: [from: string, line: string][] = [];
 let service: OfflineService;
+let logs: Awaited<ReturnType<typeof serveWholeStack>>['logs'];
 let gateway: APIGatewayClient;
 let plans: Record<'tiny' | 'daily' | 'free', string>;
 
@@ -44,14 +42,7 @@ const configuration = () => ({
 });
 
 beforeAll(async () => {
-  const assembly = await writeAssembly({ [stackName]: template(suffix) }, code);
-  service = await serve({
-    assembly,
-    stack: stackName,
-    dynamodbEndpoint: inject('dynamodbEndpoint'),
-    onLog: (from, line) => void logs.push([from, line]),
-  });
-  await removeDirectory(assembly);
+  ({ service, logs } = await serveWholeStack(stackName));
   gateway = new APIGatewayClient(configuration());
   plans = { tiny: output('Tiny'), daily: output('Daily'), free: output('Free') };
 });
@@ -292,11 +283,8 @@ describe('a call without the credentials of this run', () => {
   });
 
   it('has other credentials in each run', async () => {
-    const assembly = await writeAssembly({ [stackName]: template(suffix) }, code);
-    const dynamodbEndpoint = inject('dynamodbEndpoint');
-    const other = await serve({ assembly, stack: stackName, dynamodbEndpoint });
+    const { service: other } = await serveWholeStack(stackName);
     onTestFinished(() => other.stop());
-    await removeDirectory(assembly);
     expect(other.credentials.sessionToken).not.toBe(service.credentials.sessionToken);
     const { endpoint } = other;
     const listed = new APIGatewayClient({ ...configuration(), endpoint }).send(new GetApiKeysCommand({}));
@@ -362,7 +350,7 @@ describe('other AWS services', () => {
       logEvents: [{ timestamp: 1, message: 'who, when' }],
     };
     expect((await write('PutLogEvents', events)).status).toBe(200);
-    expect(logs).toContainEqual(['audit', 'who, when']);
+    expect(logs).toContainEqual({ from: 'audit', line: 'who, when' });
     expect((await write('StartQuery', {})).status).toBe(400);
   });
 

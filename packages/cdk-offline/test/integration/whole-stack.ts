@@ -1,3 +1,6 @@
+import { type RequestRecord, serve } from 'cdk-offline';
+import { inject } from 'vitest';
+import { z } from 'zod';
 import {
   arnOf,
   attribute,
@@ -9,9 +12,11 @@ import {
   lambdaFunction,
   method,
   permission,
+  removeDirectory,
   resource,
   root,
   usagePlan,
+  writeAssembly,
 } from './template.ts';
 
 /** A stack made by hand, with everything that the local service serves, and nothing of any real one. */
@@ -260,4 +265,35 @@ export function template(suffix: string): { Resources: Record<string, object>; O
       Hidden: { Value: { 'Fn::ImportValue': 'elsewhere' } },
     },
   };
+}
+
+/** Serves the stack. Its tables are those of this name and process. */
+export async function serveWholeStack(stack: string) {
+  const suffix = `${stack.toLowerCase()}-${process.pid}`;
+  const progress: string[] = [];
+  const logs: { readonly from: string; readonly line: string }[] = [];
+  const records: RequestRecord[] = [];
+  const assembly = await writeAssembly({ [stack]: template(suffix) }, code);
+  const service = await serve({
+    assembly,
+    stack,
+    dynamodbEndpoint: inject('dynamodbEndpoint'),
+    onProgress: (message) => void progress.push(message),
+    onLog: (from, line) => void logs.push({ from, line }),
+    onRequest: (record) => void records.push(record),
+  });
+  // What was synthesized is not needed any longer.
+  await removeDirectory(assembly);
+  return { service, suffix, progress, logs, records };
+}
+
+const echoed = z.object({
+  event: z.record(z.string(), z.unknown()),
+  context: z.record(z.string(), z.unknown()),
+  variables: z.record(z.string(), z.string()),
+});
+
+/** An answer of the function Echo. */
+export async function echoOf(response: Response | Promise<Response>): Promise<z.infer<typeof echoed>> {
+  return echoed.parse(await (await response).json());
 }
