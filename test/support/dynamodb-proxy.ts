@@ -1,14 +1,8 @@
-import {
-  Agent,
-  createServer,
-  type IncomingMessage,
-  request,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { Agent, createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { inject } from 'vitest';
+import { loseAnswer, passBack, sendOn } from './forwarder.ts';
 
 /**
  * The result of a call. `pass`: the database answers. `lose`: it does, but the connection breaks before the answer
@@ -86,21 +80,7 @@ export class DynamoDbProxy {
       );
       return;
     }
-    const { method, headers, url } = incoming;
-    const onward = request(new URL(url ?? '/', inject('dynamodbEndpoint')), {
-      method,
-      headers,
-      agent: this.#agent,
-    });
-    onward.on('response', (answer) => {
-      if (fate === 'lose') {
-        answer.resume().on('end', () => outgoing.destroy());
-        return;
-      }
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(outgoing);
-    });
-    onward.on('error', (error) => outgoing.destroy(error));
-    onward.end(body);
+    const answer = await sendOn(inject('dynamodbEndpoint'), incoming, body, this.#agent);
+    (fate === 'lose' ? loseAnswer : passBack)(answer, outgoing);
   }
 }

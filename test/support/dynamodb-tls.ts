@@ -1,11 +1,12 @@
-import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { Agent, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { inject } from 'vitest';
-import { awsVariables } from './variables.ts';
 import { selfSignedCertificate } from './certificate.ts';
+import { passBack, sendOn } from './forwarder.ts';
 import { signatureFault } from './signature.ts';
+import { awsVariables } from './variables.ts';
 
 /** The result of a call that does not reach the database: an answer, or a broken connection. */
 export type Failure = 'reset' | { readonly status: number; readonly body: string };
@@ -63,7 +64,7 @@ export class DynamoDbOverTls {
   }
 
   async #serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const { headers, method, url } = incoming;
+    const { headers } = incoming;
     const operation = String(headers['x-amz-target']).split('.').at(-1) ?? '';
     this.attempts.push({
       operation,
@@ -81,16 +82,6 @@ export class DynamoDbOverTls {
       outgoing.writeHead(fault.status, { 'Content-Type': 'application/x-amz-json-1.0' }).end(fault.body);
       return;
     }
-    const onward = request(new URL(url ?? '/', inject('dynamodbEndpoint')), {
-      method,
-      headers,
-      agent: this.#agent,
-    });
-    onward.on('response', (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(outgoing);
-    });
-    onward.on('error', (error) => outgoing.destroy(error));
-    onward.end(body);
+    passBack(await sendOn(inject('dynamodbEndpoint'), incoming, body, this.#agent), outgoing);
   }
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type Agent, createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
@@ -15,44 +15,47 @@ export interface Interception {
   readonly answer?: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean | Promise<boolean>;
   /** Whether the connection breaks when the service has executed a request, so that its answer is lost. */
   readonly losesAnswer?: (incoming: IncomingMessage) => boolean;
-  /** A page that a proxy sends in place of the answer when the service has executed a request. */
-  readonly replacesAnswer?: (incoming: IncomingMessage) => string | undefined;
+}
+
+/** Sends a request on to another server. @returns its answer, whose body is still to be read */
+export function sendOn(
+  target: string,
+  { method, headers, url = '/' }: IncomingMessage,
+  body: Buffer,
+  agent?: Agent,
+): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const sent = request(new URL(url, target), {
+    method,
+    headers: { ...headers, 'content-length': body.length },
+    ...(agent && { agent }),
+  });
+  sent.on('response', resolve).on('error', reject).end(body);
+  return promise;
+}
+
+export function passBack(answer: IncomingMessage, outgoing: ServerResponse): void {
+  outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+  answer.pipe(outgoing);
+}
+
+/** Ends the connection in place of an answer that was given. */
+export function loseAnswer(answer: IncomingMessage, outgoing: ServerResponse): void {
+  answer.resume().on('end', () => outgoing.destroy());
 }
 
 /** A server on this machine that passes requests on to another one. */
 export async function forwardTo(
   target: string,
-  {
-    rewrite = (body) => body,
-    answer = () => false,
-    losesAnswer = () => false,
-    replacesAnswer = () => undefined,
-  }: Interception,
+  { rewrite = (body) => body, answer = () => false, losesAnswer = () => false }: Interception,
 ): Promise<Forwarder> {
   const handle = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const received = await buffer(incoming);
     if (await answer(incoming, outgoing)) return;
     const loses = losesAnswer(incoming);
-    const page = replacesAnswer(incoming);
     const body = Buffer.from(rewrite(received.toString()));
-    const { method, headers, url = '/' } = incoming;
-    const forwarded = request(new URL(url, target), {
-      method,
-      headers: { ...headers, 'content-length': body.length },
-    });
-    forwarded.on('response', (response) => {
-      if (loses) {
-        response.resume().on('end', () => outgoing.destroy());
-        return;
-      }
-      if (page !== undefined) {
-        response.resume().on('end', () => outgoing.writeHead(200, { 'content-type': 'text/html' }).end(page));
-        return;
-      }
-      outgoing.writeHead(response.statusCode ?? 502, response.headers);
-      response.pipe(outgoing);
-    });
-    forwarded.end(body);
+    const given = await sendOn(target, incoming, body);
+    (loses ? loseAnswer : passBack)(given, outgoing);
   };
   const server = createServer((incoming, outgoing) => {
     handle(incoming, outgoing).catch(() => outgoing.destroy());
