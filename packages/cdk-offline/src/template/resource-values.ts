@@ -33,7 +33,6 @@ function byArn(
 }
 
 const global = (service: string, resource: string) => `arn:${partition}:${service}::${resource}`;
-const iam = (resource: string) => `arn:${partition}:iam::${accountId}:${resource}`;
 
 const table = named('TableName', (name) => ({
   Arn: arn('dynamodb', `table/${name}`),
@@ -78,15 +77,10 @@ const kinds: Readonly<Record<string, Kind>> = {
     (_, Id) => ({ Id }),
   ),
   'AWS::SSM::Parameter': named('Name', () => ({})),
-  'AWS::IAM::Role': named('RoleName', (name) => ({ Arn: iam(`role/${name}`) })),
-  'AWS::IAM::User': named('UserName', (name) => ({ Arn: iam(`user/${name}`) })),
-  'AWS::IAM::ManagedPolicy': byArn(
-    'ManagedPolicyName',
-    (name) => iam(`policy/${name}`),
-    (_, PolicyArn) => ({ PolicyArn }),
-  ),
+  'AWS::IAM::Role': named('RoleName', (name) => ({
+    Arn: `arn:${partition}:iam::${accountId}:role/${name}`,
+  })),
   'AWS::Events::EventBus': named('Name', (Name) => ({ Name, Arn: arn('events', `event-bus/${Name}`) })),
-  'AWS::Events::Rule': named('Name', (name) => ({ Arn: arn('events', `rule/${name}`) })),
   'AWS::StepFunctions::StateMachine': byArn(
     'StateMachineName',
     (name) => arn('states', `stateMachine:${name}`),
@@ -99,7 +93,6 @@ const kinds: Readonly<Record<string, Kind>> = {
       return { ref: KeyId, attributes: { KeyId, Arn: arn('kms', `key/${KeyId}`) } };
     },
   },
-  'AWS::KMS::Alias': named('AliasName', () => ({})),
   'AWS::Cognito::UserPool': {
     values: (name) => {
       const UserPoolId = `${region}_${stableId(name).slice(0, 9)}`;
