@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { nodeMajor } from './node-version.ts';
 import type { Failure, FromRuntime, Invocation, RuntimeSettings } from './protocol.ts';
 
 /**
@@ -26,6 +25,11 @@ export async function runInvocation(handler: Handler, invocation: Invocation): P
     console.error('Invoke Error', JSON.stringify(loggedFailure(error)));
     return { type: 'failed', requestId, failure };
   }
+}
+
+/** The major version of Node.js of a runtime such as `nodejs24.x`. */
+function nodeMajor(runtime: string): number {
+  return Number(/^nodejs(\d+)/.exec(runtime)?.[1] ?? 0);
 }
 
 /** The handler's name is `PATH.EXPORT`, the path without an extension. */

@@ -90,14 +90,10 @@ async function start({ id, settings, variables }: Load): Promise<void> {
 }
 
 /** Every function gets the same folders. */
-function offerSdkOnce({ sdkFolders, runtime }: FunctionContext['settings']): void {
+function offerSdkOnce({ sdkFolders }: RuntimeSettings): void {
   if (isSdkOffered) return;
   isSdkOffered = true;
-  offerSdk(
-    () => contexts.getStore()?.settings.runtime ?? runtime,
-    sdkFolders,
-    (path) => send(contexts.getStore()?.id ?? 0, { type: 'sdkUsed', path }),
-  );
+  offerSdk(sdkFolders, (path) => send(contexts.getStore()?.id ?? 0, { type: 'sdkUsed', path }));
 }
 
 async function run({ id, invocation }: Invoke): Promise<void> {

@@ -1,7 +1,6 @@
 import { createRequire, registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { nodeMajor } from './node-version.ts';
 
 /**
  * Offers the AWS SDK to the functions of this thread, as the Lambda runtime does: for what the function's own code does
@@ -9,14 +8,9 @@ import { nodeMajor } from './node-version.ts';
  *
  * https://docs.aws.amazon.com/lambda/latest/dg/lambda-nodejs.html#nodejs-sdk-included
  *
- * @param runtime of the function that is running, such as `nodejs24.x`
  * @param onUse called with the path of each module that is offered and used
  */
-export function offerSdk(
-  runtime: () => string,
-  folders: readonly string[],
-  onUse: (path: string) => void,
-): void {
+export function offerSdk(folders: readonly string[], onUse: (path: string) => void): void {
   const installations = [
     ...folders.map((folder) => createRequire(join(folder, 'package.json'))),
     createRequire(import.meta.url),
@@ -27,7 +21,7 @@ export function offerSdk(
       try {
         return nextResolve(specifier, context);
       } catch (error) {
-        if (searching || !isOffered(specifier, runtime()) || !isMissing(error)) throw error;
+        if (searching || !isOffered(specifier) || !isMissing(error)) throw error;
         searching = true;
         try {
           const path = find(specifier, installations);
@@ -42,9 +36,9 @@ export function offerSdk(
   });
 }
 
-/** Version 3 from Node.js 18 on, version 2 before. */
-function isOffered(specifier: string, runtime: string): boolean {
-  return (nodeMajor(runtime) >= 18 ? /^@(?:aws-sdk|smithy)\// : /^aws-sdk(?:\/|$)/).test(specifier);
+/** Version 3, which the runtime has from Node.js 18 on. */
+function isOffered(specifier: string): boolean {
+  return /^@(?:aws-sdk|smithy)\//.test(specifier);
 }
 
 function isMissing(error: unknown): boolean {

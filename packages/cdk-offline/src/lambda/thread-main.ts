@@ -15,11 +15,7 @@ const send = (message: FromRuntime): void => port.postMessage(message);
 
 setSourceMapsSupport(true);
 keepFromAws();
-offerSdk(
-  () => settings.runtime,
-  settings.sdkFolders,
-  (path) => send({ type: 'sdkUsed', path }),
-);
+offerSdk(settings.sdkFolders, (path) => send({ type: 'sdkUsed', path }));
 let requestId: string | undefined;
 patchConsole(
   () => settings.logFormat,

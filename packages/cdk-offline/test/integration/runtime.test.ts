@@ -55,14 +55,6 @@ describe('the AWS SDK of the runtime', () => {
       ]);
     },
   );
-
-  it('has only version 2 before Node.js 18, and only version 3 from then on', async () => {
-    const template = greetingTemplate({}, { Runtime: 'nodejs16.x' });
-    const { service } = await serveGreeting(template, { code: evaluator });
-    expect(await evaluate(service.url, `import('@aws-sdk/client-dynamodb')`)).toMatch(
-      /Cannot find package '@aws-sdk\/client-dynamodb'/,
-    );
-  });
 });
 
 describe('a function', () => {
