@@ -204,17 +204,6 @@ describe.runIf(isLocal)('repair', () => {
     ]);
   });
 
-  test('run three times at once repairs each key, and no run fails', async () => {
-    const owner = newOwner();
-    const service = await openLocal();
-    const issued = await Promise.all(Array.from({ length: 4 }, () => create(owner)));
-    for (const [index, each] of issued.entries())
-      await (index % 2 === 0 ? unbind : remove)(service, await recordOf(service, each));
-    await Promise.all([repair(owner), repair(owner), repair(owner)]);
-    const revealed = issued.map(({ key }) => key);
-    expect(await expectConsistent(service, owner, revealed)).toHaveLength(4);
-  });
-
   test('is not needed for a key that changes plans', async () => {
     const owner = newOwner();
     const service = await openLocal();

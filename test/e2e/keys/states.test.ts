@@ -4,7 +4,6 @@ import { hashOfKey } from '../../../functions/access/keys.ts';
 import { suspensionGrace, suspensionThreshold, unused } from '../../../functions/access/limiter-decisions.ts';
 import { admit } from '../../../functions/access/limiter.ts';
 import { windowStart } from '../../../functions/access/windows.ts';
-import { indefinitely, setSuspension } from '../../../tools/operators/keys/key-usage.ts';
 import { at } from '../../support/times.ts';
 import { isLocal, sameDay } from '../support.ts';
 import { create, type Issued, keysIn, keysJson, keysLocal, newOwner, openLocal } from './support.ts';
@@ -232,17 +231,3 @@ describe.runIf(isLocal).each(Object.entries(commands))('%s', (command, outcomes)
     },
   );
 });
-
-test.runIf(isLocal)(
-  'suspend does not shorten the suspension that someone else begins meanwhile',
-  async () => {
-    const { keyId, key } = await create(newOwner());
-    const { limitTable, now } = await openLocal();
-    const run = await keysLocal(['suspend', keyId, '--for', '1h'], {
-      afterStep: () => setSuspension(limitTable, hashOfKey(key), indefinitely, now()),
-    });
-    expect(run).toMatchObject({ exitCode: 4, stdout: '' });
-    expect(run.stderr).toContain(`${keyId} is suspended until later, which is longer.`);
-    expect(await keysJson(['show', keyId])).toMatchObject({ suspendedUntil: '9999-12-31T23:59:59Z' });
-  },
-);

@@ -227,6 +227,21 @@ test.each([create, repair])(
   },
 );
 
+test.each([['rotate', '--overlap', '0s'], ['revoke']])(
+  '%s ends a key at once, although API Gateway refuses to delete its own',
+  async (command, ...options) => {
+    const { key, keyId } = await account.create(newOwner());
+    // The authorizer caches it.
+    expect(await account.call(key)).toBe(200);
+    const fateOf = (operation: string): Fate =>
+      operation.startsWith('DELETE /apikeys/') ? 'throttled' : 'passed';
+    const run = await account.overNetwork([command, keyId, ...options], fateOf);
+    expect(run).toMatchObject({ exitCode: 0 });
+    expect(run.stderr).toContain(`The API Gateway key of ${keyId} is left over.`);
+    expect(await account.call(key)).toBe(401);
+  },
+);
+
 test('a key that API Gateway does not find at first is added to its usage plan later', async () => {
   const { keys } = await undisturbed(create);
   let misses = 3;

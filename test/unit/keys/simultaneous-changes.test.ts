@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DeleteApiKeyCommand } from '@aws-sdk/client-api-gateway';
+import { DeleteApiKeyCommand, DeleteUsagePlanKeyCommand } from '@aws-sdk/client-api-gateway';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hashOfKey } from '../../../functions/access/keys.ts';
+import { indefinitely, setSuspension } from '../../../tools/operators/keys/key-usage.ts';
 import { keysIn, newOwner } from '../../support/key-tool.ts';
 import { type Fate, newAccount } from './account.ts';
 
@@ -87,12 +89,67 @@ describe('changes of one key at the same time', () => {
     expect(await account.call(key)).toBe(401);
   });
 
+  test('a suspension that another change overtakes is not made', async () => {
+    const owner = newOwner();
+    const { keyId } = await account.create(owner);
+    const fateOf = async (operation: string): Promise<Fate> => {
+      if (operation !== 'TransactWriteItems') return 'passed';
+      account.network.fateOf = () => 'passed';
+      await account.keysJson(['change-plan', keyId, '--plan', 'pro']);
+      return 'passed';
+    };
+    expect(await account.overNetwork(['suspend', keyId], fateOf)).toMatchObject({ exitCode: 4 });
+    expect(await account.stateOf(owner)).toMatchObject({ keys: [{ plan: 'pro', status: 'active' }] });
+  });
+
+  test('a suspension does not shorten the one that someone else begins meanwhile', async () => {
+    const { keyId, key } = await account.create(newOwner());
+    const { limitTable, now } = await account.openLocal();
+    const run = await account.keysLocal(['suspend', keyId, '--for', '1h'], {
+      afterStep: () => setSuspension(limitTable, hashOfKey(key), indefinitely, now()),
+    });
+    expect(run).toMatchObject({ exitCode: 4, stdout: '' });
+    expect(run.stderr).toContain(`${keyId} is suspended until later, which is longer.`);
+    expect(await account.keysJson(['show', keyId])).toMatchObject({ suspendedUntil: '9999-12-31T23:59:59Z' });
+  });
+
   test('a revocation that was killed is completed by cleanup, without a wait', async () => {
     const owner = newOwner();
     const { keyId } = await account.create(owner);
     await account.crash(['revoke', keyId], 1);
     const removed = [{ keyId, reason: 'revoked key' }];
     expect(await account.keysJson(['cleanup', '--owner', owner])).toEqual({ removed });
+  });
+
+  const later = { clock: () => Date.now() + 16 * 60_000 };
+
+  test('cleanup keeps the API Gateway key of a change of plan that ends while it looks', async () => {
+    const owner = newOwner();
+    const { key, keyId } = await account.create(owner);
+    // After the records, and before API Gateway.
+    const fateOf = async (operation: string): Promise<Fate> => {
+      if (operation !== 'GET /apikeys') return 'passed';
+      account.network.fateOf = () => 'passed';
+      await account.keysJson(['change-plan', keyId, '--plan', 'pro']);
+      return 'passed';
+    };
+    const run = await account.overNetwork(['cleanup', '--owner', owner], fateOf, later);
+    expect(run).toMatchObject({ exitCode: 0, stdout: 'Nothing to clean up.\n' });
+    expect(await account.expectConsistent(await account.openLocal(), owner, [key])).toEqual([keyId]);
+  });
+
+  test('cleanup leaves the former API Gateway key, however old, to the change of plan', async () => {
+    const owner = newOwner();
+    const { keyId } = await account.create(owner);
+    const removed: unknown[] = [];
+    const run = await account.keysLocal(['change-plan', keyId, '--plan', 'pro'], {
+      ...later,
+      afterStep: async (step) => {
+        if (step === 'record') removed.push(await account.keysJson(['cleanup', '--owner', owner], later));
+      },
+    });
+    expect(run).toMatchObject({ exitCode: 0 });
+    expect(removed).toEqual([{ removed: [] }]);
   });
 
   test('a change of plan answers the key’s requests between all of its steps', async () => {
@@ -141,4 +198,23 @@ describe('changes of one key at the same time', () => {
       expect(record?.audit.map(({ did }) => did)).toEqual(['created', 'repaired']);
     },
   );
+
+  test('a repair that another one overtakes before its write repairs nothing, and does not fail', async () => {
+    const owner = newOwner();
+    const { key, keyId } = await account.create(owner);
+    const service = await account.openLocal();
+    const [lost] = await account.recordsOf(service, owner);
+    const place = { usagePlanId: service.usagePlanIds.free, keyId: lost?.gatewayKeyId };
+    await service.apiGateway.send(new DeleteUsagePlanKeyCommand(place));
+    const repair = ['repair', '--owner', owner];
+    const fateOf = async (operation: string): Promise<Fate> => {
+      if (operation !== 'TransactWriteItems') return 'passed';
+      account.network.fateOf = () => 'passed';
+      await account.keysJson(repair);
+      return 'passed';
+    };
+    const run = await account.overNetwork(repair, fateOf);
+    expect(run).toMatchObject({ exitCode: 0, stdout: 'Valid keys: 1. Repaired: 0.\n' });
+    expect(await account.expectConsistent(service, owner, [key])).toEqual([keyId]);
+  });
 });
