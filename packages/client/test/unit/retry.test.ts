@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ApiError, ConnectionError, InvalidAnswerError, TimeoutError } from '../../src/errors.ts';
 import { retryDelay } from '../../src/retry.ts';
+import { error, lost, respond, rex, scripted } from '../support.ts';
 
 const settings = { maxRetries: 5, maxRetryDelay: 60_000 };
 
@@ -60,4 +61,31 @@ describe('The wait before another attempt', () => {
       expect(retryDelay(new InvalidAnswerError('x'), 1, settings, 0)).toBeUndefined();
     },
   );
+});
+
+describe('A call is repeated', () => {
+  it('as late as Retry-After says', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const limited = error(429, 'rate_limit_exceeded', { 'Retry-After': '1' });
+    const { store, sent } = scripted([limited, respond(200, rex)]);
+    const call = store.pets.get(1);
+    await vi.advanceTimersByTimeAsync(999);
+    expect(sent).toHaveLength(1);
+    await vi.runAllTimersAsync();
+    expect(await call).toMatchObject({ name: 'Rex' });
+  });
+
+  it('not when the wait is longer than maxRetryDelay', async () => {
+    const { store } = scripted([error(429, 'key_suspended', { 'Retry-After': '600' })]);
+    await expect(store.pets.get(1)).rejects.toMatchObject({ code: 'key_suspended', retryAfter: 600_000 });
+  });
+
+  it('maxRetries times, by the store or by the call, and then fails with the last cause', async () => {
+    const { store, sent } = scripted([lost, lost, lost, lost], { maxRetries: 2, maxRetryDelay: 1 });
+    await expect(store.pets.get(1)).rejects.toBeInstanceOf(ConnectionError);
+    expect(sent).toHaveLength(3);
+    await expect(store.pets.get(1, { maxRetries: 0 })).rejects.toBeInstanceOf(ConnectionError);
+    expect(sent).toHaveLength(4);
+  });
 });
