@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hashOfKey } from '../../../functions/access/keys.ts';
 import { indefinitely, setSuspension } from '../../../tools/operators/keys/key-usage.ts';
 import { keysIn, newOwner } from '../../support/key-tool.ts';
+import type { RunOptions } from '../../support/run-in-process.ts';
 import { type Fate, newAccount } from './account.ts';
 
 /** Commands that run at the same time. */
@@ -13,6 +14,22 @@ beforeAll(async () => {
   account = await newAccount();
 });
 afterAll(() => account.close());
+
+/** Runs a command, and another change just before its first call of an operation. */
+const overtaken = (
+  args: readonly string[],
+  operation: string,
+  change: () => Promise<unknown>,
+  options?: RunOptions,
+) => {
+  const fateOf = async (called: string): Promise<Fate> => {
+    if (called !== operation) return 'passed';
+    account.network.fateOf = () => 'passed';
+    await change();
+    return 'passed';
+  };
+  return account.overNetwork(args, fateOf, options);
+};
 
 test('commands at the same time all succeed, although API Gateway runs one call at a time', async () => {
   const owner = newOwner();
@@ -79,7 +96,8 @@ describe('changes of one key at the same time', () => {
       if (operation !== 'TransactWriteItems' || changes === 4) return 'passed';
       changes += 1;
       account.network.fateOf = () => 'passed';
-      await account.keysJson(['suspend', keyId, '--for', `${changes}h`]);
+      // It gives the key another API Gateway key, which has to go with it.
+      await account.keysJson(['change-plan', keyId, '--plan', changes % 2 === 1 ? 'pro' : 'free']);
       account.network.fateOf = fateOf;
       return 'passed';
     };
@@ -92,13 +110,9 @@ describe('changes of one key at the same time', () => {
   test('a suspension that another change overtakes is not made', async () => {
     const owner = newOwner();
     const { keyId } = await account.create(owner);
-    const fateOf = async (operation: string): Promise<Fate> => {
-      if (operation !== 'TransactWriteItems') return 'passed';
-      account.network.fateOf = () => 'passed';
-      await account.keysJson(['change-plan', keyId, '--plan', 'pro']);
-      return 'passed';
-    };
-    expect(await account.overNetwork(['suspend', keyId], fateOf)).toMatchObject({ exitCode: 4 });
+    const changePlan = () => account.keysJson(['change-plan', keyId, '--plan', 'pro']);
+    const run = await overtaken(['suspend', keyId], 'TransactWriteItems', changePlan);
+    expect(run).toMatchObject({ exitCode: 4 });
     expect(await account.stateOf(owner)).toMatchObject({ keys: [{ plan: 'pro', status: 'active' }] });
   });
 
@@ -126,14 +140,9 @@ describe('changes of one key at the same time', () => {
   test('cleanup keeps the API Gateway key of a change of plan that ends while it looks', async () => {
     const owner = newOwner();
     const { key, keyId } = await account.create(owner);
+    const changePlan = () => account.keysJson(['change-plan', keyId, '--plan', 'pro']);
     // After the records, and before API Gateway.
-    const fateOf = async (operation: string): Promise<Fate> => {
-      if (operation !== 'GET /apikeys') return 'passed';
-      account.network.fateOf = () => 'passed';
-      await account.keysJson(['change-plan', keyId, '--plan', 'pro']);
-      return 'passed';
-    };
-    const run = await account.overNetwork(['cleanup', '--owner', owner], fateOf, later);
+    const run = await overtaken(['cleanup', '--owner', owner], 'GET /apikeys', changePlan, later);
     expect(run).toMatchObject({ exitCode: 0, stdout: 'Nothing to clean up.\n' });
     expect(await account.expectConsistent(await account.openLocal(), owner, [key])).toEqual([keyId]);
   });
@@ -207,14 +216,25 @@ describe('changes of one key at the same time', () => {
     const place = { usagePlanId: service.usagePlanIds.free, keyId: lost?.gatewayKeyId };
     await service.apiGateway.send(new DeleteUsagePlanKeyCommand(place));
     const repair = ['repair', '--owner', owner];
-    const fateOf = async (operation: string): Promise<Fate> => {
-      if (operation !== 'TransactWriteItems') return 'passed';
-      account.network.fateOf = () => 'passed';
-      await account.keysJson(repair);
-      return 'passed';
-    };
-    const run = await account.overNetwork(repair, fateOf);
+    const run = await overtaken(repair, 'TransactWriteItems', () => account.keysJson(repair));
     expect(run).toMatchObject({ exitCode: 0, stdout: 'Valid keys: 1. Repaired: 0.\n' });
     expect(await account.expectConsistent(service, owner, [key])).toEqual([keyId]);
+  });
+
+  test('a repair sees no drift in a key that is created while it looks', async () => {
+    const owner = newOwner();
+    const looked = new Set<string>();
+    // Between what it reads of the records and of API Gateway.
+    const fateOf = async (operation: string): Promise<Fate> => {
+      if (!/^(Query|GET \/apikeys)$/.test(operation)) return 'passed';
+      looked.add(operation);
+      if (looked.size < 2) return 'passed';
+      account.network.fateOf = () => 'passed';
+      await account.create(owner);
+      return 'passed';
+    };
+    const run = await account.overNetwork(['repair', '--owner', owner], fateOf);
+    expect(run).toMatchObject({ exitCode: 0, stdout: 'Valid keys: 0. Repaired: 0.\n' });
+    expect(await account.stateOf(owner)).toMatchObject({ keys: [{ isInGateway: true }], orphans: [] });
   });
 });
