@@ -65,14 +65,14 @@ export const timeToLiveAttribute = 'expiresAt';
 /** The tables whose items expire. */
 export const expiring: readonly string[] = ['RateLimits', 'Idempotency'];
 
+/** The tables of the service, to be made in memory. */
+export const tableDefinitions = Object.entries(tableShapes).map(([name, shape]) => ({
+  ...shape,
+  TableName: name,
+  TimeToLiveSpecification: { AttributeName: timeToLiveAttribute, Enabled: expiring.includes(name) },
+}));
+
 /** The tables of the service in memory. `now`: milliseconds since the Unix epoch. */
 export function serviceTables(now: () => number): Tables {
-  return new Tables(
-    Object.entries(tableShapes).map(([name, shape]) => ({
-      ...shape,
-      TableName: name,
-      TimeToLiveSpecification: { AttributeName: timeToLiveAttribute, Enabled: expiring.includes(name) },
-    })),
-    now,
-  );
+  return new Tables(tableDefinitions, now);
 }

@@ -118,7 +118,7 @@ const scenes: readonly (readonly [
 ];
 
 /** Concurrent requests, faults of their calls, and what these can be if not everything. */
-const sizes: readonly Pick<Scene & { count: number }, 'count' | 'maxFaults' | 'fates'>[] = isFullRun
+const sizes: readonly Pick<Scene & { count: number }, 'count' | 'maxFaults' | 'kinds'>[] = isFullRun
   ? [
       { count: 2, maxFaults: 2 },
       { count: 3, maxFaults: 1 },
@@ -128,7 +128,7 @@ const sizes: readonly Pick<Scene & { count: number }, 'count' | 'maxFaults' | 'f
       {
         count: 2,
         maxFaults: 1,
-        fates: ['answered', 'lostBefore', 'lostAfter', 'throttled', 'conflict'],
+        kinds: ['lostBefore', 'lostAfter', 'throttled', 'conflict'],
       },
     ];
 

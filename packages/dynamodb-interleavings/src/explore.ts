@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import realTimers from 'node:timers/promises';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import { replaceGlobals } from './globals.ts';
@@ -7,11 +8,19 @@ import { Tables } from './tables/tables.ts';
 import type { Item } from './tables/values.ts';
 import { Random, settled, World } from './world.ts';
 
+/** What is made anew for each schedule. */
+export interface Simulation {
+  readonly world: World;
+  readonly network: Network;
+  readonly tables: Tables;
+}
+
 /** What a request gets: an execution environment of its own. */
-export interface Environment {
+export interface Environment<Shared = unknown> {
   /** Its name in traces. */
   readonly name: string;
   readonly world: World;
+  readonly shared: Shared;
   /** For clients of the SDK: `new DynamoDBClient(environment.client)`. */
   readonly client: {
     readonly region: string;
@@ -20,7 +29,7 @@ export interface Environment {
   };
 }
 
-export type Request = (environment: Environment) => Promise<unknown>;
+export type Request<Shared = unknown> = (environment: Environment<Shared>) => Promise<unknown>;
 
 /** What a request came to. */
 export type Outcome =
@@ -28,24 +37,29 @@ export type Outcome =
   | { readonly status: 'rejected'; readonly reason: unknown };
 
 /** A schedule that has been run. */
-export interface History {
+export interface History<Shared = unknown> {
   /** Of the requests, then of those afterwards. */
   readonly outcomes: readonly Outcome[];
   readonly tables: Tables;
+  readonly shared: Shared;
   /** In the order in which they met their fates. */
   readonly calls: readonly Call[];
 }
 
-export interface Options {
+export interface Options<Shared = unknown> {
   readonly tables: readonly TableDefinition[];
   /** What is stored before, as the document client takes it. By table. */
   readonly items?: Readonly<Record<string, readonly object[]>>;
+  /** Makes what requests have in common, for each schedule. */
+  readonly shared?: (simulation: Simulation) => Shared;
   /** Run at the same time, each in an environment of its own. */
-  readonly requests: readonly Request[];
+  readonly requests: readonly Request<Shared>[];
   /** Run after all others, one after the other and without faults. */
-  readonly afterwards?: readonly Request[];
+  readonly afterwards?: readonly Request<Shared>[];
+  /** What else happens, by name: each at most once, before any open call is answered. */
+  readonly events?: Readonly<Record<string, (simulation: Simulation & { readonly shared: Shared }) => void>>;
   /** What is wrong, in one sentence, or undefined. */
-  readonly check: (history: History) => string | undefined;
+  readonly check: (history: History<Shared>) => string | undefined;
   /** Faults in a schedule at most. Default: 0 */
   readonly faults?: number;
   /** Faults that calls can meet. */
@@ -105,28 +119,23 @@ const allKinds: readonly Fault[] = [
 /** No few requests take more steps, unless they do not end. */
 const maxSteps = 200;
 
-/** The next step of a schedule. `arrives`: DynamoDB applies a call that its client has given up. */
-type Choice =
-  | { readonly kind: 'call'; readonly call: Call; readonly fate: Fate }
-  | { readonly kind: 'arrives'; readonly call: Call }
-  | { readonly kind: 'delay' };
-
 /** A choice that was made, of how many. */
-export interface Step {
+interface Step {
   readonly taken: number;
   readonly options: number;
 }
 
-interface Run {
-  readonly steps: readonly Step[];
-  /** Undefined if it was left out, because its state was known. */
-  readonly sentence: string | undefined;
-  readonly faults: number;
-  readonly trace: readonly string[];
-  readonly met: Failure['steps'];
+/** How a schedule chooses, and whether it waits for what is loaded. */
+interface Follow {
+  readonly path?: readonly Step[];
+  readonly random?: Random | undefined;
+  readonly known?: Set<string> | undefined;
+  readonly loads?: boolean;
 }
 
 let isExploring = false;
+/** Of the request that runs, whoever makes its calls. */
+const callsOfRequest = new AsyncLocalStorage<Call[]>();
 
 const { setTimeout: sleep } = realTimers;
 const loadingMs = 1_000;
@@ -141,54 +150,39 @@ async function someMore(hasMore: () => boolean): Promise<boolean> {
  * Runs requests in every order of their calls of DynamoDB, with every fate of each call up to a number of faults. Clock, timers and
  * random numbers of this process are replaced meanwhile.
  */
-export async function explore(options: Options): Promise<Report> {
+export async function explore<Shared>(options: Options<Shared>): Promise<Report> {
   if (isExploring) throw new Error('Another exploration is running in this process.');
   const { budget = 100_000, seed, repeat } = options;
-  const random = new Random(seed ?? 0);
+  const random = seed === undefined || repeat !== undefined ? undefined : new Random(seed);
   const known = options.skipKnownStates === true ? new Set<string>() : undefined;
-  let path: readonly Step[] = repeat === undefined ? [] : stepsOf(repeat);
-  let schedules = 0;
-  let violations = 0;
-  let best: Run | undefined;
-  let isComplete = false;
+  let path = (repeat?.split('.') ?? []).map((taken): Step => ({ taken: Number(taken), options: Infinity }));
+  let [schedules, violations, isComplete] = [0, 0, false];
+  let best: Schedule<Shared> | undefined;
   isExploring = true;
   try {
     // Loads what is loaded lazily, so that every schedule finds the same.
-    await runSchedule(options, [], undefined, undefined, true);
+    await new Schedule(options, { loads: true }).run();
     do {
-      const run = await runSchedule(
-        options,
-        path,
-        seed === undefined || repeat !== undefined ? undefined : random,
-        known,
-      );
+      const schedule = new Schedule(options, { path, random, known });
+      await schedule.run();
       schedules += 1;
-      if (run.sentence !== undefined) {
+      if (schedule.sentence !== undefined) {
         violations += 1;
-        if (best === undefined || isShorter(run, best)) best = run;
+        if (best === undefined || isShorter(schedule, best)) best = schedule;
       }
       if (repeat !== undefined) break;
       if (seed !== undefined) continue;
-      path = nextOf(run.steps);
+      path = nextOf(schedule.steps);
       isComplete = path.length === 0;
     } while (!isComplete && schedules < budget);
   } finally {
     isExploring = false;
   }
-  const failure = best && {
-    sentence: best.sentence!,
-    trace: best.trace,
-    steps: best.met,
-    repeat: best.steps
-      .map(({ taken }) => taken)
-      .join('.')
-      .replace(/(\.0)+$/, ''),
-  };
-  return { schedules, violations, isComplete, failure };
+  return { schedules, violations, isComplete, failure: best?.failure };
 }
 
 /** @throws Error of the shortest failure: its sentence, its trace and how to repeat it */
-export async function verify(options: Options): Promise<Report> {
+export async function verify<Shared>(options: Options<Shared>): Promise<Report> {
   const report = await explore(options);
   if (report.failure) throw new Error(textOf(report));
   return report;
@@ -204,140 +198,236 @@ export function textOf({ failure, violations, schedules }: Report): string {
   ].join('\n');
 }
 
-function stepsOf(repeat: string): Step[] {
-  return repeat.split('.').map((taken) => ({ taken: Number(taken), options: Infinity }));
-}
-
 /** The next path in depth-first order. Empty after the last one. */
-export function nextOf(steps: readonly Step[]): Step[] {
+function nextOf(steps: readonly Step[]): Step[] {
   const last = steps.findLastIndex(({ taken, options }) => taken + 1 < options);
   return last < 0 ? [] : [...steps.slice(0, last), { ...steps[last]!, taken: steps[last]!.taken + 1 }];
 }
 
-function isShorter(a: Run, b: Run): boolean {
+function isShorter<Shared>(a: Schedule<Shared>, b: Schedule<Shared>): boolean {
   return a.faults === b.faults ? a.trace.length < b.trace.length : a.faults < b.faults;
 }
 
-/** Follows `path`, then always the first option, or a random one. */
-async function runSchedule(
-  options: Options,
-  path: readonly Step[],
-  random: Random | undefined,
-  known: Set<string> | undefined,
-  loads = false,
-): Promise<Run> {
-  const { faults: maxFaults = 0, delays: maxDelays = 2, kinds = allKinds, requestTimeout = 1_000 } = options;
-  const { startsAt = '2026-01-01T00:00:00Z', requests, afterwards = [] } = options;
-  const numbers = new Random(1);
-  const world = new World(new Date(startsAt).getTime(), numbers.next);
-  const tables = new Tables(options.tables, () => world.now);
-  for (const [table, items] of Object.entries(options.items ?? {}))
-    for (const item of items) tables.put(table, marshall(item, { removeUndefinedValues: true }) as Item);
-  let open: Call[] = [];
-  const late: Call[] = [];
-  const calls: Call[] = [];
-  const network = new Network(world, tables, (call) => void open.push(call));
-  const restore = replaceGlobals(() => ({ world, clockOffset: 0, random: numbers.next }));
-  const sent: Call[][] = [];
-  const outcomes: (Outcome | undefined)[] = [];
-  const start = (request: Request, index: number): void => {
+/** One order of what happens. */
+class Schedule<Shared> {
+  readonly steps: Step[] = [];
+  readonly trace: string[] = [];
+  /** What was wrong. Undefined also if it was left out, because its state was known. */
+  sentence: string | undefined;
+  faults = 0;
+  readonly #options: Options<Shared>;
+  readonly #follow: Follow;
+  readonly #world: World;
+  readonly #tables: Tables;
+  readonly #network: Network;
+  #shared!: Shared;
+  readonly #random = new Random(1).next;
+  readonly #met: Failure['steps'][number][] = [];
+  /** The calls of each request. */
+  readonly #sent: Call[][] = [];
+  readonly #outcomes: (Outcome | undefined)[] = [];
+  /** In the order in which they met their fates. */
+  readonly #calls: Call[] = [];
+  readonly #late: Call[] = [];
+  readonly #events: Set<string>;
+  #open: Call[] = [];
+  #delays = 0;
+
+  constructor(options: Options<Shared>, follow: Follow) {
+    const { startsAt = '2026-01-01T00:00:00Z' } = options;
+    this.#options = options;
+    this.#follow = follow;
+    this.#events = new Set(Object.keys(options.events ?? {}));
+    const world = (this.#world = new World(new Date(startsAt).getTime(), this.#random));
+    const tables = (this.#tables = new Tables(options.tables, () => world.now));
+    for (const [table, items] of Object.entries(options.items ?? {}))
+      for (const item of items) tables.put(table, marshall(item, { removeUndefinedValues: true }) as Item);
+    this.#network = new Network(world, tables, (call) => {
+      this.#open.push(call);
+      callsOfRequest.getStore()?.push(call);
+    });
+  }
+
+  get #simulation(): Simulation {
+    return { world: this.#world, network: this.#network, tables: this.#tables };
+  }
+
+  get failure(): Failure {
+    const taken = this.steps.map((step) => step.taken).join('.');
+    return {
+      sentence: this.sentence!,
+      trace: this.trace,
+      steps: this.#met,
+      repeat: taken.replace(/(\.0)+$/, ''),
+    };
+  }
+
+  async run(): Promise<void> {
+    const restore = replaceGlobals(() => ({ world: this.#world, clockOffset: 0, random: this.#random }));
+    try {
+      this.#shared = this.#options.shared?.(this.#simulation) as Shared;
+      for (const request of this.#options.requests) this.#start(request);
+      await this.#settled();
+      if (!(await this.#interleave())) return;
+      await this.#finish();
+      const unanswered = this.#outcomes.indexOf(undefined);
+      this.sentence =
+        unanswered >= 0
+          ? `Request ${unanswered + 1} is never answered.`
+          : this.#options.check({
+              outcomes: this.#outcomes as Outcome[],
+              tables: this.#tables,
+              shared: this.#shared,
+              calls: this.#calls,
+            });
+      this.trace.push(...this.#outcomes.map(outcomeText));
+    } finally {
+      restore();
+    }
+  }
+
+  #start(request: Request<Shared>): void {
+    const index = this.#outcomes.push(undefined) - 1;
     const name = `request ${index + 1}`;
-    const ofRequest: Call[] = [];
-    sent[index] = ofRequest;
-    outcomes[index] = undefined;
     const client = {
       region: 'eu-central-1',
       credentials: { accessKeyId: 'simulated', secretAccessKey: 'simulated' },
-      requestHandler: network.handlerFor(name, (call) => void ofRequest.push(call), requestTimeout),
+      requestHandler: this.#network.handlerFor(name, () => {}, this.#options.requestTimeout ?? 1_000),
     };
-    const run = async () => request({ name, world, client });
-    run().then(
-      (value) => (outcomes[index] = { status: 'fulfilled', value }),
-      (reason: unknown) => (outcomes[index] = { status: 'rejected', reason }),
-    );
-  };
-  const steps: Step[] = [];
-  const trace: string[] = [];
-  const met: Failure['steps'][number][] = [];
-  let [faults, delays] = [0, 0];
-  const take = (choice: Choice): void => {
-    if (choice.kind === 'delay') {
-      delays += 1;
-      const before = world.now;
-      world.step();
-      trace.push(`${world.now - before} ms pass`);
-    } else if (choice.kind === 'arrives') {
-      const { name: sender, operation } = choice.call;
-      late.splice(late.indexOf(choice.call), 1);
-      met.push({ sender, operation, fate: 'arrives' });
-      network.apply(choice.call);
-      trace.push(`${described(choice.call)}, given up before, arrives at DynamoDB`);
-    } else {
-      const { call, fate } = choice;
-      open = open.filter((each) => each !== call);
-      if (fate !== 'answered') faults += 1;
-      if (fate === 'late') late.push(call);
-      call.fate = fate;
-      calls.push(call);
-      met.push({ sender: call.name, operation: call.operation, fate });
-      network.meet(call)();
-      trace.push(`${described(call)}: ${fate === 'answered' ? call.outcome : phrases[fate](call)}`);
-    }
-  };
-  const hasEnded = () => outcomes.every((outcome) => outcome !== undefined);
-  try {
-    for (const [index, request] of requests.entries()) start(request, index);
-    await settled();
-    for (;;) {
-      open = open.filter(({ ended }) => !ended);
-      const [timer] = world.timers;
-      const choices: Choice[] = open.flatMap((call) =>
-        (['answered', ...(faults < maxFaults ? kinds : [])] as const)
-          .filter((fate) => network.canMeet(fate, call))
-          .map((fate) => ({ kind: 'call', call, fate }) as const),
+    const calls: Call[] = (this.#sent[index] = []);
+    callsOfRequest
+      .run(calls, async () => request({ name, world: this.#world, shared: this.#shared, client }))
+      .then(
+        (value) => (this.#outcomes[index] = { status: 'fulfilled', value }),
+        (reason: unknown) => (this.#outcomes[index] = { status: 'rejected', reason }),
       );
-      choices.push(...late.map((call) => ({ kind: 'arrives', call }) as const));
-      const isDelay =
-        timer !== undefined && timer.at < Math.min(...open.map(({ sentAt }) => sentAt + requestTimeout));
-      if (open.length > 0 && isDelay && delays < maxDelays) choices.push({ kind: 'delay' });
+  }
+
+  /** Until all requests have ended. False if it reaches a known state. */
+  async #interleave(): Promise<boolean> {
+    const { path = [], random, known, loads = false } = this.#follow;
+    const { steps } = this;
+    while (steps.length <= maxSteps) {
+      const choices = this.#choices();
       if (choices.length === 0) {
-        if (hasEnded()) break;
-        if (loads && timer === undefined && (await someMore(() => open.length > 0 || hasEnded()))) continue;
-        if (!world.step()) break;
-        await settled();
+        if (this.#hasEnded()) break;
+        const isLoading = loads && this.#world.timers.length === 0;
+        if (isLoading && (await someMore(() => this.#open.length > 0 || this.#hasEnded()))) continue;
+        if (!this.#world.step()) break;
+        await this.#settled();
         continue;
       }
       if (known !== undefined && steps.length >= path.length) {
-        const state = stateOf(world, tables, [faults, delays, late.map(described)], requests, sent, outcomes);
-        if (known.has(state)) return { steps, sentence: undefined, faults, trace, met };
+        const state = this.#state();
+        if (known.has(state)) return false;
         known.add(state);
       }
-      if (steps.length > maxSteps) break;
+      // It follows the path, then takes always the first choice, or a random one.
       const taken = path[steps.length]?.taken ?? random?.below(choices.length) ?? 0;
-      const choice = choices[taken];
-      if (choice === undefined) throw new Error('The schedule to repeat is of other requests or options.');
+      const take = choices[taken];
+      if (take === undefined) throw new Error('The schedule to repeat is of other requests or options.');
       steps.push({ taken, options: choices.length });
-      take(choice);
-      await settled();
-      if (network.unsupported) throw network.unsupported;
+      take();
+      await this.#settled();
     }
-    for (const [index, request] of afterwards.entries()) {
-      start(request, requests.length + index);
+    return true;
+  }
+
+  async #finish(): Promise<void> {
+    for (const request of this.#options.afterwards ?? []) {
+      this.#start(request);
       do {
-        await settled();
-        for (const call of open) take({ kind: 'call', call, fate: 'answered' });
-        await settled();
-      } while (open.length > 0 || (!hasEnded() && world.step()));
+        await this.#settled();
+        for (const call of this.#open) this.#meet(call, 'answered');
+        await this.#settled();
+      } while (this.#open.length > 0 || (!this.#hasEnded() && this.#world.step()));
     }
-    if (network.unsupported) throw network.unsupported;
-    const unanswered = outcomes.findIndex((outcome) => outcome === undefined);
-    const sentence =
-      unanswered >= 0
-        ? `Request ${unanswered + 1} is never answered.`
-        : options.check({ outcomes: outcomes as Outcome[], tables, calls });
-    return { steps, sentence, faults, trace: [...trace, ...outcomes.map(outcomeText)], met };
-  } finally {
-    restore();
+  }
+
+  async #settled(): Promise<void> {
+    await settled();
+    if (this.#network.unsupported) throw this.#network.unsupported;
+    this.#open = this.#open.filter(({ ended }) => !ended);
+  }
+
+  #hasEnded(): boolean {
+    return this.#outcomes.every((outcome) => outcome !== undefined);
+  }
+
+  /** What can happen next. */
+  #choices(): (() => void)[] {
+    const { faults = 0, delays = 2, kinds = allKinds } = this.#options;
+    const fates = ['answered', ...(this.faults < faults ? kinds : [])] as const;
+    const open = this.#open.flatMap((call) =>
+      fates.filter((fate) => this.#network.canMeet(fate, call)).map((fate) => () => this.#meet(call, fate)),
+    );
+    const late = this.#late.map((call) => () => this.#arrive(call));
+    if (open.length === 0) return late;
+    const [timer] = this.#world.timers;
+    const isDelay = timer !== undefined && this.#open.every(({ deadline }) => timer.at < deadline);
+    return [
+      ...open,
+      ...late,
+      ...(isDelay && this.#delays < delays ? [() => this.#pass()] : []),
+      ...[...this.#events].map((name) => () => this.#happen(name)),
+    ];
+  }
+
+  #meet(call: Call, fate: Fate): void {
+    this.#open = this.#open.filter((each) => each !== call);
+    if (fate !== 'answered') this.faults += 1;
+    if (fate === 'late') this.#late.push(call);
+    call.fate = fate;
+    this.#calls.push(call);
+    this.#met.push({ sender: call.name, operation: call.operation, fate });
+    this.#network.meet(call)();
+    this.trace.push(`${described(call)}: ${fate === 'answered' ? call.outcome : phrases[fate](call)}`);
+  }
+
+  /** DynamoDB applies a call that its client has given up. */
+  #arrive(call: Call): void {
+    this.#late.splice(this.#late.indexOf(call), 1);
+    this.#met.push({ sender: call.name, operation: call.operation, fate: 'arrives' });
+    this.#network.apply(call);
+    this.trace.push(`${described(call)}, given up before, arrives at DynamoDB`);
+  }
+
+  #pass(): void {
+    const before = this.#world.now;
+    this.#delays += 1;
+    this.#world.step();
+    this.trace.push(`${this.#world.now - before} ms pass`);
+  }
+
+  #happen(name: string): void {
+    this.#events.delete(name);
+    this.#options.events![name]!({ ...this.#simulation, shared: this.#shared });
+    this.trace.push(name);
+  }
+
+  /** Equal requests can change places. */
+  #state(): string {
+    const { requests } = this.#options;
+    const processes = requests.map((request, index) =>
+      JSON.stringify([
+        requests.indexOf(request),
+        this.#sent[index]!.map(({ operation, outcome, fate, ended }) => [
+          operation,
+          outcome,
+          fate === undefined,
+          ended,
+        ]),
+        this.#outcomes[index] && outcomeText(this.#outcomes[index], 0),
+      ]),
+    );
+    const { delays = 2 } = this.#options;
+    return JSON.stringify([
+      this.#world.now,
+      this.#world.timers.map(({ at }) => at),
+      this.#tables.contents,
+      [this.faults, delays - this.#delays, [...this.#events], this.#late.map(described)],
+      processes.toSorted((a, b) => (a < b ? -1 : 1)),
+    ]);
   }
 }
 
@@ -365,30 +455,4 @@ function outcomeText(outcome: Outcome | undefined, index: number): string {
   if (outcome === undefined) return `request ${index + 1} does not end`;
   if (outcome.status === 'rejected') return `request ${index + 1} fails: ${String(outcome.reason)}`;
   return `request ${index + 1} returns ${JSON.stringify(outcome.value)}`;
-}
-
-/** Equal requests can change places. */
-function stateOf(
-  world: World,
-  tables: Tables,
-  counts: readonly unknown[],
-  requests: readonly Request[],
-  sent: readonly (readonly Call[])[],
-  outcomes: readonly (Outcome | undefined)[],
-): string {
-  const processes = requests.map((request, index) =>
-    JSON.stringify([
-      requests.indexOf(request),
-      sent[index]!.map(({ operation, outcome, fate, ended }) => [operation, outcome, fate, ended]),
-      outcomes[index] === undefined ? undefined : outcomeText(outcomes[index], 0),
-    ]),
-  );
-  const timers = world.timers.map(({ at }) => at);
-  return JSON.stringify([
-    world.now,
-    timers,
-    tables.contents,
-    counts,
-    processes.toSorted((a, b) => (a < b ? -1 : 1)),
-  ]);
 }

@@ -8,12 +8,11 @@ export {
   explore,
   type Failure,
   type History,
-  nextOf,
   type Options,
   type Outcome,
   type Report,
   type Request,
-  type Step,
+  type Simulation,
   textOf,
   verify,
 } from './explore.ts';

@@ -33,6 +33,8 @@ export interface Call {
   /** As in the JSON of DynamoDB's protocol. */
   readonly input: object;
   readonly sentAt: number;
+  /** When its client stops waiting for it. */
+  readonly deadline: number;
   fate?: Fate;
   /** In [0, 1): which of the answers that a fault can have. */
   variant: number;
@@ -81,6 +83,8 @@ const strangers = [
   { statusCode: 503, text: '{"message":"No."}' },
 ] as const;
 
+/** What is refused while a transaction writes the same item. */
+const conflicting = new Set<Operation>(['PutItem', 'UpdateItem', 'DeleteItem', 'TransactWriteItems']);
 const throttlings = ['ProvisionedThroughputExceededException', 'ThrottlingException', 'RequestLimitExceeded'];
 
 /** DynamoDB, and what is between it and the code that calls it. */
@@ -128,6 +132,7 @@ export class Network {
         table: tablesOf(input)[0] ?? '',
         input,
         sentAt: this.#world.now,
+        deadline: this.#world.now + requestTimeout,
         applied: false,
         received: false,
         ended: false,
@@ -150,9 +155,9 @@ export class Network {
     };
   }
 
-  /** Whether a fate makes a difference for a call. */
-  canMeet(fate: Fate, { operation, input }: Call): boolean {
-    return fate !== 'conflict' || this.tables.written(operation, input).length > 0;
+  /** Whether a call can meet a fate. */
+  canMeet(fate: Fate, { operation }: Call): boolean {
+    return fate !== 'conflict' || conflicting.has(operation);
   }
 
   /** Counts a write. Whether its item gets more than `perSecond`. */
@@ -236,16 +241,13 @@ export class Network {
     return type === undefined ? this.#cancelled(input, 'ThrottlingError') : new Refusal(type);
   }
 
-  /** Only writes conflict with transactions. */
   #conflict({ operation, input }: Call): Refusal | undefined {
-    if (operation === 'TransactWriteItems') {
-      // With the same token, the same transaction.
-      return this.tables.isInProgress(input)
-        ? new Refusal('TransactionInProgressException')
-        : this.#cancelled(input, 'TransactionConflict');
-    }
-    const conflicts = ['PutItem', 'UpdateItem', 'DeleteItem'].includes(operation);
-    return conflicts ? new Refusal('TransactionConflictException') : undefined;
+    if (!conflicting.has(operation)) return undefined;
+    if (operation !== 'TransactWriteItems') return new Refusal('TransactionConflictException');
+    // With the same token, the same transaction.
+    return this.tables.isInProgress(input)
+      ? new Refusal('TransactionInProgressException')
+      : this.#cancelled(input, 'TransactionConflict');
   }
 
   #cancelled(input: object, code: string): Refusal {

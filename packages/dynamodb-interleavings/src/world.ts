@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate } from 'node:timers/promises';
 
 /** Numbers that look random, the same for the same seed (mulberry32). */
@@ -47,8 +48,8 @@ export interface Timer {
 export class World {
   /** Milliseconds since the Unix epoch, by a clock that is right. */
   now: number;
-  /** In [0, 1). */
-  readonly random: () => number;
+  /** For the packages of a bundle. In [0, 1). */
+  random: () => number;
   #timers: Timer[] = [];
 
   constructor(now: number, random: () => number) {
@@ -62,7 +63,8 @@ export class World {
   }
 
   after(milliseconds: number, run: () => void): Timer {
-    const timer = { at: this.now + Math.max(0, milliseconds), run };
+    // It runs for whoever has set it.
+    const timer = { at: this.now + Math.max(0, milliseconds), run: AsyncLocalStorage.bind(run) };
     const index = this.#timers.findLastIndex(({ at }) => at <= timer.at);
     this.#timers.splice(index + 1, 0, timer);
     return timer;

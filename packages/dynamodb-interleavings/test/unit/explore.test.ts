@@ -113,6 +113,35 @@ test('known states are left out, and the failure is found all the same', async (
   expect(fewer.failure?.sentence).toBeDefined();
 });
 
+test('requests share what is made for each schedule, and an event happens at any time or not at all', async () => {
+  const counts = new Set<unknown>();
+  const visit = async ({ shared }: { readonly shared: { client: DynamoDBDocumentClient } }) => {
+    await shared.client.send(new GetCommand({ TableName, Key: { id: 'a' }, ConsistentRead: true }));
+    const output = await shared.client.send(new GetCommand({ TableName, Key: { id: 'a' } }));
+    return output.Item!['count'];
+  };
+  const report = await explore({
+    ...scene,
+    shared: ({ network }) => {
+      const requestHandler = network.handlerFor('the server', () => {}, 1_000);
+      const credentials = { accessKeyId: 'a', secretAccessKey: 'b' };
+      const options = { region: 'eu-central-1', credentials, requestHandler };
+      return { client: DynamoDBDocumentClient.from(new DynamoDBClient(options)) };
+    },
+    requests: [visit],
+    events: {
+      'somebody sets it to 7': ({ tables }) => tables.put(TableName, { id: { S: 'a' }, count: { N: '7' } }),
+    },
+    skipKnownStates: true,
+    check: ({ outcomes: [outcome] }) => {
+      counts.add(outcome!.status === 'fulfilled' && outcome!.value);
+      return outcome!.status === 'fulfilled' ? undefined : 'It fails.';
+    },
+  });
+  expect(report).toMatchObject({ schedules: 3, violations: 0, isComplete: true });
+  expect(counts).toEqual(new Set([0, 7]));
+});
+
 test('a hung call ends by the time-out of its client, and delays end before or after other calls', async () => {
   const report = await explore({
     ...twice(incrementOnCondition),
