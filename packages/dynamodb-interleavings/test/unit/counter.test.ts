@@ -1,7 +1,7 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocument } from '@aws-sdk/lib-dynamodb';
 import { expect, test } from 'vitest';
-import { type Environment, type Options, verify } from '../../src/index.ts';
+import { type Request, verify } from '../../src/index.ts';
 
 const TableName = 'Counters';
 const Key = { id: 'visits' };
@@ -11,20 +11,18 @@ async function increment(client: DynamoDBDocument): Promise<void> {
   await client.put({ TableName, Item: { ...Key, count: (item?.['count'] ?? 0) + 1 } });
 }
 
-const visit = ({ client }: Environment) => increment(DynamoDBDocument.from(new DynamoDB(client)));
-
-const visits: Options = {
-  tables: [
-    {
-      TableName,
-      KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
-      AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
-    },
-  ],
-  requests: [visit, visit],
-  check: ({ tables }) => (tables.items(TableName)[0]!['count'] === 2 ? undefined : 'A visit is lost.'),
-};
-
 test('two visits at the same time are both counted', async () => {
-  await expect(verify(visits)).rejects.toThrow('A visit is lost.');
+  const visit: Request = ({ client }) => increment(DynamoDBDocument.from(new DynamoDB(client)));
+  const visits = verify({
+    tables: [
+      {
+        TableName,
+        KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+        AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
+      },
+    ],
+    requests: [visit, visit],
+    check: ({ tables }) => (tables.items(TableName)[0]!['count'] === 2 ? undefined : 'A visit is lost.'),
+  });
+  await expect(visits).rejects.toThrow('A visit is lost.');
 });
