@@ -1,7 +1,8 @@
 import type { ErrorCode } from './http/errors.ts';
 import type { TableName } from './tables.ts';
 
-type Read = 'Query' | 'GetItem';
+const reads = ['Query', 'Scan', 'GetItem', 'BatchGetItem'] as const;
+type Read = (typeof reads)[number];
 type Write = 'PutItem' | 'UpdateItem' | 'DeleteItem';
 /** DynamoDB's name of a call that a function makes, and of the permission for it. */
 export type Action = Read | Write;
@@ -157,7 +158,7 @@ export function operationName(entry: FunctionEntry): string {
 
 /** Whether a 503 of an operation can follow a write. */
 export function writes(operation: Operation): operation is WritingOperation {
-  return !['Query', 'GetItem'].includes(operation.data.action);
+  return !(reads as readonly Action[]).includes(operation.data.action);
 }
 
 /** The methods of each path that has an operation: the `Allow` header of a 405. */
