@@ -9,7 +9,7 @@ import {
   TimeoutError,
 } from './errors.ts';
 import { parseJson } from './exact-json.ts';
-import { addressHint, failureOf } from './failures.ts';
+import { addressHint, failureOf } from './error-answers.ts';
 import { rateLimitOf, requestIdOf } from './headers.ts';
 import {
   type CallOptions,
