@@ -1,61 +1,50 @@
 import { invalid } from './errors.ts';
-import type { Action, Assigned, Comparator, Condition, Operand, Path } from './parser.ts';
+import type { Action, Assigned, Condition, Operand, Operator, Path } from './parser.ts';
 import { bytes, equal, type Item, order, setOf, sum, typeOf, type Value } from './values.ts';
 
 /** Whether a condition holds for an item. An item that does not exist has no attributes. */
 export function holds(condition: Condition, item: Item): boolean {
   switch (condition.kind) {
     case 'and':
-      return holds(condition.left, item) && holds(condition.right, item);
+      return condition.parts.every((each) => holds(each, item));
     case 'or':
-      return holds(condition.left, item) || holds(condition.right, item);
+      return condition.parts.some((each) => holds(each, item));
     case 'not':
-      return !holds(condition.condition, item);
-    case 'compare':
-      return compare(valueOf(condition.left, item), condition.comparator, valueOf(condition.right, item));
-    case 'between': {
-      const [value, low, high] = [condition.operand, condition.low, condition.high].map((each) =>
-        valueOf(each, item),
-      );
-      return compare(value, '>=', low) && compare(value, '<=', high);
-    }
-    case 'in':
-      return condition.among.some((each) =>
-        compare(valueOf(condition.operand, item), '=', valueOf(each, item)),
-      );
-    case 'call':
-      return call(condition, item);
+      return !holds(condition.parts[0]!, item);
+    case 'test':
+      return isTrue(condition.operator, ...condition.operands.map((each) => valueOf(each, item)));
   }
 }
 
 /** As in DynamoDB, what does not exist is unequal to everything, and no other comparison with it holds. */
-function compare(left: Value | undefined, comparator: Comparator, right: Value | undefined): boolean {
-  if (comparator === '<>') return !compare(left, '=', right);
-  if (left === undefined || right === undefined) return false;
-  if (comparator === '=') return equal(left, right);
-  const compared = order(left, right);
-  if (compared === undefined) return false;
-  return comparator.startsWith('<')
-    ? compared < 0 || (comparator === '<=' && compared === 0)
-    : compared > 0 || (comparator === '>=' && compared === 0);
-}
-
-function call({ name, ...operands }: Extract<Condition, { kind: 'call' }>, item: Item): boolean {
-  const first = valueOf(operands.first, item);
-  const second = operands.second && valueOf(operands.second, item);
-  switch (name) {
-    case 'attribute_exists':
-      return first !== undefined;
-    case 'attribute_not_exists':
-      return first === undefined;
+function isTrue(operator: Operator, first?: Value, ...others: readonly (Value | undefined)[]): boolean {
+  const [second] = others;
+  if (operator === 'attribute_exists') return first !== undefined;
+  if (operator === 'attribute_not_exists') return first === undefined;
+  if (operator === '<>') return !isTrue('=', first, second);
+  if (operator === 'IN') return others.some((each) => isTrue('=', first, each));
+  if (operator === 'BETWEEN') return isTrue('>=', first, second) && isTrue('<=', first, others[1]);
+  if (first === undefined || second === undefined) return false;
+  // NaN: DynamoDB does not order the two.
+  const compared = order(first, second) ?? NaN;
+  switch (operator) {
+    case '=':
+      return equal(first, second);
+    case '<':
+      return compared < 0;
+    case '<=':
+      return compared <= 0;
+    case '>':
+      return compared > 0;
+    case '>=':
+      return compared >= 0;
     case 'attribute_type':
-      return first !== undefined && typeOf(first) === second?.S;
+      return typeOf(first) === second.S;
     case 'begins_with':
-      if (first?.B !== undefined && second?.B !== undefined)
+      if (first.B !== undefined && second.B !== undefined)
         return bytes(first.B).subarray(0, bytes(second.B).length).equals(bytes(second.B));
-      return second?.S !== undefined && first?.S?.startsWith(second.S) === true;
+      return second.S !== undefined && first.S?.startsWith(second.S) === true;
     case 'contains':
-      if (first === undefined || second === undefined) return false;
       if (first.L !== undefined) return first.L.some((each) => equal(each, second));
       if (first.S !== undefined) return second.S !== undefined && first.S.includes(second.S);
       if (first.B !== undefined) return second.B !== undefined && bytes(first.B).includes(bytes(second.B));
@@ -165,30 +154,21 @@ function remove(item: Record<string, Value>, path: Path): void {
 }
 
 function assigned(value: Assigned, item: Item): Value {
-  switch (value.kind) {
-    case 'if_not_exists': {
-      // DynamoDB needs the value of the second operand in any case.
-      const otherwise = assigned(value.otherwise, item);
-      return at(item, value.path) ?? otherwise;
-    }
-    case 'sum': {
-      const [left, right] = [assigned(value.left, item), assigned(value.right, item)];
-      if (left.N === undefined || right.N === undefined) wrongType();
-      return { N: sum(left.N, right.N, value.sign) };
-    }
-    case 'list_append': {
-      const [left, right] = [assigned(value.left, item), assigned(value.right, item)];
-      if (left.L === undefined || right.L === undefined) wrongType();
-      return { L: [...left.L, ...right.L] };
-    }
-    case 'path':
-    case 'size':
-    case 'value':
-      return (
-        valueOf(value, item) ??
-        invalid('The provided expression refers to an attribute that does not exist in the item')
-      );
+  if (!('operands' in value))
+    return (
+      valueOf(value, item) ??
+      invalid('The provided expression refers to an attribute that does not exist in the item')
+    );
+  // DynamoDB needs the value of the second operand in any case.
+  const [first, right] = [value.operands[0], assigned(value.operands[1], item)];
+  if (value.kind === 'if_not_exists') return (first.kind === 'path' && at(item, first.path)) || right;
+  const left = assigned(first, item);
+  if (value.kind === 'list_append') {
+    if (left.L === undefined || right.L === undefined) wrongType();
+    return { L: [...left.L, ...right.L] };
   }
+  if (left.N === undefined || right.N === undefined) wrongType();
+  return { N: sum(left.N, right.N, value.kind) };
 }
 
 function added(old: Value | undefined, value: Value): Value {

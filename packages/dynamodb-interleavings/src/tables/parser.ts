@@ -17,41 +17,27 @@ export type Operand =
   | { readonly kind: 'size'; readonly of: Operand };
 
 const comparators = ['=', '<>', '<', '<=', '>', '>='] as const;
-export type Comparator = (typeof comparators)[number];
-
-const functions = [
-  'attribute_exists',
-  'attribute_not_exists',
-  'attribute_type',
-  'begins_with',
-  'contains',
-] as const;
-type FunctionName = (typeof functions)[number];
+/** The functions of conditions, and how many operands they have. */
+const functions = {
+  attribute_exists: 1,
+  attribute_not_exists: 1,
+  attribute_type: 2,
+  begins_with: 2,
+  contains: 2,
+} as const;
+export type Operator = (typeof comparators)[number] | 'BETWEEN' | 'IN' | keyof typeof functions;
 
 export type Condition =
-  | { readonly kind: 'and' | 'or'; readonly left: Condition; readonly right: Condition }
-  | { readonly kind: 'not'; readonly condition: Condition }
-  | {
-      readonly kind: 'compare';
-      readonly comparator: Comparator;
-      readonly left: Operand;
-      readonly right: Operand;
-    }
-  | { readonly kind: 'between'; readonly operand: Operand; readonly low: Operand; readonly high: Operand }
-  | { readonly kind: 'in'; readonly operand: Operand; readonly among: readonly Operand[] }
-  | {
-      readonly kind: 'call';
-      readonly name: FunctionName;
-      readonly first: Operand;
-      readonly second?: Operand;
-    };
+  | { readonly kind: 'and' | 'or' | 'not'; readonly parts: readonly Condition[] }
+  | { readonly kind: 'test'; readonly operator: Operator; readonly operands: readonly Operand[] };
 
 /** What `SET` assigns. */
 export type Assigned =
   | Operand
-  | { readonly kind: 'sum'; readonly sign: '+' | '-'; readonly left: Assigned; readonly right: Assigned }
-  | { readonly kind: 'if_not_exists'; readonly path: Path; readonly otherwise: Assigned }
-  | { readonly kind: 'list_append'; readonly left: Assigned; readonly right: Assigned };
+  | {
+      readonly kind: '+' | '-' | 'if_not_exists' | 'list_append';
+      readonly operands: readonly [Assigned, Assigned];
+    };
 
 export type Action =
   | { readonly kind: 'SET'; readonly path: Path; readonly value: Assigned }
@@ -200,12 +186,12 @@ export class Parser {
 
   #joined(kind: 'and' | 'or', part: () => Condition): Condition {
     let left = part();
-    while (this.#accept(kind)) left = { kind, left, right: part() };
+    while (this.#accept(kind)) left = { kind, parts: [left, part()] };
     return left;
   }
 
   #negation(): Condition {
-    return this.#accept('not') ? { kind: 'not', condition: this.#negation() } : this.#primary();
+    return this.#accept('not') ? { kind: 'not', parts: [this.#negation()] } : this.#primary();
   }
 
   #primary(): Condition {
@@ -217,66 +203,35 @@ export class Parser {
       return condition;
     }
     if (this.#tokens[1] === '(' && this.#tokens[0] !== 'size') return this.#call();
-    const operand = this.#operand();
+    const first = this.#operand();
     if (this.#accept('between')) {
       const low = this.#operand();
-      if (!this.#accept('and')) this.#fail();
-      return checkedBetween(operand, low, this.#operand());
+      this.#expect('and');
+      return tested('BETWEEN', [first, low, this.#operand()]);
     }
-    if (this.#accept('in')) {
-      this.#expect('(');
-      const among = this.#list(() => this.#operand());
-      this.#expect(')');
-      if (among.length > 100) invalid('The IN operator is provided with too many operands');
-      for (const each of among) refuseSame('IN', operand, each);
-      return { kind: 'in', operand, among };
-    }
+    if (this.#accept('in')) return tested('IN', [first, ...this.#enclosedList(() => this.#operand())]);
     if (this.#tokens[0] === ')') throw new Unsupported('parentheses around an operand');
     const comparator = comparators.find((each) => this.#accept(each)) ?? this.#fail();
-    const right = this.#operand();
-    if (comparator !== '=' && comparator !== '<>')
-      for (const each of [operand, right]) refuseUnordered(comparator, each);
-    refuseSame(comparator, operand, right);
-    return { kind: 'compare', comparator, left: operand, right };
+    return tested(comparator, [first, this.#operand()]);
   }
 
   #call(): Condition {
-    const token = this.#next();
-    const name =
-      functions.find((each) => each === token) ?? invalid(`Invalid function name; function: ${token}`);
-    this.#expect('(');
-    const operands = this.#list(() => this.#operand());
-    this.#expect(')');
-    const [first, second] = operands as [Operand, Operand?];
-    if (operands.length !== (name.endsWith('exists') ? 1 : 2))
-      invalid(`Incorrect number of operands for operator or function; operator or function: ${name}`);
-    if (second === undefined) {
-      if (first.kind !== 'path')
-        invalid(`Operator or function requires a document path; operator or function: ${name}`);
-      return { kind: 'call', name, first };
-    }
-    if (name === 'attribute_type') {
-      if (second.kind !== 'value' || second.value.S === undefined) incorrect(name, second);
-      if (!types.includes(second.value.S as Type))
-        invalid(`Invalid attribute type name found; type: ${second.value.S}`);
-    }
-    if (name === 'begins_with')
-      for (const each of operands)
-        if (each.kind === 'size' || (each.kind === 'value' && !['S', 'B'].includes(typeOf(each.value))))
-          incorrect(name, each);
-    refuseSame(name, first, second);
-    return { kind: 'call', name, first, second };
+    const name = this.#next();
+    if (!Object.hasOwn(functions, name)) invalid(`Invalid function name; function: ${name}`);
+    const operator = name as keyof typeof functions;
+    const operands = this.#enclosedList(() => this.#operand());
+    if (operands.length !== functions[operator]) miscounted(name);
+    return tested(operator, operands);
   }
 
   #operand(): Operand {
     if (this.#tokens[0] === 'size' && this.#tokens[1] === '(') {
       this.#next();
-      this.#expect('(');
-      const of = this.#operand();
-      this.#expect(')');
-      if (of.kind === 'size' || (of.kind === 'value' && ['N', 'BOOL', 'NULL'].includes(typeOf(of.value))))
-        incorrect('size', of);
-      return { kind: 'size', of };
+      const [of, ...others] = this.#enclosedList(() => this.#operand());
+      if (others.length > 0) miscounted('size');
+      if (of!.kind === 'size') incorrect('size', of!);
+      onlyOf('size', of!, ['S', 'B', 'L', 'M', 'SS', 'NS', 'BS']);
+      return { kind: 'size', of: of! };
     }
     if (this.#tokens[0]?.startsWith(':') === true) return { kind: 'value', value: this.#value() };
     return { kind: 'path', path: this.path() };
@@ -284,41 +239,33 @@ export class Parser {
 
   #assigned(): Assigned {
     const left = this.#summand();
-    const sign = (['+', '-'] as const).find((each) => this.#accept(each));
-    if (sign === undefined) return left;
-    const right = this.#summand();
-    for (const each of [left, right])
-      if (each.kind === 'value' && each.value.N === undefined) incorrect(sign, each);
-      else if (each.kind === 'list_append') misplaced(each.kind);
-    return { kind: 'sum', sign, left, right };
+    const kind = (['+', '-'] as const).find((each) => this.#accept(each));
+    if (kind === undefined) return left;
+    const operands = [left, this.#summand()] as const;
+    for (const each of operands)
+      if (each.kind === 'list_append') misplaced(each.kind);
+      else onlyOf(kind, each, ['N']);
+    return { kind, operands };
   }
 
   #summand(): Assigned {
     if (this.#tokens[1] !== '(') {
       if (this.#tokens[0] === '(') throw new Unsupported('parentheses in an update expression');
-      const operand = this.#operand();
-      return operand;
+      return this.#operand();
     }
-    const name = this.#next();
-    if (name !== 'if_not_exists' && name !== 'list_append')
-      invalid(`Invalid function name; function: ${name}`);
-    this.#expect('(');
-    const operands = this.#list(() => this.#summand());
-    this.#expect(')');
-    if (operands.length !== 2)
-      invalid(`Incorrect number of operands for operator or function; operator or function: ${name}`);
-    const [left, right] = operands as [Assigned, Assigned];
-    if (name === 'if_not_exists') {
-      if (left.kind !== 'path')
-        invalid(`Operator or function requires a document path; operator or function: ${name}`);
-      if (right.kind === 'list_append') misplaced(right.kind);
-      if (right.kind === 'path') refuseSame(name, left, right);
-      return { kind: name, path: left.path, otherwise: right };
-    }
+    const kind = this.#next();
+    if (kind !== 'if_not_exists' && kind !== 'list_append')
+      invalid(`Invalid function name; function: ${kind}`);
+    const operands = this.#enclosedList(() => this.#summand()) as [Assigned, Assigned];
+    if (operands.length !== 2) miscounted(kind);
     for (const each of operands)
-      if (each.kind === 'value' && each.value.L === undefined) incorrect(name, each);
-      else if (each.kind === name) misplaced(name);
-    return { kind: name, left, right };
+      if (each.kind === 'list_append') misplaced(each.kind);
+      else if (kind === 'list_append') onlyOf(kind, each, ['L']);
+    if (kind === 'if_not_exists') {
+      onlyPath(kind, operands[0]);
+      refuseSame(kind, operands);
+    }
+    return { kind, operands };
   }
 
   #value(): Value {
@@ -338,6 +285,13 @@ export class Parser {
   #list<Result>(part: () => Result): Result[] {
     const all = [part()];
     while (this.#accept(',')) all.push(part());
+    return all;
+  }
+
+  #enclosedList<Result>(part: () => Result): Result[] {
+    this.#expect('(');
+    const all = this.#list(part);
+    this.#expect(')');
     return all;
   }
 
@@ -372,31 +326,65 @@ function misplaced(name: string): never {
   invalid(`The function is not allowed to be used this way in an expression; function: ${name}`);
 }
 
-function refuseUnordered(operator: string, operand: Operand): void {
-  if (operand.kind === 'value' && !['S', 'N', 'B'].includes(typeOf(operand.value)))
-    incorrect(operator, operand);
+function miscounted(name: string): never {
+  invalid(`Incorrect number of operands for operator or function; operator or function: ${name}`);
 }
 
-function refuseSame(operator: string, left: Operand, right: Operand): void {
-  if (
-    left.kind === 'path' &&
-    right.kind === 'path' &&
-    JSON.stringify(left.path) === JSON.stringify(right.path)
-  )
+function onlyOf(operator: string, operand: Assigned, allowed: readonly Type[]): void {
+  if (operand.kind === 'value' && !allowed.includes(typeOf(operand.value))) incorrect(operator, operand);
+}
+
+function onlyPath(operator: string, { kind }: Assigned): void {
+  if (kind !== 'path')
+    invalid(`Operator or function requires a document path; operator or function: ${operator}`);
+}
+
+function refuseSame(operator: string, [first, ...others]: readonly Assigned[]): void {
+  const text = JSON.stringify(first);
+  if (first?.kind === 'path' && others.some((each) => JSON.stringify(each) === text))
     invalid(`The first operand must be distinct from the remaining operands; operator: ${operator}`);
 }
 
-function checkedBetween(operand: Operand, low: Operand, high: Operand): Condition {
-  for (const each of [operand, low, high]) refuseUnordered('BETWEEN', each);
-  for (const each of [low, high]) refuseSame('BETWEEN', operand, each);
-  if (low.kind === 'value' && high.kind === 'value') {
-    const compared = order(low.value, high.value);
-    if (compared === undefined)
-      invalid('The BETWEEN operator requires same data type for lower and upper bounds');
-    if (compared > 0)
-      invalid('The BETWEEN operator requires upper bound to be greater than or equal to lower bound');
+/** The condition, unless its operands are wrong whatever the item is. */
+function tested(operator: Operator, operands: readonly Operand[]): Condition {
+  const [first, second, third] = operands as [Operand, Operand?, Operand?];
+  refuseSame(operator, operands);
+  switch (operator) {
+    case 'attribute_exists':
+    case 'attribute_not_exists':
+      onlyPath(operator, first);
+      break;
+    case 'attribute_type':
+      if (second!.kind !== 'value' || second!.value.S === undefined) incorrect(operator, second!);
+      if (!types.includes(second!.value.S as Type))
+        invalid(`Invalid attribute type name found; type: ${second!.value.S}`);
+      break;
+    case 'begins_with':
+      for (const each of operands)
+        if (each.kind === 'size') incorrect(operator, each);
+        else onlyOf(operator, each, ['S', 'B']);
+      break;
+    case 'IN':
+      if (operands.length > 101) invalid('The IN operator is provided with too many operands');
+      break;
+    case '<':
+    case '<=':
+    case '>':
+    case '>=':
+    case 'BETWEEN':
+      for (const each of operands) onlyOf(operator, each, ['S', 'N', 'B']);
+      if (second?.kind !== 'value' || third?.kind !== 'value') break;
+      if (typeOf(second.value) !== typeOf(third.value))
+        invalid('The BETWEEN operator requires same data type for lower and upper bounds');
+      if (order(second.value, third.value)! > 0)
+        invalid('The BETWEEN operator requires upper bound to be greater than or equal to lower bound');
+      break;
+    case '=':
+    case '<>':
+    case 'contains':
+      break;
   }
-  return { kind: 'between', operand, low, high };
+  return { kind: 'test', operator, operands };
 }
 
 /** @throws Refusal if one path leads into another one, or needs another type of the same value */

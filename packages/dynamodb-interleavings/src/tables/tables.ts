@@ -214,15 +214,9 @@ export class Tables {
   }
 
   #table(name: string): Table {
-    return (
-      this.#tables.get(name) ??
-      (() => {
-        throw new Refusal(
-          'ResourceNotFoundException',
-          `Requested resource not found: Table: ${name} not found`,
-        );
-      })()
-    );
+    const table = this.#tables.get(name);
+    if (table) return table;
+    throw new Refusal('ResourceNotFoundException', `Requested resource not found: Table: ${name} not found`);
   }
 
   #isInProgress(each: string): boolean {
@@ -547,7 +541,7 @@ function keyConditionOf(
   const on = (key: KeyAttribute | undefined) =>
     parts.filter((part) => key !== undefined && isOnKey(part, key));
   const [first, ...others] = on(partition);
-  const isEquality = first?.kind === 'compare' && first.comparator === '=';
+  const isEquality = first?.kind === 'test' && first.operator === '=';
   if (first === undefined || !isEquality)
     invalid(`Query condition missed key schema element: ${partition!.name}`);
   if (others.length > 0 || on(sort).length > 1 || on(sort).length + 1 < parts.length)
@@ -555,49 +549,30 @@ function keyConditionOf(
   return { all, partition: first };
 }
 
-function conjuncts(each: Condition): Condition[] {
-  return each.kind === 'and' ? [...conjuncts(each.left), ...conjuncts(each.right)] : [each];
+function conjuncts(each: Condition): readonly Condition[] {
+  return each.kind === 'and' ? each.parts.flatMap(conjuncts) : [each];
 }
 
 /** Whether a condition is one that a query can have on a key. */
 function isOnKey(part: Condition, key: KeyAttribute): boolean {
-  const operands = operandsOf(part);
-  const [first, ...values] = operands;
+  if (part.kind !== 'test') return false;
+  const [first, ...values] = part.operands;
   if (first?.kind !== 'path' || first.path.length > 1 || first.path[0] !== key.name) return false;
   const isKnown =
-    part.kind === 'between' ||
-    (part.kind === 'compare' && part.comparator !== '<>') ||
-    (part.kind === 'call' && part.name === 'begins_with' && key.type !== 'N');
-  if (!isKnown || values.some(({ kind }) => kind !== 'value')) invalid('Query key condition not supported');
+    ['=', '<', '<=', '>', '>=', 'BETWEEN'].includes(part.operator) ||
+    (part.operator === 'begins_with' && key.type !== 'N');
   for (const each of values)
-    if (each.kind === 'value' && typeOf(each.value) !== key.type)
+    if (!isKnown || each.kind !== 'value') invalid('Query key condition not supported');
+    else if (typeOf(each.value) !== key.type)
       invalid(
         'One or more parameter values were invalid: Condition parameter type does not match schema type',
       );
-  return true;
-}
-
-function operandsOf(part: Condition) {
-  switch (part.kind) {
-    case 'compare':
-      return [part.left, part.right];
-    case 'between':
-      return [part.operand, part.low, part.high];
-    case 'in':
-      return [part.operand, ...part.among];
-    case 'call':
-      return [part.first, ...(part.second ? [part.second] : [])];
-    case 'and':
-    case 'or':
-    case 'not':
-      return [];
-  }
+  return isKnown || invalid('Query key condition not supported');
 }
 
 function pathsOf(each: Condition): Path[] {
-  if (each.kind === 'not') return pathsOf(each.condition);
-  if (each.kind === 'and' || each.kind === 'or') return [...pathsOf(each.left), ...pathsOf(each.right)];
-  return operandsOf(each).flatMap((operand) => {
+  if (each.kind !== 'test') return each.parts.flatMap(pathsOf);
+  return each.operands.flatMap((operand) => {
     const inner = operand.kind === 'size' ? operand.of : operand;
     return inner.kind === 'path' ? [inner.path] : [];
   });
