@@ -21,6 +21,7 @@ export interface BundleOptions {
 }
 
 type Modules = Readonly<Record<string, unknown>>;
+type Scope = ReturnType<typeof scopeOf>;
 type Evaluate = (scope: Readonly<Record<string, unknown>>) => Modules;
 
 /** What code finds in its scope instead of what Node.js has. */
@@ -95,19 +96,13 @@ const withoutNetwork: Plugin = {
  */
 export class Bundle {
   readonly #functions: ReadonlyMap<string, Evaluate>;
-  readonly #packages: readonly string[];
-  readonly #loaded: Modules;
-  readonly #require: NodeJS.Require;
+  readonly #require: (scope: Scope) => (id: string) => unknown;
 
   private constructor(
     functions: ReadonlyMap<string, Evaluate>,
-    packages: readonly string[],
-    loaded: Modules,
-    require: NodeJS.Require,
+    require: (scope: Scope) => (id: string) => unknown,
   ) {
     this.#functions = functions;
-    this.#packages = packages;
-    this.#loaded = loaded;
     this.#require = require;
   }
 
@@ -160,24 +155,22 @@ export class Bundle {
     const compiled = functions.outputFiles.map(
       ({ path, text }, index) => [names[index]!, compile(withoutCopies(text), path)] as const,
     );
-    return new Bundle(new Map(compiled), packages, loaded, require);
+    return new Bundle(new Map(compiled), (of) => {
+      const builtin = requireOf(of, require);
+      return (id) => (packages.includes(id) ? loaded[`package${packages.indexOf(id)}`] : builtin(id));
+    });
   }
 
   /** Starts an execution environment of a function. Returns what its file exports. */
   start(name: string, on: Host): Modules {
     const { variables, log = () => {} } = on;
     const scope = scopeOf(() => on);
-    const builtin = requireOf(scope, this.#require);
-    const require = (id: string): unknown => {
-      const index = this.#packages.indexOf(id);
-      return index < 0 ? builtin(id) : this.#loaded[`package${index}`];
-    };
     const evaluate = this.#functions.get(name);
     if (evaluate === undefined) throw new Error(`No function of the bundle is called "${name}".`);
     const exports = hosts.run(on, () =>
       evaluate({
         ...scope,
-        require,
+        require: this.#require(scope),
         NetworkHandler,
         process: { env: variables, stdout: { write: log } },
         console: { log, info: log, error: log, warn: log, debug: log },
@@ -195,7 +188,7 @@ export class Bundle {
   }
 }
 
-function requireOf({ sleep }: ReturnType<typeof scopeOf>, require: NodeJS.Require) {
+function requireOf({ sleep }: Scope, require: NodeJS.Require) {
   return (id: string): unknown =>
     id === 'node:timers/promises' ? { setTimeout: sleep } : (require(id) as unknown);
 }

@@ -209,7 +209,7 @@ function isShorter<Shared>(a: Schedule<Shared>, b: Schedule<Shared>): boolean {
 }
 
 /** One order of what happens. */
-class Schedule<Shared> {
+class Schedule<Shared> implements Simulation {
   readonly steps: Step[] = [];
   readonly trace: string[] = [];
   /** What was wrong. Undefined also if it was left out, because its state was known. */
@@ -217,10 +217,10 @@ class Schedule<Shared> {
   faults = 0;
   readonly #options: Options<Shared>;
   readonly #follow: Follow;
-  readonly #world: World;
-  readonly #tables: Tables;
-  readonly #network: Network;
-  #shared!: Shared;
+  readonly world: World;
+  readonly tables: Tables;
+  readonly network: Network;
+  shared!: Shared;
   readonly #random = new Random(1).next;
   readonly #met: Failure['steps'][number][] = [];
   /** The calls of each request. */
@@ -238,18 +238,14 @@ class Schedule<Shared> {
     this.#options = options;
     this.#follow = follow;
     this.#events = new Set(Object.keys(options.events ?? {}));
-    const world = (this.#world = new World(new Date(startsAt).getTime(), this.#random));
-    const tables = (this.#tables = new Tables(options.tables, () => world.now));
+    const world = (this.world = new World(new Date(startsAt).getTime(), this.#random));
+    const tables = (this.tables = new Tables(options.tables, () => world.now));
     for (const [table, items] of Object.entries(options.items ?? {}))
       for (const item of items) tables.put(table, marshall(item, { removeUndefinedValues: true }) as Item);
-    this.#network = new Network(world, tables, (call) => {
+    this.network = new Network(world, tables, (call) => {
       this.#open.push(call);
       callsOfRequest.getStore()?.push(call);
     });
-  }
-
-  get #simulation(): Simulation {
-    return { world: this.#world, network: this.#network, tables: this.#tables };
   }
 
   get failure(): Failure {
@@ -263,9 +259,9 @@ class Schedule<Shared> {
   }
 
   async run(): Promise<void> {
-    const restore = replaceGlobals(() => ({ world: this.#world, clockOffset: 0, random: this.#random }));
+    const restore = replaceGlobals(() => ({ world: this.world, clockOffset: 0, random: this.#random }));
     try {
-      this.#shared = this.#options.shared?.(this.#simulation) as Shared;
+      this.shared = this.#options.shared?.(this) as Shared;
       for (const request of this.#options.requests) this.#start(request);
       await this.#settled();
       if (!(await this.#interleave())) return;
@@ -276,8 +272,8 @@ class Schedule<Shared> {
           ? `Request ${unanswered + 1} is never answered.`
           : this.#options.check({
               outcomes: this.#outcomes as Outcome[],
-              tables: this.#tables,
-              shared: this.#shared,
+              tables: this.tables,
+              shared: this.shared,
               calls: this.#calls,
             });
       this.trace.push(...this.#outcomes.map(outcomeText));
@@ -292,11 +288,11 @@ class Schedule<Shared> {
     const client = {
       region: 'eu-central-1',
       credentials: { accessKeyId: 'simulated', secretAccessKey: 'simulated' },
-      requestHandler: this.#network.handlerFor(name, () => {}, this.#options.requestTimeout ?? 1_000),
+      requestHandler: this.network.handlerFor(name, () => {}, this.#options.requestTimeout ?? 1_000),
     };
     const calls: Call[] = (this.#sent[index] = []);
     callsOfRequest
-      .run(calls, async () => request({ name, world: this.#world, shared: this.#shared, client }))
+      .run(calls, async () => request({ name, world: this.world, shared: this.shared, client }))
       .then(
         (value) => (this.#outcomes[index] = { status: 'fulfilled', value }),
         (reason: unknown) => (this.#outcomes[index] = { status: 'rejected', reason }),
@@ -311,9 +307,9 @@ class Schedule<Shared> {
       const choices = this.#choices();
       if (choices.length === 0) {
         if (this.#hasEnded()) break;
-        const isLoading = loads && this.#world.timers.length === 0;
+        const isLoading = loads && this.world.timers.length === 0;
         if (isLoading && (await someMore(() => this.#open.length > 0 || this.#hasEnded()))) continue;
-        if (!this.#world.step()) break;
+        if (!this.world.step()) break;
         await this.#settled();
         continue;
       }
@@ -340,13 +336,13 @@ class Schedule<Shared> {
         await this.#settled();
         for (const call of this.#open) this.#meet(call, 'answered');
         await this.#settled();
-      } while (this.#open.length > 0 || (!this.#hasEnded() && this.#world.step()));
+      } while (this.#open.length > 0 || (!this.#hasEnded() && this.world.step()));
     }
   }
 
   async #settled(): Promise<void> {
     await settled();
-    if (this.#network.unsupported) throw this.#network.unsupported;
+    if (this.network.unsupported) throw this.network.unsupported;
     this.#open = this.#open.filter(({ ended }) => !ended);
   }
 
@@ -359,11 +355,11 @@ class Schedule<Shared> {
     const { faults = 0, delays = 2, kinds = allKinds } = this.#options;
     const fates = ['answered', ...(this.faults < faults ? kinds : [])] as const;
     const open = this.#open.flatMap((call) =>
-      fates.filter((fate) => this.#network.canMeet(fate, call)).map((fate) => () => this.#meet(call, fate)),
+      fates.filter((fate) => this.network.canMeet(fate, call)).map((fate) => () => this.#meet(call, fate)),
     );
     const late = this.#late.map((call) => () => this.#arrive(call));
     if (open.length === 0) return late;
-    const [timer] = this.#world.timers;
+    const [timer] = this.world.timers;
     const isDelay = timer !== undefined && this.#open.every(({ deadline }) => timer.at < deadline);
     return [
       ...open,
@@ -380,7 +376,7 @@ class Schedule<Shared> {
     call.fate = fate;
     this.#calls.push(call);
     this.#met.push({ sender: call.name, operation: call.operation, fate });
-    this.#network.meet(call)();
+    this.network.meet(call)();
     this.trace.push(`${described(call)}: ${fate === 'answered' ? call.outcome : phrases[fate](call)}`);
   }
 
@@ -388,20 +384,20 @@ class Schedule<Shared> {
   #arrive(call: Call): void {
     this.#late.splice(this.#late.indexOf(call), 1);
     this.#met.push({ sender: call.name, operation: call.operation, fate: 'arrives' });
-    this.#network.apply(call);
+    this.network.apply(call);
     this.trace.push(`${described(call)}, given up before, arrives at DynamoDB`);
   }
 
   #pass(): void {
-    const before = this.#world.now;
+    const before = this.world.now;
     this.#delays += 1;
-    this.#world.step();
-    this.trace.push(`${this.#world.now - before} ms pass`);
+    this.world.step();
+    this.trace.push(`${this.world.now - before} ms pass`);
   }
 
   #happen(name: string): void {
     this.#events.delete(name);
-    this.#options.events![name]!({ ...this.#simulation, shared: this.#shared });
+    this.#options.events![name]!(this);
     this.trace.push(name);
   }
 
@@ -422,9 +418,9 @@ class Schedule<Shared> {
     );
     const { delays = 2 } = this.#options;
     return JSON.stringify([
-      this.#world.now,
-      this.#world.timers.map(({ at }) => at),
-      this.#tables.contents,
+      this.world.now,
+      this.world.timers.map(({ at }) => at),
+      this.tables.contents,
       [this.faults, delays - this.#delays, [...this.#events], this.#late.map(described)],
       processes.toSorted((a, b) => (a < b ? -1 : 1)),
     ]);

@@ -81,8 +81,8 @@ export type Operation = Extract<keyof typeof members, `${string}Item` | `${strin
 interface Prepared {
   readonly table: Table;
   readonly id: string;
-  readonly key: Item;
-  readonly input: Input;
+  /** Its table and ID. */
+  readonly place: string;
   readonly actions: readonly Action[];
   /** The item after it. @throws Refusal if the condition fails, or the update does not fit the item */
   readonly decide: (old: Item | undefined) => Item | undefined;
@@ -115,10 +115,10 @@ export class Tables {
 
   /** Equal for tables with equal items. */
   get contents(): string {
-    const items = [...this.#tables.values()].flatMap(({ name, histories }) =>
-      [...histories].flatMap(([id, versions]) => {
-        const item = versions.at(-1)!.item;
-        return item === undefined ? [] : [[`${name} ${id}`, item] as const];
+    const items = [...this.#tables.values()].flatMap((table) =>
+      [...table.histories.keys()].flatMap((id) => {
+        const item = table.latest(id);
+        return item === undefined ? [] : [[`${table.name} ${id}`, item] as const];
       }),
     );
     return JSON.stringify(items.toSorted(([a], [b]) => (a < b ? -1 : 1)));
@@ -156,7 +156,7 @@ export class Tables {
 
   /** What a call writes: a text for each item. */
   written(operation: Operation, input: object): string[] {
-    return this.#writes(operation, input).map(({ table, id }) => `${table.name} ${id}`);
+    return this.#writes(operation, input).map(({ place }) => place);
   }
 
   /**
@@ -271,7 +271,7 @@ export class Tables {
       table.checkIndexKeys(item);
       return item;
     };
-    return { table, id, key, input, actions, decide };
+    return { table, id, place: `${table.name} ${id}`, actions, decide };
   }
 
   #writes(operation: Operation, input: object): Prepared[] {
@@ -303,8 +303,8 @@ export class Tables {
     const { ReturnValues: values = 'NONE' } = input;
     const allowed = kind === 'Update' ? ['ALL_OLD', 'ALL_NEW', 'UPDATED_OLD', 'UPDATED_NEW'] : ['ALL_OLD'];
     if (values !== 'NONE' && !allowed.includes(values)) invalid('Return values set to invalid value');
-    const { table, id, actions, decide } = this.#prepare(kind, input);
-    if (this.#isInProgress(`${table.name} ${id}`))
+    const { table, id, place, actions, decide } = this.#prepare(kind, input);
+    if (this.#isInProgress(place))
       throw new Refusal('TransactionConflictException', 'Transaction is ongoing for the item');
     const old = table.latest(id);
     const item = decide(old);
@@ -325,7 +325,7 @@ export class Tables {
     const text = JSON.stringify(items);
     const writes = this.#writes('TransactWriteItems', input);
     checkBatch(
-      writes.map(({ table, id }) => `${table.name} ${id}`),
+      writes.map(({ place }) => place),
       100,
     );
     if (token !== undefined && this.#isInProgress(token))
@@ -338,9 +338,9 @@ export class Tables {
       if (done.input === text) return {};
       throw new Refusal('IdempotentParameterMismatchException', 'The token was used with other parameters');
     }
-    const outcomes = writes.map(({ table, id, decide }) => {
+    const outcomes = writes.map(({ table, id, place, decide }) => {
       try {
-        if (this.#isInProgress(`${table.name} ${id}`)) return { Code: 'TransactionConflict' };
+        if (this.#isInProgress(place)) return { Code: 'TransactionConflict' };
         return { Code: 'None', item: decide(table.latest(id)) };
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
@@ -394,12 +394,12 @@ export class Tables {
       for (const [kind, each] of Object.entries(request)) onlyKnown(kind as 'PutRequest', each);
     const writes = this.#writes('BatchWriteItem', input);
     checkBatch(
-      writes.map(({ table, id }) => `${table.name} ${id}`),
+      writes.map(({ place }) => place),
       25,
     );
     const unprocessed: Record<string, object[]> = {};
-    for (const [index, { table, id, decide }] of writes.entries())
-      if (this.#isInProgress(`${table.name} ${id}`))
+    for (const [index, { table, id, place, decide }] of writes.entries())
+      if (this.#isInProgress(place))
         (unprocessed[table.name] ??= []).push(Object.values(input.RequestItems).flat()[index]!);
       else this.#set(table, id, decide(table.latest(id)));
     return { UnprocessedItems: unprocessed };
