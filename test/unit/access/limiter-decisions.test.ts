@@ -12,7 +12,6 @@ import {
   type Usage,
   windowsAt,
 } from '../../../functions/access/limiter-decisions.ts';
-import { fixedPlans } from '../../../functions/access/plans.ts';
 import { rateHeaders } from '../../../functions/http/rate-limit-headers.ts';
 import { type Expectation, headersOf, ReferenceLimiter } from '../../support/reference-limiter.ts';
 import { usageAfter } from '../../support/usage-model.ts';
@@ -21,7 +20,9 @@ import { usageAfter } from '../../support/usage-model.ts';
 const evening = Date.parse('2026-03-31T23:59:48Z') / 1000;
 
 const noon = Date.parse('2026-04-01T12:00:00Z') / 1000;
-const { free } = fixedPlans;
+const small = { perMinute: 60, perDay: 1_000 };
+const medium = { perMinute: 300, perDay: 10_000 };
+const large = { perMinute: 1_000, perDay: 100_000 };
 
 /** The service's decisions, one request after the other on one stored usage. */
 class Limiter {
@@ -155,18 +156,18 @@ describe('random traffic over simulated time', () => {
   });
 });
 
-describe('a key of the Free plan', () => {
+describe('a key with 60 requests a minute and 1,000 a day', () => {
   test('may send 1,000 requests in a day, and more after midnight UTC', () => {
     const limiter = new Limiter();
     const midnight = Date.parse('2026-04-02T00:00:00Z') / 1000;
     const morning = midnight - 86_400;
-    for (let minute = 0; minute < 16; minute += 1) burst(limiter, 60, free, morning + minute * 60);
-    expect(burst(limiter, 40, free, morning + 16 * 60)).toMatchObject({
+    for (let minute = 0; minute < 16; minute += 1) burst(limiter, 60, small, morning + minute * 60);
+    expect(burst(limiter, 40, small, morning + 16 * 60)).toMatchObject({
       kind: 'admitted',
       status: { day: { limit: 1_000, remaining: 0, reset: midnight } },
     });
     for (const now of [morning + 16 * 60, morning + 17 * 60, midnight - 1]) {
-      const decision = limiter.request(free, now);
+      const decision = limiter.request(small, now);
       expect(decision).toMatchObject({ kind: 'rejected', retryAfter: midnight - now });
       expect(rateHeaders(decision.status, now)).toMatchObject({
         'X-RateLimit-Limit': '1000',
@@ -174,7 +175,7 @@ describe('a key of the Free plan', () => {
         'X-RateLimit-Reset': String(midnight),
       });
     }
-    expect(limiter.request(free, midnight)).toMatchObject({
+    expect(limiter.request(small, midnight)).toMatchObject({
       kind: 'admitted',
       status: { minute: { remaining: 59 }, day: { remaining: 999 } },
     });
@@ -183,17 +184,17 @@ describe('a key of the Free plan', () => {
   test('is suspended for ten minutes by its 225th rejection after a 429, and further requests do not extend that', () => {
     const limiter = new Limiter();
     const start = evening + 12;
-    expect(burst(limiter, 60 + 200, free, start - 10)).toMatchObject({ kind: 'rejected', retryAfter: 10 });
-    expect(burst(limiter, 60 + 200, free, start)).toMatchObject({ kind: 'rejected', retryAfter: 60 });
-    expect(burst(limiter, 224, free, start + 10)).toMatchObject({ kind: 'rejected', retryAfter: 50 });
-    expect(limiter.request(free, start + 15)).toMatchObject({
+    expect(burst(limiter, 60 + 200, small, start - 10)).toMatchObject({ kind: 'rejected', retryAfter: 10 });
+    expect(burst(limiter, 60 + 200, small, start)).toMatchObject({ kind: 'rejected', retryAfter: 60 });
+    expect(burst(limiter, 224, small, start + 10)).toMatchObject({ kind: 'rejected', retryAfter: 50 });
+    expect(limiter.request(small, start + 15)).toMatchObject({
       kind: 'suspended',
       retryAfter: 600,
       status: { minute: { remaining: 0, reset: start + 615 } },
     });
-    expect(burst(limiter, 500, free, start + 310)).toMatchObject({ kind: 'suspended', retryAfter: 305 });
-    expect(limiter.request(free, start + 614)).toMatchObject({ kind: 'suspended', retryAfter: 1 });
-    expect(limiter.request(free, start + 615)).toMatchObject({
+    expect(burst(limiter, 500, small, start + 310)).toMatchObject({ kind: 'suspended', retryAfter: 305 });
+    expect(limiter.request(small, start + 614)).toMatchObject({ kind: 'suspended', retryAfter: 1 });
+    expect(limiter.request(small, start + 615)).toMatchObject({
       kind: 'admitted',
       status: { minute: { remaining: 59 }, day: { remaining: 939 } },
     });
@@ -201,7 +202,7 @@ describe('a key of the Free plan', () => {
 
   test('suspended by an operator for longer than a day has a Retry-After of a day', () => {
     const usage = { ...unused, suspendedUntil: noon + 1_000_000_000 };
-    expect(decisionAfter(decide(usage, free, noon), usage, free, noon)).toMatchObject({
+    expect(decisionAfter(decide(usage, small, noon), usage, small, noon)).toMatchObject({
       kind: 'suspended',
       retryAfter: 86_400,
       status: { minute: { remaining: 0, reset: noon + 86_400 } },
@@ -216,7 +217,7 @@ test('a key suspended for less than its full minute has the Retry-After of the m
     [59, noon + 10],
   ] as const) {
     const usage = { ...unused, minute, minuteCount, day, dayCount: 70, suspendedUntil: noon + 10 };
-    expect(decisionAfter(decide(usage, free, noon), usage, free, noon)).toMatchObject({
+    expect(decisionAfter(decide(usage, small, noon), usage, small, noon)).toMatchObject({
       kind: 'suspended',
       retryAfter: reset - noon,
       status: { minute: { remaining: 0, reset } },
@@ -250,20 +251,19 @@ describe('a client that backs off exponentially from its first 429', () => {
 });
 
 describe('a suspension is due', () => {
-  const { pro, business } = fixedPlans;
   const largest = { perMinute: 60_000, perDay: 1e9 };
 
   // The rate that the plan tolerates, from 10 seconds after the first rejection to the end of the minute, or for half a minute.
   test.each([
-    [free, 0, 225],
-    [free, 20, 135],
-    [free, 59, 135],
+    [small, 0, 225],
+    [small, 20, 135],
+    [small, 59, 135],
     // On a day that has been full for a minute.
-    [free, -60, 270],
-    [pro, 0, 625],
-    [pro, 20, 375],
-    [business, 0, 2_084],
-    [business, 20, 1_250],
+    [small, -60, 270],
+    [medium, 0, 625],
+    [medium, 20, 375],
+    [large, 0, 2_084],
+    [large, 20, 1_250],
     [largest, 0, 8_334],
     [{ perMinute: 1, perDay: 10 }, 0, 225],
   ])('with %o, first rejected at second %d, from rejection %d on', (limits, second, threshold) => {
@@ -274,8 +274,8 @@ describe('a suspension is due', () => {
 
   test('unless the key is already suspended', () => {
     const usage = { ...unused, rejections: 1_000 };
-    expect(suspensionDue({ ...usage, suspendedUntil: noon }, free, noon)).toBe(true);
-    expect(suspensionDue({ ...usage, suspendedUntil: noon + 1 }, free, noon)).toBe(false);
+    expect(suspensionDue({ ...usage, suspendedUntil: noon }, small, noon)).toBe(true);
+    expect(suspensionDue({ ...usage, suspendedUntil: noon + 1 }, small, noon)).toBe(false);
   });
 });
 
@@ -309,7 +309,7 @@ describe('a stored window that starts ahead of the time', () => {
 
   test('by a minute or less is of another clock, and counts', () => {
     const usage = { ...full, minute: noon + clockTolerance, day };
-    expect(decide(usage, free, noon)).toMatchObject({
+    expect(decide(usage, small, noon)).toMatchObject({
       kind: 'startRejecting',
       windows: { minute: noon + 60, day },
     });
@@ -319,23 +319,23 @@ describe('a stored window that starts ahead of the time', () => {
     'by %d s is not trusted: the minute starts again',
     (ahead) => {
       const usage = { ...full, dayCount: 7, minute: noon + ahead, day };
-      const transition = decide(usage, free, noon);
+      const transition = decide(usage, small, noon);
       expect(transition).toEqual({ kind: 'startMinute', windows: { minute, day } });
       // As it is shown when the write that starts the minute is lost, and while the key is suspended.
-      const { status } = decisionAfter(transition, { ...usage, suspendedUntil: noon + 10 }, free, noon);
+      const { status } = decisionAfter(transition, { ...usage, suspendedUntil: noon + 10 }, small, noon);
       expect(status).toMatchObject({ minute: { reset: noon + 10 }, day: { remaining: 993 } });
     },
   );
 
   test.each([3_600, 86_400])('by %d s is not trusted: the day starts again', (ahead) => {
     const usage = { ...full, minute: noon + ahead, day: noon + ahead };
-    expect(decide(usage, free, noon)).toEqual({ kind: 'startDay', windows: { minute, day } });
+    expect(decide(usage, small, noon)).toEqual({ kind: 'startDay', windows: { minute, day } });
   });
 
   test('does not suspend a key', () => {
     const rejected = { rejectedSince: noon - 60, rejectedUntil: day + 86_400 };
     const usage = { ...full, ...rejected, minute: noon + 3_600, day, dayCount: 1_000 };
-    expect(decide(usage, free, noon).kind).toBe('startMinuteRejecting');
+    expect(decide(usage, small, noon).kind).toBe('startMinuteRejecting');
   });
 
   test('by a rejection of a wrong clock does not keep rejections from being counted', () => {
@@ -347,7 +347,7 @@ describe('a stored window that starts ahead of the time', () => {
       rejectedSince: noon + 61,
       rejectedUntil: noon + 60,
     };
-    expect(decide(usage, free, noon).kind).toBe('startRejecting');
-    expect(decide({ ...usage, rejectedSince: noon + 60 }, free, noon).kind).toBe('reject');
+    expect(decide(usage, small, noon).kind).toBe('startRejecting');
+    expect(decide({ ...usage, rejectedSince: noon + 60 }, small, noon).kind).toBe('reject');
   });
 });

@@ -58,11 +58,11 @@ describe('a wave of requests that were all sent before the first 429 arrived', (
   });
 
   test('does not suspend a key whose day is used up by it', async () => {
-    const { free } = fixedPlans;
+    const limits = { perMinute: 60, perDay: 1_000 };
     const day = noon - 43_200;
     // This minute has had a 429 before: of the minute, an hour ago.
     const stored = { minute: noon - 3_600, minuteCount: 60, day, dayCount: 990 };
-    const key = keyOf(free, { ...stored, rejectedSince: noon - 3_590, rejectedUntil: noon - 3_540 });
+    const key = keyOf(limits, { ...stored, rejectedSince: noon - 3_590, rejectedUntil: noon - 3_540 });
     expect(kindsOf(await key.wave(234, noon + 55))).toEqual({ admitted: 10, rejected: 224 });
     expect(kindsOf(await key.wave(150, noon + 62))).toEqual({ rejected: 150 });
   });
@@ -70,15 +70,15 @@ describe('a wave of requests that were all sent before the first 429 arrived', (
 
 describe('a client that goes on after a 429', () => {
   test('is suspended by more rejections than 2.5 times its limit has from 10 seconds later on', async () => {
-    const key = keyOf(fixedPlans.pro);
+    const key = keyOf({ perMinute: 300, perDay: 10_000 });
     await key.wave(420, noon + 3);
     expect(kindsOf(await key.wave(587, noon + 13))).toEqual({ rejected: 587 });
     expect(await key.send(noon + 14)).toMatchObject({ kind: 'suspended', retryAfter: 600 });
   });
 
   test('on a day that is used up has no time to end a wave in each minute', async () => {
-    const { free } = fixedPlans;
-    const key = keyOf(free, { minute: noon, minuteCount: 10, day: noon - 43_200, dayCount: 1_000 });
+    const limits = { perMinute: 60, perDay: 1_000 };
+    const key = keyOf(limits, { minute: noon, minuteCount: 10, day: noon - 43_200, dayCount: 1_000 });
     expect(kindsOf(await key.wave(150, noon + 58))).toEqual({ rejected: 150 });
     expect(kindsOf(await key.wave(150, noon + 67))).toEqual({ rejected: 150 });
     expect(kindsOf(await key.wave(290, noon + 120))).toEqual({ rejected: 269, suspended: 21 });

@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
+import { fixedPlans } from '../../../functions/access/plans.ts';
 import { unused } from '../../../functions/access/limiter-decisions.ts';
 import { indefinitely, untilTime } from '../../../tools/operators/keys/key-usage.ts';
 import type { AdministeredKey } from '../../../tools/operators/keys/records.ts';
@@ -96,7 +97,8 @@ test('every value of a key is a line with its label', () => {
   const text = detailsText(output, viewOf(key, usage, minute + 30));
   expect(text).toMatch(/^key id +key_06fz1m4tqabcdefg$/m);
   expect(text).toMatch(/^used this minute +1$/m);
-  expect(text).toMatch(/^per day +1,000$/m);
+  const perDay = fixedPlans.free.perDay.toLocaleString('en-US');
+  expect(text).toMatch(new RegExp(`^per day +${perDay}$`, 'm'));
   expect(text).toMatch(/^note +-$/m);
 });
 
