@@ -340,8 +340,7 @@ function onlyPath(operator: string, { kind }: Assigned): void {
 }
 
 function refuseSame(operator: string, [first, ...others]: readonly Assigned[]): void {
-  const text = JSON.stringify(first);
-  if (first?.kind === 'path' && others.some((each) => JSON.stringify(each) === text))
+  if (others.some((each) => each.kind === 'path' && JSON.stringify(each) === JSON.stringify(first)))
     invalid(`The first operand must be distinct from the remaining operands; operator: ${operator}`);
 }
 
