@@ -254,12 +254,12 @@ function checkLimits(seen: Seen, all: readonly Seen[], key: Key): void {
   }
 
   const isUncounted = hasFault(limiterCalls);
-  // What the same execution environment knew before.
+  // What the same execution environment knew before. A request that was sent later can be there first, if its key is cached.
   const earlier = all.filter(
     (each) =>
-      each.exchange.number < seen.exchange.number &&
       each.operation?.environment === seen.operation?.environment &&
-      each.to <= from,
+      each.to <= from &&
+      (each.from < to || each.exchange.number < seen.exchange.number),
   );
   if (kind === 'failOpen') {
     require(isUncounted, 'not counted without a fault');
@@ -318,8 +318,11 @@ function numbersOf({ headers }: Reply) {
 }
 
 /** Whether the answer says that a window is full, or the key suspended, until after a time. */
-function isOver({ limit }: Seen, name: 'minute' | 'day', time: number): boolean {
-  return limit !== undefined && limit[name].remaining === 0 && limit[name].reset > time;
+function isOver({ limit, from, to }: Seen, name: 'minute' | 'day', time: number): boolean {
+  if (limit?.[name].remaining !== 0) return false;
+  // The end of a suspension is known by the seconds from the answer, which may have been decided on at the start.
+  const late = limit.kind === 'suspended' ? to - from : 0;
+  return limit[name].reset - late > time;
 }
 
 /** Whether the stored usage of a key says that a window is full, or the key suspended, during a request. */
