@@ -139,18 +139,6 @@ describe('a suspension', () => {
     expect(await key.at(noon)).toMatchObject({ kind: 'rejected' });
     expect(Number((await key.item())?.['rejections'])).toBe(kind === 'rejected' ? 2 : 0);
   });
-
-  test('by an operator within a minute rejects the key without counting', async () => {
-    const key = keyOf(free);
-    await key.at(noon);
-    await suspend(key.keyHash, noon + 30);
-    for (const now of [noon, noon + 1, noon + 29])
-      expect(await key.at(now)).toMatchObject({ kind: 'suspended' });
-    expect(await key.at(noon + 30)).toMatchObject({
-      kind: 'admitted',
-      status: { minute: { remaining: 58 }, day: { remaining: 998 } },
-    });
-  });
 });
 
 describe('what is written', () => {
@@ -181,20 +169,6 @@ describe('what is written', () => {
     expect(await expiry()).toBe(midnight + 90 * 86_400);
     await key.at(midnight);
     expect(await expiry()).toBe(midnight + 91 * 86_400);
-  });
-
-  test('counts the admitted calls to a deprecated operation, and no others', async () => {
-    const limits = { perMinute: 2, perDay: 100 };
-    const key = keyOf(limits);
-    const call = (now: number, deprecated: boolean) =>
-      admit(table, { keyHash: key.keyHash, limits, now: at(now), deprecated });
-    await call(noon, true); // starts the windows
-    await call(noon, false);
-    await call(noon, true); // rejected
-    await call(noon + 60, false);
-    await call(noon + 60, true);
-    await call(noon + 60, true); // rejected
-    expect(Number((await key.item())?.['deprecatedCalls'])).toBe(2);
   });
 });
 

@@ -84,22 +84,6 @@ describe.each(versions)('An item that was stored by %s', (_, items) => {
   });
 });
 
-describe('A record without the hash of the JSON, as versions before 1.0.0 stored it,', () => {
-  const { requestHash: _, ...before } = current.Idempotency;
-
-  it.each([
-    ['is a creation that is replayed for the same fields', bella, 'replayed'],
-    ['is none for other fields', { ...bella, name: 'Max' }, 'mismatch'],
-  ])('%s', async (_name, pet, kind) => {
-    const [pets, records] = await Promise.all([
-      tableWith('Pets', current.Pets),
-      tableWith('Idempotency', before),
-    ]);
-    const body = toCanonicalJson({ ...pet, unknown: 1 });
-    expect(await createPetOnce(pets, records, pet, { ...creation, body })).toMatchObject({ kind });
-  });
-});
-
 /** The key tool's tests check what it stores of a key. */
 describe('This version stores', () => {
   it('a creation as in stored-items.json', async () => {
