@@ -22,6 +22,16 @@ export const faults = [
 ] as const;
 export type Fault = (typeof faults)[number];
 export type Fate = 'answered' | Fault;
+/** What calls meet unless `kinds` says otherwise. */
+export const defaultKinds: readonly Fault[] = [
+  'lostBefore',
+  'lostAfter',
+  'late',
+  'hungAfter',
+  'throttled',
+  'conflict',
+  'denied',
+];
 
 /** One attempt of a call. */
 export interface Call {

@@ -1,0 +1,103 @@
+import type { Call, Fate, Fault, Network, RequestHandler } from './network.ts';
+import type { TableDefinition } from './tables/schema.ts';
+import type { Tables } from './tables/tables.ts';
+import type { World } from './world.ts';
+
+/** What is made anew for each schedule. */
+export interface Simulation {
+  readonly world: World;
+  readonly network: Network;
+  readonly tables: Tables;
+}
+
+/** What a request gets: an execution environment of its own. */
+export interface Environment<Shared = unknown> {
+  /** Its name in traces. */
+  readonly name: string;
+  readonly world: World;
+  readonly shared: Shared;
+  /** For clients of the SDK: `new DynamoDBClient(environment.client)`. */
+  readonly client: {
+    readonly region: string;
+    readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
+    readonly requestHandler: RequestHandler;
+  };
+}
+
+export type Request<Shared = unknown> = (environment: Environment<Shared>) => Promise<unknown>;
+
+/** What a request came to. */
+export type Outcome =
+  | { readonly status: 'fulfilled'; readonly value: unknown }
+  | { readonly status: 'rejected'; readonly reason: unknown };
+
+/** A schedule that has been run. */
+export interface History<Shared = unknown> {
+  /** Of the requests, then of those afterwards. */
+  readonly outcomes: readonly Outcome[];
+  readonly tables: Tables;
+  readonly shared: Shared;
+  /** In the order in which they met their fates. */
+  readonly calls: readonly Call[];
+}
+
+export interface Options<Shared = unknown> {
+  readonly tables: readonly TableDefinition[];
+  /** What is stored before, as the document client takes it. By table. */
+  readonly items?: Readonly<Record<string, readonly object[]>>;
+  /** Makes what requests have in common, for each schedule. */
+  readonly shared?: (simulation: Simulation) => Shared;
+  /** Run at the same time, each in an environment of its own. */
+  readonly requests: readonly Request<Shared>[];
+  /** Run after all others, one after the other and without faults. */
+  readonly afterwards?: readonly Request<Shared>[];
+  /** What else happens, by name: each at most once, before any open call is answered. */
+  readonly events?: Readonly<Record<string, (simulation: Simulation & { readonly shared: Shared }) => void>>;
+  /** What is wrong, in one sentence, or undefined. */
+  readonly check: (history: History<Shared>) => string | undefined;
+  /** Faults in a schedule at most. Default: 0 */
+  readonly faults?: number;
+  /** Faults that calls can meet. */
+  readonly kinds?: readonly Fault[];
+  /** How often at most a delay ends before an open call is answered. Default: 2 */
+  readonly delays?: number;
+  /** Default: 2026-01-01T00:00:00Z */
+  readonly startsAt?: number | string;
+  /** Milliseconds that a client waits for an answer. Default: 1000 */
+  readonly requestTimeout?: number;
+  /** Schedules at most. Default: 100,000 */
+  readonly budget?: number;
+  /** Runs schedules at random instead, as many as the budget. */
+  readonly seed?: number;
+  /** Runs only the schedule of a failure. */
+  readonly repeat?: string;
+  /**
+   * Leaves out schedules that reach a state that another one has reached: the same tables, answers and time. Sound only for
+   * requests whose behaviour depends on nothing else. Default: false
+   */
+  readonly skipKnownStates?: boolean;
+}
+
+export interface Failure {
+  readonly sentence: string;
+  /** Call by call. */
+  readonly trace: readonly string[];
+  /** What calls met, in order. `arrives`: a call that its client has given up. To make the same happen elsewhere. */
+  readonly steps: readonly {
+    readonly sender: string;
+    readonly operation: string;
+    readonly fate: Fate | 'arrives';
+  }[];
+  /** For the option `repeat`. */
+  readonly repeat: string;
+}
+
+export interface Report {
+  readonly schedules: number;
+  /** Schedules that failed. */
+  readonly violations: number;
+  /** Whether these were all schedules. */
+  readonly isComplete: boolean;
+  /** With the fewest faults and then the fewest steps of those that were run. */
+  readonly failure: Failure | undefined;
+}
