@@ -59,21 +59,14 @@ const firstDelay = 25;
 const maxDelay = 400;
 
 /**
- * `requestHash` is of the request's JSON: versions that know different fields of a pet agree on it, and a canary release
- * runs two. `bodyHash` is of the fields that one version knows. It is written for a version before 1.0.0, which compares it,
- * and compared in a record of such a version, which has no `requestHash`.
+ * `requestHash` is of the request's JSON, not of the fields that this version knows: a canary release runs two versions, which
+ * have to agree on it.
  */
-const storedRecord = z.object({
-  requestHash: z.optional(z.string()),
-  bodyHash: z.string(),
-  pet: storedPet,
-});
+const storedRecord = z.object({ requestHash: z.string(), pet: storedPet });
 
 /** The record of a creation. @param body the JSON of the request, in canonical form */
 export function newRecord(recordId: string, body: string, pet: Pet, now: UnixSeconds) {
-  const { id: _, ...fields } = pet;
-  const expiresAt = now + idempotencyRetention;
-  return { id: recordId, requestHash: sha256(body), bodyHash: hashOfFields(fields), expiresAt, pet };
+  return { id: recordId, requestHash: sha256(body), expiresAt: now + idempotencyRetention, pet };
 }
 
 /**
@@ -118,11 +111,7 @@ export async function createPetOnce(
       if (ofRecord?.Code === conditionFailed) {
         // The document client does not unmarshall the items of errors.
         const record = z.parse(storedRecord, unmarshall(ofRecord.Item ?? {}, { wrapNumbers: true }));
-        const isSame =
-          record.requestHash === undefined
-            ? record.bodyHash === written.bodyHash
-            : record.requestHash === written.requestHash;
-        if (!isSame) return { kind: 'mismatch' };
+        if (record.requestHash !== written.requestHash) return { kind: 'mismatch' };
         return { kind: 'replayed', pet: record.pet };
       }
       const codes = new Set([ofPet?.Code, ofRecord?.Code]);
@@ -139,11 +128,6 @@ export async function createPetOnce(
 
 async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   await setTimeout(milliseconds, undefined, signal && { signal });
-}
-
-function hashOfFields(pet: NewPet): string {
-  const fields = Object.entries(pet).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return sha256(JSON.stringify(fields, (_, value) => (typeof value === 'bigint' ? String(value) : value)));
 }
 
 function sha256(text: string): string {

@@ -146,14 +146,12 @@ function checkPage({ exchange: { sent }, reply, from, to }: Seen, history: Histo
 interface Creation {
   readonly pet: Pet;
   readonly at: number;
-  readonly token: string;
-  readonly idempotencyKey?: string | undefined;
   readonly body: string;
-  readonly by?: Seen;
+  readonly by: Seen;
 }
 
 export function checkCreations(all: readonly Seen[], history: History): void {
-  const { tables, old } = history;
+  const { tables } = history;
   const creatorOf = new Map(
     all.flatMap((seen) =>
       seen.otherCalls.flatMap((call) => {
@@ -166,28 +164,24 @@ export function checkCreations(all: readonly Seen[], history: History): void {
     const { item, since: at } = versions[0]!;
     const pet = petOf(item);
     const by = creatorOf.get(item!['id']!.N!);
-    const ofOld = old.find(({ id }) => String(id) === item!['id']!.N);
-    if (pet === undefined || pet === 'malformed') return [];
-    if (ofOld !== undefined) return [{ ...ofOld, pet }];
-    if (pet.name.startsWith('seed')) return [];
+    if (pet === undefined || pet === 'malformed' || pet.name.startsWith('seed')) return [];
     require(by !== undefined, `nobody created animal ${pet.id}`);
-    const { token, idempotencyKey, body } = by.exchange.sent;
-    return [{ pet, at, token, idempotencyKey, body: body!, by }];
+    return [{ pet, at, body: by.exchange.sent.body!, by }];
   });
-  const groups = Map.groupBy(creations, groupOf);
+  const groups = Map.groupBy(creations, ({ by }) => groupOf(by));
   for (const group of groups.values()) {
     for (const [index, { at, by }] of group.toSorted((a, b) => a.at - b.at).entries()) {
       const previous = group[index - 1];
-      if (previous === undefined || by === undefined) continue;
+      if (previous === undefined) continue;
       // The 24 hours begin with the request, which can wait for DynamoDB before it writes.
-      const since = previous.by?.from ?? previous.at;
+      const since = previous.by.from;
       explain(by, () => require(at - since >= day - rounding, `${group.length} animals of one creation`));
     }
   }
   for (const seen of all) {
     const { sent } = seen.exchange;
     if (sent.method !== 'POST') continue;
-    explain(seen, () => checkCreation(seen, groups.get(groupOf({ ...sent, by: seen })) ?? []));
+    explain(seen, () => checkCreation(seen, groups.get(groupOf(seen)) ?? []));
   }
 }
 
@@ -204,10 +198,9 @@ function petWritten({ operation, input }: Call): Item | undefined {
 }
 
 /** An idempotency key belongs to an API key. Without one, every request is a creation of its own. */
-function groupOf({ token, idempotencyKey, by }: Pick<Creation, 'token' | 'idempotencyKey' | 'by'>): string {
-  return idempotencyKey === undefined
-    ? `request ${by!.exchange.number}`
-    : `${token} ${JSON.stringify(idempotencyKey)}`;
+function groupOf({ exchange: { number, sent } }: Seen): string {
+  const { token, idempotencyKey } = sent;
+  return idempotencyKey === undefined ? `request ${number}` : `${token} ${JSON.stringify(idempotencyKey)}`;
 }
 
 /** Equal for equal JSON, whatever its spelling. */
@@ -238,10 +231,8 @@ export function isValidBody(body: string): boolean {
   return newPet.safeParse(parseExactly(body)).success;
 }
 
-/** Versions before 1.0.0 compared the fields that they knew. */
-function isSameBody({ body, by }: Creation, other: string): boolean {
-  const read = by === undefined ? (text: string) => newPet.parse(parseExactly(text)) : parseExactly;
-  return canonical(read(body)) === canonical(read(other));
+function isSameBody({ body }: Creation, other: string): boolean {
+  return canonical(parseExactly(body)) === canonical(parseExactly(other));
 }
 
 /** @param group what was created with the same idempotency key, or by this request */

@@ -85,7 +85,6 @@ export async function explore(scene: Scene, only: string): Promise<number> {
         exchanges: gateway.exchanges,
         keys: [key],
         tables,
-        old: [],
         lag: 0,
         shortQueries: false,
         events: [],

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import {
   atTheEnd,
@@ -13,7 +12,7 @@ import {
 import { serviceTables } from '../support/table-shapes.ts';
 import { Gateway, type Exchange, type Sent } from './gateway.ts';
 import { check, rejectionsThatSuspend } from './model.ts';
-import { type History, type Key, type OldCreation, Violation } from './seen.ts';
+import { type History, type Key, Violation } from './seen.ts';
 import { fewest } from './smallest.ts';
 import { howToRepeat, tell } from './story.ts';
 
@@ -44,7 +43,7 @@ const aims = [
   // A read of an animal that was just created, by an index and replicas that lag.
   { lag: 1000, actions: ['createAndRead', 'createAndRead', 'list'], limits: 'wide' },
   // Few texts for the idempotency keys of many clients.
-  { keys: 2, clients: 4, actions: ['createOnce', 'createOnce', 'createOldOnce'], texts: 2, limits: 'wide' },
+  { keys: 2, clients: 4, actions: ['createOnce'], texts: 2, limits: 'wide' },
   // Nothing answers.
   { kinds: ['hungBefore', 'hungAfter'], probability: 0.9, actions: ['list', 'get', 'create', 'createOnce'] },
   // Every write meets a transaction, or another write.
@@ -136,7 +135,6 @@ async function record(
     newKeyOf(random, world, network, index + 1, aim),
   );
   const pets = addPets(random, world, network, aim.pets ?? 12);
-  const old = keys.map((key) => addOldCreation(random, world, network, key));
   const events = eventsOf(random, world, network, gateway, keys, conditions);
   const happened: History['events'][number][] = [];
   const eventNumbers = new Set<number>();
@@ -155,7 +153,7 @@ async function record(
     const count = aim.clients ?? 1 + random.below(4);
     work = Array.from({ length: count }, (_, index) => {
       const number = index % keys.length;
-      return new Client(shared, Random.of(seed, `client ${index}`), keys[number]!, old[number]!).run();
+      return new Client(shared, Random.of(seed, `client ${index}`), keys[number]!).run();
     });
   } else {
     const sent = part.of.sent.filter(({ number }) => part.only.requests.has(number));
@@ -170,7 +168,6 @@ async function record(
     exchanges: gateway.exchanges,
     keys,
     tables: network.tables,
-    old,
     lag: conditions.lag,
     shortQueries: conditions.fit < Infinity,
     events: happened,
@@ -393,36 +390,6 @@ function addPets(random: Random, world: World, network: Network, most: number): 
   return ids;
 }
 
-/** What a version before 1.0.0 has stored of a creation: it compared the fields that it knew. */
-function addOldCreation(random: Random, world: World, { tables }: Network, key: Key): OldCreation {
-  const { token, keyHash } = key;
-  const id = BigInt(2000 + Number(/\d+/.exec(key.name)![0]));
-  const [name, categoryId, status] = [`old ${id}`, random.below(10), random.pick(statuses)];
-  const idempotencyKey = 'old order';
-  const fields = { categoryId: String(categoryId), name, status };
-  const item = {
-    id: { N: String(id) },
-    name: { S: name },
-    categoryId: { N: String(categoryId) },
-    status: { S: status },
-  };
-  const at = world.now - 10_000;
-  before(world, () => {
-    tables.put('Pets', item);
-    tables.put('Idempotency', {
-      id: { S: sha256(`${keyHash}:${idempotencyKey}`) },
-      bodyHash: { S: sha256(JSON.stringify(Object.entries(fields))) },
-      expiresAt: { N: String(Math.floor(at / 1000) + 86_400) },
-      pet: { M: item },
-    });
-  });
-  return { token, idempotencyKey, body: JSON.stringify({ name, categoryId, status }), id, at };
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
-}
-
 /** Ten seconds before the simulation starts. */
 function before(world: World, work: () => void): void {
   const { now } = world;
@@ -526,15 +493,7 @@ function floodStart(start: number): number {
 }
 
 type ActionName =
-  | 'list'
-  | 'create'
-  | 'createOnce'
-  | 'createOldOnce'
-  | 'createAndRead'
-  | 'get'
-  | 'mistake'
-  | 'wave'
-  | 'turnPages';
+  'list' | 'create' | 'createOnce' | 'createAndRead' | 'get' | 'mistake' | 'wave' | 'turnPages';
 
 const usual = ['list', 'list', 'create', 'createOnce', 'createOnce', 'get', 'mistake', 'burst'] as const;
 
@@ -555,14 +514,12 @@ class Client {
   readonly #shared: Shared;
   readonly #random: Random;
   readonly #key: Key;
-  readonly #old: OldCreation;
   #last: Exchange | undefined;
 
-  constructor(shared: Shared, random: Random, key: Key, old: OldCreation) {
+  constructor(shared: Shared, random: Random, key: Key) {
     this.#shared = shared;
     this.#random = random;
     this.#key = key;
-    this.#old = old;
   }
 
   async run(): Promise<void> {
@@ -573,7 +530,6 @@ class Client {
       list: () => this.#list(),
       create: () => this.#create(),
       createOnce: () => this.#createOnce(),
-      createOldOnce: () => this.#createOldOnce(),
       createAndRead: () => this.#createAndRead(),
       get: () => this.#get(),
       mistake: () => this.#mistake(),
@@ -665,13 +621,6 @@ class Client {
       await world.sleep(86_400_000 - 3_000 + random.below(10_000));
       await one();
     }
-  }
-
-  /** Repeats what a version before 1.0.0 has created. */
-  async #createOldOnce(): Promise<void> {
-    const { idempotencyKey, body } = this.#old;
-    const sent = this.#random.chance(0.7) ? respelled(this.#random, body) : this.#body();
-    await this.#send({ method: 'POST', path: '/pets', idempotencyKey, body: sent });
   }
 
   async #get(): Promise<void> {

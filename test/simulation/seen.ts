@@ -34,20 +34,10 @@ export interface Usage {
   readonly suspendedUntil?: number;
 }
 
-/** An animal that a version before 1.0.0 has created. */
-export interface OldCreation {
-  readonly token: string;
-  readonly idempotencyKey: string;
-  readonly body: string;
-  readonly id: bigint;
-  readonly at: number;
-}
-
 export interface History {
   readonly exchanges: readonly Exchange[];
   readonly keys: readonly Key[];
   readonly tables: Tables;
-  readonly old: readonly OldCreation[];
   /** Milliseconds that a read which is not consistent lags at most. */
   readonly lag: number;
   /** Whether an answer of a query has fewer items than fit in a page. */
