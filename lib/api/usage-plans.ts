@@ -50,7 +50,7 @@ function usagePlanDescription(plan: Plan): string {
   return (
     `Limits of plan ${plan}: ${numbers}. The functions enforce them. The numbers of this usage plan are larger, ` +
     'because it is a backstop: it must not reject a client within its limits, and it must let through enough of a ' +
-    'flood for the key to be suspended. See docs/limits.md#numbers-of-a-usage-plan.'
+    'flood for the key to be suspended. See docs/limits.md#all-numbers.'
   );
 }
 

@@ -3,7 +3,8 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fullBucket, quotaRemaining, takeToken, type Throttle, utcDay } from 'cdk-offline/metering';
 import type { Limits } from '../../functions/access/plans.ts';
-import { customPlanCeiling, fixedPlans, planNames } from '../../functions/access/plans.ts';
+import { toleratedRate } from '../../functions/access/limiter-decisions.ts';
+import { customPlanCeiling, fixedPlans, limitsOf, planNames } from '../../functions/access/plans.ts';
 import { usagePlanSettings } from '../../lib/api/usage-plans.ts';
 import { presets } from '../../lib/configuration/stages.ts';
 import { titleCase } from '../../lib/title-case.ts';
@@ -254,12 +255,17 @@ describe('the quota of a usage plan', () => {
 describe('the table in docs/limits.md', () => {
   const number = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 });
 
-  test.each(planNames)('has the usage plan of %s', async (plan) => {
+  test.each(planNames)('has the numbers of %s', async (plan) => {
     const rows = (await readFile('docs/limits.md', 'utf8'))
       .split('\n')
       .map((row) => row.replaceAll(/\s+/g, ' '));
     const { rateLimit, burstLimit, quota } = usagePlanSettings(plan, account);
-    const cells = [titleCase(plan), rateLimit, burstLimit, quota ?? 'none'].map((cell) =>
+    const limits = limitsOf(plan);
+    const ofPlan =
+      limits === undefined
+        ? ["on the key's record", "on the key's record", '2.5 × its limit, 270 to 10,000']
+        : [limits.perMinute, limits.perDay, toleratedRate(limits)];
+    const cells = [titleCase(plan), ...ofPlan, rateLimit, burstLimit, quota ?? 'none'].map((cell) =>
       typeof cell === 'number' ? number.format(cell) : cell,
     );
     expect(rows).toContain(`| ${cells.join(' | ')} |`);
