@@ -8,6 +8,7 @@ import {
   isThrottled,
 } from '../lambda/environment.ts';
 import { type Authorization, Authorizer } from './authorizer.ts';
+import { decodedBody } from './content-coding.ts';
 import {
   gatewayAnswer,
   type GatewayError,
@@ -78,7 +79,11 @@ export class Gateway {
   }
 
   async handle(request: GatewayRequest): Promise<HttpResponse> {
-    return this.#report(request, await this.#answer(request));
+    const body = await decodedBody(request, largestBody);
+    const outcome = Buffer.isBuffer(body)
+      ? await this.#answer({ ...request, body })
+      : this.#reject(body, request);
+    return this.#report(request, outcome);
   }
 
   /** Answers without reading on or running any code: more requests are under way than the service holds. */
@@ -110,7 +115,6 @@ export class Gateway {
   }
 
   async #answer(request: GatewayRequest): Promise<Outcome> {
-    if (request.body.length > largestBody) return this.#reject(gatewayErrors.requestTooLarge, request);
     const match = this.#router.find(request.path, ({ methods }) => methodOf(methods, request) !== undefined);
     const method = match && methodOf(match.target.methods, request);
     if (match === undefined || method === undefined) return this.#reject(noRoute(request), request);

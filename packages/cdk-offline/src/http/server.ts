@@ -5,6 +5,7 @@ import { type Gateway, largestBody } from '../gateway/gateway.ts';
 import { toGatewayRequest } from '../gateway/request.ts';
 import type { HttpResponse } from './response.ts';
 import { jsonError } from '../management/answers.ts';
+import { answerMalformed } from './malformed.ts';
 import type { Pages } from '../service/types.ts';
 import type { RequestRecord } from './request-record.ts';
 import { answerManagement, type Services, signedService } from '../management/services.ts';
@@ -71,6 +72,7 @@ export class HttpServer {
       { maxHeaderSize: largestHead, keepAliveTimeout: keepAliveMs, noDelay: true },
       (request, response) => void responder.promise.then((ready) => ready.respond(request, response)),
     );
+    answerMalformed(server);
     server.maxConnections = maxConnections;
     const listening = once(server, 'listening');
     server.listen({ port, host: '127.0.0.1', backlog });
@@ -143,7 +145,8 @@ class Responder {
   }
 
   async #answer(request: IncomingMessage, body: Buffer | 'shed', startedAt: number): Promise<HttpResponse> {
-    const { method = 'GET', url = '/', headers, rawHeaders, socket, httpVersion } = request;
+    const { method = 'GET', url: target = '/', headers, rawHeaders, socket, httpVersion } = request;
+    const { authority, url } = readTarget(target);
     const path = url.split('?', 1)[0] ?? '';
     const query = url.slice(path.length + 1);
     const time = Date.now();
@@ -162,7 +165,7 @@ class Responder {
       });
       return jsonError(status, name, message);
     };
-    if (headers.host !== undefined && !localHost.test(headers.host)) {
+    if ([headers.host, authority].some((host) => host !== undefined && !localHost.test(host))) {
       return reject(403, 'ForbiddenException', 'The Host must be 127.0.0.1, localhost or [::1]');
     }
     if (rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length > 1) {
@@ -224,6 +227,12 @@ class Responder {
     this.#bodyBytes -= size;
     return outcome;
   }
+}
+
+/** A target in absolute form, as clients send to a proxy, has a host of its own (RFC 9112, section 3.2.2). */
+function readTarget(target: string): { readonly authority: string | undefined; readonly url: string } {
+  const [, authority, rest = target] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target) ?? [];
+  return { authority, url: authority === undefined || rest.startsWith('/') ? rest : `/${rest}` };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { echoOf, serveWholeStack } from './whole-stack.ts';
 
@@ -166,9 +167,102 @@ describe('a second Host header', () => {
     ['localhost', 'localhost'],
   ])('is refused: %s and %s', async (...hosts) => {
     const head = ['GET /v7/echo HTTP/1.1', ...hosts.map((host) => `Host: ${host}`), 'Connection: close'];
-    const socket = connect(Number(new URL(served.service.endpoint).port), '127.0.0.1');
-    socket.end(`${head.join('\r\n')}\r\n\r\n`);
-    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
+    expect(await sendBytes(`${head.join('\r\n')}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 400 /);
+  });
+});
+
+describe('an absolute-form request target', () => {
+  const statusOf = async (target: string) =>
+    /^HTTP\/1\.1 (\d+)/.exec(
+      await sendBytes(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`),
+    )?.[1];
+
+  it('is served as its path and query', async () => {
+    const answer = await sendBytes(
+      `GET http://localhost/v7/echo?a=1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(answer).toContain('"path":"/echo"');
+    expect(answer).toContain('"queryStringParameters":{"a":"1"}');
+    expect(await statusOf('HTTP://127.0.0.1:1/v7/echo')).toBe('200');
+    expect(await statusOf('http://localhost?/v7/echo')).toBe('403');
+  });
+
+  it('of another host is refused, so that DNS rebinding does not work', async () => {
+    expect(await statusOf('http://evil.example/v7/echo')).toBe('403');
+    expect(await statusOf('http://localhost@evil.example/v7/echo')).toBe('403');
+  });
+});
+
+describe('what is no request', () => {
+  const post = (body: object) => {
+    const text = JSON.stringify(body);
+    return `POST /v7/do HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+  };
+  const statuses = (answers: string) =>
+    [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+
+  it('gets 400 after the answers to the requests before it on the connection', async () => {
+    const answers = await sendBytes(`${post({ sleepMs: 50 })}${post({})}no request\r\n\r\n`);
+    expect(statuses(answers)).toEqual(['200', '200', '400']);
+  });
+
+  it.each([
+    [
+      'a body that is not in chunks',
+      'POST /v7/do HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',
+      '400',
+    ],
+    [
+      'two lengths',
+      'POST /v7/do HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
+      '400',
+    ],
+    [
+      'headers of more than 10,240 bytes',
+      `GET /v7/echo HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(10_240)}\r\n\r\n`,
+      '431',
+    ],
+  ])('gets an answer and the end of the connection: %s', async (_, bytes, status) => {
+    expect(statuses(await sendBytes(`${post({})}${bytes}`))).toEqual(['200', status]);
+  });
+});
+
+describe('a compressed body', () => {
+  const send = (coding: string, body: Buffer | string) =>
+    fetch(`${served.service.url}/echo`, {
+      method: 'POST',
+      body,
+      headers: { 'Content-Encoding': coding, 'Content-Type': 'application/json' },
+    });
+
+  it.each([
+    ['gzip', gzipSync('{"a":1}')],
+    ['GZIP', gzipSync('{"a":1}')],
+    ['deflate', deflateSync('{"a":1}')],
+    ['identity', '{"a":1}'],
+  ])('reaches the function without its coding, and with its header: %s', async (coding, body) => {
+    const { event } = await echoOf(send(coding, body));
+    expect(event).toMatchObject({
+      body: '{"a":1}',
+      isBase64Encoded: false,
+      headers: { 'Content-Encoding': coding },
+    });
+  });
+
+  it.each([
+    ['br', brotliCompressSync('{}')],
+    ['gzip, gzip', gzipSync(gzipSync('{}'))],
+    ['gzip', '{}'],
+    ['gzip', gzipSync('{}').subarray(0, 12)],
+  ])('gets 415 when API Gateway cannot decode it: %s', async (coding, body) => {
+    const response = await send(coding, body);
+    expect(response.status).toBe(415);
+    expect(await response.json()).toEqual({ type: 'UNSUPPORTED_MEDIA_TYPE' });
+  });
+
+  it('gets 413 when it has more than 10 MB without its coding', async () => {
+    expect((await send('gzip', gzipSync('x'.repeat(10_485_761)))).status).toBe(413);
   });
 });
 
@@ -269,6 +363,13 @@ describe('an API key of the template', () => {
     expect(await response.json()).toEqual({ type: 'INVALID_API_KEY' });
   });
 });
+
+/** What the server sends on a new connection until it closes it. */
+function sendBytes(bytes: string): Promise<string> {
+  const socket = connect(Number(new URL(served.service.endpoint).port), '127.0.0.1');
+  socket.write(bytes);
+  return text(socket);
+}
 
 /** A request whose header names keep their case. */
 function raw(
