@@ -146,6 +146,7 @@ export const gatewayErrors = [
   'invalid_request',
   'unauthorized',
   'route_not_found',
+  'unsupported_media_type',
   'rate_limit_exceeded',
   'internal_error',
   'service_unavailable',

@@ -14,7 +14,9 @@ export const errorCatalogue = {
   payload_too_large: { status: 413, message: 'The request body must not be larger than 64 KiB.' },
   unsupported_media_type: {
     status: 415,
-    message: 'The request body must be JSON in UTF-8, sent with "Content-Type: application/json".',
+    message:
+      'The request body must be JSON in UTF-8, sent with "Content-Type: application/json". ' +
+      'If it is compressed, send "Content-Encoding: gzip" or "Content-Encoding: deflate".',
   },
   idempotency_key_reused: {
     status: 422,

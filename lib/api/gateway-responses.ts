@@ -77,6 +77,9 @@ const responses: readonly GatewayResponse[] = [
   { type: Type.INVALID_SIGNATURE, code: 'unauthorized', shows: 'nothing', challenge: invalidToken },
   { type: Type.EXPIRED_TOKEN, code: 'unauthorized', shows: 'nothing', challenge: invalidToken },
   { type: Type.RESOURCE_NOT_FOUND, code: 'route_not_found', shows: 'nothing' },
+  // A Content-Encoding other than gzip and deflate, or a body that it does not describe. API Gateway decompresses the others.
+  // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-make-request-with-compressed-payload.html
+  { type: Type.UNSUPPORTED_MEDIA_TYPE, code: 'unsupported_media_type', shows: 'nothing' },
 
   // The usage plan. Its bucket refills within a minute. Its quota ends with the day, but a template cannot compute the
   // seconds until then, so Retry-After is an hour.
@@ -104,8 +107,6 @@ const responses: readonly GatewayResponse[] = [
 
   // Not declared, because they cannot occur or cannot be customized:
   // - BAD_REQUEST_BODY, BAD_REQUEST_PARAMETERS: there is no request validator.
-  // - UNSUPPORTED_MEDIA_TYPE: needs strict passthrough behavior or payload compression; a proxy integration without
-  //   compression has neither.
   // - REQUEST_TOO_LARGE: AWS does not support customizing it; API Gateway rejects more than 10 MB with its own body.
 ];
 

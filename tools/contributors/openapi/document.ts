@@ -204,7 +204,8 @@ function isIdempotent(operation: Operation): boolean {
 function errorsOf(operation: Operation): Map<number, ErrorCode[]> {
   const { request, errors } = operation;
   const found = new Set<ErrorCode>([
-    ...gatewayErrors.filter((code) => code !== 'route_not_found'),
+    // The second is one of requests with a body.
+    ...gatewayErrors.filter((code) => code !== 'route_not_found' && code !== 'unsupported_media_type'),
     'key_suspended',
     ...errors,
     ...(request === undefined ? [] : (['payload_too_large', 'unsupported_media_type'] as const)),
