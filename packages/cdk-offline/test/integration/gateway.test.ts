@@ -196,8 +196,8 @@ describe('an absolute-form request target', () => {
 
 describe('what is no request', () => {
   const post = (body: object) => {
-    const text = JSON.stringify(body);
-    return `POST /v7/do HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+    const content = JSON.stringify(body);
+    return `POST /v7/do HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${content.length}\r\n\r\n${content}`;
   };
   const statuses = (answers: string) =>
     [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
