@@ -1,3 +1,4 @@
+import type { MiddlewareObj } from '@middy/core';
 import type { Caller } from '../access/caller.ts';
 import { admit, type LimitTable } from '../access/limiter.ts';
 import { LimiterMemory } from '../access/limiter-memory.ts';
@@ -8,7 +9,6 @@ import { ServiceError } from './errors.ts';
 import { metrics } from './metrics.ts';
 import { zeroRateHeaders, rateHeaders } from './rate-limit-headers.ts';
 import type { Parsed } from './request.ts';
-import type { Step } from '../runtime/step.ts';
 import type { Recorder } from './telemetry.ts';
 
 export interface RateLimiterOptions {
@@ -67,7 +67,7 @@ export interface Limited extends Parsed {
 export function limitRequests(
   limit: ReturnType<typeof rateLimiter>,
   when: 'first' | 'alongside',
-): Step<Parsed, Limited> {
+): MiddlewareObj<Limited, unknown, unknown> {
   const throwRejection = async ({ event }: { readonly event: Limited }): Promise<void> => {
     const { rejection } = await event.limited;
     if (rejection !== undefined) throw rejection;
@@ -75,14 +75,13 @@ export function limitRequests(
   return {
     before: async (step) => {
       const { request, recorder } = step.event;
-      const limited = limit(request.caller, toUnixSeconds(Date.now()), recorder);
-      const event: Limited = { ...step.event, limited };
-      step.event = event;
-      if (when === 'first') await throwRejection({ event });
+      step.event = { ...step.event, limited: limit(request.caller, toUnixSeconds(Date.now()), recorder) };
+      if (when === 'first') await throwRejection(step);
     },
     after: throwRejection,
     onError: async (step) => {
-      const rejection = (await step.event.limited)?.rejection;
+      const { limited }: Partial<Limited> = step.event;
+      const rejection = (await limited)?.rejection;
       if (rejection !== undefined) step.error = rejection;
     },
   };

@@ -6,10 +6,9 @@ import { operationName, operations, type RequestEntry, writes } from '../operati
 import { endInTime } from '../runtime/deadline.ts';
 import { text, wholeNumber } from '../runtime/environment.ts';
 import { tableVariables } from '../tables.ts';
-import { type Limited, limitRequests, rateLimiter } from './limit-requests.ts';
+import { limitRequests, rateLimiter } from './limit-requests.ts';
 import { type ApiRequest, parseRequests } from './request.ts';
 import { type Answer, answerRequests, toResult } from './respond.ts';
-import { inOrder } from '../runtime/step.ts';
 import { type Recorder, recordRequests } from './telemetry.ts';
 
 /** The environment variables of every function that serves requests. */
@@ -54,16 +53,12 @@ export function pipeline(
 
   return (
     middy<unknown, APIGatewayProxyResult, unknown>({ timeoutEarlyInMillis: 0 })
-      // `before` runs from top to bottom, `after` and `onError` from bottom to top.
-      .use(
-        inOrder(
-          recordRequests(operationName(entry), environment.METRICS_NAMESPACE),
-          answerRequests({ deprecated, unavailable: write?.unavailable }),
-          parseRequests(),
-          limitRequests(limit, write === undefined ? 'alongside' : 'first'),
-          endInTime<Limited>('The operation'),
-        ),
-      )
+      // `before` runs from top to bottom, `after` and `onError` from bottom to top. Each finds what those above have added.
+      .use(recordRequests(operationName(entry), environment.METRICS_NAMESPACE))
+      .use(answerRequests({ deprecated, unavailable: write?.unavailable }))
+      .use(parseRequests())
+      .use(limitRequests(limit, write === undefined ? 'alongside' : 'first'))
+      .use(endInTime('The operation'))
       .handler(async ({ request, recorder, deadline: { signal } }) =>
         toResult(await operate({ request, recorder, signal })),
       )

@@ -1,6 +1,6 @@
+import type { MiddlewareObj } from '@middy/core';
 import * as z from 'zod/mini';
 import { caller, type Caller } from '../access/caller.ts';
-import type { Step } from '../runtime/step.ts';
 import type { Exchange } from './telemetry.ts';
 
 const strings = z.nullish(z.record(z.string(), z.string()));
@@ -46,13 +46,12 @@ export interface Parsed extends Exchange {
 }
 
 /** A middleware that reads the request from API Gateway's event. */
-export function parseRequests(): Step<Exchange, Parsed> {
+export function parseRequests(): MiddlewareObj<Parsed, unknown, unknown> {
   return {
     before: (step) => {
       const request = parseRequest(step.event.event);
       step.event.recorder.identify(request.requestId, request.caller);
-      const parsed: Parsed = { ...step.event, request };
-      step.event = parsed;
+      step.event = { ...step.event, request };
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { isUnavailable, mayBeWritten } from '../dynamodb/failures.ts';
 import { fixedHeaders, requestIdHeader } from './common-headers.ts';
@@ -7,8 +8,7 @@ import { toJson } from './exact-json.ts';
 import { collectionUrl } from './links.ts';
 import { zeroRateHeaders } from './rate-limit-headers.ts';
 import type { Limited } from './limit-requests.ts';
-import type { Step } from '../runtime/step.ts';
-import type { Exchange, Recorder } from './telemetry.ts';
+import type { Recorder } from './telemetry.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -25,15 +25,13 @@ interface AnswerSettings {
   readonly unavailable: string | undefined;
 }
 
-/** What later steps have put into the event, if they have come so far. */
-type Answered = Exchange & Partial<Pick<Limited, 'request' | 'limited'>>;
-
 /** A middleware that answers errors, and adds the headers of every answer. Those of the answer itself replace them. */
 export function answerRequests({
   deprecated,
   unavailable,
-}: AnswerSettings): Step<Exchange, Answered, APIGatewayProxyResult> {
-  const commonHeaders = async ({ request, limited }: Partial<Answered>): Promise<Headers> => {
+}: AnswerSettings): MiddlewareObj<Partial<Limited>, APIGatewayProxyResult, unknown> {
+  // An error can precede the request and the limit.
+  const commonHeaders = async ({ request, limited }: Partial<Limited>): Promise<Headers> => {
     return {
       ...fixedHeaders,
       ...(request && { [requestIdHeader]: request.requestId }),
@@ -42,7 +40,7 @@ export function answerRequests({
       ...(request && deprecated && deprecationHeaders(deprecated, collectionUrl(request.url))),
     };
   };
-  const complete = async (event: Partial<Answered>, result: APIGatewayProxyResult) => {
+  const complete = async (event: Partial<Limited>, result: APIGatewayProxyResult) => {
     const headers = { ...(await commonHeaders(event)), ...result.headers };
     return { ...result, headers };
   };

@@ -1,7 +1,7 @@
+import type { MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { traceId } from '../runtime/environment.ts';
 import { type Metric, planDimension } from './metrics.ts';
-import type { Step } from '../runtime/step.ts';
 
 /** The input of the middlewares below `recordRequests`. */
 export interface Exchange {
@@ -14,7 +14,7 @@ export interface Exchange {
 export function recordRequests(
   operation: string,
   namespace: string,
-): Step<unknown, Exchange, APIGatewayProxyResult> {
+): MiddlewareObj<Exchange, APIGatewayProxyResult, unknown> {
   let coldStart = true;
   const finish = (step: {
     readonly event: Partial<Exchange>;

@@ -1,4 +1,4 @@
-import type { Step } from './step.ts';
+import type { MiddlewareObj } from '@middy/core';
 
 /** Milliseconds of a function's time-out that are reserved for its response and log line. */
 export const timeToAnswer = 300;
@@ -57,18 +57,17 @@ export interface Timed {
 }
 
 /** A middleware that ends the handler while there is time to answer. The last one, because it does not time the others. */
-export function endInTime<Event extends object>(work: string): Step<Event, Event & Timed> {
+export function endInTime(work: string): MiddlewareObj<Timed, unknown, unknown> {
   return {
     before: (step) => {
       const deadline = new Deadline(work, step.context.getRemainingTimeInMillis() - timeToAnswer);
-      const event: Event & Timed = { ...step.event, deadline };
-      step.event = event;
+      step.event = { ...step.event, deadline };
     },
     after: ({ event }) => {
       event.deadline.end();
     },
     onError: (step) => {
-      const { deadline } = step.event;
+      const { deadline }: Partial<Timed> = step.event;
       if (deadline === undefined) return;
       deadline.end();
       step.error = deadline.errorOf(step.error);

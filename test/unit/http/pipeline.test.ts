@@ -5,16 +5,12 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { endInTime, timeToAnswer } from '../../../functions/runtime/deadline.ts';
-import { inOrder } from '../../../functions/runtime/step.ts';
-import { type Limited, limitRequests } from '../../../functions/http/limit-requests.ts';
-import { parseRequests } from '../../../functions/http/request.ts';
-import { recordRequests } from '../../../functions/http/telemetry.ts';
+import { timeToAnswer } from '../../../functions/runtime/deadline.ts';
 import { errorCatalogue, ServiceError } from '../../../functions/http/errors.ts';
 import { metrics } from '../../../functions/http/metrics.ts';
 import type { RequestEntry } from '../../../functions/operations.ts';
 import { pipeline } from '../../../functions/http/pipeline.ts';
-import { type Answer, answerRequests } from '../../../functions/http/respond.ts';
+import type { Answer } from '../../../functions/http/respond.ts';
 import { freeCaller as caller, proxyEvent } from '../../support/events.ts';
 import { lambdaContext, reply } from '../../support/lambda.ts';
 
@@ -62,17 +58,6 @@ function sdkError(name: string, httpStatusCode: number | undefined, more: object
   const $fault = httpStatusCode < 500 ? 'client' : 'server';
   return new DynamoDBServiceException({ name, message, $fault, $metadata: { httpStatusCode } });
 }
-
-test('a step that needs what a later one leaves does not compile', () => {
-  const limit = limitRequests(async () => ({ headers: {}, rejection: undefined }), 'first');
-  const [record, end] = [recordRequests('listPets', 'Test'), endInTime<Limited>('The operation')];
-  const answer = answerRequests({ deprecated: undefined, unavailable: undefined });
-  expect(inOrder(record, answer, parseRequests(), limit, end)).toHaveLength(5);
-  // @ts-expect-error -- the caller is in the request
-  expect(inOrder(record, answer, limit, parseRequests(), end)).toHaveLength(5);
-  // @ts-expect-error -- the log line has to see what the client sees
-  expect(inOrder(answer, record, parseRequests(), limit, end)).toHaveLength(5);
-});
 
 describe('an answer', () => {
   test('without a body has no Content-Type', async () => {
