@@ -1,76 +1,11 @@
 import type { ErrorCode } from './http/errors.ts';
 import type { TableName } from './tables.ts';
 
-const reads = ['Query', 'Scan', 'GetItem', 'BatchGetItem'] as const;
-type Read = (typeof reads)[number];
-type Write = 'PutItem' | 'UpdateItem' | 'DeleteItem';
-/** DynamoDB's name of a call that a function makes, and of the permission for it. */
-export type Action = Read | Write;
-
-/** Of a header: in every answer with this status, or in some. */
-type Occurrence = 'always' | 'sometimes';
-
-/** What a function does with the table of its resource. */
-interface Data<Of extends Action> {
-  readonly table: TableName;
-  readonly action: Of;
-  readonly index?: string;
-}
-
-/** A request that a new version has to answer like this before it gets others. It stores nothing and shows no item. */
-export interface Check {
-  readonly pathParameters?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string>>;
-  readonly body?: object;
-  /** Sent with an `Idempotency-Key` that was used for another body. */
-  readonly keyIsUsed?: boolean;
-  readonly status: number;
-  /** Of an error. */
-  readonly code?: ErrorCode;
-}
-
-interface AnyOperation {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** The path of the API's resource, below the stage. */
-  readonly path: `/${string}`;
-  /** The query that it takes, a name in tools/contributors/openapi/document.ts. */
-  readonly query?: string;
-  /** The JSON that it takes, a name in tools/contributors/openapi/document.ts. */
-  readonly request?: string;
-  readonly success: {
-    readonly status: 200 | 201 | 204;
-    /** The JSON that it answers. None: an answer without a body. */
-    readonly body?: string;
-    /** Besides those of every answer: names in tools/contributors/openapi/texts.ts. */
-    readonly headers?: Readonly<Record<string, Occurrence>>;
-  };
-  /** Besides those of every operation, and those that follow from `query`, `request` and `idempotent`. */
-  readonly errors: readonly ErrorCode[];
-  /** UTC dates. Every answer names them, and the collection as the successor. */
-  readonly deprecated?: { readonly since: string; readonly removal: string };
-  readonly checks: readonly Check[];
-}
-
-interface ReadingOperation extends AnyOperation {
-  readonly data: Data<Read>;
-}
-
-interface WritingOperation extends AnyOperation {
-  readonly data: Data<Write>;
-  /** Whether clients can send an `Idempotency-Key`: a transaction then writes the item and the key's record. */
-  readonly idempotent?: boolean;
-  /** The message of a 503, after which something may be written. */
-  readonly unavailable: string;
-}
-
 /**
- * An operation of the API (docs/interface.md#4-operations). What its function reads of it, permissions, route, `Allow` header,
- * memory, alarms, metrics, the checks of a new version, its description in docs/openapi.yaml and its measurement in bench/
- * derive from its entry in `table`.
+ * The operations of the API (docs/interface.md#4-operations), by the names of their functions: functions/NAME.ts. What a
+ * function reads of its entry, permissions, route, `Allow` header, memory, alarms, metrics, the checks of a new version, its
+ * description in docs/openapi.yaml and its measurement in bench/ derive from it.
  */
-export type Operation = ReadingOperation | WritingOperation;
-
-/** By the name of its function: functions/NAME.ts. */
 const table = {
   'list-pets': {
     method: 'GET',
@@ -126,6 +61,63 @@ export const operations = Object.entries(table).map(([entry, operation]) => ({
   entry,
   ...operation,
 })) as readonly (Operation & { readonly entry: OperationEntry })[];
+
+const reads = ['Query', 'Scan', 'GetItem', 'BatchGetItem'] as const;
+type Read = (typeof reads)[number];
+type Write = 'PutItem' | 'UpdateItem' | 'DeleteItem';
+/** DynamoDB's name of a call that a function makes, and of the permission for it. */
+export type Action = Read | Write;
+
+/** What a function does with the table of its resource. */
+interface Data<Of extends Action> {
+  readonly table: TableName;
+  readonly action: Of;
+  readonly index?: string;
+}
+
+/** A request that a new version has to answer like this before it gets others. It stores nothing and shows no item. */
+export interface Check {
+  readonly pathParameters?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: object;
+  /** Sent with an `Idempotency-Key` that was used for another body. */
+  readonly keyIsUsed?: boolean;
+  readonly status: number;
+  /** Of an error. */
+  readonly code?: ErrorCode;
+}
+
+interface AnyOperation {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** The path of the API's resource, below the stage. */
+  readonly path: `/${string}`;
+  /** The query that it takes, a name in tools/contributors/openapi/document.ts. */
+  readonly query?: string;
+  /** The JSON that it takes, a name in tools/contributors/openapi/document.ts. */
+  readonly request?: string;
+  readonly success: {
+    readonly status: 200 | 201 | 204;
+    /** The JSON that it answers. None: an answer without a body. */
+    readonly body?: string;
+    /** Besides those of every answer: names in tools/contributors/openapi/texts.ts, and how often this status has each. */
+    readonly headers?: Readonly<Record<string, 'always' | 'sometimes'>>;
+  };
+  /** Besides those of every operation, and those that follow from `query`, `request` and `idempotent`. */
+  readonly errors: readonly ErrorCode[];
+  /** UTC dates. Every answer names them, and the collection as the successor. */
+  readonly deprecated?: { readonly since: string; readonly removal: string };
+  readonly checks: readonly Check[];
+}
+
+interface WritingOperation extends AnyOperation {
+  readonly data: Data<Write>;
+  /** Whether clients can send an `Idempotency-Key`: a transaction then writes the item and the key's record. */
+  readonly idempotent?: boolean;
+  /** The message of a 503, after which something may be written. */
+  readonly unavailable: string;
+}
+
+export type Operation = (AnyOperation & { readonly data: Data<Read> }) | WritingOperation;
 
 /** Answers every other path and method. */
 export const unmatchedRoute = 'unmatched-route';
