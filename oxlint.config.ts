@@ -5,7 +5,6 @@ const shared = [
   'access/keys.ts',
   'access/limiter-decisions.ts',
   'access/plans.ts',
-  'dynamodb/left-out.ts',
   'http/common-headers.ts',
   'http/errors.ts',
   'http/metrics.ts',

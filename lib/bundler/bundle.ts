@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, join, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build, type BuildOptions, type Metafile } from 'esbuild';
-import { leftOut } from './left-out-modules.ts';
+import { stubs } from './stubbed-modules.ts';
 
 const thisProject = join(import.meta.dirname, '..', '..');
 
@@ -49,7 +49,7 @@ export function bundleOptions(
     sourcesContent: false,
     metafile: true,
     logLevel: 'warning',
-    plugins: [leftOut()],
+    plugins: [stubs()],
   } as const satisfies BuildOptions;
 }
 

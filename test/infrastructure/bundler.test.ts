@@ -9,7 +9,7 @@ import { Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { bundle, bundleOptions } from '../../lib/bundler/bundle.ts';
-import { leftOutModules } from '../../functions/dynamodb/left-out.ts';
+import { stubbedModules } from '../../lib/bundler/stubbed-modules.ts';
 import { functionCode } from '../../lib/compute/function-code.ts';
 import { bundles, environment } from './built-functions.ts';
 import { resourcesOf, stackOf } from './synthesis.ts';
@@ -76,10 +76,10 @@ describe('bundling', () => {
     const sources = Object.keys(metafile.inputs).filter((path) => !path.includes(':'));
     const packages = sources.flatMap((path) => /.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
     const descriptions = [...new Set(packages)].map((path) => `${path}/package.json`);
-    // The plugin also resolves modules that are left out of other functions.
-    const leftOut = Object.keys(leftOutModules).map((path) => `node_modules/${path}`);
+    // The plugin also looks for modules that only other functions have.
+    const stubbed = Object.keys(stubbedModules).map((path) => `node_modules/${path}`);
     const settings = ['package.json', 'tsconfig.json'];
-    for (const path of [...sources, ...descriptions, ...leftOut, ...settings])
+    for (const path of [...sources, ...descriptions, ...stubbed, ...settings])
       await cp(path, join(project, path));
     const output = join(root, 'special');
     await bundle(`functions/${entry}.ts`, output, { projectDirectory: project });

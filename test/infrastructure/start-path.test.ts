@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { leftOutModules } from '../../functions/dynamodb/left-out.ts';
+import { stubbedModules } from '../../lib/bundler/stubbed-modules.ts';
 import { bundles } from './built-functions.ts';
 
 /**
@@ -44,13 +44,13 @@ const unwanted: readonly (readonly [RegExp, string])[] = [
   [/AdaptiveRetryStrategy|DefaultRateLimiter/, 'the standard retry mode is used'],
 ];
 
-const isLeftOut = (path: string): boolean =>
-  Object.keys(leftOutModules).some((module) => path.endsWith(`node_modules/${module}`));
+const isStub = (path: string): boolean =>
+  Object.keys(stubbedModules).some((module) => path.endsWith(`node_modules/${module}`));
 
-/** The modules with code in the bundle, besides those that throw. */
+/** The modules with code in the bundle, besides stubs. */
 const modulesOf = ({ metafile }: (typeof bundles)[number]): string[] =>
   Object.values(metafile.outputs).flatMap(({ inputs }) =>
-    Object.keys(inputs).filter((path) => inputs[path]!.bytesInOutput > 0 && !isLeftOut(path)),
+    Object.keys(inputs).filter((path) => inputs[path]!.bytesInOutput > 0 && !isStub(path)),
   );
 
 describe.each(bundles)('the start path of $entry', (bundle) => {
@@ -79,7 +79,7 @@ test('all listed packages are in use', () => {
   expect(Object.keys(packages).filter((name) => !used.has(name))).toEqual([]);
 });
 
-test.each(Object.keys(leftOutModules))('%s would be on the start path if it were not left out', (module) => {
+test.each(Object.keys(stubbedModules))('%s would be on the start path if it were no stub', (module) => {
   const inputs = bundles.flatMap(({ metafile }) => Object.keys(metafile.inputs));
   expect(inputs.some((path) => path.endsWith(`node_modules/${module}`))).toBe(true);
 });
