@@ -11,7 +11,6 @@ const table = {
     method: 'GET',
     path: '/pets',
     data: { table: 'pets', action: 'Query', index: 'byStatus' },
-    query: 'listing',
     success: { status: 200, body: 'Pet[]', headers: { 'Next-Link': 'sometimes' } },
     errors: [],
     checks: [{ query: { limit: '1' }, status: 200 }],
@@ -51,8 +50,7 @@ const table = {
 
 export type OperationEntry = keyof typeof table;
 type Entry = (typeof table)[OperationEntry];
-/** The names of queries and of JSON, which tools/contributors/openapi/document.ts describes. */
-export type QueryName = Extract<Entry, { readonly query: string }>['query'];
+/** The names of JSON. */
 export type BodyName =
   | Extract<Entry, { readonly request: string }>['request']
   | Extract<Entry['success'], { readonly body: string }>['body'];
@@ -91,18 +89,16 @@ interface AnyOperation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** The path of the API's resource, below the stage. */
   readonly path: `/${string}`;
-  /** The query that it takes, a name in tools/contributors/openapi/document.ts. */
-  readonly query?: string;
-  /** The JSON that it takes, a name in tools/contributors/openapi/document.ts. */
+  /** The JSON that it takes: a name in docs/interface.md#2-resources. */
   readonly request?: string;
   readonly success: {
     readonly status: 200 | 201 | 204;
     /** The JSON that it answers. None: an answer without a body. */
     readonly body?: string;
-    /** Besides those of every answer: names in tools/contributors/openapi/texts.ts, and how often this status has each. */
+    /** Besides those of every answer: names in tools/contributors/openapi/headers.ts, and how often this status has each. */
     readonly headers?: Readonly<Record<string, 'always' | 'sometimes'>>;
   };
-  /** Besides those of every operation, and those that follow from `query`, `request` and `idempotent`. */
+  /** Besides those of every operation, and those that follow from `request` and `idempotent`. */
   readonly errors: readonly ErrorCode[];
   /** UTC dates. Every answer names them, and the collection as the successor. */
   readonly deprecated?: { readonly since: string; readonly removal: string };

@@ -10,7 +10,7 @@ import { createKey } from '../../tools/operators/keys/commands/create.ts';
 import { openKeyService } from '../../tools/operators/keys/service.ts';
 import { localStage, startLocalStack } from '../../tools/contributors/local/stack.ts';
 import { withoutReferences } from '../support/openapi-document.ts';
-import { rejectedByGateway } from '../../tools/contributors/openapi/texts.ts';
+import { rejectedByGateway } from '../../tools/contributors/openapi/document.ts';
 import { type Ask, Client, type Reply } from '../../tools/operators/smoke/client.ts';
 import { DynamoDbProxy, type Fate } from '../support/dynamodb-proxy.ts';
 import { AnswerValidator } from '../support/openapi-validator.ts';
@@ -30,7 +30,7 @@ const operationObject = z.object({
   requestBody: z
     .object({
       content: z.object({
-        'application/json': z.object({ examples: z.object({ animal: z.object({ value: z.unknown() }) }) }),
+        'application/json': z.object({ examples: z.object({ request: z.object({ value: z.unknown() }) }) }),
       }),
     })
     .optional(),
@@ -109,7 +109,7 @@ async function newClient(perMinute = 60_000): Promise<Client> {
 async function validRequest({ path, method, requestBody }: Described): Promise<Ask> {
   const { text } = await client.post('{"name":"Rex","categoryId":7}');
   const { id } = z.object({ id: z.number() }).parse(JSON.parse(text));
-  const body = requestBody?.content['application/json'].examples.animal.value;
+  const body = requestBody?.content['application/json'].examples.request.value;
   return {
     method,
     path: path.replace('{petId}', String(id)),

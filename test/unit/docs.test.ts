@@ -3,9 +3,6 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { fixedPlans } from '../../functions/access/plans.ts';
-import { storedPet } from '../../functions/pets/schema.ts';
-import { operations } from '../../functions/operations.ts';
-import { titleCase } from '../../lib/title-case.ts';
 
 const project = join(import.meta.dirname, '..', '..');
 const read = (path: string): string => readFileSync(join(project, path), 'utf8');
@@ -28,23 +25,6 @@ describe('docs/interface.md', () => {
       .map((row) => row.trim().replaceAll(/\s+/g, ' '));
     const name = plan[0]!.toUpperCase() + plan.slice(1);
     expect(rows).toContain(`| ${name} | ${number.format(perMinute)} | ${number.format(perDay)} |`);
-  });
-
-  it.each(Object.keys(storedPet.shape))(
-    'has the field %s of an animal, with its type and in words',
-    (field) => {
-      const [, ofPet] = read('docs/interface.md').split('\n### Pet\n');
-      const [fields] = ofPet!.split('\n### ');
-      expect(fields).toMatch(new RegExp(`^- \`${field}\`: [^.]+\\. \\S`, 'm'));
-    },
-  );
-
-  it.each(operations)('has the operation $method $path', ({ method, path, entry, success, deprecated }) => {
-    const name = titleCase(entry).replace(/^./, (letter) => letter.toLowerCase());
-    const sections = read('docs/interface.md').split('\n### ');
-    const section = sections.find((each) => each.includes(`\`${method} ${path}\`, operation \`${name}\``));
-    expect(section).toContain(`\n- ${success.status}: `);
-    expect(section?.includes('deprecated')).toBe(deprecated !== undefined);
   });
 });
 

@@ -1,33 +1,33 @@
-/** Written by `npm run openapi` from functions/ and tools/contributors/openapi/texts.ts: do not edit. */
+/** Written by `npm run openapi` from functions/ and docs/interface.md: do not edit. */
 
 export interface Schemas {
   NewPet: NewPet;
   /**
-   * Availability of the animal.
+   * Whether an animal can be adopted: one of the strings `available`, `pending` and `sold`.
    */
   PetStatus: 'available' | 'pending' | 'sold';
   Error: Error;
   Pet: Pet;
 }
 /**
- * An animal as sent on creation. Unknown fields are ignored, `id` included.
+ * The body of a creation: a Pet without `id`. `name` and `categoryId` are required, `status` is optional. Unknown fields are ignored, `id` included.
  */
 export interface NewPet {
   /**
-   * The animal's name: 1 to 255 Unicode code points, at least one of them visible (not a separator, control or format character). Lone surrogates and U+FFFD are rejected.
+   * 1 to 255 Unicode code points, at least one of them visible (not a separator, control or format character). Lone surrogates and U+FFFD are rejected.
    */
   name: string;
   /**
-   * The category the animal belongs to. The full range of int64, returned digit for digit.
+   * Category that the animal is in. The full range of int64, returned digit for digit.
    */
   categoryId: number;
   /**
-   * Availability of the animal. `available` when omitted.
+   * Whether the animal can be adopted. `available` when omitted.
    */
   status?: 'available' | 'pending' | 'sold';
 }
 /**
- * The body of every answer that is not a success.
+ * The body of every response that is not a success. All fields are required.
  */
 export interface Error {
   /**
@@ -35,7 +35,7 @@ export interface Error {
    */
   code: string;
   /**
-   * Human-readable. Names every invalid field.
+   * Description for people. It names every invalid field.
    */
   message: string;
   /**
@@ -44,23 +44,23 @@ export interface Error {
   status: number;
 }
 /**
- * An animal as returned.
+ * An animal, as the service returns it.
  */
 export interface Pet {
   /**
-   * Assigned by the service: at most 2^53 − 1, in order of creation.
+   * Assigned by the service. At most 2^53 − 1, in order of creation.
    */
   id: number;
   /**
-   * The animal's name.
+   * Name of the animal.
    */
   name: string;
   /**
-   * The category the animal belongs to. The full range of int64, returned digit for digit.
+   * Category that the animal is in. The full range of int64, returned digit for digit.
    */
   categoryId: number;
   /**
-   * Availability of the animal.
+   * Whether the animal can be adopted.
    */
   status?: 'available' | 'pending' | 'sold';
 }

@@ -6,8 +6,7 @@ import { stringify } from 'yaml';
 import { describeService } from './document.ts';
 
 const project = join(import.meta.dirname, '..', '..', '..');
-const origin =
-  'Written by `npm run openapi` from functions/ and tools/contributors/openapi/texts.ts: do not edit.';
+const origin = 'Written by `npm run openapi` from functions/ and docs/interface.md: do not edit.';
 
 interface DerivedFile {
   readonly path: string;

@@ -1,132 +1,185 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { createDocument } from 'zod-openapi';
+import { newKey } from '../../../functions/access/keys.ts';
 import { deprecationHeaders } from '../../../functions/http/deprecation.ts';
 import { type ErrorCode, errorBody, errorCatalogue } from '../../../functions/http/errors.ts';
 import { idempotencyKeys } from '../../../functions/http/idempotency-key.ts';
-import { int64 } from '../../../functions/pets/int64.ts';
-import { listing, pageSize } from '../../../functions/pets/listing.ts';
-import { newPet, petStatus, storedInt64, storedPet } from '../../../functions/pets/schema.ts';
+import { maxBodyBytes } from '../../../functions/http/input.ts';
 import {
-  type BodyName,
   gatewayErrors,
   type Operation,
   operationName,
   operations,
-  type QueryName,
   writes,
 } from '../../../functions/operations.ts';
+import { int64 } from '../../../functions/pets/int64.ts';
+import { pageSize } from '../../../functions/pets/listing.ts';
+import * as pets from '../../../functions/pets/schema.ts';
 import { titleCase } from '../../../lib/title-case.ts';
-import * as texts from './texts.ts';
+import { baseUrl, common, special } from './headers.ts';
+import { bodyText, operationText } from './interface.ts';
 
-// The OpenAPI document, built from what the service enforces (functions/) and what texts.ts says.
+// The OpenAPI document: what the service enforces (functions/), in the words of docs/interface.md.
 
 type Schema = z.core.$ZodType;
 type Node = Readonly<Record<string, unknown>>;
+type Entry = (typeof operations)[number];
 
-const integer64 = { type: 'integer', format: 'int64' } as const;
+const guide = (anchor: string, name: string) => `[${name}](api.md#${anchor})`;
 
-/** The schemas of `functions/` have no words, and one can have several uses: each gets a copy with its words. */
-function described(
-  schema: Schema,
-  { description, example, rule, id }: texts.Field & { readonly id?: string },
-): Schema {
-  const copy = z.core.clone(schema, schema._zod.def);
-  z.globalRegistry.add(copy, {
-    ...(id !== undefined && { id }),
-    ...(description !== undefined && { description }),
-    ...(example !== undefined && { examples: [example] }),
-    ...(rule !== undefined && { override: { ...rule } }),
-  });
-  return copy;
-}
+/** The page before the operations, in Markdown. */
+const introduction = `List, filter and add the animals of a store. The [guide](api.md) has complete programs.
 
-type Shape = Readonly<Record<string, Schema>>;
+\`\`\`sh
+export API=${baseUrl} KEY=as_prod_your_key
+curl -sS -H "Authorization: Bearer $KEY" "$API/pets?limit=2"
+\`\`\`
+
+In the guide: ${[
+  guide('authenticate', 'authentication'),
+  guide('stay-within-the-rate-limits', 'rate limits'),
+  guide('page-through-a-list', 'paging'),
+  guide('handle-errors', 'errors'),
+  guide('retry-safely', 'retries'),
+  guide('keep-int64-exact', 'int64'),
+].join(' · ')}`;
+
+const info = {
+  title: 'Animal Store Service',
+  version: '1.0.0',
+  summary: 'Animals up for adoption: list, filter, add and fetch them.',
+  description: introduction,
+  contact: { name: 'The operator who issued your API key' },
+  license: { name: 'MIT', identifier: 'MIT' },
+};
+
+const servers = [
+  {
+    url: 'https://{api}.execute-api.{region}.amazonaws.com/v1',
+    description: 'A deployed stage: the output ApiUrl of its stack.',
+    variables: {
+      api: { default: 'example', description: 'ID of the REST API.' },
+      region: { default: 'us-east-1', description: 'AWS Region.' },
+    },
+  },
+  { url: 'http://127.0.0.1:3000/v1', description: 'The service on this machine: npm start.' },
+];
+
+const bearer = {
+  type: 'http',
+  scheme: 'bearer',
+  description: `An API key: \`as_<stage>_<${newKey('prod').replace('as_prod_', '').length} letters and digits>\`.`,
+} as const;
+
+/** The 400 of an operation without invalid requests. */
+export const rejectedByGateway =
+  'API Gateway rejected the request, for instance because its URL is too long.';
+
+// JSON.
+
+const integer64 = { type: 'integer', format: 'int64' };
+
+/**
+ * Rules of fields that a function of `functions/` checks. A test compares both. No pattern that ECMAScript, Python's `re` and
+ * RE2 all read can say more of a text with a visible character than that one of its characters is not an invisible one of Latin-1.
+ */
+const rules: Readonly<Record<string, Node>> = {
+  'NewPet.name': { minLength: 1, pattern: String.raw`[^\x00-\x20\x7F-\xA0\xAD]` },
+  'Error.code': { 'x-extensible-enum': Object.keys(errorCatalogue) },
+  'Error.status': { format: 'int32' },
+};
+
+/** The schemas by the names of their JSON. Those of stored items are what answers have. */
+const schemas: Readonly<Record<string, unknown>> = Object.fromEntries(
+  [pets].flatMap((resource) =>
+    Object.entries(resource).map(([name, schema]) => [titleCase(name.replace(/^stored/, '')), schema]),
+  ),
+);
+const errorSchema = z.object({
+  code: z.string(),
+  message: z.string(),
+  status: z.int32().min(400).max(599),
+} satisfies Record<keyof ReturnType<typeof errorBody>, Schema>);
+
+z.globalRegistry.add(pets.petStatus, { id: 'PetStatus', description: bodyText('PetStatus').description });
 
 /** Whether a request can omit it. A default is described in words: not every generator of clients can read one. */
 function isOptional(schema: Schema | undefined): boolean {
   return schema !== undefined && ['optional', 'default'].includes(schema._zod.def.type);
 }
 
-function describedObject(
-  id: string,
-  shape: Shape,
-  { description, fields }: { readonly description: string; readonly fields: Record<string, texts.Field> },
-): Schema {
-  const copies = Object.entries(shape).map(([name, schema]) => {
-    const { _zod } = schema as z.core.$ZodDefault;
-    const plain = _zod.def.type === 'default' ? z.optional(_zod.def.innerType) : schema;
-    return [name, described(plain, fields[name] ?? {})];
-  });
-  return described(z.object(Object.fromEntries(copies) as Shape), { id, description });
+function withoutDefault(schema: Schema): Schema {
+  const { def } = (schema as z.core.$ZodDefault)._zod;
+  return def.type === 'default' ? z.optional(def.innerType) : schema;
 }
 
-z.globalRegistry.add(petStatus, {
-  id: 'PetStatus',
-  description: texts.petStatusText.description,
-  examples: [texts.petStatusText.example],
-});
+const shapeOf = (schema: unknown) =>
+  (schema as { readonly shape?: Readonly<Record<string, Schema>> } | undefined)?.shape;
 
-/** docs/interface.md#pet: what is optional in a request is optional in an answer. */
-const petShape = Object.entries(storedPet.shape).map(([name, schema]) => {
-  const requested = (newPet.shape as Shape)[name];
-  return [name, isOptional(requested) ? z.optional(schema) : schema];
-});
+/** The schema of an object in the words of docs/interface.md. One of a field can have several uses: each gets a copy. */
+function described(name: string, schema: unknown): Schema {
+  const shape = shapeOf(schema);
+  if (shape === undefined) throw new Error(`No schema.ts of functions/ has the JSON "${name}".`);
+  const { description, field: textOf } = bodyText(name);
+  const requested = shapeOf(schemas[`New${name}`]);
+  const fields = Object.entries(shape).map(([field, ofField]) => {
+    // What is optional in a request is optional in an answer.
+    const own = isOptional(requested?.[field]) ? z.optional(ofField) : withoutDefault(ofField);
+    const copy = z.core.clone(own, own._zod.def);
+    const rule = rules[`${name}.${field}`];
+    z.globalRegistry.add(copy, { ...textOf(field), ...(rule && { override: { ...rule } }) });
+    return [field, copy];
+  });
+  const object = z.object(Object.fromEntries(fields) as Record<string, Schema>);
+  z.globalRegistry.add(object, { id: name, description });
+  return object;
+}
 
-const errorShape = {
-  code: z.string(),
-  message: z.string(),
-  status: z.int32().min(400).max(599),
-} satisfies Record<keyof ReturnType<typeof errorBody>, Schema>;
-const { fields: errorFields } = texts.errorTexts;
-const codes = { 'x-extensible-enum': Object.keys(errorCatalogue) };
+const made = new Map<string, Schema>([['Error', described('Error', errorSchema)]]);
 
-const NewPet = describedObject('NewPet', newPet.shape, texts.newPetTexts);
-const Pet = describedObject('Pet', Object.fromEntries(petShape) as Shape, texts.petTexts);
-const ErrorBody = describedObject('Error', errorShape, {
-  ...texts.errorTexts,
-  fields: { ...errorFields, code: { ...errorFields.code, rule: codes } },
-});
+/** The JSON with a name of functions/operations.ts, such as `Pet[]`. */
+function json(name: string, exampleName: string): Node {
+  const [, one = '', list] = /^(\w+)(\[\])?$/.exec(name) ?? [];
+  if (!made.has(one)) made.set(one, described(one, schemas[one]));
+  const schema = made.get(one)!;
+  const { sample } = bodyText(one);
+  return {
+    'application/json': {
+      schema: list ? z.array(schema).max(pageSize.max) : schema,
+      examples: { [exampleName]: { value: list ? [sample] : sample } },
+    },
+  };
+}
 
-/** The JSON of requests and answers, by its name in functions/operations.ts. */
-const bodies = {
-  NewPet: { schema: NewPet, example: texts.examples.NewPet },
-  Pet: { schema: Pet, example: texts.examples.Pet },
-  'Pet[]': { schema: z.array(Pet).max(pageSize.max), example: [texts.examples.Pet] },
-} satisfies Record<BodyName, object>;
-
-const queryRules = {
-  limit: {
-    type: 'integer',
-    format: 'int32',
-    minimum: pageSize.min,
-    maximum: pageSize.max,
-    default: pageSize.default,
-  },
-  status: { $ref: '#/components/schemas/PetStatus' },
-  cursor: { type: 'string', minLength: 1 },
-} satisfies Record<keyof z.input<typeof listing>, Node>;
-
-/** The queries of requests, by their names in functions/operations.ts. */
-const queries = {
-  listing: Object.keys(listing._zod.def.in._zod.def.shape).map((name) => {
-    const known = name as keyof typeof queryRules;
-    return { name, in: 'query', description: texts.listingTexts[known], schema: queryRules[known] };
-  }),
-} satisfies Record<QueryName, Node[]>;
-
-const idempotencyKey = {
-  name: 'Idempotency-Key',
-  in: 'header',
-  description: texts.idempotencyKeyText.description,
-  schema: {
-    type: 'string',
-    minLength: 1,
+/** The types of parameters in docs/interface.md, and the numbers of one. */
+const types: Readonly<Record<string, Node>> = {
+  integer: { type: 'integer', format: 'int32' },
+  int64: integer64,
+  string: { type: 'string', minLength: 1 },
+};
+const numbers: Readonly<Record<string, Node>> = {
+  limit: { minimum: pageSize.min, maximum: pageSize.max, default: pageSize.default },
+  'Idempotency-Key': {
     maxLength: idempotencyKeys.maxLength,
     pattern: idempotencyKeys.pattern.source,
-    examples: [texts.idempotencyKeyText.example],
+    examples: ['0b9d6f0e-6a0c-4f5f-9a7e-2f7c0c1d2e3f'],
   },
 };
+
+function parametersOf({ method, path, entry }: Entry): Node[] {
+  return operationText(method, path, operationName(entry)).parameters.map(
+    ({ name, place, type = '', words }) => ({
+      name,
+      in: place,
+      ...(place === 'path' && { required: true }),
+      description: words,
+      schema: types[type] ? { ...types[type], ...numbers[name] } : { $ref: `#/components/schemas/${type}` },
+    }),
+  );
+}
+
+// Answers.
 
 /** Parts of the document that others refer to, as soon as one does. */
 const components = { headers: new Map<string, Node>(), responses: new Map<string, Node>() };
@@ -142,12 +195,14 @@ const announced: Readonly<Record<string, string>> = Object.assign(
   ...operations.map(({ deprecated }) => deprecated && deprecationHeaders(deprecated, '')),
 );
 
-function headers(names: Readonly<Record<string, boolean>>): Node {
+/** Those of every answer, and others by whether an answer always has them. */
+function headers(others: Readonly<Record<string, boolean>>): Node {
+  const all = { ...Object.fromEntries(Object.keys(common).map((name) => [name, true])), ...others };
   return Object.fromEntries(
-    Object.entries(names).map(([id, required]) => {
-      if (!(id in texts.headers))
-        throw new Error(`tools/contributors/openapi/texts.ts does not describe the header ${id}.`);
-      const { name = id, description, schema }: texts.Header = texts.headers[id as texts.HeaderName];
+    Object.entries(all).map(([id, required]) => {
+      const header = common[id] ?? special[id];
+      if (header === undefined) throw new Error(`tools/contributors/openapi/headers.ts has no header ${id}.`);
+      const { name = id, description, schema } = header;
       const examples = announced[id] === undefined ? {} : { examples: [announced[id]] };
       const part = { description, schema: { ...schema, ...examples }, ...(required && { required }) };
       return [name, reference('headers', required ? id : `${id}.optional`, () => part)];
@@ -155,12 +210,6 @@ function headers(names: Readonly<Record<string, boolean>>): Node {
   );
 }
 
-const everyAnswer = {
-  'X-RateLimit-Limit': true,
-  'X-RateLimit-Remaining': true,
-  'X-RateLimit-Reset': true,
-  'X-Request-Id': true,
-};
 const windows = (required: boolean) => ({ 'RateLimit-Policy': required, RateLimit: required });
 const deprecation = (required: boolean) => ({
   Deprecation: required,
@@ -168,20 +217,19 @@ const deprecation = (required: boolean) => ({
   'Successor-Link': required,
 });
 
-const camelCase = (words: readonly string[]): string => titleCase(words.join('-'));
-
 /** The answer to errors of one status. */
 function errorResponse(status: number, ofStatus: readonly ErrorCode[], deprecated: boolean): Node {
   // API Gateway's own answers have fewer headers.
   const always = !ofStatus.some((code) => (gatewayErrors as readonly ErrorCode[]).includes(code));
-  const example = (code: ErrorCode) =>
-    errorBody(code, code === 'invalid_request' ? texts.invalidRequestExample : undefined);
+  const invalid = bodyText('Error').sample;
+  const example = (code: ErrorCode) => (code === invalid['code'] ? invalid : errorBody(code));
+  const meaning = (code: ErrorCode) =>
+    code === invalid['code']
+      ? 'The request is not valid. The message names every invalid field.'
+      : errorCatalogue[code].message;
   return {
-    description: ofStatus
-      .map((code) => texts.errorDescriptions[code] ?? errorCatalogue[code].message)
-      .join(' Or: '),
+    description: ofStatus.map(meaning).join(' Or: '),
     headers: headers({
-      ...everyAnswer,
       ...([429, 503].includes(status) && { 'Retry-After': true }),
       ...(status !== 401 && windows(always)),
       ...(deprecated && deprecation(always)),
@@ -189,7 +237,7 @@ function errorResponse(status: number, ofStatus: readonly ErrorCode[], deprecate
     }),
     content: {
       'application/json': {
-        schema: ErrorBody,
+        schema: made.get('Error'),
         examples: Object.fromEntries(ofStatus.map((code) => [code, { value: example(code) }])),
       },
     },
@@ -216,16 +264,17 @@ function errorsOf(operation: Operation): Map<number, ErrorCode[]> {
   return Map.groupBy(ordered, (code) => errorCatalogue[code].status);
 }
 
-function errorResponses(operation: Operation): Record<string, Node> {
-  const { deprecated, query, request } = operation;
+function errorResponses(operation: Entry, parameters: readonly Node[]): Record<string, Node> {
+  const { deprecated, request } = operation;
+  const takesQuery = parameters.some(({ in: place }) => place === 'query');
   const ownDescriptions: Readonly<Record<number, string | undefined>> = {
-    400: query === undefined && request === undefined ? texts.rejectedByGateway : undefined,
+    400: !takesQuery && request === undefined ? rejectedByGateway : undefined,
     503: writes(operation) ? operation.unavailable : undefined,
   };
   return Object.fromEntries(
     Array.from(errorsOf(operation), ([status, ofStatus]) => {
       const words = ofStatus.length === 1 ? ofStatus[0]!.split('_') : STATUS_CODES[status]!.split(' ');
-      const name = `${camelCase(words)}${deprecated ? '.deprecated' : ''}`;
+      const name = `${titleCase(words.join('-'))}${deprecated ? '.deprecated' : ''}`;
       const description = ownDescriptions[status];
       const shared = reference('responses', name, () =>
         errorResponse(status, ofStatus, deprecated !== undefined),
@@ -235,83 +284,76 @@ function errorResponses(operation: Operation): Record<string, Node> {
   );
 }
 
-function successResponse(operation: (typeof operations)[number]) {
-  const { entry, success, deprecated } = operation;
-  const { success: description, links }: texts.Texts = texts.operationTexts[entry];
+/** From an answer with a Pet or a list of them to the operations of `/pets/{petId}`. */
+function links({ entry, success: { body = '' } }: Entry): Node {
+  const [, name = '', list] = /^(\w+)(\[\])?$/.exec(body) ?? [];
+  const parameter = `${name.charAt(0).toLowerCase()}${name.slice(1)}Id`;
+  const others = operations.filter((each) => each.entry !== entry && each.path.endsWith(`/{${parameter}}`));
+  return Object.fromEntries(
+    others.map((other) => {
+      const operationId = operationName(other.entry);
+      const value = `$response.body#/${list ? '0/' : ''}id`;
+      return [operationId, { operationId, parameters: { [parameter]: value } }];
+    }),
+  );
+}
+
+function successResponse(operation: Entry, description: string): Node {
+  const { success, deprecated } = operation;
   const own = Object.entries(success.headers ?? {}).map(([name, occurrence]) => [
     name,
     occurrence === 'always',
   ]);
-  const body = success.body && bodies[success.body as BodyName];
+  const linked = links(operation);
   return {
     description,
     headers: headers({
-      ...everyAnswer,
       ...windows(true),
       ...(deprecated && deprecation(true)),
       ...(Object.fromEntries(own) as Record<string, boolean>),
       ...(isIdempotent(operation) && { 'Idempotency-Replayed': false }),
     }),
-    ...(body && {
-      content: {
-        'application/json': { schema: body.schema, examples: { success: { value: body.example } } },
-      },
-    }),
-    ...(links && { links }),
+    ...(success.body && { content: json(success.body, 'success') }),
+    ...(Object.keys(linked).length > 0 && { links: linked }),
   };
 }
 
-function pathParameters(path: string): Node[] {
-  return Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => {
-    if (!(name in texts.pathTexts))
-      throw new Error(`tools/contributors/openapi/texts.ts does not describe {${name}}.`);
-    const { description, example } = texts.pathTexts[name as keyof typeof texts.pathTexts];
-    return {
-      name,
-      in: 'path',
-      required: true,
-      description,
-      schema: { ...integer64, examples: [example] },
-    };
-  });
-}
+// The document.
 
-function describedOperation(operation: (typeof operations)[number]): Node {
-  const { entry, path, query, request, success, deprecated } = operation;
-  const { summary, description } = texts.operationTexts[entry];
+const tagOf = (path: string): string => titleCase(path.split('/')[1]!);
+
+function describedOperation(operation: Entry): Node {
+  const { entry, method, path, request, success, deprecated } = operation;
+  const { summary, description, response } = operationText(method, path, operationName(entry));
+  const parameters = parametersOf(operation);
   const removal = deprecated && new Date(deprecated.removal);
   const day = removal?.toLocaleDateString('en-GB', { dateStyle: 'long', timeZone: 'UTC' });
-  const body = request && bodies[request as BodyName];
+  if (!description.includes(day ?? ''))
+    throw new Error(`docs/interface.md does not say that ${method} ${path} is removed on ${day}.`);
   return {
     operationId: operationName(entry),
-    tags: [texts.tag.name],
+    tags: [tagOf(path)],
     summary,
     ...(deprecated && { deprecated: true }),
-    description: day === undefined ? description : description.replace('REMOVAL', day),
-    parameters: [
-      ...pathParameters(path),
-      ...(query ? queries[query as QueryName] : []),
-      ...(isIdempotent(operation) ? [idempotencyKey] : []),
-    ],
-    ...(body && {
+    description,
+    parameters,
+    ...(request && {
       requestBody: {
         required: true,
-        description: texts.bodyText,
-        content: {
-          'application/json': { schema: body.schema, examples: { animal: { value: body.example } } },
-        },
+        description: `At most ${maxBodyBytes / 1024} KiB.`,
+        content: json(request, 'request'),
       },
     }),
     responses: {
-      [success.status]: successResponse(operation),
-      ...errorResponses(operation),
+      [success.status]: successResponse(operation, response(success.status)),
+      ...errorResponses(operation, parameters),
     },
   };
 }
 
 /** How the schemas of `functions/` are written that JSON Schema cannot express. A check states its keywords as `params`. */
 function override(jsonSchema: object, { _zod: { def } }: Schema): void {
-  if (def === int64._zod.def || def === storedInt64._zod.def) Object.assign(jsonSchema, integer64);
+  if (def === int64._zod.def || def === pets.storedInt64._zod.def) Object.assign(jsonSchema, integer64);
   for (const check of def.checks ?? [])
     Object.assign(jsonSchema, (check._zod.def as { readonly params?: object }).params);
   // Clients ignore fields that they do not know.
@@ -334,25 +376,28 @@ export function describeService() {
   const paths: Record<string, Record<string, object>> = {};
   for (const operation of operations)
     (paths[operation.path] ??= {})[operation.method.toLowerCase()] = describedOperation(operation);
-  const { apiKey: description, info, servers, tag } = texts;
-  const { components: made, ...document } = createDocument(
+  const tags = new Set(operations.map(({ path }) => tagOf(path)));
+  const { components: parts, ...document } = createDocument(
     {
       openapi: '3.1.1',
       info,
       servers,
       security: [{ apiKey: [] }],
-      tags: [tag],
+      tags: Array.from(tags, (name) => ({
+        name,
+        description: `What begins with \`/${name.toLowerCase()}\`.`,
+      })),
       paths,
       components: {
-        securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description } },
+        securitySchemes: { apiKey: bearer },
         headers: Object.fromEntries(components.headers),
         responses: Object.fromEntries(components.responses),
       },
     },
     { override: ({ jsonSchema, zodSchema }) => override(jsonSchema, zodSchema) },
   );
-  const schemas = Object.fromEntries(
-    Object.entries(made?.schemas ?? {}).map(([name, schema]) => [name, withoutSiblings(schema)]),
+  const named = Object.fromEntries(
+    Object.entries(parts?.schemas ?? {}).map(([name, schema]) => [name, withoutSiblings(schema)]),
   );
-  return { ...document, components: { ...made, schemas } };
+  return { ...document, components: { ...parts, schemas: named } };
 }
