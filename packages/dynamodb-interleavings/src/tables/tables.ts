@@ -1,6 +1,7 @@
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { cancelled, invalid, Refusal, Unsupported } from './errors.ts';
 import { holds, project, updated } from './evaluation.ts';
+import { actionsOf, comparisonsOf, conditionOf, type Legacy, refuseMixed } from './legacy.ts';
 import { type Action, type Condition, type Path, Expressions, type Substitutes } from './parser.ts';
 import { type Index, type KeyAttribute, Schema, type TableDefinition } from './schema.ts';
 import { type Item, normalized, order, typeOf } from './values.ts';
@@ -14,13 +15,15 @@ export interface Version {
 export interface Reading {
   /** A read that is not consistent sees the items of this time, or each item of its own. Default: the latest. */
   readonly asOf?: number | ((key: Item) => number);
-  /** Items that fit in the answer of a query or scan. */
+  /** Items that fit in the answer of a query or scan, or that a batch gets to. */
   readonly fit?: number;
+  /** Items of a batch that it has got to before. */
+  readonly done?: number;
 }
 
 type Write = 'Put' | 'Update' | 'Delete' | 'ConditionCheck';
 
-interface Input extends Substitutes {
+interface Input extends Substitutes, Legacy {
   readonly TableName: string;
   readonly Key: Item;
   readonly Item: Item;
@@ -54,14 +57,24 @@ const read = 'ConsistentRead ProjectionExpression ExpressionAttributeNames';
 const condition =
   'ConditionExpression ExpressionAttributeNames ExpressionAttributeValues ReturnValuesOnConditionCheckFailure';
 const search = `TableName IndexName Limit Select ExclusiveStartKey FilterExpression ExpressionAttributeValues ${read}`;
+const legacy = [
+  'AttributesToGet',
+  'AttributeUpdates',
+  'Expected',
+  'KeyConditions',
+  'QueryFilter',
+  'ScanFilter',
+  'ConditionalOperator',
+] as const satisfies readonly (keyof Legacy)[];
+const expected = 'Expected ConditionalOperator';
 /** The members of inputs that are known. */
 const members = {
-  GetItem: `TableName Key ${read}`,
-  PutItem: `TableName Item ReturnValues ${condition}`,
-  UpdateItem: `TableName Key UpdateExpression ReturnValues ${condition}`,
-  DeleteItem: `TableName Key ReturnValues ${condition}`,
-  Query: `KeyConditionExpression ScanIndexForward ${search}`,
-  Scan: search,
+  GetItem: `TableName Key AttributesToGet ${read}`,
+  PutItem: `TableName Item ReturnValues ${condition} ${expected}`,
+  UpdateItem: `TableName Key UpdateExpression AttributeUpdates ReturnValues ${condition} ${expected}`,
+  DeleteItem: `TableName Key ReturnValues ${condition} ${expected}`,
+  Query: `KeyConditionExpression KeyConditions QueryFilter ConditionalOperator AttributesToGet ScanIndexForward ${search}`,
+  Scan: `ScanFilter ConditionalOperator AttributesToGet ${search}`,
   TransactGetItems: 'TransactItems',
   TransactWriteItems: 'TransactItems ClientRequestToken',
   BatchGetItem: 'RequestItems',
@@ -73,7 +86,7 @@ const members = {
   ConditionCheck: `TableName Key ${condition}`,
   PutRequest: 'Item',
   DeleteRequest: 'Key',
-  'BatchGetItem of a table': `Keys ${read}`,
+  'BatchGetItem of a table': `Keys AttributesToGet ${read}`,
 } as const;
 export type Operation = Extract<keyof typeof members, `${string}Item` | `${string}Items` | 'Query' | 'Scan'>;
 
@@ -209,7 +222,7 @@ export class Tables {
       case 'BatchGetItem':
         return this.#batchGet(input as BatchInput<GetRequests>, reading);
       case 'BatchWriteItem':
-        return this.#batchWrite(input as BatchInput<WriteRequests>);
+        return this.#batchWrite(input as BatchInput<WriteRequests>, reading);
     }
   }
 
@@ -231,6 +244,7 @@ export class Tables {
 
   #get(input: Input, { asOf }: Reading): Item | undefined {
     const table = this.#table(input.TableName);
+    refuseMixed(input, legacy);
     const expressions = new Expressions(input);
     const paths = projectionOf(input, expressions, table);
     expressions.end();
@@ -243,11 +257,15 @@ export class Tables {
   #prepare(kind: Write, input: Input): Prepared {
     const table = this.#table(input.TableName);
     const expressions = new Expressions(input);
+    const { AttributeUpdates: updates = {}, Expected: comparisons = {}, ConditionalOperator: joined } = input;
+    refuseMixed(input, legacy);
     const parsed =
-      input.ConditionExpression === undefined ? undefined : expressions.condition(input.ConditionExpression);
+      input.ConditionExpression === undefined
+        ? conditionOf(comparisonsOf(comparisons), joined)
+        : expressions.condition(input.ConditionExpression);
     const actions =
       input.UpdateExpression === undefined
-        ? []
+        ? actionsOf(updates)
         : expressions.parse(input.UpdateExpression, (parser) => parser.update());
     expressions.end();
     if (kind === 'ConditionCheck' && parsed === undefined) invalid('A ConditionExpression is required');
@@ -378,18 +396,28 @@ export class Tables {
   }
 
   #batchGet({ RequestItems: requests }: BatchInput<GetRequests>, reading: Reading): object {
-    const ids: string[] = [];
-    const responses = Object.entries(requests).map(([table, { Keys: keys, ...rest }]) => {
+    const { done = 0, fit = Infinity } = reading;
+    const gets = Object.entries(requests).flatMap(([table, { Keys: keys, ...rest }]) => {
       onlyKnown('BatchGetItem of a table', rest);
-      ids.push(...keys.map((key) => `${table} ${this.#table(table).idOfKey(normalized(key))}`));
-      const items = keys.map((key) => this.#get({ ...rest, TableName: table, Key: key }, reading));
-      return [table, items.filter((item) => item !== undefined)];
+      return keys.map((key) => {
+        const item = this.#get({ ...rest, TableName: table, Key: key }, reading);
+        return { table, key, rest, item, place: `${table} ${this.#table(table).idOfKey(normalized(key))}` };
+      });
     });
-    checkBatch(ids, 100);
-    return { Responses: Object.fromEntries(responses), UnprocessedKeys: {} };
+    checkBatch(
+      gets.map(({ place }) => place),
+      100,
+    );
+    const responses = Object.fromEntries(Object.keys(requests).map((table) => [table, [] as Item[]]));
+    const unprocessed: Record<string, { Keys: Item[] }> = {};
+    for (const { table, item } of gets.slice(done, done + fit))
+      if (item !== undefined) responses[table]!.push(item);
+    for (const { table, key, rest } of gets.slice(done + fit))
+      (unprocessed[table] ??= { ...rest, Keys: [] }).Keys.push(key);
+    return { Responses: responses, UnprocessedKeys: unprocessed };
   }
 
-  #batchWrite(input: BatchInput<WriteRequests>): object {
+  #batchWrite(input: BatchInput<WriteRequests>, { done = 0, fit = Infinity }: Reading): object {
     for (const request of Object.values(input.RequestItems).flat())
       for (const [kind, each] of Object.entries(request)) onlyKnown(kind as 'PutRequest', each);
     const writes = this.#writes('BatchWriteItem', input);
@@ -398,10 +426,12 @@ export class Tables {
       25,
     );
     const unprocessed: Record<string, object[]> = {};
-    for (const [index, { table, id, place, decide }] of writes.entries())
-      if (this.#isInProgress(place))
+    for (const [index, { table, id, place, decide }] of writes.entries()) {
+      if (index < done) continue;
+      if (index >= done + fit || this.#isInProgress(place))
         (unprocessed[table.name] ??= []).push(Object.values(input.RequestItems).flat()[index]!);
       else this.#set(table, id, decide(table.latest(id)));
+    }
     return { UnprocessedItems: unprocessed };
   }
 
@@ -414,9 +444,12 @@ export class Tables {
     if (index?.isLocal === false && input.ConsistentRead === true)
       invalid('Consistent reads are not supported on global secondary indexes');
     const expressions = new Expressions(input);
+    refuseMixed(input, legacy);
     const keyCondition = operation === 'Query' ? keyConditionOf(input, expressions, keys) : undefined;
     const filter =
-      input.FilterExpression === undefined ? undefined : expressions.condition(input.FilterExpression);
+      input.FilterExpression === undefined
+        ? conditionOf(input.QueryFilter ?? input.ScanFilter ?? {}, input.ConditionalOperator)
+        : expressions.condition(input.FilterExpression);
     if (filter) table.checkPaths(pathsOf(filter));
     if (operation === 'Query' && filter)
       for (const path of pathsOf(filter))
@@ -495,11 +528,16 @@ function itemAt(versions: readonly Version[], key: Item, asOf: Reading['asOf'] =
 }
 
 function projectionOf(
-  { ProjectionExpression: text }: Input,
+  { ProjectionExpression: text, AttributesToGet: names }: Input,
   expressions: Expressions,
   table: Table,
 ): readonly Path[] | undefined {
-  const paths = text === undefined ? undefined : expressions.parse(text, (parser) => parser.projection());
+  if (names !== undefined && new Set(names).size < names.length)
+    invalid('One or more parameter values were invalid: Duplicate value in attribute name');
+  const paths =
+    text === undefined
+      ? names?.map((name) => [name])
+      : expressions.parse(text, (parser) => parser.projection());
   if (paths) table.checkPaths(paths);
   return paths;
 }
@@ -530,13 +568,13 @@ function checkSelect(select: string | undefined, index: Index | undefined, isPro
 
 /** https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.KeyConditionExpressions.html */
 function keyConditionOf(
-  { KeyConditionExpression: text }: Input,
+  { KeyConditionExpression: text, KeyConditions: comparisons = {} }: Input,
   expressions: Expressions,
   [partition, sort]: readonly KeyAttribute[],
 ): { readonly all: Condition; readonly partition: Condition } {
-  const all = expressions.condition(
-    text ?? invalid('The KeyConditions or KeyConditionExpression parameter must be specified'),
-  );
+  const all =
+    (text === undefined ? conditionOf(comparisons) : expressions.condition(text)) ??
+    invalid('The KeyConditions or KeyConditionExpression parameter must be specified');
   const parts = conjuncts(all);
   const on = (key: KeyAttribute | undefined) =>
     parts.filter((part) => key !== undefined && isOnKey(part, key));

@@ -44,6 +44,8 @@ function isLeftToDynamoDbLocal({ operation, input }: RandomCall): boolean {
   const text = JSON.stringify(input);
   // It has the keys in each projection of several items.
   if (/^(Transact|Batch)Get/.test(operation)) return text.includes('ProjectionExpression');
+  // For it an attribute that does not exist does not contain anything.
+  if (text.includes('NOT_CONTAINS')) return true;
   // Beyond the end of a list it sets null first, and it removes several elements one after the other.
   return /"UpdateExpression":"[^"]*\[/.test(text);
 }

@@ -115,7 +115,11 @@ test('an index lags by item, and a consistent read does not', () => {
 
 test.each([
   ['ExecuteStatement', {}, 'the operation ExecuteStatement'],
-  ['PutItem', { TableName: 'Items', Item: { id: { S: 'a' } }, Expected: {} }, 'Expected of PutItem'],
+  [
+    'TransactWriteItems',
+    { TransactItems: [{ Put: { TableName: 'Items', Expected: {} } }] },
+    'Expected of Put',
+  ],
   ['Scan', { TableName: 'Items', TotalSegments: 2 }, 'TotalSegments of Scan'],
   [
     'GetItem',
