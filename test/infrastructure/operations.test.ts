@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { functionEntries, operations } from '../../functions/operations.ts';
@@ -17,11 +16,6 @@ const alarms = new Map(
 );
 
 describe.each(functionEntries)('the function %s', (entry) => {
-  it('has a file, and a test of what it does', () => {
-    expect(existsSync(`functions/${entry}.ts`)).toBe(true);
-    expect(existsSync(`test/integration/handlers/${entry}.test.ts`)).toBe(true);
-  });
-
   it('has alarms for its errors and its throttles', () => {
     expect([...alarms.keys()]).toEqual(expect.arrayContaining([`${entry}-errors`, `${entry}-throttles`]));
   });

@@ -1,24 +1,10 @@
-import {
-  type OperationEntry,
-  operations,
-  type RequestEntry,
-  unmatchedRoute,
-} from '../../functions/operations.ts';
+import { type RequestEntry, operations, unmatchedRoute } from '../../functions/operations.ts';
 import { routeOf } from './events.ts';
 
-type Place = 'simulation' | 'test of the bundles' | 'smoke test' | 'client';
-
-/** Operations that a place leaves out, and why. */
-const exceptions: { readonly [In in Place]?: { readonly [Entry in OperationEntry]?: string } } = {};
-
-/** What is wrong with the operations that a place has used. Nothing: it used all but its exceptions. */
-export function forgotten(place: Place, used: Iterable<string>): string[] {
+/** The functions of operations that none of these is for. */
+export function unused(used: Iterable<string>): string[] {
   const all = new Set(used);
-  return operations.flatMap(({ entry }) => {
-    const isException = exceptions[place]?.[entry] !== undefined;
-    if (all.has(entry) !== isException) return [];
-    return [`the ${place} ${isException ? 'uses its exception' : 'does not use'} ${entry}`];
-  });
+  return operations.map(({ entry }) => entry).filter((entry) => !all.has(entry));
 }
 
 /** The function of a request. @param path below the stage, with its query */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { unmatchedRoute } from '../../functions/operations.ts';
 import { AnimalStore, type Pets } from '../../packages/client/src/index.ts';
-import { entryOf, forgotten } from '../support/used-operations.ts';
+import { entryOf, unused } from '../support/used-operations.ts';
 
 /** Arguments of each method. */
 const calls: { readonly [Method in keyof Pets]: Parameters<Pets[Method]> } = {
@@ -9,7 +10,7 @@ const calls: { readonly [Method in keyof Pets]: Parameters<Pets[Method]> } = {
   get: [7],
 };
 
-test('the client has a method for each operation', async () => {
+test('each method of the client is for an operation; a warning names the operations without one', async () => {
   const used: string[] = [];
   const store = new AnimalStore({
     baseUrl: 'https://store.test/v1',
@@ -23,5 +24,9 @@ test('the client has a method for each operation', async () => {
   });
   for (const [method, values] of Object.entries(calls))
     await expect(Reflect.apply(store.pets[method as keyof Pets], store.pets, values)).rejects.toThrow();
-  expect(forgotten('client', used)).toEqual([]);
+  expect(used).not.toContain(unmatchedRoute);
+  for (const entry of unused(used))
+    console.warn(
+      `The client has no method for ${entry}. Its next release needs one (packages/client/src/store.ts).`,
+    );
 });

@@ -3,7 +3,7 @@ import { errorCatalogue } from '../../functions/http/errors.ts';
 import { explore, type Scene } from '../simulation/explored.ts';
 import { type Exchange } from '../simulation/gateway.ts';
 import { aimCount, simulate, simulatePart } from '../simulation/seeded.ts';
-import { entryOf, forgotten } from '../support/used-operations.ts';
+import { entryOf, unused } from '../support/used-operations.ts';
 import { isFullRun } from '../support/rounds.ts';
 
 // The service in one process, without network and real time: the functions as they are bundled, on tables in memory. One model of
@@ -172,7 +172,7 @@ describe('minutes of the service', () => {
     // So that the seeds are known to reach everything.
     const outcomes = ['200', '201', 'replayed', 'uncounted', ...Object.keys(errorCatalogue)];
     expect([...seen].toSorted()).toEqual(expect.arrayContaining(outcomes));
-    expect(forgotten('simulation', used)).toEqual([]);
+    expect(unused(used)).toEqual([]);
   });
 });
 

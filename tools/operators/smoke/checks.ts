@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newKey } from '../../../functions/access/keys.ts';
+import { type Check as EntryCheck, operations } from '../../../functions/operations.ts';
 import type { Ask, Client } from './client.ts';
 import {
   expectError,
+  expectStatus,
   expectPet,
   expectPets,
   expectUnauthorized,
@@ -46,16 +48,25 @@ const invalidBodies: readonly Rejection[] = [
 const invalidQueries = 'limit=0 limit=101 limit=1.5 limit=5&limit=6 status=lost cursor=abc'
   .split(' ')
   .map((query): Rejection => [get(`/pets?${query}`), 400, 'invalid_request', query.replace(/=.*/, '')]);
-const unknownPets = ['/pets/1', '/pets/not-a-number'].map((path): Rejection => [
-  get(path),
-  404,
-  'pet_not_found',
-]);
+const noNumber: Rejection = [get('/pets/not-a-number'), 404, 'pet_not_found'];
 const unknownRoutes: readonly Rejection[] = [
   [get('/nowhere'), 404, 'route_not_found'],
   // No operation will ever have this method, so the request changes nothing.
   [{ method: 'OPTIONS', path: '/pets/1' }, 405, 'method_not_allowed'],
 ];
+
+/** A request to an operation. The parameters of its path are 1 if nothing else is given. */
+function askFor(method: string, path: string, { pathParameters, query, body }: Partial<EntryCheck>): Ask {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => pathParameters?.[name] ?? '1');
+  return {
+    method,
+    path: query === undefined ? filled : `${filled}?${new URLSearchParams(query).toString()}`,
+    ...(body !== undefined && {
+      body: JSON.stringify(body),
+      headers: { 'Content-Type': 'application/json' },
+    }),
+  };
+}
 
 /** @returns the headers of each answer */
 async function expectRejections(client: Client, rejections: readonly Rejection[]): Promise<Headers[]> {
@@ -194,7 +205,8 @@ export const checks: readonly Check[] = [
       const neverIssued = newKey(/^as_([a-z][a-z0-9]*)_/.exec(key)?.[1] ?? 'prod');
       const malformed = [null, 'Bearer', `Bearer ${key.slice(0, -1)}`, `Basic ${key}`];
       const invalid = [mistyped, neverIssued].map((each) => `Bearer ${each}`);
-      for (const operation of [get('/pets'), post(marked('1')), get('/pets/1'), get('/nowhere')]) {
+      const all = operations.map(({ method, path }) => askFor(method, path, {}));
+      for (const operation of [...all, get('/nowhere')]) {
         for (const authorization of malformed)
           expectUnauthorized(await client.send({ ...operation, authorization }), realm);
         for (const authorization of invalid)
@@ -202,6 +214,18 @@ export const checks: readonly Check[] = [
             await client.send({ ...operation, authorization }),
             `${realm}, error="invalid_token"`,
           );
+      }
+    },
+  },
+  {
+    name: 'Each operation answers as its new versions have to before they get requests',
+    run: async (client) => {
+      for (const { method, path, checks: ofVersion } of operations) {
+        for (const check of ofVersion.filter(({ keyIsUsed = false }) => !keyIsUsed)) {
+          const reply = await client.send(askFor(method, path, check));
+          if (check.code === undefined) expectStatus(reply, check.status);
+          else expectError(reply, check.status, check.code);
+        }
       }
     },
   },
@@ -269,7 +293,7 @@ export const checks: readonly Check[] = [
       assert.deepEqual(expectPet(found, 200), pet);
       const answers = [
         { headers: found.headers, replacement: `/pets?status=${pet?.status}` },
-        ...(await expectRejections(client, unknownPets)).map((headers) => ({
+        ...(await expectRejections(client, [noNumber])).map((headers) => ({
           headers,
           replacement: '/pets',
         })),

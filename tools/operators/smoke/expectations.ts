@@ -21,12 +21,19 @@ const errorShape = z.object({ code: z.string(), message: z.string().min(1), stat
 
 const rateHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'] as const;
 
-/** The status, the headers that every answer has, and a body of the given shape. */
-function expectAnswer<T>(reply: Reply, status: number, shape: z.ZodType<T>): T {
+/** The status, and the headers that every answer has. @returns the body, not all of a long one */
+export function expectStatus(reply: Reply, status: number): string {
   const { request } = reply;
   const text = reply.text.length > 300 ? `${reply.text.slice(0, 300)}…` : reply.text;
   assert.equal(reply.status, status, `${request} answered ${reply.status} instead of ${status}: ${text}`);
   expectEveryAnswer(reply);
+  return text;
+}
+
+/** The same with a body of the given shape. */
+function expectAnswer<T>(reply: Reply, status: number, shape: z.ZodType<T>): T {
+  const { request } = reply;
+  const text = expectStatus(reply, status);
   try {
     return shape.parse(JSON.parse(reply.text));
   } catch (error) {
