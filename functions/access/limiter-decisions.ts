@@ -7,8 +7,8 @@ import { secondsPerDay, secondsPerMinute, windowStart } from './windows.ts';
 export const suspensionSeconds = 600;
 
 /**
- * Seconds after the first rejection of a full window in which rejections are not counted, because their requests may have
- * been sent before a 429 arrived. The slowest 429 takes 3 s. A request that was sent just before it arrived waits up to 3 s
+ * Seconds after the first rejection of a minute in which rejections are not counted, because their requests may have been
+ * sent before a 429 arrived. The slowest 429 takes 3 s. A request that was sent just before it arrived waits up to 3 s
  * for the authorizer and the limiter. The rest is for connections that are slow to open and requests that queue in a client.
  * Clients that obey `Retry-After` come back at the start of a window: their jitter, 5 s in docs/api.md and 8 s in
  * packages/client, stays within it.
@@ -28,9 +28,9 @@ export function toleratedRate({ perMinute }: Limits): number {
 }
 
 /** Rejections of one minute that suspend a key: `toleratedRate`, for the part of the minute in which they are counted. */
-export function suspensionThreshold({ minute, rejectedSince }: Usage, limits: Limits): number {
-  const countedFrom = Math.max(minute, rejectedSince + suspensionGrace);
-  const seconds = Math.max(shortestCount, minute + secondsPerMinute - countedFrom);
+export function suspensionThreshold(rejectedSince: number, limits: Limits): number {
+  const end = windowStart(rejectedSince, secondsPerMinute) + secondsPerMinute;
+  const seconds = Math.max(shortestCount, end - rejectedSince - suspensionGrace);
   return Math.ceil((toleratedRate(limits) * seconds) / secondsPerMinute);
 }
 
@@ -39,17 +39,16 @@ const maxRetryAfter = secondsPerDay;
 
 /** The usage of a key that was never used. */
 export const unused = {
-  /** Start of the minute that `minuteCount` and `rejections` belong to. */
+  /** Start of the minute that `minuteCount` belongs to. */
   minute: 0,
   minuteCount: 0,
-  /** Rejections after `suspensionGrace`. */
-  rejections: 0,
-  /** The first rejection of the last window that was full, and when that window resets. */
-  rejectedSince: 0,
-  rejectedUntil: 0,
   /** Start of the day that `dayCount` belongs to. */
   day: 0,
   dayCount: 0,
+  /** The first rejection of the last minute that had one. */
+  rejectedSince: 0,
+  /** Rejections of that minute after `suspensionGrace`. */
+  rejections: 0,
   /** End of the suspension. In the past if the key is not suspended. */
   suspendedUntil: 0,
 };
@@ -82,18 +81,11 @@ export type Decision = { readonly status: RateLimitStatus; readonly usage: Usage
 /** How a request changes the usage. limiter.ts has a write for each kind except `suspended` and `reject`, which change nothing. */
 export interface Transition {
   readonly kind:
-    | 'count'
-    | 'startMinute'
-    | 'startDay'
-    | 'startRejecting'
-    | 'reject'
-    | 'countRejection'
-    | 'startMinuteRejecting'
-    | 'suspended';
+    'count' | 'startMinute' | 'startDay' | 'startRejecting' | 'reject' | 'countRejection' | 'suspended';
   /** The windows in which the request is counted. */
   readonly windows: { readonly minute: number; readonly day: number };
-  /** Of a rejection: when the full window resets, the day if both are full. */
-  readonly fullUntil?: number;
+  /** Of a rejection that suspends the key: until when. */
+  readonly suspendedUntil?: number;
 }
 
 /**
@@ -117,30 +109,25 @@ export function decide(stored: Usage, limits: Limits, now: number): Transition {
   const dayFull = usage.dayCount >= limits.perDay;
   if (!dayFull && windows.minute > usage.minute) return { kind: 'startMinute', windows };
   if (!dayFull && usage.minuteCount < limits.perMinute) return { kind: 'count', windows };
-  const fullUntil = dayFull ? windows.day + secondsPerDay : windows.minute + secondsPerMinute;
-  const rejecting = (kind: Transition['kind']): Transition => ({ kind, windows, fullUntil });
-  if (usage.rejectedUntil !== fullUntil) return rejecting('startRejecting');
-  if (now < usage.rejectedSince + suspensionGrace) return rejecting('reject');
-  return rejecting(windows.minute > usage.minute ? 'startMinuteRejecting' : 'countRejection');
+  if (usage.rejectedSince < current.minute) return { kind: 'startRejecting', windows };
+  if (now < usage.rejectedSince + suspensionGrace) return { kind: 'reject', windows };
+  const isLast = usage.rejections + 1 >= suspensionThreshold(usage.rejectedSince, limits);
+  return { kind: 'countRejection', windows, ...(isLast && { suspendedUntil: now + suspensionSeconds }) };
 }
 
 function withoutFutureWindows(usage: Usage, now: number): Usage {
   const latest = now + clockTolerance;
   return {
     ...usage,
-    ...(usage.minute > latest && { minute: 0, minuteCount: 0, rejections: 0 }),
+    ...(usage.minute > latest && { minute: 0, minuteCount: 0 }),
     ...(usage.day > latest && { day: 0, dayCount: 0 }),
-    ...(usage.rejectedSince > latest && { rejectedSince: 0, rejectedUntil: 0 }),
+    ...(usage.rejectedSince > latest && { rejectedSince: 0 }),
   };
 }
 
 /** Whether a transition rejects the request because a window is full. */
-export function isRejection({ fullUntil }: Transition): boolean {
-  return fullUntil !== undefined;
-}
-
-export function suspensionDue(usage: Usage, limits: Limits, now: number): boolean {
-  return usage.rejections >= suspensionThreshold(usage, limits) && usage.suspendedUntil <= now;
+export function isRejection({ kind }: Transition): boolean {
+  return kind === 'startRejecting' || kind === 'reject' || kind === 'countRejection';
 }
 
 /** @param usage after the transition */

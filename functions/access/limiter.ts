@@ -10,9 +10,7 @@ import {
   type Decision,
   decisionAfter,
   isRejection,
-  suspensionDue,
   suspensionGrace,
-  suspensionSeconds,
   type Transition,
   unused,
   type Usage,
@@ -49,54 +47,43 @@ export interface RateLimitRequest {
  *   │ count       minuteCount + 1 │ count                          │
  *   │               dayCount + 1  │                                │
  *
- *   When a window is full. It resets at R, the end of the minute or of the day:
- *   ├─ startRejecting ── 10 s ──┬─ countRejection ──────┬─ minute M+1, if the day is full ──┬─ R
- *   │ rejectedSince = now       │ rejections + 1        │ startMinuteRejecting              │
- *   │ rejectedUntil = R         │                       │   minuteCount = 0                 │
- *   │    rejections = 0         │                       │    rejections = 1                 │
- *   │ reject: no write          │                       │ countRejection                    │
- *                               └─ suspend: at suspensionThreshold
- *                                    suspendedUntil = now + 600 s, no other write until then
+ *   In a minute in which a window is full:
+ *   ├─ startRejecting ── 10 s ──┬─ countRejection ──────────────────── end of the minute
+ *   │ rejectedSince = now       │ rejections + 1
+ *   │    rejections = 0         │ at suspensionThreshold: suspendedUntil = now + 600 s, no other write until then
+ *   │ reject: no write          │
  */
 
 const notSuspended = '(attribute_not_exists(suspendedUntil) OR suspendedUntil <= :now)';
 
-const graceIsOver = 'rejectedUntil = :fullUntil AND rejectedSince <= :graceStart';
+const isFull = '#day = :day AND (dayCount >= :perDay OR (#minute = :minute AND minuteCount >= :perMinute))';
 
-// Two parts are implied by others, and are there so that each write can be read alone: `#day = :day` in `count`, because a minute
-// is in one day, and `rejections = :zero` in `startMinute` and `startDay`, because `startRejecting` resets it.
 const writes = {
   count: {
     update: 'ADD minuteCount :one, dayCount :one, deprecatedCalls :deprecatedCalls',
+    // `#day = :day` follows from `#minute = :minute`: a minute is in one day.
     condition: `#minute = :minute AND #day = :day AND minuteCount < :perMinute AND dayCount < :perDay AND ${notSuspended}`,
   },
   startMinute: {
-    update:
-      'SET #minute = :minute, minuteCount = :one, rejections = :zero ADD dayCount :one, deprecatedCalls :deprecatedCalls',
+    update: 'SET #minute = :minute, minuteCount = :one ADD dayCount :one, deprecatedCalls :deprecatedCalls',
     condition: `(#minute < :minute OR #minute > :latest) AND #day = :day AND dayCount < :perDay AND ${notSuspended}`,
   },
   startDay: {
     update:
-      'SET #minute = :minute, minuteCount = :one, rejections = :zero, #day = :day, dayCount = :one, expiresAt = :expiresAt ' +
+      'SET #minute = :minute, minuteCount = :one, #day = :day, dayCount = :one, expiresAt = :expiresAt ' +
       'ADD deprecatedCalls :deprecatedCalls',
     condition: `(attribute_not_exists(#day) OR #day < :day OR #day > :latest) AND ${notSuspended}`,
   },
   startRejecting: {
-    update: 'SET rejectedSince = :now, rejectedUntil = :fullUntil, rejections = :zero',
-    condition:
-      '#day = :day AND (dayCount >= :perDay OR (#minute = :minute AND minuteCount >= :perMinute)) AND ' +
-      `(attribute_not_exists(rejectedUntil) OR rejectedUntil <> :fullUntil OR rejectedSince > :latest) AND ${notSuspended}`,
+    update: 'SET rejectedSince = :now, rejections = :zero',
+    condition: `${isFull} AND (attribute_not_exists(rejectedSince) OR rejectedSince < :thisMinute OR rejectedSince > :latest) AND ${notSuspended}`,
   },
   countRejection: {
-    update: 'ADD rejections :one',
-    condition: `#minute = :minute AND #day = :day AND (minuteCount >= :perMinute OR dayCount >= :perDay) AND ${graceIsOver} AND ${notSuspended}`,
+    // `:suspendedUntil` is 0 unless this is the last rejection before the suspension.
+    update: 'SET suspendedUntil = :suspendedUntil ADD rejections :one',
+    condition: `${isFull} AND rejectedSince BETWEEN :thisMinute AND :graceStart AND rejections >= :rejections AND ${notSuspended}`,
   },
-  startMinuteRejecting: {
-    update: 'SET #minute = :minute, minuteCount = :zero, rejections = :one',
-    condition: `(#minute < :minute OR #minute > :latest) AND #day = :day AND dayCount >= :perDay AND ${graceIsOver} AND ${notSuspended}`,
-  },
-  suspend: { update: 'SET suspendedUntil = :suspendedUntil', condition: notSuspended },
-} as const satisfies Record<Exclude<Transition['kind'], 'suspended' | 'reject'> | 'suspend', object>;
+} as const satisfies Record<Exclude<Transition['kind'], 'suspended' | 'reject'>, object>;
 
 /** More than concurrent functions can cause: an item that they leave as it is has no attributes to decide on. */
 const maxWrites = 10;
@@ -113,8 +100,6 @@ export async function admit(
   signal?: AbortSignal,
 ): Promise<Decision> {
   const { keyHash, limits, now } = request;
-  const send = (kind: keyof typeof writes, values: Values) =>
-    write(table, keyHash, writes[kind], values, signal);
   // Correct for nearly every request, so the stored usage is not read first.
   let transition: Transition = { kind: 'count', windows: windowsAt(now) };
   let usage = unused;
@@ -124,16 +109,11 @@ export async function admit(
         `The item of this key in the table of rate limits is malformed: ${maxWrites} writes failed on their conditions. ` +
           `It was read as ${JSON.stringify(usage)}`,
       );
-    const values = valuesOf(request, transition);
     try {
-      const written: Written = await send(transition.kind, values);
+      const values = valuesOf(request, transition, usage);
+      const written: Written = await write(table, keyHash, writes[transition.kind], values, signal);
       usage = written.usage;
-      if (written.done) {
-        // Several functions can reach this. The first one sets the end of the suspension.
-        if (isRejection(transition) && suspensionDue(usage, limits, now))
-          usage = (await send('suspend', values)).usage;
-        break;
-      }
+      if (written.done) break;
     } catch (error) {
       // The window is full: the request is rejected even if the rejection cannot be counted.
       if (isRejection(transition)) break;
@@ -148,7 +128,8 @@ type Values = Readonly<Record<`:${string}`, number>>;
 
 function valuesOf(
   { limits, now, deprecated = false }: RateLimitRequest,
-  { windows, fullUntil = 0 }: Transition,
+  { windows, suspendedUntil = 0 }: Transition,
+  { rejections }: Usage,
 ): Values {
   return {
     ':zero': 0,
@@ -159,11 +140,12 @@ function valuesOf(
     ':day': windows.day,
     ':perMinute': limits.perMinute,
     ':perDay': limits.perDay,
-    ':fullUntil': fullUntil,
+    ':thisMinute': windowsAt(now).minute,
     ':graceStart': now - suspensionGrace,
     ':deprecatedCalls': deprecated ? 1 : 0,
     ':expiresAt': windows.day + (usageRetentionDays + 1) * secondsPerDay,
-    ':suspendedUntil': now + suspensionSeconds,
+    ':rejections': rejections,
+    ':suspendedUntil': suspendedUntil,
   };
 }
 
@@ -219,10 +201,9 @@ export const storedNumber = z._default(storedCount, 0);
 export const storedUsage = z.object({
   minute: storedNumber,
   minuteCount: storedNumber,
-  rejections: storedNumber,
-  rejectedSince: storedNumber,
-  rejectedUntil: storedNumber,
   day: storedNumber,
   dayCount: storedNumber,
+  rejectedSince: storedNumber,
+  rejections: storedNumber,
   suspendedUntil: storedNumber,
 });

@@ -26,7 +26,7 @@ const suspension = 600_000;
 /** Rejections a second that suspend a key with up to 108 requests a minute, and for how long they are counted at least. */
 const suspendingRate = 4.5;
 const shortestCount = 30_000;
-/** After the first 429 of a window, before rejections count. */
+/** After the first 429 of a minute, before rejections count. */
 const grace = 10_000;
 /** Seconds. */
 const longestRetryAfter = 86_400;
@@ -384,16 +384,20 @@ function checkUnique(all: readonly Seen[]): void {
 /** A key is suspended for what it sends after it could know, and not for what was on its way. */
 function checkSuspension(all: readonly Seen[], key: Key): void {
   const rejected = all.filter(({ limit }) => limit?.kind === 'rejected');
-  const firstOf = (each: Seen) =>
-    rejected
-      .filter((other) => sameReset(other, each))
-      .reduce((first, other) => (other.from < first.from ? other : first), each);
-  const stored = key.before?.rejectedSince;
+  const before = key.before?.rejections ?? 0;
+  const storedSince = (key.before?.rejectedSince ?? 0) * 1000;
+  /** The first rejection of the minute in which a request began, at the earliest and at the latest. */
+  const sinceOf = (each: Seen) => {
+    const start = startOfMinute(each.from);
+    if (startOfMinute(storedSince) === start) return { from: storedSince, to: storedSince };
+    const possible = rejected.filter(({ from, to }) => to >= start && from < start + minute);
+    const sure = possible.filter(({ from }) => from >= start);
+    const first = sure.reduce((earliest, other) => (other.from < earliest.from ? other : earliest), each);
+    return { from: Math.min(each.from, ...possible.map(({ from }) => from)), to: first.to };
+  };
   const rejections = all.map((each) => {
     const isRejected = each.limit?.kind === 'rejected';
-    const first = firstOf(each);
-    const since =
-      stored === undefined ? { from: first.from, to: first.to } : { from: stored * 1000, to: stored * 1000 };
+    const since = sinceOf(each);
     return {
       each,
       since,
@@ -407,7 +411,6 @@ function checkSuspension(all: readonly Seen[], key: Key): void {
         each.from >= since.to + grace + rounding,
     };
   });
-  const before = key.before?.rejections ?? 0;
   for (const { each } of rejections) {
     const { limit, from, to } = each;
     const byOperator = key.suspensions.some((it) => it.from <= to && it.until >= from - rounding);
@@ -423,8 +426,8 @@ function checkSuspension(all: readonly Seen[], key: Key): void {
     );
     if (limit?.kind !== 'suspended' || byOperator) continue;
     explain(each, () => {
-      const isStored = stored !== undefined && to < key.before!.rejectedUntil! * 1000;
-      const length = isStored ? countedLength(stored * 1000, Math.floor(from / minute) * minute) : 0;
+      const isStored = startOfMinute(storedSince) === startOfMinute(to);
+      const length = isStored ? countedLength(storedSince) : 0;
       require(most >= rejectionsThatSuspend(length), `suspended after at most ${most} rejections`);
       const isFirst = !all.some(
         (other) => other.limit?.kind === 'suspended' && other.from < to && other !== each,
@@ -435,13 +438,15 @@ function checkSuspension(all: readonly Seen[], key: Key): void {
   }
   for (const inMinute of Map.groupBy(
     rejections.filter(({ counts }) => counts),
-    ({ each }) => Math.floor(each.from / minute),
+    ({ each }) => startOfMinute(each.from),
   ).values()) {
-    const start = Math.floor(inMinute[0]!.each.from / minute) * minute;
-    const earlier = key.before?.minute === start / 1000 ? before : 0;
-    const first = Math.min(...inMinute.map(({ since }) => since.from));
-    const since = stored === undefined ? first - rounding : first;
-    const most = rejectionsThatSuspend(countedLength(since, start));
+    const start = startOfMinute(inMinute[0]!.each.from);
+    const isStored = startOfMinute(storedSince) === start;
+    const since = isStored
+      ? storedSince
+      : Math.max(start, Math.min(...inMinute.map((it) => it.since.from)) - rounding);
+    const earlier = isStored ? before : 0;
+    const most = rejectionsThatSuspend(countedLength(since));
     const last = inMinute.map(({ each }) => each.to).toSorted((a, b) => a - b)[most - earlier - 1];
     if (
       last === undefined ||
@@ -465,9 +470,13 @@ function checkSuspension(all: readonly Seen[], key: Key): void {
         });
 }
 
-/** Milliseconds of the minute from `start` in which rejections count, after a first one at `since`. */
-function countedLength(since: number, start: number): number {
-  return Math.min(minute, start + minute - since - grace);
+function startOfMinute(time: number): number {
+  return Math.floor(time / minute) * minute;
+}
+
+/** Milliseconds of a minute in which rejections count, after a first one at `since`. */
+function countedLength(since: number): number {
+  return startOfMinute(since) + minute - since - grace;
 }
 
 /** @param length see `countedLength` */
@@ -477,8 +486,4 @@ export function rejectionsThatSuspend(length: number): number {
 
 function isSuspended({ limit, limiterCalls }: Seen): boolean {
   return limit === undefined || limit.kind === 'suspended' || hasFault(limiterCalls);
-}
-
-function sameReset(a: Seen, b: Seen): boolean {
-  return a.reply?.headers['X-RateLimit-Reset'] === b.reply?.headers['X-RateLimit-Reset'];
 }

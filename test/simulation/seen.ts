@@ -30,7 +30,6 @@ export interface Usage {
   readonly dayCount: number;
   readonly rejections?: number;
   readonly rejectedSince?: number;
-  readonly rejectedUntil?: number;
   readonly suspendedUntil?: number;
 }
 

@@ -57,7 +57,7 @@ export function suspendedAfter(
       }
       const now = Math.floor(time / 1000);
       const transition = decide(usage, limits, now);
-      usage = usageAfter(usage, transition, limits, now);
+      usage = usageAfter(usage, transition, now);
       const decision = decisionAfter(transition, usage, limits, now);
       if (decision.kind === 'suspended') return (time - start) / 1000;
       schedule(

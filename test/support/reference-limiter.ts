@@ -24,16 +24,16 @@ export interface Expectation {
 
 /** Requests a minute that a key may go on with after a 429. */
 const toleratedRate = (perMinute: number) => Math.min(10_000, Math.max(270, perMinute * 2.5));
-/** Seconds after the first 429 of a full window in which no rejection counts. */
+/** Seconds after the first 429 of a minute in which no rejection counts. */
 const secondsUntilRejectionsCount = 10;
 const suspensionSeconds = 600;
 
 export class ReferenceLimiter {
   readonly #admittedInMinute = new Map<number, number>();
   readonly #admittedOnDay = new Map<number, number>();
-  readonly #rejectedInMinute = new Map<number, number>();
-  /** The first rejection of the last window that was full, and the window's reset. */
-  #firstRejection = { at: 0, reset: 0 };
+  /** The first rejection of the last minute that had one, and how many counted after it. */
+  #firstRejection = 0;
+  #rejections = 0;
   /** Number of the latest minute and day that counted a request. A clock that lags is taken to be in those. */
   #minute = 0;
   #day = 0;
@@ -78,18 +78,14 @@ export class ReferenceLimiter {
       increment(this.#admittedOnDay, day);
       return { kind: 'admitted', ...status(), retryAfter: undefined };
     }
-    const reset = before.day.remaining === 0 ? before.day.reset : before.minute.reset;
-    if (this.#firstRejection.reset !== reset) {
-      this.#firstRejection = { at: now, reset };
-      this.#rejectedInMinute.delete(minute);
+    if (Math.floor(this.#firstRejection / 60) < Math.floor(now / 60)) {
+      this.#firstRejection = now;
+      this.#rejections = 0;
     }
-    if (now - this.#firstRejection.at >= secondsUntilRejectionsCount) {
-      this.#minute = minute;
-      increment(this.#rejectedInMinute, minute);
-    }
+    if (now - this.#firstRejection >= secondsUntilRejectionsCount) this.#rejections += 1;
     // In at least half a minute.
-    const counted = Math.max(30, Math.min(60, (minute + 1) * 60 - this.#firstRejection.at - 10));
-    if (countOf(this.#rejectedInMinute, minute) >= (toleratedRate(perMinute) / 60) * counted) {
+    const counted = Math.max(30, 60 - secondsUntilRejectionsCount - (this.#firstRejection % 60));
+    if (this.#rejections >= (toleratedRate(perMinute) / 60) * counted) {
       this.#suspendedUntil = now + suspensionSeconds;
       return suspended();
     }

@@ -15,7 +15,7 @@ const limits = { perMinute: 2, perDay: 10 };
 const atNoon = { minute: noon, minuteCount: 0, day: midnight, dayCount: 0 };
 const yesterday = { minute: midnight - 60, minuteCount: 2, day: midnight - 86_400, dayCount: 9 };
 /** A minute that has been full for as long as rejections are not counted. */
-const full = { ...atNoon, minuteCount: 2, dayCount: 2, rejectedSince: noon + 1, rejectedUntil: noon + 60 };
+const full = { ...atNoon, minuteCount: 2, dayCount: 2, rejectedSince: noon + 1 };
 
 const request = { method: 'GET', path: '/nowhere' } as const;
 const creation = (name: string, idempotencyKey?: string): Scene['requests'][number] => ({
@@ -91,7 +91,7 @@ const scenes: readonly (readonly [
     'of a key that a clock has counted which was a day ahead',
     {
       now: noon,
-      usage: { ...full, minute: noon + 86_400, day: midnight + 86_400, rejectedUntil: noon + 86_460 },
+      usage: { ...full, minute: noon + 86_400, day: midnight + 86_400 },
     },
     [request, request, request],
   ],

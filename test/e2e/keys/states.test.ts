@@ -1,7 +1,7 @@
 import { UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, inject, test } from 'vitest';
 import { hashOfKey } from '../../../functions/access/keys.ts';
-import { suspensionGrace, suspensionThreshold, unused } from '../../../functions/access/limiter-decisions.ts';
+import { suspensionGrace, suspensionThreshold } from '../../../functions/access/limiter-decisions.ts';
 import { admit } from '../../../functions/access/limiter.ts';
 import { windowStart } from '../../../functions/access/windows.ts';
 import { at } from '../../support/times.ts';
@@ -18,7 +18,7 @@ async function flood({ key }: Issued): Promise<void> {
   const limits = { perMinute: 1, perDay: 1_000 };
   const ask = (seconds: number) => admit(limitTable, { keyHash, limits, now: at(minute + seconds) });
   for (let requests = 0; requests < 2; requests += 1) await ask(0);
-  const threshold = suspensionThreshold({ ...unused, minute, rejectedSince: minute }, limits);
+  const threshold = suspensionThreshold(minute, limits);
   const fields = {
     UpdateExpression: 'ADD rejections :count',
     ExpressionAttributeValues: { ':count': threshold - 1 },

@@ -7,7 +7,7 @@ import {
   decideUncounted,
   type Decision,
   decisionAfter,
-  suspensionDue,
+  suspensionThreshold,
   unused,
   type Usage,
   windowsAt,
@@ -31,12 +31,12 @@ class Limiter {
   /** The kind of the answer to a request at `now`, without sending it. */
   wouldBe(limits: Limits, now: number): Decision['kind'] {
     const transition = decide(this.#usage, limits, now);
-    return decisionAfter(transition, usageAfter(this.#usage, transition, limits, now), limits, now).kind;
+    return decisionAfter(transition, usageAfter(this.#usage, transition, now), limits, now).kind;
   }
 
   request(limits: Limits, now: number): Decision {
     const transition = decide(this.#usage, limits, now);
-    this.#usage = usageAfter(this.#usage, transition, limits, now);
+    this.#usage = usageAfter(this.#usage, transition, now);
     return decisionAfter(transition, this.#usage, limits, now);
   }
 }
@@ -250,33 +250,19 @@ describe('a client that backs off exponentially from its first 429', () => {
   });
 });
 
-describe('a suspension is due', () => {
-  const largest = { perMinute: 60_000, perDay: 1e9 };
-
-  // The rate that the plan tolerates, from 10 seconds after the first rejection to the end of the minute, or for half a minute.
-  test.each([
-    [small, 0, 225],
-    [small, 20, 135],
-    [small, 59, 135],
-    // On a day that has been full for a minute.
-    [small, -60, 270],
-    [medium, 0, 625],
-    [medium, 20, 375],
-    [large, 0, 2_084],
-    [large, 20, 1_250],
-    [largest, 0, 8_334],
-    [{ perMinute: 1, perDay: 10 }, 0, 225],
-  ])('with %o, first rejected at second %d, from rejection %d on', (limits, second, threshold) => {
-    const usage = { ...unused, minute: noon, rejectedSince: noon + second };
-    expect(suspensionDue({ ...usage, rejections: threshold - 1 }, limits, noon)).toBe(false);
-    expect(suspensionDue({ ...usage, rejections: threshold }, limits, noon)).toBe(true);
-  });
-
-  test('unless the key is already suspended', () => {
-    const usage = { ...unused, rejections: 1_000 };
-    expect(suspensionDue({ ...usage, suspendedUntil: noon }, small, noon)).toBe(true);
-    expect(suspensionDue({ ...usage, suspendedUntil: noon + 1 }, small, noon)).toBe(false);
-  });
+// The rate that the plan tolerates, from 10 seconds after the first rejection to the end of the minute, or for half a minute.
+test.each([
+  [small, 0, 225],
+  [small, 20, 135],
+  [small, 59, 135],
+  [medium, 0, 625],
+  [medium, 20, 375],
+  [large, 0, 2_084],
+  [large, 20, 1_250],
+  [{ perMinute: 60_000, perDay: 1e9 }, 0, 8_334],
+  [{ perMinute: 1, perDay: 10 }, 0, 225],
+])('with %o, first rejected at second %d, rejection %d suspends', (limits, second, threshold) => {
+  expect(suspensionThreshold(noon + second, limits)).toBe(threshold);
 });
 
 test('both windows full until the same midnight, the minute is in force', () => {
@@ -332,21 +318,8 @@ describe('a stored window that starts ahead of the time', () => {
     expect(decide(usage, small, noon)).toEqual({ kind: 'startDay', windows: { minute, day } });
   });
 
-  test('does not suspend a key', () => {
-    const rejected = { rejectedSince: noon - 60, rejectedUntil: day + 86_400 };
-    const usage = { ...full, ...rejected, minute: noon + 3_600, day, dayCount: 1_000 };
-    expect(decide(usage, small, noon).kind).toBe('startMinuteRejecting');
-  });
-
   test('by a rejection of a wrong clock does not keep rejections from being counted', () => {
-    const usage = {
-      ...full,
-      dayCount: 7,
-      minute: noon,
-      day,
-      rejectedSince: noon + 61,
-      rejectedUntil: noon + 60,
-    };
+    const usage = { ...full, dayCount: 7, minute: noon, day, rejectedSince: noon + 61 };
     expect(decide(usage, small, noon).kind).toBe('startRejecting');
     expect(decide({ ...usage, rejectedSince: noon + 60 }, small, noon).kind).toBe('reject');
   });

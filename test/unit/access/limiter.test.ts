@@ -25,16 +25,9 @@ test('a minute that a wrong clock has stored ahead of the time starts again', as
   expect(table.item()).toMatchObject({ minute: noon, minuteCount: 1, dayCount: 8 });
 });
 
-test('a rejection on a used-up day starts a minute again that a wrong clock has stored ahead of the time', async () => {
-  const rejected = { rejections: 0, rejectedSince: noon - 60, rejectedUntil: day + 86_400 };
-  const table = tableWith({ minute: noon + 3_600, minuteCount: 0, day, dayCount: 1_000, ...rejected });
-  expect(await admit(table, { keyHash, limits, now: at(noon) })).toMatchObject({ kind: 'rejected' });
-  expect(table.item()).toMatchObject({ minute: noon, rejections: 1 });
-});
-
 test('a first rejection that a wrong clock has stored ahead of the time is replaced', async () => {
   const full = { minute: noon, minuteCount: 10, day, dayCount: 20, rejections: 50 };
-  const table = tableWith({ ...full, rejectedSince: noon + 3_600, rejectedUntil: noon + 60 });
+  const table = tableWith({ ...full, rejectedSince: noon + 3_600 });
   expect(await admit(table, { keyHash, limits, now: at(noon + 5) })).toMatchObject({ kind: 'rejected' });
   expect(table.item()).toMatchObject({ rejectedSince: noon + 5, rejections: 0 });
 });
@@ -51,36 +44,43 @@ function changedMeanwhile(table: ReturnType<typeof tableWith>, item: object) {
 }
 
 describe('a rejection is written only on the usage that it was decided on:', () => {
-  const full = { minute: noon, minuteCount: 10, day, dayCount: 20, rejections: 50 };
-  const told = { rejectedSince: noon + 5, rejectedUntil: noon + 60 };
+  const full = { minute: noon, minuteCount: 10, day, dayCount: 20, rejectedSince: noon - 60, rejections: 50 };
+  const told = { rejectedSince: noon + 5 };
+  // One more suspends the key.
+  const last = { rejectedSince: noon + 5, rejections: 202 };
 
   test.each([
-    ['the first one not if the key was suspended', {}, { suspendedUntil: noon + 300 }],
-    ['a later one not if the window is rejected since now', told, { ...told, rejectedSince: noon + 30 }],
-    ['a later one not if another window was full', told, { ...told, rejectedUntil: day + 86_400 }],
-  ])('%s meanwhile', async (_name, before, meanwhile) => {
+    ['the first one not if the key was suspended', {}, { suspendedUntil: noon + 300 }, 'suspended', {}],
+    [
+      'a later one not if the minute is rejected since now',
+      told,
+      { rejectedSince: noon + 30 },
+      'rejected',
+      {},
+    ],
+    [
+      'the one that suspends not if an operator has resumed the key',
+      last,
+      { ...last, rejections: 0 },
+      'rejected',
+      { rejections: 1, suspendedUntil: 0 },
+    ],
+  ])('%s meanwhile', async (_name, before, meanwhile, kind, changed) => {
     const table = tableWith({ ...full, ...before });
     const item = { keyHash, ...full, ...meanwhile };
     const decision = await admit(changedMeanwhile(table, item), { keyHash, limits, now: at(noon + 30) });
-    expect(decision.kind).toBe('suspendedUntil' in meanwhile ? 'suspended' : 'rejected');
-    const restarted = { rejectedSince: noon + 30, rejectedUntil: noon + 60, rejections: 0 };
-    const changed = 'rejectedUntil' in meanwhile && meanwhile.rejectedUntil > noon + 60;
-    expect(table.item()).toEqual({ ...item, ...(changed && restarted) });
+    expect(decision.kind).toBe(kind);
+    expect(table.item()).toEqual({ ...item, ...changed });
   });
-});
 
-test.each([
-  ['first', {}],
-  ['later', { rejectedSince: noon + 5, rejectedUntil: noon + 60 }],
-])('a %s rejection is of the minute that a clock ahead has filled meanwhile', async (_name, rejected) => {
-  const full = { minute: noon, minuteCount: 10, day, dayCount: 20, rejections: 50, ...rejected };
-  const table = tableWith(full);
-  const ahead = changedMeanwhile(table, { keyHash, ...full, minute: noon + 60 });
-  await admit(ahead, { keyHash, limits, now: at(noon + 30) });
-  expect(table.item()).toMatchObject({
-    rejectedSince: noon + 30,
-    rejectedUntil: noon + 120,
-    rejections: 0,
+  test.each([
+    ['first', {}, { rejectedSince: noon + 30, rejections: 0 }],
+    ['later', told, { ...told, rejections: 51 }],
+  ])('a %s one in the minute that a clock ahead has filled meanwhile', async (_name, before, after) => {
+    const item = { keyHash, ...full, ...before, minute: noon + 60 };
+    const table = tableWith({ ...full, ...before });
+    await admit(changedMeanwhile(table, item), { keyHash, limits, now: at(noon + 30) });
+    expect(table.item()).toMatchObject({ minute: noon + 60, ...after });
   });
 });
 

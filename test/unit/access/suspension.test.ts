@@ -60,9 +60,9 @@ describe('a wave of requests that were all sent before the first 429 arrived', (
   test('does not suspend a key whose day is used up by it', async () => {
     const limits = { perMinute: 60, perDay: 1_000 };
     const day = noon - 43_200;
-    // This minute has had a 429 before: of the minute, an hour ago.
+    // It has had a 429 before, an hour ago.
     const stored = { minute: noon - 3_600, minuteCount: 60, day, dayCount: 990 };
-    const key = keyOf(limits, { ...stored, rejectedSince: noon - 3_590, rejectedUntil: noon - 3_540 });
+    const key = keyOf(limits, { ...stored, rejectedSince: noon - 3_590, rejections: 200 });
     expect(kindsOf(await key.wave(234, noon + 55))).toEqual({ admitted: 10, rejected: 224 });
     expect(kindsOf(await key.wave(150, noon + 62))).toEqual({ rejected: 150 });
   });
@@ -76,23 +76,13 @@ describe('a client that goes on after a 429', () => {
     expect(await key.send(noon + 14)).toMatchObject({ kind: 'suspended', retryAfter: 600 });
   });
 
-  test('on a day that is used up has no time to end a wave in each minute', async () => {
+  test('on a day that is used up, too, and each minute has its own wave', async () => {
     const limits = { perMinute: 60, perDay: 1_000 };
     const key = keyOf(limits, { minute: noon, minuteCount: 10, day: noon - 43_200, dayCount: 1_000 });
-    expect(kindsOf(await key.wave(150, noon + 58))).toEqual({ rejected: 150 });
-    expect(kindsOf(await key.wave(150, noon + 67))).toEqual({ rejected: 150 });
-    expect(kindsOf(await key.wave(290, noon + 120))).toEqual({ rejected: 269, suspended: 21 });
-  });
-});
-
-describe('the item of an earlier version', () => {
-  test.each([
-    ['a full minute', { minuteCount: 60, dayCount: 100 }],
-    ['a used-up day', { minuteCount: 3, dayCount: 1_000 }],
-  ])('with %s, which counted every rejection, does not shorten a wave', async (_name, counts) => {
-    const key = keyOf(fixedPlans.free, { minute: noon, day: noon - 43_200, rejections: 99, ...counts });
-    expect(kindsOf(await key.wave(200, noon + 1))).toEqual({ rejected: 200 });
-    expect(kindsOf(await key.wave(221, noon + 12))).toEqual({ rejected: 220, suspended: 1 });
+    expect(kindsOf(await key.wave(500, noon + 58))).toEqual({ rejected: 500 });
+    expect(kindsOf(await key.wave(500, noon + 67))).toEqual({ rejected: 500 });
+    expect(kindsOf(await key.wave(193, noon + 77))).toEqual({ rejected: 193 });
+    expect(await key.send(noon + 78)).toMatchObject({ kind: 'suspended' });
   });
 });
 

@@ -183,7 +183,7 @@ describe('an execution environment whose table is throttled', () => {
   ])(
     'says %s and until when of what it knows, and reports the failure',
     async (code, retryAfter, metric, usage) => {
-      const known = { minute, day, dayCount: 1, rejectedUntil: noon + 60, ...usage };
+      const known = { minute, day, dayCount: 1, ...usage };
       const send = { current: refusing(known) };
       const limit = environment({ perMinute: 1, perDay: 10 }, send);
       await limit(new Recorder());

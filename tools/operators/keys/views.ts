@@ -31,7 +31,7 @@ export function viewOf(key: AdministeredKey, usage: KeyUsage, now: number) {
     replacedBy: key.replacedBy ?? null,
     usedThisMinute: usage.minute === minute ? usage.minuteCount : 0,
     usedToday: usage.day === day ? usage.dayCount : 0,
-    rejectedThisMinute: usage.minute === minute ? usage.rejections : 0,
+    rejectedThisMinute: usage.rejectedSince >= minute ? usage.rejections : 0,
     suspendedUntil: usage.suspendedUntil > now ? isoTime(usage.suspendedUntil) : null,
     deprecatedCalls: usage.deprecatedCalls,
   };
