@@ -7,7 +7,7 @@ import * as z from 'zod/mini';
 import { checksOf, usedIdempotencyKey, type VersionCheck } from './checks.ts';
 import { tableVariables } from '../tables.ts';
 import { toUnixSeconds } from '../runtime/unix-time.ts';
-import { repeatRefused, type Time } from './refusals.ts';
+import { type Clock, repeatRefused } from './refusals.ts';
 
 /** https://docs.aws.amazon.com/codedeploy/latest/userguide/reference-appspec-file-structure-hooks.html */
 const hookEvent = z.object({ DeploymentId: z.string(), LifecycleEventHookExecutionId: z.string() });
@@ -34,50 +34,48 @@ const lambda = new LambdaClient();
 const codeDeploy = new CodeDeployClient({ requestHandler: { requestTimeout: 10_000 } });
 const dynamoDb = DynamoDBDocumentClient.from(new DynamoDBClient());
 
-/** @param timeout a signal that aborts what the checks are waiting for */
-interface Seams extends Time {
-  readonly timeout: () => AbortSignal;
-}
-
 /**
  * CodeDeploy calls this before a new version of a function gets a request, once for each function that changes. Each call checks
  * the versions of all functions, so that a version that does not answer as expected stops all deployments before one shifts a
  * request: CloudFormation cannot undo those that have begun while others stop.
  *
  * Whatever goes wrong is reported, because CodeDeploy waits for a report. Only an event without its IDs cannot be.
+ *
+ * @param timeout a signal that aborts what the checks are waiting for
  */
-export function preTrafficHook(seams: Seams) {
+export function preTrafficHook(clock: Clock, timeout: () => AbortSignal) {
   return async (event: unknown): Promise<void> => {
     const { DeploymentId: deploymentId, LifecycleEventHookExecutionId: lifecycleEventHookExecutionId } =
       z.parse(hookEvent, event);
-    const status = await checkAll(deploymentId, seams).catch((error: unknown) => {
+    const status = await checkAll(deploymentId, clock, timeout()).catch((error: unknown) => {
       console.error('The new versions get no requests:', error);
       return 'Failed' as const;
     });
     const report = { deploymentId, lifecycleEventHookExecutionId, status };
     await repeatRefused(
       () => codeDeploy.send(new PutLifecycleEventHookExecutionStatusCommand(report)),
-      seams.now() + patience,
-      seams,
+      clock.now() + patience,
+      clock,
     );
   };
 }
 
-export const handler = preTrafficHook({
-  now: () => performance.now(),
-  sleep: setTimeout,
-  timeout: () => AbortSignal.timeout(longest),
-});
+export const handler = preTrafficHook({ now: () => performance.now(), sleep: setTimeout }, () =>
+  AbortSignal.timeout(longest),
+);
 
-async function checkAll(deploymentId: string, { timeout, ...time }: Seams): Promise<'Succeeded' | 'Failed'> {
-  const end = time.now() + patience;
-  const abortSignal = timeout();
+async function checkAll(
+  deploymentId: string,
+  clock: Clock,
+  abortSignal: AbortSignal,
+): Promise<'Succeeded' | 'Failed'> {
+  const end = clock.now() + patience;
   const variables = z.parse(environment, process.env);
   // The hooks of all deployments run at once, and transactions on one item would disturb each other.
   const idempotencyKey = `pre-traffic-check-${deploymentId}`;
   const item = usedIdempotencyKey(idempotencyKey, toUnixSeconds(Date.now()));
   const put = new PutCommand({ TableName: variables.IDEMPOTENCY_TABLE, Item: item });
-  await repeatRefused(() => dynamoDb.send(put, { abortSignal }), end, time);
+  await repeatRefused(() => dynamoDb.send(put, { abortSignal }), end, clock);
 
   let status: 'Succeeded' | 'Failed' = 'Succeeded';
   // One invocation at a time: hooks and invocations share the account's executions, and a new account has ten.
@@ -86,7 +84,7 @@ async function checkAll(deploymentId: string, { timeout, ...time }: Seams): Prom
       for (const { event, expected } of checks) {
         const FunctionName = variables.CHECKED_VERSIONS[name];
         const invoke = new InvokeCommand({ FunctionName, Payload: JSON.stringify(event) });
-        const answer = await repeatRefused(() => lambda.send(invoke, { abortSignal }), end, time);
+        const answer = await repeatRefused(() => lambda.send(invoke, { abortSignal }), end, clock);
         compare(answer, expected);
       }
     } catch (error) {

@@ -1,7 +1,7 @@
 /** Milliseconds between two attempts. */
 const pause = 2_000;
 
-export interface Time {
+export interface Clock {
   /** Milliseconds, of a clock that does not go back. */
   readonly now: () => number;
   readonly sleep: (milliseconds: number) => Promise<unknown>;
@@ -17,7 +17,7 @@ export interface Time {
 export async function repeatRefused<T>(
   call: () => Promise<T>,
   end: number,
-  { now, sleep }: Time,
+  { now, sleep }: Clock,
 ): Promise<T> {
   for (;;) {
     try {

@@ -140,7 +140,7 @@ async function statusesWith(checkedVersions: string, ...deployments: string[]): 
   vi.resetModules();
   const { preTrafficHook } = await import('../../../functions/delivery/check-versions.ts');
   const time = virtualTime(deployments.length);
-  const hook = preTrafficHook({ ...time, timeout: () => AbortSignal.timeout(hangs ? 100 : 60_000) });
+  const hook = preTrafficHook(time, () => AbortSignal.timeout(hangs ? 100 : 60_000));
   await Promise.all(
     deployments.map(async (each) => {
       await hook({ DeploymentId: each, LifecycleEventHookExecutionId: `of ${each}` });
