@@ -2,11 +2,6 @@ import { cancelled, Refusal, type Unsupported } from './tables/errors.ts';
 import type { Operation, Reading, Tables } from './tables/tables.ts';
 import type { Timer, World } from './world.ts';
 
-/**
- * What happens to a call of DynamoDB. `lost`: the connection breaks. `hung`: no answer comes. `unreadable`: something else than
- * DynamoDB answers. Each can happen before or after DynamoDB has applied the call. `late`: the connection breaks, and DynamoDB
- * applies the call at any time afterwards.
- */
 export const faults = [
   'lostBefore',
   'lostAfter',
@@ -19,9 +14,34 @@ export const faults = [
   'throttled',
   'conflict',
   'denied',
+  'stale',
+  'shortPage',
+  'unprocessed',
+  'crashedBefore',
+  'crashedAfter',
+  'paused',
 ] as const;
+/**
+ * What happens to a call of DynamoDB instead of a complete answer.
+ *
+ * - `lostBefore`, `lostAfter`: the connection breaks before DynamoDB gets the call, or after it has applied it.
+ * - `late`: the connection breaks, and DynamoDB applies the call at any time afterwards.
+ * - `hungBefore`, `hungAfter`: no answer comes until the client's time-out. DynamoDB does not get the call, or applies it.
+ * - `unreadableBefore`, `unreadableAfter`: something else answers, such as a proxy. DynamoDB does not get the call, or applies it.
+ * - `failed`: DynamoDB answers with an internal error and applies nothing.
+ * - `throttled`: DynamoDB refuses the call because there are too many.
+ * - `conflict`: DynamoDB refuses a write because a transaction is writing its item.
+ * - `denied`: DynamoDB refuses the call because a permission is missing.
+ * - `stale`: a read that is not consistent, or of a global index, does not see the writes of the last second.
+ * - `shortPage`: a query or scan ends after its first item, with a LastEvaluatedKey. The page is empty if a filter leaves the item out.
+ * - `unprocessed`: a batch gets to some of its items only. The others are its UnprocessedItems or UnprocessedKeys.
+ * - `crashedBefore`, `crashedAfter`: the process of the request ends before DynamoDB gets the call, or after it has applied it.
+ * - `paused`: the process stands still before it sends the call, as in a frozen Lambda environment or a long garbage collection.
+ *   Others go on and time passes, and its timers and answers wait for the end of the pause.
+ */
 export type Fault = (typeof faults)[number];
 export type Fate = 'answered' | Fault;
+
 /** What calls meet unless `kinds` says otherwise. */
 export const defaultKinds: readonly Fault[] = [
   'lostBefore',
@@ -31,6 +51,9 @@ export const defaultKinds: readonly Fault[] = [
   'throttled',
   'conflict',
   'denied',
+  'stale',
+  'shortPage',
+  'unprocessed',
 ];
 
 /** One attempt of a call. */
@@ -52,6 +75,8 @@ export interface Call {
   latency?: readonly [number, number];
   /** Whether DynamoDB has applied it. */
   applied: boolean;
+  /** Items of a batch that DynamoDB has got to, and what came of each. */
+  readonly parts: object[];
   /** The client waits for it no more. */
   ended: boolean;
   endedAt?: number;
@@ -75,6 +100,10 @@ export interface RequestHandler {
   readonly destroy: () => void;
 }
 
+interface BatchOutput {
+  readonly Responses?: Readonly<Record<string, object[]>>;
+}
+
 /** Answers that DynamoDB does not give. */
 const strangers = [
   { statusCode: 200, text: '<html></html>' },
@@ -93,6 +122,10 @@ const strangers = [
   { statusCode: 503, text: '{"message":"No."}' },
 ] as const;
 
+/** Milliseconds after which reads that are not consistent see a write, as they usually do on AWS. */
+const lag = 1_000;
+const searches = new Set<Operation>(['Query', 'Scan']);
+const reads = new Set<Operation>(['GetItem', 'BatchGetItem', ...searches]);
 /** What is refused while a transaction writes the same item. */
 const conflicting = new Set<Operation>(['PutItem', 'UpdateItem', 'DeleteItem', 'TransactWriteItems']);
 const throttlings = ['ProvisionedThroughputExceededException', 'ThrottlingException', 'RequestLimitExceeded'];
@@ -144,6 +177,7 @@ export class Network {
         sentAt: this.#world.now,
         deadline: this.#world.now + requestTimeout,
         applied: false,
+        parts: [],
         received: false,
         ended: false,
         answer: (response) => end(() => resolve({ response: response as never })),
@@ -165,9 +199,29 @@ export class Network {
     };
   }
 
-  /** Whether a call can meet a fate. */
-  canMeet(fate: Fate, { operation }: Call): boolean {
-    return fate !== 'conflict' || conflicting.has(operation);
+  /** Whether a call can meet a fate, and whether it would then not be answered all the same. */
+  canMeet(fate: Fate, call: Call): boolean {
+    const { operation, input, parts } = call;
+    // DynamoDB has got to some items of a batch, so nothing else refuses or loses it.
+    if (parts.length > 0) return fate === 'answered' || fate === 'unprocessed';
+    // A batch of which nothing is processed is throttled.
+    if (fate === 'unprocessed') return false;
+    if (fate === 'conflict') return conflicting.has(operation);
+    if (fate !== 'stale' && fate !== 'shortPage') return true;
+    const isOfFate = (fate === 'stale' ? reads : searches).has(operation);
+    return isOfFate && this.tables.differs(operation, input, this.#readingOf(call, fate));
+  }
+
+  /** DynamoDB gets to the next item of a batch. False if it is the last one, with which it answers, or no batch. */
+  advance({ operation, input, parts }: Call): boolean {
+    if (parts.length + 1 >= this.tables.sizeOf(input)) return false;
+    try {
+      parts.push(this.tables.call(operation, input, { done: parts.length, fit: 1 }));
+      return true;
+    } catch (error) {
+      if (error instanceof Refusal) return false;
+      throw error;
+    }
   }
 
   /** Counts a write. Whether its item gets more than `perSecond`. */
@@ -185,7 +239,10 @@ export class Network {
   apply(call: Call, refusal?: Refusal, reading?: Reading): object {
     try {
       if (refusal !== undefined) throw refusal;
-      const output = this.tables.call(call.operation, call.input, reading);
+      const output = this.tables.call(call.operation, call.input, { ...reading, done: call.parts.length });
+      for (const { Responses: items } of call.parts.toReversed() as BatchOutput[])
+        for (const [table, all] of Object.entries(items ?? {}))
+          (output as BatchOutput).Responses![table]!.unshift(...all);
       call.applied = true;
       return this.#response(200, output);
     } catch (error) {
@@ -218,6 +275,10 @@ export class Network {
     switch (call.fate!) {
       case 'answered':
         return answer(this.apply(call, undefined, reading));
+      case 'stale':
+      case 'shortPage':
+      case 'unprocessed':
+        return answer(this.apply(call, undefined, this.#readingOf(call, call.fate)));
       case 'lostAfter':
         this.apply(call);
         return lose;
@@ -238,11 +299,23 @@ export class Network {
         return answer(this.apply(call, new Refusal('InternalServerError')));
       case 'denied':
         return answer(this.apply(call, new Refusal('AccessDeniedException')));
+      // What becomes of the process is up to whoever runs it.
+      case 'crashedAfter':
+        this.apply(call);
+        return () => {};
+      case 'crashedBefore':
+      case 'paused':
+        return () => {};
       case 'throttled':
         return answer(this.apply(call, this.#throttle(call)));
       case 'conflict':
         return answer(this.apply(call, this.#conflict(call)));
     }
+  }
+
+  #readingOf({ parts }: Call, fate: Fate): Reading {
+    if (fate === 'stale') return { asOf: this.#world.now - lag };
+    return { fit: fate === 'shortPage' || parts.length === 0 ? 1 : 0 };
   }
 
   #throttle({ operation, input, variant }: Call): Refusal {

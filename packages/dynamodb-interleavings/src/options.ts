@@ -82,11 +82,14 @@ export interface Failure {
   readonly sentence: string;
   /** Call by call. */
   readonly trace: readonly string[];
-  /** What calls met, in order. `arrives`: a call that its client has given up. To make the same happen elsewhere. */
+  /**
+   * What calls met, in order, to make the same happen elsewhere. `arrives`: a call that its client has given up. `item`: DynamoDB
+   * gets to the next item of a batch, before it answers.
+   */
   readonly steps: readonly {
     readonly sender: string;
     readonly operation: string;
-    readonly fate: Fate | 'arrives';
+    readonly fate: Fate | 'arrives' | 'item';
   }[];
   /** For the option `repeat`. */
   readonly repeat: string;

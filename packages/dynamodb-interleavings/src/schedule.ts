@@ -68,9 +68,12 @@ export class Schedule<Shared> implements Simulation {
     this.#follow = follow;
     this.#events = new Set(Object.keys(options.events ?? {}));
     const world = (this.world = new World(new Date(startsAt).getTime(), this.#random));
-    const tables = (this.tables = new Tables(options.tables, () => world.now));
+    // What is stored before has been there for long.
+    let isBefore = true;
+    const tables = (this.tables = new Tables(options.tables, () => (isBefore ? -Infinity : world.now)));
     for (const [table, items] of Object.entries(options.items ?? {}))
       for (const item of items) tables.put(table, marshall(item, { removeUndefinedValues: true }) as Item);
+    isBefore = false;
     this.network = new Network(world, tables, (call) => {
       this.#open.push(call);
       callsOfRequest.getStore()?.push(call);
@@ -199,6 +202,11 @@ export class Schedule<Shared> implements Simulation {
   }
 
   #meet(call: Call, fate: Fate): void {
+    if (fate === 'answered' && this.network.advance(call)) {
+      this.trace.push(`${described(call)}: item ${call.parts.length} is done`);
+      this.#met.push({ sender: call.name, operation: call.operation, fate: 'item' });
+      return;
+    }
     this.#open = this.#open.filter((each) => each !== call);
     if (fate !== 'answered') this.faults += 1;
     if (fate === 'late') this.#late.push(call);

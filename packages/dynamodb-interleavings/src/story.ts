@@ -23,6 +23,12 @@ export const phrases: Readonly<Record<Fault, (call: Call) => string>> = {
   throttled: ({ outcome }) => `throttled: ${outcome}`,
   conflict: ({ outcome }) => `conflicts with a transaction: ${outcome}`,
   denied: ({ outcome }) => `denied: ${outcome}`,
+  stale: ({ outcome }) => `without the last writes: ${outcome}`,
+  shortPage: ({ outcome }) => `only a part of what there is: ${outcome}`,
+  unprocessed: ({ outcome }) => `only a part of the batch is done: ${outcome}`,
+  crashedBefore: () => 'the process ends before DynamoDB gets it',
+  crashedAfter: () => 'DynamoDB applies it, and the process ends',
+  paused: () => 'the process stands still before it',
 };
 
 export function described({ name: sender, operation, table, input }: Call): string {

@@ -226,6 +226,22 @@ export class Tables {
     }
   }
 
+  /** Items of a batch. 0 for other calls. */
+  sizeOf(input: object): number {
+    const { RequestItems: requests = {} } = input as Partial<BatchInput<WriteRequests | GetRequests>>;
+    return Object.values(requests).reduce((sum, each) => sum + ('Keys' in each ? each.Keys : each).length, 0);
+  }
+
+  /** Whether the output of a read depends on how DynamoDB reads. */
+  differs(operation: Operation, input: object, reading: Reading): boolean {
+    try {
+      const [one, other] = [this.call(operation, input, reading), this.call(operation, input)];
+      return JSON.stringify(one) !== JSON.stringify(other);
+    } catch {
+      return false;
+    }
+  }
+
   #table(name: string): Table {
     const table = this.#tables.get(name);
     if (table) return table;
