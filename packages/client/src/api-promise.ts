@@ -17,12 +17,14 @@ export type Received<T> = Pick<WithResponse<T>, 'data' | 'response'>;
 export class ApiPromise<T> extends Promise<T> {
   readonly #received: Promise<Received<T>>;
 
-  constructor(received: Promise<Received<T>>) {
-    const call = callSite(new.target);
+  /** @param call sends the request. What it throws rejects the promise */
+  constructor(call: () => Promise<Received<T>>) {
+    const site = callSite(new.target);
+    const received = new Promise<Received<T>>((resolve) => resolve(call()));
     super((resolve, reject) => {
       received.then(
         ({ data }) => resolve(data),
-        (error) => reject(withCallSite(error, call)),
+        (error) => reject(withCallSite(error, site)),
       );
     });
     this.#received = received;

@@ -7,6 +7,7 @@ import {
   readHeaders,
   rejectUnknown,
 } from './arguments.ts';
+import { isBrowser } from './browser.ts';
 import type { AnimalStoreError } from './errors.ts';
 import type { RateLimit } from './headers.ts';
 
@@ -90,7 +91,7 @@ export interface ResponseEvent extends RequestEvent {
 export interface RetryEvent extends RequestEvent {
   /** Why the attempt failed. */
   readonly error: AnimalStoreError;
-  /** Milliseconds until the next attempt. */
+  /** Whole milliseconds until the next attempt. */
   readonly delay: number;
 }
 
@@ -187,11 +188,6 @@ function readBaseUrl(given: string | URL | undefined): string {
     );
   }
   return url.href.replace(/\/+$/, '');
-}
-
-/** Other runtimes have a `window` at most. */
-function isBrowser(): boolean {
-  return (globalThis as { window?: { document?: unknown } }).window?.document !== undefined;
 }
 
 /** Whether each wait for another attempt is printed. Deno does not allow every program to read the environment. */

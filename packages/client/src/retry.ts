@@ -21,7 +21,7 @@ const transientStatuses = new Set([408, 429, 500, 502, 503, 504]);
  *
  * @param attempt number of the failed attempt, from 1
  * @param random in [0, 1)
- * @returns milliseconds
+ * @returns whole milliseconds
  */
 export function retryDelay(
   failure: AnimalStoreError,
@@ -33,7 +33,7 @@ export function retryDelay(
   const asked = failure instanceof ApiError ? (failure.retryAfter ?? 0) : 0;
   if (asked > maxRetryDelay) return undefined;
   const backOff = Math.max(asked, firstBackOff * 2 ** (attempt - 1));
-  return asked + random * Math.min(longestBackOff, maxRetryDelay, backOff);
+  return Math.ceil(asked + random * Math.min(longestBackOff, maxRetryDelay, backOff));
 }
 
 function isTransient(failure: AnimalStoreError): boolean {

@@ -1,4 +1,4 @@
-import { ApiPromise, type Received } from './api-promise.ts';
+import { ApiPromise } from './api-promise.ts';
 import {
   checkObject,
   checkRequired,
@@ -105,34 +105,32 @@ export class AnimalStore {
    * @throws AnimalStoreError; TypeError when an argument or an option is not valid
    */
   request(method: Method, path: string, options: RequestOptions = {}): ApiPromise<unknown> {
-    return new ApiPromise(this.#request(method, path, options));
-  }
-
-  async #request(method: Method, path: string, options: RequestOptions): Promise<Received<unknown>> {
-    checkObject(options, 'options');
-    const { query = {}, body, idempotencyKey, ...rest } = options;
-    if (!methods.includes(method)) throw new TypeError(`method must be ${methods.join(', ')}.`);
-    if (body !== undefined && (method === 'GET' || method === 'HEAD')) {
-      throw new TypeError(`body must not be given with ${method}: use the option query.`);
-    }
-    const base = `${this.#baseUrl}/`;
-    // The key is for no other address: `/..` leads out of the base address.
-    if (!path.startsWith('/') || !new URL(this.#baseUrl + path).href.startsWith(base)) {
-      throw new TypeError(`path must start with "/" and stay below ${base} (got ${JSON.stringify(path)}).`);
-    }
-    const parameters = new URLSearchParams();
-    for (const [name, value] of Object.entries(query)) {
-      if (value !== undefined) parameters.set(name, String(value));
-    }
-    const separator = parameters.size === 0 ? '' : path.includes('?') ? '&' : '?';
-    const call = {
-      name: 'request',
-      method,
-      path: path + separator + parameters.toString(),
-      idempotencyKey: idempotencyKey === undefined ? undefined : checkedKey(idempotencyKey),
-      body: writeJson(body),
-    };
-    return this.#transport.send(call, rest, (answer) => answer);
+    return new ApiPromise(() => {
+      checkObject(options, 'options');
+      const { query = {}, body, idempotencyKey, ...rest } = options;
+      if (!methods.includes(method)) throw new TypeError(`method must be ${methods.join(', ')}.`);
+      if (body !== undefined && (method === 'GET' || method === 'HEAD')) {
+        throw new TypeError(`body must not be given with ${method}: use the option query.`);
+      }
+      const base = `${this.#baseUrl}/`;
+      // The key is for no other address: `/..` leads out of the base address.
+      if (!path.startsWith('/') || !new URL(this.#baseUrl + path).href.startsWith(base)) {
+        throw new TypeError(`path must start with "/" and stay below ${base} (got ${JSON.stringify(path)}).`);
+      }
+      const parameters = new URLSearchParams();
+      for (const [name, value] of Object.entries(query)) {
+        if (value !== undefined) parameters.set(name, String(value));
+      }
+      const separator = parameters.size === 0 ? '' : path.includes('?') ? '&' : '?';
+      const call = {
+        name: 'request',
+        method,
+        path: path + separator + parameters.toString(),
+        idempotencyKey: idempotencyKey === undefined ? undefined : checkedKey(idempotencyKey),
+        body: writeJson(body),
+      };
+      return this.#transport.send(call, rest, (answer) => answer);
+    });
   }
 }
 
@@ -149,8 +147,25 @@ export class Pets {
    *
    * @throws AnimalStoreError; TypeError when a required field is missing, `categoryId` is not an int64 or an option is not valid
    */
-  create(pet: NewPet, options?: CreateOptions): ApiPromise<Pet> {
-    return new ApiPromise(this.#create(pet, options));
+  create(pet: NewPet, options: CreateOptions = {}): ApiPromise<Pet> {
+    return new ApiPromise(() => {
+      checkRequired(pet, 'pet');
+      checkObject(pet, 'pet');
+      const missing = requiredFields.filter((name) => pet[name] === undefined);
+      if (missing.length > 0)
+        throw new TypeError(`${missing.map((name) => `${name} is required`).join(', ')}.`);
+      checkObject(options, 'options');
+      const { idempotencyKey = crypto.randomUUID(), ...rest } = options;
+      const call = {
+        name: 'pets.create',
+        method: 'POST',
+        path: '/pets',
+        idempotencyKey: checkedKey(idempotencyKey),
+        // With the fields that this release does not know.
+        body: writeJson({ ...pet, categoryId: BigInt(toDigits(pet.categoryId, 'categoryId')) }),
+      } as const;
+      return this.#transport.send(call, rest, toPet);
+    });
   }
 
   /**
@@ -160,7 +175,10 @@ export class Pets {
    * @throws AnimalStoreError, `NotFoundError` if it does not exist; TypeError if the id is not an int64
    */
   get(id: Int64Input, options?: CallOptions): ApiPromise<Pet> {
-    return new ApiPromise(this.#get(id, options));
+    return new ApiPromise(() => {
+      const call = { name: 'pets.get', method: 'GET', path: `/pets/${toDigits(id, 'id')}` } as const;
+      return this.#transport.send(call, options, toPet);
+    });
   }
 
   /**
@@ -173,51 +191,25 @@ export class Pets {
    * @throws AnimalStoreError; TypeError when the query or an option is not valid
    */
   list(query: ListQuery = {}, options?: CallOptions): PagePromise<Pet> {
-    return new PagePromise(this.#list(query, options));
-  }
-
-  async #create(pet: NewPet, options: CreateOptions = {}): Promise<Received<Pet>> {
-    checkRequired(pet, 'pet');
-    checkObject(pet, 'pet');
-    const missing = requiredFields.filter((name) => pet[name] === undefined);
-    if (missing.length > 0)
-      throw new TypeError(`${missing.map((name) => `${name} is required`).join(', ')}.`);
-    checkObject(options, 'options');
-    const { idempotencyKey = crypto.randomUUID(), ...rest } = options;
-    const call = {
-      name: 'pets.create',
-      method: 'POST',
-      path: '/pets',
-      idempotencyKey: checkedKey(idempotencyKey),
-      // With the fields that this release does not know.
-      body: writeJson({ ...pet, categoryId: BigInt(toDigits(pet.categoryId, 'categoryId')) }),
-    } as const;
-    return this.#transport.send(call, rest, (body) => toPet(body));
-  }
-
-  async #get(id: Int64Input, options?: CallOptions): Promise<Received<Pet>> {
-    const call = { name: 'pets.get', method: 'GET', path: `/pets/${toDigits(id, 'id')}` } as const;
-    return this.#transport.send(call, options, (body) => toPet(body));
-  }
-
-  async #list(query: ListQuery, options?: CallOptions): Promise<Received<Page<Pet>>> {
-    checkObject(query, 'query');
-    const { status, limit = 100, cursor, ...unknown } = query;
-    rejectUnknown(unknown, 'pets.list');
-    checkWholeNumber(limit, 'limit', 1, 100);
-    const parameters = new URLSearchParams({
-      limit: String(limit),
-      ...(status !== undefined && { status }),
-      ...(cursor !== undefined && { cursor }),
-    });
-    const call = { name: 'pets.list', method: 'GET', path: `/pets?${parameters.toString()}` } as const;
-    return this.#transport.send(call, options, (body, headers) => {
-      if (!Array.isArray(body)) throw new InvalidAnswerError('A page of animals is not a list.');
-      return new Page(
-        body.map((pet) => toPet(pet)),
-        cursorOf(nextTarget(headers.get('Link'))),
-        (next) => this.list({ ...query, cursor: next }, options),
-      );
+    return new PagePromise(() => {
+      checkObject(query, 'query');
+      const { status, limit = 100, cursor, ...unknown } = query;
+      rejectUnknown(unknown, 'pets.list');
+      checkWholeNumber(limit, 'limit', 1, 100);
+      const parameters = new URLSearchParams({
+        limit: String(limit),
+        ...(status !== undefined && { status }),
+        ...(cursor !== undefined && { cursor }),
+      });
+      const call = { name: 'pets.list', method: 'GET', path: `/pets?${parameters.toString()}` } as const;
+      return this.#transport.send(call, options, (body, headers) => {
+        if (!Array.isArray(body)) throw new InvalidAnswerError('A page of animals is not a list.');
+        return new Page(
+          body.map((pet) => toPet(pet)),
+          cursorOf(nextTarget(headers.get('Link'))),
+          (next) => this.list({ ...query, cursor: next }, options),
+        );
+      });
     });
   }
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   AnimalStore,
   AnimalStoreError,
@@ -260,6 +260,21 @@ describe('A failed connection', () => {
     const fetch = () => Promise.reject(thrown);
     const { store } = scripted([], { fetch, maxRetries: 0 });
     await expect(store.pets.get(1)).rejects.toThrow(`No complete answer arrived from ${baseUrl}${reason}.`);
+  });
+
+  it('says in a browser that the service sends no CORS headers, unless the page has the same origin', async () => {
+    const messageIn = async (globals: object) => {
+      for (const [name, value] of Object.entries(globals)) vi.stubGlobal(name, value);
+      onTestFinished(() => void vi.unstubAllGlobals());
+      const { store } = scripted([lost], { maxRetries: 0, dangerouslyAllowBrowser: true });
+      return caught(store.pets.get(1)).then(String);
+    };
+    const window = { document: {} };
+    const advice =
+      /\. The service sends no CORS headers, so browsers refuse its answers: call it from your own server\.$/;
+    expect(await messageIn({})).not.toContain('CORS');
+    expect(await messageIn({ window, location: { origin: 'https://page.test' } })).toMatch(advice);
+    expect(await messageIn({ window, location: { origin: 'https://store.test' } })).not.toContain('CORS');
   });
 });
 
