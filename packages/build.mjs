@@ -3,7 +3,7 @@
 // and without install scripts.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const tsc = fileURLToPath(new URL('../node_modules/typescript/bin/tsc', import.meta.url));
@@ -26,10 +26,10 @@ const { version } = await import(pathToFileURL(resolve('src/version.ts')).href);
 
 // npm's provenance requires the repository that publishes the package. Where it is unknown the package is private, so that
 // npm refuses to publish it.
-const { GITHUB_REPOSITORY: name = repositoryOfClone() } = process.env;
-const home = `https://github.com/${name}`;
+const { GITHUB_REPOSITORY: repository = repositoryOfClone() } = process.env;
+const home = `https://github.com/${repository}`;
 const folder = `packages/${basename(process.cwd())}`;
-const links = name
+const links = repository
   ? {
       repository: { type: 'git', url: `git+${home}.git`, directory: folder },
       homepage: `${home}/tree/main/${folder}#readme`,
@@ -41,35 +41,86 @@ const links = name
 const built = (path, extension) => path.replace(/^\.\/src\//, './').replace(/\.ts$/, extension);
 const entriesOf = (paths, entry) =>
   Object.fromEntries(Object.entries(paths).map(([key, path]) => [key, entry(path)]));
-const bin = manifest.bin && { bin: entriesOf(manifest.bin, (path) => built(path, '.js')) };
+const nodeCheck = checkOfNode(manifest);
+const bin = manifest.bin && { bin: entriesOf(manifest.bin, command) };
 const format = manifest.exports['.'].require === undefined ? esModules() : await bothFormats();
 // `main` and `types` are for resolvers that do not read `exports`.
-const { types, default: main } = format.exports['.'].require ?? format.exports['.'];
+const [ofIndex, ofRequire] = [format.exports['.'], format.exports['.'].require];
+const ofMain = {
+  main: ofRequire.default ?? ofRequire,
+  types: ofRequire.types ?? ofIndex.types,
+};
 
 copyFileSync('LICENSE', join(target, 'LICENSE'));
 // Links to files of the repository lead there from npm, too. Without its address they are text.
 const readme = readFileSync('README.md', 'utf8').replaceAll(
   /\[([^\]]+)\]\((\.\.?\/[^)]+)\)/g,
-  (_link, text, path) => (name ? `[${text}](${new URL(path, `${home}/blob/main/${folder}/`).href})` : text),
+  (_link, text, path) =>
+    repository ? `[${text}](${new URL(path, `${home}/blob/main/${folder}/`).href})` : text,
 );
 writeFileSync(join(target, 'README.md'), readme);
 // Last, so that a build that failed cannot be packed.
-const published = { ...manifest, version, ...links, main, types, ...format, ...bin };
+const published = { ...manifest, version, ...links, ...ofMain, ...format, ...bin };
 writeFileSync(join(target, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);
 
-/** The JavaScript of the compiler, a file for each source. */
+/** The JavaScript of the compiler, a file for each source. Each entry begins with the check of Node.js. */
 function esModules() {
-  const exports = entriesOf(manifest.exports, (path) => ({
-    types: built(path, '.d.ts'),
-    default: built(path, '.js'),
-  }));
+  writeFileSync(join(target, 'node-check.cjs'), nodeCheck);
+  const exports = entriesOf(manifest.exports, (path) => {
+    const [declarations, imported, common] = ['.d.ts', '.js', '.cjs'].map((end) => built(path, end));
+    const check = relative(dirname(imported), 'node-check.cjs');
+    const file = join(target, imported);
+    writeFileSync(file, `import './${check}';\n${readFileSync(file, 'utf8')}`);
+    // An older Node.js cannot require the module itself.
+    const text = `require('./${check}');\nmodule.exports = require('./${basename(imported)}');\n`;
+    writeFileSync(join(target, common), text);
+    return { types: declarations, require: common, default: imported };
+  });
   return { type: 'module', exports };
+}
+
+/** A file that runs a command if this Node.js can. */
+function command(path) {
+  const file = built(path, '.cjs');
+  const [check, script] = ['./node-check.cjs', `./${basename(path, '.ts')}.js`];
+  const text = `#!/usr/bin/env node
+try {
+  require('${check}');
+} catch {
+  process.exit(1);
+}
+import('${script}');
+`;
+  writeFileSync(join(target, file), text);
+  return file;
+}
+
+/** Prints which Node.js is needed, before anything that an older one cannot load. For both module systems. */
+function checkOfNode({ name, engines }) {
+  const needed = engines.node.replace('>=', '');
+  const [major, minor = 0] = needed.split('.');
+  return `{
+  const { node, bun, deno } = globalThis.process?.versions ?? {};
+  const [major, minor] = (node ?? '').split('.').map(Number);
+  if (!bun && !deno && (major < ${major} || (major === ${major} && minor < ${minor}))) {
+    const message = \`${name} needs Node.js ${needed} or later (this is \${node}).\`;
+    console.error(message);
+    throw new Error(message);
+  }
+}
+`;
 }
 
 /** One file for each module system. The declarations are CommonJS, which both can import. */
 async function bothFormats() {
   const { build } = await import('esbuild');
-  const options = { entryPoints: ['src/index.ts'], bundle: true, platform: 'neutral', target: 'es2022' };
+  const options = {
+    entryPoints: ['src/index.ts'],
+    bundle: true,
+    platform: 'neutral',
+    target: 'es2022',
+    banner: { js: nodeCheck },
+  };
   const [required, imported] = [join(target, 'index.js'), join(target, 'index.mjs')];
   await build({ ...options, format: 'cjs', outfile: required });
   await build({ ...options, format: 'esm', outfile: imported });

@@ -66,9 +66,8 @@ function warnIfBehind() {
   const { optionalDependencies = {} } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'));
   const packages = Object.entries(optionalDependencies).filter(([name]) => name.startsWith('node-'));
   const own = packages.find(([name]) => name.endsWith(`-${platform}-${process.arch}`))?.[1];
-  const newest = packages
-    .map(([, version]) => version)
-    .toSorted((a, b) => b.localeCompare(a, 'en', { numeric: true }))[0];
+  const isNewer = (a, b) => a.localeCompare(b, 'en', { numeric: true }) > 0;
+  const newest = packages.map(([, version]) => version).reduce((a, b) => (isNewer(a, b) ? a : b), '');
   if (own === undefined || own === newest) return;
   console.error(
     `npm has no newer Node.js for this machine than ${own}, which lacks the security fixes up to ${newest}. ` +

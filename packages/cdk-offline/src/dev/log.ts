@@ -1,4 +1,5 @@
-import { styleText } from 'node:util';
+// An older Node.js has no such name to import, and could not say that it is too old.
+import * as util from 'node:util';
 import { z } from 'zod';
 import { readableTrace } from '../lambda/trace.ts';
 import { withoutControls } from '../system/lines.ts';
@@ -45,7 +46,7 @@ export function requestLine(
     new Date(time).toTimeString().slice(0, 8),
     printable(method).padEnd(4),
     printable(query === '' ? path : `${path}?${query}`),
-    colour ? styleText(colourOf(status), String(status), { validateStream: false }) : String(status),
+    colour ? util.styleText(colourOf(status), String(status), { validateStream: false }) : String(status),
     `${Math.round(durationMs)} ms`,
     ...(authorizer === undefined ? [] : [printable(caller(authorizer))]),
     ...(functionError === undefined ? [] : [`(${printable(functionError.split('\n', 1).join())})`]),

@@ -10,7 +10,6 @@ import { InspectedProcess, inspectorPortInUse } from '../lambda/inspected-proces
 import { newCredentials } from '../management/credentials.ts';
 import type { AssemblySource, OfflineService, Pages } from './types.ts';
 import { isPortFree } from '../system/ports.ts';
-import { requireNode } from '../system/node-requirement.ts';
 import { HttpServer, portInUse } from '../http/server.ts';
 import type { RequestRecord } from '../http/request-record.ts';
 import { RunningStack } from './running-stack.ts';
@@ -75,7 +74,6 @@ const defaultInspectorPort = 9229;
  * not supported
  */
 export async function serve(options: ServeOptions): Promise<OfflineService> {
-  requireNode();
   const steps = new StopSteps();
   try {
     return await start(options, steps);

@@ -88,6 +88,32 @@ describe('the packed package, installed in an empty folder', () => {
     },
   );
 
+  it('says on an older Node.js which one it needs, and nothing else first', async () => {
+    await writeFile(
+      join(folder, 'older.cjs'),
+      "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.14.0' } });",
+    );
+    const sentence = 'cdk-offline needs Node.js 22.15 or later (this is 22.14.0).\n';
+    const isFirst = (stderr: string) => stderr.startsWith(sentence);
+    const stderrOf = async (...args: readonly string[]) => {
+      const older = ['--require', './older.cjs', ...args];
+      const failed: unknown = await run(process.execPath, older, { cwd: folder }).catch((e: unknown) => e);
+      return z.object({ code: z.literal(1), stderr: z.string() }).parse(failed).stderr;
+    };
+    expect(await stderrOf('node_modules/cdk-offline/cli.cjs', '--version')).toBe(sentence);
+    for (const name of ['cdk-offline', 'cdk-offline/dynamodb', 'cdk-offline/metering']) {
+      expect(await stderrOf('--input-type=module', '--eval', `import '${name}'`)).toSatisfy(isFirst);
+      expect(await stderrOf('--input-type=commonjs', '--eval', `require('${name}')`)).toSatisfy(isFirst);
+    }
+    // With this one, it is as if it were imported.
+    const { stdout } = await run(
+      process.execPath,
+      ['--input-type=commonjs', '--eval', `console.log(typeof require('cdk-offline').serve)`],
+      { cwd: folder },
+    );
+    expect(stdout).toBe('function\n');
+  });
+
   it('without optional packages says what to install for a stack with tables, and serves it with them', async () => {
     const args = ['--assembly', assembly, '--port', '0'];
     const refused: unknown = await run(join(folder, 'node_modules/.bin/cdk-offline'), args).catch(
