@@ -1,4 +1,4 @@
-import { RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { RemovalPolicy, Stack, type StackProps } from 'aws-cdk-lib';
 import { CfnAccount } from 'aws-cdk-lib/aws-apigateway';
 import { ManagedPolicy, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { Construct } from 'constructs';
@@ -12,8 +12,9 @@ const policy = 'AmazonAPIGatewayPushToCloudWatchLogs';
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-logging.html
  */
 export class AccountStack extends Stack {
-  constructor(scope: Construct, id: string) {
-    super(scope, id, { description: 'Animal Store Service: settings that an account and Region has once' });
+  constructor(scope: Construct, id: string, props: StackProps) {
+    const description = 'Animal Store Service: settings that an account and Region has once';
+    super(scope, id, { ...props, description });
     const role = new Role(this, 'ApiGatewayLogs', {
       assumedBy: new ServicePrincipal('apigateway.amazonaws.com'),
       managedPolicies: [ManagedPolicy.fromAwsManagedPolicyName(`service-role/${policy}`)],

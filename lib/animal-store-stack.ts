@@ -1,4 +1,4 @@
-import { Annotations, CfnOutput, Stack } from 'aws-cdk-lib';
+import { Annotations, CfnOutput, Stack, type StackProps } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import { Alarms } from './observability/alarms.ts';
 import { Api } from './api/api.ts';
@@ -14,7 +14,7 @@ import { Tables } from './storage/tables.ts';
 import { UsagePlans } from './api/usage-plans.ts';
 import { WebAcl } from './api/web-acl.ts';
 
-export interface AnimalStoreStackProps {
+export interface AnimalStoreStackProps extends StackProps {
   readonly stage: StageName;
   readonly settings: StageSettings;
   /** The address of the repository, for links in alarms. */
@@ -26,6 +26,7 @@ export class AnimalStoreStack extends Stack {
   constructor(scope: Construct, id: string, props: AnimalStoreStackProps) {
     const { stage, settings } = props;
     super(scope, id, {
+      ...(props.env !== undefined && { env: props.env }),
       description: `Animal Store Service, stage ${stage}`,
       terminationProtection: settings.deletionProtection,
       tags: { service: 'animal-store', stage },

@@ -5,21 +5,38 @@ import { DeliveryStack } from './delivery/delivery-stack.ts';
 import { addSecurityChecks } from './security-checks.ts';
 import { readConfiguration } from './configuration/context.ts';
 
-/** Adds the stacks of readConfiguration, without account and Region: those of the credentials. @throws ConfigurationError */
+/**
+ * Adds the stacks of readConfiguration. Without settings for account and Region, a stack belongs to those of the credentials.
+ *
+ * @throws ConfigurationError
+ */
 export function addStacks(app: App): void {
   const { name, stages, repository, accountSettings, github } = readConfiguration(app.node.getAllContext());
   // The local stack is never deployed.
   if (!stages.has('local')) addSecurityChecks(app);
 
-  // All copies of the service share it, so its name does not depend on `name`.
-  const account = accountSettings === 'managed' ? new AccountStack(app, 'AnimalStore-account') : undefined;
-  for (const [stage, settings] of stages) {
-    const stack = new AnimalStoreStack(app, `${name}-${stage}`, { stage, settings, repository });
-    if (account !== undefined) stack.addStackDependency(account);
-  }
-  if (github !== undefined) {
-    const delivery = new DeliveryStack(app, `${name}-delivery`, { name, stages: stages.keys(), ...github });
-    // The workflows deploy only the stage's stack, so its dependency is deployed with this stack.
-    if (account !== undefined) delivery.addStackDependency(account);
+  const environments = Map.groupBy(stages, ([, { account, region }]) => `${account} ${region}`);
+  for (const group of environments.values()) {
+    const [[first, { account, region }]] = group as [(typeof group)[number]];
+    const env = { ...(account !== undefined && { account }), ...(region !== undefined && { region }) };
+    /** A stack that an account and Region has once. Only its ID has to be unique in the app. */
+    const once = (stackName: string) => {
+      const id = environments.size === 1 ? stackName : `${stackName}-${first}`;
+      return [app, id, { stackName, env }] as const;
+    };
+    // All copies of the service share it, so its name does not depend on `name`.
+    const shared =
+      accountSettings === 'managed' ? new AccountStack(...once('AnimalStore-account')) : undefined;
+    for (const [stage, settings] of group) {
+      const stack = new AnimalStoreStack(app, `${name}-${stage}`, { stage, settings, repository, env });
+      if (shared !== undefined) stack.addStackDependency(shared);
+    }
+    if (github !== undefined) {
+      const [scope, id, props] = once(`${name}-delivery`);
+      const names = group.map(([stage]) => stage);
+      const delivery = new DeliveryStack(scope, id, { ...props, name, stages: names, ...github });
+      // The workflows deploy only the stage's stack, so its dependency is deployed with this stack.
+      if (shared !== undefined) delivery.addStackDependency(shared);
+    }
   }
 }

@@ -1,4 +1,4 @@
-import { type App, type Stack, Validations } from 'aws-cdk-lib';
+import { type App, type Stack, Token, Validations } from 'aws-cdk-lib';
 import { type IPrincipal, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { AwsSolutionsChecks, ServerlessChecks } from 'cdk-nag';
 import type { IConstruct } from 'constructs';
@@ -12,6 +12,11 @@ export function addSecurityChecks(app: App): void {
 export function acknowledge(construct: IConstruct, reasons: Readonly<Record<string, string>>): void {
   const rules = Object.entries(reasons).map(([id, reason]) => ({ id, reason }));
   Validations.of(construct).acknowledge(...rules);
+}
+
+/** A value as the findings of cdk-nag show it: by the name of its parameter if the stack does not know it. */
+export function inFinding(value: string, parameter: 'AccountId' | 'Partition' | 'Region'): string {
+  return Token.isUnresolved(value) ? `<AWS::${parameter}>` : value;
 }
 
 /**

@@ -20,10 +20,9 @@ export interface Configuration {
   readonly github: { readonly repository: string; readonly providerExists: boolean } | undefined;
 }
 
-const settingsByStage = z.preprocess(
-  parseIfText,
-  z.partialRecord(z.enum(stageNames), z.record(z.string(), z.unknown())),
-);
+const given = z.record(z.string(), z.unknown());
+const byStage = <T extends z.ZodType>(value: T) =>
+  z.preprocess(parseIfText, z.partialRecord(z.enum(stageNames), value));
 
 const managedOrExisting = z.enum(['managed', 'existing'], 'must be "managed" or "existing"');
 
@@ -43,8 +42,9 @@ const context = z.strictObject({
     .regex(/^[\w.-]+(@\d+)?\/[\w.-]+(@\d+)?$/, 'must be owner/repository')
     .optional(),
   githubProvider: managedOrExisting.default('managed'),
-  stages: settingsByStage.default({}),
-  overrides: settingsByStage.default({}),
+  /** `null`: there is no such stage. */
+  stages: byStage(given.nullable()).default({}),
+  overrides: byStage(given).default({}),
 });
 
 /**
@@ -57,7 +57,10 @@ export function readConfiguration(all: Readonly<Record<string, unknown>>): Confi
     'context',
     ownKeys(all),
   );
-  const names: readonly StageName[] = stage === undefined ? ['staging', 'prod'] : [stage];
+  const chosen: readonly StageName[] = stage === undefined ? ['staging', 'prod'] : [stage];
+  const names = chosen.filter((name) => stages[name] !== null);
+  if (names.length === 0)
+    throw new ConfigurationError(`context.stages: ${chosen.join(' and ')} must not be null.`);
   const settingsOf = (name: StageName): StageSettings =>
     parse(stageSettings, `stages.${name}`, merge(merge(presets[name], stages[name]), overrides[name]));
   return {

@@ -31,6 +31,16 @@ const hostname = z.hostname('must be a valid host name');
 /** Everything that can differ between stages, and between copies of a stage. */
 export const stageSettings = z
   .strictObject({
+    /** The account that the stage belongs to. Other credentials are refused. Default: that of the credentials. */
+    account: z
+      .string()
+      .regex(/^\d{12}$/, 'must be the 12 digits of an account')
+      .optional(),
+    /** The Region of the stage. Default: that of the credentials. */
+    region: z
+      .string()
+      .regex(/^[a-z]{2,}(-[a-z]+)+-\d+$/, 'must be a Region, such as "eu-central-1"')
+      .optional(),
     /** What happens to tables and logs that are removed from the stack, or whose stack is deleted. */
     removalPolicy: z.enum([RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE, RemovalPolicy.DESTROY]),
     /** Whether DynamoDB refuses to delete the tables, and CloudFormation the stack. Off for the deployment that creates it. */
@@ -60,8 +70,10 @@ export const stageSettings = z
     deployment: z.enum(['canary', 'all-at-once']),
     alarms: z.boolean(),
     dashboards: z.boolean(),
-    /** Receives the alarms by e-mail. The address has to confirm its subscription. */
-    notificationAddress: z.email('must be a valid e-mail address').optional(),
+    /** Receives the alarms by e-mail, after a confirmation. "elsewhere": somebody subscribes to the topic of the alarms. */
+    notificationAddress: z
+      .union([z.literal('elsewhere'), z.email('must be a valid e-mail address, or "elsewhere"')])
+      .optional(),
     /** An alarm reports 15 minutes with fewer requests. Set it to what the quietest hours have. Default: no such alarm. */
     minimumRequests: z.int().positive().optional(),
     /** The account's throttle in this Region. https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html */

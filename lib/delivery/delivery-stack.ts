@@ -1,13 +1,13 @@
-import { CfnOutput, Duration, Stack } from 'aws-cdk-lib';
+import { CfnOutput, DefaultStackSynthesizer, Duration, Stack, type StackProps } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
 import { titleCase } from '../title-case.ts';
-import { acknowledge } from '../security-checks.ts';
+import { acknowledge, inFinding } from '../security-checks.ts';
 import type { StageName } from '../configuration/stages.ts';
 
 const issuer = 'token.actions.githubusercontent.com';
 
-export interface DeliveryStackProps {
+export interface DeliveryStackProps extends StackProps {
   /** `owner/repository` on GitHub. */
   readonly repository: string;
   /** The first part of the names of the stacks that the roles deploy. */
@@ -25,8 +25,9 @@ export interface DeliveryStackProps {
  */
 export class DeliveryStack extends Stack {
   constructor(scope: Construct, id: string, props: DeliveryStackProps) {
-    const { repository, name, stages, providerExists } = props;
-    super(scope, id, { description: `Animal Store Service: roles of the workflows of ${repository}` });
+    const { repository, name, stages, providerExists, ...stackProps } = props;
+    const description = `Animal Store Service: roles of the workflows of ${repository}`;
+    super(scope, id, { ...stackProps, description });
     const providerArn = this.#iamArn('oidc-provider', issuer);
     const provider: iam.IOidcProvider = providerExists
       ? iam.OidcProviderNative.fromOidcProviderArn(this, 'GitHub', providerArn)
@@ -39,7 +40,7 @@ export class DeliveryStack extends Stack {
     const addRole = (
       roleId: string,
       subject: string,
-      statement: iam.PolicyStatement,
+      statements: readonly iam.PolicyStatement[],
       options: Pick<iam.RoleProps, 'description' | 'maxSessionDuration'>,
     ): iam.Role => {
       const assumedBy = new iam.OpenIdConnectPrincipal(provider, {
@@ -49,37 +50,61 @@ export class DeliveryStack extends Stack {
         },
       });
       const role = new iam.Role(new Construct(this, roleId), 'Role', { assumedBy, ...options });
-      role.addToPolicy(statement);
+      for (const statement of statements) role.addToPolicy(statement);
       return role;
     };
+    const allow = (action: string, ...resources: string[]) =>
+      new iam.PolicyStatement({ actions: [action], resources });
+    const stackArn = (stackName: string): string =>
+      this.formatArn({ service: 'cloudformation', resource: 'stack', resourceName: `${stackName}/*` });
+    const qualifier = this.synthesizer.bootstrapQualifier ?? DefaultStackSynthesizer.DEFAULT_QUALIFIER;
+    const region = inFinding(this.region, 'Region');
+    const [partition, account] = [
+      inFinding(this.partition, 'Partition'),
+      inFinding(this.account, 'AccountId'),
+    ];
+    /** The finding about all IDs of a stack. */
+    const idsOf = (stackName: string): string =>
+      `AwsSolutions-IAM5[Resource::arn:${partition}:cloudformation:${region}:${account}:stack/${stackName}/*]`;
+    const anyId = 'AWS generates the last part of the ARN of a stack.';
 
     for (const stage of stages) {
-      // The roles of `cdk bootstrap` with its default qualifier. They have the other permissions.
-      const resources = ['deploy', 'file-publishing', 'lookup'].map((part) =>
-        this.#iamArn('role', `cdk-hnb659fds-${part}-role-${this.account}-${this.region}`),
+      // The roles of `cdk bootstrap` have the permissions to deploy.
+      const bootstrapRoles = ['deploy', 'file-publishing', 'lookup'].map((part) =>
+        this.#iamArn('role', `cdk-${qualifier}-${part}-role-${this.account}-${this.region}`),
       );
-      const assume = new iam.PolicyStatement({ actions: ['sts:AssumeRole'], resources });
-      const { roleArn } = addRole(`Deploy${titleCase(stage)}`, `environment:${stage}`, assume, {
-        description: `Deploys ${name}-${stage}`,
+      const stageStack = `${name}-${stage}`;
+      const toolkit = 'CDKToolkit';
+      const statements = [
+        allow('sts:AssumeRole', ...bootstrapRoles),
+        // For the checks of tools/operators/deploy.
+        allow('cloudformation:DescribeStacks', stackArn(stageStack), stackArn(toolkit)),
+        allow('cloudformation:GetTemplate', stackArn(stageStack)),
+        allow('apigateway:GET', this.formatArn({ service: 'apigateway', account: '', resource: '/account' })),
+        allow('lambda:GetAccountSettings', '*'),
+      ];
+      const role = addRole(`Deploy${titleCase(stage)}`, `environment:${stage}`, statements, {
+        description: `Deploys ${stageStack}`,
         // As in .github/actions/deploy/action.yml. A change of the TLS policy can take an hour, see
-        // docs/deploy.md#what-a-deployment-changes.
+        // docs/operate.md#what-a-deployment-changes.
         maxSessionDuration: Duration.hours(2),
+      });
+      const { roleArn } = role;
+      acknowledge(role, {
+        [idsOf(stageStack)]: anyId,
+        [idsOf(toolkit)]: anyId,
+        'AwsSolutions-IAM5[Resource::*]':
+          'The action that reads the concurrency of the account supports no resource.',
       });
       new CfnOutput(this, `DeployRoleArn${titleCase(stage)}`, { value: roleArn });
     }
 
-    const resources = [
-      this.formatArn({ service: 'cloudformation', resource: 'stack', resourceName: `${name}-*/*` }),
-    ];
     // Not the lookup role of `cdk bootstrap`, which can read everything in the account, including data.
-    const readTemplates = new iam.PolicyStatement({ actions: ['cloudformation:GetTemplate'], resources });
+    const readTemplates = [allow('cloudformation:GetTemplate', stackArn(`${name}-*`))];
     const diff = addRole('Diff', 'pull_request', readTemplates, {
       description: 'Reads the deployed templates, to compare a pull request with',
     });
-    acknowledge(diff, {
-      [`AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:cloudformation:<AWS::Region>:<AWS::AccountId>:stack/${name}-*/*]`]:
-        'The stacks of this service by their names, each followed by an ID that AWS generates.',
-    });
+    acknowledge(diff, { [idsOf(`${name}-*`)]: anyId });
     new CfnOutput(this, 'DiffRoleArn', { value: diff.roleArn });
   }
 

@@ -196,7 +196,7 @@ export class Alarms extends Construct {
         },
       }),
     );
-    if (notificationAddress !== undefined) {
+    if (notificationAddress !== undefined && notificationAddress !== 'elsewhere') {
       topic.addSubscription(new EmailSubscription(notificationAddress));
       acknowledge(topic, {
         'Serverless-SNSRedrivePolicy':

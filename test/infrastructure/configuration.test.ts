@@ -25,6 +25,11 @@ describe('the configuration', () => {
     expect([...read({ stage: 'staging' }).stages.keys()]).toEqual(['staging']);
   });
 
+  it('can leave a stage out', () => {
+    expect([...read({ stages: { staging: null } }).stages.keys()]).toEqual(['prod']);
+    expect(() => read({ stage: 'prod', stages: { prod: null } })).toThrow('context.stages: prod must not be');
+  });
+
   it('merges the settings of a stage, given as an object or as text', () => {
     const changes = { accountThrottle: { burst: 1_250 }, logRetentionDays: 30 };
     for (const stages of [{ prod: changes }, JSON.stringify({ prod: changes })]) {
@@ -167,6 +172,8 @@ describe('the configuration', () => {
       { notificationAddress: 'on-call' },
       'stages.prod.notificationAddress: must be a valid e-mail address',
     ],
+    ['an account with hyphens', { account: '1234-5678-9012' }, 'stages.prod.account: must be the 12 digits'],
+    ['a Region that is a zone', { region: 'eu-west-1a' }, 'stages.prod.region: must be a Region'],
     [
       'a retention that CloudWatch does not support',
       { logRetentionDays: 2 },

@@ -91,7 +91,12 @@ describe('every stack', () => {
 
   it.each(stacks)('uses the resource * only for actions that support no other: %s', (_, stack) => {
     const wide = allStatements(stack).filter(({ Resource }) => Resource.includes('*'));
-    const known = new Set(['xray:PutTelemetryRecords', 'xray:PutTraceSegments', 'cloudwatch:DescribeAlarms']);
+    const known = new Set([
+      'xray:PutTelemetryRecords',
+      'xray:PutTraceSegments',
+      'cloudwatch:DescribeAlarms',
+      'lambda:GetAccountSettings',
+    ]);
     expect(wide.flatMap(({ Action }) => Action).filter((action) => !known.has(action))).toEqual([]);
   });
 
@@ -121,6 +126,15 @@ describe('a delivery workflow', () => {
       expect(delivery.Resources[roleOf(output)]?.Properties['MaxSessionDuration']).toBe(asked);
     },
   );
+
+  it.each([
+    ['AnimalStore-staging', '111111111111:role/cdk-shelter-deploy-role-111111111111-eu-west-1'],
+    ['AnimalStore-prod', '222222222222:role/cdk-shelter-deploy-role-222222222222-eu-central-1'],
+  ])('of its own account assumes the roles of its bootstrap: %s', (stage, deployRole) => {
+    const stack = synthesize('accounts').get(stage.replace('AnimalStore', 'AnimalStore-delivery'))!;
+    const assume = allStatements(stack).find(({ Action }) => Action.includes('sts:AssumeRole'));
+    expect(assume?.Resource).toContain(`arn:aws:iam::${deployRole}`);
+  });
 
   it('has deploy roles only for the stages of the account', () => {
     const { Outputs } = synthesize('existing').get('AnimalStore-delivery')!;

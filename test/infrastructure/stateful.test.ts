@@ -139,6 +139,22 @@ describe('two copies in one account and Region', () => {
   });
 });
 
+it('stages of different accounts and Regions have stacks there, and each account its own of those that it has once', () => {
+  const stacks = [...synthesize('accounts')].map(
+    ([id, stack]) => [id, stack.name, stack.environment] as const,
+  );
+  const [one, two] = ['aws://111111111111/eu-west-1', 'aws://222222222222/eu-central-1'];
+  expect(stacks.toSorted(([a], [b]) => a.localeCompare(b))).toEqual([
+    ['AnimalStore-account-prod', 'AnimalStore-account', two],
+    ['AnimalStore-account-staging', 'AnimalStore-account', one],
+    ['AnimalStore-delivery-prod', 'AnimalStore-delivery', two],
+    ['AnimalStore-delivery-staging', 'AnimalStore-delivery', one],
+    ['AnimalStore-prod', 'AnimalStore-prod', two],
+    ['AnimalStore-staging', 'AnimalStore-staging', one],
+  ]);
+  expect(stackOf('AnimalStore-prod').environment).toBe('aws://unknown-account/unknown-region');
+});
+
 describe('the first deployment of prod', () => {
   const overrides = { prod: { deletionProtection: false } };
   const first = stacksOf({ stage: 'prod', overrides }).get('AnimalStore-prod')!;

@@ -30,6 +30,8 @@ export interface Stack extends z.infer<typeof template> {
   readonly tags: Readonly<Record<string, string>>;
   readonly isProtected: boolean;
   readonly warnings: readonly string[];
+  /** The account and Region. */
+  readonly environment: string;
   /** The stacks that are deployed before it. */
   readonly dependencies: readonly string[];
 }
@@ -42,27 +44,28 @@ export function appOf(outdir: string, context: Readonly<Record<string, unknown>>
   return new App({ outdir, context: { ...flags, 'aws:cdk:bundling-stacks': [], ...context } });
 }
 
-/** The stacks of the CDK app for a context, by name. */
+/** The stacks of the CDK app for a context, by their IDs in the app: their names, unless two accounts have the same. */
 export function stacksOf(context: Readonly<Record<string, unknown>>): ReadonlyMap<string, Stack> {
   const outdir = mkdtempSync(join(tmpdir(), 'synthesis-'));
   try {
     const app = appOf(outdir, context);
     addStacks(app);
     const { stacks } = app.synth();
-    const names = new Map(stacks.map(({ id, stackName }) => [id, stackName]));
+    const ids = new Set(stacks.map(({ id }) => id));
     return new Map(
       stacks.map((stack) => [
-        stack.stackName,
+        stack.id,
         {
           ...template.parse(stack.template),
           name: stack.stackName,
+          environment: stack.environment.name,
           template: Template.fromJSON(stack.template),
           tags: stack.tags,
           warnings: stack.messages
             .filter(({ level }) => level === SynthesisMessageLevel.WARNING)
             .map(({ entry }) => JSON.stringify(entry.data)),
           isProtected: stack.terminationProtection === true,
-          dependencies: stack.dependencies.flatMap(({ id }) => names.get(id) ?? []),
+          dependencies: stack.dependencies.map(({ id }) => id).filter((id) => ids.has(id)),
         },
       ]),
     );
@@ -104,6 +107,16 @@ export const contexts = {
         domain: { name: 'staging.example.com', certificateArn },
         throttle: { requestsPerSecond: 100, burst: 100 },
       },
+    },
+  },
+  /** Two accounts, with another qualifier of `cdk bootstrap`. */
+  accounts: {
+    accountSettings: 'managed',
+    github: 'owner/repository',
+    '@aws-cdk/core:bootstrapQualifier': 'shelter',
+    stages: {
+      staging: { account: '111111111111', region: 'eu-west-1' },
+      prod: { account: '222222222222', region: 'eu-central-1' },
     },
   },
   /** Prod alone, in an account that has API Gateway's role and GitHub's provider. */
