@@ -20,15 +20,19 @@ it.runIf(isFullRun)('diff.sh warns when a resource would be lost, and says what 
   const stack = {
     type: 'aws:cloudformation:stack',
     environment: 'aws://unknown-account/unknown-region',
-    properties: { templateFile: 'template.json' },
   };
-  await write('assembly/manifest.json', { version: '36.0.0', artifacts: { Old: stack, New: stack } });
-  await write('assembly/template.json', table('id'));
+  const artifact = (name: string) => ({ ...stack, properties: { templateFile: `${name}.template.json` } });
+  await write('assembly/manifest.json', {
+    version: '36.0.0',
+    artifacts: { Old: artifact('Old'), New: artifact('New') },
+  });
+  for (const name of ['Old', 'New']) await write(`assembly/${name}.template.json`, table('id'));
   await write('deployed/Old.json', table('name'));
   const folders = [join(folder, 'assembly'), join(folder, 'deployed')];
   const { stdout } = await promisify(execFile)('.github/scripts/diff.sh', [...folders, 'New', 'Old']);
   const [, added, changed] = stdout.split(/^== .+$/m);
   expect(added?.trim()).toBe('Not deployed yet: everything is new.');
+  expect(changed).toMatch(/^stop: The table Kept is replaced by an empty one/m);
   expect(changed).toContain('WARNING: deletes or replaces resources.\n');
   expect(changed).toContain('[~] AWS::DynamoDB::Table Kept');
   expect(changed).not.toContain('WARNING: changes permissions.');

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   checkBootstrap,
+  checkCaller,
   checkConcurrency,
   checkLoggingRole,
   checkStack,
@@ -14,6 +15,7 @@ import { readConfiguration } from '../../../lib/configuration/context.ts';
 const settingsWith = (prod: object) =>
   readConfiguration({ stage: 'prod', stages: { prod } }).stages.get('prod')!;
 const settings = settingsWith({});
+const target = { stage: 'prod', stackName: 'Shelter-prod', app: undefined, settings, context: {} } as const;
 const finding = (kind: Finding['kind'], text: string) => ({ kind, text: expect.stringContaining(text) });
 
 test.each([
@@ -32,12 +34,12 @@ test.each([
 ] as const)('a stack that is %s', (status, creates, kind, text) => {
   const stack = status && { status, isProtected: false };
   expect(isNew(stack)).toBe(creates);
-  expect(checkStack('Shelter-prod', stack)).toEqual(finding(kind, text));
+  expect(checkStack(target, stack)).toEqual(finding(kind, text));
 });
 
 test('a protected stack that failed to be created stops the deployment', () => {
   const stack = { status: 'ROLLBACK_COMPLETE', isProtected: true };
-  expect(checkStack('Shelter-prod', stack)).toEqual(finding('stop', 'if-the-first-deployment-fails'));
+  expect(checkStack(target, stack)).toEqual(finding('stop', 'if-the-first-deployment-fails'));
 });
 
 test.each([
@@ -91,21 +93,45 @@ test.each([
   },
 );
 
+test.each([
+  [undefined, undefined, 'ok', 'Account 111111111111, Region eu-west-3, as arn:ada'],
+  ['111111111111', undefined, 'ok', 'Account 111111111111'],
+  [
+    '222222222222',
+    undefined,
+    'stop',
+    'of account 111111111111 (arn:ada), and the stage prod belongs to account 222222222222',
+  ],
+  [
+    undefined,
+    new Error('expired'),
+    'stop',
+    'AWS does not accept a deployment with these credentials (expired)',
+  ],
+] as const)('a stage of account %s, and credentials that are %o', (account, reason, kind, text) => {
+  const value = { account: '111111111111', region: 'eu-west-3', arn: 'arn:ada' };
+  const caller =
+    reason === undefined ? { status: 'fulfilled' as const, value } : { status: 'rejected' as const, reason };
+  const given = account === undefined ? settings : settingsWith({ account });
+  expect(checkCaller(caller, { stage: 'prod', settings: given })).toEqual(finding(kind, text));
+});
+
+test('an assembly updates a stack and creates none, so that no pipeline brings a removed stage back', () => {
+  const given = { ...target, app: 'cdk.out' };
+  expect(checkStack(given, undefined)).toEqual(finding('stop', 'made by hand: npm run deploy:prod'));
+  expect(checkStack(given, { status: 'UPDATE_COMPLETE', isProtected: true }).kind).toBe('ok');
+});
+
 test('the first deployment of prod is without protection, then with it, and keeps the overrides that are given', () => {
-  const target = { stage: 'prod', stackName: 'AnimalStore-prod', settings } as const;
-  const deployments = (
-    given: Readonly<Record<string, unknown>>,
-    found: { creates: boolean; needsRole: boolean },
-  ) => deploymentsOf({ ...target, context: given }, ['--verbose'], found);
-  expect(deployments({}, { creates: false, needsRole: false })).toEqual([['AnimalStore-prod', '--verbose']]);
-  const withRole = ['AnimalStore-prod', '--verbose', '-c', 'accountSettings=managed'];
-  expect(deployments({}, { creates: false, needsRole: true })).toEqual([withRole]);
-  const overrides = '{"prod":{"logLevel":"DEBUG"}}';
+  const role = ['-c', 'accountSettings=managed'];
+  expect(deploymentsOf(target, { creates: false, needsRole: false })).toEqual([[]]);
+  expect(deploymentsOf(target, { creates: false, needsRole: true })).toEqual([role]);
+  const context = { overrides: '{"prod":{"logLevel":"DEBUG"}}' };
   const first = 'overrides={"prod":{"logLevel":"DEBUG","deletionProtection":false}}';
-  expect(deployments({ overrides }, { creates: true, needsRole: true })).toEqual([
-    [...withRole, '-c', first],
-    withRole,
+  expect(deploymentsOf({ ...target, context }, { creates: true, needsRole: true })).toEqual([
+    [...role, '-c', first],
+    role,
   ]);
-  const unprotected = { ...target, settings: settingsWith({ deletionProtection: false }), context: {} };
-  expect(deploymentsOf(unprotected, [], { creates: true, needsRole: false })).toEqual([['AnimalStore-prod']]);
+  const unprotected = { ...target, settings: settingsWith({ deletionProtection: false }) };
+  expect(deploymentsOf(unprotected, { creates: true, needsRole: false })).toEqual([[]]);
 });

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFile, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -20,6 +20,11 @@ const account = {
   cloudwatchRoleArn: 'arn:aws:iam::123456789012:role/logs',
   throttleSettings: { rateLimit: 10_000, burstLimit: 5_000 },
 };
+const table = (key: string) => ({
+  Type: 'AWS::DynamoDB::GlobalTable',
+  Properties: { KeySchema: [{ AttributeName: key, KeyType: 'HASH' }] },
+});
+const templateOf = (key: string) => ({ TemplateBody: JSON.stringify({ Resources: { Pets: table(key) } }) });
 const limits = { AccountLimit: { ConcurrentExecutions: 1_000, UnreservedConcurrentExecutions: 1_000 } };
 const good = {
   GetCallerIdentity: {
@@ -32,6 +37,8 @@ const good = {
     StackStatus: 'UPDATE_COMPLETE',
     Outputs: '<member><OutputKey>BootstrapVersion</OutputKey><OutputValue>33</OutputValue></member>',
   },
+  'GetTemplate AnimalStore-prod': templateOf('id'),
+  'GetTemplate AnimalStore-staging': templateOf('id'),
   GetAccount: account,
   GetAccountSettings: limits,
 };
@@ -64,6 +71,8 @@ beforeAll(async () => {
         );
       } else if (action === 'GetCallerIdentity')
         response.end(`<R><GetCallerIdentityResult>${xml(answer)}</GetCallerIdentityResult></R>`);
+      else if (action === 'GetTemplate')
+        response.end(`<R><GetTemplateResult>${xml(answer)}</GetTemplateResult></R>`);
       else
         response.end(
           `<R><DescribeStacksResult><Stacks><member>${xml(answer)}</member></Stacks></DescribeStacksResult></R>`,
@@ -79,33 +88,67 @@ beforeEach(async () => {
   answers = { ...good };
   project = await realpath(await mkdtemp(join(tmpdir(), 'deploy-')));
   await mkdir(join(project, 'tools'));
-  await copyFile('cdk.json', join(project, 'cdk.json'));
+  await configure({});
   const notes = JSON.stringify(join(project, 'calls.jsonl'));
-  const noting = `import { appendFileSync, readFileSync } from 'node:fs';
-const [, , ...args] = process.argv;
-appendFileSync(${notes}, JSON.stringify({ cwd: process.cwd(), version: readFileSync('version', 'utf8'), args }) + '\\n');
-process.exit(args.includes('fails') ? 7 : 0);
+  const noting = `import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+const [, , cdk, command, stack, ...args] = process.argv;
+const write = (name, content) => writeFileSync(folder + '/' + stack + name, JSON.stringify(content));
+const folder = args[args.indexOf(command === 'synth' ? '--output' : '--app') + 1];
+const version = readFileSync('version', 'utf8');
+if (command === 'synth') {
+  const group = { Type: 'AWS::CodeDeploy::DeploymentGroup', Properties: { DeploymentConfigName: 'Canary', Version: version } };
+  mkdirSync(folder, { recursive: true });
+  const table = ${JSON.stringify(table('id'))};
+  if (version === 'harmful') table.Properties.KeySchema[0].AttributeName = 'name';
+  write('.template.json', { Resources: { Pets: table, Group: group } });
+  write('.assets.json', { files: { oldhash: { source: { path: stack + '.template.json' } } } });
+  writeFileSync(folder + '/manifest.json', '"s3://bucket/oldhash.json"');
+}
+const { Group } = JSON.parse(readFileSync(folder + '/' + stack + '.template.json', 'utf8')).Resources;
+const manifest = readFileSync(folder + '/manifest.json', 'utf8');
+appendFileSync(${notes}, JSON.stringify({ args: [cdk, command, stack, ...args], folder, manifest, Group }) + '\\n');
+process.exit(args.includes('fails') && command === 'deploy' ? 7 : 0);
 `;
   await writeFile(join(project, 'tools', 'run.mjs'), noting);
+  await writeFile(join(project, '.gitignore'), '.deployments\ncalls.jsonl\n');
   await writeFile(join(project, 'package.json'), '{"name":"p","version":"1.0.0","lockfileVersion":3}');
   await writeFile(
     join(project, 'package-lock.json'),
     '{"name":"p","version":"1.0.0","lockfileVersion":3,"packages":{}}',
   );
-  const git = (...args: string[]) =>
-    execute('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...args], { cwd: project });
   await git('init', '-q');
-  for (const version of ['one', 'two']) {
-    await writeFile(join(project, 'version'), version);
-    await git('add', '-A');
-    await git('commit', '-q', '-m', version);
-    await git('tag', version);
-  }
+  for (const version of ['v1', 'v2']) await commit(version);
   return () => rm(project, { recursive: true, force: true });
 });
 
+const git = (...args: string[]) =>
+  execute('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...args], { cwd: project });
+
+async function commit(version: string): Promise<void> {
+  await writeFile(join(project, 'version'), version);
+  await git('add', '-A');
+  await git('commit', '-q', '-m', version);
+  await git('tag', version);
+}
+
+/** Writes cdk.json. The alarms of prod notify somebody. */
+const configure = (prod: object) =>
+  writeFile(
+    join(project, 'cdk.json'),
+    JSON.stringify({ context: { stages: { prod: { notificationAddress: 'a@example.com', ...prod } } } }),
+  );
+
+/** A call of the CDK, with the assembly that it was about. */
+interface Call {
+  readonly args: readonly string[];
+  readonly folder: string;
+  readonly manifest: string;
+  readonly Group: { readonly Properties: Readonly<Record<string, unknown>> };
+}
+
 /** Runs a tool in the project. */
 async function run(tool: 'main' | 'roll-back', ...args: string[]) {
+  await rm(join(project, 'calls.jsonl'), { force: true });
   const environment = {
     PATH: process.env['PATH'],
     HOME: project,
@@ -130,7 +173,7 @@ async function run(tool: 'main' | 'roll-back', ...args: string[]) {
     calls: calls
       .split('\n')
       .filter((each) => each !== '')
-      .map((each) => JSON.parse(each) as { cwd: string; version: string; args: string[] }),
+      .map((each) => JSON.parse(each) as Call),
   };
 }
 
@@ -144,11 +187,18 @@ const goodLines = [
   'ok: Lambda permits the account 1000 concurrent executions, 1000 of them not reserved.',
 ];
 
+/** The calls of the CDK, without folders. */
+const argsOf = (calls: readonly Call[]) =>
+  calls.map(({ args, folder }) => args.filter((arg) => arg !== folder));
+const synth = ['cdk', 'synth', 'AnimalStore-prod', '--quiet', '--exclusively', '--output'];
+const deploy = ['cdk', 'deploy', 'AnimalStore-prod', '--app'];
+
 test('a good account gets one line for each check, then the deployment with all further arguments', async () => {
-  const { code, lines, calls } = await run('main', 'prod', '--verbose');
+  const { code, lines, calls } = await run('main', 'prod', '--verbose', '--remove-table', 'Old');
   expect(lines).toEqual(goodLines);
   expect(code).toBe(0);
-  expect(calls.map(({ args }) => args)).toEqual([['cdk', 'deploy', 'AnimalStore-prod', '--verbose']]);
+  expect(argsOf(calls)).toEqual([synth, [...deploy, '--verbose']]);
+  expect(calls[0]!.folder).toBe(calls[1]!.folder);
 });
 
 test('an account without stack and role gets both, and the protection at last, in one command', async () => {
@@ -156,9 +206,11 @@ test('an account without stack and role gets both, and the protection at last, i
   answers['GetAccount'] = { ...account, cloudwatchRoleArn: undefined };
   const { lines, calls } = await run('main', 'prod');
   expect(lines).toContain('ok: Stack AnimalStore-prod does not exist. This creates it.');
-  const deploy = ['cdk', 'deploy', 'AnimalStore-prod', '-c', 'accountSettings=managed'];
-  expect(calls.map(({ args }) => args)).toEqual([
-    [...deploy, '-c', 'overrides={"prod":{"deletionProtection":false}}'],
+  const role = ['-c', 'accountSettings=managed'];
+  expect(argsOf(calls)).toEqual([
+    [...synth, ...role, '-c', 'overrides={"prod":{"deletionProtection":false}}'],
+    deploy,
+    [...synth, ...role],
     deploy,
   ]);
 });
@@ -166,7 +218,60 @@ test('an account without stack and role gets both, and the protection at last, i
 test('a first deployment that fails is not followed by another one', async () => {
   delete answers['DescribeStacks AnimalStore-prod'];
   const { code, calls } = await run('main', 'prod', 'fails');
-  expect([code, calls.length]).toEqual([7, 1]);
+  expect([code, calls.length]).toEqual([7, 2]);
+});
+
+test('a change that would lose data is refused, with an assembly of CI too', async () => {
+  await writeFile(join(project, 'version'), 'harmful');
+  const { code, lines, calls } = await run('main', 'prod');
+  expect(lines).toContain(
+    'stop: The table Pets is replaced by an empty one, because its KeySchema changes. Restore it. To change it, add a second ' +
+      'table, write to both, copy the data, read from the new one, then remove the old one: a deployment for each.',
+  );
+  expect(lines.at(-1)).toBe('Nothing was deployed.');
+  expect([code, argsOf(calls)]).toEqual([1, [synth]]);
+
+  const again = await run('main', 'prod', '--app', calls[0]!.folder, '--verbose');
+  expect([again.code, again.calls]).toEqual([1, []]);
+  answers['GetTemplate AnimalStore-prod'] = templateOf('name');
+  const allowed = await run('main', 'prod', '--app', calls[0]!.folder, '--verbose');
+  expect([allowed.code, argsOf(allowed.calls)]).toEqual([0, [[...deploy, '--exclusively', '--verbose']]]);
+});
+
+test('without the deployed template nothing is deployed', async () => {
+  answers['GetTemplate AnimalStore-prod'] = 'AccessDenied';
+  const { code, lines } = await run('main', 'prod');
+  expect(lines).toContainEqual(
+    expect.stringContaining('stop: The deployed template could not be read (not permitted)'),
+  );
+  expect(code).toBe(1);
+});
+
+test('credentials of another account stop the deployment and the roll back before anything is made', async () => {
+  await configure({ account: '210987654321' });
+  for (const call of [run('main', 'prod'), run('roll-back', 'prod', 'v1')]) {
+    const { code, lines, calls } = await call;
+    expect(lines[0]).toContain('stop: These credentials are of account 123456789012');
+    expect([code, calls]).toEqual([1, []]);
+  }
+});
+
+test('the Region of the settings is that of the checks', async () => {
+  await configure({ region: 'eu-north-1' });
+  const { lines } = await run('main', 'prod');
+  expect(lines[0]).toContain('ok: Account 123456789012, Region eu-north-1,');
+});
+
+test('prod whose alarms notify nobody is not deployed without an answer, and staging is', async () => {
+  await configure({ notificationAddress: null });
+  const { code, lines } = await run('main', 'prod');
+  expect(lines).toContainEqual(
+    expect.stringContaining('stop: The alarms of prod notify nobody. Set notificationAddress'),
+  );
+  expect(code).toBe(1);
+  expect((await run('main', 'staging')).code).toBe(0);
+  await configure({ notificationAddress: 'elsewhere' });
+  expect((await run('main', 'prod')).code).toBe(0);
 });
 
 test('what would fail stops the deployment, and all of it is said at once', async () => {
@@ -180,7 +285,7 @@ test('what would fail stops the deployment, and all of it is said at once', asyn
 });
 
 test('a check that cannot be made is named and stops nothing', async () => {
-  for (const call of Object.keys(good).filter((each) => each !== 'GetCallerIdentity'))
+  for (const call of Object.keys(good).filter((each) => !/^Get(CallerIdentity|Template)/.test(each)))
     answers[call] = 'AccessDeniedException';
   const { code, lines, calls } = await run('main', 'prod');
   expect(lines).toEqual([
@@ -195,39 +300,71 @@ test('a check that cannot be made is named and stops nothing', async () => {
   ]);
   expect(code).toBe(0);
   // Nothing of an unknown account is replaced, and no protection is switched off.
-  expect(calls.map(({ args }) => args)).toEqual([['cdk', 'deploy', 'AnimalStore-prod']]);
+  expect(argsOf(calls)).toEqual([synth, deploy]);
 });
 
 test('credentials that AWS does not accept stop the deployment', async () => {
   answers['GetCallerIdentity'] = 'ExpiredToken';
   const { code, lines, calls } = await run('main', 'prod');
-  expect(lines).toEqual([expect.stringContaining('stop: AWS does not accept')]);
+  expect(lines).toEqual([expect.stringContaining('stop: AWS does not accept'), 'Nothing was deployed.']);
   expect([code, calls]).toEqual([1, []]);
 });
 
-test('a roll back deploys an earlier commit from a copy, at once, and leaves nothing', async () => {
-  const { code, lines, calls } = await run('roll-back', 'prod', 'one', '--verbose');
+test.each([
+  ['main', 'Usage: npm run deploy:prod -- [OPTIONS]'],
+  ['roll-back', 'Usage: npm run roll-back:prod -- COMMIT [OPTIONS]'],
+] as const)('%s explains itself without credentials', async (tool, usage) => {
+  answers = {};
+  const { code, lines, calls } = await run(tool, 'prod', '--help');
+  expect([code, lines[0], calls]).toEqual([0, usage, []]);
+});
+
+const rollBack = [...deploy, '--exclusively', '--require-approval', 'never'];
+
+test('a roll back deploys an earlier commit from a copy, at once, and leaves only its assembly', async () => {
+  const { code, lines, calls } = await run('roll-back', 'prod', 'v1', '--verbose');
   expect(code).toBe(0);
-  expect(lines.join('\n')).toMatch(/Deploys to prod: \w+ of [\d-]+, one/);
-  const options = ['--exclusively', '--require-approval', 'never'];
-  const overrides = 'overrides={"prod":{"deployment":"all-at-once"}}';
-  expect(calls).toEqual([
-    {
-      cwd: expect.stringContaining('roll-back-'),
-      version: 'one',
-      args: ['cdk', 'deploy', 'AnimalStore-prod', '--verbose', ...options, '-c', overrides],
-    },
-  ]);
-  const { stdout: copies } = await execute('git', ['worktree', 'list'], { cwd: project });
+  expect(lines.join('\n')).toMatch(/Deploys to prod: \w+ of [\d-]+, v1/);
+  expect(argsOf(calls)).toEqual([synth, [...rollBack, '--verbose']]);
+  const { Group, manifest } = calls[1]!;
+  expect(Group.Properties).toMatchObject({
+    Version: 'v1',
+    DeploymentConfigName: 'CodeDeployDefault.LambdaAllAtOnce',
+    AlarmConfiguration: { Enabled: false },
+  });
+  expect(manifest).toMatch(/^"s3:\/\/bucket\/[0-9a-f]{64}\.json"$/);
+  const { stdout: copies } = await git('worktree', 'list');
   expect(copies.trim().split('\n')).toHaveLength(1);
-  expect(await readFile(join(project, 'version'), 'utf8')).toBe('two');
+  expect(await readFile(join(project, 'version'), 'utf8')).toBe('v2');
+});
+
+test('a version that was deployed from here comes back without packages, as it was deployed', async () => {
+  await run('main', 'prod', '-c', 'overrides={"prod":{"memory":1024}}');
+  await commit('v3');
+  const { calls } = await run('roll-back', 'prod', 'v2');
+  expect(argsOf(calls)).toEqual([rollBack]);
+  expect(calls[0]!.Group.Properties).toMatchObject({ Version: 'v2' });
+  const { lines } = await run('roll-back', 'prod', '--help');
+  expect(lines.join('\n')).toMatch(/ready without packages of npm:\n {2}\w+ of [\d-]+, v2\nThe newest tags/);
+  // Changes that are in no commit are no version.
+  await writeFile(join(project, 'version'), 'changed');
+  await run('main', 'prod');
+  const { calls: ofTheCommit } = await run('roll-back', 'prod', 'v3');
+  expect(ofTheCommit.at(-1)!.Group.Properties).toMatchObject({ Version: 'v3' });
+});
+
+test('a roll back that would lose data is refused', async () => {
+  answers['GetTemplate AnimalStore-prod'] = templateOf('name');
+  const { code, lines, calls } = await run('roll-back', 'prod', 'v1');
+  expect(lines).toContainEqual(expect.stringContaining('stop: The table Pets is replaced'));
+  expect([code, argsOf(calls)]).toEqual([1, [synth]]);
 });
 
 test.each([
   ['without a commit', ['prod'], 'Give a commit or tag of this repository'],
-  ['to a commit that is not there', ['prod', 'v9'], '"git fetch --tags"'],
-  ['of no stage', ['qa', 'one'], 'The stage must be staging or prod (got "qa").'],
-])('a roll back %s changes nothing', async (_, args, message) => {
+  ['to a commit that is not there', ['prod', 'v9'], '  v2\n  v1\nThe newest commits:'],
+  ['of no stage', ['qa', 'v1'], 'The stage must be staging or prod (got "qa").'],
+])('a roll back %s changes nothing, and says what can be delivered', async (_, args, message) => {
   const { code, lines, calls } = await run('roll-back', ...args);
   expect(lines.join('\n')).toContain(message);
   expect([code, calls]).toEqual([1, []]);
@@ -235,14 +372,14 @@ test.each([
 
 test('a stage that was never deployed is not rolled back', async () => {
   delete answers['DescribeStacks AnimalStore-prod'];
-  const { code, lines, calls } = await run('roll-back', 'prod', 'one');
+  const { code, lines, calls } = await run('roll-back', 'prod', 'v1');
   expect(lines.at(-1)).toBe('There is nothing to roll back: AnimalStore-prod is not deployed.');
   expect([code, calls]).toEqual([1, []]);
 });
 
 test('a roll back waits for no deployment, and says how to stop it', async () => {
   answers['DescribeStacks AnimalStore-prod'] = { StackStatus: 'UPDATE_IN_PROGRESS' };
-  const { code, lines, calls } = await run('roll-back', 'prod', 'one');
-  expect(lines.at(-1)).toContain('docs/runbook.md#roll-back');
+  const { code, lines, calls } = await run('roll-back', 'prod', 'v1');
+  expect(lines.join('\n')).toContain('docs/operate.md#roll-back');
   expect([code, calls]).toEqual([1, []]);
 });

@@ -1,13 +1,19 @@
 import { APIGatewayClient, GetAccountCommand } from '@aws-sdk/client-api-gateway';
-import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
+import {
+  CloudFormationClient,
+  DescribeStacksCommand,
+  GetTemplateCommand,
+} from '@aws-sdk/client-cloudformation';
 import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import type { Concurrency, StackState } from './checks.ts';
+import type { Caller, Concurrency, StackState } from './checks.ts';
+import type { Target } from './target.ts';
 import type { Throttle } from '../../../lib/configuration/settings.ts';
 
-/** What the account answers. @param profile of the AWS configuration */
-export function openAccount(profile: string | undefined) {
-  const { AWS_REGION: region = process.env['AWS_DEFAULT_REGION'] } = process.env;
+/** What the account of the credentials answers, in the Region of the stage. */
+export function openAccount({ settings, profile, toolkitStackName = 'CDKToolkit' }: Target) {
+  const { AWS_REGION, AWS_DEFAULT_REGION } = process.env;
+  const region = settings.region ?? AWS_REGION ?? AWS_DEFAULT_REGION;
   const configuration = {
     ...(region !== undefined && { region }),
     ...(profile !== undefined && { profile }),
@@ -28,10 +34,10 @@ export function openAccount(profile: string | undefined) {
     }
   };
   return {
-    async caller(): Promise<string> {
+    async caller(): Promise<Caller> {
       const sts = new STSClient(configuration);
-      const { Account: account, Arn: arn } = await sts.send(new GetCallerIdentityCommand());
-      return `Account ${account}, Region ${await sts.config.region()}, as ${arn}`;
+      const { Account: account = '', Arn: arn = '' } = await sts.send(new GetCallerIdentityCommand());
+      return { account, region: await sts.config.region(), arn };
     },
 
     async stack(name: string): Promise<StackState> {
@@ -39,9 +45,15 @@ export function openAccount(profile: string | undefined) {
       return found && { status: found.StackStatus!, isProtected: found.EnableTerminationProtection ?? false };
     },
 
+    /** The template of a stack, as it was deployed. */
+    async template(name: string): Promise<unknown> {
+      const command = new GetTemplateCommand({ StackName: name, TemplateStage: 'Original' });
+      return JSON.parse((await cloudFormation.send(command)).TemplateBody ?? '');
+    },
+
     /** The version of the stack of `cdk bootstrap`. */
     async bootstrap(): Promise<number | undefined> {
-      const found = await describe('CDKToolkit');
+      const found = await describe(toolkitStackName);
       const version = found?.Outputs?.find(({ OutputKey: key }) => key === 'BootstrapVersion');
       return found && Number(version?.OutputValue);
     },
@@ -66,3 +78,4 @@ export function openAccount(profile: string | undefined) {
     },
   };
 }
+export type Account = ReturnType<typeof openAccount>;

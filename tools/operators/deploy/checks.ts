@@ -1,6 +1,7 @@
 import { withOverrides } from '../../../lib/configuration/context.ts';
 import type { StageSettings, Throttle } from '../../../lib/configuration/settings.ts';
-import type { StageName } from '../../../lib/configuration/stages.ts';
+import type { Target } from './target.ts';
+import { refusals } from './template-changes.ts';
 
 // What the answers of an account mean for a deployment: one pure function for each check.
 
@@ -28,13 +29,45 @@ function messageOf(error: unknown): string {
   return String(error instanceof Error ? error.message || error.name : error).replaceAll(/\s+/g, ' ');
 }
 
-/** @param caller who deploys, and where */
-export function checkCaller(caller: PromiseSettledResult<string>): Finding {
-  if (caller.status === 'fulfilled') return ok(caller.value);
-  return stop(
-    `AWS does not accept a deployment with these credentials (${messageOf(caller.reason)}). Sign in, for example with ` +
-      '"aws sso login", set AWS_PROFILE and AWS_REGION, then try again.',
-  );
+/** Who deploys, and where. */
+export interface Caller {
+  readonly account: string;
+  readonly region: string;
+  readonly arn: string;
+}
+
+export function checkCaller(
+  caller: PromiseSettledResult<Caller>,
+  { stage, settings }: Pick<Target, 'stage' | 'settings'>,
+): Finding {
+  if (caller.status === 'rejected')
+    return stop(
+      `AWS does not accept a deployment with these credentials (${messageOf(caller.reason)}). Sign in, for example with ` +
+        '"aws sso login", set AWS_PROFILE and AWS_REGION, then try again.',
+    );
+  const { account, region, arn } = caller.value;
+  if (settings.account !== undefined && settings.account !== account)
+    return stop(
+      `These credentials are of account ${account} (${arn}), and the stage ${stage} belongs to account ${settings.account} ` +
+        '(cdk.json). Sign in to that account, or set AWS_PROFILE.',
+    );
+  return ok(`Account ${account}, Region ${region}, as ${arn}`);
+}
+
+/** @param deployed the template of the stack. Without it, nobody can say what the deployment would remove */
+export function judgeTemplate(
+  deployed: PromiseSettledResult<unknown>,
+  next: unknown,
+  removable: ReadonlySet<string>,
+): Finding[] {
+  if (deployed.status === 'fulfilled') return refusals(deployed.value, next, removable).map(stop);
+  const reason = messageOf(deployed.reason);
+  return [
+    stop(
+      `The deployed template could not be read (${reason}), so nobody can say which data this deployment would remove. Permit ` +
+        'cloudformation:GetTemplate.',
+    ),
+  ];
 }
 
 /** A stack of CloudFormation, `undefined` if there is none. */
@@ -48,8 +81,16 @@ export function isNew(stack: StackState): boolean {
   );
 }
 
-export function checkStack(name: string, stack: StackState): Finding {
+export function checkStack(
+  { stackName: name, stage, app }: Pick<Target, 'stackName' | 'stage' | 'app'>,
+  stack: StackState,
+): Finding {
   const status = stack?.status ?? 'REVIEW_IN_PROGRESS';
+  if (app !== undefined && isNew(stack))
+    return stop(
+      `Stack ${name} is not deployed. The first deployment is made by hand: npm run deploy:${stage}. If the stage was removed on ` +
+        `purpose, set it to null in cdk.json, under "stages".`,
+    );
   if (status === 'REVIEW_IN_PROGRESS') return ok(`Stack ${name} does not exist. This creates it.`);
   const is = `Stack ${name} is ${status}.`;
   if (stack?.isProtected === true && isNew(stack))
@@ -58,7 +99,7 @@ export function checkStack(name: string, stack: StackState): Finding {
     );
   if (isNew(stack)) return warning(`${is} The CDK deletes it, then creates it again.`);
   if (status.endsWith('_IN_PROGRESS'))
-    return stop(`${is} Wait until it has ended, or stop it: docs/runbook.md#roll-back.`);
+    return stop(`${is} Wait until it has ended, or stop it: docs/operate.md#roll-back.`);
   if (status === 'DELETE_FAILED') return stop(`${is} Delete it again: npm run cdk -- destroy ${name}.`);
   if (status.endsWith('_FAILED'))
     return stop(`${is} Complete its rollback: npm run cdk -- rollback ${name}.`);
@@ -138,25 +179,17 @@ export function checkConcurrency(
 }
 
 /**
- * The arguments of each `cdk deploy`, one after another.
+ * The context of each deployment, one after another.
  *
  * A stack and tables that are protected while they are created could not be deleted if that fails, so the protection comes with a
  * second deployment.
  */
 export function deploymentsOf(
-  { stage, stackName, settings, context }: Target,
-  args: readonly string[],
+  { stage, settings, context }: Pick<Target, 'stage' | 'settings' | 'context'>,
   { creates, needsRole }: { readonly creates: boolean; readonly needsRole: boolean },
 ): readonly (readonly string[])[] {
-  const deploy = [stackName, ...args, ...(needsRole ? ['-c', 'accountSettings=managed'] : [])];
-  if (!creates || !settings.deletionProtection) return [deploy];
+  const role = needsRole ? ['-c', 'accountSettings=managed'] : [];
+  if (!creates || !settings.deletionProtection) return [role];
   const overrides = withOverrides(context, stage, { deletionProtection: false });
-  return [[...deploy, '-c', `overrides=${overrides}`], deploy];
-}
-
-interface Target {
-  readonly stage: StageName;
-  readonly stackName: string;
-  readonly settings: StageSettings;
-  readonly context: Readonly<Record<string, unknown>>;
+  return [[...role, '-c', `overrides=${overrides}`], role];
 }

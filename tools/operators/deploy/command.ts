@@ -1,32 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { z } from 'zod';
-import { ConfigurationError, readConfiguration } from '../../../lib/configuration/context.ts';
-import type { Finding } from './checks.ts';
-
-/** What a call is about. @param args of `cdk deploy`. @throws ConfigurationError */
-export function readStage(name: string | undefined, args: readonly string[]) {
-  const stage = (['staging', 'prod'] as const).find((each) => each === name);
-  if (stage === undefined) throw new ConfigurationError(`The stage must be staging or prod (got "${name}").`);
-  const { values } = parseArgs({
-    args: [...args],
-    options: { context: { type: 'string', short: 'c', multiple: true }, profile: { type: 'string' } },
-    strict: false,
-  });
-  const pairs = [values.context ?? []].flat().map((pair) => String(pair).split(/=(.*)/s, 2));
-  const file = z.object({ context: z.record(z.string(), z.unknown()) });
-  const context = {
-    ...file.parse(JSON.parse(readFileSync('cdk.json', 'utf8'))).context,
-    ...Object.fromEntries(pairs),
-  };
-  const configuration = readConfiguration(context);
-  const settings = configuration.stages.get(stage);
-  if (settings === undefined) throw new ConfigurationError(`The context "stage" leaves ${stage} out.`);
-  const profile = typeof values.profile === 'string' ? values.profile : undefined;
-  return { ...configuration, stage, stackName: `${configuration.name}-${stage}`, settings, context, profile };
-}
+import { ConfigurationError } from '../../../lib/configuration/context.ts';
+import type { Account } from './account.ts';
+import { type Finding, judgeTemplate } from './checks.ts';
+import type { Target } from './target.ts';
 
 /** Prints what was found. @returns whether to go on */
 export function report(findings: readonly Finding[]): boolean {
@@ -35,16 +13,60 @@ export function report(findings: readonly Finding[]): boolean {
 }
 
 /** Runs the CDK of a project. @returns its exit code */
-export function cdk(project: string, args: readonly string[]): number {
+function cdk(project: string, args: readonly string[]): number {
   const tool = join(project, 'tools', 'run.mjs');
   const { status } = spawnSync(process.execPath, [tool, 'cdk', ...args], { cwd: project, stdio: 'inherit' });
   return status ?? 1;
 }
 
-/** Runs a command, and ends the process with its exit code. What it throws for the operator is one line. */
-export async function runAsProcess(command: () => Promise<number>): Promise<void> {
+/** Synthesizes the assembly of a stack. @returns the exit code */
+export function synthesize(
+  project: string,
+  { stackName, contextArgs }: Target,
+  folder: string,
+  more: readonly string[] = [],
+): number {
+  rmSync(folder, { recursive: true, force: true });
+  const args = ['--quiet', '--exclusively', '--output', folder, ...contextArgs, ...more];
+  return cdk(project, ['synth', stackName, ...args]);
+}
+
+/** Deploys a stack from an assembly, unless that would harm its tables. @returns the exit code */
+export async function deployAssembly(
+  account: Account,
+  { stackName, removable }: Target,
+  {
+    assembly,
+    creates,
+    args,
+  }: { readonly assembly: string; readonly creates: boolean; readonly args: readonly string[] },
+): Promise<number> {
+  if (!creates) {
+    const [deployed] = await Promise.allSettled([account.template(stackName)]);
+    const next: unknown = JSON.parse(readFileSync(join(assembly, `${stackName}.template.json`), 'utf8'));
+    if (!report(judgeTemplate(deployed, next, removable))) return nothingDeployed();
+  }
+  return cdk(process.cwd(), ['deploy', stackName, '--app', assembly, ...args]);
+}
+
+export function nothingDeployed(): number {
+  console.error('Nothing was deployed.');
+  return 1;
+}
+
+/**
+ * Runs a command, and ends the process with its exit code. What it throws for the operator is one line.
+ *
+ * @param help what `--help` prints, without credentials
+ */
+export async function runAsProcess(
+  help: (stage: string) => string,
+  command: (stage: string | undefined, args: readonly string[]) => Promise<number>,
+): Promise<void> {
+  const [, , stage, ...args] = process.argv;
   try {
-    process.exitCode = await command();
+    if ([stage, ...args].some((arg) => arg === '--help' || arg === '-h')) console.log(help(stage ?? 'STAGE'));
+    else process.exitCode = await command(stage, args);
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
     console.error(error.message);
