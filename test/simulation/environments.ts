@@ -1,13 +1,74 @@
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { Bundle } from 'dynamodb-interleavings';
+import type { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { functionEntries } from '../../functions/operations.ts';
 import { bundleOptions } from '../../lib/bundler/bundle.ts';
+import { checkOut, findEarlier, hasOtherPackages } from './earlier.ts';
 
 export type Handler = (event: unknown, context: unknown) => Promise<unknown>;
 
-const { absWorkingDir, target, mainFields, plugins } = bundleOptions('');
-
 /** The functions as they are bundled, each execution environment with its own modules, random numbers and network. */
-export const functions = await Bundle.build({
-  entryPoints: Object.fromEntries(functionEntries.map((entry) => [entry, `functions/${entry}.ts`])),
-  esbuild: { absWorkingDir, target, mainFields: [...mainFields], plugins: [...plugins], logLevel: 'silent' },
-});
+export interface Version {
+  /** Such as `v1.0.0`. Undefined: the work tree. */
+  readonly commit?: string;
+  readonly bundle: Bundle;
+  /** The functions that it has. */
+  readonly entries: ReadonlySet<string>;
+}
+
+/** Also in the bundle: how a version makes API keys. */
+export const keyFormat = 'access/keys';
+export interface KeyFormat {
+  readonly newKey: typeof newKey;
+  readonly hashOfKey: typeof hashOfKey;
+}
+
+async function versionIn(folder: string, commit?: string): Promise<Version> {
+  const { target, mainFields, plugins } = bundleOptions('');
+  const entries = [...functionEntries, keyFormat].filter((entry) =>
+    existsSync(join(folder, 'functions', `${entry}.ts`)),
+  );
+  const bundle = await Bundle.build({
+    entryPoints: Object.fromEntries(entries.map((entry) => [entry, `functions/${entry}.ts`])),
+    esbuild: {
+      absWorkingDir: folder,
+      target,
+      mainFields: [...mainFields],
+      plugins: [...plugins],
+      logLevel: 'silent',
+    },
+  });
+  return { ...(commit !== undefined && { commit }), bundle, entries: new Set(entries) };
+}
+
+const project = join(import.meta.dirname, '..', '..');
+export const current = await versionIn(project);
+/** The version that runs beside the current one. */
+export const earlier = await earlierVersion();
+
+async function earlierVersion(): Promise<Version | undefined> {
+  // Vitest shows nothing that a passed test logs.
+  const say = (text: string) => process.stderr.write(`${text}\n`);
+  const { EARLIER: given } = process.env;
+  const found = findEarlier(project, given);
+  if ('reason' in found) {
+    say(`The simulation runs one version: ${found.reason}.`);
+    return undefined;
+  }
+  const { commit } = found;
+  const packages = hasOtherPackages(project, commit) ? ', with the packages of this package-lock.json' : '';
+  const folder = checkOut(project, commit);
+  try {
+    const version = await versionIn(folder, commit);
+    say(`The simulation runs two versions: the functions of ${commit} beside these${packages}.`);
+    return version;
+  } catch (error) {
+    const problem = `The functions of ${commit} cannot be built${packages}`;
+    if (given) throw new Error(`${problem}. EARLIER=COMMIT names another commit.`, { cause: error });
+    say(`The simulation runs one version. ${problem}: ${String(error)}`);
+    return undefined;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,6 +1,7 @@
 import { explore as exploreSchedules, type Fault, type Simulation, textOf } from 'dynamodb-interleavings';
 import { newKey, hashOfKey } from '../../functions/access/keys.ts';
 import { tableDefinitions } from '../support/table-shapes.ts';
+import type { Version } from './environments.ts';
 import { Gateway, type Sent } from './gateway.ts';
 import { check } from './model.ts';
 import { type History, type Key, type Usage, Violation } from './seen.ts';
@@ -23,6 +24,8 @@ export interface Scene {
   readonly maxFaults: number;
   /** What calls can meet. Default: everything. */
   readonly kinds?: readonly Fault[];
+  /** Of the execution environment of each request. Default: the work tree's. */
+  readonly versions?: readonly Version[];
 }
 
 const allKinds: readonly Fault[] = [
@@ -52,7 +55,7 @@ interface Shared {
  * @throws Error with the story of the shortest schedule that violates the interface
  */
 export async function explore(scene: Scene, only: string): Promise<number> {
-  const { suspendedUntil, usage, kinds = allKinds } = scene;
+  const { suspendedUntil, usage, kinds = allKinds, versions = [] } = scene;
   // No transaction writes the table of the limiter.
   const conflicts = scene.requests.some(({ method }) => method === 'POST');
   const send =
@@ -61,8 +64,10 @@ export async function explore(scene: Scene, only: string): Promise<number> {
       if (after !== undefined) await world.sleep(after);
       return (await shared.gateway.send({ ...request, token })).answer.status;
     };
-  // Equal requests are one function, so that they can change places.
-  const requests = new Map(scene.requests.map((each) => [JSON.stringify(each), send(each)]));
+  // Equal requests of one version are one function, so that they can change places.
+  const nameOf = (each: Scene['requests'][number], index: number) =>
+    JSON.stringify([each, versions[index]?.commit]);
+  const requests = new Map(scene.requests.map((each, index) => [nameOf(each, index), send(each)]));
   const report = await exploreSchedules<Shared>({
     tables: tableDefinitions,
     ...(usage && { items: { RateLimits: [{ keyHash, ...usage }] } }),
@@ -72,7 +77,7 @@ export async function explore(scene: Scene, only: string): Promise<number> {
       simulation.world.random = () => 0;
       return { gateway: gatewayOf(scene, simulation), key: keyOf(scene) };
     },
-    requests: scene.requests.map((each) => requests.get(JSON.stringify(each))!),
+    requests: scene.requests.map((each, index) => requests.get(nameOf(each, index))!),
     afterwards: (scene.afterwards ?? []).map((each) => send({ ...each, after: 1 })),
     ...(suspendedUntil !== undefined && {
       events: {
@@ -96,11 +101,11 @@ export async function explore(scene: Scene, only: string): Promise<number> {
     ...(process.env['REPEAT'] !== undefined && { repeat: process.env['REPEAT'] }),
   });
   if (report.failure)
-    throw new Error(`${textOf(report)}\n${howToRepeat(only, `REPEAT=${report.failure.repeat} `)}`);
+    throw new Error(`${textOf(report)}\n${howToRepeat(versions, `REPEAT=${report.failure.repeat} `, only)}`);
   return report.schedules;
 }
 
-function gatewayOf({ limits }: Scene, { world, network }: Simulation): Gateway {
+function gatewayOf({ limits, versions = [] }: Scene, { world, network }: Simulation): Gateway {
   let environments = 0;
   return new Gateway({
     world,
@@ -110,6 +115,7 @@ function gatewayOf({ limits }: Scene, { world, network }: Simulation): Gateway {
       const environment = (environments += 1);
       let drawn = 0;
       return {
+        version: versions[environment - 1],
         // The first ID is the same for all.
         random: () => (drawn++ === 0 ? 0 : ((environment * 64 + drawn) % 4096) / 4096),
       };

@@ -5,7 +5,7 @@ import { proxyEvent, routeOf } from '../support/events.ts';
 import { titleCase } from '../../lib/title-case.ts';
 import { type Reply, reply } from '../support/lambda.ts';
 import { namesOfTables } from '../support/variables.ts';
-import { functions, type Handler } from './environments.ts';
+import { current, type Handler, type Version } from './environments.ts';
 
 /** As lib/compute/functions.ts sets them. Milliseconds. */
 const timeouts = { operation: 3_000, authorizer: 2_000 };
@@ -52,7 +52,7 @@ export interface Exchange {
 
 /** An execution environment. */
 interface Environment {
-  /** Such as `create-pet 2`. */
+  /** Such as `create-pet 2`, or `create-pet 2 of v1.0.0`. */
   readonly name: string;
   readonly handler: Handler;
   /** Of the request that it serves, or served last. */
@@ -70,7 +70,11 @@ export interface GatewayOptions {
   readonly world: World;
   readonly network: Network;
   /** For each new environment, by its name. */
-  readonly machine: (environment: string) => { readonly random: () => number };
+  readonly machine: (environment: string) => {
+    readonly random: () => number;
+    /** Of its functions. Default: the work tree's */
+    readonly version?: Version | undefined;
+  };
 }
 
 /** API Gateway and Lambda: routes, the authorizer and its cache, and execution environments that serve one request at a time. */
@@ -222,16 +226,19 @@ export class Gateway {
     const { world, network, machine } = this.#options;
     const count = (this.#started.get(entry) ?? 0) + 1;
     this.#started.set(entry, count);
-    const name = `${entry} ${count}`;
+    const { random, version: chosen = current } = machine(`${entry} ${count}`);
+    // A new function has no other version.
+    const version = chosen.entries.has(entry) ? chosen : current;
+    const name = `${entry} ${count}${version.commit === undefined ? '' : ` of ${version.commit}`}`;
     const onCall = (call: Call) => {
       const { calls, request } = environment.invocation!;
       calls.push(call);
       call.name = `${request}${entry === 'authorizer' ? 'a' : '.'}${calls.length}`;
     };
-    const { handler } = functions.start(entry, {
+    const { handler } = version.bundle.start(entry, {
       world,
       clockOffset: 0,
-      ...machine(name),
+      random,
       variables,
       log: (line) => void environment.invocation?.log.push(line),
       requestHandler: network.handlerFor(name, onCall, Infinity),

@@ -10,6 +10,7 @@ import {
   World,
 } from 'dynamodb-interleavings';
 import { serviceTables } from '../support/table-shapes.ts';
+import { type KeyFormat, keyFormat, type Version } from './environments.ts';
 import { Gateway, type Exchange, type Sent } from './gateway.ts';
 import { check, rejectionsThatSuspend } from './model.ts';
 import { type History, type Key, Violation } from './seen.ts';
@@ -109,10 +110,12 @@ export const aimCount = aims.length;
 
 /**
  * A few minutes of the service, which its seed determines.
+ * @param versions that execution environments are of
  * @param part if only these happen, of what happened without
  */
 async function record(
   seed: number,
+  versions: readonly Version[],
   part?: { readonly of: Recording; readonly only: Part },
 ): Promise<Recording> {
   const random = Random.of(seed, 'start');
@@ -139,11 +142,14 @@ async function record(
     machine: (environment) => {
       const own = Random.of(seed, environment);
       // Few values, so that IDs collide.
-      return { random: conditions.collisions ? () => own.pick([0, 0.999]) : own.next };
+      return {
+        random: conditions.collisions ? () => own.pick([0, 0.999]) : own.next,
+        version: Random.of(seed, `version of ${environment}`).pick(versions),
+      };
     },
   });
   const keys = Array.from({ length: aim.keys ?? 1 + random.below(2) }, (_, index) =>
-    newKeyOf(random, world, network, index + 1, aim),
+    newKeyOf(random, world, network, index + 1, aim, random.pick(versions)),
   );
   const pets = addPets(random, world, network, aim.pets ?? 12);
   const events = eventsOf(random, world, network, gateway, keys, conditions);
@@ -195,24 +201,33 @@ async function record(
 }
 
 /** @throws Violation with the story of the fewest requests, events and faults that still have it */
-export async function simulate(seed: number): Promise<History> {
-  const recording = await record(seed);
+export async function simulate(seed: number, versions: readonly Version[]): Promise<History> {
+  const recording = await record(seed, versions);
   const violation = violationOf(recording.history);
   if (violation === undefined) return recording.history;
-  const only = await smallestPart(seed, recording, violation);
-  const { history } = await record(seed, { of: recording, only });
+  const only = await smallestPart(seed, versions, recording, violation);
+  const { history } = await record(seed, versions, { of: recording, only });
   const found = violationOf(history);
   const [story, variables] =
     found === undefined
       ? [tell(violation, recording.history), `SEED=${seed} `]
       : [tell(found, history), `SEED=${seed} ONLY=${partAsText(only)} `];
-  throw new Violation(`${story}\n${howToRepeat('', variables)}`);
+  throw new Violation(`${story}\n${howToRepeat(versions, variables, ` -t '${titleOf(versions)}'`)}`);
+}
+
+/** Of the test, to repeat it alone. */
+export function titleOf(versions: readonly Version[]): string {
+  return versions.length > 1 ? 'from seeds, with two versions' : 'from seeds, with one version';
 }
 
 /** @param text of a part that failed. @throws Violation */
-export async function simulatePart(seed: number, text: string): Promise<History> {
-  const recording = await record(seed);
-  const { history } = await record(seed, { of: recording, only: partOfText(text) });
+export async function simulatePart(
+  seed: number,
+  versions: readonly Version[],
+  text: string,
+): Promise<History> {
+  const recording = await record(seed, versions);
+  const { history } = await record(seed, versions, { of: recording, only: partOfText(text) });
   const violation = violationOf(history);
   if (violation !== undefined) throw new Violation(tell(violation, history));
   return history;
@@ -228,12 +243,20 @@ function violationOf(history: History): Violation | undefined {
   }
 }
 
-async function smallestPart(seed: number, recording: Recording, { kind }: Violation): Promise<Part> {
+async function smallestPart(
+  seed: number,
+  versions: readonly Version[],
+  recording: Recording,
+  { kind }: Violation,
+): Promise<Part> {
   const part = { ...recording.whole };
   for (const of of ['requests', 'events', 'faults'] as const) {
     const things: readonly (number | string)[] = [...part[of]];
     const left = await fewest(things, async (only) => {
-      const { history } = await record(seed, { of: recording, only: { ...part, [of]: new Set(only) } });
+      const { history } = await record(seed, versions, {
+        of: recording,
+        only: { ...part, [of]: new Set(only) },
+      });
       return violationOf(history)?.kind === kind;
     });
     Object.assign(part, { [of]: new Set(left) });
@@ -347,9 +370,11 @@ function newKeyOf(
   network: Network,
   number: number,
   { limits, expiresWithin }: Aim,
+  version: Version,
 ): Key {
-  const token = newKey('test', (below) => random.below(below));
-  const keyHash = hashOfKey(token);
+  const format = keyFormatOf(version, world, network);
+  const token = format.newKey('test', (below) => random.below(below));
+  const keyHash = format.hashOfKey(token);
   const perMinute = random.pick(limits === 'wide' ? [50, 200] : limits === 'narrow' ? [3] : [2, 5, 20]);
   const perDay = random.pick(limits === 'wide' ? [1000] : [3, 10, 1000]);
   const [expires, after] = [random.chance(0.25), random.below(expiresWithin ?? 300)];
@@ -369,6 +394,14 @@ function newKeyOf(
   };
   network.tables.put('ApiKeys', keyItem(key));
   return key;
+}
+
+/** Keys of each version are in use. */
+function keyFormatOf({ bundle, entries }: Version, world: World, network: Network): KeyFormat {
+  if (!entries.has(keyFormat)) return { newKey, hashOfKey };
+  const requestHandler = network.handlerFor('key tool', () => {}, Infinity);
+  const { random } = world;
+  return bundle.start(keyFormat, { world, clockOffset: 0, random, variables: {}, requestHandler }) as never;
 }
 
 function keyItem({ keyHash, perMinute, perDay, expiresAt }: Key, status = 'active'): Item {

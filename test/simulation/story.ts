@@ -1,3 +1,4 @@
+import type { Version } from './environments.ts';
 import type { Exchange, Invocation } from './gateway.ts';
 import type { History, Key, Violation } from './seen.ts';
 
@@ -93,6 +94,8 @@ function details({ sent, answer, authorizer, operation }: Exchange, start: numbe
 }
 
 /** @param rest of the command */
-export function howToRepeat(rest: string, variables = ''): string {
-  return `To repeat it: ${variables}npx vitest run --project unit test/unit/simulation.test.ts${rest}`;
+export function howToRepeat(versions: readonly Version[], variables: string, rest: string): string {
+  const [commit] = versions.flatMap((version) => version.commit ?? []);
+  const earlier = commit === undefined ? '' : `EARLIER=${commit} `;
+  return `To repeat it: ${earlier}${variables}npx vitest run --project unit test/unit/simulation.test.ts${rest}`;
 }

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { errorCatalogue } from '../../functions/http/errors.ts';
+import { current, earlier } from '../simulation/environments.ts';
 import { explore, type Scene } from '../simulation/explored.ts';
 import { type Exchange } from '../simulation/gateway.ts';
-import { aimCount, simulate, simulatePart } from '../simulation/seeded.ts';
+import { aimCount, simulate, simulatePart, titleOf } from '../simulation/seeded.ts';
 import { entryOf, unused } from '../support/used-operations.ts';
 import { isFullRun } from '../support/rounds.ts';
 
@@ -117,24 +118,34 @@ const scenes: readonly (readonly [
   ],
 ];
 
-/** Concurrent requests, faults of their calls, and what these can be if not everything. */
-const sizes: readonly Pick<Scene & { count: number }, 'count' | 'maxFaults' | 'kinds'>[] = isFullRun
-  ? [
-      { count: 2, maxFaults: 2 },
-      { count: 3, maxFaults: 1 },
-    ]
-  : [
-      { count: 1, maxFaults: 2 },
-      {
-        count: 2,
-        maxFaults: 1,
-        kinds: ['lostBefore', 'lostAfter', 'throttled', 'conflict'],
-      },
-    ];
+interface Size extends Pick<Scene, 'maxFaults' | 'kinds' | 'versions'> {
+  readonly title: string;
+  /** Concurrent requests. */
+  readonly count: number;
+}
 
-describe.each(sizes)(
-  '$count concurrent requests in every order of their calls, with at most $maxFaults faults:',
-  ({ count, ...size }) => {
+const pair = {
+  count: 2,
+  maxFaults: 1,
+  ...(!isFullRun && { kinds: ['lostBefore', 'lostAfter', 'throttled', 'conflict'] as const }),
+} as const;
+const sizes: readonly Size[] = [
+  ...(isFullRun
+    ? [
+        { title: '2 concurrent requests', count: 2, maxFaults: 2 },
+        { title: '3 concurrent requests', count: 3, maxFaults: 1 },
+      ]
+    : [
+        { title: '1 request', count: 1, maxFaults: 2 },
+        { title: '2 concurrent requests', ...pair },
+      ]),
+  ...(earlier === undefined
+    ? []
+    : [{ title: '2 concurrent requests of two versions', ...pair, versions: [current, earlier] }]),
+];
+
+for (const { title, count, ...size } of sizes)
+  describe(`${title}, in every order of their calls, with at most ${size.maxFaults} faults:`, () => {
     test.each(scenes)('%s', { timeout: 600_000 }, async (name, scene, requests) => {
       const perMinute = requests.includes(request) ? 2 : 10;
       const run = {
@@ -143,37 +154,47 @@ describe.each(sizes)(
         requests: requests.slice(0, count),
         ...size,
       };
-      const schedules = await explore(run, ` -t '^${count} concurrent .*> ${name}$'`);
+      const schedules = await explore(run, ` -t '^${title}, in .*> ${name}$'`);
       expect(schedules).toBeGreaterThan(1);
     });
-  },
-);
+  });
 
 describe('minutes of the service', () => {
   const { SEED: seed, ONLY: only, SECONDS: seconds } = process.env;
   const first = Number(seed ?? (seconds === undefined ? 1 : Date.now()));
-  const byDefault = (isFullRun ? 125 : 6) * aimCount;
-  const count = seed !== undefined ? 1 : seconds !== undefined ? Infinity : byDefault;
-  const end = seconds === undefined ? Infinity : performance.now() + Number(seconds) * 1000;
-
-  test('from seeds: every answer is what the interface says', { timeout: 2 ** 31 - 1 }, async () => {
-    const seen = new Set<string>();
-    const used = new Set<string>();
-    let requests = 0;
-    let each = first;
-    for (; each < first + count && performance.now() < end; each += 1) {
-      const { exchanges } = await (only === undefined ? simulate(each) : simulatePart(each, only));
-      requests += exchanges.length;
-      for (const exchange of exchanges) seen.add(outcomeOf(exchange));
-      for (const { sent } of exchanges) used.add(entryOf(sent.method, sent.path));
-    }
-    console.log(`${each - first} simulations from seed ${first}, ${requests} requests.`);
-    if (each - first < byDefault) return;
-    // So that the seeds are known to reach everything.
-    const outcomes = ['200', '201', 'replayed', 'uncounted', ...Object.keys(errorCatalogue)];
-    expect([...seen].toSorted()).toEqual(expect.arrayContaining(outcomes));
-    expect(unused(used)).toEqual([]);
-  });
+  test.each(
+    [
+      { versions: [current], byDefault: (isFullRun ? 125 : 6) * aimCount },
+      ...(earlier === undefined
+        ? []
+        : [{ versions: [current, earlier], byDefault: (isFullRun ? 25 : 4) * aimCount }]),
+    ].map((each) => ({ title: titleOf(each.versions), ...each })),
+  )(
+    '$title: every answer is what the interface says',
+    { timeout: 2 ** 31 - 1 },
+    async ({ versions, byDefault }) => {
+      const end = seconds === undefined ? Infinity : performance.now() + Number(seconds) * 1000;
+      const count = seed !== undefined ? 1 : seconds !== undefined ? Infinity : byDefault;
+      const seen = new Set<string>();
+      const used = new Set<string>();
+      let requests = 0;
+      let each = first;
+      for (; each < first + count && performance.now() < end; each += 1) {
+        const { exchanges } = await (only === undefined
+          ? simulate(each, versions)
+          : simulatePart(each, versions, only));
+        requests += exchanges.length;
+        for (const exchange of exchanges) seen.add(outcomeOf(exchange));
+        for (const { sent } of exchanges) used.add(entryOf(sent.method, sent.path));
+      }
+      console.log(`${each - first} simulations from seed ${first}, ${requests} requests.`);
+      if (each - first < byDefault || versions.length > 1) return;
+      // So that the seeds are known to reach everything.
+      const outcomes = ['200', '201', 'replayed', 'uncounted', ...Object.keys(errorCatalogue)];
+      expect([...seen].toSorted()).toEqual(expect.arrayContaining(outcomes));
+      expect(unused(used)).toEqual([]);
+    },
+  );
 });
 
 function outcomeOf({ answer, operation }: Exchange): string {
