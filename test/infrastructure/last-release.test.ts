@@ -1,0 +1,31 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { lastReleaseOf } from '../simulation/earlier.ts';
+
+const release = lastReleaseOf('.');
+const released = (path: string) => execFileSync('git', ['show', `${release}:${path}`], { encoding: 'utf8' });
+
+// Skipped in a clone without a tag v* before this commit.
+describe.runIf(release !== undefined)('compared with the last release,', () => {
+  it('the interface does not differ without a line in the changelog', () => {
+    const isChanged = (path: string) => readFileSync(path, 'utf8') !== released(path);
+    expect(isChanged('docs/openapi.yaml') && !isChanged('CHANGELOG.md')).toBe(false);
+  });
+
+  it.each([
+    [
+      'logical IDs of what must not be replaced',
+      /^(DynamoDB::GlobalTable|ApiGateway::(RestApi|Stage|UsagePlan|DomainName)|SNS::Topic) /,
+    ],
+    ['keys of tables, whose change would replace them', /^Tables\w+\.KeySchema: /],
+  ])('templates keep the %s', (_, kept) => {
+    const path = 'test/infrastructure/templates.snapshot.txt';
+    const lines = new Set(readFileSync(path, 'utf8').split('\n'));
+    const before = released(path)
+      .split('\n')
+      .filter((line) => kept.test(line));
+    expect(before.length).toBeGreaterThan(3);
+    expect(before.filter((line) => !lines.has(line))).toEqual([]);
+  });
+});
