@@ -58,6 +58,8 @@ const aims = [
   { keys: 2, clients: 4, actions: ['createOnce'], texts: 2, limits: 'wide' },
   // Nothing answers.
   { kinds: ['hungBefore', 'hungAfter'], probability: 0.9, actions: ['list', 'get', 'create', 'createOnce'] },
+  // A creation conflicts until its time is over.
+  { kinds: ['conflict'], probability: 1, table: 'Pets', actions: ['createOnce'] },
   // Every write meets a transaction, or another write.
   { kinds: ['conflict', 'throttled'], probability: 0.9, table: 'Pets', actions: ['create', 'createOnce'] },
   // Only the limiter is throttled: an environment counts by itself.
