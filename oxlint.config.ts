@@ -77,6 +77,7 @@ const restricted: readonly (readonly [files: string[], ...patterns: object[]])[]
 ];
 
 export default defineConfig({
+  jsPlugins: ['./tools/contributors/lint-assertions.ts'],
   plugins: ['typescript', 'import', 'unicorn', 'oxc', 'promise', 'vitest', 'node'],
   categories: {
     correctness: 'error',
@@ -84,6 +85,7 @@ export default defineConfig({
     perf: 'error',
   },
   rules: {
+    'assertions/no-empty-match': 'error',
     'eslint/no-restricted-properties': [
       'error',
       {

@@ -4,7 +4,7 @@ import { secondsPerDay, secondsPerMinute, windowStart } from './windows.ts';
 // The decisions of the rate limiter (docs/interface.md#8-limits), without I/O. All times are Unix seconds.
 
 /** Seconds until a suspended key works again. */
-export const suspensionSeconds = 600;
+const suspensionSeconds = 600;
 
 /**
  * Seconds after the first rejection of a minute in which rejections are not counted, because their requests may have been

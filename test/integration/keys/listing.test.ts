@@ -161,7 +161,8 @@ test('a malformed record is named by its ID and left out, and the page goes on',
   expect(page.keys).toHaveLength(4);
   // It is the last of its page, and does not end the list.
   const first = await listKeys(own, { owner: 'one', limit: 3 });
-  expect(first).toMatchObject({ keys: [{}, {}], cursor: damaged.keyId });
+  expect(first.keys).toHaveLength(2);
+  expect(first.cursor).toBe(damaged.keyId);
   expect(notes).toEqual([expect.stringContaining(`The record of key ${damaged.keyId} is malformed: audit:`)]);
   expect(notes[0]).not.toContain(damaged.keyHash);
 });
