@@ -1,4 +1,4 @@
-import { Readable, Writable } from 'node:stream';
+import { PassThrough, Readable, Writable } from 'node:stream';
 import type { RunTool, Seams } from '../../tools/operators/command-line/program.ts';
 
 export interface Run {
@@ -8,8 +8,8 @@ export interface Run {
 }
 
 export interface RunOptions extends Seams {
-  /** What is typed or piped in. */
-  readonly input?: string;
+  /** What is piped in, or typed: an answer to each question. */
+  readonly input?: string | readonly string[];
   /** Whether a person sits there. */
   readonly interactive?: boolean;
 }
@@ -30,9 +30,11 @@ export function startInProcess(run: RunTool, args: readonly string[], options: R
   const { input = '', interactive = false, ...given } = options;
   // Nothing waits in tests.
   const seams = { sleep: async () => {}, ...given };
+  const answers = typeof input === 'string' ? [] : [...input];
+  const stdin = typeof input === 'string' ? Readable.from([input]) : new PassThrough();
   const out = collector();
-  const err = collector();
-  const io = { stdin: Readable.from([input]), stdout: out.stream, stderr: err.stream, interactive };
+  const err = collector((text) => text.endsWith('[y/N] ') && stdin.push(answers.shift()));
+  const io = { stdin, stdout: out.stream, stderr: err.stream, interactive };
   return { stdout: out.text, stderr: err.text, ended: run(args, io, seams) };
 }
 
@@ -59,12 +61,16 @@ export async function crashInProcess(
   return started;
 }
 
-function collector(): { readonly stream: Writable; readonly text: () => string } {
+function collector(onText: (text: string) => unknown = () => {}): {
+  readonly stream: Writable;
+  readonly text: () => string;
+} {
   let text = '';
   const stream = new Writable({
     write: (chunk, _encoding, done) => {
       text += String(chunk);
       done();
+      onText(String(chunk));
     },
   });
   return { stream, text: () => text };

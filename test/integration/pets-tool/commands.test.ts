@@ -142,10 +142,10 @@ describe('changes at the same time', () => {
   });
 
   test.each([
-    ['DeleteItem', ['remove', String(id)]],
-    ['UpdateItem', ['set-status', String(id), 'pending']],
-  ])('before %s are not overwritten', async (operation, args) => {
-    const { table, run }: Store = await newStore({
+    ['DeleteItem', ['remove', String(id)], 'removed'],
+    ['UpdateItem', ['set-status', String(id), 'pending'], 'sold → pending'],
+  ])('before %s are seen: what is changed is what is stored by then', async (operation, args, said) => {
+    const { table, run, runInProd }: Store = await newStore({
       // Someone else changes the animal after it was read.
       answer: async ({ headers }) => {
         if (String(headers['x-amz-target']).endsWith(operation)) await put(table, { ...rex, status: 'sold' });
@@ -153,12 +153,30 @@ describe('changes at the same time', () => {
       },
     });
     await put(table, rex);
-    const { exitCode, stderr } = await run(args);
+    const { exitCode, stderr } = await runInProd(args, { interactive: true, input: ['y\n', 'n\n'] });
+    // Another question: what it asked about is not there any more.
     expect(exitCode).toBe(4);
-    expect(stderr).toContain(
-      `Animal ${id} was changed or removed by someone else. Look at it and try again.`,
-    );
+    expect(stderr).toMatch(/\(Rex, available\).*\[y\/N\] .*\(Rex, sold\).*\[y\/N\] /s);
     expect(await allPets(table)).toMatchObject([{ status: 'sold' }]);
+    await put(table, rex);
+    const unattended = await run(args);
+    expect(unattended).toMatchObject({ exitCode: 0, stderr: expect.stringContaining(said) });
+  });
+
+  test('that do not end are given up, and nothing is overwritten', async () => {
+    let names = 0;
+    const { table, run }: Store = await newStore({
+      answer: async ({ headers }) => {
+        if (String(headers['x-amz-target']).endsWith('DeleteItem'))
+          await put(table, { ...rex, name: `name ${(names += 1)}` });
+        return false;
+      },
+    });
+    await put(table, rex);
+    const { exitCode, stderr } = await run(['remove', String(id)]);
+    expect(exitCode).toBe(4);
+    expect(stderr).toContain(`${id} was changed or removed by someone else. Look at it and try again.`);
+    expect(await allPets(table)).toMatchObject([{ name: 'name 5' }]);
   });
 });
 

@@ -77,22 +77,27 @@ describe('assign-ids', () => {
     expect(await readFile(again, 'utf8')).toBe(await readFile(file, 'utf8'));
   });
 
-  test('assigns by the time of AWS, and says that the clock of this machine is ahead', async () => {
-    const store = await newStore({ awsTime: moment });
-    const lines = await fileWith(store, linesOf(2));
-    const file = join(store.folder, 'ahead.jsonl');
-    const clock = () => moment + 3_600_000;
-    const { stderr } = await store.run(['assign-ids', lines, file], { clock });
-    expect(stderr).toBe(
-      "The clock of this machine is 3,599 seconds ahead of AWS's. The animals get IDs by AWS's.\n",
+  test('gives no ID that the service gives: an animal that a client creates at the same time stays as it is', async () => {
+    const store = await newStore();
+    const randoms = Array.from({ length: 64 }, (_, index) => index / 64);
+    const ofClients = [-2, -1, 0].flatMap((ago) =>
+      randoms.map((random) => ({ ...rex, id: newPetId(moment + ago, random) })),
     );
-    await store.json(['import', file], { clock });
-    const ids = (await allPets(store.table)).map((pet) => pet?.id ?? 0n);
-    expect(ids.every((each) => each < newPetId(moment + 1_000, 0))).toBe(true);
-    const right = await store.run(['assign-ids', lines, join(store.folder, 'right.jsonl')], {
-      clock: () => moment + 500,
-    });
-    expect(right.stderr).toBe('');
+    await putPets(store.table, ofClients);
+    const lines = await fileWith(store, linesOf(5_000), 'new.jsonl');
+    const file = join(store.folder, 'animals.jsonl');
+    const clock = () => moment;
+    await store.json(['assign-ids', lines, file], { clock });
+    for (const counts of [
+      { created: 5_000, present: 0 },
+      { created: 0, present: 5_000 },
+    ])
+      expect(
+        await store.json(['import', file, '--rate', '1000', '--replace', 'all'], { clock }),
+      ).toMatchObject(counts);
+    const pets = await allPets(store.table);
+    expect(pets.filter((pet) => pet?.name === 'Rex')).toEqual(ofClients);
+    expect(pets).toHaveLength(5_000 + ofClients.length);
   });
 });
 
@@ -135,7 +140,7 @@ describe('import', () => {
     await store.json(['set-status', String(sold), 'sold']);
     const { exitCode, stderr } = await store.run(['import', file]);
     expect(exitCode).toBe(4);
-    expect(stderr).toContain(`Kept, because other values are stored: 1 animal, line 3 (${sold}).`);
+    expect(stderr).toContain(`Kept as stored: 1 animal whose line differs, line 3 (${sold}).`);
     expect((await allPets(store.table)).find((pet) => pet?.id === sold)?.status).toBe('sold');
   });
 
@@ -178,7 +183,7 @@ describe('import', () => {
   test('of a file that does not exist, or has no animals, says so', async () => {
     const store = await newStore();
     const none = join(store.folder, 'none.jsonl');
-    const stderr = `${none} does not exist.\n`;
+    const stderr = `ENOENT: no such file or directory, stat '${none}'.\n`;
     expect(await store.run(['import', none])).toEqual({ exitCode: 2, stdout: '', stderr });
     expect(await store.run(['import', await fileWith(store, '\n\n')])).toMatchObject({ exitCode: 2 });
   });
@@ -341,7 +346,7 @@ describe('export', () => {
     const folder = join(store.folder, 'none');
     expect(await store.run(['export', join(folder, 'all.jsonl')])).toMatchObject({
       exitCode: 2,
-      stderr: `${folder} does not exist.\n`,
+      stderr: `ENOENT: no such file or directory, stat '${folder}'.\n`,
     });
     expect(await readdir(store.folder)).toEqual([]);
   });

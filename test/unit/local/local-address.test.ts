@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -82,18 +82,5 @@ describe('the address of the local service', () => {
     await once(service, 'exit');
     await writeFile(join(folder, `${process.pid}.json`), '{"endpoint":7}');
     expect(readAddress(undefined, folder)).toBeUndefined();
-  });
-
-  it('of a service that was killed is removed by the next one, unless it is of another machine', async () => {
-    const folder = await newFolder();
-    const killed = await announce(folder, first);
-    killed.kill('SIGKILL');
-    await once(killed, 'exit');
-    const left = `${killed.pid}.json`;
-    const record: object = JSON.parse(await readFile(join(folder, left), 'utf8'));
-    const elsewhere = '4194305.json'; // above every process ID
-    await writeFile(join(folder, elsewhere), JSON.stringify({ ...record, host: 'elsewhere' }));
-    const next = await announce(folder, second);
-    expect((await readdir(folder)).toSorted()).toEqual([elsewhere, `${next.pid}.json`].toSorted());
   });
 });

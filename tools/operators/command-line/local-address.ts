@@ -1,5 +1,4 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 
@@ -18,12 +17,10 @@ const schema = z.object({
   }),
   /** Milliseconds since the Unix epoch. */
   startedAt: z.number(),
-  /** The machine or container, which can share the folder with others. */
-  host: z.string(),
 });
 
 /** How the operator's tools reach a local service. */
-export type LocalAddress = Omit<z.infer<typeof schema>, 'startedAt' | 'host'>;
+export type LocalAddress = Omit<z.infer<typeof schema>, 'startedAt'>;
 
 /** @returns why no address can be written, or `undefined` when it can */
 export function reasonNotToAnnounce(folder: string = addressFolder): string | undefined {
@@ -47,9 +44,8 @@ export function announceAddress(
   folder: string = addressFolder,
 ): void {
   mkdirSync(folder, privateFolder);
-  removeLeftovers(folder);
   const file = join(folder, `${process.pid}.json`);
-  const address: z.infer<typeof schema> = { endpoint, credentials, startedAt, host: hostname() };
+  const address: z.infer<typeof schema> = { endpoint, credentials, startedAt };
   // A process of the same ID that was killed may have left one.
   rmSync(file, { force: true });
   writeFileSync(file, `${JSON.stringify(address)}\n`, { mode: 0o600, flag: 'wx' });
@@ -70,19 +66,6 @@ export function readAddress(port?: number, folder: string = addressFolder): Loca
     .filter(({ endpoint }) => port === undefined || new URL(endpoint).port === String(port))
     .toSorted((a, b) => a.startedAt - b.startedAt)
     .at(-1);
-}
-
-/** The files have credentials, and a killed process leaves its own. */
-function removeLeftovers(folder: string): void {
-  for (const name of namesIn(folder)) {
-    if (isRunning(Number.parseInt(name, 10))) continue;
-    try {
-      const file = join(folder, name);
-      if (schema.parse(JSON.parse(readFileSync(file, 'utf8'))).host === hostname()) rmSync(file);
-    } catch {
-      // It has just ended, or belongs to another user.
-    }
-  }
 }
 
 function namesIn(folder: string): string[] {

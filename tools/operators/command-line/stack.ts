@@ -3,10 +3,9 @@ import { setTimeout } from 'node:timers/promises';
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
-import { HttpResponse } from '@smithy/core/protocols';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import type { z } from 'zod';
-import type { ReportedChange } from './audit.ts';
+import type { AuditLine, ReportedChange } from './change.ts';
 import { type Target, ToolError } from './errors.ts';
 import { retryCalls } from './retry.ts';
 
@@ -62,18 +61,6 @@ export async function openStack<Outputs>(
     maxAttempts: 1,
   };
   const cloudFormation = retryCalls(new CloudFormationClient(configuration), { notify, sleep });
-  let clockOffset = 0;
-  cloudFormation.middlewareStack.add(
-    (next) => async (args) => {
-      const sentAt = clock();
-      const result = await next(args);
-      const { response } = result;
-      if (HttpResponse.isInstance(response))
-        clockOffset = offsetOf(Date.parse(response.headers['date'] ?? ''), sentAt, clock());
-      return result;
-    },
-    { step: 'deserialize', name: 'noteTime' },
-  );
   const outputs = await describe(cloudFormation, stackName, endpoint, schema);
   /** Loads the client of STS for changes only. */
   const callerArn = async () => {
@@ -93,26 +80,23 @@ export async function openStack<Outputs>(
     /** For the clients of AWS services, which need `retryCalls`. */
     configuration,
     outputs,
-    caller,
     now,
     clock,
-    /** Milliseconds by which AWS's clock is ahead of this machine's, or behind it if negative, as far as that is certain. */
-    clockOffset,
-    onChange,
-    /** Reports a change that was made now. */
-    report: async (about: ReportedChange['about'], did: string, detail: string) =>
-      onChange({ at: now(), by: await caller(), did, detail, about, stage }),
+    /** A line of an audit trail, of now. */
+    auditLine: async (did: string, detail?: string): Promise<AuditLine> => ({
+      at: now(),
+      by: await caller(),
+      did,
+      detail,
+    }),
+    /** Reports a change that was made. */
+    report: (about: ReportedChange['about'], line: AuditLine) => onChange({ ...line, about, stage }),
     notify,
     afterStep,
     sleep,
     /** Ends the connections that wait for further calls. */
     close: () => requestHandler.destroy(),
   };
-}
-
-/** @param date of the answer, in whole seconds: it was written after the call was sent and before it arrived */
-function offsetOf(date: number, sentAt: number, receivedAt: number): number {
-  return Number.isNaN(date) ? 0 : Math.min(Math.max(0, date - receivedAt), date + 1_000 - sentAt);
 }
 
 export function documentClient(client: DynamoDBClient): DynamoDBDocumentClient {

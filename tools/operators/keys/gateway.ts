@@ -10,7 +10,8 @@ import {
   paginateGetUsagePlanKeys,
 } from '@aws-sdk/client-api-gateway';
 import type { Plan } from '../../../functions/access/plans.ts';
-import { explain, OutcomeUnknownError, ToolError } from '../command-line/errors.ts';
+import { OutcomeUnknownError } from '../command-line/change.ts';
+import { explain, ToolError } from '../command-line/errors.ts';
 import { isBusy, mayBeDone } from '../command-line/retry.ts';
 import {
   type AdministeredKey,

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { GetCommand, paginateQuery, QueryCommand, TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod';
 import { keyRecord } from '../../../functions/access/key-records.ts';
 import type { Limits } from '../../../functions/access/plans.ts';
 import { limitsOf, type Plan, planNames } from '../../../functions/access/plans.ts';
 import { storedCount } from '../../../functions/access/stored-count.ts';
-import { type AuditLine, auditLine } from '../command-line/audit.ts';
-import { problemsIn, settle, ToolError } from '../command-line/errors.ts';
+import { type AuditLine, auditLine, commit } from '../command-line/change.ts';
+import { problemsIn, ToolError } from '../command-line/errors.ts';
 import type { KeyService } from './service.ts';
 
 export { gatewayValueOf } from '../../../functions/access/key-records.ts';
@@ -36,9 +35,6 @@ export type AdministeredKey = z.infer<typeof administeredKey>;
 
 /** A stored record that fails validation. Its message names the key by its ID only. */
 export class MalformedRecordError extends ToolError {}
-
-/** The record was changed after it was read, or does not exist any more. */
-export class StaleRecordError extends ToolError {}
 
 /** Lines in an audit trail (items end at 400 KB). Only a change that ends the key's life, and a repair, may add more. */
 export const auditTrailLength = 1_000;
@@ -148,42 +144,35 @@ export interface Change extends Pick<AuditLine, 'did' | 'detail'> {
  */
 export async function write(service: KeyService, ...changes: readonly Change[]): Promise<void> {
   const { client, tableName } = service.keyTable;
-  const stamp = { at: service.now(), by: await service.caller() };
-  const puts = changes.map(({ key, did, detail, set, anyLength }) => {
-    const version = key.audit.length;
-    if (version >= auditTrailLength && !anyLength)
-      throw new ToolError(
-        'refused',
-        `The audit trail of ${key.keyId} is full (${version} lines). Rotate or revoke the key.`,
-      );
-    const put = {
-      TableName: tableName,
-      Item: { ...key, ...set, audit: [...key.audit, { ...stamp, did, detail }] },
-    };
-    if (version === 0) return { ...put, ConditionExpression: 'attribute_not_exists(keyHash)' };
-    // Every change adds an audit line, so the length of the trail is the version of the record.
-    const values = { ':version': version };
-    return { ...put, ConditionExpression: 'size(audit) = :version', ExpressionAttributeValues: values };
-  });
+  const puts = await Promise.all(
+    changes.map(async ({ key, did, detail, set, anyLength }) => {
+      const version = key.audit.length;
+      if (version >= auditTrailLength && !anyLength)
+        throw new ToolError(
+          'refused',
+          `The audit trail of ${key.keyId} is full (${version} lines). Rotate or revoke the key.`,
+        );
+      const line = await service.auditLine(did, detail);
+      const put = { TableName: tableName, Item: { ...key, ...set, audit: [...key.audit, line] } };
+      if (version === 0) return { ...put, ConditionExpression: 'attribute_not_exists(keyHash)' };
+      // Every change adds an audit line, so the length of the trail is the version of the record.
+      const values = { ':version': version };
+      return { ...put, ConditionExpression: 'size(audit) = :version', ExpressionAttributeValues: values };
+    }),
+  );
   const command = new TransactWriteCommand({
     TransactItems: puts.map((put) => ({ Put: put })),
     // A call that is repeated after a lost answer succeeds, instead of meeting its own write.
     ClientRequestToken: randomUUID(),
   });
-  try {
-    await client.send(command);
-  } catch (error) {
-    const reasons = error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
-    if (reasons.some(({ Code: code = '' }) => /^(ConditionalCheckFailed|TransactionConflict)$/.test(code))) {
-      const message = 'The key was changed by someone else. Look at it and try again.';
-      throw new StaleRecordError('refused', message, { cause: error });
-    }
-    const { Item: written } = puts[0]!;
-    const leftOver = 'Then "cleanup" deletes the API Gateway keys that are left over.';
-    await settle(error, { id: written.keyId, leftOver }, () => isStored(service, written));
-  }
-  for (const { key, did, detail } of changes)
-    service.onChange({ ...stamp, did, detail, about: { keyId: key.keyId }, stage: service.stage });
+  const { Item: written } = puts[0]!;
+  await commit({
+    id: written.keyId,
+    send: () => client.send(command),
+    isMade: () => isStored(service, written),
+    leftOver: 'Then "cleanup" deletes the API Gateway keys that are left over.',
+  });
+  for (const { Item: item } of puts) service.report({ keyId: item.keyId }, item.audit.at(-1)!);
   await service.afterStep('record');
 }
 

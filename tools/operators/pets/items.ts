@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { DeleteCommand, GetCommand, PutCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
-import { NumberValueImpl as NumberValue, unmarshall } from '@aws-sdk/util-dynamodb';
+import { marshall, NumberValueImpl as NumberValue, unmarshall } from '@aws-sdk/util-dynamodb';
 import * as z from 'zod';
-import { newPet, type Pet, type PetStatus, storedPet } from '../../../functions/pets/schema.ts';
+import { newPet, type Pet, storedPet } from '../../../functions/pets/schema.ts';
 import type { PetTable } from '../../../functions/pets/store.ts';
-import { problemsIn, settle, ToolError } from '../command-line/errors.ts';
+import { commit } from '../command-line/change.ts';
+import { problemsIn } from '../command-line/errors.ts';
 import type { PetService } from './service.ts';
 
 /** The items of the Pets table as operators read and change them: valid or not, and never on top of a newer change. */
@@ -37,13 +38,17 @@ export async function readItem({ client, tableName }: PetTable, id: string): Pro
   return item && toStored(item);
 }
 
-/** A condition that holds as long as the item is as it was read. */
-function unchanged(item: Item) {
-  const names = [...new Set([...Object.keys(item), ...Object.keys(newPet.shape)])];
+/** Attributes to set, and those to remove, which are `undefined`. */
+export type Attributes = Readonly<Record<string, unknown>>;
+
+/** A write of an item that fails if one of these attributes is not as it was read. */
+function conditional(item: Item, attributes: Attributes = {}) {
+  const names = Object.keys({ ...item, ...newPet.shape, ...attributes });
+  const isPresent = (name: string) => item[name] !== undefined;
   const terms = names.map((name, index) =>
-    name in item ? `#${index} = :${index}` : `attribute_not_exists(#${index})`,
+    isPresent(name) ? `#${index} = :${index}` : `attribute_not_exists(#${index})`,
   );
-  const values = names.flatMap((name, index) => (name in item ? [[`:${index}`, item[name]]] : []));
+  const values = names.flatMap((name, index) => (isPresent(name) ? [[`:${index}`, item[name]]] : []));
   return {
     ConditionExpression: terms.join(' AND '),
     ExpressionAttributeNames: Object.fromEntries(names.map((name, index) => [`#${index}`, name])),
@@ -51,47 +56,80 @@ function unchanged(item: Item) {
   };
 }
 
-/** Changes the status of a pet, unless it was changed since it was read. @throws ToolError, OutcomeUnknownError */
-export async function writeStatus(
-  { table, ...service }: PetService,
-  { item, pet }: { readonly item: Item; readonly pet: Pet },
-  status: PetStatus,
-): Promise<void> {
-  const { client, tableName } = table;
-  const {
-    ExpressionAttributeNames: names,
-    ExpressionAttributeValues: values,
-    ...condition
-  } = unchanged(item);
+/** Sets and removes attributes of an item. @throws StaleRecordError, OutcomeUnknownError */
+export async function updateItem(service: PetService, item: Item, attributes: Attributes): Promise<void> {
+  const { client, tableName } = service.table;
+  const { ExpressionAttributeValues: read, ...condition } = conditional(item, attributes);
+  const names = Object.entries(condition.ExpressionAttributeNames);
+  const changes = names.filter(([, name]) => name in attributes);
+  const [set, removed] = [true, false].map((isSet) =>
+    changes.filter(([, name]) => (attributes[name] !== undefined) === isSet),
+  ) as [typeof changes, typeof changes];
+  const values = set.map(([place, name]) => [place.replace('#', ':new'), attributes[name]]);
   const command = new UpdateCommand({
     TableName: tableName,
-    Key: { id: pet.id },
-    UpdateExpression: 'SET #status = :status',
+    Key: { id: item['id'] },
+    UpdateExpression: [
+      ...set.map(
+        ([place], index) => `${index === 0 ? 'SET ' : ', '}${place} = ${place.replace('#', ':new')}`,
+      ),
+      ...removed.map(([place], index) => `${index === 0 ? ' REMOVE ' : ', '}${place}`),
+    ].join(''),
     ...condition,
-    ExpressionAttributeNames: { ...names, '#status': 'status' },
-    ExpressionAttributeValues: { ...values, ':status': status },
+    ExpressionAttributeValues: { ...read, ...Object.fromEntries(values) },
   });
-  const isMade = async () => isDeepStrictEqual((await readItem(table, idOf(item)))?.pet, { ...pet, status });
-  await decided(client.send(command), idOf(item), isMade);
-  await service.afterStep('write');
+  await change(
+    service,
+    item,
+    () => client.send(command),
+    (found) => found !== undefined && hasAll(found, attributes),
+  );
 }
 
-/** Deletes an item, unless it was changed since it was read. @throws ToolError, OutcomeUnknownError */
-export async function deleteItem({ table, ...service }: PetService, item: Item): Promise<void> {
-  const { client, tableName } = table;
-  const command = new DeleteCommand({ TableName: tableName, Key: { id: item['id'] }, ...unchanged(item) });
-  const isMade = async () => (await readItem(table, idOf(item))) === undefined;
-  await decided(client.send(command), idOf(item), isMade);
-  await service.afterStep('write');
+function hasAll({ item }: StoredItem, attributes: Attributes): boolean {
+  return Object.entries(attributes).every(([name, value]) => isDeepStrictEqual(item[name], asStored(value)));
 }
 
-/** Puts a pet in the place of an item, unless it was changed since it was read. @throws ToolError, OutcomeUnknownError */
-export async function replaceItem({ table, ...service }: PetService, item: Item, pet: Pet): Promise<void> {
-  const { client, tableName } = table;
-  const command = new PutCommand({ TableName: tableName, Item: { ...pet }, ...unchanged(item) });
-  const isMade = async () => isDeepStrictEqual((await readItem(table, idOf(item)))?.pet, pet);
-  await decided(client.send(command), idOf(item), isMade);
-  await service.afterStep('write');
+/** A value as it is when it is read. @throws Error if DynamoDB cannot store it */
+export function asStored(value: unknown): unknown {
+  if (value === undefined) return undefined;
+  return unmarshall(marshall({ value }), { wrapNumbers: true })['value'];
+}
+
+/** Deletes an item. @throws StaleRecordError, OutcomeUnknownError */
+export async function deleteItem(service: PetService, item: Item): Promise<void> {
+  const { client, tableName } = service.table;
+  const command = new DeleteCommand({ TableName: tableName, Key: { id: item['id'] }, ...conditional(item) });
+  await change(
+    service,
+    item,
+    () => client.send(command),
+    (found) => found === undefined,
+  );
+}
+
+/** Puts a pet in the place of an item. @throws StaleRecordError, OutcomeUnknownError */
+export async function replaceItem(service: PetService, item: Item, pet: Pet): Promise<void> {
+  const { client, tableName } = service.table;
+  const command = new PutCommand({ TableName: tableName, Item: { ...pet }, ...conditional(item) });
+  await change(
+    service,
+    item,
+    () => client.send(command),
+    (found) => isDeepStrictEqual(found?.pet, pet),
+  );
+}
+
+/** Sends a write of an item. @param isMade whether what is stored is what the write leaves */
+async function change(
+  { table, afterStep }: PetService,
+  item: Item,
+  send: () => Promise<unknown>,
+  isMade: (found: StoredItem | undefined) => boolean,
+): Promise<void> {
+  const id = idOf(item);
+  await commit({ id, send, isMade: async () => isMade(await readItem(table, id)) });
+  await afterStep('record');
 }
 
 /** Stores a pet, unless there is an item with its ID, which is then returned. */
@@ -113,17 +151,6 @@ export async function putNew(
     // The document client does not unmarshall the items of errors.
     return toStored(unmarshall(error.Item, { wrapNumbers: true }));
   }
-  await afterStep('write');
+  await afterStep('record');
   return undefined;
-}
-
-/** Waits for a conditional write. After a lost answer, what is stored decides. */
-async function decided(write: Promise<unknown>, id: string, isMade: () => Promise<boolean>): Promise<void> {
-  try {
-    await write.catch((error: unknown) => settle(error, { id }, isMade));
-  } catch (error) {
-    if (!(error instanceof ConditionalCheckFailedException)) throw error;
-    const message = `Animal ${id} was changed or removed by someone else. Look at it and try again.`;
-    throw new ToolError('refused', message, { cause: error });
-  }
 }

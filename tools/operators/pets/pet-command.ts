@@ -3,6 +3,7 @@ import { idEpoch } from '../../../functions/pets/ids.ts';
 import { parseInt64 } from '../../../functions/pets/int64.ts';
 import type { Pet } from '../../../functions/pets/schema.ts';
 import * as operator from '../command-line/stage-command.ts';
+import { untilCurrent } from '../command-line/change.ts';
 import { ToolError } from '../command-line/errors.ts';
 import { isoTime, printable } from '../command-line/output.ts';
 import { readItem, type StoredItem } from './items.ts';
@@ -26,11 +27,19 @@ function petId(text: string): string {
   throw new InvalidArgumentError('An ID of an animal is a whole number such as 114052972904448.');
 }
 
-/** The item with this ID. @throws ToolError if there is none */
-export async function existing(service: PetService, id: string): Promise<StoredItem> {
-  const stored = await readItem(service.table, id);
-  if (stored !== undefined) return stored;
-  throw new ToolError('not_found', `Animal ${id} does not exist in stage ${service.stage}.`);
+/** The action of a command about an animal, which it reads, and again if someone else changes the animal meanwhile. */
+export function onPet<T extends operator.CommonOptions>(
+  open: Open,
+  run: (session: Session, stored: StoredItem, options: T) => Promise<void>,
+) {
+  return (id: string, options: T) =>
+    open(options, (session) =>
+      untilCurrent(async () => {
+        const stored = await readItem(session.service.table, id);
+        if (stored !== undefined) return run(session, stored, options);
+        throw new ToolError('not_found', `Animal ${id} does not exist in stage ${options.stage}.`);
+      }),
+    );
 }
 
 /** A pet as a question or an audit line names it. The line is printed, not stored: every page of a list would pay for it. */

@@ -25,7 +25,7 @@ export const cleanup = (open: Open) =>
           const reason = await reasonToDelete(service, keyId, gatewayKey);
           if (reason === undefined) continue;
           await deleteGatewayKey(service, gatewayKey.id!);
-          await service.report({ keyId }, 'cleaned up', reason);
+          service.report({ keyId }, await service.auditLine('cleaned up', reason));
           removed.push({ keyId, reason });
         }
         const lines = removed.map(({ keyId, reason }) => `${keyId}: deleted the API Gateway key (${reason})`);

@@ -1,5 +1,7 @@
 import { Option } from '@commander-js/extra-typings';
 import { hashOfKey, newKey } from '../../../../functions/access/keys.ts';
+import { StaleRecordError } from '../../command-line/change.ts';
+import { ToolError } from '../../command-line/errors.ts';
 import { line, stageCommand } from '../../command-line/stage-command.ts';
 import { grouped } from '../../command-line/output.ts';
 import { checkLimits, type Open, perDayOption, perMinuteOption, planOption } from '../key-command.ts';
@@ -69,7 +71,10 @@ export async function createKey(
     const detail = describePlan(request) + (replaces === undefined ? '' : `, in place of ${replaces}`);
     const set = { ...request, status: 'active', createdAt: service.now(), gatewayKeyId, replaces };
     const created = { key: { keyHash, keyId, audit: [] }, did: 'created', detail, set };
-    await write(service, created, ...(replaced ? [replaced] : []));
+    await write(service, created, ...(replaced ? [replaced] : [])).catch((error: unknown) => {
+      // A key that was shown cannot be taken back, so the command is not repeated.
+      throw error instanceof StaleRecordError ? new ToolError('refused', error.message) : error;
+    });
   });
   return issued;
 }

@@ -1,10 +1,11 @@
 import { ConflictException, DeleteUsagePlanKeyCommand, NotFoundException } from '@aws-sdk/client-api-gateway';
+import { StaleRecordError } from '../../command-line/change.ts';
 import { stageCommand, yesOption } from '../../command-line/stage-command.ts';
 import { counted, grouped } from '../../command-line/output.ts';
 import { isBusy, mayBeDone } from '../../command-line/retry.ts';
 import { type Open, ownerFilter, planFilter } from '../key-command.ts';
 import { addToPlan, ignoreNotFound, membershipsOf, survey, withGatewayKey } from '../gateway.ts';
-import { gatewayValueOf, type KeyFilter, readKey, StaleRecordError, write } from '../records.ts';
+import { gatewayValueOf, type KeyFilter, readKey, write } from '../records.ts';
 import type { KeyService } from '../service.ts';
 
 /** How API Gateway can differ from a key's record. */

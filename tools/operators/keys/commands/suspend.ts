@@ -1,7 +1,7 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { duration, keyCommand, nameOf, onValidKey, type Open } from '../key-command.ts';
 import { yesOption } from '../../command-line/stage-command.ts';
-import { settle, ToolError } from '../../command-line/errors.ts';
+import { commit, StaleRecordError } from '../../command-line/change.ts';
+import { ToolError } from '../../command-line/errors.ts';
 import { isoTime } from '../../command-line/output.ts';
 import { indefinitely, readUsage, refusalOf, setSuspension, untilTime } from '../key-usage.ts';
 import { type AdministeredKey, limitsInForce, write } from '../records.ts';
@@ -65,13 +65,13 @@ async function apply(
   until: number,
   latestEnd?: number,
 ): Promise<void> {
-  try {
-    await setSuspension(limitTable, keyHash, until, now(), latestEnd);
-  } catch (error) {
-    if (error instanceof ConditionalCheckFailedException) throw suspendedForLonger(keyId, 'until later');
-    const isSet = async () => (await readUsage(limitTable, keyHash)).suspendedUntil === until;
-    await settle(error, { id: keyId }, isSet);
-  }
+  await commit({
+    id: keyId,
+    send: () => setSuspension(limitTable, keyHash, until, now(), latestEnd),
+    isMade: async () => (await readUsage(limitTable, keyHash)).suspendedUntil === until,
+  }).catch((error: unknown) => {
+    throw error instanceof StaleRecordError ? suspendedForLonger(keyId, 'until later') : error;
+  });
 }
 
 function suspendedForLonger(keyId: string, until: string): ToolError {

@@ -76,7 +76,8 @@ async function importFile(
     throw error;
   } finally {
     const detail = `${counts.created} created, ${counts.replaced} replaced`;
-    if (counts.created + counts.replaced > 0) await service.report({ file }, 'imported', detail);
+    if (counts.created + counts.replaced > 0)
+      service.report({ file }, await service.auditLine('imported', detail));
   }
   counts.kept.sort((a, b) => a.line - b.line);
   const { created, present, replaced, kept } = counts;
@@ -87,7 +88,7 @@ async function importFile(
       .map(({ line, id }) => `line ${line} (${id})`)
       .slice(0, keptShown)
       .join(', ');
-    const message = `Kept, because other values are stored: ${counted(kept.length, 'animal')}, ${list}. "--replace all" replaces them.`;
+    const message = `Kept as stored: ${counted(kept.length, 'animal')} whose line differs, ${list}. "show PET-ID" prints what is stored. If that is another animal, remove the "id" from the line, and give it a new one with "assign-ids".`;
     throw new ToolError('refused', message);
   }
 }
@@ -151,6 +152,6 @@ async function importPet(
     await replaceItem(service, found.item, pet);
     counts.replaced += 1;
     const before = found.pet ? nameOf(found.pet) : `malformed: ${printable(found.malformed)}`;
-    await service.report({ petId: String(pet.id) }, 'replaced', before);
+    service.report({ petId: String(pet.id) }, await service.auditLine('replaced', before));
   } else counts.kept.push({ line: number, id: pet.id });
 }

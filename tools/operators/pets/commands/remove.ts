@@ -1,8 +1,8 @@
 import { toJson } from '../../../../functions/http/exact-json.ts';
-import { yesOption } from '../../command-line/stage-command.ts';
 import { printable } from '../../command-line/output.ts';
-import { existing, nameOf, type Open, petCommand } from '../pet-command.ts';
-import { deleteItem } from '../items.ts';
+import { yesOption } from '../../command-line/stage-command.ts';
+import { deleteItem, idOf } from '../items.ts';
+import { nameOf, onPet, type Open, petCommand } from '../pet-command.ts';
 
 export const remove = (open: Open) =>
   petCommand(
@@ -12,13 +12,13 @@ export const remove = (open: Open) =>
     'The output has the animal as a line for "import", which adds it again with the same ID.',
   )
     .addOption(yesOption)
-    .action((id, options) =>
-      open(options, async ({ service, output, confirm }) => {
-        const { item, pet, malformed } = await existing(service, id);
+    .action(
+      onPet(open, async ({ service, output, confirm }, { item, pet, malformed }) => {
+        const id = idOf(item);
         await confirm(`Remove ${pet ? nameOf(pet) : `${id} (malformed: ${printable(malformed)})`}?`);
         await deleteItem(service, item);
         const line = pet ? toJson(pet) : `malformed: ${malformed}`;
-        await service.report({ petId: id }, 'removed', printable(line));
+        service.report({ petId: id }, await service.auditLine('removed', printable(line)));
         output.result({ id, removed: pet ?? null }, printable(pet ? line : `${id} is removed.`));
       }),
     );

@@ -1,24 +1,23 @@
 import { toJson } from '../../../../functions/http/exact-json.ts';
 import { printable, table } from '../../command-line/output.ts';
-import { existing, type Open, petCommand, viewOf } from '../pet-command.ts';
+import { onPet, type Open, petCommand, viewOf } from '../pet-command.ts';
 import { idOf, type Item } from '../items.ts';
 
 export const show = (open: Open) =>
   petCommand('show', 'show an animal, or what is wrong with its item', '114052972904448 --stage prod').action(
-    (id, options) =>
-      open(options, async ({ service, output }) => {
-        const { item, pet, malformed } = await existing(service, id);
-        if (pet === undefined) {
-          const text = `${id} is malformed: ${printable(malformed)}\n${printable(toJson(plain(item)))}`;
-          output.result({ id: idOf(item), malformed, item: plain(item) }, text);
-          return;
-        }
-        const rows = Object.entries(viewOf(pet)).map(([name, value]) => [
-          name,
-          printable(String(value ?? '-')),
-        ]);
-        output.result(viewOf(pet), table(rows));
-      }),
+    onPet(open, async ({ output }, { item, pet, malformed }) => {
+      if (pet === undefined) {
+        const id = idOf(item);
+        const text = `${id} is malformed: ${printable(malformed)}\n${printable(toJson(plain(item)))}`;
+        output.result({ id, malformed, item: plain(item) }, text);
+        return;
+      }
+      const rows = Object.entries(viewOf(pet)).map(([name, value]) => [
+        name,
+        printable(String(value ?? '-')),
+      ]);
+      output.result(viewOf(pet), table(rows));
+    }),
   );
 
 /** An item for people: numbers as their digits. */
