@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import * as z from 'zod';
 import { parseJson } from '../../../functions/http/exact-json.ts';
 import { int64 } from '../../../functions/pets/int64.ts';
-import { newPetId } from '../../../functions/pets/ids.ts';
+import { idsPerMillisecond, newPetId } from '../../../functions/pets/ids.ts';
 import { newPet } from '../../../functions/pets/schema.ts';
 import { usageError } from '../command-line/errors.ts';
 import { counted, printable } from '../command-line/output.ts';
@@ -75,9 +75,16 @@ export function parseLine({ text }: Line, newest: bigint): ImportedPet | string 
   return data;
 }
 
-/** The largest ID that the service can have given so far, by AWS's clock. */
-export function newestId({ clock, clockOffset }: PetService): bigint {
-  return newPetId(clock() + clockOffset, 0);
+/** The largest ID that the service can have given so far. AWS accepts calls of clocks that are five minutes off. */
+export function newestId({ clock }: PetService): bigint {
+  return newPetId(clock() + 300_000, 0);
+}
+
+/** New IDs for the animals of a file, in order: those of a block that ends now, which the service never gives. */
+export function* newFileIds({ clock }: PetService, count: number): Generator<bigint, never> {
+  for (let time = clock() - Math.ceil(count / idsPerMillisecond); ; time += 1)
+    for (let index = 0; index < idsPerMillisecond; index += 1)
+      yield newPetId(time, 0) + BigInt(idsPerMillisecond + index);
 }
 
 /** Problems that are printed. */

@@ -3,7 +3,7 @@ import { stageCommand } from '../../command-line/stage-command.ts';
 import { ToolError } from '../../command-line/errors.ts';
 import { counted, grouped } from '../../command-line/output.ts';
 import type { Open } from '../pet-command.ts';
-import { checkFile, linesOf, newestId, parseLine } from '../lines.ts';
+import { checkFile, linesOf, newestId, newFileIds, parseLine } from '../lines.ts';
 import { writeNewFile } from '../new-file.ts';
 
 export const assignIds = (open: Open) =>
@@ -21,11 +21,7 @@ were created now, in the order of the lines.`,
         const { service, output } = session;
         const newest = newestId(service);
         const { pets, withoutId } = await checkFile(session, file, newest);
-        if (service.clockOffset < -1_000)
-          service.notify(
-            `The clock of this machine is ${counted(Math.round(-service.clockOffset / 1_000), 'second')} ahead of AWS's. The animals get IDs by AWS's.`,
-          );
-        await writeNewFile(newFile, linesWithIds(file, newest, withoutId));
+        await writeNewFile(newFile, linesWithIds(file, newest, newFileIds(service, withoutId)));
         const result = { file: newFile, animals: pets, assigned: withoutId };
         output.result(
           result,
@@ -34,14 +30,15 @@ were created now, in the order of the lines.`,
       }),
     );
 
-/** @param count of animals without an ID */
-async function* linesWithIds(file: string, newest: bigint, count: number): AsyncGenerator<string> {
-  // A whole millisecond has 4,096 IDs. The block ends now, so that the animals are the newest.
-  let next = newest - BigInt(Math.ceil(count / 4_096) * 4_096);
+async function* linesWithIds(
+  file: string,
+  newest: bigint,
+  ids: ReturnType<typeof newFileIds>,
+): AsyncGenerator<string> {
   for await (const line of linesOf(file)) {
     const pet = parseLine(line, newest);
     if (typeof pet === 'string') throw new ToolError('failed', `${file} was changed meanwhile.`);
-    const { id = next++, ...rest } = pet;
+    const { id = ids.next().value, ...rest } = pet;
     yield `${toJson({ id, ...rest })}\n`;
   }
 }
