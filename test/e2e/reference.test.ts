@@ -70,7 +70,7 @@ describe.runIf(isLocal && installed)('The API reference', () => {
 
   /** A page with what it requested and what it reported. */
   async function open(url: string, viewport = { width: 1280, height: 900 }) {
-    const context = await browser.newContext({ viewport });
+    const context = await browser.newContext({ viewport, colorScheme: 'light' });
     onTestFinished(() => context.close());
     const page = await context.newPage();
     const requested: string[] = [];
@@ -111,6 +111,8 @@ describe.runIf(isLocal && installed)('The API reference', () => {
       const expectNoSidewaysScrolling = async () =>
         expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
       await expectNoSidewaysScrolling();
+      const last = await page.locator('.opblock').last().boundingBox();
+      expect(last!.y + last!.height).toBeLessThan(844);
       await page.screenshot({ path: join(screenshots, `reference-${width}.png`), fullPage: true });
 
       const body = '{"name":"Rex","categoryId":9223372036854775807}';
@@ -126,6 +128,29 @@ describe.runIf(isLocal && installed)('The API reference', () => {
       expect(problems).toEqual([]);
     },
   );
+
+  it('is dark when the system is, the guide too', async () => {
+    const { page } = await open(service.found);
+    const expectDark = async (isDark: boolean, of = page) => {
+      const background = 'getComputedStyle(document.documentElement).backgroundColor';
+      await expect.poll(async () => (await of.evaluate(background)) === 'rgb(28, 32, 34)').toBe(isDark);
+    };
+    await expectDark(false);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await expectDark(true);
+    const opened = page.waitForEvent('popup');
+    await page.getByRole('link', { name: 'guide' }).click();
+    const guide = await opened;
+    await guide.getByRole('heading', { name: 'Use the API' }).waitFor();
+    await guide.emulateMedia({ colorScheme: 'dark' });
+    await expectDark(true, guide);
+  });
+
+  it('has a sample with the address of the service', async () => {
+    const { page } = await open(service.found);
+    const { origin } = new URL(service.found);
+    expect(await page.locator('.info pre code').innerText()).toContain(`export API=${origin}/v1 KEY=`);
+  });
 
   it('takes the key out of the address, and keeps it when the page is loaded again', async () => {
     const { page } = await open(service.found);
@@ -149,21 +174,29 @@ describe.runIf(isLocal && installed)('The API reference', () => {
     const address = await serveFolder(folder);
     const { page, elsewhere, problems } = await open(address);
     await createPet(page).locator('.opblock-summary-control').click();
-    await createPet(page).getByText('The created animal.').waitFor();
+    await createPet(page).getByText('The new Pet with its').waitFor();
     expect(await page.getByRole('button', { name: 'Try it out' }).count()).toBe(0);
     expect(problems).toEqual([]);
     expect(elsewhere()).toEqual([]);
 
-    const links = await page.locator('.info a[href]').evaluateAll((all) => all.map(String));
-    const own = links.filter((link) => link.startsWith(address));
-    expect(own.length).toBeGreaterThan(5);
-    for (const link of own) expect((await fetch(link)).status).toBe(200);
+    const links = await page.locator('.info a[href*="api.html"]').evaluateAll((all) => all.map(String));
+    expect(links.length).toBeGreaterThan(5);
+    for (const link of links) {
+      await page.goto(link);
+      expect(
+        await page.evaluate('location.hash === "" || document.querySelector(location.hash) !== null'),
+      ).toBe(true);
+    }
+    const onward = await page.locator('.guide a[href]').evaluateAll((all) => all.map(String));
+    for (const link of onward.filter((each) => each.startsWith(address)))
+      expect({ link, status: (await fetch(link)).status }).toEqual({ link, status: 200 });
+    expect(problems).toEqual([]);
   });
 });
 
 it('No file of the API reference has a key, and its page allows scripts of its own only', async () => {
   const files = await referenceFiles('http://127.0.0.1:3000/v1');
   for (const path of ['/', '/page.js', '/openapi.yaml'])
-    expect(files.get(path)!.body).not.toMatch(/as_local_\w/);
+    expect(files.get(path)!.body).not.toMatch(/as_local_\w{20}/);
   expect(files.get('/')!.body).toContain("script-src 'self';");
 });

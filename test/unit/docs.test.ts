@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { fixedPlans } from '../../functions/access/plans.ts';
+import { anchorOf } from '../../tools/contributors/reference/guide.ts';
 
 const project = join(import.meta.dirname, '..', '..');
 const read = (path: string): string => readFileSync(join(project, path), 'utf8');
@@ -80,14 +81,9 @@ describe.each(documents)('%s', (path) => {
   });
 });
 
-/** The anchors that GitHub makes of the headings. */
+/** The anchors of the headings. */
 function anchorsOf(path: string): string[] {
-  return [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
-    heading!
-      .toLowerCase()
-      .replaceAll(/[^\w -]/g, '')
-      .replaceAll(' ', '-'),
-  );
+  return [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, heading]) => anchorOf(heading!));
 }
 
 describe('the requirement of Node.js', () => {

@@ -26,24 +26,15 @@ type Schema = z.core.$ZodType;
 type Node = Readonly<Record<string, unknown>>;
 type Entry = (typeof operations)[number];
 
-const guide = (anchor: string, name: string) => `[${name}](api.md#${anchor})`;
-
 /** The page before the operations, in Markdown. */
-const introduction = `List, filter and add the animals of a store. The [guide](api.md) has complete programs.
+const introduction = `The [guide](api.md) has complete programs, and says more about [authentication](api.md#authenticate), \
+[rate limits](api.md#stay-within-the-rate-limits), [paging](api.md#page-through-a-list), [errors](api.md#handle-errors), \
+[retries](api.md#retry-safely) and [int64](api.md#keep-int64-exact).
 
 \`\`\`sh
 export API=${baseUrl} KEY=as_prod_your_key
 curl -sS -H "Authorization: Bearer $KEY" "$API/pets?limit=2"
-\`\`\`
-
-In the guide: ${[
-  guide('authenticate', 'authentication'),
-  guide('stay-within-the-rate-limits', 'rate limits'),
-  guide('page-through-a-list', 'paging'),
-  guide('handle-errors', 'errors'),
-  guide('retry-safely', 'retries'),
-  guide('keep-int64-exact', 'int64'),
-].join(' · ')}`;
+\`\`\``;
 
 const info = {
   title: 'Animal Store Service',
@@ -385,7 +376,7 @@ export function describeService() {
       security: [{ apiKey: [] }],
       tags: Array.from(tags, (name) => ({
         name,
-        description: `What begins with \`/${name.toLowerCase()}\`.`,
+        description: `Operations below \`/${name.toLowerCase()}\`.`,
       })),
       paths,
       components: {

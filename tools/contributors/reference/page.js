@@ -1,5 +1,10 @@
 /* global SwaggerUIBundle -- swagger-ui-bundle.js */
-// Starts Swagger UI in the browser.
+// Follows the colours of the system, and starts Swagger UI in the browser.
+
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const followSystem = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+dark.addEventListener('change', followSystem);
+followSystem();
 
 /** Swagger UI parses JSON to indent it, which rounds int64. The text is indented with the digits that came. */
 function withItsDigits(text) {
@@ -37,20 +42,25 @@ function takeKey() {
   return given ?? sessionStorage.getItem('key');
 }
 
+function showReference(container) {
+  const sendsRequests = 'sendsRequests' in container.dataset;
+  const key = sendsRequests ? takeKey() : null;
+  const reference = SwaggerUIBundle({
+    domNode: container,
+    url: 'openapi.yaml',
+    plugins: [exactIntegers],
+    deepLinking: true,
+    defaultModelsExpandDepth: 0,
+    displayRequestDuration: true,
+    validatorUrl: null,
+    queryConfigEnabled: false,
+    ...(!sendsRequests && { supportedSubmitMethods: [] }),
+    onComplete: () => {
+      if (key !== null) reference.preauthorizeApiKey('apiKey', key);
+    },
+  });
+}
+
 const container = document.querySelector('#reference');
-const sendsRequests = 'sendsRequests' in container.dataset;
-const key = sendsRequests ? takeKey() : null;
-const reference = SwaggerUIBundle({
-  domNode: container,
-  url: 'openapi.yaml',
-  plugins: [exactIntegers],
-  deepLinking: true,
-  defaultModelsExpandDepth: 0,
-  displayRequestDuration: true,
-  validatorUrl: null,
-  queryConfigEnabled: false,
-  ...(!sendsRequests && { supportedSubmitMethods: [] }),
-  onComplete: () => {
-    if (key !== null) reference.preauthorizeApiKey('apiKey', key);
-  },
-});
+// The pages of the guide have none.
+if (container !== null) showReference(container);
