@@ -2,6 +2,7 @@ import { Annotations, CfnOutput, Stack, type StackProps } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import { Alarms } from './observability/alarms.ts';
 import { Api } from './api/api.ts';
+import { Budget } from './observability/budget.ts';
 import { CustomDomain } from './api/custom-domain.ts';
 import { Dashboards } from './observability/dashboards.ts';
 import { Functions } from './compute/functions.ts';
@@ -69,7 +70,7 @@ export class AnimalStoreStack extends Stack {
   }
 
   /** What an operator should not leave as it is in prod. */
-  #warn({ alarms, deletionProtection, notificationAddress }: StageSettings): void {
+  #warn({ alarms, deletionProtection, minimumRequests, notificationAddress }: StageSettings): void {
     const warn = (id: string, text: string): void =>
       Annotations.of(this).addWarningV2(`animal-store:${id}`, text);
     if (alarms && notificationAddress === undefined) {
@@ -79,6 +80,11 @@ export class AnimalStoreStack extends Stack {
         `The alarms notify nobody. Set notificationAddress (docs/deploy.md#settings), ${where}.`,
       );
     }
+    if (minimumRequests === undefined)
+      warn(
+        'silence',
+        'Nobody notices when requests stop coming. Set minimumRequests (docs/deploy.md#settings).',
+      );
     if (!deletionProtection) {
       const when = 'Deploy again with it once the stack exists';
       warn('deletionProtection', `deletionProtection is off. ${when} (docs/deploy.md#deploy-the-stages).`);
@@ -89,7 +95,8 @@ export class AnimalStoreStack extends Stack {
     parts: { functions: Functions['byEntry']; tables: Tables; api: Api },
     { stage, settings, repository }: AnimalStoreStackProps,
   ): void {
-    const { alarms: withAlarms, dashboards } = settings;
+    const { alarms: withAlarms, dashboards, monthlyBudget } = settings;
+    if (monthlyBudget !== undefined) new Budget(this, 'Budget', { ...settings, monthlyBudget });
     const alarms = withAlarms ? new Alarms(this, 'Alarms', { ...parts, settings, repository }) : undefined;
     if (alarms !== undefined)
       this.#output('AlarmTopicArn', alarms.topic.topicArn, 'SNS topic that gets the alarms');

@@ -1,6 +1,5 @@
 import { type ResponseType, ResponseType as Type, type RestApi } from 'aws-cdk-lib/aws-apigateway';
 import { Construct } from 'constructs';
-import { fixedPlans } from '../../functions/access/plans.ts';
 import { fixedHeaders, requestIdHeader } from '../../functions/http/common-headers.ts';
 import { errorBody } from '../../functions/http/errors.ts';
 import { rateLimitHeaders } from '../../functions/http/rate-limit-headers.ts';
@@ -27,39 +26,21 @@ type HeaderSource = StageSettings['gatewayResponseHeaders'];
 /** What X-RateLimit-* show. Only `nothing` can precede a successful run of the authorizer, see `mappings`. */
 type Shown = keyof typeof mappings;
 
-const lowest = fixedPlans.free;
-
 /**
- * The limit and its reset, by the setting `gatewayResponseHeaders`:
- *
- * - `caller`: from the authorizer's context (`toCallerContext` in functions/access/caller.ts). AWS documents only "request
- *   parameters or static values" here, and API Gateway may refuse it when it is deployed (docs/aws-checks.md).
- * - `static`: the lowest plan's limit if a limit was exceeded, so that no client concludes that it may send more or that its
- *   key has no requests at all. A reset of 0 is in the past: `Retry-After` says how long to wait.
- *
- * All zero means that the response does not know the limit.
+ * The limit and its reset, if the setting `gatewayResponseHeaders` is `caller`: from the authorizer's context (`toCallerContext` in
+ * functions/access/caller.ts). AWS documents only "request parameters or static values" here, and API Gateway may refuse it when it is
+ * deployed (docs/aws-checks.md). With `static`, and where the authorizer may not have run, all three headers are 0: the response does
+ * not know the limit, and another plan's would mislead.
  */
 const mappings = {
-  nothing: { caller: unknown(), static: unknown() },
-  anyMinute: { caller: perMinuteOfCaller(), static: unknown() },
-  fullMinute: { caller: perMinuteOfCaller(), static: { limit: fixed(lowest.perMinute), reset: fixed(0) } },
-  fullDay: {
-    caller: { limit: 'context.authorizer.perDay', reset: 'context.authorizer.dayReset' },
-    static: { limit: fixed(lowest.perDay), reset: fixed(0) },
-  },
-} as const satisfies Record<string, Record<HeaderSource, RateLimit>>;
+  nothing: { limit: fixed(0), reset: fixed(0) },
+  minute: { limit: 'context.authorizer.perMinute', reset: 'context.authorizer.throttleReset' },
+  day: { limit: 'context.authorizer.perDay', reset: 'context.authorizer.dayReset' },
+} as const satisfies Record<string, RateLimit>;
 
 interface RateLimit {
   readonly limit: string;
   readonly reset: string;
-}
-
-function unknown(): RateLimit {
-  return { limit: fixed(0), reset: fixed(0) };
-}
-
-function perMinuteOfCaller(): RateLimit {
-  return { limit: 'context.authorizer.perMinute', reset: 'context.authorizer.throttleReset' };
 }
 
 const bearer = 'Bearer realm="animal-store"';
@@ -85,8 +66,8 @@ const responses: readonly GatewayResponse[] = [
   // seconds until then, so Retry-After is an hour.
   // The throttles of the stage and of the account end in THROTTLED too, before the authorizer runs, and refill within a
   // second. A template cannot tell them from the usage plan's, so the longer time applies.
-  { type: Type.THROTTLED, code: 'rate_limit_exceeded', shows: 'fullMinute', retryAfter: 60 },
-  { type: Type.QUOTA_EXCEEDED, code: 'rate_limit_exceeded', shows: 'fullDay', retryAfter: 3_600 },
+  { type: Type.THROTTLED, code: 'rate_limit_exceeded', shows: 'minute', retryAfter: 60 },
+  { type: Type.QUOTA_EXCEEDED, code: 'rate_limit_exceeded', shows: 'day', retryAfter: 3_600 },
   // The web ACL has only a rate rule. It is evaluated before the authorizer.
   { type: Type.WAF_FILTERED, code: 'rate_limit_exceeded', shows: 'nothing', retryAfter: 60 },
 
@@ -98,8 +79,8 @@ const responses: readonly GatewayResponse[] = [
   { type: Type.AUTHORIZER_FAILURE, code: 'service_unavailable', shows: 'nothing', retryAfter: 1 },
   { type: Type.AUTHORIZER_CONFIGURATION_ERROR, code: 'service_unavailable', shows: 'nothing', retryAfter: 1 },
   // The function of the operation failed, was throttled or timed out.
-  { type: Type.INTEGRATION_FAILURE, code: 'service_unavailable', shows: 'anyMinute', retryAfter: 1 },
-  { type: Type.INTEGRATION_TIMEOUT, code: 'service_unavailable', shows: 'anyMinute', retryAfter: 1 },
+  { type: Type.INTEGRATION_FAILURE, code: 'service_unavailable', shows: 'minute', retryAfter: 1 },
+  { type: Type.INTEGRATION_TIMEOUT, code: 'service_unavailable', shows: 'minute', retryAfter: 1 },
   // Not temporary: an invalid configuration, and every other 5XX, such as a response that API Gateway cannot read.
   // Either can occur before the authorizer has run.
   { type: Type.API_CONFIGURATION_ERROR, code: 'internal_error', shows: 'nothing' },
@@ -122,7 +103,7 @@ export class GatewayResponses extends Construct {
           'Content-Type': fixed('application/json'),
           ...Object.fromEntries(Object.entries(fixedHeaders).map(([name, value]) => [name, fixed(value)])),
           [requestIdHeader]: 'context.requestId',
-          ...rateLimit(mappings[shows][headers]),
+          ...rateLimit(mappings[headers === 'caller' ? shows : 'nothing']),
           ...(retryAfter !== undefined && { 'Retry-After': fixed(retryAfter) }),
           ...(challenge !== undefined && { 'WWW-Authenticate': fixed(challenge) }),
         },

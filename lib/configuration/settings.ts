@@ -1,6 +1,7 @@
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { z } from 'zod';
+import { fixedPlans } from '../../functions/access/plans.ts';
 import { type FunctionEntry, functionEntries } from '../../functions/operations.ts';
 import { tableNames } from '../../functions/tables.ts';
 
@@ -27,6 +28,9 @@ const warmThroughput = z.strictObject({
 
 const certificateArn = /^arn:[a-z-]+:acm:[a-z0-9-]+:\d{12}:certificate\/.+$/;
 const hostname = z.hostname('must be a valid host name');
+
+/** Five minutes of the largest fixed plan: a customer may send them from one address. */
+const fewestRequestsPerAddress = 5 * Math.max(...Object.values(fixedPlans).map(({ perMinute }) => perMinute));
 
 /** Everything that can differ between stages, and between copies of a stage. */
 export const stageSettings = z
@@ -64,10 +68,12 @@ export const stageSettings = z
     /** Minify the functions' code. Use false for a debugger. */
     minify: z.boolean(),
     /**
-     * How requests move to a new version of a function after its checks: a tenth of them for five minutes first, while alarms can
-     * roll it back, or all at once, whatever the alarms say.
+     * How requests move to a new version of a function after its checks: a share of them first, while alarms can roll it back, or
+     * all at once, whatever the alarms say.
      */
     deployment: z.enum(['canary', 'all-at-once']),
+    /** The share of the requests, and how long it lasts. The alarms need five minutes; a delivery waits for at most 30. */
+    canary: z.strictObject({ percent: z.int().min(1).max(99), minutes: z.int().min(5).max(30) }),
     alarms: z.boolean(),
     dashboards: z.boolean(),
     /** Receives the alarms by e-mail, after a confirmation. "elsewhere": somebody subscribes to the topic of the alarms. */
@@ -76,6 +82,10 @@ export const stageSettings = z
       .optional(),
     /** An alarm reports 15 minutes with fewer requests. Set it to what the quietest hours have. Default: no such alarm. */
     minimumRequests: z.int().positive().optional(),
+    /** US dollars a month, for the whole account. `notificationAddress` gets an e-mail before they are spent. Default: no budget. */
+    monthlyBudget: z.number().positive().optional(),
+    /** The account's quota of concurrent executions of Lambda in this Region. An alarm goes off at 80 % of it. */
+    accountConcurrency: z.int().positive(),
     /** The account's throttle in this Region. https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html */
     accountThrottle: throttle,
     /**
@@ -95,10 +105,23 @@ export const stageSettings = z
           .regex(certificateArn, 'must be the ARN of a certificate in ACM'),
         /** The Route 53 zone in which the name's records are created. Default: they are created elsewhere. */
         hostedZone: z.strictObject({ id: z.string(), name: hostname }).optional(),
+        /** Whether the address of API Gateway answers 403, once every client uses the domain. */
+        disableExecuteApiEndpoint: z.boolean().optional(),
       })
       .optional(),
     /** A web ACL that limits the requests from one address within five minutes. Default: none, at no cost. */
-    waf: z.strictObject({ requestsPerAddress: z.int().min(10).max(2_000_000_000) }).optional(),
+    waf: z
+      .strictObject({
+        requestsPerAddress: z
+          .int()
+          .min(
+            fewestRequestsPerAddress,
+            `must be at least ${fewestRequestsPerAddress}: what the largest plan permits in five minutes. With larger keys, or several ` +
+              'customers behind one address, set it higher',
+          )
+          .max(2_000_000_000),
+      })
+      .optional(),
   })
   .superRefine((settings, check) => {
     const { accountThrottle, alarms, functions, throttle: stage } = settings;
@@ -110,6 +133,12 @@ export const stageSettings = z
     must(alarms || !canary, 'alarms', 'must be true for deployment "canary": alarms roll the canary back');
     const silent = settings.notificationAddress === undefined;
     must(alarms || silent, 'notificationAddress', 'requires alarms to be true');
+    const unlimited = settings.monthlyBudget === undefined;
+    must(
+      unlimited || settings.notificationAddress?.includes('@') === true,
+      'monthlyBudget',
+      'requires notificationAddress',
+    );
     const anyTraffic = settings.minimumRequests === undefined;
     must(alarms || anyTraffic, 'minimumRequests', 'requires alarms to be true');
     for (const [entry, concurrency] of Object.entries(functions)) {

@@ -16,8 +16,11 @@ const staging: StageSettings = {
   functions: {},
   minify: true,
   deployment: 'all-at-once',
+  canary: { percent: 10, minutes: 5 },
   alarms: true,
   dashboards: true,
+  // The quota of an account. A new one can have less.
+  accountConcurrency: 1_000,
   // The quota of an account in a large Region; about thirteen other Regions have 2,500 and 1,250.
   accountThrottle: { requestsPerSecond: 10_000, burst: 5_000 },
   // A flood of staging must leave prod most of the account's request rate, if they share an account.

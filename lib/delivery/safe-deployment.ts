@@ -1,6 +1,12 @@
-import { LambdaApplication, LambdaDeploymentConfig, LambdaDeploymentGroup } from 'aws-cdk-lib/aws-codedeploy';
+import {
+  type ILambdaDeploymentConfig,
+  LambdaApplication,
+  LambdaDeploymentConfig,
+  LambdaDeploymentGroup,
+  TimeBasedCanaryTrafficRouting,
+} from 'aws-cdk-lib/aws-codedeploy';
 import type { IAlarm } from 'aws-cdk-lib/aws-cloudwatch';
-import { ArnFormat, Stack } from 'aws-cdk-lib';
+import { ArnFormat, Duration, Stack } from 'aws-cdk-lib';
 import { PolicyStatement, Role } from 'aws-cdk-lib/aws-iam';
 import type { CfnAlias } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
@@ -21,7 +27,7 @@ export interface SafeDeploymentProps {
 }
 
 /**
- * New versions are checked without traffic first. In a canary they then get a tenth of the requests for five minutes. A failed
+ * New versions are checked without traffic first. In a canary they then get a share of the requests for some minutes. A failed
  * check, or an alarm in that time, rolls the deployment back.
  *
  * All groups watch the same alarms: CloudFormation fails when the deployment of one group stops, and cannot undo those of
@@ -34,6 +40,7 @@ export class SafeDeployment extends Construct {
     const { functions, alarms, settings } = props;
     const stack = Stack.of(this);
     const canary = settings.deployment === 'canary';
+    const config = this.#canary(settings);
     const application = new LambdaApplication(this, 'Application');
     const role = new Role(this, 'Role', {
       assumedBy: ofThisAccount('codedeploy.amazonaws.com', stack),
@@ -68,9 +75,7 @@ export class SafeDeployment extends Construct {
         application,
         deploymentGroupName: entry,
         alias: live,
-        deploymentConfig: canary
-          ? LambdaDeploymentConfig.CANARY_10PERCENT_5MINUTES
-          : LambdaDeploymentConfig.ALL_AT_ONCE,
+        deploymentConfig: canary ? config : LambdaDeploymentConfig.ALL_AT_ONCE,
         preHook: hook.function,
         alarms: canary ? [...alarms] : [],
         autoRollback: { failedDeployment: true, stoppedDeployment: true, deploymentInAlarm: canary },
@@ -81,5 +86,12 @@ export class SafeDeployment extends Construct {
       // The hook has to know the new version, and the group how requests shift, before the alias changes.
       (live.node.defaultChild as CfnAlias).node.addDependency(hook.function, group);
     }
+  }
+  /** CodeDeploy has a configuration for the default. */
+  #canary({ canary: { percent, minutes } }: StageSettings): ILambdaDeploymentConfig {
+    if (percent === 10 && minutes === 5) return LambdaDeploymentConfig.CANARY_10PERCENT_5MINUTES;
+    const interval = Duration.minutes(minutes);
+    const trafficRouting = new TimeBasedCanaryTrafficRouting({ interval, percentage: percent });
+    return new LambdaDeploymentConfig(this, 'Canary', { trafficRouting });
   }
 }

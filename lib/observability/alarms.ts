@@ -20,7 +20,10 @@ export interface AlarmsProps {
   readonly functions: ServiceFunctions;
   readonly tables: Tables;
   readonly api: Api;
-  readonly settings: Pick<StageSettings, 'notificationAddress' | 'minimumRequests'>;
+  readonly settings: Pick<
+    StageSettings,
+    'notificationAddress' | 'minimumRequests' | 'canary' | 'accountConcurrency' | 'domain'
+  >;
   /** The address of the repository, for links to its runbook. */
   readonly repository: string | undefined;
 }
@@ -36,7 +39,8 @@ export class Alarms extends Construct {
     super(scope, id);
     this.topic = this.#topic(settings.notificationAddress);
     this.#runbook = `${repository === undefined ? '' : `${repository}/blob/main/`}docs/runbook.md`;
-    this.#addApiAlarms(api, settings.minimumRequests);
+    this.#addApiAlarms(api, settings);
+    this.#addQuotaAlarms(settings);
 
     // Lambda counts crashes, time-outs and failed starts as errors, but not the function's own 5xx responses.
     const period = Duration.minutes(1);
@@ -73,7 +77,7 @@ export class Alarms extends Construct {
 
   /** The alarms that roll a deployment back. CodeDeploy accepts ten. */
   get rollingBack(): readonly cloudwatch.Alarm[] {
-    const ids = ['api-5xx', 'known-keys-rejected', 'limiter-fail-open', 'malformed-items'];
+    const ids = ['api-5xx', 'api-slow', 'known-keys-rejected', 'limiter-fail-open', 'malformed-items'];
     return [...this.#sumsOfErrors, ...ids.map((id) => this.#byId.get(id)!)];
   }
 
@@ -100,7 +104,7 @@ export class Alarms extends Construct {
     }
   }
 
-  #addApiAlarms(api: Api, minimumRequests: number | undefined): void {
+  #addApiAlarms(api: Api, { minimumRequests, canary }: AlarmsProps['settings']): void {
     const known = 'More than 20 requests a minute with a key that exists get 401.';
     this.#add('known-keys-rejected', known, this.#knownKeysRejected(api), 20);
     if (minimumRequests !== undefined) {
@@ -123,6 +127,50 @@ export class Alarms extends Construct {
     this.#add('api-5xx', 'More than 1 % of requests return a 5xx status.', errorRate, 1);
     const latency = apiMetric(this, 'Latency').with({ statistic: 'p99', period: Duration.minutes(5) });
     this.#add('api-latency', 'The p99 latency is above one second.', latency, 1_000, 'api-latency', [3, 3]);
+    // Half of what a canary's version answers is above this percentile. Below 20 requests a minute, it would be that of one cold start.
+    const statistic = `p${100 - canary.percent / 2}`;
+    const slow = new cloudwatch.MathExpression({
+      expression: 'IF(requests >= 20, latency, 0)',
+      usingMetrics: {
+        latency: apiMetric(this, 'Latency').with({ statistic }),
+        requests: apiMetric(this, 'Count'),
+      },
+      period: Duration.minutes(1),
+      label: `${statistic} latency`,
+    });
+    this.#add(
+      'api-slow',
+      `The ${statistic} latency of a minute is above one second.`,
+      slow,
+      1_000,
+      'api-latency',
+    );
+  }
+
+  /** What ends without a sign before. */
+  #addQuotaAlarms({ accountConcurrency, domain }: AlarmsProps['settings']): void {
+    const statistic = 'Maximum';
+    const claimed = new cloudwatch.Metric({
+      namespace: 'AWS/Lambda',
+      metricName: 'ClaimedAccountConcurrency',
+      statistic,
+      period: Duration.minutes(1),
+    });
+    const busy = 'Functions of the account use more than 80 % of its concurrent executions.';
+    this.#add('account-concurrency', busy, claimed, 0.8 * accountConcurrency);
+    if (domain === undefined) return;
+    const days = new cloudwatch.Metric({
+      namespace: 'AWS/CertificateManager',
+      metricName: 'DaysToExpiry',
+      dimensionsMap: { CertificateArn: domain.certificateArn },
+      statistic: 'Minimum',
+      period: Duration.days(1),
+    });
+    // ACM renews its own 45 days before or earlier: https://docs.aws.amazon.com/acm/latest/userguide/managed-renewal.html
+    const expiry = `The certificate of ${domain.name} expires in less than 30 days.`;
+    this.#add('certificate-expiry', expiry, days, 30, 'certificate-expiry', [1, 1], {
+      comparisonOperator: cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
+    });
   }
 
   /**

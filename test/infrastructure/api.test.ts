@@ -42,6 +42,21 @@ describe('the routes', () => {
     expect(deploymentOf(changed)).not.toBe(before);
   });
 
+  it("are deployed again when the API's own address is closed, which takes effect with a deployment", () => {
+    const domain = {
+      name: 'api.example.com',
+      certificateArn: 'arn:aws:acm:eu-west-1:123456789012:certificate/1',
+    };
+    const [open, closed] = [false, true].map((disableExecuteApiEndpoint) => {
+      const prodSettings = { domain: { ...domain, disableExecuteApiEndpoint } };
+      return stacksOf({ stage: 'prod', stages: { prod: prodSettings } }).get('AnimalStore-prod')!;
+    });
+    expect(theResource(open!, 'AWS::ApiGateway::Deployment')[0]).not.toBe(
+      theResource(closed!, 'AWS::ApiGateway::Deployment')[0],
+    );
+    closed!.template.hasResourceProperties('AWS::ApiGateway::RestApi', { DisableExecuteApiEndpoint: true });
+  });
+
   it('are deployed after all methods and gateway responses exist', () => {
     const [, { DependsOn }] = theResource(prod, 'AWS::ApiGateway::Deployment');
     const parts = ['Method', 'GatewayResponse', 'Authorizer'].flatMap((type) =>

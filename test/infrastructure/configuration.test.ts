@@ -50,7 +50,7 @@ describe('the configuration', () => {
       certificateArn: 'arn:aws:acm:eu-west-1:123456789012:certificate/1',
     };
     const file = {
-      prod: { domain, waf: { requestsPerAddress: 2_000 }, notificationAddress: 'a@example.com' },
+      prod: { domain, waf: { requestsPerAddress: 10_000 }, notificationAddress: 'a@example.com' },
       staging: { logLevel: 'DEBUG' },
     };
 
@@ -171,6 +171,21 @@ describe('the configuration', () => {
       'an invalid notification address',
       { notificationAddress: 'on-call' },
       'stages.prod.notificationAddress: must be a valid e-mail address',
+    ],
+    [
+      'a web ACL that would block a customer within the limits',
+      { waf: { requestsPerAddress: 4_999 } },
+      'stages.prod.waf.requestsPerAddress: must be at least 5000: what the largest plan permits in five minutes',
+    ],
+    [
+      'a budget that would tell nobody',
+      { monthlyBudget: 10, notificationAddress: 'elsewhere' },
+      'stages.prod.monthlyBudget: requires notificationAddress',
+    ],
+    [
+      'a canary that ends before an alarm can go off',
+      { canary: { minutes: 4 } },
+      'stages.prod.canary.minutes: Too small',
     ],
     ['an account with hyphens', { account: '1234-5678-9012' }, 'stages.prod.account: must be the 12 digits'],
     ['a Region that is a zone', { region: 'eu-west-1a' }, 'stages.prod.region: must be a Region'],

@@ -8,7 +8,17 @@ import * as z from 'zod';
 import { timeToAnswer } from '../../functions/runtime/deadline.ts';
 import { functionEntries } from '../../functions/operations.ts';
 import { bundles } from './built-functions.ts';
-import { functionsOf, hookOf, idOf, ref, resourcesOf, type Stack, stackOf, stacksOf } from './synthesis.ts';
+import {
+  functionsOf,
+  hookOf,
+  idOf,
+  ref,
+  resourcesOf,
+  type Stack,
+  stackOf,
+  stacksOf,
+  theResource,
+} from './synthesis.ts';
 
 const prod = stackOf('AnimalStore-prod');
 
@@ -93,6 +103,7 @@ describe('a new version', () => {
     const configuration = z.object({ Alarms: z.array(z.object({ Name: z.object({ Ref: z.string() }) })) });
     const names = [
       'api-5xx',
+      'api-slow',
       'function-errors',
       'known-keys-rejected',
       'limiter-fail-open',
@@ -114,6 +125,18 @@ describe('a new version', () => {
         Enabled: true,
         Events: ['DEPLOYMENT_FAILURE', 'DEPLOYMENT_STOP_ON_REQUEST'],
       },
+    });
+  });
+
+  it('gets another share for another time, if that is set', () => {
+    const stack = stackOf('Shelter-prod');
+    const [id, { Properties }] = theResource(stack, 'AWS::CodeDeploy::DeploymentConfig');
+    expect(Properties['TrafficRoutingConfig']).toEqual({
+      Type: 'TimeBasedCanary',
+      TimeBasedCanary: { CanaryInterval: 10, CanaryPercentage: 20 },
+    });
+    stack.template.allResourcesProperties('AWS::CodeDeploy::DeploymentGroup', {
+      DeploymentConfigName: ref(id),
     });
   });
 

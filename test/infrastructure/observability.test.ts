@@ -18,7 +18,9 @@ const alarmSchema = z.object({
       z.object({
         Id: z.string(),
         Expression: z.string().optional(),
-        MetricStat: z.object({ Period: z.int(), Metric: z.object({ Namespace: z.string() }) }).optional(),
+        MetricStat: z
+          .object({ Period: z.int(), Stat: z.string(), Metric: z.object({ Namespace: z.string() }) })
+          .optional(),
       }),
     )
     .default([]),
@@ -70,13 +72,20 @@ describe('an alarm', () => {
     const counts = resourcesOf(prod, 'AWS::CloudWatch::Alarm')
       .map(([, { Properties }]) => JSON.stringify(Properties))
       .flatMap((text) => text.match(/"Dimensions":\[\{"Name":"FunctionName".*?":live"/g) ?? [text])
-      .filter((text) => text.includes('AWS/Lambda') || text.includes('"FunctionName"'));
+      .filter(
+        (text) =>
+          (text.includes('AWS/Lambda') && !text.includes('ClaimedAccountConcurrency')) ||
+          text.includes('"FunctionName"'),
+      );
     expect(counts.length).toBeGreaterThanOrEqual(2 * functionEntries.length);
     for (const count of counts) expect(count).toContain(':live"');
   });
 
-  it('of the end of traffic exists only if the expected requests are known, and hears silence', () => {
-    expect([...everyAlarm.keys()].filter((name) => !alarms.has(name))).toEqual(['api-traffic']);
+  it('of the end of traffic exists only if the expected requests are known, that of a certificate only with one', () => {
+    expect([...everyAlarm.keys()].filter((name) => !alarms.has(name))).toEqual([
+      'api-traffic',
+      'certificate-expiry',
+    ]);
     // Without requests there is no metric.
     stackOf('Shelter-prod').template.hasResourceProperties('AWS::CloudWatch::Alarm', {
       AlarmName: 'Shelter-prod-api-traffic',
@@ -100,14 +109,24 @@ describe('an alarm', () => {
     expect(expression).toBe(ids.map((id) => `FILL(${id}, 0)`).join(' + '));
   });
 
-  it.each(['api-5xx', 'known-keys-rejected', 'limiter-fail-open', 'malformed-items', 'function-errors'])(
-    'that rolls a canary back can go off within its five minutes: %s',
-    (name) => {
-      const { DatapointsToAlarm, Metrics, Period } = alarms.get(name)!;
-      const period = Math.max(Period ?? 0, ...Metrics.map(({ MetricStat }) => MetricStat?.Period ?? 0));
-      expect(DatapointsToAlarm * period).toBeLessThanOrEqual(5 * 60);
-    },
-  );
+  it('of slow requests sees a version that only the share of a canary reaches', () => {
+    const statistic = (name: string) =>
+      /"Stat":"(p[\d.]+)"/.exec(JSON.stringify(everyAlarm.get(name) ?? ''))?.[1];
+    expect(statistic('api-slow')).toBe('p90');
+  });
+
+  it.each([
+    'api-5xx',
+    'api-slow',
+    'known-keys-rejected',
+    'limiter-fail-open',
+    'malformed-items',
+    'function-errors',
+  ])('that rolls a canary back can go off within its five minutes: %s', (name) => {
+    const { DatapointsToAlarm, Metrics, Period } = alarms.get(name)!;
+    const period = Math.max(Period ?? 0, ...Metrics.map(({ MetricStat }) => MetricStat?.Period ?? 0));
+    expect(DatapointsToAlarm * period).toBeLessThanOrEqual(5 * 60);
+  });
 
   it('exists in staging too, and not in local', () => {
     expect([...alarmsOf(stackOf('AnimalStore-staging')).keys()]).toEqual(names);

@@ -90,13 +90,15 @@ export const contexts = {
     stages: {
       prod: {
         accountThrottle: { requestsPerSecond: 5, burst: 100 },
-        domain: { name: 'api.example.com', certificateArn, hostedZone },
+        canary: { percent: 20, minutes: 10 },
+        domain: { name: 'api.example.com', certificateArn, hostedZone, disableExecuteApiEndpoint: true },
         functions: { authorizer: { memory: 512, reservedConcurrency: 20, provisionedConcurrency: 3 } },
         gatewayResponseHeaders: 'caller',
         logLevel: 'DEBUG',
         minimumRequests: 100,
+        monthlyBudget: 500,
         notificationAddress: 'on-call@example.com',
-        waf: { requestsPerAddress: 2_000 },
+        waf: { requestsPerAddress: 10_000 },
         warmThroughput: { pets: { readUnitsPerSecond: 20_000, writeUnitsPerSecond: 5_000 } },
       },
       staging: {

@@ -78,6 +78,8 @@ test.each([
 test.each([
   [{ limit: 1_000, unreserved: 1_000 }, 0, true, 'ok'],
   [{ limit: 10, unreserved: 10 }, 0, true, 'warning'],
+  // The alarm has to know the quota.
+  [{ limit: 3_000, unreserved: 3_000 }, 0, false, 'warning'],
   [{ limit: 10, unreserved: 10 }, 1, true, 'stop'],
   [{ limit: 1_000, unreserved: 1_000 }, 900, true, 'ok'],
   [{ limit: 1_000, unreserved: 1_000 }, 901, true, 'stop'],

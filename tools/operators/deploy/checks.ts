@@ -157,7 +157,7 @@ export interface Concurrency {
 
 export function checkConcurrency(
   { limit, unreserved }: Concurrency,
-  { functions }: StageSettings,
+  { functions, accountConcurrency: assumed }: StageSettings,
   creates: boolean,
 ): Finding {
   const reserved = Object.values(functions).reduce((sum, each) => sum + (each.reservedConcurrency ?? 0), 0);
@@ -174,6 +174,11 @@ export function checkConcurrency(
   if (left < unreservable)
     return warning(
       `${account}. The checks of a deployment take up to ${forChecks}, and clients get 503 above it. ${request}.`,
+    );
+  if (limit !== assumed)
+    return warning(
+      `${account}. The alarm account-concurrency goes off at 80 % of ${assumed}: set the stage's accountConcurrency to ${limit} in ` +
+        'cdk.json.',
     );
   return ok(`${account}.`);
 }
