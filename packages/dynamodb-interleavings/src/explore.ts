@@ -1,5 +1,6 @@
 import type { Options, Report } from './options.ts';
-import { Schedule, type Step } from './schedule.ts';
+import { Search } from './reduction.ts';
+import { type Director, Schedule } from './schedule.ts';
 import { textOf } from './story.ts';
 import { Random } from './world.ts';
 
@@ -11,28 +12,27 @@ let isExploring = false;
  */
 export async function explore<Shared>(options: Options<Shared>): Promise<Report> {
   if (isExploring) throw new Error('Another exploration is running in this process.');
-  const { budget = 100_000, seed, repeat } = options;
-  const random = seed === undefined || repeat !== undefined ? undefined : new Random(seed);
-  const known = options.skipKnownStates === true ? new Set<string>() : undefined;
-  let path = (repeat?.split('.') ?? []).map((taken): Step => ({ taken: Number(taken), options: Infinity }));
+  const { budget = 100_000, seed, repeat, reduce = true, skipKnownStates = false } = options;
+  const search = new Search(reduce, skipKnownStates);
+  const random = new Random(seed ?? 0);
+  const path = repeat?.split('.').map(Number);
   let [schedules, violations, isComplete] = [0, 0, false];
   let best: Schedule<Shared> | undefined;
   isExploring = true;
   try {
     // Loads what is loaded lazily, so that every schedule finds the same.
-    await new Schedule(options, { loads: true }).run();
+    await new Schedule(options, following([]), true).run();
     do {
-      const schedule = new Schedule(options, { path, random, known });
+      const director = path ? following(path) : seed === undefined ? search : at(random);
+      const schedule = new Schedule(options, director);
       await schedule.run();
-      schedules += 1;
+      if (!schedule.isKnown) schedules += 1;
       if (schedule.sentence !== undefined) {
         violations += 1;
         if (best === undefined || isShorter(schedule, best)) best = schedule;
       }
-      if (repeat !== undefined) break;
-      if (seed !== undefined) continue;
-      path = nextOf(schedule.steps);
-      isComplete = path.length === 0;
+      if (path) break;
+      if (seed === undefined) isComplete = !search.advance();
     } while (!isComplete && schedules < budget);
   } finally {
     isExploring = false;
@@ -47,10 +47,21 @@ export async function verify<Shared>(options: Options<Shared>): Promise<Report> 
   return report;
 }
 
-/** The next path in depth-first order. Empty after the last one. */
-function nextOf(steps: readonly Step[]): Step[] {
-  const last = steps.findLastIndex(({ taken, options }) => taken + 1 < options);
-  return last < 0 ? [] : [...steps.slice(0, last), { ...steps[last]!, taken: steps[last]!.taken + 1 }];
+/** Takes the choices of a path, then always the first one. */
+function following(path: readonly number[]): Director {
+  let position = 0;
+  return { choose: () => path[position++] ?? 0, stepped: () => {}, timePasses: () => {} };
+}
+
+function at(random: Random): Director {
+  return {
+    choose: (choices) => {
+      const useful = choices.filter(({ isUseful }) => isUseful);
+      return choices.indexOf(random.pick(useful));
+    },
+    stepped: () => {},
+    timePasses: () => {},
+  };
 }
 
 function isShorter<Shared>(a: Schedule<Shared>, b: Schedule<Shared>): boolean {

@@ -68,6 +68,7 @@ export interface Call {
   readonly sentAt: number;
   /** When its client stops waiting for it. */
   readonly deadline: number;
+  timeout?: Timer;
   fate?: Fate;
   /** In [0, 1): which of the answers that a fault can have. */
   variant: number;
@@ -156,12 +157,11 @@ export class Network {
       const signal = abortSignal as AbortSignal | undefined;
       const { promise, resolve, reject } = Promise.withResolvers<{ readonly response: never }>();
       if (signal?.aborted === true) return Promise.reject(named('AbortError'));
-      let timer: Timer | undefined = undefined;
       const end = (settle: () => void): void => {
         if (call.ended) return;
         call.ended = true;
         call.endedAt = this.#world.now;
-        this.#world.cancel(timer);
+        this.#world.cancel(call.timeout);
         signal?.removeEventListener('abort', abort);
         settle();
       };
@@ -184,7 +184,7 @@ export class Network {
         fail: (error) => end(() => reject(error)),
       };
       const abort = (): void => call.fail(named('AbortError'));
-      timer = this.#world.after(requestTimeout, () => call.fail(named('TimeoutError')));
+      call.timeout = this.#world.after(requestTimeout, () => call.fail(named('TimeoutError')));
       signal?.addEventListener('abort', abort);
       onCall(call);
       this.#arrange(call, this);

@@ -69,6 +69,11 @@ export interface Options<Shared = unknown> {
   readonly budget?: number;
   /** Runs schedules at random instead, as many as the budget. */
   readonly seed?: number;
+  /**
+   * Leaves out schedules that differ from another one only in the order of steps that are independent: that touch no common item, or
+   * only read it. Default: true
+   */
+  readonly reduce?: boolean;
   /** Runs only the schedule of a failure. */
   readonly repeat?: string;
   /**

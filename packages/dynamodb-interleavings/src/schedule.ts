@@ -1,32 +1,56 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import realTimers from 'node:timers/promises';
 import { marshall } from '@aws-sdk/util-dynamodb';
+import { Footprint } from './footprint.ts';
 import { replaceGlobals } from './globals.ts';
 import { type Call, defaultKinds, type Fate, Network } from './network.ts';
 import type { Failure, Options, Outcome, Request, Simulation } from './options.ts';
+import type { Choice, Effects, State } from './reduction.ts';
 import { described, outcomeText, phrases } from './story.ts';
 import { Tables } from './tables/tables.ts';
 import type { Item } from './tables/values.ts';
-import { Random, settled, World } from './world.ts';
+import { Random, settled, type Timer, World } from './world.ts';
 
-/** No few requests take more steps, unless they do not end. */
-const maxSteps = 200;
+/** What a schedule takes at most. No few requests take more, unless they do not end. */
+const maxSteps = 1_000;
+/** How often a request makes the same call again, without a pause, before it is taken for one that waits for another. */
+const maxRepetitions = 25;
+/** How often timers of no time go off before something else has its turn. */
+const maxTurns = 10;
 
-/** A choice that was made, of how many. */
-export interface Step {
-  readonly taken: number;
-  readonly options: number;
+/** What decides what happens. */
+export interface Director {
+  /** The index of the choice to take. Undefined: this schedule need not go on. */
+  readonly choose: (choices: readonly Choice[], state: () => State) => number | undefined;
+  /** After the step that was chosen. */
+  readonly stepped: (effects: Effects) => void;
+  /** @param isIdle nothing new has happened since it last did */
+  readonly timePasses: (isIdle: boolean) => void;
 }
 
-/** How a schedule chooses, and whether it waits for what is loaded. */
-interface Follow {
-  readonly path?: readonly Step[];
-  readonly random?: Random | undefined;
-  readonly known?: Set<string> | undefined;
-  readonly loads?: boolean;
+/** A request that runs, with a generator of random numbers of its own. */
+interface Process {
+  readonly index: number;
+  readonly name: string;
+  readonly random: () => number;
+  /** In the order in which they were sent. */
+  readonly calls: Call[];
 }
+
+/** A call that has not met its fate, or that its client has given up and that has not arrived yet. */
+interface Pending {
+  readonly id: string;
+  readonly process: string;
+  readonly call: Call;
+  readonly isLate: boolean;
+  /** It has been waited for while time went on. */
+  isSlow: boolean;
+  /** It does not happen before time goes on. */
+  waits: boolean;
+}
+
 /** Of the request that runs, whoever makes its calls. */
-const callsOfRequest = new AsyncLocalStorage<Call[]>();
+const processes = new AsyncLocalStorage<Process>();
 
 const { setTimeout: sleep } = realTimers;
 const loadingMs = 1_000;
@@ -39,33 +63,49 @@ async function someMore(hasMore: () => boolean): Promise<boolean> {
 
 /** One order of what happens. */
 export class Schedule<Shared> implements Simulation {
-  readonly steps: Step[] = [];
+  /** The index of each choice that was taken. */
+  readonly taken: number[] = [];
   readonly trace: string[] = [];
-  /** What was wrong. Undefined also if it was left out, because its state was known. */
+  /** What was wrong. */
   sentence: string | undefined;
+  /** Why it was not run to its end, although it is one of its own. */
+  cut: string | undefined;
+  /** Whether it was left out: it differs from others only in the order of independent steps. */
+  isKnown = false;
   faults = 0;
-  readonly #options: Options<Shared>;
-  readonly #follow: Follow;
   readonly world: World;
   readonly tables: Tables;
   readonly network: Network;
   shared!: Shared;
-  readonly #random = new Random(1).next;
+  readonly #options: Options<Shared>;
+  readonly #director: Director;
+  readonly #loads: boolean;
+  readonly #outside = new Random(1).next;
+  readonly #random = () => (processes.getStore()?.random ?? this.#outside)();
   readonly #met: Failure['steps'][number][] = [];
-  /** The calls of each request. */
-  readonly #sent: Call[][] = [];
+  readonly #processes: Process[] = [];
   readonly #outcomes: (Outcome | undefined)[] = [];
   /** In the order in which they met their fates. */
   readonly #calls: Call[] = [];
-  readonly #late: Call[] = [];
   readonly #events: Set<string>;
-  #open: Call[] = [];
+  /** How often each call was made since time last went on. */
+  readonly #repetitions = new Map<string, number>();
+  /** Calls that no request makes. */
+  readonly #nobody = { name: 'nobody', calls: [] as Call[] };
+  #pending: Pending[] = [];
+  /** Whether requests have only repeated calls, with the same answers, since time last went on. */
+  #isIdle = false;
+  /** How many had ended then. */
+  #ended = 0;
   #delays = 0;
+  #steps = 0;
 
-  constructor(options: Options<Shared>, follow: Follow) {
+  /** @param loads waits for what is loaded */
+  constructor(options: Options<Shared>, director: Director, loads = false) {
     const { startsAt = '2026-01-01T00:00:00Z' } = options;
     this.#options = options;
-    this.#follow = follow;
+    this.#director = director;
+    this.#loads = loads;
     this.#events = new Set(Object.keys(options.events ?? {}));
     const world = (this.world = new World(new Date(startsAt).getTime(), this.#random));
     // What is stored before has been there for long.
@@ -74,19 +114,15 @@ export class Schedule<Shared> implements Simulation {
     for (const [table, items] of Object.entries(options.items ?? {}))
       for (const item of items) tables.put(table, marshall(item, { removeUndefinedValues: true }) as Item);
     isBefore = false;
-    this.network = new Network(world, tables, (call) => {
-      this.#open.push(call);
-      callsOfRequest.getStore()?.push(call);
-    });
+    this.network = new Network(world, tables, (call) => this.#send(call));
   }
 
   get failure(): Failure {
-    const taken = this.steps.map((step) => step.taken).join('.');
     return {
       sentence: this.sentence!,
       trace: this.trace,
       steps: this.#met,
-      repeat: taken.replace(/(\.0)+$/, ''),
+      repeat: this.taken.join('.').replace(/(\.0)+$/, ''),
     };
   }
 
@@ -96,18 +132,9 @@ export class Schedule<Shared> implements Simulation {
       this.shared = this.#options.shared?.(this) as Shared;
       for (const request of this.#options.requests) this.#start(request);
       await this.#settled();
-      if (!(await this.#interleave())) return;
-      await this.#finish();
-      const unanswered = this.#outcomes.indexOf(undefined);
-      this.sentence =
-        unanswered >= 0
-          ? `Request ${unanswered + 1} is never answered.`
-          : this.#options.check({
-              outcomes: this.#outcomes as Outcome[],
-              tables: this.tables,
-              shared: this.shared,
-              calls: this.#calls,
-            });
+      await this.#interleave();
+      if (this.isKnown || this.cut !== undefined) return;
+      this.sentence = (await this.#finish()) ?? (await this.#judge());
       this.trace.push(...this.#outcomes.map(outcomeText));
     } finally {
       restore();
@@ -122,144 +149,273 @@ export class Schedule<Shared> implements Simulation {
       credentials: { accessKeyId: 'simulated', secretAccessKey: 'simulated' },
       requestHandler: this.network.handlerFor(name, () => {}, this.#options.requestTimeout ?? 1_000),
     };
-    const calls: Call[] = (this.#sent[index] = []);
-    callsOfRequest
-      .run(calls, async () => request({ name, world: this.world, shared: this.shared, client }))
+    const process: Process = { index, name, random: Random.of(1, name).next, calls: [] };
+    this.#processes.push(process);
+    processes
+      .run(process, async () => request({ name, world: this.world, shared: this.shared, client }))
       .then(
         (value) => (this.#outcomes[index] = { status: 'fulfilled', value }),
         (reason: unknown) => (this.#outcomes[index] = { status: 'rejected', reason }),
       );
   }
 
-  /** Until all requests have ended. False if it reaches a known state. */
-  async #interleave(): Promise<boolean> {
-    const { path = [], random, known, loads = false } = this.#follow;
-    const { steps } = this;
-    while (steps.length <= maxSteps) {
+  #send(call: Call): void {
+    const process = processes.getStore();
+    const { calls, name } = process ?? this.#nobody;
+    calls.push(call);
+    const id = `${name} call ${calls.length}`;
+    this.#pending.push({ id, process: name, call, isLate: false, isSlow: false, waits: false });
+    const text = `${name} ${call.operation} ${JSON.stringify(call.input)}`;
+    this.#repetitions.set(text, (this.#repetitions.get(text) ?? 0) + 1);
+  }
+
+  /** Until all requests have ended, or the schedule need not go on. */
+  async #interleave(): Promise<void> {
+    while (this.#steps <= maxSteps) {
       const choices = this.#choices();
       if (choices.length === 0) {
-        if (this.#hasEnded()) break;
-        const isLoading = loads && this.world.timers.length === 0;
-        if (isLoading && (await someMore(() => this.#open.length > 0 || this.#hasEnded()))) continue;
-        if (!this.world.step()) break;
-        await this.#settled();
+        if (this.#pending.length === 0) {
+          if (this.#hasEnded()) return;
+          const hasMore = () => this.#pending.length > 0 || this.#hasEnded();
+          if (this.#loads && this.world.timers.length === 0 && (await someMore(hasMore))) continue;
+        }
+        if (!(await this.#passTime())) return;
         continue;
       }
-      if (known !== undefined && steps.length >= path.length) {
-        const state = this.#state();
-        if (known.has(state)) return false;
-        known.add(state);
+      if (this.#isBusy()) return;
+      const taken = this.#director.choose(choices, () => this.#state());
+      if (taken === undefined) {
+        this.isKnown = true;
+        return;
       }
-      // It follows the path, then takes always the first choice, or a random one.
-      const taken = path[steps.length]?.taken ?? random?.below(choices.length) ?? 0;
-      const take = choices[taken];
-      if (take === undefined) throw new Error('The schedule to repeat is of other requests or options.');
-      steps.push({ taken, options: choices.length });
-      take();
-      await this.#settled();
+      const choice = choices[taken];
+      if (choice === undefined) throw new Error('The schedule to repeat is of other requests or options.');
+      await this.#take(choice, taken);
     }
+  }
+
+  async #take(choice: Choice, taken: number): Promise<void> {
+    const [timers, pending] = [new Set(this.#timers()), new Set(this.#pending)];
+    this.#steps += 1;
+    this.taken.push(taken);
+    const footprint = (this.tables.footprint = new Footprint());
+    if (this.#options.shared !== undefined && choice.kind !== 'wait') footprint.add('shared', 'write');
+    choice.take();
+    await this.#settled();
+    this.tables.footprint = new Footprint();
+    this.#director.stepped({
+      footprint,
+      timers: this.#timers().flatMap((timer) => (timers.has(timer) ? [] : [timer.at])),
+      started: this.#pending.flatMap((each) => (each.isLate && !pending.has(each) ? [each.process] : [])),
+    });
+  }
+
+  /** Lets everything happen that happens next. False if nothing does, or if a call would wait longer than its client. */
+  async #passTime(): Promise<boolean> {
+    const [timer] = this.world.timers;
+    const limit = Math.min(...this.#pending.map(({ isLate, call }) => (isLate ? Infinity : call.deadline)));
+    if (timer === undefined || timer.at === Infinity || timer.at >= limit) {
+      this.isKnown = this.#pending.length > 0;
+      return false;
+    }
+    const before = this.world.now;
+    for (const each of this.#pending) each.waits = false;
+    this.#repetitions.clear();
+    this.#steps += 1;
+    this.#director.timePasses(this.#isIdle && this.#outcomes.filter(Boolean).length === this.#ended);
+    this.#isIdle = true;
+    this.#ended = this.#outcomes.filter(Boolean).length;
+    if (this.#pending.length > 0) this.trace.push(`${timer.at - before} ms pass`);
+    this.world.step();
+    await this.#settled();
     return true;
   }
 
-  async #finish(): Promise<void> {
-    for (const request of this.#options.afterwards ?? []) {
-      this.#start(request);
+  /** Runs the requests afterwards. What is wrong if one does not end. */
+  async #finish(): Promise<string | undefined> {
+    for (const { call } of this.#pending.filter(({ isLate }) => isLate)) this.network.apply(call);
+    for (const request of [undefined, ...(this.#options.afterwards ?? [])]) {
+      if (request) this.#start(request);
       do {
         await this.#settled();
-        for (const call of this.#open) this.#meet(call, 'answered');
+        for (const pending of this.#pending) this.#meet(pending, 'answered');
         await this.#settled();
-      } while (this.#open.length > 0 || (!this.#hasEnded() && this.world.step()));
+        this.#steps += 1;
+      } while (
+        this.#steps <= maxSteps &&
+        !this.#hasEnded() &&
+        (this.#pending.length > 0 || this.world.step())
+      );
+      const unanswered = this.#outcomes.indexOf(undefined) + 1;
+      if (unanswered === 0) continue;
+      return this.#steps > maxSteps
+        ? `Request ${unanswered} has not ended after ${maxSteps} steps.`
+        : `Request ${unanswered} is never answered.`;
     }
+    return undefined;
+  }
+
+  #judge(): string | undefined {
+    return this.#options.check({
+      outcomes: this.#outcomes as Outcome[],
+      tables: this.tables,
+      shared: this.shared,
+      calls: this.#calls,
+    });
   }
 
   async #settled(): Promise<void> {
     await settled();
+    for (
+      let turn = 0;
+      turn < maxTurns && (this.world.timers[0]?.at ?? Infinity) <= this.world.now;
+      turn += 1
+    ) {
+      this.world.step();
+      await settled();
+    }
     if (this.network.unsupported) throw this.network.unsupported;
-    this.#open = this.#open.filter(({ ended }) => !ended);
+    this.#pending = this.#pending.filter(({ isLate, call: { ended } }) => isLate || !ended);
   }
 
   #hasEnded(): boolean {
     return this.#outcomes.every((outcome) => outcome !== undefined);
   }
 
-  /** What can happen next. */
-  #choices(): (() => void)[] {
+  /** A request that repeats a call without a pause while another one waits: there is no end of orders. */
+  #isBusy(): boolean {
+    const [busy] = [...this.#repetitions].find(([, count]) => count > maxRepetitions) ?? [];
+    if (busy === undefined || new Set(this.#pending.map(({ process }) => process)).size < 2) return false;
+    this.cut = `${busy.split(' ').slice(0, 3).join(' ')} again and again without a pause`;
+    return true;
+  }
+
+  /** Timers but the time-outs of the calls that have not met their fates. */
+  #timers(): Timer[] {
+    const timeouts = new Set(this.#pending.flatMap(({ isLate, call }) => (isLate ? [] : [call.timeout])));
+    return this.world.timers.filter((timer) => !timeouts.has(timer) && timer.at < Infinity);
+  }
+
+  /** What can happen next. None: time goes on. */
+  #choices(): Choice[] {
     const { faults = 0, delays = 2, kinds = defaultKinds } = this.#options;
+    const [timer] = this.#timers();
     const fates = ['answered', ...(this.faults < faults ? kinds : [])] as const;
-    const open = this.#open.flatMap((call) =>
-      fates.filter((fate) => this.network.canMeet(fate, call)).map((fate) => () => this.#meet(call, fate)),
-    );
-    const late = this.#late.map((call) => () => this.#arrive(call));
-    if (open.length === 0) return late;
-    const [timer] = this.world.timers;
-    const isDelay = timer !== undefined && this.#open.every(({ deadline }) => timer.at < deadline);
-    return [
-      ...open,
-      ...late,
-      ...(isDelay && this.#delays < delays ? [() => this.#pass()] : []),
-      ...[...this.#events].map((name) => () => this.#happen(name)),
-    ];
+    const choicesOf = (pending: Pending): Choice[] => {
+      const { id, process, call, isLate, isSlow } = pending;
+      const until = isLate ? Infinity : call.deadline;
+      const canWait = isLate ? !this.#hasEnded() : isSlow || this.#delays < delays;
+      const choice = { process, subject: id, until, isUseful: true, isPatient: isSlow };
+      const steps = isLate
+        ? [{ ...choice, id: `${id} arrives`, kind: 'step', take: () => this.#arrive(pending) } as const]
+        : fates
+            .filter((fate) => this.network.canMeet(fate, call))
+            .map((fate): Choice => ({
+              ...choice,
+              id: `${id} ${fate} ${call.parts.length}`,
+              kind: 'step',
+              take: () => this.#meet(pending, fate),
+            }));
+      const isUseful = timer !== undefined && timer.at < until;
+      const wait = {
+        id: `${id} waits`,
+        kind: 'wait',
+        isUseful,
+        isPatient: false,
+        take: () => this.#wait(pending),
+      } as const;
+      const waits = canWait ? [{ ...choice, ...wait }] : [];
+      return isSlow ? [...waits, ...steps] : [...steps, ...waits];
+    };
+    const active = this.#pending
+      .filter(({ waits }) => !waits)
+      .toSorted((a, b) => Number(a.isSlow) - Number(b.isSlow));
+    const events = [...this.#events].map((name): Choice => {
+      const id = `event ${name}`;
+      return {
+        id,
+        process: id,
+        kind: 'event',
+        subject: id,
+        until: 0,
+        isUseful: true,
+        isPatient: false,
+        take: () => this.#happen(name),
+      };
+    });
+    return [...active.flatMap(choicesOf), ...(active.some(({ isLate }) => !isLate) ? events : [])];
   }
 
-  #meet(call: Call, fate: Fate): void {
-    if (fate === 'answered' && this.network.advance(call)) {
-      this.trace.push(`${described(call)}: item ${call.parts.length} is done`);
-      this.#met.push({ sender: call.name, operation: call.operation, fate: 'item' });
-      return;
-    }
-    this.#open = this.#open.filter((each) => each !== call);
-    if (fate !== 'answered') this.faults += 1;
-    if (fate === 'late') this.#late.push(call);
-    call.fate = fate;
-    this.#calls.push(call);
-    this.#met.push({ sender: call.name, operation: call.operation, fate });
-    this.network.meet(call)();
-    this.trace.push(`${described(call)}: ${fate === 'answered' ? call.outcome : phrases[fate](call)}`);
-  }
-
-  /** DynamoDB applies a call that its client has given up. */
-  #arrive(call: Call): void {
-    this.#late.splice(this.#late.indexOf(call), 1);
-    this.#met.push({ sender: call.name, operation: call.operation, fate: 'arrives' });
-    this.network.apply(call);
-    this.trace.push(`${described(call)}, given up before, arrives at DynamoDB`);
-  }
-
-  #pass(): void {
-    const before = this.world.now;
-    this.#delays += 1;
-    this.world.step();
-    this.trace.push(`${this.world.now - before} ms pass`);
-  }
-
-  #happen(name: string): void {
-    this.#events.delete(name);
-    this.#options.events![name]!(this);
-    this.trace.push(name);
-  }
-
-  /** Equal requests can change places. */
-  #state(): string {
+  /** What each request has been told, and when, says where it is. Equal requests can change places. */
+  #state(): State {
     const { requests } = this.#options;
-    const processes = requests.map((request, index) =>
+    const texts = this.#processes.map(({ index, calls }) =>
       JSON.stringify([
-        requests.indexOf(request),
-        this.#sent[index]!.map(({ operation, outcome, fate, ended }) => [
-          operation,
-          outcome,
-          fate === undefined,
-          ended,
+        requests.indexOf(requests[index]!),
+        calls.map(({ fate, parts, outcome, ended, sentAt, endedAt }) => [
+          [fate, parts.length, outcome],
+          [ended, sentAt, endedAt],
         ]),
         this.#outcomes[index] && outcomeText(this.#outcomes[index], 0),
       ]),
     );
-    const { delays = 2 } = this.#options;
-    return JSON.stringify([
-      this.world.now,
-      this.world.timers.map(({ at }) => at),
-      this.tables.contents,
-      [this.faults, delays - this.#delays, [...this.#events], this.#late.map(described)],
-      processes.toSorted((a, b) => (a < b ? -1 : 1)),
-    ]);
+    const order = texts.map((_, index) => index).toSorted((a, b) => (texts[a]! < texts[b]! ? -1 : 1));
+    const nameOf = (id: string) =>
+      id.replace(/request (\d+)/, (_, number) => `request ${order.indexOf(Number(number) - 1)}`);
+    const pending = this.#pending.map(({ id, isLate, isSlow, waits }) => [nameOf(id), isLate, isSlow, waits]);
+    const rest = [this.world.now, this.faults, this.#delays, this.#isIdle, [...this.#events]];
+    const timers = this.world.timers.map(({ at }) => at);
+    const text = JSON.stringify([rest, timers, pending.map(String).toSorted(), texts.toSorted()]);
+    return { text: `${text} ${this.tables.contents}`, nameOf };
   }
+
+  #wait(pending: Pending): void {
+    if (!pending.isLate && !pending.isSlow) this.#delays += 1;
+    if (!pending.isSlow) this.#isIdle = false;
+    pending.isSlow = true;
+    pending.waits = true;
+  }
+
+  #meet(pending: Pending, fate: Fate): void {
+    const { call } = pending;
+    if (fate === 'answered' && this.network.advance(call)) {
+      this.#isIdle = false;
+      this.trace.push(`${described(call)}: item ${call.parts.length} is done`);
+      this.#met.push({ sender: call.name, operation: call.operation, fate: 'item' });
+      return;
+    }
+    this.#pending = this.#pending.filter((each) => each !== pending);
+    if (fate !== 'answered') this.faults += 1;
+    if (fate === 'late')
+      this.#pending.push({ ...pending, process: `late ${pending.id}`, isLate: true, waits: false });
+    call.fate = fate;
+    const last = this.#calls.findLast(({ name }) => name === call.name);
+    this.#calls.push(call);
+    this.#met.push({ sender: call.name, operation: call.operation, fate });
+    this.network.meet(call)();
+    this.#isIdle &&= fate === 'answered' && last !== undefined && isSame(last, call);
+    this.trace.push(`${described(call)}: ${fate === 'answered' ? call.outcome : phrases[fate](call)}`);
+  }
+
+  /** DynamoDB applies a call that its client has given up. */
+  #arrive(pending: Pending): void {
+    const { call } = pending;
+    this.#pending = this.#pending.filter((each) => each !== pending);
+    this.#met.push({ sender: call.name, operation: call.operation, fate: 'arrives' });
+    this.network.apply(call);
+    this.#isIdle = false;
+    this.trace.push(`${described(call)}, given up before, arrives at DynamoDB`);
+  }
+
+  #happen(name: string): void {
+    this.#events.delete(name);
+    this.#isIdle = false;
+    this.#options.events![name]!(this);
+    this.trace.push(name);
+  }
+}
+
+/** Whether a call repeats another one, and got the same answer. */
+function isSame(a: Call, b: Call): boolean {
+  return a.operation === b.operation && a.table === b.table && a.outcome === b.outcome;
 }

@@ -1,10 +1,11 @@
 import { unmarshall } from '@aws-sdk/util-dynamodb';
+import { Footprint } from '../footprint.ts';
 import { cancelled, invalid, Refusal, Unsupported } from './errors.ts';
 import { holds, project, updated } from './evaluation.ts';
 import { actionsOf, comparisonsOf, conditionOf, type Legacy, refuseMixed } from './legacy.ts';
 import { type Action, type Condition, type Path, Expressions, type Substitutes } from './parser.ts';
 import { type Index, type KeyAttribute, Schema, type TableDefinition } from './schema.ts';
-import { type Item, normalized, order, typeOf } from './values.ts';
+import { type Item, normalized, order, typeOf, type Value } from './values.ts';
 
 /** What an item was from a time on. Undefined: it did not exist. */
 export interface Version {
@@ -110,10 +111,17 @@ class Table extends Schema {
   latest(id: string): Item | undefined {
     return this.histories.get(id)?.at(-1)?.item;
   }
+
+  /** Names a partition. */
+  partition(key: Value | undefined): string {
+    return `${this.name} ${JSON.stringify(key)}`;
+  }
 }
 
 /** Tables in memory. They apply calls one after the other, and refuse by name what they do not know. */
 export class Tables {
+  /** What is read and written from now on. Whoever wants to know sets another one. */
+  footprint = new Footprint();
   readonly #tables: ReadonlyMap<string, Table>;
   readonly #tokens = new Map<string, { readonly input: string; readonly at: number }>();
   /** What a transaction is writing, and the tokens of these transactions. */
@@ -137,17 +145,19 @@ export class Tables {
     return JSON.stringify(items.toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** The items of a table, as the document client returns them. */
+  /** The items of a table by their keys, as the document client returns them. */
   items(table: string): Record<string, unknown>[] {
-    return [...this.#table(table).histories.values()].flatMap((versions) => {
+    return this.versions(table).flatMap((versions) => {
       const item = versions.at(-1)!.item;
       return item === undefined ? [] : [unmarshall(item as never)];
     });
   }
 
-  /** Every version of every item of a table. */
+  /** Every version of every item of a table, by their keys. */
   versions(table: string): readonly (readonly Version[])[] {
-    return [...this.#table(table).histories.values()];
+    this.footprint.add(table, 'read');
+    const histories = [...this.#table(table).histories];
+    return histories.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, versions]) => versions);
   }
 
   put(table: string, item: Item): void {
@@ -160,11 +170,13 @@ export class Tables {
 
   /** Deletes what has expired. DynamoDB does so at some time within days. */
   expire(): void {
-    for (const table of this.#tables.values())
+    for (const table of this.#tables.values()) {
+      this.footprint.add(table.name, 'read');
       for (const [id, versions] of table.histories) {
         const expiry = table.timeToLive && versions.at(-1)?.item?.[table.timeToLive]?.N;
         if (expiry !== undefined && Number(expiry) * 1000 <= this.#now()) this.#set(table, id, undefined);
       }
+    }
   }
 
   /** What a call writes: a text for each item. */
@@ -256,6 +268,9 @@ export class Tables {
     const versions = table.histories.get(id) ?? [];
     versions.push({ since: this.#now(), item });
     table.histories.set(id, versions);
+    this.footprint.add(`${table.name} ${id}`, 'write');
+    this.footprint.add(table.partition((JSON.parse(id) as Value[])[0]), 'mark');
+    this.footprint.add(table.name, 'mark');
   }
 
   #get(input: Input, { asOf }: Reading): Item | undefined {
@@ -265,7 +280,9 @@ export class Tables {
     const paths = projectionOf(input, expressions, table);
     expressions.end();
     const key = normalized(input.Key);
-    const versions = table.histories.get(table.idOfKey(key)) ?? [];
+    const id = table.idOfKey(key);
+    this.footprint.add(`${table.name} ${id}`, 'read');
+    const versions = table.histories.get(id) ?? [];
     const item = input.ConsistentRead === true ? versions.at(-1)?.item : itemAt(versions, key, asOf);
     return item && paths ? project(item, paths) : item;
   }
@@ -290,6 +307,7 @@ export class Tables {
     const id = put ? table.idOf(key) : table.idOfKey(key);
     if (parsed) table.checkPaths(pathsOf(parsed));
     const decide = (old: Item | undefined): Item | undefined => {
+      this.footprint.add(`${table.name} ${id}`, 'read');
       if (put) table.checkIndexKeys(put);
       if (parsed && !holds(parsed, old ?? {})) {
         const shown = input.ReturnValuesOnConditionCheckFailure === 'ALL_OLD' &&
@@ -362,6 +380,7 @@ export class Tables {
       writes.map(({ place }) => place),
       100,
     );
+    if (token !== undefined) this.footprint.add(`token ${token}`, 'write');
     if (token !== undefined && this.#isInProgress(token))
       throw new Refusal(
         'TransactionInProgressException',
@@ -498,6 +517,9 @@ export class Tables {
       if (keyCondition && !holds(keyCondition.partition, from))
         invalid('The provided starting key is outside query boundaries');
     }
+    const { partition } = keyCondition ?? {};
+    const key = index === undefined && partition?.kind === 'test' ? partition.operands[1] : undefined;
+    this.footprint.add(key?.kind === 'value' ? table.partition(key.value) : table.name, 'read');
     const candidates = [...table.histories.values()]
       .flatMap((versions) => {
         const { item: first } = versions.find(({ item }) => item !== undefined) ?? {};
