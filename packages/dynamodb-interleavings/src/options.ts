@@ -53,8 +53,8 @@ export interface Options<Shared = unknown> {
   readonly afterwards?: readonly Request<Shared>[];
   /** What else happens, by name: each at most once, before any open call is answered. */
   readonly events?: Readonly<Record<string, (simulation: Simulation & { readonly shared: Shared }) => void>>;
-  /** What is wrong, in one sentence, or undefined. */
-  readonly check: (history: History<Shared>) => string | undefined;
+  /** What is wrong, in one sentence, or undefined. An error that it throws is wrong, too. */
+  readonly check: (history: History<Shared>) => string | undefined | Promise<string | undefined>;
   /** Faults in a schedule at most. Default: 0 */
   readonly faults?: number;
   /** Faults that calls can meet. */

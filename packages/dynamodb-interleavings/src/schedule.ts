@@ -255,13 +255,22 @@ export class Schedule<Shared> implements Simulation {
     return undefined;
   }
 
-  #judge(): string | undefined {
-    return this.#options.check({
-      outcomes: this.#outcomes as Outcome[],
-      tables: this.tables,
-      shared: this.shared,
-      calls: this.#calls,
-    });
+  /** What is wrong by the check. It can wait for timers of the simulation and for what is real. */
+  async #judge(): Promise<string | undefined> {
+    let isJudging = true;
+    const judge = async () =>
+      this.#options.check({
+        outcomes: this.#outcomes as Outcome[],
+        tables: this.tables,
+        shared: this.shared,
+        calls: this.#calls,
+      });
+    const judged = judge()
+      .catch((error: unknown) => `The check fails: ${error instanceof Error ? error.message : String(error)}`)
+      .finally(() => (isJudging = false));
+    do await settled();
+    while (isJudging && this.world.step());
+    return judged;
   }
 
   async #settled(): Promise<void> {

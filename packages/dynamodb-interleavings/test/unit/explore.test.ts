@@ -209,3 +209,14 @@ test('a request that waits for nothing is never answered', async () => {
   const { failure } = await explore({ ...scene, requests: [() => new Promise(() => {})] });
   expect(failure?.sentence).toBe('Request 1 is never answered.');
 });
+
+test('a check can be asynchronous, and its errors are violations', async () => {
+  const { Counters: items } = scene.items;
+  const check = async ({ tables }: History): Promise<undefined> => {
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect(tables.items('Counters')).toEqual(items);
+  };
+  await expect(verify({ ...scene, requests: [add], check })).rejects.toThrow(
+    /^The check fails: expected[^]*1\. request 1: UpdateItem of Counters/,
+  );
+});
