@@ -1,6 +1,6 @@
 import { cancelled, Refusal, type Unsupported } from './tables/errors.ts';
 import type { Operation, Reading, Tables } from './tables/tables.ts';
-import type { Timer, World } from './world.ts';
+import { processes, type Timer, type World } from './world.ts';
 
 export const faults = [
   'lostBefore',
@@ -54,6 +54,9 @@ export const defaultKinds: readonly Fault[] = [
   'stale',
   'shortPage',
   'unprocessed',
+  'crashedBefore',
+  'crashedAfter',
+  'paused',
 ];
 
 /** One attempt of a call. */
@@ -67,7 +70,7 @@ export interface Call {
   readonly input: object;
   readonly sentAt: number;
   /** When its client stops waiting for it. */
-  readonly deadline: number;
+  deadline: number;
   timeout?: Timer;
   fate?: Fate;
   /** In [0, 1): which of the answers that a fault can have. */
@@ -87,6 +90,8 @@ export interface Call {
   received: boolean;
   readonly answer: (response: object) => void;
   readonly fail: (error: Error) => void;
+  /** Its client begins to wait for it. */
+  readonly await: () => void;
 }
 
 /** As the request handler of clients of the SDK. */
@@ -157,8 +162,13 @@ export class Network {
       const signal = abortSignal as AbortSignal | undefined;
       const { promise, resolve, reject } = Promise.withResolvers<{ readonly response: never }>();
       if (signal?.aborted === true) return Promise.reject(named('AbortError'));
+      const process = processes.getStore();
       const end = (settle: () => void): void => {
-        if (call.ended) return;
+        if (call.ended || process?.state === 'crashed') return;
+        if (process?.state === 'paused') {
+          this.#world.after(0, () => end(settle), process);
+          return;
+        }
         call.ended = true;
         call.endedAt = this.#world.now;
         this.#world.cancel(call.timeout);
@@ -175,16 +185,22 @@ export class Network {
         table: tablesOf(input)[0] ?? '',
         input,
         sentAt: this.#world.now,
-        deadline: this.#world.now + requestTimeout,
+        deadline: Infinity,
         applied: false,
         parts: [],
         received: false,
         ended: false,
         answer: (response) => end(() => resolve({ response: response as never })),
         fail: (error) => end(() => reject(error)),
+        await: () => {
+          call.deadline = this.#world.now + requestTimeout;
+          call.timeout = this.#world.after(requestTimeout, () => call.fail(named('TimeoutError')), process);
+        },
       };
       const abort = (): void => call.fail(named('AbortError'));
-      call.timeout = this.#world.after(requestTimeout, () => call.fail(named('TimeoutError')));
+      // A process that has ended does nothing, although others may call its code.
+      if (process?.state === 'crashed') return promise;
+      call.await();
       signal?.addEventListener('abort', abort);
       onCall(call);
       this.#arrange(call, this);
@@ -197,6 +213,10 @@ export class Network {
       httpHandlerConfigs: () => ({}),
       destroy: () => {},
     };
+  }
+
+  isRead({ operation }: Call): boolean {
+    return operation === 'TransactGetItems' || reads.has(operation);
   }
 
   /** Whether a call can meet a fate, and whether it would then not be answered all the same. */

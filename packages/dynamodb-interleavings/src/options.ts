@@ -26,10 +26,11 @@ export interface Environment<Shared = unknown> {
 
 export type Request<Shared = unknown> = (environment: Environment<Shared>) => Promise<unknown>;
 
-/** What a request came to. */
+/** What a request came to. `crashed`: its process has ended before. */
 export type Outcome =
   | { readonly status: 'fulfilled'; readonly value: unknown }
-  | { readonly status: 'rejected'; readonly reason: unknown };
+  | { readonly status: 'rejected'; readonly reason: unknown }
+  | { readonly status: 'crashed' };
 
 /** A schedule that has been run. */
 export interface History<Shared = unknown> {
@@ -89,12 +90,12 @@ export interface Failure {
   readonly trace: readonly string[];
   /**
    * What calls met, in order, to make the same happen elsewhere. `arrives`: a call that its client has given up. `item`: DynamoDB
-   * gets to the next item of a batch, before it answers.
+   * gets to the next item of a batch, before it answers. `resumes`: the pause before the call ends.
    */
   readonly steps: readonly {
     readonly sender: string;
     readonly operation: string;
-    readonly fate: Fate | 'arrives' | 'item';
+    readonly fate: Fate | 'arrives' | 'item' | 'resumes';
   }[];
   /** For the option `repeat`. */
   readonly repeat: string;

@@ -1,20 +1,29 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import realTimers from 'node:timers/promises';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import { Footprint } from './footprint.ts';
 import { replaceGlobals } from './globals.ts';
-import { type Call, defaultKinds, type Fate, Network } from './network.ts';
+import { type Call, defaultKinds, type Fate, type Fault, Network } from './network.ts';
 import type { Failure, Options, Outcome, Request, Simulation } from './options.ts';
 import type { Choice, Effects, State } from './reduction.ts';
 import { described, outcomeText, phrases } from './story.ts';
 import { Tables } from './tables/tables.ts';
 import type { Item } from './tables/values.ts';
-import { Random, settled, type Timer, World } from './world.ts';
+import { type Process, processes, Random, settled, type Timer, World } from './world.ts';
 
 /** What a schedule takes at most. No few requests take more, unless they do not end. */
 const maxSteps = 1_000;
 /** How often a request makes the same call again, without a pause, before it is taken for one that waits for another. */
 const maxRepetitions = 25;
+/** After how many steps a process that stands still goes on. */
+const longestPause = maxSteps / 2;
+/** What is the same for a read, which DynamoDB does not apply. */
+const twins: Readonly<Partial<Record<Fate, Fault>>> = {
+  lostAfter: 'lostBefore',
+  late: 'lostBefore',
+  hungAfter: 'hungBefore',
+  unreadableAfter: 'unreadableBefore',
+  crashedAfter: 'crashedBefore',
+};
 /** How often timers of no time go off before something else has its turn. */
 const maxTurns = 10;
 
@@ -29,7 +38,7 @@ export interface Director {
 }
 
 /** A request that runs, with a generator of random numbers of its own. */
-interface Process {
+interface RequestProcess extends Process {
   readonly index: number;
   readonly name: string;
   readonly random: () => number;
@@ -41,16 +50,18 @@ interface Process {
 interface Pending {
   readonly id: string;
   readonly process: string;
+  readonly owner: RequestProcess | undefined;
   readonly call: Call;
   readonly isLate: boolean;
+  /** Its process stands still before it. */
+  isPaused?: boolean;
   /** It has been waited for while time went on. */
   isSlow: boolean;
   /** It does not happen before time goes on. */
   waits: boolean;
 }
 
-/** Of the request that runs, whoever makes its calls. */
-const processes = new AsyncLocalStorage<Process>();
+const running = () => processes.getStore() as RequestProcess | undefined;
 
 const { setTimeout: sleep } = realTimers;
 const loadingMs = 1_000;
@@ -81,9 +92,9 @@ export class Schedule<Shared> implements Simulation {
   readonly #director: Director;
   readonly #loads: boolean;
   readonly #outside = new Random(1).next;
-  readonly #random = () => (processes.getStore()?.random ?? this.#outside)();
+  readonly #random = () => (running()?.random ?? this.#outside)();
   readonly #met: Failure['steps'][number][] = [];
-  readonly #processes: Process[] = [];
+  readonly #processes: RequestProcess[] = [];
   readonly #outcomes: (Outcome | undefined)[] = [];
   /** In the order in which they met their fates. */
   readonly #calls: Call[] = [];
@@ -149,7 +160,8 @@ export class Schedule<Shared> implements Simulation {
       credentials: { accessKeyId: 'simulated', secretAccessKey: 'simulated' },
       requestHandler: this.network.handlerFor(name, () => {}, this.#options.requestTimeout ?? 1_000),
     };
-    const process: Process = { index, name, random: Random.of(1, name).next, calls: [] };
+    const random = Random.of(1, name).next;
+    const process: RequestProcess = { index, name, random, calls: [], state: 'running' };
     this.#processes.push(process);
     processes
       .run(process, async () => request({ name, world: this.world, shared: this.shared, client }))
@@ -160,11 +172,11 @@ export class Schedule<Shared> implements Simulation {
   }
 
   #send(call: Call): void {
-    const process = processes.getStore();
-    const { calls, name } = process ?? this.#nobody;
+    const owner = running();
+    const { calls, name } = owner ?? this.#nobody;
     calls.push(call);
     const id = `${name} call ${calls.length}`;
-    this.#pending.push({ id, process: name, call, isLate: false, isSlow: false, waits: false });
+    this.#pending.push({ id, process: name, owner, call, isLate: false, isSlow: false, waits: false });
     const text = `${name} ${call.operation} ${JSON.stringify(call.input)}`;
     this.#repetitions.set(text, (this.#repetitions.get(text) ?? 0) + 1);
   }
@@ -213,7 +225,7 @@ export class Schedule<Shared> implements Simulation {
   /** Lets everything happen that happens next. False if nothing does, or if a call would wait longer than its client. */
   async #passTime(): Promise<boolean> {
     const [timer] = this.world.timers;
-    const limit = Math.min(...this.#pending.map(({ isLate, call }) => (isLate ? Infinity : call.deadline)));
+    const limit = Math.min(...this.#pending.map(untilOf));
     if (timer === undefined || timer.at === Infinity || timer.at >= limit) {
       this.isKnown = this.#pending.length > 0;
       return false;
@@ -311,20 +323,25 @@ export class Schedule<Shared> implements Simulation {
     const [timer] = this.#timers();
     const fates = ['answered', ...(this.faults < faults ? kinds : [])] as const;
     const choicesOf = (pending: Pending): Choice[] => {
-      const { id, process, call, isLate, isSlow } = pending;
-      const until = isLate ? Infinity : call.deadline;
-      const canWait = isLate ? !this.#hasEnded() : isSlow || this.#delays < delays;
-      const choice = { process, subject: id, until, isUseful: true, isPatient: isSlow };
-      const steps = isLate
-        ? [{ ...choice, id: `${id} arrives`, kind: 'step', take: () => this.#arrive(pending) } as const]
-        : fates
-            .filter((fate) => this.network.canMeet(fate, call))
-            .map((fate): Choice => ({
-              ...choice,
-              id: `${id} ${fate} ${call.parts.length}`,
-              kind: 'step',
-              take: () => this.#meet(pending, fate),
-            }));
+      const { id, process, call, isLate, isPaused, isSlow } = pending;
+      const until = untilOf(pending);
+      const canWait =
+        (isLate && !this.#hasEnded()) ||
+        (isPaused ? this.#steps < longestPause : isSlow || this.#delays < delays);
+      const choice = { process, subject: id, until, isUseful: true, isPatient: isSlow && canWait };
+      const stepOf = (what: string, take: () => void): Choice => ({
+        ...choice,
+        id: `${id} ${what}`,
+        kind: 'step',
+        take,
+      });
+      const steps = isPaused
+        ? [stepOf('resumes', () => this.#resume(pending))]
+        : isLate
+          ? [stepOf('arrives', () => this.#arrive(pending))]
+          : fates
+              .filter((fate) => this.#canMeet(fate, pending))
+              .map((fate) => stepOf(`${fate} ${call.parts.length}`, () => this.#meet(pending, fate)));
       const isUseful = timer !== undefined && timer.at < until;
       const wait = {
         id: `${id} waits`,
@@ -371,7 +388,13 @@ export class Schedule<Shared> implements Simulation {
     const order = texts.map((_, index) => index).toSorted((a, b) => (texts[a]! < texts[b]! ? -1 : 1));
     const nameOf = (id: string) =>
       id.replace(/request (\d+)/, (_, number) => `request ${order.indexOf(Number(number) - 1)}`);
-    const pending = this.#pending.map(({ id, isLate, isSlow, waits }) => [nameOf(id), isLate, isSlow, waits]);
+    const pending = this.#pending.map(({ id, isLate, isPaused, isSlow, waits }) => [
+      nameOf(id),
+      isLate,
+      isPaused,
+      isSlow,
+      waits,
+    ]);
     const rest = [this.world.now, this.faults, this.#delays, this.#isIdle, [...this.#events]];
     const timers = this.world.timers.map(({ at }) => at);
     const text = JSON.stringify([rest, timers, pending.map(String).toSorted(), texts.toSorted()]);
@@ -385,8 +408,20 @@ export class Schedule<Shared> implements Simulation {
     pending.waits = true;
   }
 
+  /** Whether it is possible, and not the same as another fate. A pause that nobody sees is the same as none. */
+  #canMeet(fate: Fate, { owner, call }: Pending): boolean {
+    const { kinds = defaultKinds } = this.#options;
+    const twin = twins[fate];
+    if (twin !== undefined && kinds.includes(twin) && this.network.isRead(call)) return false;
+    const isOfProcess = fate === 'paused' || fate.startsWith('crashed');
+    if (isOfProcess && owner === undefined) return false;
+    const isAlone = () => this.#outcomes.every((outcome, index) => outcome || index === owner!.index);
+    return this.network.canMeet(fate, call) && !(fate === 'paused' && isAlone());
+  }
+
   #meet(pending: Pending, fate: Fate): void {
-    const { call } = pending;
+    const { call, owner } = pending;
+    if (fate === 'paused') return this.#pause(pending);
     if (fate === 'answered' && this.network.advance(call)) {
       this.#isIdle = false;
       this.trace.push(`${described(call)}: item ${call.parts.length} is done`);
@@ -402,8 +437,43 @@ export class Schedule<Shared> implements Simulation {
     this.#calls.push(call);
     this.#met.push({ sender: call.name, operation: call.operation, fate });
     this.network.meet(call)();
+    if (owner && fate.startsWith('crashed')) this.#crash(owner);
     this.#isIdle &&= fate === 'answered' && last !== undefined && isSame(last, call);
     this.trace.push(`${described(call)}: ${fate === 'answered' ? call.outcome : phrases[fate](call)}`);
+  }
+
+  /**
+   * The process ends. Its other open calls do not reach DynamoDB: that they did is another schedule, in which they met their fates
+   * before. All of it is a step of the process, and time, which its timers were to let pass, depends on every step.
+   */
+  #crash(owner: RequestProcess): void {
+    this.world.end(owner);
+    this.#pending = this.#pending.filter((each) => each.isLate || each.owner !== owner);
+    this.#outcomes[owner.index] ??= { status: 'crashed' };
+  }
+
+  /** The process stands still before it sends the call, at least until time goes on: without that it is as if it had not. */
+  #pause(pending: Pending): void {
+    this.faults += 1;
+    pending.owner!.state = 'paused';
+    pending.isPaused = true;
+    pending.isSlow = true;
+    pending.waits = true;
+    this.world.cancel(pending.call.timeout);
+    this.#isIdle = false;
+    this.#met.push({ sender: pending.call.name, operation: pending.call.operation, fate: 'paused' });
+    this.trace.push(`${described(pending.call)}: ${phrases.paused(pending.call)}`);
+  }
+
+  /** The process goes on: with what was due meanwhile, and with its call, which can still meet any fate. */
+  #resume(pending: Pending): void {
+    pending.owner!.state = 'running';
+    pending.isPaused = false;
+    pending.isSlow = false;
+    pending.call.await();
+    this.#isIdle = false;
+    this.#met.push({ sender: pending.call.name, operation: pending.call.operation, fate: 'resumes' });
+    this.trace.push(`${pending.call.name} goes on`);
   }
 
   /** DynamoDB applies a call that its client has given up. */
@@ -422,6 +492,11 @@ export class Schedule<Shared> implements Simulation {
     this.#options.events![name]!(this);
     this.trace.push(name);
   }
+}
+
+/** Until when what is pending can wait. What a paused process waits for has no end. */
+function untilOf({ isLate, owner, call }: Pending): number {
+  return isLate || owner?.state === 'paused' ? Infinity : call.deadline;
 }
 
 /** Whether a call repeats another one, and got the same answer. */

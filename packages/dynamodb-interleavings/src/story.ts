@@ -39,6 +39,7 @@ export function described({ name: sender, operation, table, input }: Call): stri
 
 export function outcomeText(outcome: Outcome | undefined, index: number): string {
   if (outcome === undefined) return `request ${index + 1} does not end`;
+  if (outcome.status === 'crashed') return `request ${index + 1} has crashed`;
   if (outcome.status === 'rejected') return `request ${index + 1} fails: ${String(outcome.reason)}`;
   return `request ${index + 1} returns ${JSON.stringify(outcome.value)}`;
 }

@@ -38,10 +38,20 @@ export class Random {
   }
 }
 
+/** What runs for a request: an execution environment. `paused`: its timers and answers wait. `crashed`: it has none any more. */
+export interface Process {
+  state: 'running' | 'paused' | 'crashed';
+}
+
+/** The process that runs, whoever calls its code. */
+export const processes = new AsyncLocalStorage<Process>();
+
 /** Something that happens at a time. */
 export interface Timer {
   readonly at: number;
   readonly run: () => void;
+  /** Whose it is. */
+  readonly process: Process | undefined;
 }
 
 /** The time, and what happens in it. Nothing waits for real time. */
@@ -57,14 +67,15 @@ export class World {
     this.random = random;
   }
 
-  /** Every timer, the next one first. Of those at the same time, the one that was set first. */
+  /** Every timer that can go off, the next one first. Of those at the same time, the one that was set first. */
   get timers(): readonly Timer[] {
-    return this.#timers;
+    return this.#timers.filter(({ process }) => process?.state !== 'paused');
   }
 
-  after(milliseconds: number, run: () => void): Timer {
-    // It runs for whoever has set it.
-    const timer = { at: this.now + Math.max(0, milliseconds), run: AsyncLocalStorage.bind(run) };
+  /** @param process whose timer it is. Default: it runs for whoever sets it */
+  after(milliseconds: number, run: () => void, process = processes.getStore()): Timer {
+    const timer = { at: this.now + Math.max(0, milliseconds), run: AsyncLocalStorage.bind(run), process };
+    if (process?.state === 'crashed') return timer;
     const index = this.#timers.findLastIndex(({ at }) => at <= timer.at);
     this.#timers.splice(index + 1, 0, timer);
     return timer;
@@ -78,11 +89,19 @@ export class World {
     return new Promise((resolve) => this.after(milliseconds, resolve));
   }
 
+  /** Ends a process. */
+  end(process: Process): void {
+    process.state = 'crashed';
+    this.#timers = this.#timers.filter((timer) => timer.process !== process);
+  }
+
   /** Lets the next thing happen. False if there is none. */
   step(): boolean {
-    const timer = this.#timers.shift();
+    const [timer] = this.timers;
     if (timer === undefined) return false;
-    this.now = timer.at;
+    this.cancel(timer);
+    // What was due in a pause happens after it.
+    this.now = Math.max(this.now, timer.at);
     timer.run();
     return true;
   }

@@ -39,7 +39,7 @@ test('each environment has its own modules, clock and random numbers, and its ca
   expect(report).toMatchObject({ schedules: 2, isComplete: true });
   const values = seen.map((outcomes) =>
     outcomes.map(
-      (outcome) => (outcome.status === 'fulfilled' ? outcome.value : outcome.reason) as { visits: number },
+      (outcome) => (outcome.status === 'fulfilled' ? outcome.value : outcome) as { visits: number },
     ),
   );
   expect(new Set(values.map((both) => both.map(({ visits: count }) => count).join()))).toEqual(

@@ -197,3 +197,152 @@ describe('a stale read', () => {
     expect(await of(transaction)).toEqual(['2']);
   });
 });
+
+describe('a crash', () => {
+  const write = async (environment: Environment) => {
+    const client = documents(environment);
+    setInterval(() => void client.put({ TableName, Item: note('heartbeat') }), 1_000);
+    for (const id of ['1', '2']) await client.put({ TableName, Item: note(id) });
+    throw new Error('It goes on.');
+  };
+  const afterwards = [list({ ConsistentRead: true })];
+
+  test('ends the process before or after a write, with its timers', async () => {
+    const crashed = (kinds: Options['kinds']) =>
+      seen({ requests: [write], afterwards, faults: 1, kinds: kinds! }, (history) => [
+        history.outcomes[0]!.status,
+        ids(history.tables),
+        (valueOf(history, 1) as [string[]])[0],
+      ]);
+    const same = (status: string, all: string[]) => [status, all, all];
+    expect(await crashed(['crashedBefore'])).toEqual([
+      same('crashed', ['1']),
+      same('crashed', []),
+      same('rejected', ['1', '2']),
+    ]);
+    expect(await crashed(['crashedAfter'])).toEqual([
+      same('crashed', ['1', '2']),
+      same('crashed', ['1']),
+      same('rejected', ['1', '2']),
+    ]);
+  });
+
+  test('of a read is one, before or after', async () => {
+    const report = await verify({
+      tables,
+      requests: [list({})],
+      check: () => undefined,
+      faults: 1,
+      kinds: ['crashedBefore', 'crashedAfter'],
+    });
+    expect(report.schedules).toBe(2);
+  });
+
+  test('ends other calls of the process, which do not reach DynamoDB', async () => {
+    const both = async (environment: Environment) => {
+      const client = documents(environment);
+      await Promise.all(['1', '2'].map((id) => client.put({ TableName, Item: note(id) })));
+    };
+    const values = await seen({ requests: [both], faults: 1, kinds: ['crashedBefore'] }, (history) => [
+      history.outcomes[0]!.status,
+      ids(history.tables),
+    ]);
+    expect(values).toEqual([
+      ['crashed', ['1']],
+      ['crashed', ['2']],
+      ['crashed', []],
+      ['fulfilled', ['1', '2']],
+    ]);
+  });
+});
+
+describe('a pause', () => {
+  const leaseMs = 5_000;
+  const place = { owner: 'x', id: 'lease' };
+
+  /** Adds one to a counter while it holds a lease. @param isFenced the counter refuses a holder that another one followed */
+  const countWith = (isFenced: boolean) => async (environment: Environment) => {
+    const client = documents(environment);
+    const acquire = async (): Promise<number> => {
+      for (;;) {
+        const { Item: lease } = await client.get({ TableName, Key: place, ConsistentRead: true });
+        const token = Number(lease?.['token'] ?? 0);
+        if (lease === undefined || lease['until'] <= Date.now()) {
+          const condition = lease ? '#token = :token' : 'attribute_not_exists(id)';
+          try {
+            await client.put({
+              TableName,
+              Item: { ...place, token: token + 1, until: Date.now() + leaseMs },
+              ConditionExpression: condition,
+              ...(lease && {
+                ExpressionAttributeNames: { '#token': 'token' },
+                ExpressionAttributeValues: { ':token': token },
+              }),
+            });
+            return token + 1;
+          } catch (error) {
+            if ((error as Error).name !== 'ConditionalCheckFailedException') throw error;
+          }
+        }
+        await environment.world.sleep(2_500);
+      }
+    };
+    const token = await acquire();
+    const counter = { TableName, Key: { owner: 'x', id: 'counter' } };
+    const names = { ExpressionAttributeNames: { '#token': 'token' } };
+    // Whoever had the lease before writes no more.
+    const { Attributes: item } = isFenced
+      ? await client.update({
+          ...counter,
+          ...names,
+          UpdateExpression: 'SET #token = :token',
+          ConditionExpression: 'attribute_not_exists(#token) OR #token < :token',
+          ExpressionAttributeValues: { ':token': token },
+          ReturnValues: 'ALL_NEW',
+        })
+      : { Attributes: (await client.get({ ...counter, ConsistentRead: true })).Item };
+    await client.put({
+      TableName,
+      Item: { ...counter.Key, token, count: Number(item?.['count'] ?? 0) + 1 },
+      ...(isFenced && {
+        ...names,
+        ConditionExpression: '#token = :token',
+        ExpressionAttributeValues: { ':token': token },
+      }),
+    });
+    // Who comes too late has nothing to release.
+    await client
+      .delete({
+        TableName,
+        Key: place,
+        ConditionExpression: '#token = :token',
+        ExpressionAttributeNames: { '#token': 'token' },
+        ExpressionAttributeValues: { ':token': token },
+      })
+      .catch(() => {});
+  };
+  const counted = ({ outcomes, tables: stored }: History) => {
+    const count = Number(stored.items(TableName).find(({ id }) => id === 'counter')?.['count'] ?? 0);
+    const done = outcomes.filter(({ status }) => status === 'fulfilled').length;
+    return count < done ? `${done} are done, but the counter is ${count}.` : undefined;
+  };
+  const run = (isFenced: boolean, faults: number) => {
+    const request = countWith(isFenced);
+    return explore({
+      tables,
+      requests: [request, request],
+      check: counted,
+      faults,
+      kinds: ['paused'],
+      delays: 0,
+    });
+  };
+
+  test('breaks a lease, unless a fencing token refuses who comes too late', async () => {
+    expect(await run(false, 0)).toMatchObject({ violations: 0, isComplete: true });
+    const broken = await run(false, 1);
+    expect(broken.failure?.sentence).toBe('2 are done, but the counter is 1.');
+    const fenced = await run(true, 1);
+    expect(fenced).toMatchObject({ violations: 0, isComplete: true });
+  });
+});
