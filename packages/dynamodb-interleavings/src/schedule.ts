@@ -269,7 +269,7 @@ export class Schedule<Shared> implements Simulation {
 
   /** What is wrong by the check. It can wait for timers of the simulation and for what is real. */
   async #judge(): Promise<string | undefined> {
-    let isJudging = true;
+    const judging = { isDone: false };
     const judge = async () =>
       this.#options.check({
         outcomes: this.#outcomes as Outcome[],
@@ -279,9 +279,9 @@ export class Schedule<Shared> implements Simulation {
       });
     const judged = judge()
       .catch((error: unknown) => `The check fails: ${error instanceof Error ? error.message : String(error)}`)
-      .finally(() => (isJudging = false));
+      .finally(() => (judging.isDone = true));
     do await settled();
-    while (isJudging && this.world.step());
+    while (!judging.isDone && this.world.step());
     return judged;
   }
 
