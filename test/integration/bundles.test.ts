@@ -10,7 +10,7 @@ import { checksOf, usedIdempotencyKey } from '../../functions/delivery/checks.ts
 import { type FunctionEntry, functionEntries } from '../../functions/operations.ts';
 import { toUnixSeconds } from '../../functions/runtime/unix-time.ts';
 import { FunctionProcesses } from '../support/function-processes.ts';
-import { DynamoDbOverTls, type Failure } from '../support/dynamodb-tls.ts';
+import { DynamoDbProxy, type Fate } from '../support/dynamodb-proxy.ts';
 import { type HttpRequest, proxyEvent } from '../support/events.ts';
 import { type Reply, reply } from '../support/lambda.ts';
 import { newCaller } from '../support/service.ts';
@@ -22,13 +22,13 @@ import { newCaller } from '../support/service.ts';
 
 const log: string[] = [];
 const certificates = await mkdtemp(join(tmpdir(), 'animal-store-certificates-'));
-let dynamoDb: DynamoDbOverTls;
+let dynamoDb: DynamoDbProxy;
 let functions: FunctionProcesses;
 
 beforeAll(async () => {
-  dynamoDb = await DynamoDbOverTls.start();
+  dynamoDb = await DynamoDbProxy.start({ tls: true });
   const certificate = join(certificates, 'certificate.pem');
-  await writeFile(certificate, dynamoDb.certificate);
+  await writeFile(certificate, dynamoDb.certificate!);
   functions = await FunctionProcesses.start({
     endpoint: dynamoDb.endpoint,
     variables: { NODE_EXTRA_CA_CERTS: certificate },
@@ -74,7 +74,12 @@ const create = (body: string, more: Pick<Partial<HttpRequest>, 'caller' | 'heade
 const get = (petId: string) =>
   send('get-pet', { resource: '/pets/{petId}', path: `/pets/${petId}`, pathParameters: { petId } });
 
-const attemptsOf = (operation: string) => dynamoDb.attempts.filter((each) => each.operation === operation);
+const attemptsOf = (operation: string) =>
+  dynamoDb.attempts.filter((each) => each.startsWith(`${operation} `));
+/** The next calls of an operation get these fates, one each. */
+function fail(operation: string, ...fates: Fate[]): void {
+  dynamoDb.fate = (called) => (called === operation && fates.shift()) || 'pass';
+}
 const newPet = '{"name":"Bella","categoryId":9223372036854775807,"status":"pending"}';
 
 describe('a bundled function', () => {
@@ -168,29 +173,22 @@ describe('a bundled function', () => {
   });
 });
 
-const dynamoDbFailure = (
-  status: number,
-  type: string,
-  namespace = 'com.amazonaws.dynamodb.v20120810',
-): Failure => ({
-  status,
-  body: JSON.stringify({ __type: `${namespace}#${type}`, message: 'No.' }),
-});
+const throttle = { __type: 'com.amazon.coral.availability#ThrottlingException', message: 'No.' };
+const serverError = { status: 500, type: 'InternalServerError' } as const;
 
 describe('when DynamoDB fails', () => {
-  test.each<[string, Failure]>([
-    ['with a server error', dynamoDbFailure(500, 'InternalServerError')],
-    ['for a throttle', dynamoDbFailure(400, 'ThrottlingException', 'com.amazon.coral.availability')],
+  test.each<[string, Fate]>([
+    ['with a server error', serverError],
+    ['for a throttle', { status: 400, body: JSON.stringify(throttle) }],
     ['by breaking the connection', 'reset'],
   ])('once %s, the call is retried', async (_, fault) => {
-    dynamoDb.fail('Query', fault);
+    fail('Query', fault);
     expect((await list([['status', 'available']])).status).toBe(200);
-    const attempts = attemptsOf('Query');
-    expect(attempts.map(({ attempt }) => attempt)).toEqual(['attempt=1; max=4', 'attempt=2; max=4']);
+    expect(attemptsOf('Query')).toEqual(['Query attempt=1; max=4', 'Query attempt=2; max=4']);
   });
 
   test('repeatedly, the answer is 503 and the error is logged', async () => {
-    dynamoDb.fail('Query', ...Array.from({ length: 4 }, () => dynamoDbFailure(500, 'InternalServerError')));
+    fail('Query', ...Array.from({ length: 4 }, () => serverError));
     const answer = await list([['status', 'available']]);
     expect(answer).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } });
     expect(attemptsOf('Query')).toHaveLength(4);
@@ -203,31 +201,31 @@ describe('when DynamoDB fails', () => {
     ['that the bundle does not know', 'BackupInUseException'],
     ['that nobody knows', 'TotallyNewException'],
   ])('permanently with an error %s, the answer is 500 and the error is logged', async (_, type) => {
-    dynamoDb.fail('GetItem', dynamoDbFailure(400, type));
+    fail('GetItem', { status: 400, type });
     expect((await get('1')).status).toBe(500);
     expect(attemptsOf('GetItem')).toHaveLength(1);
     expect(log.join('\n')).toContain(`"name":"${type}"`);
   });
 
   test('to answer a creation, it is retried and creates one pet', async () => {
-    dynamoDb.fail('PutItem', 'reset');
+    fail('PutItem', 'reset');
     const created = await create(newPet);
     expect(created.status).toBe(201);
     expect(attemptsOf('PutItem')).toHaveLength(2);
   });
 
   test('because of conflicts with transactions, five IDs are tried, and then the answer is 503', async () => {
-    const conflict = dynamoDbFailure(400, 'TransactionConflictException');
-    dynamoDb.fail('PutItem', ...Array.from({ length: 5 }, () => conflict));
+    const conflict = { status: 400, type: 'TransactionConflictException' } as const;
+    fail('PutItem', ...Array.from({ length: 5 }, () => conflict));
     const answer = await create(newPet);
     expect(answer).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } });
     expect(attemptsOf('PutItem')).toHaveLength(5);
-    dynamoDb.fail('PutItem', conflict, conflict, conflict, conflict);
+    fail('PutItem', conflict, conflict, conflict, conflict);
     expect((await create(newPet)).status).toBe(201);
   });
 
   test('to count, requests are admitted and logged', async () => {
-    dynamoDb.fail('UpdateItem', dynamoDbFailure(400, 'ResourceNotFoundException'));
+    fail('UpdateItem', { status: 400, type: 'ResourceNotFoundException' });
     expect((await list()).status).toBe(200);
     expect(log.join('\n')).toContain('"LimiterFailOpen":1');
   });
