@@ -34,17 +34,14 @@ try {
         ? ''
         : `, on an engine: ${repeated ?? 'it holds'}`;
     const violations = `${report.violations}${onEngine}`;
-    const trace = failure ? shortTrace(failure.trace) : '';
+    const trace = failure ? shortTrace(failure.steps) : '';
     const known = issue && failure ? `[known](${issue})` : '';
     const cells = [`[${library}](${promise})`, 'VERSIONS', property, schedules, violations, trace, known];
     const row = `| ${cells.join(' | ')} |`;
     // Versions that behave alike share a row.
     rows.set(row, [...(rows.get(row) ?? []), version]);
     console.log(`${library} ${version}: ${property}\n  ${schedules} schedules, ${violations} violations`);
-    if (failure)
-      traces.push(
-        `${library} ${version}: ${failure.sentence}\n${failure.trace.map((line, index) => `${String(index + 1).padStart(3)}. ${line}`).join('\n')}`,
-      );
+    if (failure) traces.push(`${library} ${version}: ${failure.sentence}\n${failure.trace.join('\n')}`);
   }
 } finally {
   await engine.stop();
@@ -60,14 +57,12 @@ if (only === '') {
   await writeFile(readme, await format(page, { ...(await resolveConfig(readme)), parser: 'markdown' }));
 }
 
-/** The calls alone: which request, what, and whether it was refused or its answer lost. */
-function shortTrace(trace) {
-  return trace
-    .flatMap((line) => {
-      const [, request, call] = /^request (\d+): ([A-Z][a-z]+)\S* of /.exec(line) ?? [];
-      if (call === undefined) return [];
-      const fate = line.endsWith('lost') ? ' (lost)' : /: 400 \{/.test(line) ? ' (refused)' : '';
-      return [`${call} ${request}${fate}`];
+/** The calls alone: which request, what, and what it met instead of an answer. */
+function shortTrace(steps) {
+  return steps
+    .map(({ sender, operation, fate }) => {
+      const [call] = /^[A-Z][a-z]+/.exec(operation);
+      return `${call} ${sender.replace('request ', '')}${fate === 'answered' ? '' : ` (${fate})`}`;
     })
     .join(', ');
 }

@@ -69,6 +69,8 @@ export interface Call {
   /** As in the JSON of DynamoDB's protocol. */
   readonly input: object;
   readonly sentAt: number;
+  /** Its stack says where it was made. */
+  readonly origin: Error;
   /** When its client stops waiting for it. */
   deadline: number;
   timeout?: Timer;
@@ -185,6 +187,7 @@ export class Network {
         table: tablesOf(input)[0] ?? '',
         input,
         sentAt: this.#world.now,
+        origin: new Error(),
         deadline: Infinity,
         applied: false,
         parts: [],

@@ -5,7 +5,7 @@ import { replaceGlobals } from './globals.ts';
 import { type Call, defaultKinds, type Fate, type Fault, Network } from './network.ts';
 import type { Failure, Options, Outcome, Request, Simulation } from './options.ts';
 import type { Choice, Effects, State } from './reduction.ts';
-import { described, outcomeText, phrases } from './story.ts';
+import { diagramOf, type Entry, entryOf, entryOfOutcome, linesOf, outcomeText } from './story.ts';
 import { Tables } from './tables/tables.ts';
 import type { Item } from './tables/values.ts';
 import { type Process, processes, Random, settled, type Timer, World } from './world.ts';
@@ -14,6 +14,7 @@ import { type Process, processes, Random, settled, type Timer, World } from './w
 const maxSteps = 1_000;
 /** How often a request makes the same call again, without a pause, before it is taken for one that waits for another. */
 const maxRepetitions = 25;
+const stackFrames = 60;
 /** After how many steps a process that stands still goes on. */
 const longestPause = maxSteps / 2;
 /** What is the same for a read, which DynamoDB does not apply. */
@@ -76,7 +77,7 @@ async function someMore(hasMore: () => boolean): Promise<boolean> {
 export class Schedule<Shared> implements Simulation {
   /** The index of each choice that was taken. */
   readonly taken: number[] = [];
-  readonly trace: string[] = [];
+  readonly trace: Entry[] = [];
   /** What was wrong. */
   sentence: string | undefined;
   /** Why it was not run to its end, although it is one of its own. */
@@ -131,13 +132,17 @@ export class Schedule<Shared> implements Simulation {
   get failure(): Failure {
     return {
       sentence: this.sentence!,
-      trace: this.trace,
+      trace: linesOf(this.trace),
+      diagram: diagramOf(this.trace),
       steps: this.#met,
       repeat: this.taken.join('.').replace(/(\.0)+$/, ''),
     };
   }
 
   async run(): Promise<void> {
+    // The user's code is behind many frames of the SDK.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = stackFrames;
     const restore = replaceGlobals(() => ({ world: this.world, clockOffset: 0, random: this.#random }));
     try {
       this.shared = this.#options.shared?.(this) as Shared;
@@ -146,8 +151,11 @@ export class Schedule<Shared> implements Simulation {
       await this.#interleave();
       if (this.isKnown || this.cut !== undefined) return;
       this.sentence = (await this.#finish()) ?? (await this.#judge());
-      this.trace.push(...this.#outcomes.map(outcomeText));
+      this.trace.push(
+        ...this.#outcomes.map((outcome, index) => entryOfOutcome(outcome, index, this.world.now)),
+      );
     } finally {
+      Error.stackTraceLimit = stackTraceLimit;
       restore();
     }
   }
@@ -230,14 +238,12 @@ export class Schedule<Shared> implements Simulation {
       this.isKnown = this.#pending.length > 0;
       return false;
     }
-    const before = this.world.now;
     for (const each of this.#pending) each.waits = false;
     this.#repetitions.clear();
     this.#steps += 1;
     this.#director.timePasses(this.#isIdle && this.#outcomes.filter(Boolean).length === this.#ended);
     this.#isIdle = true;
     this.#ended = this.#outcomes.filter(Boolean).length;
-    if (this.#pending.length > 0) this.trace.push(`${timer.at - before} ms pass`);
     this.world.step();
     await this.#settled();
     return true;
@@ -382,7 +388,7 @@ export class Schedule<Shared> implements Simulation {
           [fate, parts.length, outcome],
           [ended, sentAt, endedAt],
         ]),
-        this.#outcomes[index] && outcomeText(this.#outcomes[index], 0),
+        this.#outcomes[index] && outcomeText(this.#outcomes[index]),
       ]),
     );
     const order = texts.map((_, index) => index).toSorted((a, b) => (texts[a]! < texts[b]! ? -1 : 1));
@@ -424,7 +430,7 @@ export class Schedule<Shared> implements Simulation {
     if (fate === 'paused') return this.#pause(pending);
     if (fate === 'answered' && this.network.advance(call)) {
       this.#isIdle = false;
-      this.trace.push(`${described(call)}: item ${call.parts.length} is done`);
+      this.trace.push(entryOf(call, this.world.now, 'item'));
       this.#met.push({ sender: call.name, operation: call.operation, fate: 'item' });
       return;
     }
@@ -439,7 +445,7 @@ export class Schedule<Shared> implements Simulation {
     this.network.meet(call)();
     if (owner && fate.startsWith('crashed')) this.#crash(owner);
     this.#isIdle &&= fate === 'answered' && last !== undefined && isSame(last, call);
-    this.trace.push(`${described(call)}: ${fate === 'answered' ? call.outcome : phrases[fate](call)}`);
+    this.trace.push(entryOf(call, this.world.now));
   }
 
   /**
@@ -462,7 +468,7 @@ export class Schedule<Shared> implements Simulation {
     this.world.cancel(pending.call.timeout);
     this.#isIdle = false;
     this.#met.push({ sender: pending.call.name, operation: pending.call.operation, fate: 'paused' });
-    this.trace.push(`${described(pending.call)}: ${phrases.paused(pending.call)}`);
+    this.trace.push(entryOf(pending.call, this.world.now, 'paused'));
   }
 
   /** The process goes on: with what was due meanwhile, and with its call, which can still meet any fate. */
@@ -473,7 +479,7 @@ export class Schedule<Shared> implements Simulation {
     pending.call.await();
     this.#isIdle = false;
     this.#met.push({ sender: pending.call.name, operation: pending.call.operation, fate: 'resumes' });
-    this.trace.push(`${pending.call.name} goes on`);
+    this.trace.push({ name: pending.call.name, at: this.world.now, what: 'goes on' });
   }
 
   /** DynamoDB applies a call that its client has given up. */
@@ -483,14 +489,14 @@ export class Schedule<Shared> implements Simulation {
     this.#met.push({ sender: call.name, operation: call.operation, fate: 'arrives' });
     this.network.apply(call);
     this.#isIdle = false;
-    this.trace.push(`${described(call)}, given up before, arrives at DynamoDB`);
+    this.trace.push(entryOf(call, this.world.now, 'arrives'));
   }
 
   #happen(name: string): void {
     this.#events.delete(name);
     this.#isIdle = false;
     this.#options.events![name]!(this);
-    this.trace.push(name);
+    this.trace.push({ at: this.world.now, what: name });
   }
 }
 

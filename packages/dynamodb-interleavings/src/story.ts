@@ -1,45 +1,217 @@
-import type { Call, Fault } from './network.ts';
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Call, Fate } from './network.ts';
 import type { Outcome, Report } from './options.ts';
+
+/** Something that has happened, for the text and the diagram of a failure. */
+export interface Entry {
+  /** Whose it is, such as `request 1`. Undefined: it is nobody's. */
+  readonly name?: string;
+  /** By the simulated clock. */
+  readonly at: number;
+  readonly what: string;
+  /** What came of a call. */
+  readonly result?: string;
+  readonly fate?: Fate | 'arrives' | 'item';
+  /** Its stack says which line of the user's code it comes from. */
+  readonly origin?: Error | undefined;
+  /** How many steps of a polling loop it begins, and how often they are repeated. */
+  readonly loop?: { readonly steps: number; readonly times: number };
+}
+
+const results: Readonly<Partial<Record<NonNullable<Entry['fate']>, string>>> = {
+  lostBefore: 'lost before DynamoDB gets it',
+  lostAfter: 'applied, and the answer is lost',
+  late: 'the connection breaks, and the call is still on its way',
+  arrives: 'arrives at DynamoDB, although it was given up',
+  hungBefore: 'DynamoDB does not get it, and no answer comes',
+  hungAfter: 'applied, and no answer comes',
+  crashedBefore: 'the process ends before DynamoDB gets it',
+  crashedAfter: 'applied, and the process ends',
+  paused: 'the process stands still before it',
+};
+/** What is said beside the answer. */
+const notes: Readonly<Partial<Record<NonNullable<Entry['fate']>, string>>> = {
+  unreadableBefore: 'not applied, and something else answers',
+  unreadableAfter: 'applied, and something else answers',
+  stale: 'without the last writes',
+  shortPage: 'a part of the page',
+  unprocessed: 'a part of the batch',
+};
+
+/** @param fate if it is not the one that it has met */
+export function entryOf(call: Call, at: number, fate: NonNullable<Entry['fate']> = call.fate!): Entry {
+  const note = notes[fate];
+  const answer = fate === 'item' ? `item ${call.parts.length} is done` : answerOf(call);
+  const result = results[fate] ?? (note === undefined ? answer : `${note}: ${answer}`);
+  return { name: call.name, at, what: described(call), result, fate, origin: call.origin };
+}
+
+export function entryOfOutcome(outcome: Outcome | undefined, index: number, at: number): Entry {
+  const reason = outcome?.status === 'rejected' ? outcome.reason : undefined;
+  return {
+    name: `request ${index + 1}`,
+    at,
+    what: outcomeText(outcome),
+    origin: reason instanceof Error ? firstCause(reason) : undefined,
+  };
+}
+
+/** Such as `GetItem Counters {id: "a"}`. */
+export function described({ operation, table, input }: Call): string {
+  const {
+    Key: key,
+    Item: item,
+    IndexName: index,
+    TransactItems: writes,
+  } = input as Record<string, object> & {
+    IndexName?: string;
+  };
+  const items = writes && Object.values(writes as object[]).map((each) => Object.keys(each)[0]);
+  const subject = key ?? item;
+  const detail = subject ? brief(subject) : items ? items.join(', ') : index ? `by ${index}` : '';
+  return `${operation} ${table} ${detail}`.trimEnd();
+}
+
+function answerOf({ operation, outcome = '' }: Call): string {
+  const [, late = '', status, text = ''] = /^(too late: )?(\d+) (.*)$/s.exec(outcome) ?? [];
+  if (status === undefined) return outcome;
+  try {
+    const { __type: error, ...output } = JSON.parse(text) as Record<string, object> & { __type?: string };
+    if (error !== undefined) return late + error.split('#').at(-1)!;
+    const { Items: items, Item: item, Attributes: attributes, LastEvaluatedKey: last, ...rest } = output;
+    if (items) return `${late}${(items as object[]).length} items${last ? ', and more' : ''}`;
+    const shown = item ?? attributes ?? (Object.keys(rest).length > 0 ? rest : undefined);
+    return late + (shown ? brief(shown) : operation === 'GetItem' ? 'nothing' : 'done');
+  } catch {
+    return outcome;
+  }
+}
+
+function brief(value: object, most = 60): string {
+  const text = JSON.stringify(value)
+    .replaceAll(/\{"N":"([^"]*)"\}/g, '$1')
+    .replaceAll(/\{"(?:S|BOOL|SS|NS|L|M)":((?:"(?:[^"\\]|\\.)*")|true|false)\}/g, '$1')
+    .replaceAll(/"(\w+)":/g, '$1: ')
+    .replaceAll(/,(?=\w+: )/g, ', ');
+  return text.length > most ? `${text.slice(0, most)}…` : text;
+}
+
+export function outcomeText(outcome: Outcome | undefined): string {
+  if (outcome === undefined) return 'does not end';
+  if (outcome.status === 'crashed') return 'has crashed';
+  if (outcome.status === 'fulfilled') return `returns ${JSON.stringify(outcome.value)}`;
+  const { reason } = outcome;
+  const cause = reason instanceof Error ? firstCause(reason) : reason;
+  return `fails: ${String(reason)}${cause === reason ? '' : `, because of ${String(cause)}`}`;
+}
+
+function firstCause(error: Error): Error {
+  return error.cause instanceof Error && error.cause !== error ? firstCause(error.cause) : error;
+}
+
+/** The folder of this file, or this file if the package is one. */
+const own = frames(new Error().stack)[0]?.file.replace(/story\.\w+$/, '');
+
+function frames(stack = ''): { readonly file: string; readonly line: string }[] {
+  return stack.split('\n').flatMap((text) => {
+    const [, path = '', line = ''] = /(?:\(|at (?:async )?)([^()]+):(\d+):\d+\)?$/.exec(text) ?? [];
+    return path === '' ? [] : [{ file: path.startsWith('file:') ? fileURLToPath(path) : path, line }];
+  });
+}
+
+/** The first line of a stack that is of no package and not of Node.js. */
+function locationOf(origin: Error | undefined): string | undefined {
+  const isOurs = (file: string) => own !== undefined && file.startsWith(own);
+  const found = frames(origin?.stack).find(
+    ({ file }) => !/^node:|[\\/]node_modules[\\/]|^<anonymous>/.test(file) && !isOurs(file),
+  );
+  return found && `${relative(process.cwd(), found.file)}:${found.line}`;
+}
+
+/** The most steps of a polling loop. */
+const longestLoop = 4;
+
+/** Steps that are repeated are there once, with how often. */
+function folded(entries: readonly Entry[]): Entry[] {
+  const keys = entries.map(({ name, what, result, origin }) =>
+    JSON.stringify([name, what, result, locationOf(origin)]),
+  );
+  const all: Entry[] = [];
+  for (let index = 0; index < entries.length;) {
+    let [steps, times] = [1, 1];
+    for (let length = 1; length <= longestLoop; length += 1) {
+      const isEqual = (at: number) =>
+        at + length <= keys.length &&
+        keys.slice(index, index + length).every((key, each) => key === keys[at + each]);
+      let count = 1;
+      while (isEqual(index + count * length)) count += 1;
+      if (count > 1 && count * length > steps * times) [steps, times] = [length, count];
+    }
+    const [first, ...others] = entries.slice(index, index + steps);
+    all.push({ ...first!, ...(times > 1 && { loop: { steps, times } }) }, ...others);
+    index += steps * times;
+  }
+  return all;
+}
+
+const laneOf = (names: readonly string[], name: string | undefined): string =>
+  names.map((each) => (each === name ? each.replace('request ', '') : '│')).join(' ');
+
+/** A line for each entry: a lane for each request, what happened, and where in the user's code. */
+export function linesOf(entries: readonly Entry[]): string[] {
+  const names = namesOf(entries);
+  const start = entries[0]?.at ?? 0;
+  const takesTime = entries.some(({ at }) => at > start);
+  const rows = folded(entries).map(({ name, at, what, result, origin, loop }) => {
+    const from = locationOf(origin);
+    const time = takesTime ? `${((at - start) / 1000).toFixed(3)} s`.padStart(10) + '  ' : '';
+    const repeats = loop ? ` (${loop.steps > 1 ? `${loop.steps} lines, ` : ''}${loop.times} times)` : '';
+    const text = `${what}${result === undefined ? '' : ` → ${result}`}${repeats}`;
+    return [`${time}${laneOf(names, name)}  ${text}`, from] as const;
+  });
+  const width = Math.min(110, Math.max(0, ...rows.map(([text, from]) => (from ? text.length : 0))));
+  return rows.map(([text, from]) => (from === undefined ? text : `${text.padEnd(width)}  ${from}`));
+}
+
+function namesOf(entries: readonly Entry[]): string[] {
+  return [...new Set(entries.flatMap(({ name }) => name ?? []))].toSorted((a, b) => (a < b ? -1 : 1));
+}
+
+/** A sequence diagram in Mermaid, as GitHub shows it in issues and pull requests. */
+export function diagramOf(entries: readonly Entry[]): string {
+  const names = namesOf(entries);
+  const text = (words: string) =>
+    words.replaceAll('#', '#35;').replaceAll(';', '#59;').replaceAll(/\s+/g, ' ');
+  const lines = names.map((name, index) => `participant R${index} as ${text(name)}`);
+  lines.push('participant D as DynamoDB');
+  let left = 0;
+  for (const { name, what, result, fate, loop } of folded(entries)) {
+    const who = `R${names.indexOf(name ?? '')}`;
+    if (loop) lines.push(`loop ${loop.times} times`);
+    left = loop ? loop.steps : left;
+    if (name === undefined) lines.push(`Note over D: ${text(what)}`);
+    else if (result === undefined || fate === 'paused') lines.push(`Note over ${who}: ${text(what)}`);
+    else {
+      const isLost = fate !== undefined && results[fate] !== undefined;
+      const arrives = !isLost || /After$|arrives/.test(fate);
+      lines.push(`${who}${arrives ? '->>' : '-x'}D: ${text(what)}`);
+      lines.push(isLost ? `Note over ${who}: ${text(result)}` : `D-->>${who}: ${text(result)}`);
+    }
+    left -= 1;
+    if (left === 0) lines.push('end');
+  }
+  return ['sequenceDiagram', ...lines.map((line) => `  ${line}`)].join('\n');
+}
 
 /** The shortest failure: its sentence, its trace and how to repeat it. */
 export function textOf({ failure, violations, schedules }: Report): string {
   if (failure === undefined) return `${schedules} schedules, no violation.`;
   return [
     failure.sentence,
-    ...failure.trace.map((line, index) => `${String(index + 1).padStart(3)}. ${line}`),
+    '',
+    ...failure.trace.map((line) => `  ${line}`),
+    '',
     `${violations} of ${schedules} schedules violate it. To repeat this one: repeat: '${failure.repeat}'`,
   ].join('\n');
-}
-
-export const phrases: Readonly<Record<Fault, (call: Call) => string>> = {
-  lostBefore: () => 'the connection breaks before DynamoDB gets it',
-  lostAfter: () => 'DynamoDB applies it, and its answer is lost',
-  late: () => 'the connection breaks, and the call is still on its way',
-  hungBefore: () => 'DynamoDB does not get it, and no answer comes',
-  hungAfter: () => 'DynamoDB applies it, and no answer comes',
-  unreadableBefore: ({ outcome }) => `something else than DynamoDB answers: ${outcome}`,
-  unreadableAfter: ({ outcome }) => `DynamoDB applies it, and something else answers: ${outcome}`,
-  failed: ({ outcome }) => `DynamoDB fails: ${outcome}`,
-  throttled: ({ outcome }) => `throttled: ${outcome}`,
-  conflict: ({ outcome }) => `conflicts with a transaction: ${outcome}`,
-  denied: ({ outcome }) => `denied: ${outcome}`,
-  stale: ({ outcome }) => `without the last writes: ${outcome}`,
-  shortPage: ({ outcome }) => `only a part of what there is: ${outcome}`,
-  unprocessed: ({ outcome }) => `only a part of the batch is done: ${outcome}`,
-  crashedBefore: () => 'the process ends before DynamoDB gets it',
-  crashedAfter: () => 'DynamoDB applies it, and the process ends',
-  paused: () => 'the process stands still before it',
-};
-
-export function described({ name: sender, operation, table, input }: Call): string {
-  const { TableName: _name, ReturnValues: _values, ...members } = input as Record<string, unknown>;
-  const text = JSON.stringify(members).replaceAll(/\{"[SN]":("[^"]*")\}/g, '$1');
-  return `${sender}: ${operation} of ${table} ${text.length > 240 ? `${text.slice(0, 240)}…` : text}`;
-}
-
-export function outcomeText(outcome: Outcome | undefined, index: number): string {
-  if (outcome === undefined) return `request ${index + 1} does not end`;
-  if (outcome.status === 'crashed') return `request ${index + 1} has crashed`;
-  if (outcome.status === 'rejected') return `request ${index + 1} fails: ${String(outcome.reason)}`;
-  return `request ${index + 1} returns ${JSON.stringify(outcome.value)}`;
 }
