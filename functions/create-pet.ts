@@ -41,7 +41,7 @@ export const handler = pipeline(
         : await createPetOnce(table, idempotency, pet, {
             ...creation,
             recordId: recordIdOf(request.caller.keyHash, idempotencyKey),
-            body: canonicalBody(body),
+            body: canonicalBody(request),
             now: toUnixSeconds(Date.now()),
           });
     if (outcome.kind === 'mismatch') throw new ServiceError('idempotency_key_reused');

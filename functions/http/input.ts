@@ -14,12 +14,12 @@ export function readBody(request: ApiRequest): unknown {
   return readJson(request.body);
 }
 
-/** What `readBody` returned, in canonical form. @throws ServiceError invalid_request */
-export function canonicalBody(body: unknown): string {
+/** The JSON that `readBody` reads, in canonical form. @throws ServiceError invalid_request */
+export function canonicalBody({ body }: ApiRequest): string {
   try {
-    return toCanonicalJson(body);
+    return toCanonicalJson(new TextDecoder().decode(body));
   } catch {
-    // Writing nested values needs a little more stack than reading them.
+    // Sorting nested values needs a little more stack than reading them.
     throw new ServiceError('invalid_request', 'body: is nested too deeply');
   }
 }

@@ -2,7 +2,7 @@ import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { admit } from '../../../functions/access/limiter.ts';
 import { findKey } from '../../../functions/access/key-records.ts';
-import { toCanonicalJson } from '../../../functions/http/exact-json.ts';
+import { toJson } from '../../../functions/http/exact-json.ts';
 import { createPetOnce } from '../../../functions/pets/idempotent-creation.ts';
 import { createPet, getPet, listPets, type PetTable } from '../../../functions/pets/store.ts';
 import { petStatuses } from '../../../functions/pets/schema.ts';
@@ -110,7 +110,7 @@ describe('the writes of a creation with an Idempotency-Key', () => {
     let lastId = firstId;
     const creation = {
       recordId: keyHash,
-      body: toCanonicalJson(animal),
+      body: toJson(animal),
       now: at(now),
       newId: () => (lastId += 1n),
       onCollision: () => {},

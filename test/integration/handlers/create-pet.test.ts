@@ -163,6 +163,18 @@ describe('with an Idempotency-Key', () => {
     expect((await service.post(body, caller, key)).status).toBe(422);
   });
 
+  test.each<[string, number, string, ...string[]]>([
+    ['another spelling of a number', 201, '0.1', '0.10', '1e-1'],
+    ['a number that is rounded to it', 422, '0.1', '0.10000000000000000001'],
+    ['a number that is read as null', 422, 'null', '1e400'],
+  ])('of an unknown field, treats %s as it is: %d', async (_what, status, first, ...others) => {
+    const key = randomUUID();
+    const withWeight = (weight: string) =>
+      service.post(`{"name":"Rex","categoryId":7,"weight":${weight}}`, caller, key);
+    expect((await withWeight(first)).status).toBe(201);
+    for (const other of others) expect((await withWeight(other)).status).toBe(status);
+  });
+
   test('accepts an unknown field as deep as any that can be read', async () => {
     const answers = await Promise.all(
       [500, 1_000, 2_000, 2_200, 2_400, 2_600, 2_800, 3_000, 6_000].map((depth) => {

@@ -8,7 +8,7 @@ import {
   idempotencyRetention,
   type IdempotencyTable,
 } from '../../../functions/pets/idempotent-creation.ts';
-import { toCanonicalJson } from '../../../functions/http/exact-json.ts';
+import { toJson } from '../../../functions/http/exact-json.ts';
 import { newPetId } from '../../../functions/pets/ids.ts';
 import { newPet, type NewPet } from '../../../functions/pets/schema.ts';
 import { getPet, type PetTable } from '../../../functions/pets/store.ts';
@@ -33,14 +33,14 @@ const newId = () => newPetId(Date.now(), Math.random());
 
 const newRequest = () => ({
   recordId: newRecordId(),
-  body: toCanonicalJson(rex),
+  body: toJson(rex),
   now: noon,
   newId,
   onCollision: () => {},
 });
 
 async function create(recordId: string, pet: NewPet = rex, now: number = noon, more: object = {}) {
-  const body = toCanonicalJson(pet);
+  const body = toJson(pet);
   return createPetOnce(pets, idempotency, pet, { ...newRequest(), recordId, body, now: at(now), ...more });
 }
 
@@ -88,7 +88,7 @@ describe('an idempotency key', () => {
     ['request that differs in a field that the version does not know stores nothing', 'two', 'mismatch'],
   ])('used again with the %s', async (_name, description, kind) => {
     const id = newRecordId();
-    const of = (value: string) => ({ body: toCanonicalJson({ ...rex, description: value }) });
+    const of = (value: string) => ({ body: toJson({ ...rex, description: value }) });
     const first = { ...rex, description: 'one' };
     await create(id, first, noon, of('one'));
     expect(await create(id, rex, noon, of(description))).toMatchObject({ kind });

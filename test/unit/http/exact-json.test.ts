@@ -87,12 +87,13 @@ describe('canonical JSON', () => {
           )
         : each;
 
+  const canonical = (each: unknown) => toCanonicalJson(toJson(each));
+
   test('does not depend on the order of members, white space or escapes', () => {
     fc.assert(
       fc.property(value, (each) => {
-        const canonical = toCanonicalJson(each);
-        expect(toCanonicalJson(parseJson(toJson(reordered(each))))).toBe(canonical);
-        expect(toCanonicalJson(parseJson(escaped(toJson(each))))).toBe(canonical);
+        expect(canonical(reordered(each))).toBe(canonical(each));
+        expect(toCanonicalJson(escaped(toJson(each)))).toBe(canonical(each));
       }),
     );
   });
@@ -100,15 +101,67 @@ describe('canonical JSON', () => {
   test('is the value: different values have different texts', () => {
     fc.assert(
       fc.property(value, value, (one, other) => {
-        expect(parseJson(toCanonicalJson(one))).toEqual(one);
-        expect(toCanonicalJson(one) === toCanonicalJson(other)).toBe(isDeepStrictEqual(one, other));
+        expect(parseJson(canonical(one))).toEqual(one);
+        expect(canonical(one) === canonical(other)).toBe(isDeepStrictEqual(one, other));
+      }),
+    );
+  });
+
+  /** Digits times a power of ten, in one of its spellings. */
+  const number = fc.record({
+    digits: fc.oneof(fc.bigInt({ min: -200n, max: 200n }), arbitrary.int64, fc.bigInt()),
+    power: fc.oneof(fc.integer({ min: -5, max: 5 }), fc.integer({ min: -400, max: 400 })),
+    point: fc.nat({ max: 12 }),
+    zeros: fc.nat({ max: 3 }),
+  });
+  type Number = typeof number extends fc.Arbitrary<infer Value> ? Value : never;
+  const spelled = ({ digits, power, point, zeros }: Number) => {
+    const all = String(digits < 0n ? -digits : digits).padStart(point + 1, '0');
+    const fraction = all.slice(all.length - point) + '0'.repeat(zeros);
+    const exponent = power + point;
+    const whole = (digits < 0n ? '-' : '') + all.slice(0, all.length - point);
+    return `${whole}${fraction && `.${fraction}`}${exponent === 0 ? '' : `${zeros > 1 ? 'E' : 'e'}${exponent}`}`;
+  };
+
+  test('of two numbers is equal if their exact values are', () => {
+    const isEqual = (one: Number, other: Number) => {
+      const least = Math.min(one.power, other.power);
+      const [a, b] = [one, other].map(({ digits, power }) => digits * 10n ** BigInt(power - least));
+      return a === b;
+    };
+    fc.assert(
+      fc.property(number, number, fc.boolean(), (one, another, isSame) => {
+        // One of another spelling, with the same value or one that is close to it.
+        const other = isSame ? { ...one, point: another.point, zeros: another.zeros } : another;
+        const next = { ...other, digits: other.digits * 10n ** 20n + 1n, power: other.power - 20 };
+        for (const each of [other, next])
+          expect(toCanonicalJson(spelled(one)) === toCanonicalJson(spelled(each))).toBe(isEqual(one, each));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test('of what JavaScript reads exactly is what JavaScript writes, and of an int64 its digits', () => {
+    fc.assert(
+      fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), arbitrary.int64, (double, int64) => {
+        expect(toCanonicalJson(JSON.stringify(double))).toBe(JSON.stringify(double));
+        expect(toCanonicalJson(String(int64))).toBe(String(int64));
       }),
     );
   });
 
   test.each([
-    ['{"a":9223372036854775807}', '{"a":9223372036854775806}', false],
     ['{"a":9007199254740993}', '{"a":9007199254740992}', false],
+    ['{"a":0.1}', '{"a":0.10000000000000000001}', false],
+    ['{"a":1e400}', '{"a":null}', false],
+    ['{"a":1e400}', '{"a":1e401}', false],
+    ['{"a":1e400}', '{"a":10e399}', true],
+    ['{"a":-0}', '{"a":0.0}', true],
+    ['{"a":0e99}', '{"a":0}', true],
+    ['{"a":1.0}', '{"a":1}', true],
+    ['{"a":1E+2}', '{"a":100}', true],
+    ['{"a":1e21}', '{"a":1000000000000000000000}', true],
+    ['{"a":1e99999999999999999999}', '{"a":10e99999999999999999998}', true],
     ['{"a":7}', '{ "a" : 7 }', true],
     ['{"a":1,"b":2}', '{"b":2,"a":1}', true],
     ['{"a":{"b":1,"c":[]}}', '{"a":{"c":[],"b":1}}', true],
@@ -118,8 +171,19 @@ describe('canonical JSON', () => {
     ['{"__proto__":1}', '{}', false],
     ['{"a":"7"}', '{"a":7}', false],
     ['{"a":1,"a":2}', '{"a":2}', true],
+    [String.raw`"\u0041\/"`, '"A/"', true],
+    [String.raw`"\ud83d\ude00"`, '"😀"', true],
+    [String.raw`"\ud800"`, String.raw`"\udfff"`, false],
+    [String.raw`"\ud800"`, '"\ufffd"', false],
   ])('of %s and %s is equal: %s', (one, other, equal) => {
-    expect(toCanonicalJson(parseJson(one)) === toCanonicalJson(parseJson(other))).toBe(equal);
+    expect(toCanonicalJson(one) === toCanonicalJson(other)).toBe(equal);
+  });
+
+  test('of many zeros takes no time', () => {
+    const start = performance.now();
+    toCanonicalJson(`0.${'0'.repeat(65_000)}1`);
+    toCanonicalJson(`${'10'.repeat(32_000)}e-1`);
+    expect(performance.now() - start).toBeLessThan(1_000);
   });
 });
 
