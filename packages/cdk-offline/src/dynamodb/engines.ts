@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { accessKeyIdFile } from './credentials.ts';
 import { requireDynamoDbLocal } from './dynamodb-local.ts';
 import { dynoxideFile, findDynoxide } from './dynoxide.ts';
+import { NotInstalled } from './not-installed.ts';
 
 /** The databases that tables can be served by, the one that is preferred first. */
 export const databaseNames = ['dynoxide', 'dynamodb-local'] as const;
@@ -24,22 +25,23 @@ export const engines: Readonly<Record<DatabaseName, Engine>> = {
 /**
  * The database to use: the one given, or the first that is installed.
  *
- * @throws Error that says what to do when it, or none of them, is installed
+ * @throws Error that says what to install when it, or none of them, is installed
  */
 export async function chooseDatabase(given?: DatabaseName): Promise<DatabaseName> {
   if (given !== undefined) {
     await engines[given].require();
     return given;
   }
-  const problems: string[] = [];
+  const advices: string[] = [];
   for (const name of databaseNames) {
     try {
       return await chooseDatabase(name);
     } catch (error) {
-      problems.push(`- ${error instanceof Error ? error.message : String(error)}`);
+      if (!(error instanceof NotInstalled)) throw error;
+      if (error.advice !== undefined) advices.push(error.advice);
     }
   }
-  throw new Error(['Tables need one of two databases:', ...problems].join('\n'));
+  throw new Error(`The tables need a database: ${advices.join(', or ')}.`);
 }
 
 /** @throws Error when the directory has tables of another database */

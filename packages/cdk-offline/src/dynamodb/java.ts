@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { NotInstalled } from './not-installed.ts';
 
-const oldestJava = 17;
+export const oldestJava = 17;
 const answerTimeoutMs = 20_000;
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -22,9 +23,9 @@ export function javaEnvironment(
   return { ...localized, [name]: [join(home, 'bin'), env[name] ?? ''].join(delimiter) };
 }
 
-/** @throws Error that says what to do when Java is missing or too old */
+/** @throws NotInstalled when Java is missing or too old */
 export async function requireJava(env: Environment = process.env): Promise<void> {
-  const advice = `DynamoDB Local needs Java ${oldestJava} or later: install it (for instance from https://adoptium.net) or set JAVA_HOME, and try again.`;
+  const advice = `install Java ${oldestJava} or later for DynamoDB Local (for instance from https://adoptium.net), or set JAVA_HOME`;
   let output: string;
   try {
     const { stdout, stderr } = await promisify(execFile)('java', ['-version'], {
@@ -37,10 +38,12 @@ export async function requireJava(env: Environment = process.env): Promise<void>
     const problem = isSlow
       ? `"java -version" did not end within ${answerTimeoutMs / 1000} s.`
       : 'Java was not found.';
-    throw new Error(`${problem} ${advice}`, { cause: error });
+    throw new NotInstalled(problem, advice, error);
   }
   const version = javaVersion(output);
-  if (version !== undefined && version < oldestJava) throw new Error(`Java ${version} is too old. ${advice}`);
+  if (version !== undefined && version < oldestJava) {
+    throw new NotInstalled(`Java ${version} is too old.`, advice, undefined);
+  }
 }
 
 /** The feature release in the output of `java -version`: 17 for `"17.0.15"`, 8 for `"1.8.0_412"`. */

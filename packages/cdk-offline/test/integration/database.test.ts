@@ -216,9 +216,11 @@ describe('Dynoxide', () => {
   });
 
   it('that is not installed is named with the command that installs it', () => {
-    expect(() => findDynoxide('plan9', 'mips')).toThrow(
-      'Dynoxide is not installed. Install it with "npm install --no-save @dynoxide/plan9-mips@1.2.1".',
+    const other = process.platform === 'darwin' ? 'win32' : 'darwin';
+    expect(() => findDynoxide(other, 'x64')).toThrow(
+      `Dynoxide is not installed. Install Dynoxide with "npm install --no-save @dynoxide/${other}-x64@1.2.1".`,
     );
+    expect(() => findDynoxide('plan9', 'mips')).toThrow(/^Dynoxide does not run on plan9-mips\.$/);
   });
 
   it('is preferred', async () => {

@@ -73,8 +73,7 @@ describe('the packed package, installed in an empty folder', () => {
       'optionalDependencies',
       Object.fromEntries(platforms.map((platform) => [`@dynoxide/${platform}`, dynoxideVersion])),
     );
-    for (const key of ['devDependencies', 'publishedOptionalDependencies'])
-      expect(manifest).not.toHaveProperty(key);
+    expect(manifest).not.toHaveProperty('devDependencies');
   });
 
   it.each(['pack', 'pack --ignore-scripts=false', 'publish --dry-run'])(
@@ -122,9 +121,8 @@ describe('the packed package, installed in an empty folder', () => {
     const { stderr } = z.object({ stderr: z.string() }).parse(refused);
     const names = Object.entries(peers).map((peer) => peer.join('@'));
     expect(stderr.split('\n')).toEqual([
-      'Tables need one of two databases:',
-      `- Dynoxide is not installed. Install it with "npm install --no-save @dynoxide/linux-x64@${dynoxideVersion}".`,
-      `- DynamoDB Local is not installed. Install it with "npm install --save-dev ${names.join(' ')}".`,
+      `The tables need a database: install Dynoxide with "npm install --no-save @dynoxide/linux-x64@${dynoxideVersion}", ` +
+        `or install DynamoDB Local with "npm install --save-dev ${names.join(' ')}", and Java 17 or later.`,
       '',
     ]);
     await install(`./${tarball}`);
