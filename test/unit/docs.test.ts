@@ -2,7 +2,9 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { fixedPlans } from '../../functions/access/plans.ts';
+import { type FixedPlan, fixedPlans } from '../../functions/access/plans.ts';
+import { usagePlanSettings } from '../../lib/api/usage-plans.ts';
+import { presets } from '../../lib/configuration/stages.ts';
 import { anchorOf } from '../../tools/contributors/reference/guide.ts';
 
 const project = join(import.meta.dirname, '..', '..');
@@ -27,6 +29,22 @@ describe('docs/interface.md', () => {
     const name = plan[0]!.toUpperCase() + plan.slice(1);
     expect(rows).toContain(`| ${name} | ${number.format(perMinute)} | ${number.format(perDay)} |`);
   });
+});
+
+it('the samples in README.md have the limits of the Pro plan', () => {
+  const { perMinute, perDay } = fixedPlans.pro;
+  expect(read('README.md')).toContain(
+    `X-RateLimit-Limit: ${perMinute}\nX-RateLimit-Remaining: ${perMinute - 1}`,
+  );
+  expect(read('README.md')).toContain(`"minute";q=${perMinute};w=60, "day";q=${perDay};w=86400`);
+});
+
+it('docs/limits.md has the requests of a day that pass the usage plan', () => {
+  const quotas = Object.keys(fixedPlans).map(
+    (plan) => usagePlanSettings(plan as FixedPlan, presets.prod.accountThrottle).quota ?? 0,
+  );
+  const cells = quotas.map((quota) => number.format(quota)).join(' | ');
+  expect(read('docs/limits.md').replaceAll(/ +/g, ' ')).toContain(`that pass the usage plan | ${cells} |`);
 });
 
 describe('references from code to documents', () => {
