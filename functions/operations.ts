@@ -10,7 +10,7 @@ const table = {
   'list-pets': {
     method: 'GET',
     path: '/pets',
-    data: { table: 'pets', action: 'Query', index: 'byStatus' },
+    data: { table: 'pets', action: 'Query', indexes: ['byStatus'] },
     success: { status: 200, body: 'Pet[]', headers: { 'Next-Link': 'sometimes' } },
     errors: [],
     checks: [{ query: { limit: '1' }, status: 200 }],
@@ -70,7 +70,8 @@ export type Action = Read | Write;
 interface Data<Of extends Action> {
   readonly table: TableName;
   readonly action: Of;
-  readonly index?: string;
+  /** If it reads the indexes only, all of them. */
+  readonly indexes?: readonly string[];
 }
 
 /** A request that a new version has to answer like this before it gets others. It stores nothing and shows no item. */

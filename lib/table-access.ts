@@ -5,7 +5,7 @@ export interface TableAccess {
   readonly table: TableName;
   /** The permission. A transaction needs those of its parts. */
   readonly action: Action;
-  readonly index?: string;
+  readonly indexes?: readonly string[];
   /** The calls, as in the metrics of DynamoDB. */
   readonly calls: readonly (Action | 'TransactWriteItems')[];
 }

@@ -55,7 +55,7 @@ export async function listPets(
   const either = AbortSignal.any([siblings.signal, ...(signal ? [signal] : [])]);
   const reads = (status === undefined ? petStatuses : [status]).map((each) =>
     // One pet more than the limit shows whether there is another page, so no page but the first is empty.
-    readPartition(table, each, before, limit + 1, either),
+    readPartition(table, { ...byStatus, value: each }, before, limit + 1, either),
   );
   try {
     return toPage(await Promise.all(reads), limit);
@@ -154,13 +154,22 @@ interface StoredItem {
   readonly pet: Pet | MalformedItemError;
 }
 
+/** Pets with one value of the partition key of an index. Its sort key is `id`. */
+interface Partition {
+  readonly index: string;
+  readonly key: string;
+  readonly value: string;
+}
+
+const byStatus = { index: 'byStatus', key: 'status' } as const;
+
 /** More than the deadline permits. */
 const maxQueries = 100;
 
 /** Reads until there are `count` valid pets, or no more items. */
 async function readPartition(
   table: PetTable,
-  status: PetStatus,
+  { index, key, value }: Partition,
   before: bigint | undefined,
   count: number,
   signal: AbortSignal,
@@ -173,11 +182,10 @@ async function readPartition(
     const answer: QueryCommandOutput = await table.client.send(
       new QueryCommand({
         TableName: table.tableName,
-        IndexName: 'byStatus',
-        KeyConditionExpression:
-          before === undefined ? '#status = :status' : '#status = :status AND id < :before',
-        ExpressionAttributeNames: { '#status': 'status' },
-        ExpressionAttributeValues: { ':status': status, ...(before !== undefined && { ':before': before }) },
+        IndexName: index,
+        KeyConditionExpression: before === undefined ? '#key = :value' : '#key = :value AND id < :before',
+        ExpressionAttributeNames: { '#key': key },
+        ExpressionAttributeValues: { ':value': value, ...(before !== undefined && { ':before': before }) },
         ScanIndexForward: false,
         Limit: missing,
         ...(startKey && { ExclusiveStartKey: startKey }),

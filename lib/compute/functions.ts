@@ -66,10 +66,10 @@ export class Functions extends Construct {
                 METRICS_NAMESPACE: Stack.of(this).stackName,
               }),
         },
-        statements: access.map(({ table, action, index }) => {
+        statements: access.map(({ table, action, indexes }) => {
           const { tableArn } = tables[table];
-          const resource = index === undefined ? tableArn : `${tableArn}/index/${index}`;
-          return new PolicyStatement({ actions: [`dynamodb:${action}`], resources: [resource] });
+          const resources = indexes?.map((index) => `${tableArn}/index/${index}`) ?? [tableArn];
+          return new PolicyStatement({ actions: [`dynamodb:${action}`], resources });
         }),
       });
     };

@@ -63,10 +63,10 @@ describe('a function', () => {
       );
       expect(allowed.toSorted()).toEqual(
         tableAccess(entry)
-          .map(({ table, action, index }) => {
+          .flatMap(({ table, action, indexes }) => {
             const arn = arnOf(idOf(prod.Outputs[`${titleCase(table)}TableName`]?.Value));
-            const resource = index === undefined ? arn : joined(arn, `/index/${index}`);
-            return `dynamodb:${action} ${JSON.stringify(resource)}`;
+            const resources = indexes?.map((index) => joined(arn, `/index/${index}`)) ?? [arn];
+            return resources.map((resource) => `dynamodb:${action} ${JSON.stringify(resource)}`);
           })
           .toSorted(),
       );

@@ -367,7 +367,7 @@ describe('the requests to DynamoDB', () => {
     await listPets(table, { limit: 20 });
     expect(names()).toEqual(['QueryCommand', 'QueryCommand', 'QueryCommand']);
     expect(traffic.map(({ input }) => input['ExpressionAttributeValues'])).toEqual(
-      petStatuses.map((status: PetStatus) => ({ ':status': status })),
+      petStatuses.map((status: PetStatus) => ({ ':value': status })),
     );
   });
 

@@ -14,7 +14,7 @@ function tableOf(answer: Answer) {
   const send = async (command: unknown, { abortSignal }: { abortSignal: AbortSignal }) => {
     if (!(command instanceof QueryCommand)) throw new Error('Not a query');
     const { ExpressionAttributeValues: values, Limit: limit } = command.input;
-    const status = values?.[':status'] as PetStatus;
+    const status = values?.[':value'] as PetStatus;
     const before = Number(values?.[':before'] ?? Infinity);
     const ids = (await answer(status, abortSignal)).filter((id) => id < before);
     const items = ids.slice(0, limit).map((id) => itemOf(id, status));
