@@ -117,7 +117,10 @@ export class Gateway {
   async #answer(request: GatewayRequest): Promise<Outcome> {
     const match = this.#router.find(request.path, ({ methods }) => methodOf(methods, request) !== undefined);
     const method = match && methodOf(match.target.methods, request);
-    if (match === undefined || method === undefined) return this.#reject(noRoute(request), request);
+    if (match === undefined || method === undefined) {
+      const functionError = `no route ${request.method} ${request.path}`;
+      return { ...this.#reject(noRoute(request), request), functionError };
+    }
     const route = toRoute(match);
     const functionId =
       method.integration.kind === 'function' ? method.integration.function.logicalId : undefined;

@@ -17,6 +17,6 @@ export interface RequestRecord {
   readonly authorizer?: Readonly<Record<string, string | number>> | undefined;
   /** The type of the gateway response, such as `UNAUTHORIZED`. Undefined when a function answered. */
   readonly errorType?: string | undefined;
-  /** Type and message of the error of a function or authorizer. Undefined without one. */
+  /** Type and message of the error of a function or authorizer, or what does not exist. Undefined without one. */
   readonly functionError?: string | undefined;
 }

@@ -150,7 +150,7 @@ class Responder {
     const path = url.split('?', 1)[0] ?? '';
     const query = url.slice(path.length + 1);
     const time = Date.now();
-    const reject = (status: number, name: string, message: string): HttpResponse => {
+    const reject = (status: number, name: string, message: string, functionError?: string): HttpResponse => {
       const durationMs = performance.now() - startedAt;
       const requestId = crypto.randomUUID();
       this.#handlers.onRequest?.({
@@ -162,6 +162,7 @@ class Responder {
         durationMs,
         requestId,
         errorType: name,
+        functionError,
       });
       return jsonError(status, name, message);
     };
@@ -192,8 +193,10 @@ class Responder {
     const service = signedService(headers.authorization);
     const page = service === undefined ? this.#handlers.pages.get(path) : undefined;
     if (page !== undefined && (method === 'GET' || method === 'HEAD')) return pageAnswer(page);
-    // An unknown stage.
-    if (service === undefined) return reject(403, 'ForbiddenException', 'Forbidden');
+    if (service === undefined) {
+      const unknown = `no stage ${first}, only ${gateway.stage}`;
+      return reject(403, 'ForbiddenException', 'Forbidden', unknown);
+    }
     const { services, sessionToken } = this.#handlers;
     return answerManagement(services, sessionToken, service, {
       method,

@@ -142,6 +142,11 @@ export class Functions {
     const { physicalId: name, constructPath } = resource;
     const { Code, LoggingConfig, ...settings } = resource.read(properties);
     const label = this.#labels.get(logicalId) ?? logicalId;
+    if (/^nodejs(?:4|6|8|10|12|14|16)\./.test(settings.Runtime)) {
+      this.notes.push(
+        `${label}: Lambda no longer supports ${settings.Runtime}, and cdk-offline has no aws-sdk 2. Use a newer runtime, or bundle the package.`,
+      );
+    }
     if (settings.Layers !== undefined) this.notes.push(`${label}: layers are not supported by cdk-offline`);
     return {
       logicalId,

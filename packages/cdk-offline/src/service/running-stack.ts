@@ -66,11 +66,12 @@ export class RunningStack implements OfflineService {
       deployment.functions.map((one) => ({ ...one, environment: local(one.environment) })),
     );
     keys.setPlans(plans);
-    createTemplateKeys(stack, keys, Date.now());
+    const generated = createTemplateKeys(stack, keys, Date.now());
     await this.#saveKeys();
     const { values, unresolved } = stack.outputs();
     this.#served = { deployment, gateway: this.#gatewayOf(deployment), outputs: local(values) };
-    for (const note of [...notes, ...unresolved.map((line) => `Output ${line}`)]) onProgress(note);
+    for (const note of [...notes, ...generated, ...unresolved.map((line) => `Output ${line}`)])
+      onProgress(note);
   }
 
   get url(): string {

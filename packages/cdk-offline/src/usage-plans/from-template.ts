@@ -55,25 +55,37 @@ const apiKey = z.object({
 });
 const usagePlanKey = z.object({ KeyId: z.string(), UsagePlanId: z.string() });
 
-/** Creates the template's keys and bindings that do not exist yet. */
-export function createTemplateKeys(stack: Stack, keys: ApiKeyStore, now: number): void {
+/**
+ * Creates the template's keys and bindings that do not exist yet.
+ *
+ * @returns a line for each key whose value is not in the template
+ */
+export function createTemplateKeys(stack: Stack, keys: ApiKeyStore, now: number): string[] {
+  const generated: string[] = [];
   const existing = new Set(keys.keys().map(({ id }) => id));
   for (const resource of stack.resources('AWS::ApiGateway::ApiKey')) {
-    if (existing.has(resource.physicalId)) continue;
     const { Name, Description, Enabled, Value } = resource.read(apiKey);
-    keys.create(
+    const name = Name ?? resource.logicalId;
+    const show = (value: string) => Value === undefined && generated.push(`API key ${name}: ${value}`);
+    if (existing.has(resource.physicalId)) {
+      show(keys.key(resource.physicalId).value);
+      continue;
+    }
+    const { value } = keys.create(
       {
         id: resource.physicalId,
-        name: Name ?? resource.logicalId,
+        name,
         enabled: Enabled,
         ...(Description !== undefined && { description: Description }),
         ...(Value !== undefined && { value: Value }),
       },
       now,
     );
+    show(value);
   }
   for (const resource of stack.resources('AWS::ApiGateway::UsagePlanKey')) {
     const { KeyId, UsagePlanId } = resource.read(usagePlanKey);
     if (!keys.isBound(UsagePlanId, KeyId)) keys.bind(UsagePlanId, KeyId);
   }
+  return generated;
 }

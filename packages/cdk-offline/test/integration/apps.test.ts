@@ -72,6 +72,20 @@ describe('code', () => {
   });
 });
 
+it('the value of an API key that AWS would generate is printed at the start', async () => {
+  const key = (properties: object) => ({ Type: 'AWS::ApiGateway::ApiKey', Properties: properties });
+  const changes = { Made: key({ Enabled: true }), Given: key({ Value: 'given-value-0123456789' }) };
+  const { progress } = await serveGreeting(greetingTemplate(changes));
+  expect(progress).toEqual([expect.stringMatching(/^API key Made: [\w-]{20,}$/)]);
+});
+
+it('a runtime with the AWS SDK 2 is named at the start', async () => {
+  const { progress } = await serveGreeting(greetingTemplate({}, { Runtime: 'nodejs16.x' }));
+  expect(progress).toEqual([
+    'Greet: Lambda no longer supports nodejs16.x, and cdk-offline has no aws-sdk 2. Use a newer runtime, or bundle the package.',
+  ]);
+});
+
 describe('routes that are not supported', () => {
   const changes = {
     ...invocable('Python', 'greet', { Runtime: 'python3.13' }),

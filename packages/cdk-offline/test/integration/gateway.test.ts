@@ -281,6 +281,16 @@ describe('gateway errors', () => {
     expect(await response.text()).not.toContain('very-secret');
   });
 
+  it('the log says that a route or a stage does not exist', async () => {
+    served.records.length = 0;
+    await get('/nowhere');
+    await fetch(`${served.service.endpoint}/v8/echo`);
+    expect(served.records.map(({ functionError }) => functionError)).toEqual([
+      'no route GET /nowhere',
+      'no stage v8, only v7',
+    ]);
+  });
+
   it('another stage gets 403', async () => {
     const response = await fetch(`${served.service.endpoint}/v8/echo`);
     expect(response.status).toBe(403);
