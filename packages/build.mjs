@@ -116,11 +116,15 @@ async function bothFormats() {
     bundle: true,
     platform: 'neutral',
     target: 'es2022',
+    packages: 'external',
     banner: { js: nodeCheck },
   };
+  // What is imported is loaded before anything in the file, so the check is the first import.
+  writeFileSync(join(target, 'node-check.cjs'), nodeCheck);
+  const ofImported = manifest.dependencies && { banner: { js: "import './node-check.cjs';" } };
   const [required, imported] = [join(target, 'index.js'), join(target, 'index.mjs')];
   await build({ ...options, format: 'cjs', outfile: required });
-  await build({ ...options, format: 'esm', outfile: imported });
+  await build({ ...options, ...ofImported, format: 'esm', outfile: imported });
   // TypeScript below 5.0 rejects imports of `./name.ts`, which the compiler leaves in declarations.
   for (const file of readdirSync(target).filter((each) => each.endsWith('.d.ts'))) {
     const declarations = readFileSync(join(target, file), 'utf8');

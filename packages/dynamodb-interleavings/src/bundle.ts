@@ -2,9 +2,12 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { runInThisContext } from 'node:vm';
-import type { BuildOptions, Plugin } from 'esbuild';
 import { type Machine, scopeOf } from './globals.ts';
 import type { RequestHandler } from './network.ts';
+
+/** @ts-ignore Without esbuild, which is optional, it is any. */
+type BuildOptions = import('esbuild').BuildOptions; // oxlint-disable-line typescript/consistent-type-imports
+type Plugin = NonNullable<BuildOptions['plugins']>[number];
 
 /** An execution environment on a machine: what its code finds there. */
 export interface Host extends Machine {

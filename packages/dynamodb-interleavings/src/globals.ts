@@ -1,4 +1,4 @@
-import { createRequire, syncBuiltinESMExports } from 'node:module';
+import { syncBuiltinESMExports } from 'node:module';
 import type { Random, World } from './world.ts';
 
 /** What code finds in the place of what Node.js has. */
@@ -73,7 +73,6 @@ export function scopeOf(machine: () => Machine) {
 /** Replaces clock, timers and random numbers of this process until the function that is returned is called. */
 export function replaceGlobals(machine: () => Machine & { readonly random: Random['next'] }): () => void {
   const scope = scopeOf(machine);
-  const require = createRequire(import.meta.url);
   const replaced: readonly (readonly [object: object, name: string, value: unknown])[] = [
     ...(['Date', 'setTimeout', 'setInterval', 'clearTimeout', 'clearInterval'] as const).map(
       (name) => [globalThis, name, scope[name]] as const,
@@ -81,10 +80,10 @@ export function replaceGlobals(machine: () => Machine & { readonly random: Rando
     [Math, 'random', scope.random],
     [performance, 'now', scope.performance.now],
     [globalThis.crypto, 'randomUUID', scope.randomUUID],
-    [require('node:crypto') as object, 'randomUUID', scope.randomUUID],
-    [require('node:timers/promises') as object, 'setTimeout', scope.sleep],
+    [process.getBuiltinModule('node:crypto'), 'randomUUID', scope.randomUUID],
+    [process.getBuiltinModule('node:timers/promises'), 'setTimeout', scope.sleep],
     ...(['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval'] as const).map(
-      (name) => [require('node:timers') as object, name, scope[name]] as const,
+      (name) => [process.getBuiltinModule('node:timers'), name, scope[name]] as const,
     ),
   ];
   const originals = replaced.map(([object, name]) => Object.getOwnPropertyDescriptor(object, name));

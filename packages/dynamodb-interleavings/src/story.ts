@@ -58,7 +58,7 @@ export function entryOfOutcome(outcome: Outcome | undefined, index: number, at: 
 }
 
 /** Such as `GetItem Counters {id: "a"}`. */
-export function described({ operation, table, input }: Call): string {
+function described({ operation, table, input }: Call): string {
   const {
     Key: key,
     Item: item,
