@@ -3,15 +3,34 @@ import * as z from 'zod/mini';
 export const int64Min = -(2n ** 63n);
 export const int64Max = 2n ** 63n - 1n;
 
+const wholeNumber = z.bigint({
+  error: (issue) =>
+    issue.input === undefined
+      ? 'is required'
+      : 'must be a whole number, written as a JSON number without fraction or exponent',
+});
+
 /** An int64 (docs/interface.md#2-resources). A bigint, because a JavaScript number is inexact above 2^53. */
-export const int64 = z
-  .bigint({
-    error: (issue) =>
-      issue.input === undefined
-        ? 'is required'
-        : 'must be a whole number, written as a JSON number without fraction or exponent',
-  })
-  .check(z.refine(inRange, `must be between ${int64Min} and ${int64Max}`));
+export const int64 = wholeNumber.check(z.refine(inRange, `must be between ${int64Min} and ${int64Max}`));
+
+/** An integer that a JavaScript number holds, such as one of 0 to 1,200. Of a stored item: `storedInteger`. */
+export function integer(minimum: number, maximum: number) {
+  const inLimits = z.refine<bigint>((value) => value >= minimum && value <= maximum, {
+    error: `must be between ${minimum} and ${maximum}`,
+    // In docs/openapi.yaml, where a bigint is otherwise an int64.
+    params: { type: 'integer', format: undefined, minimum, maximum },
+  });
+  return z.pipe(
+    wholeNumber.check(inLimits),
+    z.transform((value) => Number(value)),
+  );
+}
+
+/** Without the limits, which can become stricter. */
+export const storedInteger = z.pipe(
+  z.object({ value: z.string().check(z.regex(/^-?\d{1,15}$/)) }),
+  z.transform(({ value }) => Number(value)),
+);
 
 function inRange(value: bigint): boolean {
   return value >= int64Min && value <= int64Max;

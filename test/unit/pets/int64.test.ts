@@ -1,7 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
-import { int64, int64Max, int64Min, parseInt64 } from '../../../functions/pets/int64.ts';
+import {
+  int64,
+  int64Max,
+  int64Min,
+  integer,
+  parseInt64,
+  storedInteger,
+} from '../../../functions/pets/int64.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
 
 const faultsOf = (value: unknown) => z.safeParse(int64, value).error?.issues.map(({ message }) => message);
@@ -9,6 +16,30 @@ const faultsOf = (value: unknown) => z.safeParse(int64, value).error?.issues.map
 test('the range of an int64 is that of 64 bits in two’s complement', () => {
   expect(int64Min).toBe(-9223372036854775808n);
   expect(int64Max).toBe(9223372036854775807n);
+});
+
+describe('an integer of 0 to 1,200', () => {
+  const months = integer(0, 1_200);
+  const faults = (value: unknown) => z.safeParse(months, value).error?.issues.map(({ message }) => message);
+
+  test.each([0n, 7n, 1_200n])('%d is a number, in a request and stored', (value) => {
+    expect(z.parse(months, value)).toBe(Number(value));
+    expect(z.parse(storedInteger, { value: String(value) })).toBe(Number(value));
+  });
+
+  test.each([-1n, 1_201n, int64Max])('%d is out of its limits', (value) => {
+    expect(faults(value)).toEqual(['must be between 0 and 1200']);
+  });
+
+  test.each([undefined, null, 7, 7.5, '7'])('%s is no whole number of exact JSON', (value) => {
+    expect(faults(value)).toEqual([
+      value === undefined ? 'is required' : expect.stringContaining('must be a whole number'),
+    ]);
+  });
+
+  test.each(['1.5', '', '1e3', '9007199254740993'])('%s is not read from an item', (value) => {
+    expect(z.safeParse(storedInteger, { value }).success).toBe(false);
+  });
 });
 
 describe('an int64 as text', () => {

@@ -13,7 +13,7 @@ import {
   operations,
   writes,
 } from '../../../functions/operations.ts';
-import { int64 } from '../../../functions/pets/int64.ts';
+import { int64, storedInteger } from '../../../functions/pets/int64.ts';
 import { pageSize } from '../../../functions/pets/listing.ts';
 import * as pets from '../../../functions/pets/schema.ts';
 import { titleCase } from '../../../lib/title-case.ts';
@@ -345,6 +345,7 @@ function describedOperation(operation: Entry): Node {
 /** How the schemas of `functions/` are written that JSON Schema cannot express. A check states its keywords as `params`. */
 function override(jsonSchema: object, { _zod: { def } }: Schema): void {
   if (def === int64._zod.def || def === pets.storedInt64._zod.def) Object.assign(jsonSchema, integer64);
+  if (def === storedInteger._zod.def) Object.assign(jsonSchema, { type: 'integer' });
   for (const check of def.checks ?? [])
     Object.assign(jsonSchema, (check._zod.def as { readonly params?: object }).params);
   // Clients ignore fields that they do not know.
