@@ -67,6 +67,7 @@ function checkAnswer(seen: Seen, history: History): void {
     require(operation.leftOver === 0, 'a call outlives its request');
     require(operation.log.length === 1, `${operation.log.length} log lines`);
     require(log?.status === answer.status, 'the log has another status');
+    require(!/[0-9a-f]{64}/.test(operation.log.join('')), 'the log has the hash of a key');
     require((log.level === 'ERROR') === (answer.status >= 500 || log['errors'] !== undefined), 'wrong level');
   }
   if (authorizer !== undefined) {

@@ -32,7 +32,10 @@ test('returns 201 with the pet, its ID and its Location', async () => {
 });
 
 test('stores and returns every field that the OpenAPI document has for it', async () => {
-  const schema = z.object({ examples: z.tuple([z.unknown()]) });
+  const schema = z.object({
+    examples: z.optional(z.array(z.unknown())),
+    enum: z.optional(z.array(z.unknown())),
+  });
   const document = z.object({
     components: z.object({
       schemas: z.object({ NewPet: z.object({ properties: z.record(z.string(), schema) }) }),
@@ -41,7 +44,7 @@ test('stores and returns every field that the OpenAPI document has for it', asyn
   const { properties } = z.parse(document, withoutReferences(await openApiDocument())).components.schemas
     .NewPet;
   const sent = Object.fromEntries(
-    Object.entries(properties).map(([name, { examples }]) => [name, examples[0]]),
+    Object.entries(properties).map(([name, { examples, enum: values }]) => [name, (examples ?? values)![0]]),
   );
   const created = await service.post(sent);
   const { id, ...fields } = z.parse(pet, created.body);
