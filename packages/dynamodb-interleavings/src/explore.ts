@@ -5,6 +5,8 @@ import { textOf } from './story.ts';
 import { Random } from './world.ts';
 
 let isExploring = false;
+/** In milliseconds. The clock of the process is replaced while a schedule runs. */
+const realNow = performance.now.bind(performance);
 
 /**
  * Runs requests in every order of their calls of DynamoDB, with every fate of each call up to a number of faults. Clock, timers and
@@ -17,6 +19,8 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
   const random = new Random(seed ?? 0);
   const path = repeat?.split('.').map(Number);
   let [schedules, violations, isComplete] = [0, 0, false];
+  let cut: string | undefined;
+  const end = realNow() + (options.timeLimit ?? Infinity);
   let best: Schedule<Shared> | undefined;
   isExploring = true;
   try {
@@ -27,23 +31,31 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
       const schedule = new Schedule(options, director);
       await schedule.run();
       if (!schedule.isKnown) schedules += 1;
+      cut ??= schedule.cut;
       if (schedule.sentence !== undefined) {
         violations += 1;
         if (best === undefined || isShorter(schedule, best)) best = schedule;
       }
       if (path) break;
       if (seed === undefined) isComplete = !search.advance();
-    } while (!isComplete && schedules < budget);
+    } while (!isComplete && schedules < budget && realNow() < end && options.signal?.aborted !== true);
   } finally {
     isExploring = false;
   }
-  return { schedules, violations, isComplete, failure: best?.failure };
+  return { schedules, violations, isComplete: isComplete && cut === undefined, cut, failure: best?.failure };
 }
 
-/** @throws Error of the shortest failure: its sentence, its trace and how to repeat it */
+/**
+ * @throws Error of the shortest failure: its sentence, its trace and how to repeat it. Or if not all schedules were run, unless the
+ * option `partial` allows it
+ */
 export async function verify<Shared>(options: Options<Shared>): Promise<Report> {
   const report = await explore(options);
   if (report.failure) throw new Error(textOf(report));
+  if (!report.isComplete && options.partial !== true && options.repeat === undefined)
+    throw new Error(
+      `Not all: ${textOf(report)}${report.cut === undefined ? '' : ` A request makes this call: ${report.cut}.`}`,
+    );
   return report;
 }
 

@@ -75,6 +75,12 @@ export interface Options<Shared = unknown> {
    * only read it. Default: true
    */
   readonly reduce?: boolean;
+  /** Milliseconds after which the run ends. The report then says that these were not all schedules. Default: none */
+  readonly timeLimit?: number;
+  /** Ends the run in the same way. */
+  readonly signal?: AbortSignal;
+  /** `verify` also accepts that not all schedules were run. Default: false */
+  readonly partial?: boolean;
   /** Runs only the schedule of a failure. */
   readonly repeat?: string;
   /**
@@ -109,6 +115,8 @@ export interface Report {
   readonly violations: number;
   /** Whether these were all schedules. */
   readonly isComplete: boolean;
+  /** A call that a request repeats without a pause while another call waits, so that there is no end of schedules. */
+  readonly cut: string | undefined;
   /** With the fewest faults and then the fewest steps of those that were run. */
   readonly failure: Failure | undefined;
 }

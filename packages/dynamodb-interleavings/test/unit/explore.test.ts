@@ -222,3 +222,11 @@ test('a check can be asynchronous, and its errors are violations', async () => {
     /^The check fails: expected[^]*1 {2}UpdateItem Counters/,
   );
 });
+
+test('what was not run to its end is not proved', async () => {
+  const options = { ...twice(incrementOnCondition), budget: 1 };
+  await expect(verify(options)).rejects.toThrow('Not all: 1 schedules, no violation.');
+  expect(await verify({ ...options, partial: true })).toMatchObject({ schedules: 1, isComplete: false });
+  for (const bound of [{ timeLimit: 0 }, { signal: AbortSignal.abort() }])
+    expect(await explore({ ...twice(incrementOnCondition), ...bound })).toMatchObject({ isComplete: false });
+});
