@@ -1,9 +1,35 @@
 import * as z from 'zod/mini';
 import type { Item, Tables, Version } from 'dynamodb-interleavings';
 import type { Call } from 'dynamodb-interleavings';
+import type { Sent } from './gateway.ts';
 import { day, explain, hasFault, type History, minute, require, rounding, type Seen } from './seen.ts';
 
-// The model of the interface: what is created and what is read.
+// The model of the interface: what a request can get, what is created and what is read.
+
+/** The statuses of an answer without a failure. */
+export function expectedOf(sent: Sent, { tables }: History): number[] {
+  const { method, path } = sent;
+  const [, id] = /^\/pets\/([^/]+)$/.exec(path) ?? [];
+  if (id !== undefined && method === 'GET') return versionsOf(tables, id) === undefined ? [404] : [200, 404];
+  if (path === '/pets' && method === 'GET') return isValidQuery(new Map(sent.query)) ? [200] : [400];
+  if (path === '/pets' && method === 'POST') {
+    if (sent.contentType !== undefined) return [415];
+    if (sent.body!.length > 65_536) return [413];
+    return isValidBody(sent.body!) ? [201, 422] : [400];
+  }
+  return id !== undefined || path === '/pets' ? [405] : [404];
+}
+
+function isValidQuery(query: ReadonlyMap<string, string>): boolean {
+  const [limit, status] = [query.get('limit') ?? '1', query.get('status') ?? 'sold'];
+  const cursor = query.get('cursor');
+  return (
+    Number(limit) >= 1 &&
+    Number(limit) <= 100 &&
+    /^(available|pending|sold)$/.test(status) &&
+    (cursor === undefined || readCursor(cursor).status === query.get('status'))
+  );
+}
 
 interface Pet {
   readonly id: bigint;
@@ -21,7 +47,7 @@ function petOf(item: Item | undefined): Pet | 'malformed' | undefined {
   return { id: BigInt(id!.N!), name: name.S, categoryId: BigInt(categoryId.N), status: status!.S! };
 }
 
-export function versionsOf(tables: Tables, id: string): readonly Version[] | undefined {
+function versionsOf(tables: Tables, id: string): readonly Version[] | undefined {
   return tables.versions('Pets').find((versions) => versions[0]!.item!['id']!.N === id);
 }
 
@@ -67,7 +93,7 @@ interface Cursor {
 }
 
 /** functions/pets/cursor.ts. */
-export function readCursor(cursor: string): Cursor {
+function readCursor(cursor: string): Cursor {
   const bytes = Buffer.from(cursor, 'base64url');
   return { status: statusCodes[bytes[1]! - 1], position: bytes.readBigInt64BE(2) };
 }
@@ -227,7 +253,7 @@ const newPet = z.object({
   status: z._default(z.enum(['available', 'pending', 'sold']), 'available'),
 });
 
-export function isValidBody(body: string): boolean {
+function isValidBody(body: string): boolean {
   return newPet.safeParse(parseExactly(body)).success;
 }
 

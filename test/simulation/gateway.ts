@@ -1,6 +1,11 @@
 import type { Call, Network, World } from 'dynamodb-interleavings';
 import type { CallerContext } from '../../functions/access/caller.ts';
-import { type FunctionEntry, operations, unmatchedRoute } from '../../functions/operations.ts';
+import {
+  type FunctionEntry,
+  type Operation,
+  operations,
+  unmatchedRoute,
+} from '../../functions/operations.ts';
 import { proxyEvent, routeOf } from '../support/events.ts';
 import { titleCase } from '../../lib/title-case.ts';
 import { type Reply, reply } from '../support/lambda.ts';
@@ -12,7 +17,7 @@ const timeouts = { operation: 3_000, authorizer: 2_000 };
 const cacheSeconds = 60;
 
 export interface Sent {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: Operation['method'];
   readonly path: string;
   readonly query?: readonly (readonly [string, string])[];
   readonly body?: string;

@@ -1,4 +1,5 @@
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
+import { operations } from '../../functions/operations.ts';
 import {
   atTheEnd,
   type Call,
@@ -543,6 +544,10 @@ type ActionName =
 
 const usual = ['list', 'list', 'create', 'createOnce', 'createOnce', 'get', 'mistake', 'burst'] as const;
 
+const ofOneAnimal = operations.filter(
+  ({ path, request }) => path === '/pets/{petId}' && request === undefined,
+);
+
 /** What clients of one simulation share. */
 interface Shared {
   readonly seed: number;
@@ -669,11 +674,13 @@ class Client {
     }
   }
 
+  /** A request to one animal, by any operation that needs no body. */
   async #get(): Promise<void> {
     const random = this.#random;
+    const { method } = random.pick(ofOneAnimal);
     const { pets } = this.#shared;
     const id = pets.length > 0 && random.chance(0.8) ? random.pick(pets) : '12345';
-    await this.#send({ method: 'GET', path: `/pets/${id}` });
+    await this.#send({ method, path: `/pets/${id}` });
   }
 
   async #mistake(): Promise<void> {
