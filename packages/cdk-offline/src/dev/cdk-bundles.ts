@@ -95,7 +95,8 @@ export function cdkBundles(
       if (parse(name).name !== file || code !== (await servedCode(join(directory, name)))) continue;
       // What is beside the bundle, such as the packages of "nodeModules", stays.
       await cp(directory, outputDirectory, { recursive: true });
-      return { ...options, outfile: join(outputDirectory, name) };
+      // Stack traces have lines of the sources, also where the deployed code has no source map.
+      return { sourcemap: 'inline', ...options, outfile: join(outputDirectory, name) };
     }
     return undefined;
   };

@@ -93,6 +93,8 @@ class EsbuildBuilds implements FunctionBuilds {
         found.code = await codeIn(directory, found);
         // Saved after the assembly was written.
         found.failed = built !== found.code;
+        if (!found.failed && (await hasOwnMap(directory, found)))
+          await this.#service.replaceCode(logicalId, found.outputDirectory);
       }),
     );
     const { app } = this.#sources;
@@ -179,9 +181,19 @@ async function build(one: Build): Promise<string> {
 }
 
 /** The code of a build in a folder, empty when it is not there. */
-async function codeIn(directory: string, { scripts }: Build): Promise<string> {
-  const texts = scripts.map((script) => readFile(join(directory, script), 'utf8').catch(() => ''));
-  return (await Promise.all(texts)).map((text) => withoutInlineMap(text)).join('');
+async function codeIn(directory: string, one: Build): Promise<string> {
+  return (await textsIn(directory, one)).map((text) => withoutInlineMap(text)).join('');
+}
+
+function textsIn(directory: string, { scripts }: Build): Promise<string[]> {
+  return Promise.all(scripts.map((script) => readFile(join(directory, script), 'utf8').catch(() => '')));
+}
+
+/** Whether a build has a source map, and the code in the folder has none. */
+async function hasOwnMap(directory: string, one: Build): Promise<boolean> {
+  const [served, built] = await Promise.all([textsIn(directory, one), textsIn(one.outputDirectory, one)]);
+  const isMapped = (text: string) => text.includes('\n//# sourceMappingURL=');
+  return built.some(isMapped) && !served.some(isMapped);
 }
 
 /** Absolute paths of the files that a script imports, those of packages excepted. */

@@ -53,8 +53,13 @@ async function newProject(): Promise<string> {
   return project;
 }
 
-async function start(options: (project: string) => Partial<WatchOptions> = () => ({})) {
+async function start(
+  options: (project: string) => Partial<WatchOptions> = () => ({}),
+  ...[ofWords = words('one'), ofGreet = greet]: readonly string[]
+) {
   const project = await newProject();
+  await writeFile(join(project, 'code/words.ts'), ofWords);
+  await writeFile(join(project, 'code/greet.ts'), ofGreet);
   const synthesizeProject = (assembly: string) =>
     synthesize(assembly, { project, context: { fails: false } });
   const service = await serve({ assembly: synthesizeProject, stack: greetingStack });
@@ -95,6 +100,9 @@ const withBuilds = (project: string): Partial<WatchOptions> => ({
     }),
   }),
 });
+
+const tracing = `import { place } from './words.ts';
+export const handler = async () => ({ statusCode: 200, body: place() });`;
 
 const words = (text: string) => `export const words: string = '${text}';`;
 const templateModule = (changes: Readonly<Record<string, object>>) =>
@@ -145,6 +153,30 @@ describe('watch', () => {
     gate.open();
     await message(/Applied the stack/);
     await expect.poll(() => get(), { timeout: 60_000 }).toBe('three');
+  });
+
+  it('gives stack traces the lines of the sources, before the first change and after it', async () => {
+    const { get, save, message } = await start(
+      (project) => {
+        const { functions: _, ...rest } = withBuilds(project);
+        const bundle = (__: unknown, outputDirectory: string) => ({
+          absWorkingDir: project,
+          entryPoints: ['code/greet.ts'],
+          outfile: join(outputDirectory, 'index.mjs'),
+          bundle: true,
+          format: 'esm' as const,
+          sourcemap: 'inline' as const,
+        });
+        const sources = { folder: join(project, 'code'), app: join(project, 'app.mjs'), bundle };
+        return { ...rest, functions: buildFunctions(sources) };
+      },
+      `export const words: string = '';\n\nexport const place = () => new Error('here').stack;`,
+      tracing,
+    );
+    expect(await get()).toContain('code/words.ts:3:');
+    await save('code/words.ts', `\n\n\n\nexport const place = () => new Error('there').stack;`);
+    await message(/Applied Greet/);
+    expect(await get()).toContain('code/words.ts:5:');
   });
 
   it('says that a refused change is not applied, and that it is undone', async () => {
