@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
-import { DeleteCommand, GetCommand, PutCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
-import { marshall, NumberValueImpl as NumberValue, unmarshall } from '@aws-sdk/util-dynamodb';
+import { DeleteCommand, GetCommand, paginateScan, PutCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import { NumberValueImpl as NumberValue, unmarshall } from '@aws-sdk/util-dynamodb';
 import * as z from 'zod';
 import { newPet, type Pet, storedPet } from '../../../functions/pets/schema.ts';
 import type { PetTable } from '../../../functions/pets/store.ts';
@@ -38,7 +38,13 @@ export async function readItem({ client, tableName }: PetTable, id: string): Pro
   return item && toStored(item);
 }
 
-/** Attributes to set, and those to remove, which are `undefined`. */
+/** All items of a table, in pages of about 100 KB, which leave capacity of their partition to the service. */
+export async function* pagesOf({ client, tableName }: PetTable): AsyncGenerator<StoredItem[]> {
+  const pages = paginateScan({ client, pageSize: 1_000 }, { TableName: tableName });
+  for await (const { Items: items = [] } of pages) yield items.map(toStored);
+}
+
+/** Attributes to set, as they are stored, and those to remove, which are `undefined`. */
 export type Attributes = Readonly<Record<string, unknown>>;
 
 /** A write of an item that fails if one of these attributes is not as it was read. */
@@ -87,13 +93,7 @@ export async function updateItem(service: PetService, item: Item, attributes: At
 }
 
 function hasAll({ item }: StoredItem, attributes: Attributes): boolean {
-  return Object.entries(attributes).every(([name, value]) => isDeepStrictEqual(item[name], asStored(value)));
-}
-
-/** A value as it is when it is read. @throws Error if DynamoDB cannot store it */
-export function asStored(value: unknown): unknown {
-  if (value === undefined) return undefined;
-  return unmarshall(marshall({ value }), { wrapNumbers: true })['value'];
+  return Object.entries(attributes).every(([name, value]) => isDeepStrictEqual(item[name], value));
 }
 
 /** Deletes an item. @throws StaleRecordError, OutcomeUnknownError */

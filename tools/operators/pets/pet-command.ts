@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from '@commander-js/extra-typings';
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { idEpoch } from '../../../functions/pets/ids.ts';
 import { parseInt64 } from '../../../functions/pets/int64.ts';
 import type { Pet } from '../../../functions/pets/schema.ts';
@@ -41,6 +41,10 @@ export function onPet<T extends operator.CommonOptions>(
       }),
     );
 }
+
+export const rateOption = new Option('--rate <n>', 'animals written a second, at most')
+  .argParser(operator.wholeNumber(1, 1_000))
+  .default(200);
 
 /** A pet as a question or an audit line names it. The line is printed, not stored: every page of a list would pay for it. */
 export function nameOf({ id, name, status }: Pet): string {

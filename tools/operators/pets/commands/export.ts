@@ -1,12 +1,11 @@
 import { DescribeTableCommand, ResourceNotFoundException } from '@aws-sdk/client-dynamodb';
-import { paginateScan } from '@aws-sdk/lib-dynamodb';
 import { toJson } from '../../../../functions/http/exact-json.ts';
 import type { PetTable } from '../../../../functions/pets/store.ts';
 import { stageCommand } from '../../command-line/stage-command.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
 import { counted, printable } from '../../command-line/output.ts';
 import type { Open, Session } from '../pet-command.ts';
-import { idOf, toStored } from '../items.ts';
+import { idOf, pagesOf } from '../items.ts';
 import { writeNewFile } from '../new-file.ts';
 
 export const exportPets = (open: Open) =>
@@ -26,7 +25,7 @@ export const exportPets = (open: Open) =>
         const table = { client, tableName };
         if (tableName !== own) await expectPets(table);
         const counts = { exported: 0, malformed: 0 };
-        const texts = pagesOf(session, table, counts);
+        const texts = linesOf(session, table, counts);
         if (file === '-') {
           for await (const text of texts) await output.data(text);
           return;
@@ -52,28 +51,21 @@ async function expectPets({ client, tableName }: PetTable): Promise<void> {
   if (keys !== 'id') throw usageError(`Table ${tableName} has no animals: its key is ${keys}, not id.`);
 }
 
-/** Items in one call: about 100 KB, which leaves capacity of their partition to the service. */
-const pageSize = 1_000;
-
 /** The lines of a table, a page at a time. */
-async function* pagesOf(
+async function* linesOf(
   { service, output }: Session,
-  { client, tableName }: PetTable,
+  table: PetTable,
   counts: { exported: number; malformed: number },
 ): AsyncGenerator<string> {
-  for await (const { Items: items = [], LastEvaluatedKey: next } of paginateScan(
-    { client, pageSize },
-    { TableName: tableName },
-  )) {
-    const stored = items.map(toStored);
+  for await (const stored of pagesOf(table)) {
+    if (counts.exported > 0)
+      output.report({ progress: { exported: counts.exported } }, counted(counts.exported, 'animal'));
     for (const { item, malformed } of stored)
       if (malformed !== undefined) service.notify(`${idOf(item)} is malformed: ${printable(malformed)}`);
     const lines = stored.flatMap(({ pet }) => (pet ? [`${toJson(pet)}\n`] : []));
     yield lines.join('');
     counts.exported += lines.length;
-    counts.malformed += items.length - lines.length;
+    counts.malformed += stored.length - lines.length;
     await service.afterStep('page');
-    if (next !== undefined)
-      output.report({ progress: { exported: counts.exported } }, counted(counts.exported, 'animal'));
   }
 }

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Option } from '@commander-js/extra-typings';
 import type { Pet } from '../../../../functions/pets/schema.ts';
-import { stageCommand, wholeNumber, yesOption } from '../../command-line/stage-command.ts';
+import { stageCommand, yesOption } from '../../command-line/stage-command.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
 import { counted, grouped, printable } from '../../command-line/output.ts';
-import { nameOf, type Open, type Session } from '../pet-command.ts';
+import { nameOf, type Open, rateOption, type Session } from '../pet-command.ts';
 import { putNew, replaceItem } from '../items.ts';
+import { writeEach } from '../paced.ts';
 import { checkFile, type Line, linesOf, newestId, parseLine } from '../lines.ts';
 import type { PetService } from '../service.ts';
 
@@ -20,7 +21,7 @@ export const importPets = (open: Open) =>
 lines IDs. All are checked before the first is imported. If the import stops, run the same command again.`,
   )
     .argument('<file>', 'file of JSON Lines')
-    .option('--rate <n>', 'animals a second at most', wholeNumber(1, 1_000), 200)
+    .addOption(rateOption)
     .addOption(
       new Option(
         '--replace <which>',
@@ -37,13 +38,8 @@ interface ImportOptions {
   readonly dryRun: boolean;
 }
 
-/** Animals that are imported at the same time. */
-const chunkSize = 25;
 /** Kept animals that are named. */
 const keptShown = 20;
-/** Milliseconds between two reports of the progress. */
-const reportEvery = 5_000;
-
 async function importFile(
   session: Session,
   file: string,
@@ -66,7 +62,8 @@ async function importFile(
   await confirm(`Import ${counted(pets, 'animal')} from ${file}${replacing}?`);
   const changed = new ToolError('failed', `${file} was changed during the import.`);
   try {
-    await eachLine(session, { file, pets, rate, changed }, async (line) => {
+    const lines = exactly(linesOf(file), pets, changed);
+    await writeEach(session, lines, { total: pets, rate }, async (line) => {
       const pet = parseLine(line, newest);
       if (typeof pet === 'string' || pet.id === undefined) throw changed;
       await importPet(service, line.number, { ...pet, id: pet.id }, replace, counts);
@@ -100,41 +97,15 @@ interface Counts {
   readonly kept: { readonly line: number; readonly id: bigint }[];
 }
 
-interface Source {
-  readonly file: string;
-  readonly pets: number;
-  /** Lines a second. */
-  readonly rate: number;
-  /** What is thrown if the file has more or fewer animals. */
-  readonly changed: Error;
-}
-
-/** Imports the lines of a file, a few at a time. */
-async function eachLine(
-  { service: { clock, sleep }, output }: Session,
-  { file, pets, rate, changed }: Source,
-  importLine: (line: Line) => Promise<void>,
-): Promise<void> {
-  const startedAt = clock();
-  let reportedAt = startedAt;
-  let done = 0;
-  let chunk: Line[] = [];
-  const finish = async () => {
-    if (done + chunk.length > pets) throw changed;
-    const results = await Promise.allSettled(chunk.map((line) => importLine(line)));
-    for (const result of results) if (result.status === 'rejected') throw result.reason;
-    done += chunk.length;
-    chunk = [];
-    if (clock() - reportedAt >= reportEvery) {
-      reportedAt = clock();
-      output.report({ progress: { done, animals: pets } }, `${grouped(done)} of ${counted(pets, 'animal')}`);
-    }
-    const wait = startedAt + (done * 1_000) / rate - clock();
-    if (wait > 0) await sleep(wait);
-  };
-  for await (const line of linesOf(file)) if (chunk.push(line) === chunkSize) await finish();
-  await finish();
-  if (done < pets) throw changed;
+/** The lines of a file that is not changed meanwhile. @throws `changed` if it has more or fewer animals */
+async function* exactly(lines: AsyncIterable<Line>, count: number, changed: Error): AsyncGenerator<Line> {
+  let left = count;
+  for await (const line of lines) {
+    if (left === 0) throw changed;
+    left -= 1;
+    yield line;
+  }
+  if (left > 0) throw changed;
 }
 
 /** @param number of the line */

@@ -1,5 +1,4 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
-import { paginateScan } from '@aws-sdk/lib-dynamodb';
 import { parseInt64 } from '../../../../functions/pets/int64.ts';
 import { pageSize } from '../../../../functions/pets/listing.ts';
 import { petStatuses } from '../../../../functions/pets/schema.ts';
@@ -7,7 +6,7 @@ import { listPets } from '../../../../functions/pets/store.ts';
 import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
 import { printable, table } from '../../command-line/output.ts';
 import { type Open, type Session, viewOf } from '../pet-command.ts';
-import { idOf, toStored } from '../items.ts';
+import { idOf, pagesOf } from '../items.ts';
 
 export const list = (open: Open) =>
   stageCommand('list', 'list animals, newest first', '--stage prod --status available --limit 50')
@@ -45,11 +44,8 @@ async function listPage(
 /** Items without a valid status are in no index, so only a scan finds them. */
 async function listMalformed({ service: { table: pets }, output }: Session): Promise<void> {
   const found: { readonly id: string; readonly malformed: string }[] = [];
-  for await (const { Items: items = [] } of paginateScan(
-    { client: pets.client, pageSize: 1_000 },
-    { TableName: pets.tableName },
-  ))
-    for (const { item, malformed } of items.map(toStored))
+  for await (const page of pagesOf(pets))
+    for (const { item, malformed } of page)
       if (malformed !== undefined) found.push({ id: idOf(item), malformed });
   const lines = found.map(({ id, malformed }) => `${id}: ${printable(malformed)}`);
   output.result({ malformed: found }, lines.join('\n') || 'No malformed items.');

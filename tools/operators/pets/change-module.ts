@@ -1,0 +1,79 @@
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
+import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
+import * as z from 'zod';
+import { usageError } from '../command-line/errors.ts';
+import { type Attributes, idOf, type Item, toStored } from './items.ts';
+
+/** A module whose default export says how an animal is to change. */
+
+/** What a module wants to change of an animal. */
+export interface Wanted {
+  /** As the items of the table have them. */
+  readonly attributes: Attributes;
+  /** As the module returned them. */
+  readonly shown: Attributes;
+}
+
+/** Decides how an item is to change: `undefined` if it is so already. @throws ToolError if it must not be changed so */
+export type Decide = (item: Item) => Promise<Wanted | undefined>;
+
+const defaultExport = z.custom<(animal: unknown) => unknown>((value) => typeof value === 'function');
+const returned = z.optional(z.record(z.string(), z.unknown()));
+
+/** @throws ToolError if the module cannot be loaded, or exports no function */
+export async function loadChangeModule(file: string): Promise<Decide> {
+  await stat(file);
+  const module = (await import(pathToFileURL(resolve(file)).href).catch((error: unknown) => {
+    throw usageError(`${file} cannot be loaded: ${messageOf(error)}`);
+  })) as { readonly default?: unknown };
+  const { data: change } = defaultExport.safeParse(module.default);
+  if (change === undefined) throw usageError(`${file} has no default export that is a function.`);
+  return async (item) => {
+    const problem = (text: string) => usageError(`${file}: ${text} (animal ${idOf(item)}).`);
+    const result = await Promise.resolve(plain(item))
+      .then(change)
+      .catch((error: unknown) => {
+        throw problem(`the function threw "${messageOf(error)}"`);
+      });
+    const { data: wanted, success } = returned.safeParse(result);
+    if (!success) throw problem('the function must return an object of attributes, or undefined');
+    return wanted && checked(item, wanted, problem);
+  };
+}
+
+/** The attributes that differ. @throws ToolError if the service could not read the animal with them */
+function checked(item: Item, wanted: Attributes, problem: (text: string) => Error): Wanted | undefined {
+  const stored = Object.entries(wanted).map(([name, value]) => {
+    if (value === undefined) throw problem(`"${name}" is undefined. Leave it out, or use null to remove it`);
+    try {
+      return [name, value === null ? undefined : asStored(value)] as const;
+    } catch (error) {
+      throw problem(`"${name}" cannot be stored: ${messageOf(error)}`);
+    }
+  });
+  const different = stored.filter(([name, value]) => !isDeepStrictEqual(item[name], value));
+  if (different.length === 0) return undefined;
+  const attributes = Object.fromEntries(different);
+  if ('id' in attributes) throw problem('"id" cannot be changed');
+  const { malformed } = toStored({ ...item, ...attributes });
+  if (malformed !== undefined) throw problem(`the service could not read the animal: ${malformed}`);
+  return { attributes, shown: Object.fromEntries(different.map(([name]) => [name, wanted[name]])) };
+}
+
+/** A value as it is when it is read. @throws Error if DynamoDB cannot store it */
+function asStored(value: unknown): unknown {
+  return unmarshall(marshall({ value }), { wrapNumbers: true })['value'];
+}
+
+/** The attributes of an item, for a module: whole numbers are bigints, as `id` is everywhere. */
+function plain(item: Item): unknown {
+  const wrapNumbers = (digits: string) => (/^-?\d+$/.test(digits) ? BigInt(digits) : Number(digits));
+  return unmarshall(marshall(item), { wrapNumbers });
+}
+
+function messageOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, ' ').trim();
+}
