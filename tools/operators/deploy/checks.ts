@@ -111,7 +111,7 @@ const oldestBootstrap = 6;
 
 /** @param version of the stack CDKToolkit, `undefined` if there is none */
 export function checkBootstrap(version: number | undefined): Finding {
-  const todo = 'Run: npm run cdk -- bootstrap.';
+  const todo = 'Run: npm run cdk -- bootstrap aws://ACCOUNT/REGION.';
   if (version === undefined) return stop(`This Region is not bootstrapped for the CDK. ${todo}`);
   if (!(version >= oldestBootstrap))
     return stop(
