@@ -1,10 +1,13 @@
-import type { Options, Report } from './options.ts';
+import { defaults, type Options, type Report } from './options.ts';
 import { Search } from './reduction.ts';
 import { type Director, Schedule } from './schedule.ts';
 import { textOf } from './story.ts';
 import { Random } from './world.ts';
 
-let isExploring = false;
+/** The exploration that runs in this process, until it has ended. */
+let current: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
+/** Milliseconds after which a run says how far it is, and then again. */
+const reportEvery = 5_000;
 /** In milliseconds. The clock of the process is replaced while a schedule runs. */
 const realNow = performance.now.bind(performance);
 
@@ -13,16 +16,24 @@ const realNow = performance.now.bind(performance);
  * random numbers of this process are replaced meanwhile.
  */
 export async function explore<Shared>(options: Options<Shared>): Promise<Report> {
-  if (isExploring) throw new Error('Another exploration is running in this process.');
+  // A runner has given up the test that runs it, or forgets to wait for it.
+  for (let running = current; running !== undefined; running = current) {
+    running.stop.abort();
+    await running.ended;
+  }
   const { budget = 100_000, seed, repeat, reduce = true, skipKnownStates = false } = options;
   const search = new Search(reduce, skipKnownStates);
   const random = new Random(seed ?? 0);
   const path = repeat?.split('.').map(Number);
   let [schedules, violations, isComplete] = [0, 0, false];
+  let [hasCalls, isStuck] = [false, false];
   let cut: string | undefined;
   const end = realNow() + (options.timeLimit ?? Infinity);
   let best: Schedule<Shared> | undefined;
-  isExploring = true;
+  const [stop, ended] = [new AbortController(), Promise.withResolvers<void>()];
+  current = { stop, ended: ended.promise };
+  const startedAt = realNow();
+  let reportedAt = startedAt;
   try {
     // Loads what is loaded lazily, so that every schedule finds the same.
     await new Schedule(options, following([]), true).run();
@@ -30,19 +41,65 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
       const director = path ? following(path) : seed === undefined ? search : at(random);
       const schedule = new Schedule(options, director);
       await schedule.run();
+      hasCalls ||= schedule.hasCalls;
+      isStuck ||= schedule.isStuck;
       if (!schedule.isKnown) schedules += 1;
       cut ??= schedule.cut;
       if (schedule.sentence !== undefined) {
         violations += 1;
         if (best === undefined || isShorter(schedule, best)) best = schedule;
       }
+      if (stop.signal.aborted)
+        throw new Error(
+          'Another exploration has begun in this process. Wait for each, also for one that fails.',
+        );
+      if (realNow() - reportedAt >= reportEvery) {
+        reportedAt = realNow();
+        process.stderr.write(
+          `${progressOf(schedules, reportedAt - startedAt, search.remaining, violations)}\n`,
+        );
+      }
       if (path) break;
       if (seed === undefined) isComplete = !search.advance();
     } while (!isComplete && schedules < budget && realNow() < end && options.signal?.aborted !== true);
   } finally {
-    isExploring = false;
+    current = undefined;
+    ended.resolve();
   }
-  return { schedules, violations, isComplete: isComplete && cut === undefined, cut, failure: best?.failure };
+  if (!hasCalls && !isStuck)
+    throw new Error(
+      'No call has reached the simulation. Give each client of the AWS SDK the `client` of the environment, as in ' +
+        '`new DynamoDBClient(client)`.',
+    );
+  const perSecond = schedules / Math.max(0.001, (realNow() - startedAt) / 1_000);
+  return {
+    schedules,
+    violations,
+    isComplete: isComplete && cut === undefined,
+    bounds: boundsOf(options),
+    perSecond,
+    cut,
+    failure: best?.failure,
+  };
+}
+
+/** What the run does not go beyond. */
+function boundsOf({
+  faults = 0,
+  delays = defaults.delays,
+  requestTimeout = defaults.requestTimeout,
+}: Pick<Options, 'faults' | 'delays' | 'requestTimeout'>): string {
+  const many = (count: number, what: string) =>
+    count === 0 ? `no ${what}` : `at most ${count} ${what}${count === 1 ? '' : 's'}`;
+  return `${many(faults, 'fault')} and ${many(delays, 'delay')}, calls of at most ${requestTimeout / 1_000} s`;
+}
+
+function progressOf(schedules: number, milliseconds: number, remaining: number, violations: number): string {
+  const rate = Math.round((schedules * 1_000) / milliseconds);
+  return (
+    `dynamodb-interleavings: ${schedules} schedules in ${Math.round(milliseconds / 1_000)} s, ${rate} a second, ` +
+    `${violations} of them violations, at least ${remaining} to go`
+  );
 }
 
 /**

@@ -56,6 +56,13 @@ export function scopeOf(machine: () => Machine) {
     clearTimeout: stop,
     clearInterval: stop,
     randomUUID: () => `${hex(8)}-${hex(4)}-4${hex(3)}-8${hex(3)}-${hex(12)}`,
+    /** That of `AbortSignal`. */
+    timeout: (milliseconds: number): AbortSignal => {
+      const controller = new AbortController();
+      const reason = new DOMException('The operation was aborted due to timeout', 'TimeoutError');
+      machine().world.after(milliseconds, () => controller.abort(reason));
+      return controller.signal;
+    },
     /** That of `node:timers/promises`. */
     sleep: (milliseconds = 0, value?: unknown, { signal }: { signal?: AbortSignal } = {}) =>
       new Promise((resolve, reject) => {
@@ -77,6 +84,7 @@ export function replaceGlobals(machine: () => Machine & { readonly random: Rando
     ...(['Date', 'setTimeout', 'setInterval', 'clearTimeout', 'clearInterval'] as const).map(
       (name) => [globalThis, name, scope[name]] as const,
     ),
+    [AbortSignal, 'timeout', scope.timeout],
     [Math, 'random', scope.random],
     [performance, 'now', scope.performance.now],
     [globalThis.crypto, 'randomUUID', scope.randomUUID],

@@ -142,7 +142,7 @@ const throttlings = ['ProvisionedThroughputExceededException', 'ThrottlingExcept
 export class Network {
   readonly tables: Tables;
   /** What the tables do not know, whatever the code under test makes of the error. */
-  unsupported: Unsupported | undefined;
+  unsupported: Error | undefined;
   readonly #world: World;
   readonly #arrange: (call: Call, network: Network) => void;
   /** Calls written to each item, by whole seconds. */

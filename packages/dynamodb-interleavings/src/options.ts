@@ -3,6 +3,9 @@ import type { TableDefinition } from './tables/schema.ts';
 import type { Tables } from './tables/tables.ts';
 import type { World } from './world.ts';
 
+/** What an option is that is not given. */
+export const defaults = { delays: 2, requestTimeout: 1_000 } as const;
+
 /** What is made anew for each schedule. */
 export interface Simulation {
   readonly world: World;
@@ -60,11 +63,11 @@ export interface Options<Shared = unknown> {
   readonly faults?: number;
   /** Faults that calls can meet. */
   readonly kinds?: readonly Fault[];
-  /** How often at most a delay ends before an open call is answered. Default: 2 */
+  /** How many calls at most are answered only after a timer has gone off. Default: 2 */
   readonly delays?: number;
   /** Default: 2026-01-01T00:00:00Z */
   readonly startsAt?: number | string;
-  /** Milliseconds that a client waits for an answer. Default: 1000 */
+  /** Milliseconds that a client waits for an answer, and so the longest delay. More for a lease: it has to end before. Default: 1,000 */
   readonly requestTimeout?: number;
   /** Schedules at most. Default: 100,000 */
   readonly budget?: number;
@@ -115,6 +118,9 @@ export interface Report {
   readonly violations: number;
   /** Whether these were all schedules. */
   readonly isComplete: boolean;
+  /** What the schedules do not go beyond, such as `no fault and at most 2 delays, calls of at most 1 s`. */
+  readonly bounds: string;
+  readonly perSecond: number;
   /** A call that a request repeats without a pause while another call waits, so that there is no end of schedules. */
   readonly cut: string | undefined;
   /** With the fewest faults and then the fewest steps of those that were run. */

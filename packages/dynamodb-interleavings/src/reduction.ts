@@ -156,6 +156,11 @@ export class Search {
     if (this.#reduces) this.#add(undefined, time, { footprint: new Footprint(), timers: [], started: [] });
   }
 
+  /** How many schedules are known to be left. Each can show that there are more. */
+  get remaining(): number {
+    return this.#nodes.filter((node) => next(node) !== undefined).length;
+  }
+
   /** Goes back to the last point with another choice. False if there is none. */
   advance(): boolean {
     this.#position = 0;

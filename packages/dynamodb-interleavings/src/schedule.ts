@@ -2,8 +2,16 @@ import realTimers from 'node:timers/promises';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import { Footprint } from './footprint.ts';
 import { replaceGlobals } from './globals.ts';
+import { stayOffline } from './offline.ts';
 import { type Call, defaultKinds, type Fate, type Fault, Network } from './network.ts';
-import type { Failure, Options, Outcome, Request, Simulation } from './options.ts';
+import {
+  defaults,
+  type Failure,
+  type Options,
+  type Outcome,
+  type Request,
+  type Simulation,
+} from './options.ts';
 import type { Choice, Effects, State } from './reduction.ts';
 import { diagramOf, type Entry, entryOf, entryOfOutcome, linesOf, outcomeText } from './story.ts';
 import { Tables } from './tables/tables.ts';
@@ -84,6 +92,8 @@ export class Schedule<Shared> implements Simulation {
   cut: string | undefined;
   /** Whether it was left out: it differs from others only in the order of independent steps. */
   isKnown = false;
+  /** Whether a request has not ended. */
+  isStuck = false;
   faults = 0;
   readonly world: World;
   readonly tables: Tables;
@@ -129,6 +139,10 @@ export class Schedule<Shared> implements Simulation {
     this.network = new Network(world, tables, (call) => this.#send(call));
   }
 
+  get hasCalls(): boolean {
+    return this.#calls.length > 0;
+  }
+
   get failure(): Failure {
     return {
       sentence: this.sentence!,
@@ -144,6 +158,7 @@ export class Schedule<Shared> implements Simulation {
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = stackFrames;
     const restore = replaceGlobals(() => ({ world: this.world, clockOffset: 0, random: this.#random }));
+    const goOnline = stayOffline((error) => (this.network.unsupported ??= error));
     try {
       this.shared = this.#options.shared?.(this) as Shared;
       for (const request of this.#options.requests) this.#start(request);
@@ -156,6 +171,7 @@ export class Schedule<Shared> implements Simulation {
       );
     } finally {
       Error.stackTraceLimit = stackTraceLimit;
+      goOnline();
       restore();
     }
   }
@@ -166,7 +182,11 @@ export class Schedule<Shared> implements Simulation {
     const client = {
       region: 'eu-central-1',
       credentials: { accessKeyId: 'simulated', secretAccessKey: 'simulated' },
-      requestHandler: this.network.handlerFor(name, () => {}, this.#options.requestTimeout ?? 1_000),
+      requestHandler: this.network.handlerFor(
+        name,
+        () => {},
+        this.#options.requestTimeout ?? defaults.requestTimeout,
+      ),
     };
     const random = Random.of(1, name).next;
     const process: RequestProcess = { index, name, random, calls: [], state: 'running' };
@@ -266,9 +286,10 @@ export class Schedule<Shared> implements Simulation {
       );
       const unanswered = this.#outcomes.indexOf(undefined) + 1;
       if (unanswered === 0) continue;
+      this.isStuck = true;
       return this.#steps > maxSteps
         ? `Request ${unanswered} has not ended after ${maxSteps} steps.`
-        : `Request ${unanswered} is never answered.`;
+        : `Request ${unanswered} is never answered. It waits for nothing in the simulation, perhaps for a timer that a module has kept.`;
     }
     return undefined;
   }
@@ -325,7 +346,7 @@ export class Schedule<Shared> implements Simulation {
 
   /** What can happen next. None: time goes on. */
   #choices(): Choice[] {
-    const { faults = 0, delays = 2, kinds = defaultKinds } = this.#options;
+    const { faults = 0, delays = defaults.delays, kinds = defaultKinds } = this.#options;
     const [timer] = this.#timers();
     const fates = ['answered', ...(this.faults < faults ? kinds : [])] as const;
     const choicesOf = (pending: Pending): Choice[] => {

@@ -205,8 +205,10 @@ export function diagramOf(entries: readonly Entry[]): string {
 }
 
 /** The shortest failure: its sentence, its trace and how to repeat it. */
-export function textOf({ failure, violations, schedules }: Report): string {
-  if (failure === undefined) return `${schedules} schedules, no violation.`;
+export function textOf({ failure, violations, schedules, bounds, perSecond, isComplete }: Report): string {
+  const all = isComplete && schedules > 1 ? 'all ' : '';
+  if (failure === undefined)
+    return `${all}${schedules} schedules with ${bounds}, ${Math.round(perSecond)} a second: no violation.`;
   return [
     failure.sentence,
     '',

@@ -1,6 +1,6 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient, GetCommand, PutCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { type Environment, explore, type History, type Options, textOf, verify } from '../../src/index.ts';
 
 const counters = {
@@ -107,8 +107,11 @@ describe('two increments', () => {
 test('a failure is repeated by its string, and a long run by its seed', async () => {
   const { failure } = await explore(twice(increment));
   const repeated = await explore({ ...twice(increment), repeat: failure!.repeat });
-  expect(repeated).toEqual({ schedules: 1, violations: 1, isComplete: false, failure });
-  const run = () => explore({ ...twice(increment), seed: 7, budget: 20 });
+  expect(repeated).toMatchObject({ schedules: 1, violations: 1, isComplete: false, failure });
+  const run = async () => ({
+    ...(await explore({ ...twice(increment), seed: 7, budget: 20 })),
+    perSecond: 0,
+  });
   const [first, second] = [await run(), await run()];
   expect(first.schedules).toBe(20);
   expect(second).toEqual(first);
@@ -191,25 +194,29 @@ test('what the tables do not know ends the exploration, whatever the code makes 
 
 test('clock, timers and random numbers are simulated, and given back', async () => {
   const seen: unknown[] = [];
-  const request = async () => {
+  const request = async (environment: Environment) => {
+    await add(environment);
     const { setTimeout: sleep } = await import('node:timers/promises');
     const from = Date.now();
     await sleep(3_600_000);
     await new Promise((resolve) => setTimeout(resolve, 60_000));
+    await new Promise((resolve) => {
+      AbortSignal.timeout(60_000).addEventListener('abort', resolve);
+    });
     seen.push([new Date().toISOString(), Date.now() - from, Math.random(), crypto.randomUUID()]);
   };
   const now = Date.now();
   await explore({ ...scene, requests: [request], check: () => undefined });
   await explore({ ...scene, requests: [request], check: () => undefined });
   const [first] = seen as unknown[][];
-  expect(first!.slice(0, 2)).toEqual(['2026-01-01T01:01:00.000Z', 3_660_000]);
+  expect(first!.slice(0, 2)).toEqual(['2026-01-01T01:02:00.000Z', 3_720_000]);
   for (const each of seen) expect(each).toEqual(first);
   expect(Date.now() - now).toBeLessThan(600_000);
 });
 
 test('a request that waits for nothing is never answered', async () => {
   const { failure } = await explore({ ...scene, requests: [() => new Promise(() => {})] });
-  expect(failure?.sentence).toBe('Request 1 is never answered.');
+  expect(failure?.sentence).toMatch(/^Request 1 is never answered\. It waits for nothing in the simulation/);
 });
 
 test('a check can be asynchronous, and its errors are violations', async () => {
@@ -225,8 +232,81 @@ test('a check can be asynchronous, and its errors are violations', async () => {
 
 test('what was not run to its end is not proved', async () => {
   const options = { ...twice(incrementOnCondition), budget: 1 };
-  await expect(verify(options)).rejects.toThrow('Not all: 1 schedules, no violation.');
+  await expect(verify(options)).rejects.toThrow(
+    /^Not all: 1 schedules with no fault and at most 2 delays, calls of at most 1 s, \d+ a second: no violation\./,
+  );
   expect(await verify({ ...options, partial: true })).toMatchObject({ schedules: 1, isComplete: false });
   for (const bound of [{ timeLimit: 0 }, { signal: AbortSignal.abort() }])
     expect(await explore({ ...twice(incrementOnCondition), ...bound })).toMatchObject({ isComplete: false });
+});
+
+test('a client that is not given the one of the environment is refused, and the run fails', async () => {
+  const forgotten = async () => {
+    const credentials = { accessKeyId: 'real', secretAccessKey: 'real' };
+    const client = DynamoDBDocumentClient.from(new DynamoDBClient({ region: 'eu-central-1', credentials }));
+    await client.send(new GetCommand({ TableName, Key: { id: 'a' } })).catch(() => {});
+  };
+  const message = 'A request opens a network connection. Give each client of the AWS SDK the `client`';
+  await expect(explore({ ...scene, requests: [forgotten] })).rejects.toThrow(message);
+  const calls = async () => fetch('https://example.com').catch(() => {});
+  await expect(explore({ ...scene, requests: [add, calls] })).rejects.toThrow(message);
+});
+
+test('a run without a call of DynamoDB fails', async () => {
+  await expect(explore({ ...scene, requests: [async () => {}] })).rejects.toThrow(
+    'No call has reached the simulation.',
+  );
+});
+
+test('a request that does not end is a violation', async () => {
+  const endless = async (environment: Environment) => {
+    for (;;) {
+      await add(environment);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  };
+  await expect(verify({ ...scene, requests: [endless] })).rejects.toThrow(
+    /^Request 1 has not ended after \d+ steps\./,
+  );
+});
+
+test('a run that was given up ends when the next one begins', async () => {
+  const three = {
+    ...scene,
+    requests: [incrementOnCondition, incrementOnCondition, incrementOnCondition],
+    check: counted,
+  };
+  const first = explore(three);
+  await expect(
+    Promise.all([explore({ ...scene, requests: [add], check: () => undefined }), first]),
+  ).rejects.toThrow('Another exploration has begun in this process.');
+  expect(await explore({ ...scene, requests: [add], check: () => undefined })).toMatchObject({
+    isComplete: true,
+  });
+});
+
+test('a long run says how far it is', async () => {
+  const lines: unknown[] = [];
+  const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const slow = async (environment: Environment) => {
+    const until = process.hrtime.bigint() + 30_000_000n;
+    while (process.hrtime.bigint() < until);
+    await incrementOnCondition(environment);
+  };
+  try {
+    await explore({
+      ...scene,
+      requests: [slow, slow, slow],
+      check: () => undefined,
+      faults: 1,
+      kinds: ['lostAfter'],
+      timeLimit: 6_000,
+    });
+  } finally {
+    lines.push(...write.mock.calls.map(([line]) => line));
+    write.mockRestore();
+  }
+  expect(lines[0]).toMatch(
+    /^dynamodb-interleavings: \d+ schedules in \d+ s, \d+ a second, \d+ of them violations, at least \d+ to go\n$/,
+  );
 });
