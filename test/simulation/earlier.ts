@@ -27,6 +27,11 @@ function startOfBranch(folder: string): string | undefined {
   return start?.slice(0, 12);
 }
 
+/** What a change is compared with: the newest release, else the commit from which the branch left main. */
+export function baseOf(folder: string): string | undefined {
+  return lastReleaseOf(folder) ?? startOfBranch(folder);
+}
+
 /**
  * @param given the value of EARLIER
  * @throws Error if it is no commit
@@ -37,7 +42,7 @@ export function findEarlier(folder: string, given = ''): Earlier {
       `EARLIER must be a commit or tag of this clone (got "${given}"). ` +
         'A shallow clone lacks most commits: run "git fetch --unshallow --tags".',
     );
-  const commit = given || (lastReleaseOf(folder) ?? startOfBranch(folder));
+  const commit = given || baseOf(folder);
   if (commit === undefined)
     return {
       reason: 'this clone has neither a release tag nor the branch main. Name a commit: EARLIER=COMMIT',
