@@ -3,11 +3,14 @@ import addFormats from 'ajv-formats';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { createSchema } from 'zod-openapi';
 import { parseIdempotencyKey } from '../../functions/http/idempotency-key.ts';
 import { parseRequest } from '../../functions/http/request.ts';
+import { integer, storedInteger } from '../../functions/pets/int64.ts';
 import { listing } from '../../functions/pets/listing.ts';
 import { newPet } from '../../functions/pets/schema.ts';
 import { derivedFiles } from '../../tools/contributors/openapi/derived-files.ts';
+import { writing } from '../../tools/contributors/openapi/document.ts';
 import { bodyText } from '../../tools/contributors/openapi/interface.ts';
 import { openApiDocument, withoutReferences } from '../support/openapi-document.ts';
 import { text } from '../support/arbitraries.ts';
@@ -137,4 +140,22 @@ it('its patterns have no escape and no group that Python, RE2 or ECMAScript does
 it('the example of a request is valid', () => {
   const { categoryId, ...rest } = bodyText('NewPet').sample;
   expect(newPet.safeParse({ ...rest, categoryId: BigInt(categoryId as number) }).success).toBe(true);
+});
+
+it.each([
+  ['a request', 'input', integer(0, 1_200), { type: 'integer', minimum: 0, maximum: 1_200 }],
+  ['a response', 'output', storedInteger, { type: 'integer' }],
+] as const)('an integer that a number holds is no int64 in %s', (_, io, field, written) => {
+  const { schema: made } = createSchema(field, { io, opts: writing });
+  expect(JSON.parse(JSON.stringify(made))).toEqual(written);
+});
+
+it.each([
+  ['NewPet', 'name', true, 'does not say that it is optional'],
+  ['NewPet', 'categoryId', true, 'does not say that it is optional'],
+  ['NewPet', 'status', false, 'says that it is optional'],
+  ['Pet', 'status', false, 'says that it is optional'],
+])('docs/interface.md has to say whether a %s needs its %s', (body, field, isOptional, problem) => {
+  expect(() => bodyText(body).field(field, isOptional)).toThrow(problem);
+  expect(bodyText(body).field(field, !isOptional).description).not.toContain('optional');
 });

@@ -119,7 +119,7 @@ function described(name: string, schema: unknown): Schema {
     const own = isOptional(requested?.[field]) ? z.optional(ofField) : withoutDefault(ofField);
     const copy = z.core.clone(own, own._zod.def);
     const rule = rules[`${name}.${field}`];
-    z.globalRegistry.add(copy, { ...textOf(field), ...(rule && { override: { ...rule } }) });
+    z.globalRegistry.add(copy, { ...textOf(field, isOptional(own)), ...(rule && { override: { ...rule } }) });
     return [field, copy];
   });
   const object = z.object(Object.fromEntries(fields) as Record<string, Schema>);
@@ -352,6 +352,12 @@ function override(jsonSchema: object, { _zod: { def } }: Schema): void {
   if ('additionalProperties' in jsonSchema) delete jsonSchema.additionalProperties;
 }
 
+/** How each schema of `functions/` is written. */
+export const writing = {
+  override: ({ jsonSchema, zodSchema }: { readonly jsonSchema: object; readonly zodSchema: Schema }) =>
+    override(jsonSchema, zodSchema),
+};
+
 /** A reference beside other keywords, which generators of clients ignore there, as `allOf`. */
 function withoutSiblings(value: unknown): unknown {
   if (Array.isArray(value)) return value.map((each) => withoutSiblings(each));
@@ -386,7 +392,7 @@ export function describeService() {
         responses: Object.fromEntries(components.responses),
       },
     },
-    { override: ({ jsonSchema, zodSchema }) => override(jsonSchema, zodSchema) },
+    writing,
   );
   const named = Object.fromEntries(
     Object.entries(parts?.schemas ?? {}).map(([name, schema]) => [name, withoutSiblings(schema)]),

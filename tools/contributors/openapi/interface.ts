@@ -78,10 +78,15 @@ export function bodyText(name: string) {
   return {
     description: paragraphs.join(' '),
     sample,
-    /** @throws Error when nothing is said of the field */
-    field: (field: string) => {
-      const words = all.find((item) => item.name === field)?.words.replace(/^.*?\. ?/, '');
+    /** @throws Error when nothing is said of the field, or whether it is optional is said otherwise */
+    field: (field: string, isOptional: boolean) => {
+      const said = all.find((item) => item.name === field)?.words ?? '';
+      const [, type = '', words] = /^(.*?)\. ?(.*)$/.exec(said) ?? [];
       if (!words) throw new Error(`docs/interface.md says nothing of \`${field}\` in the section "${name}".`);
+      if (type.endsWith(', optional') !== isOptional) {
+        const problem = isOptional ? 'does not say that it is optional' : 'says that it is optional';
+        throw new Error(`docs/interface.md ${problem}: \`${field}\` in the section "${name}".`);
+      }
       return { description: words, ...(field in sample && { examples: [sample[field]] }) };
     },
   };
