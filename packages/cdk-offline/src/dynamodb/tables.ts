@@ -1,8 +1,12 @@
+import { setTimeout } from 'node:timers/promises';
 import {
   CreateTableCommand,
   type CreateTableCommandInput,
+  DescribeTableCommand,
   DynamoDBClient,
   ResourceInUseException,
+  UpdateTableCommand,
+  type UpdateTableCommandInput,
   UpdateTimeToLiveCommand,
   waitUntilTableExists,
 } from '@aws-sdk/client-dynamodb';
@@ -77,7 +81,10 @@ export function readTables(stack: Stack, notes: string[]): TableDefinition[] {
 /** The client tries three times. */
 const answerTimeoutMs = 10_000;
 
-/** Creates the tables that do not exist, with their indexes and TTL, and warms the database. @returns their number */
+/**
+ * Creates the tables that do not exist, with their indexes and TTL, gives the others the indexes of the template, and warms the
+ * database. @returns how many it has created
+ */
 export async function createTables(
   tables: readonly TableDefinition[],
   endpoint: string,
@@ -103,7 +110,10 @@ async function createTable(
   try {
     await client.send(new CreateTableCommand(input));
   } catch (error) {
-    if (error instanceof ResourceInUseException) return false;
+    if (error instanceof ResourceInUseException) {
+      await updateIndexes(client, input);
+      return false;
+    }
     throw new Error(`The table ${TableName} cannot be created: ${String(error)}`, { cause: error });
   }
   await waitUntilTableExists({ client, maxWaitTime: 10, minDelay: 1, maxDelay: 1 }, { TableName });
@@ -113,4 +123,38 @@ async function createTable(
     );
   }
   return true;
+}
+
+/** Adds the global indexes that a kept table lacks, one after the other as on AWS, and deletes those that the template lacks. */
+async function updateIndexes(
+  client: DynamoDBClient,
+  { TableName, AttributeDefinitions, GlobalSecondaryIndexes: wanted = [] }: TableDefinition['input'],
+): Promise<void> {
+  const { Table } = await client.send(new DescribeTableCommand({ TableName }));
+  const found = new Set((Table?.GlobalSecondaryIndexes ?? []).map(({ IndexName }) => IndexName));
+  const names = new Set(wanted.map(({ IndexName }) => IndexName));
+  const updates: UpdateTableCommandInput['GlobalSecondaryIndexUpdates'] = [
+    ...[...found].filter((name) => !names.has(name)).map((IndexName) => ({ Delete: { IndexName } })),
+    ...wanted.filter(({ IndexName }) => !found.has(IndexName)).map((Create) => ({ Create })),
+  ];
+  for (const update of updates) {
+    await client.send(
+      new UpdateTableCommand({ TableName, AttributeDefinitions, GlobalSecondaryIndexUpdates: [update] }),
+    );
+    await indexesAreActive(client, TableName);
+  }
+}
+
+const indexTimeoutMs = 60_000;
+
+async function indexesAreActive(client: DynamoDBClient, TableName: string): Promise<void> {
+  const end = Date.now() + indexTimeoutMs;
+  for (;;) {
+    const { Table } = await client.send(new DescribeTableCommand({ TableName }));
+    const indexes = Table?.GlobalSecondaryIndexes ?? [];
+    if (Table?.TableStatus === 'ACTIVE' && indexes.every(({ IndexStatus }) => IndexStatus === 'ACTIVE'))
+      return;
+    if (Date.now() > end) throw new Error(`The indexes of the table ${TableName} do not become active.`);
+    await setTimeout(50);
+  }
 }

@@ -4,7 +4,13 @@ import { dirname, join } from 'node:path';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { CreateTableCommand, DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb';
+import {
+  CreateTableCommand,
+  DynamoDBClient,
+  ListTablesCommand,
+  PutItemCommand,
+  QueryCommand,
+} from '@aws-sdk/client-dynamodb';
 import { databaseNames, type LocalDynamoDbOptions, startDynamoDb } from 'cdk-offline/dynamodb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
@@ -12,6 +18,7 @@ import { findInstallation } from '../../src/dynamodb/dynamodb-local.ts';
 import { findDynoxide } from '../../src/dynamodb/dynoxide.ts';
 import { chooseDatabase, engines } from '../../src/dynamodb/engines.ts';
 import { requireJava } from '../../src/dynamodb/java.ts';
+import { createTables } from '../../src/dynamodb/tables.ts';
 import { freePort, isPortFree } from '../../src/system/ports.ts';
 import { greetingTemplate, serveGreeting } from './greeting.ts';
 import { removeDirectory, table } from './template.ts';
@@ -92,6 +99,50 @@ describe.each(databaseNames)('%s with a data directory', (database) => {
     expect(isRunning(pid)).toBe(false);
     const second = await start({ database, dataDirectory });
     expect(await tablesAt(second.endpoint, second.credentials)).toEqual(['things']);
+  });
+
+  it('gives a kept table the indexes of the template', async () => {
+    const dataDirectory = await temporaryFolder();
+    const index = (name: string) => ({
+      IndexName: name,
+      KeySchema: [{ AttributeName: name, KeyType: 'HASH' as const }],
+      Projection: { ProjectionType: 'ALL' as const },
+    });
+    const withIndexes = (...names: string[]) => ({
+      input: {
+        TableName: 'pets',
+        BillingMode: 'PAY_PER_REQUEST' as const,
+        KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' as const }],
+        AttributeDefinitions: ['id', ...names].map((AttributeName) => ({
+          AttributeName,
+          AttributeType: 'S' as const,
+        })),
+        ...(names.length > 0 && { GlobalSecondaryIndexes: names.map(index) }),
+      },
+      expiryAttribute: undefined,
+    });
+    const { endpoint, credentials } = await start({ database, dataDirectory });
+    const client = clientOf(endpoint, credentials);
+    await createTables([withIndexes('status')], endpoint, credentials);
+    const Item = { id: { S: 'a' }, status: { S: 'sold' }, owner: { S: 'ann' }, city: { S: 'rome' } };
+    await client.send(new PutItemCommand({ TableName: 'pets', Item }));
+    const itemsBy = async (name: 'status' | 'owner' | 'city') => {
+      const { Items } = await client.send(
+        new QueryCommand({
+          TableName: 'pets',
+          IndexName: name,
+          KeyConditionExpression: '#key = :value',
+          ExpressionAttributeNames: { '#key': name },
+          ExpressionAttributeValues: { ':value': Item[name] },
+        }),
+      );
+      return Items;
+    };
+    expect(await createTables([withIndexes('status', 'owner', 'city')], endpoint, credentials)).toBe(0);
+    for (const name of ['status', 'owner', 'city'] as const) expect(await itemsBy(name)).toEqual([Item]);
+    await createTables([withIndexes('owner')], endpoint, credentials);
+    expect(await itemsBy('owner')).toEqual([Item]);
+    await expect(itemsBy('status')).rejects.toThrow();
   });
 
   it('is not opened by the other database', async () => {
