@@ -1,6 +1,7 @@
 import { defaults, type Options, type Report } from './options.ts';
 import { Search } from './reduction.ts';
-import { type Director, Schedule } from './schedule.ts';
+import { type Director, following, Schedule } from './schedule.ts';
+import { serializable } from './serial.ts';
 import { textOf } from './story.ts';
 import { Random } from './world.ts';
 
@@ -22,6 +23,7 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
     await running.ended;
   }
   const { budget = 100_000, seed, repeat, reduce = true, skipKnownStates = false } = options;
+  const judge = options.check ? undefined : serializable(options);
   const search = new Search(reduce, skipKnownStates);
   const random = new Random(seed ?? 0);
   const path = repeat?.split('.').map(Number);
@@ -36,7 +38,7 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
   let reportedAt = startedAt;
   try {
     // Loads what is loaded lazily, so that every schedule finds the same.
-    await new Schedule(options, following([]), true).run();
+    await new Schedule(options, following([]), { loads: true }).run();
     do {
       const director = path ? following(path) : seed === undefined ? search : at(random);
       const schedule = new Schedule(options, director);
@@ -45,6 +47,8 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
       isStuck ||= schedule.isStuck;
       if (!schedule.isKnown) schedules += 1;
       cut ??= schedule.cut;
+      if (judge && !schedule.isKnown && schedule.cut === undefined)
+        schedule.sentence ??= await judge(schedule.history);
       if (schedule.sentence !== undefined) {
         violations += 1;
         if (best === undefined || isShorter(schedule, best)) best = schedule;
@@ -114,12 +118,6 @@ export async function verify<Shared>(options: Options<Shared>): Promise<Report> 
       `Not all: ${textOf(report)}${report.cut === undefined ? '' : ` A request makes this call: ${report.cut}.`}`,
     );
   return report;
-}
-
-/** Takes the choices of a path, then always the first one. */
-function following(path: readonly number[]): Director {
-  let position = 0;
-  return { choose: () => path[position++] ?? 0, stepped: () => {}, timePasses: () => {} };
 }
 
 function at(random: Random): Director {

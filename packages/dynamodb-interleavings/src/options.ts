@@ -19,6 +19,8 @@ export interface Environment<Shared = unknown> {
   readonly name: string;
   readonly world: World;
   readonly shared: Shared;
+  /** Runs the section that a lock guards, for the check `lock`. */
+  readonly inside: <Result>(section: () => Promise<Result>) => Promise<Result>;
   /** For clients of the SDK: `new DynamoDBClient(environment.client)`. */
   readonly client: {
     readonly region: string;
@@ -43,6 +45,12 @@ export interface History<Shared = unknown> {
   readonly shared: Shared;
   /** In the order in which they met their fates. */
   readonly calls: readonly Call[];
+  /** How many there were. */
+  readonly faults: number;
+  /** Those that have happened. */
+  readonly events: readonly string[];
+  /** The first requests that were in their sections at the same time. */
+  readonly together: readonly string[];
 }
 
 export interface Options<Shared = unknown> {
@@ -57,8 +65,12 @@ export interface Options<Shared = unknown> {
   readonly afterwards?: readonly Request<Shared>[];
   /** What else happens, by name: each at most once, before any open call is answered. */
   readonly events?: Readonly<Record<string, (simulation: Simulation & { readonly shared: Shared }) => void>>;
-  /** What is wrong, in one sentence, or undefined. An error that it throws is wrong, too. */
-  readonly check: (history: History<Shared>) => string | undefined | Promise<string | undefined>;
+  /**
+   * What is wrong, in one sentence, or undefined. An error that it throws is wrong, too. Default: the result is wrong if it is not
+   * serializable: if no order of the requests, one after the other and without faults, gives the same outcomes and items. A request
+   * that failed may have happened or not if there was a fault. Values that are random or of the time are equal to others like them.
+   */
+  readonly check?: (history: History<Shared>) => string | undefined | Promise<string | undefined>;
   /** Faults in a schedule at most. Default: 0 */
   readonly faults?: number;
   /** Faults that calls can meet. */

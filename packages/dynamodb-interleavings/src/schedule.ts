@@ -7,6 +7,7 @@ import { type Call, defaultKinds, type Fate, type Fault, Network } from './netwo
 import {
   defaults,
   type Failure,
+  type History,
   type Options,
   type Outcome,
   type Request,
@@ -46,6 +47,15 @@ export interface Director {
   readonly timePasses: (isIdle: boolean) => void;
 }
 
+interface Settings {
+  /** It waits for what is loaded. */
+  readonly loads?: boolean;
+  /** For random numbers. */
+  readonly seed?: number;
+  /** Of the requests, those afterwards included. */
+  readonly names?: readonly string[];
+}
+
 /** A request that runs, with a generator of random numbers of its own. */
 interface RequestProcess extends Process {
   readonly index: number;
@@ -68,6 +78,12 @@ interface Pending {
   isSlow: boolean;
   /** It does not happen before time goes on. */
   waits: boolean;
+}
+
+/** Takes the choices of a path, then always the first one. */
+export function following(path: readonly number[]): Director {
+  let position = 0;
+  return { choose: () => path[position++] ?? 0, stepped: () => {}, timePasses: () => {} };
 }
 
 const running = () => processes.getStore() as RequestProcess | undefined;
@@ -101,7 +117,7 @@ export class Schedule<Shared> implements Simulation {
   shared!: Shared;
   readonly #options: Options<Shared>;
   readonly #director: Director;
-  readonly #loads: boolean;
+  readonly #settings: Settings;
   readonly #outside = new Random(1).next;
   readonly #random = () => (running()?.random ?? this.#outside)();
   readonly #met: Failure['steps'][number][] = [];
@@ -114,6 +130,8 @@ export class Schedule<Shared> implements Simulation {
   readonly #repetitions = new Map<string, number>();
   /** Calls that no request makes. */
   readonly #nobody = { name: 'nobody', calls: [] as Call[] };
+  readonly #inside = new Set<RequestProcess>();
+  #together: readonly string[] = [];
   #pending: Pending[] = [];
   /** Whether requests have only repeated calls, with the same answers, since time last went on. */
   #isIdle = false;
@@ -122,12 +140,11 @@ export class Schedule<Shared> implements Simulation {
   #delays = 0;
   #steps = 0;
 
-  /** @param loads waits for what is loaded */
-  constructor(options: Options<Shared>, director: Director, loads = false) {
+  constructor(options: Options<Shared>, director: Director, settings: Settings = {}) {
     const { startsAt = '2026-01-01T00:00:00Z' } = options;
     this.#options = options;
     this.#director = director;
-    this.#loads = loads;
+    this.#settings = settings;
     this.#events = new Set(Object.keys(options.events ?? {}));
     const world = (this.world = new World(new Date(startsAt).getTime(), this.#random));
     // What is stored before has been there for long.
@@ -150,6 +167,18 @@ export class Schedule<Shared> implements Simulation {
       diagram: diagramOf(this.trace),
       steps: this.#met,
       repeat: this.taken.join('.').replace(/(\.0)+$/, ''),
+    };
+  }
+
+  get history(): History<Shared> {
+    return {
+      outcomes: this.#outcomes as Outcome[],
+      tables: this.tables,
+      shared: this.shared,
+      calls: this.#calls,
+      faults: this.faults,
+      events: Object.keys(this.#options.events ?? {}).filter((name) => !this.#events.has(name)),
+      together: this.#together,
     };
   }
 
@@ -178,7 +207,8 @@ export class Schedule<Shared> implements Simulation {
 
   #start(request: Request<Shared>): void {
     const index = this.#outcomes.push(undefined) - 1;
-    const name = `request ${index + 1}`;
+    const { seed = 1, names } = this.#settings;
+    const name = names?.[index] ?? `request ${index + 1}`;
     const client = {
       region: 'eu-central-1',
       credentials: { accessKeyId: 'simulated', secretAccessKey: 'simulated' },
@@ -188,15 +218,28 @@ export class Schedule<Shared> implements Simulation {
         this.#options.requestTimeout ?? defaults.requestTimeout,
       ),
     };
-    const random = Random.of(1, name).next;
+    const random = Random.of(seed, name).next;
     const process: RequestProcess = { index, name, random, calls: [], state: 'running' };
     this.#processes.push(process);
+    const inside = <Result>(section: () => Promise<Result>) => this.#guard(process, section);
     processes
-      .run(process, async () => request({ name, world: this.world, shared: this.shared, client }))
+      .run(process, async () => request({ name, world: this.world, shared: this.shared, inside, client }))
       .then(
         (value) => (this.#outcomes[index] = { status: 'fulfilled', value }),
         (reason: unknown) => (this.#outcomes[index] = { status: 'rejected', reason }),
       );
+  }
+
+  /** Runs a section in which no other process may be. One that has crashed is in none. */
+  async #guard<Result>(process: RequestProcess, section: () => Promise<Result>): Promise<Result> {
+    this.tables.footprint.add('sections', 'write');
+    this.#inside.add(process);
+    const together = [...this.#inside].filter(({ state }) => state !== 'crashed');
+    if (together.length > 1 && this.#together.length === 0) this.#together = together.map(({ name }) => name);
+    return section().finally(() => {
+      this.tables.footprint.add('sections', 'write');
+      this.#inside.delete(process);
+    });
   }
 
   #send(call: Call): void {
@@ -217,7 +260,7 @@ export class Schedule<Shared> implements Simulation {
         if (this.#pending.length === 0) {
           if (this.#hasEnded()) return;
           const hasMore = () => this.#pending.length > 0 || this.#hasEnded();
-          if (this.#loads && this.world.timers.length === 0 && (await someMore(hasMore))) continue;
+          if (this.#settings.loads && this.world.timers.length === 0 && (await someMore(hasMore))) continue;
         }
         if (!(await this.#passTime())) return;
         continue;
@@ -297,13 +340,7 @@ export class Schedule<Shared> implements Simulation {
   /** What is wrong by the check. It can wait for timers of the simulation and for what is real. */
   async #judge(): Promise<string | undefined> {
     const judging = { isDone: false };
-    const judge = async () =>
-      this.#options.check({
-        outcomes: this.#outcomes as Outcome[],
-        tables: this.tables,
-        shared: this.shared,
-        calls: this.#calls,
-      });
+    const judge = async () => this.#options.check?.(this.history);
     const judged = judge()
       .catch((error: unknown) => `The check fails: ${error instanceof Error ? error.message : String(error)}`)
       .finally(() => (judging.isDone = true));

@@ -88,7 +88,7 @@ function answerOf({ operation, outcome = '' }: Call): string {
   }
 }
 
-function brief(value: object, most = 60): string {
+export function brief(value: object, most = 60): string {
   const text = JSON.stringify(value)
     .replaceAll(/\{"N":"([^"]*)"\}/g, '$1')
     .replaceAll(/\{"(?:S|BOOL|SS|NS|L|M)":((?:"(?:[^"\\]|\\.)*")|true|false)\}/g, '$1')

@@ -22,7 +22,6 @@ test('two visits at the same time are both counted', async () => {
       },
     ],
     requests: [visit, visit],
-    check: ({ tables }) => (tables.items(TableName)[0]!['count'] === 2 ? undefined : 'A visit is lost.'),
   });
-  await expect(visits).rejects.toThrow('A visit is lost.');
+  await expect(visits).rejects.toThrow('The result is not serializable');
 });

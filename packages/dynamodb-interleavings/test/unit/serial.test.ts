@@ -1,0 +1,171 @@
+import { DynamoDB } from '@aws-sdk/client-dynamodb';
+import { DynamoDBDocument } from '@aws-sdk/lib-dynamodb';
+import { describe, expect, test } from 'vitest';
+import { counter, type Environment, explore, lock, once, type Options, verify } from '../../src/index.ts';
+
+const TableName = 'Counters';
+const tables = [
+  {
+    TableName,
+    KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+    AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
+  },
+] as const;
+const Key = { id: 'a' };
+const documents = ({ client }: Environment) => DynamoDBDocument.from(new DynamoDB(client));
+type Request = Options['requests'][number];
+
+const visit: Request = async (environment) => {
+  const client = documents(environment);
+  const { Item: item } = await client.get({ TableName, Key, ConsistentRead: true });
+  await client.put({ TableName, Item: { ...Key, count: (item?.['count'] ?? 0) + 1 } });
+};
+const add: Request = async (environment) => {
+  await documents(environment).update({
+    TableName,
+    Key,
+    UpdateExpression: 'ADD visits :one',
+    ExpressionAttributeValues: { ':one': 1 },
+  });
+};
+/** Goes off duty if somebody else is on duty. */
+const leave =
+  (id: string): Request =>
+  async (environment) => {
+    const client = documents(environment);
+    const { Items: items } = await client.scan({ TableName, ConsistentRead: true });
+    if (items!.filter((item) => item['onDuty'] === true).length > 1)
+      await client.put({ TableName, Item: { id, onDuty: false } });
+  };
+const onDuty = { [TableName]: ['a', 'b'].map((id) => ({ id, onDuty: true })) };
+/** IDs and times of its own, and one by name. */
+const order: Request = async (environment) => {
+  const client = documents(environment);
+  const id = crypto.randomUUID();
+  await new Promise((resolve) => setTimeout(resolve, Math.random() * 1_000));
+  const item = {
+    id,
+    at: new Date().toISOString(),
+    until: Math.floor(Date.now() / 1_000) + 60,
+    by: environment.name,
+  };
+  await client.put({ TableName, Item: item });
+  await client.put({ TableName, Item: { id: `log of ${id}`, at: Date.now() } });
+  return { id, at: Date.now() };
+};
+
+describe('without a check', () => {
+  test('a lost update and write skew are not serializable', async () => {
+    await expect(verify({ tables, requests: [visit, visit] })).rejects.toThrow(
+      /^The result is not serializable: no order of the requests gives it\. The nearest: request 1, then request 2, gives Counters \{count: 2, id: "a"\} instead of Counters \{count: 1, id: "a"\}\./,
+    );
+    await expect(verify({ tables, items: onDuty, requests: [leave('a'), leave('b')] })).rejects.toThrow(
+      'not serializable',
+    );
+  });
+
+  test('what is counted by DynamoDB passes, and fails if a lost answer makes the SDK repeat it', async () => {
+    expect(await verify({ tables, requests: [add, add, add] })).toMatchObject({
+      schedules: 6,
+      violations: 0,
+    });
+    const faults = { faults: 1, kinds: ['lostBefore', 'crashedAfter', 'crashedBefore', 'denied'] } as const;
+    expect(await verify({ tables, requests: [add, add], ...faults })).toMatchObject({ violations: 0 });
+    await expect(verify({ tables, requests: [add], faults: 1, kinds: ['lostAfter'] })).rejects.toThrow(
+      'request 1, gives Counters {id: "a", visits: 1} instead of Counters {id: "a", visits: 2}',
+    );
+  });
+
+  test('IDs, times and random numbers of a request are its own', async () => {
+    const kinds = ['lostAfter', 'throttled', 'hungAfter', 'crashedBefore'] as const;
+    const idempotent: Request = async (environment) => {
+      const id = crypto.randomUUID();
+      await documents(environment).put({ TableName, Item: { id, at: Date.now() } });
+      return id;
+    };
+    expect(await verify({ tables, requests: [order, order] })).toMatchObject({ violations: 0 });
+    expect(await verify({ tables, requests: [idempotent, idempotent], faults: 1, kinds })).toMatchObject({
+      violations: 0,
+    });
+  });
+
+  test('an ID that is returned is compared with the one that is stored', async () => {
+    const own: Request = async (environment) => {
+      const client = documents(environment);
+      const owner = crypto.randomUUID();
+      await client.put({ TableName, Item: { ...Key, owner } });
+      const { Item: item } = await client.get({ TableName, Key, ConsistentRead: true });
+      return { owner, isMine: item!['owner'] === owner };
+    };
+    await expect(verify({ tables, requests: [own, own] })).rejects.toThrow('not serializable');
+  });
+
+  test('requests afterwards and events have their place in an order', async () => {
+    const read: Request = async (environment) => (await documents(environment).get({ TableName, Key })).Item;
+    const options: Options = {
+      tables,
+      requests: [add, read],
+      afterwards: [read],
+      events: { 'somebody deletes it': ({ tables: stored }) => stored.delete(TableName, { id: { S: 'a' } }) },
+    };
+    expect(await verify(options)).toMatchObject({ violations: 0 });
+    const items = { [TableName]: [{ ...Key, count: 5 }] };
+    await expect(verify({ ...options, items, requests: [visit] })).rejects.toThrow('not serializable');
+  });
+});
+
+describe('a check that is ready', () => {
+  const acquire: Request = async (environment) => {
+    const client = documents(environment);
+    for (;;) {
+      const now = Date.now();
+      const lease = {
+        TableName,
+        Item: { ...Key, until: now + 5_000 },
+        ConditionExpression: 'attribute_not_exists(id) OR #until < :now',
+        ExpressionAttributeNames: { '#until': 'until' },
+        ExpressionAttributeValues: { ':now': now },
+      };
+      if (
+        await client.put(lease).then(
+          () => true,
+          () => false,
+        )
+      )
+        break;
+      await new Promise((resolve) => setTimeout(resolve, 2_000));
+    }
+    await environment.inside(() => client.put({ TableName, Item: { id: `work of ${environment.name}` } }));
+    await client.delete({ TableName, Key });
+  };
+
+  test('of a lock finds that a pause breaks a lease', async () => {
+    const options: Options = { tables, requests: [acquire, acquire], check: lock(), kinds: ['paused'] };
+    expect(await verify(options)).toMatchObject({ violations: 0 });
+    await expect(verify({ ...options, faults: 1 })).rejects.toThrow(
+      'request 1 and request 2 hold the lock at the same time.',
+    );
+  });
+
+  test('of a counter tells too few and too many', async () => {
+    const check = counter(TableName, 'count');
+    await expect(verify({ tables, requests: [visit, visit], check })).rejects.toThrow(
+      '2 of 2 requests succeed, but 1 are counted.',
+    );
+    const faults = { faults: 1, kinds: ['lostAfter', 'crashedAfter'] } as const;
+    const { failure } = await explore({
+      tables,
+      requests: [add],
+      check: counter(TableName, 'visits'),
+      ...faults,
+    });
+    expect(failure?.sentence).toBe('1 of 1 requests succeed, but 2 are counted.');
+  });
+
+  test('of what is done once finds twice and never', async () => {
+    const check = once(TableName);
+    await expect(verify({ tables, requests: [order, order], check })).rejects.toThrow('It is done 4 times');
+    await expect(verify({ tables, requests: [leave('a')], check })).rejects.toThrow('It is not done');
+    expect(await verify({ tables, requests: [visit, visit], check })).toMatchObject({ violations: 0 });
+  });
+});
