@@ -120,14 +120,17 @@ function resultOf(outcomes: readonly Outcome[], { contents }: Tables): Result {
 function comparable(name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);
   if (value instanceof Error) return `${value.name}: ${value.message}`;
-  if (value instanceof Set) return [...value].map((each) => JSON.stringify(each, comparable)).toSorted();
-  if (Array.isArray(value)) return /^[SNB]S$/.test(name) ? value.toSorted() : value;
+  if (value instanceof Set || (Array.isArray(value) && /^[SNB]S$/.test(name)))
+    return [...value].map((each) => JSON.stringify(each, comparable)).toSorted((a, b) => (a < b ? -1 : 1));
+  if (Array.isArray(value)) return value;
   if (value === null || typeof value !== 'object') return value;
   return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function valuesOf({ outcomes, items }: Result): Set<string> {
-  return new Set([...outcomes, ...items].flatMap((text = '') => text.match(tokens) ?? []));
+  const valuesIn = (text: string) => text.match(tokens) ?? [];
+  // What is left out of an order has no outcome, and is skipped.
+  return new Set([...outcomes.flatMap(valuesIn), ...items.flatMap(valuesIn)]);
 }
 
 /**
