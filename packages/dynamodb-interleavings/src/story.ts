@@ -182,7 +182,7 @@ function namesOf(entries: readonly Entry[]): string[] {
 export function diagramOf(entries: readonly Entry[]): string {
   const names = namesOf(entries);
   const text = (words: string) =>
-    words.replaceAll('#', '#35;').replaceAll(';', '#59;').replaceAll(/\s+/g, ' ');
+    words.replaceAll(/[#;]/g, (sign) => `#${sign.codePointAt(0)};`).replaceAll(/\s+/g, ' ');
   const lines = names.map((name, index) => `participant R${index} as ${text(name)}`);
   lines.push('participant D as DynamoDB');
   let left = 0;

@@ -63,3 +63,10 @@ test('a failure tells who did what, when and where, with each loop once and the 
     '  D-->>R1: nothing',
   ]);
 });
+
+test('a diagram escapes the signs that Mermaid takes for its own', async () => {
+  const get: Request = ({ client }) =>
+    DynamoDBDocument.from(new DynamoDB(client)).get({ TableName, Key: { id: 'a#1;2' } });
+  const { failure } = await explore({ tables, requests: [get], check: () => 'It is drawn.' });
+  expect(failure!.diagram).toContain('GetItem Jobs {id: "a#35;1#59;2"}');
+});
