@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocument } from '@aws-sdk/lib-dynamodb';
@@ -10,7 +12,10 @@ import { NodeHttpHandler } from '@smithy/node-http-handler';
  */
 
 const waitMs = 20_000;
+/** The name of a copy of a table as it was at the start, for reads that do not see the last writes. */
+const copyOf = (name) => `${name}-at-the-start`;
 const lost = () => Object.assign(new Error('The connection broke'), { name: 'TimeoutError' });
+const crashed = { status: 'crashed' };
 
 /** @returns what the check of the subject says */
 export async function replay(endpoint, { tables, items = {}, requests, afterwards = [], check }, { steps }) {
@@ -18,12 +23,12 @@ export async function replay(endpoint, { tables, items = {}, requests, afterward
   const network = new NodeHttpHandler();
   const setUp = new DynamoDB({ endpoint, credentials, region: 'eu-central-1', requestHandler: network });
   const documents = DynamoDBDocument.from(setUp);
-  for (const table of tables) {
-    await setUp.deleteTable({ TableName: table.TableName }).catch(() => {});
-    await setUp.createTable({ ...table, BillingMode: 'PAY_PER_REQUEST' });
-    for (const Item of items[table.TableName] ?? [])
-      await documents.put({ TableName: table.TableName, Item });
-  }
+  for (const table of tables)
+    for (const TableName of [table.TableName, copyOf(table.TableName)]) {
+      await setUp.deleteTable({ TableName }).catch(() => {});
+      await setUp.createTable({ ...table, TableName, BillingMode: 'PAY_PER_REQUEST' });
+      for (const Item of items[table.TableName] ?? []) await documents.put({ TableName, Item });
+    }
   const open = [];
   const late = [];
   let passes = false;
@@ -37,40 +42,54 @@ export async function replay(endpoint, { tables, items = {}, requests, afterward
       httpHandlerConfigs: () => ({}),
       destroy: () => {},
       handle: (request) => {
-        const send = () => network.handle(request);
-        if (passes) return send();
-        return new Promise((resolve, reject) => {
-          const operation = request.headers['x-amz-target'].split('.').at(-1);
-          open.push({ sender, operation, send, resolve, reject });
-        });
+        const call = new HeldCall(network, sender, request);
+        if (passes) void call.answer();
+        else open.push(call);
+        return call.answered;
       },
     },
   });
-  const outcomes = requests.map(async (request, index) => {
-    const name = `request ${index + 1}`;
-    return request({ name, client: clientOf(name) });
-  });
-  const settled = Promise.allSettled(outcomes);
+  const crashes = requests.map(() => Promise.withResolvers());
+  const settled = Promise.all(
+    requests.map(async (request, index) => {
+      const name = `request ${index + 1}`;
+      const [outcome] = await Promise.race([
+        Promise.allSettled([(async () => request({ name, client: clientOf(name) }))()]),
+        crashes[index].promise,
+      ]);
+      return outcome;
+    }),
+  );
   for (const { sender, operation, fate } of steps.filter((step) => requests[step.sender.split(' ')[1] - 1])) {
+    // The process goes on by itself.
+    if (fate === 'resumes') continue;
     const list = fate === 'arrives' ? late : open;
     const isIt = (each) => each.sender === sender && each.operation === operation;
     for (let waited = 0; !list.some(isIt); waited += 5) {
       if (waited > waitMs) throw new Error(`${sender} does not call ${operation}`);
       await sleep(5);
     }
-    const [call] = list.splice(list.findIndex(isIt), 1);
-    if (fate === 'answered') call.resolve(await call.send());
-    else if (fate === 'arrives') await call.send();
-    else {
-      if (fate === 'late') late.push(call);
-      if (fate === 'lostAfter') await call.send();
-      call.reject(lost());
+    const index = list.findIndex(isIt);
+    const call = list[index];
+    if (fate === 'paused') continue;
+    if (fate === 'item') {
+      await call.oneItem();
+      continue;
     }
+    list.splice(index, 1);
+    if (fate === 'late') late.push(call);
+    if (fate === 'lostAfter' || fate === 'crashedAfter' || fate === 'arrives') await call.send();
+    if (fate === 'answered') await call.answer();
+    else if (fate === 'stale') await call.answer((name) => copyOf(name));
+    else if (fate === 'shortPage') await call.answer((name) => name, { Limit: 1 });
+    else if (fate === 'unprocessed') call.leaveRest();
+    else if (fate.startsWith('crashed')) crashes[sender.split(' ')[1] - 1].resolve([crashed]);
+    else if (fate !== 'arrives') call.reject(lost());
     // What the code does next, before anything else happens.
     await sleep(50);
   }
   passes = true;
-  for (const { send, resolve, reject } of open.splice(0)) send().then(resolve, reject);
+  for (const call of open.splice(0)) void call.answer();
   const stored = new Map();
   const done = await settled;
   for (const request of afterwards)
@@ -80,4 +99,90 @@ export async function replay(endpoint, { tables, items = {}, requests, afterward
   for (const { TableName } of tables)
     stored.set(TableName, (await documents.scan({ TableName })).Items ?? []);
   return check({ outcomes: done, tables: { items: (name) => stored.get(name) } });
+}
+
+/** A call that its client waits for. */
+class HeldCall {
+  #network;
+  #request;
+  #input;
+  /** What of a batch has been answered. */
+  #responses = {};
+  #settle = Promise.withResolvers();
+
+  constructor(network, sender, request) {
+    this.#network = network;
+    this.#request = request;
+    this.#input = JSON.parse(
+      typeof request.body === 'string' ? request.body : new TextDecoder().decode(request.body),
+    );
+    this.sender = sender;
+    this.operation = request.headers['x-amz-target'].split('.').at(-1);
+  }
+
+  get answered() {
+    return this.#settle.promise;
+  }
+
+  reject(error) {
+    this.#settle.reject(error);
+  }
+
+  async send(input = this.#input) {
+    const { response } = await this.#network.handle(
+      Object.assign(this.#request.constructor === Object ? this.#request : this.#request.clone(), {
+        body: JSON.stringify(input),
+        headers: {
+          ...this.#request.headers,
+          'content-length': String(Buffer.byteLength(JSON.stringify(input))),
+        },
+      }),
+    );
+    const body = await text(response.body);
+    return { response, body };
+  }
+
+  /** @param rename of tables @param more members of the input */
+  async answer(rename, more) {
+    const { TableName } = this.#input;
+    const input = { ...this.#input, ...(rename && { TableName: rename(TableName) }), ...more };
+    const { response, body } = await this.send(input);
+    this.#resolve(response, this.operation === 'BatchGetItem' ? this.#merged(JSON.parse(body)) : body);
+  }
+
+  /** DynamoDB gets to the next item of a batch. */
+  async oneItem() {
+    const [[table, of]] = Object.entries(this.#input.RequestItems);
+    const list = of.Keys ?? of;
+    const one = list.splice(0, 1);
+    if (list.length === 0) delete this.#input.RequestItems[table];
+    const { body } = await this.send({
+      ...this.#input,
+      RequestItems: { [table]: of.Keys ? { ...of, Keys: one } : one },
+    });
+    for (const [name, found] of Object.entries(JSON.parse(body).Responses ?? {}))
+      (this.#responses[name] ??= []).push(...found);
+  }
+
+  /** Answers with the rest of a batch as unprocessed. */
+  leaveRest() {
+    const rest = this.#input.RequestItems;
+    const answer =
+      this.operation === 'BatchGetItem'
+        ? { Responses: this.#responses, UnprocessedKeys: rest }
+        : { UnprocessedItems: rest };
+    const response = { statusCode: 200, headers: { 'content-type': 'application/x-amz-json-1.0' } };
+    this.#resolve(response, JSON.stringify(answer));
+  }
+
+  #merged(answer) {
+    for (const [name, found] of Object.entries(this.#responses))
+      (answer.Responses[name] ??= []).unshift(...found);
+    return JSON.stringify(answer);
+  }
+
+  #resolve(response, body) {
+    const { 'x-amz-crc32': _crc, 'content-length': _length, ...headers } = response.headers;
+    this.#settle.resolve({ response: { ...response, headers, body: Readable.from([body]) } });
+  }
 }

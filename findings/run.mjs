@@ -3,16 +3,19 @@ import { startDynamoDb } from 'cdk-offline/dynamodb';
 import { format, resolveConfig } from 'prettier';
 import { explore } from 'dynamodb-interleavings';
 import { replay } from './replay.mjs';
-import { subjects } from './subjects.mjs';
+import { subjects } from './subjects/index.mjs';
 
-/** Explores every subject, repeats each violation on a running engine, and writes the table of README.md. */
+/**
+ * Explores every subject, repeats each violation on a running engine, and writes the tables of README.md and the diagrams of issues/.
+ */
 
 Object.assign(process.env, { AWS_REGION: 'eu-central-1', AWS_LAMBDA_FUNCTION_NAME: 'work' });
 const [, , only = ''] = process.argv;
 const chosen = subjects.filter(({ library, property }) => `${library} ${property}`.includes(only));
 const engine = await startDynamoDb();
-const rows = new Map();
-const traces = [];
+const violated = new Map();
+const held = new Map();
+const diagrams = new Map();
 try {
   for (const subject of chosen) {
     const { library, version, property, promise, issue } = subject;
@@ -25,44 +28,85 @@ try {
         return subject.check(history);
       },
     });
-    if (!isUsed) throw new Error(`${library}: in every schedule a request failed.`);
-    const { failure } = report;
-    const repeated = failure && (await replay(engine.endpoint, subject, failure));
+    const { failure, violations } = report;
+    if (!isUsed && !failure) throw new Error(`${library}: in every schedule a request failed.`);
     const schedules = `${report.schedules}${report.isComplete ? '' : ' (not all)'}`;
-    const onEngine =
-      failure === undefined || repeated === failure.sentence
-        ? ''
-        : `, on an engine: ${repeated ?? 'it holds'}`;
-    const violations = `${report.violations}${onEngine}`;
-    const trace = failure ? shortTrace(failure.steps) : '';
-    const known = issue && failure ? `[known](${issue})` : '';
-    const cells = [`[${library}](${promise})`, 'VERSIONS', property, schedules, violations, trace, known];
-    const row = `| ${cells.join(' | ')} |`;
+    console.log(`\n${library} ${version}: ${property}\n  ${schedules} schedules, ${violations} violations`);
+    const cells = [`[${library}](${promise})`, 'VERSIONS', property, schedules];
+    if (failure) {
+      console.log(
+        `  ${failure.sentence}\n${withoutItems(failure.trace)
+          .map((line) => `    ${line}`)
+          .join('\n')}`,
+      );
+      const repeated = await replay(engine.endpoint, subject, failure);
+      const onEngine = repeated === failure.sentence ? 'yes' : (repeated ?? 'it holds');
+      const link = issue === undefined ? '' : `[${linkText(issue)}](${issue})`;
+      cells.push(violations, failure.sentence, shortTrace(failure.steps), onEngine, link);
+      if (issue?.startsWith('issues/') === true)
+        diagrams.set(property, { issue, diagram: shortDiagram(failure.diagram) });
+    }
     // Versions that behave alike share a row.
+    const rows = failure ? violated : held;
+    const row = `| ${cells.join(' | ')} |`;
     rows.set(row, [...(rows.get(row) ?? []), version]);
-    console.log(`${library} ${version}: ${property}\n  ${schedules} schedules, ${violations} violations`);
-    if (failure) traces.push(`${library} ${version}: ${failure.sentence}\n${failure.trace.join('\n')}`);
   }
 } finally {
   await engine.stop();
 }
-for (const trace of traces) console.log(`\n${trace}`);
+for (const [property, { issue, diagram }] of diagrams)
+  await replaceGenerated(issue, property, `\`\`\`mermaid\n${diagram}\n\`\`\``);
 if (only === '') {
-  const head = ['library', 'version', 'property', 'schedules', 'violations', 'shortest trace', 'issue'];
-  const body = [...rows].map(([row, versions]) => row.replace('VERSIONS', versions.join(', ')));
-  const lines = [`| ${head.join(' | ')} |`, `|${' --- |'.repeat(head.length)}`, ...body].join('\n');
-  const readme = new URL('README.md', import.meta.url);
-  const [before] = (await readFile(readme, 'utf8')).split('<!-- generated -->');
-  const page = `${before}<!-- generated -->\n\n${lines}\n`;
-  await writeFile(readme, await format(page, { ...(await resolveConfig(readme)), parser: 'markdown' }));
+  const columns = ['library', 'version', 'what should hold', 'schedules'];
+  const more = ['violations', 'what happens', 'shortest schedule', 'on an engine', 'report'];
+  await replaceGenerated('README.md', 'violations', tableOf([...columns, ...more], violated));
+  await replaceGenerated('README.md', 'proofs', tableOf(columns, held));
 }
 
-/** The calls alone: which request, what, and what it met instead of an answer. */
+function linkText(issue) {
+  if (issue.startsWith('https:')) return 'known';
+  return issue.startsWith('#') ? 'accepted' : 'text';
+}
+
+function tableOf(head, rows) {
+  const body = [...rows].map(([row, versions]) => row.replace('VERSIONS', versions.join(', ')));
+  return [`| ${head.join(' | ')} |`, `|${' --- |'.repeat(head.length)}`, ...body].join('\n');
+}
+
+/** Writes what stands between `<!-- generated: NAME -->` and `<!-- end -->`. */
+async function replaceGenerated(path, name, text) {
+  const file = new URL(path, import.meta.url);
+  const page = await readFile(file, 'utf8');
+  const start = `<!-- generated: ${name} -->`;
+  const from = page.indexOf(start);
+  if (from < 0) throw new Error(`${path} has no line ${start}`);
+  const to = page.indexOf('<!-- end -->', from);
+  const written = `${page.slice(0, from)}${start}\n\n${text}\n\n${page.slice(to)}`;
+  await writeFile(file, await format(written, { ...(await resolveConfig(file)), parser: 'markdown' }));
+}
+
+/** The calls alone: which request, what, and what it met. What is repeated, such as the items of a batch, is counted. */
 function shortTrace(steps) {
-  return steps
-    .map(({ sender, operation, fate }) => {
-      const [call] = /^[A-Z][a-z]+/.exec(operation);
-      return `${call} ${sender.replace('request ', '')}${fate === 'answered' ? '' : ` (${fate})`}`;
-    })
-    .join(', ');
+  const fates = { answered: '', item: ' (an item)', lostAfter: ' (lost)', lostBefore: ' (not sent)' };
+  const runs = [];
+  for (const { sender, operation, fate } of steps) {
+    const [verb] = /^(?:[A-Z][a-z]+)(?:Write|Get)?/.exec(operation.replace(/Item$/, ''));
+    const text = `${verb} ${sender.replace('request ', '')}${fates[fate] ?? ` (${fate})`}`;
+    if (runs.at(-1)?.text === text) runs.at(-1).times += 1;
+    else runs.push({ text, times: 1 });
+  }
+  return runs.map(({ text, times }) => (times > 1 ? `${times} × ${text}` : text)).join(', ');
+}
+
+/** Of the items of a batch, which DynamoDB gets to one after the other, the last line. */
+function withoutItems(lines) {
+  const isItem = (line) => /item \d+ is done$/.test(line ?? '');
+  return lines.filter((line, index) => !isItem(line) || !isItem(lines[index + 1]));
+}
+
+/** The same for a diagram, in which a call and its answer are a line each. Binary values are random. */
+function shortDiagram(diagram) {
+  return diagram
+    .replaceAll(/^(.*D: Batch.*\n).*: item \d+ is done\n(?=\1.*: item \d+ is done\n)/gm, '')
+    .replaceAll(/\{B: "[^"…]*/g, '{B: "');
 }

@@ -1,0 +1,31 @@
+import { authSubjects } from './auth-js.mjs';
+import { autoIncrementSubjects } from './nasa-autoincrement.mjs';
+import { connectDynamoDbSubjects } from './connect-dynamodb.mjs';
+import { dynamoDbLockClientSubjects } from './dynamodb-lock-client.mjs';
+import { dynamoDbLockSubjects } from './dynamodb-lock.mjs';
+import { electroSubjects } from './electrodb.mjs';
+import { flexibleSubjects } from './rate-limiter-flexible.mjs';
+import { httpClientToolkitSubjects } from './http-client-toolkit.mjs';
+import { keyvSubjects } from './keyv.mjs';
+import { langGraphSubjects } from './langgraph.mjs';
+import { powertoolsSubjects } from './powertools.mjs';
+import { serviceSubjects } from './this-service.mjs';
+
+/*
+ * What is run: a library, a property in one sentence, requests and faults. Each request returns what its code was told, so that the
+ * same check judges the simulation and a running engine.
+ */
+export const subjects = [
+  ...authSubjects,
+  ...httpClientToolkitSubjects,
+  ...dynamoDbLockClientSubjects,
+  ...keyvSubjects,
+  ...langGraphSubjects,
+  ...connectDynamoDbSubjects,
+  ...autoIncrementSubjects,
+  ...powertoolsSubjects,
+  ...flexibleSubjects,
+  ...dynamoDbLockSubjects,
+  ...electroSubjects,
+  ...serviceSubjects,
+];
