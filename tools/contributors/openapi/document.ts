@@ -313,6 +313,15 @@ function successResponse(operation: Entry, description: string): Node {
 
 const tagOf = (path: string): string => titleCase(path.split('/')[1]!);
 
+/** The description of each tag: a resource. */
+const tags: Readonly<Record<string, string>> = { Pets: 'Animals available for adoption.' };
+
+function describedTag(name: string) {
+  const description = tags[name];
+  if (description === undefined) throw new Error(`document.ts has no description of the tag ${name}`);
+  return { name, description };
+}
+
 function describedOperation(operation: Entry): Node {
   const { entry, method, path, request, success, deprecated } = operation;
   const { summary, description, response } = operationText(method, path, operationName(entry));
@@ -374,17 +383,13 @@ export function describeService() {
   const paths: Record<string, Record<string, object>> = {};
   for (const operation of operations)
     (paths[operation.path] ??= {})[operation.method.toLowerCase()] = describedOperation(operation);
-  const tags = new Set(operations.map(({ path }) => tagOf(path)));
   const { components: parts, ...document } = createDocument(
     {
       openapi: '3.1.1',
       info,
       servers,
       security: [{ apiKey: [] }],
-      tags: Array.from(tags, (name) => ({
-        name,
-        description: `Operations below \`/${name.toLowerCase()}\`.`,
-      })),
+      tags: Array.from(new Set(operations.map(({ path }) => tagOf(path))), describedTag),
       paths,
       components: {
         securitySchemes: { apiKey: bearer },
