@@ -20,6 +20,7 @@ const tools = new Map([
   ['smoke', ['tools/operators/smoke/main.ts']],
   ['docs', ['tools/contributors/reference/main.ts']],
   ['openapi', ['tools/contributors/openapi/main.ts']],
+  ['update-dependencies', ['tools/contributors/update-dependencies.ts']],
   ['deploy', ['tools/operators/deploy/main.ts']],
   ['roll-back', ['tools/operators/deploy/roll-back.ts']],
   ['cdk', ['node_modules/aws-cdk/bin/cdk']],
