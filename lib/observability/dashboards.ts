@@ -11,7 +11,8 @@ import { type Api, apiStageName } from '../api/api.ts';
 import { serviceMetric, tableMetric } from './metrics.ts';
 import { errorsQuery } from './saved-queries.ts';
 import type { ServiceFunctions } from '../compute/service-function.ts';
-import { tableNames } from '../../functions/tables.ts';
+import { operations } from '../../functions/operations.ts';
+import { type TableName, tableNames } from '../../functions/tables.ts';
 import type { Tables } from '../storage/tables.ts';
 import { titleCase } from '../title-case.ts';
 
@@ -122,12 +123,16 @@ export class Dashboards extends Construct {
       const errors = tableMetric(tables, name, 'SystemErrors', 'System errors');
       engineering.addSegment(new TableMonitoring(engineering, props, errors));
     }
-    engineering.monitorDynamoTableGlobalSecondaryIndex({
-      table: tables.pets as ITable,
-      globalSecondaryIndexName: 'byStatus',
-      humanReadableName: 'Pets, byStatus',
-      alarmFriendlyName: 'Pets-byStatus',
-    });
+    for (const name of tableNames) {
+      for (const index of indexesRead(name)) {
+        engineering.monitorDynamoTableGlobalSecondaryIndex({
+          table: tables[name] as ITable,
+          globalSecondaryIndexName: index,
+          humanReadableName: `${titleCase(name)}, ${index}`,
+          alarmFriendlyName: `${titleCase(name)}-${index}`,
+        });
+      }
+    }
   }
 
   /** Dashboards are visible in every Region of the account, so their names contain the stack and its Region. */
@@ -144,6 +149,11 @@ export class Dashboards extends Construct {
     dashboard.addLargeHeader(name);
     return dashboard;
   }
+}
+
+/** The indexes of a table that requests read. */
+function indexesRead(name: TableName): ReadonlySet<string> {
+  return new Set(operations.flatMap(({ data }) => (data.table === name ? (data.indexes ?? []) : [])));
 }
 
 /** The library adds the errors of nine operations without filling missing data, so its graph is always empty. */
