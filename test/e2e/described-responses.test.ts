@@ -110,25 +110,27 @@ const sampleOf = ({ requestBody }: Described) =>
   requestBody?.content['application/json'].examples.request.value;
 const withId = (path: string, id: unknown) => path.replaceAll(/\{\w+\}/g, String(id));
 
-/** A request that succeeds, with an item of its own if its path has an ID. */
+/** The ID of an item of its own, or if the collection has no creation, what samples have in the field of that name. */
+async function idFor(path: string): Promise<unknown> {
+  const [, collection, parameter = ''] = /^(.*?)\/\{(\w+)\}/.exec(path)!;
+  const creation = described.find((each) => each.method === 'POST' && each.path === collection);
+  if (creation === undefined) return Object.assign({}, ...described.map(sampleOf))[parameter];
+  const { text } = await client.send({
+    method: 'POST',
+    path: creation.path,
+    body: JSON.stringify(sampleOf(creation)),
+    headers: { 'Content-Type': 'application/json' },
+  });
+  return z.object({ id: z.unknown() }).parse(JSON.parse(text)).id;
+}
+
+/** A request that succeeds. */
 async function validRequest(of: Described): Promise<Ask> {
   const { path, method } = of;
-  const collection = path.replace(/\/\{.*/, '');
-  const creation = described.find((each) => each.method === 'POST' && each.path === collection)!;
   const body = sampleOf(of);
-  let id: unknown;
-  if (collection !== path) {
-    const { text } = await client.send({
-      method: 'POST',
-      path: collection,
-      body: JSON.stringify(sampleOf(creation)),
-      headers: { 'Content-Type': 'application/json' },
-    });
-    ({ id } = z.object({ id: z.unknown() }).parse(JSON.parse(text)));
-  }
   return {
     method,
-    path: withId(path, id),
+    path: path.includes('{') ? withId(path, await idFor(path)) : path,
     ...(body !== undefined && {
       body: JSON.stringify(body),
       headers: { 'Content-Type': 'application/json' },

@@ -62,7 +62,10 @@ describe('an alarm', () => {
       const address =
         /What to do: https:\/\/github.com\/owner\/repository\/blob\/main\/docs\/runbook.md#([\w-]+)$/;
       const anchor = address.exec(AlarmDescription)?.[1];
-      const entry = functionEntries.find((each) => name.startsWith(`${each}-`));
+      // The name of a function can begin with that of another.
+      const [entry] = functionEntries
+        .filter((each) => name.startsWith(`${each}-`))
+        .toSorted((one, other) => other.length - one.length);
       const written = entry === undefined ? name : name.replace(entry, 'FUNCTION');
       expect(sectionsOfRunbook().get(anchor!)).toContain(`\`${written}\``);
     },
