@@ -61,6 +61,8 @@ class EsbuildBuilds implements FunctionBuilds {
   readonly #builds = new Map<string, Build>();
   /** `undefined` when they are not known. */
   #appFiles: ReadonlySet<string> | undefined;
+  /** esbuild answers a build that is asked for during another one with the other, which may have read older files. */
+  #last: Promise<unknown> = Promise.resolve();
 
   private constructor(service: OfflineService, sources: FunctionSources) {
     this.#service = service;
@@ -82,7 +84,11 @@ class EsbuildBuilds implements FunctionBuilds {
     return !isOfFunctions || this.#appFiles?.has(file) !== false;
   }
 
-  async learn(): Promise<void> {
+  learn(): Promise<void> {
+    return this.#inTurn(() => this.#learn());
+  }
+
+  async #learn(): Promise<void> {
     const { functions } = this.#service;
     for (const served of functions) await this.#open(served);
     await Promise.all(
@@ -105,7 +111,11 @@ class EsbuildBuilds implements FunctionBuilds {
     return this.#builds.size;
   }
 
-  async apply(files: readonly string[]): Promise<BuildOutcome[]> {
+  apply(files: readonly string[]): Promise<BuildOutcome[]> {
+    return this.#inTurn(() => this.#apply(files));
+  }
+
+  async #apply(files: readonly string[]): Promise<BuildOutcome[]> {
     const replacements: Promise<BuildOutcome>[] = [];
     for (const { logicalId, label: name } of this.#service.functions) {
       const found = this.#builds.get(logicalId);
@@ -133,6 +143,12 @@ class EsbuildBuilds implements FunctionBuilds {
   async stop(): Promise<void> {
     for (const { context: open } of this.#builds.values()) await open.dispose();
     await this.#directory.remove();
+  }
+
+  #inTurn<T>(step: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(step, step);
+    this.#last = result;
+    return result;
   }
 
   /** @returns whether the code differs from the code that is served */

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { AssemblySource, OfflineService } from '../service/types.ts';
+import { RestartNeeded } from '../service/restart-needed.ts';
 import { watchFolders } from './changed-files.ts';
 
 /** What became of one function. */
@@ -60,14 +61,20 @@ export async function watch(service: OfflineService, options: WatchOptions): Pro
   const textOf = async (error: unknown): Promise<string> =>
     (await builds?.describe(error)) ?? (error instanceof Error ? error.message : String(error));
 
+  const stack = 'the stack';
+  /** Any file may be the reason. */
+  let isSynthesisFailed = false;
   const updateStack = async (): Promise<readonly BuildOutcome[]> => {
-    const name = 'the stack';
     try {
+      isSynthesisFailed = false;
       await service.update({ assembly: synthesize });
       await builds?.learn();
-      return [{ name, isChanged: true }];
+      // It has the functions, too. What differs from the files again is built next.
+      refused.clear();
+      return [{ name: stack, isChanged: true }];
     } catch (error) {
-      return [{ name, isChanged: true, error }];
+      isSynthesisFailed = !(error instanceof RestartNeeded);
+      return [{ name: stack, isChanged: true, error }];
     }
   };
   /** @returns the names of what was tried */
@@ -97,18 +104,25 @@ export async function watch(service: OfflineService, options: WatchOptions): Pro
     if (tried.length > 0 && still.length > 0) onMessage(`Still not applied: ${still.join(', ')}.`);
   };
   const applyFunctions = (files: readonly string[]) => report(async () => (await builds?.apply(files)) ?? []);
+  const needsSynthesis = (files: readonly string[]): boolean =>
+    files.some((file) => isSynthesisFailed || builds?.isOfApp(file) !== false);
   let isAppChanged = false;
   let applyingApp: Promise<void> | undefined;
+  /** The synthesis may have read them before or after. */
+  const savedMeanwhile = new Set<string>();
   const applyApp = async (): Promise<void> => {
     while (isAppChanged) {
       isAppChanged = false;
+      savedMeanwhile.clear();
       const tried = await report(updateStack);
-      // What was saved during the synthesis.
       reportStill([...tried, ...(await applyFunctions([]))]);
+      // A function that is not built any more is served as the synthesis read it.
+      isAppChanged ||= needsSynthesis([...savedMeanwhile]);
     }
   };
   const apply = async (files: readonly string[]): Promise<void> => {
-    const isOfApp = builds === undefined || files.some((file) => builds.isOfApp(file));
+    const isOfApp = needsSynthesis(files);
+    for (const file of files) savedMeanwhile.add(file);
     const tried = await applyFunctions(files);
     if (!isOfApp) {
       reportStill(tried);

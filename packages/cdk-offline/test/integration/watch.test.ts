@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { serve, synthesize, watch, type WatchOptions } from 'cdk-offline';
 import { buildFunctions } from 'cdk-offline/esbuild';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { cdkBundles } from '../../src/dev/cdk-bundles.ts';
 import { startGate } from './gate.ts';
 import { greetingStack, greetingTemplate, serveGreeting, stage } from './greeting.ts';
 import { manifestOf, removeDirectory, resource } from './template.ts';
@@ -198,6 +199,81 @@ describe('watch', () => {
     await save('app.mjs', app);
     await message(/^[\d:]{8} Applied the stack/);
     expect(await get()).toBe('two');
+  });
+});
+
+/** Builds with what the CDK recorded: a function whose code is not what its source gives now is not built. */
+const withRecordedBuilds = (project: string): Partial<WatchOptions> => {
+  const args = [
+    'code/greet.ts',
+    '--bundle',
+    '--format=esm',
+    `--outfile=${join(project, 'out', 'index.mjs')}`,
+  ];
+  const bundle = cdkBundles(() => [JSON.stringify({ command: 'esbuild', args, cwd: project })]);
+  return { functions: buildFunctions({ app: join(project, 'app.mjs'), bundle }) };
+};
+
+const patiently = { timeout: 30_000 };
+
+/** A synthesis that waits before it reads the sources, and again before it ends. */
+function heldSynthesis() {
+  const [started, reads, hasRead, ends] = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
+  const hold = (synthesizeProject: (assembly: string) => Promise<void>) => async (assembly: string) => {
+    started?.resolve();
+    await reads?.promise;
+    try {
+      await synthesizeProject(assembly);
+    } finally {
+      hasRead?.resolve();
+      await ends?.promise;
+    }
+  };
+  const stages = [
+    { begins: started?.promise, end: () => reads?.resolve() },
+    { begins: hasRead?.promise, end: () => ends?.resolve() },
+    { begins: Promise.resolve(), end: () => {} },
+  ];
+  return { hold, stages };
+}
+
+describe('a handler that is broken and mended around a synthesis', () => {
+  const broken = `export const words: string = ;`;
+  const builds = { 'given builds': withBuilds, 'recorded builds': withRecordedBuilds };
+  const cases = Object.keys(builds).flatMap((build) =>
+    // When it is saved: before the synthesis reads the sources, before it ends, or after.
+    [
+      { breaks: 0, mends: 1, word: 'one' },
+      { breaks: 0, mends: 2, word: 'two' },
+      { breaks: 1, mends: 1, word: 'two' },
+      { breaks: 1, mends: 2, word: 'one' },
+    ].map((order) => ({ build: build as keyof typeof builds, ...order })),
+  );
+  it.for(cases)('is served: $build, broken at $breaks, mended at $mends to "$word"', async (given) => {
+    const { build, breaks, mends, word } = given;
+    const { hold, stages } = heldSynthesis();
+    const messages: string[] = [];
+    const { get, save } = await start((project) => ({
+      ...builds[build](project),
+      synthesize: hold((assembly) => synthesize(assembly, { project, context: { fails: false } })),
+      onMessage: (message) => void messages.push(message),
+    }));
+    await save('code/part.ts', `export const part: string = 'hello';`);
+    for (const [at, { begins, end }] of stages.entries()) {
+      await begins;
+      if (at === breaks) {
+        await save('code/words.ts', broken);
+        await expect.poll(() => messages.join('\n'), patiently).toMatch(/Not applied: (?:Greet|the stack)/);
+      }
+      if (at === mends) await save('code/words.ts', words(word));
+      end();
+    }
+    await expect.poll(() => get('/hello'), patiently).toBe(word);
+    messages.length = 0;
+    await save('code/words.ts', words('three'));
+    await expect.poll(() => get('/hello'), patiently).toBe('three');
+    await expect.poll(() => messages.join('\n'), patiently).toMatch(/Applied/);
+    expect(messages.join('\n')).not.toMatch(/not applied/i);
   });
 });
 
