@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import * as z from 'zod';
@@ -80,11 +81,19 @@ export function newestId({ clock }: PetService): bigint {
   return newPetId(clock() + 300_000, 0);
 }
 
-/** New IDs for the animals of a file, in order: those of a block that ends now, which the service never gives. */
+/** Milliseconds: an hour. */
+const fileIdSpan = 3_600_000;
+
+/**
+ * New IDs for the animals of a file, in order, which the service never gives: consecutive ones that begin at random within the
+ * last hour, so that another run at the same time gives others.
+ */
 export function* newFileIds({ clock }: PetService, count: number): Generator<bigint, never> {
-  for (let time = clock() - Math.ceil(count / idsPerMillisecond); ; time += 1)
-    for (let index = 0; index < idsPerMillisecond; index += 1)
-      yield newPetId(time, 0) + BigInt(idsPerMillisecond + index);
+  const last = Math.floor(clock()) * idsPerMillisecond - count;
+  for (let position = last - randomInt(fileIdSpan * idsPerMillisecond); ; position += 1) {
+    const index = position % idsPerMillisecond;
+    yield newPetId((position - index) / idsPerMillisecond, 0) + BigInt(idsPerMillisecond + index);
+  }
 }
 
 /** Problems that are printed. */
@@ -111,7 +120,10 @@ export async function checkFile({ output }: Pick<Session, 'output'>, file: strin
     if (problems <= problemsShown)
       output.report({ invalid: { line: number, problem } }, `${file}:${number}: ${printable(problem)}`);
   }
-  if (problems > 0) throw usageError(`${file} has ${counted(problems, 'invalid line')}. Nothing was done.`);
+  if (problems > 0)
+    throw usageError(
+      `${file} has ${counted(problems, 'invalid line')}. Nothing was done. A line is one animal, such as {"name":"Rex","categoryId":7}.`,
+    );
   if (pets === 0) throw usageError(`${file} has no animals.`);
   return { pets, withoutId: pets - linesById.size };
 }

@@ -12,7 +12,7 @@ export const assignIds = (open: Open) =>
     'write a file in which every animal has an ID, for "import"',
     'new.jsonl animals.jsonl --stage prod',
     `A line is an animal: {"name":"Rex","categoryId":7,"status":"available"}. Animals without an "id" get one as if they
-were created now, in the order of the lines.`,
+were created within the last hour, in the order of the lines. Another run gives other IDs.`,
   )
     .argument('<file>', 'file of JSON Lines')
     .argument('<new-file>', 'file to write')
