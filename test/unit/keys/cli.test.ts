@@ -76,20 +76,22 @@ const list = ['list', '--stage', 'prod'];
 
 describe('invalid arguments', () => {
   const id = 'key_06fz1m4tqabcdefg';
-  const missing = (what: string) => `equired ${what}. Options follow a double dash: npm run keys -- …`;
+  const missing = (what: string) =>
+    `equired ${what}. If you gave it: npm needs a double dash before all options (npm run keys -- …).`;
   const option = (name: string) => missing(`option '${name}' not specified`);
 
   test.each([
     ['', 'Missing command. Run with --help to list commands.'],
     ['lsit --stage local', "Unknown command 'lsit' (Did you mean list?)"],
-    ['frobnicate', "Unknown command 'frobnicate'."],
+    ['frobnicate', "Unknown command 'frobnicate'. Run with --help to list commands."],
+    [`identify --stage local ${newKey('local')}`, '"identify" reads it from standard input.'],
     ['--stage local list', "Unknown option '--stage'. The command comes first: npm run keys -- COMMAND …"],
     ['list', option('--stage <stage>')],
     ['list local', option('--stage <stage>')],
     ['create --stage local --owner A', option('--plan <plan>')],
     ['show --stage local', missing("argument 'key-id'")],
-    ['list --stage local --all', "Unknown option '--all'."],
-    ['list --stage local --yes', "Unknown option '--yes'."],
+    ['list --stage local --all', "Unknown option '--all'. Run the command with --help to list its options."],
+    ['list --stage local --yes', "Unknown option '--yes'. Run the command with --help to list its options."],
     [
       'list --stage local --limit 101',
       "Option '--limit <n>' argument '101' is invalid. It must be a whole number from 1 to 100.",

@@ -126,8 +126,14 @@ export async function runProgram(
 /** What to do about an error of the argument parser, by a pattern for its code and its text. */
 const hints: readonly (readonly [RegExp, string])[] = [
   // Without the double dash npm takes all options for itself.
-  [/^commander\.missing/, ' Options follow a double dash: CALL …'],
+  [/^commander\.missing/, ' If you gave it: npm needs a double dash before all options (CALL …).'],
+  [
+    /^commander\.excess.* as_/,
+    ' A key does not belong in a command line: "identify" reads it from standard input.',
+  ],
+  [/^commander\.unknownCommand[^?]*$/, ' Run with --help to list commands.'],
   [/^commander\.unknownOptionUnknown option '--stage'/i, ' The command comes first: CALL COMMAND …'],
+  [/^commander\.unknownOption[^?]*$/, ' Run the command with --help to list its options.'],
 ];
 
 /** An error of the argument parser as one line. @param call how the program is called */

@@ -14,7 +14,9 @@ export const backfill = (open: Open) =>
     'add-nickname.ts --stage prod --dry-run',
     `The default export of the module takes an animal and returns the attributes to set, null for one to remove, or undefined:
   export default ({ name }) => ({ nickname: name.toUpperCase() });
-Each animal is written alone, and read again if someone changes it meanwhile. All are checked before the first is written.
+To change one animal:
+  export default ({ id }) => (id === 114052972904448n ? { name: 'Rex' } : undefined);
+Whole numbers are bigint, so they end with n. Each animal is written alone, and read again if someone changes it meanwhile. All are checked before the first is written.
 If it stops, run the same command again.`,
   )
     .argument('<module>', 'JavaScript or TypeScript module')
@@ -57,6 +59,10 @@ async function backfillPets(
   }
   const left = malformed === 0 ? '' : ` Left out: ${counted(malformed, 'malformed item')}.`;
   const lines = examples.map(({ animal, set }) => `${animal}: ${printable(toJson(set))}\n`).join('');
+  if (toChange === 0)
+    output.note(
+      'Nothing to change. If that is unexpected: whole numbers are bigint, so compare with 7n, not with 7.',
+    );
   const done = dryRun ? `${lines}To change: ${of}.` : `Changed ${counted(changed, 'animal')}.`;
   const shown = examples.map(({ id, set }) => ({ id, set }));
   output.result({ module, dryRun, ...found, examples: shown, changed }, done + left);

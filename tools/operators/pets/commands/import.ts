@@ -18,14 +18,15 @@ export const importPets = (open: Open) =>
     'add the animals of a file of JSON Lines that are not there yet',
     'animals.jsonl --stage prod --rate 500',
     `A line is an animal: {"id":114052972904448,"name":"Rex","categoryId":7,"status":"available"}; "assign-ids" gives the
-lines IDs. All are checked before the first is imported. If the import stops, run the same command again.`,
+lines IDs. All are checked before the first is imported. If the import stops, run the same command again.
+To correct an animal, use "set-status" or "backfill", which keep what clients change meanwhile.`,
   )
     .argument('<file>', 'file of JSON Lines')
     .addOption(rateOption)
     .addOption(
       new Option(
         '--replace <which>',
-        'replace items that have the ID of a line and differ: malformed ones, or all',
+        'replace items that have the ID of a line and differ: malformed ones, or all, which undoes what clients have changed',
       ).choices(replaceable),
     )
     .option('--dry-run', 'only check the lines', false)
@@ -58,8 +59,11 @@ async function importFile(
     output.result({ file, dryRun, animals: pets, ...counts }, text);
     return;
   }
-  const replacing = replace === undefined ? '' : `, replacing ${replace} that differ`;
-  await confirm(`Import ${counted(pets, 'animal')} from ${file}${replacing}?`);
+  const replacing = {
+    malformed: ', replacing malformed items',
+    all: ', replacing all that differ, with what clients have changed',
+  };
+  await confirm(`Import ${counted(pets, 'animal')} from ${file}${replace ? replacing[replace] : ''}?`);
   const changed = new ToolError('failed', `${file} was changed during the import.`);
   try {
     const lines = exactly(linesOf(file), pets, changed);
@@ -85,7 +89,7 @@ async function importFile(
       .map(({ line, id }) => `line ${line} (${id})`)
       .slice(0, keptShown)
       .join(', ');
-    const message = `Kept as stored: ${counted(kept.length, 'animal')} whose line differs, ${list}. "show PET-ID" prints what is stored. If that is another animal, remove the "id" from the line, and give it a new one with "assign-ids".`;
+    const message = `Kept as stored: ${counted(kept.length, 'animal')} whose line differs, ${list}. "show PET-ID" prints what is stored. If that is another animal, remove the "id" from the line, and give it a new one with "assign-ids". To correct the stored animal, use "set-status" or "backfill".`;
     throw new ToolError('refused', message);
   }
 }
