@@ -285,6 +285,8 @@ export class Schedule<Shared> implements Simulation {
     if (this.#options.shared !== undefined && choice.kind !== 'wait') footprint.add('shared', 'write');
     choice.take();
     await this.#settled();
+    // An event happens only while a call is open, so whether it can depends on every step.
+    if (this.#options.events) footprint.add('events', choice.kind === 'event' ? 'write' : 'read');
     this.tables.footprint = new Footprint();
     this.#director.stepped({
       footprint,
@@ -443,7 +445,7 @@ export class Schedule<Shared> implements Simulation {
       JSON.stringify([
         requests.indexOf(requests[index]!),
         calls.map(({ fate, parts, outcome, ended, sentAt, endedAt }) => [
-          [fate, parts.length, outcome],
+          [fate, parts, outcome],
           [ended, sentAt, endedAt],
         ]),
         this.#outcomes[index] && outcomeText(this.#outcomes[index]),

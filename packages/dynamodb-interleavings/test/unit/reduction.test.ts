@@ -1,0 +1,252 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { explore, faults, type History, type Options, type Request } from '../../src/index.ts';
+
+/*
+ * Random programs have the same results with and without the reduction. They speak DynamoDB's protocol, without the SDK, so that a
+ * schedule takes little time.
+ */
+
+const TableName = 'Items';
+const tables = [
+  {
+    TableName,
+    KeySchema: [
+      { AttributeName: 'p', KeyType: 'HASH' },
+      { AttributeName: 's', KeyType: 'RANGE' },
+    ],
+    AttributeDefinitions: ['p', 's', 'g'].map((name) => ({
+      AttributeName: name,
+      AttributeType: 'S' as const,
+    })),
+    GlobalSecondaryIndexes: [
+      {
+        IndexName: 'global',
+        KeySchema: [{ AttributeName: 'g', KeyType: 'HASH' }],
+        Projection: { ProjectionType: 'ALL' },
+      },
+    ],
+  },
+] as const;
+const keyOf = (name: string) => ({ p: { S: name[0]! }, s: { S: name[1]! } });
+const items = { [TableName]: [{ p: 'x', s: '1', g: 'g', n: 1 }] };
+
+interface Shared {
+  count: number;
+}
+interface Step {
+  readonly kind: string;
+  readonly first: string;
+  readonly second: string;
+  readonly isConsistent: boolean;
+}
+interface Program {
+  readonly steps: readonly Step[];
+  /** Goes on after an answer that is lost. */
+  readonly goesOn: boolean;
+}
+
+const condition = (value: string) => ({
+  ConditionExpression: 'n = :n OR attribute_not_exists(p)',
+  ExpressionAttributeValues: { ':n': { N: value } },
+});
+const query = { KeyConditionExpression: 'p = :p' };
+/** The input of each call, with a value that depends on what was read. */
+const calls: Readonly<
+  Record<string, (step: Step, value: string) => readonly [operation: string, input: object]>
+> = {
+  get: ({ first, isConsistent: ConsistentRead }) => [
+    'GetItem',
+    { TableName, Key: keyOf(first), ConsistentRead },
+  ],
+  put: ({ first }, value) => ['PutItem', { TableName, Item: itemOf(first, value) }],
+  putOnCondition: ({ first }, value) => [
+    'PutItem',
+    { TableName, Item: itemOf(first, value), ...condition(value) },
+  ],
+  update: ({ first }, value) => [
+    'UpdateItem',
+    {
+      TableName,
+      Key: keyOf(first),
+      UpdateExpression: 'ADD n :n',
+      ExpressionAttributeValues: { ':n': { N: value } },
+      ReturnValues: 'ALL_NEW',
+    },
+  ],
+  delete: ({ first }) => ['DeleteItem', { TableName, Key: keyOf(first), ReturnValues: 'ALL_OLD' }],
+  query: ({ first, isConsistent: ConsistentRead }) => [
+    'Query',
+    { TableName, ...query, ExpressionAttributeValues: { ':p': { S: first[0] } }, ConsistentRead },
+  ],
+  queryIndex: () => [
+    'Query',
+    {
+      TableName,
+      IndexName: 'global',
+      KeyConditionExpression: 'g = :g',
+      ExpressionAttributeValues: { ':g': { S: 'g' } },
+    },
+  ],
+  scan: ({ isConsistent: ConsistentRead }) => ['Scan', { TableName, ConsistentRead }],
+  transactWrite: ({ first, second }, value) => [
+    'TransactWriteItems',
+    {
+      TransactItems: [
+        { Put: { TableName, Item: itemOf(first, value) } },
+        ...(first === second
+          ? []
+          : [{ ConditionCheck: { TableName, Key: keyOf(second), ...condition(value) } }]),
+      ],
+    },
+  ],
+  transactGet: ({ first }) => [
+    'TransactGetItems',
+    { TransactItems: [{ Get: { TableName, Key: keyOf(first) } }] },
+  ],
+  batchWrite: ({ first, second }, value) => [
+    'BatchWriteItem',
+    {
+      RequestItems: {
+        [TableName]: [
+          { PutRequest: { Item: itemOf(first, value) } },
+          ...(first === second ? [] : [{ DeleteRequest: { Key: keyOf(second) } }]),
+        ],
+      },
+    },
+  ],
+  batchGet: ({ first, second, isConsistent: ConsistentRead }) => [
+    'BatchGetItem',
+    { RequestItems: { [TableName]: { Keys: [...new Set([first, second])].map(keyOf), ConsistentRead } } },
+  ],
+};
+
+function itemOf(name: string, value: string): object {
+  return { ...keyOf(name), n: { N: value }, ...(Number(value) % 2 === 0 && { g: { S: 'g' } }) };
+}
+
+/** Returns everything that it has seen. */
+const requestOf =
+  ({ steps, goesOn }: Program): Request<Shared> =>
+  async ({ client: { requestHandler }, shared }) => {
+    const seen: string[] = [];
+    let value = 1;
+    for (const step of steps) {
+      if (step.kind === 'sleep')
+        await new Promise((resolve) => setTimeout(resolve, step.isConsistent ? 200 : 1_500));
+      else if (step.kind === 'shared') seen.push(`shared ${(shared.count += 1)}`);
+      else {
+        const [operation, input] = calls[step.kind]!(step, String(value));
+        try {
+          const headers = { 'x-amz-target': `DynamoDB_20120810.${operation}` };
+          const { response } = await requestHandler.handle({ headers, body: JSON.stringify(input) });
+          const { body } = response as { readonly body: Buffer };
+          seen.push(body.toString());
+        } catch (error) {
+          if (!goesOn) throw error;
+          seen.push(String(error));
+        }
+      }
+      value = [...(seen.at(-1) ?? '')].reduce(
+        (sum, letter) => (sum * 31 + letter.codePointAt(0)!) % 5,
+        value,
+      );
+    }
+    return seen;
+  };
+
+const step = fc.record({
+  kind: fc.oneof(
+    { weight: 6, arbitrary: fc.constantFrom(...Object.keys(calls)) },
+    { weight: 1, arbitrary: fc.constant('sleep') },
+  ),
+  first: fc.constantFrom('x1', 'x2', 'y1'),
+  second: fc.constantFrom('x1', 'x2', 'y1'),
+  isConsistent: fc.boolean(),
+});
+const program = (most: number): fc.Arbitrary<Program> =>
+  fc.record({ steps: fc.array(step, { minLength: 1, maxLength: most }), goesOn: fc.boolean() });
+const scene = fc
+  .record({
+    programs: fc.oneof(
+      fc.tuple(program(4), program(4)),
+      fc.tuple(program(2), program(2), program(2)),
+      program(3).map((each) => [each, each]),
+    ),
+    shares: fc.option(fc.nat(3), { freq: 4 }),
+    faults: fc.constantFrom(0, 1),
+    kinds: fc.uniqueArray(fc.constantFrom(...faults), { minLength: 1, maxLength: 2 }),
+    delays: fc.constantFrom(0, 1),
+    hasEvent: fc.boolean(),
+  })
+  .filter(({ programs }) => programs.some(({ steps }) => steps.some(({ kind }) => kind !== 'sleep')));
+type Scene = typeof scene extends fc.Arbitrary<infer Each> ? Each : never;
+
+const budget = 4_000;
+
+/** What comes of a scene in any schedule: outcomes and tables. Undefined: there are too many schedules. */
+async function resultsOf(of: Scene, options: Pick<Options, 'reduce' | 'skipKnownStates'>) {
+  const results = new Set<string>();
+  const { programs, shares, faults: most, kinds, delays, hasEvent } = of;
+  const requests = new Map(
+    programs.map(({ steps, ...each }) => {
+      const shared = { ...steps[0]!, kind: 'shared' };
+      return [
+        steps,
+        requestOf({ ...each, steps: shares === null ? steps : steps.toSpliced(shares, 0, shared) }),
+      ];
+    }),
+  );
+  const check = ({ outcomes, tables: { contents } }: History<Shared>): undefined => {
+    // Equal requests can change places.
+    const each = outcomes.map((outcome, index) =>
+      JSON.stringify([
+        programs.findIndex(({ steps }) => steps === programs[index]!.steps),
+        outcome,
+        String('reason' in outcome && outcome.reason),
+      ]),
+    );
+    results.add(JSON.stringify([each.toSorted(), contents]));
+  };
+  const report = await explore<Shared>({
+    ...options,
+    tables,
+    items,
+    requests: programs.map(({ steps }) => requests.get(steps)!),
+    ...(shares !== null && { shared: () => ({ count: 0 }) }),
+    ...(hasEvent && {
+      events: { 'somebody deletes x1': ({ tables: all }) => all.delete(TableName, keyOf('x1')) },
+    }),
+    faults: most,
+    kinds,
+    delays,
+    budget,
+    check,
+  });
+  return report.isComplete ? { results: [...results].toSorted(), schedules: report.schedules } : undefined;
+}
+
+/** More runs, and another seed, by the environment. */
+const runs = Number(process.env['RUNS'] ?? 15);
+const seed = Number(process.env['SEED'] ?? 1);
+
+test('the reduction leaves out no result', { timeout: 600_000 }, async () => {
+  const sums = { compared: 0, all: 0, reduced: 0 };
+  await fc.assert(
+    fc.asyncProperty(scene, async (each) => {
+      const all = await resultsOf(each, { reduce: false });
+      if (all === undefined) return;
+      const reduced = await resultsOf(each, { reduce: true });
+      expect(reduced?.results).toEqual(all.results);
+      expect(reduced!.schedules).toBeLessThanOrEqual(all.schedules);
+      sums.compared += 1;
+      sums.all += all.schedules;
+      sums.reduced += reduced!.schedules;
+      if (each.shares !== null) return;
+      for (const reduce of [true, false])
+        expect((await resultsOf(each, { reduce, skipKnownStates: true }))?.results).toEqual(all.results);
+    }),
+    { numRuns: runs, seed },
+  );
+  expect(sums.reduced).toBeLessThan(sums.all);
+});
