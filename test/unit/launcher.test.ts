@@ -63,7 +63,7 @@ describe('the launcher of the tools', () => {
 
   it('runs the tool with the installed Node.js when started by an older one, and passes on its exit code', () => {
     const { status, stderr } = launch([...asNode20, 'smoke']);
-    expect(stderr).toContain("required option '--url <url>' not specified");
+    expect(stderr).toContain("Required option '--url <url>' not specified");
     expect(status).toBe(2);
   });
 
@@ -133,7 +133,7 @@ describe('the launcher of the tools', () => {
       },
     });
     expect(stderr).toMatch(
-      /^stop: AWS does not accept a deployment with these credentials \(.+\). Sign in, .+\n$/,
+      /^stop: AWS does not accept a deployment with these credentials \(.+\). Sign in, .+\nNothing was deployed\.\n$/,
     );
     expect(status).toBe(1);
   });
