@@ -10,7 +10,7 @@ import { bundles } from './built-functions.ts';
  */
 
 /** Maximum bytes of code that a function loads at start. */
-const budget = 235_000;
+const budget = 237_000;
 
 /** The packages on the start path, and their purpose. Each costs milliseconds. */
 const packages: Readonly<Record<string, string>> = {
