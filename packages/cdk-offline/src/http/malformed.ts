@@ -9,8 +9,8 @@ const statusLines = new Map([
 ]);
 
 /**
- * Answers what Node.js cannot read as a request, after the requests before it on the connection. Node.js alone closes the
- * connection at once, and the client does not learn that those were served.
+ * Answers what Node.js cannot read as a request, and CONNECT, which only a proxy serves, after the requests before it on
+ * the connection. Node.js alone closes the connection at once, and the client does not learn that those were served.
  */
 export function answerMalformed(server: Server): void {
   const unanswered = new WeakMap<Duplex, Set<ServerResponse>>();
@@ -19,12 +19,11 @@ export function answerMalformed(server: Server): void {
     unanswered.set(socket, responses.add(response));
     response.on('close', () => responses.delete(response));
   });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+  const refuse = (socket: Duplex, status: string): void => {
     const responses = unanswered.get(socket) ?? new Set();
     const end = (): void => {
       if ([...responses].some(({ req }) => req.complete)) return;
       if (!socket.writable) return void socket.destroy();
-      const status = statusLines.get(error.code ?? '') ?? '400 Bad Request';
       socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () =>
         socket.destroy(),
       );
@@ -32,5 +31,13 @@ export function answerMalformed(server: Server): void {
     // It may be the body of the last request, which then gets no other answer.
     for (const response of responses) if (response.req.complete) response.on('close', end);
     end();
+  };
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
+    refuse(socket, statusLines.get(error.code ?? '') ?? '400 Bad Request'),
+  );
+  server.on('connect', (_, socket) => {
+    // Node.js no longer listens to its errors.
+    socket.on('error', () => socket.destroy());
+    refuse(socket, '405 Method Not Allowed');
   });
 }

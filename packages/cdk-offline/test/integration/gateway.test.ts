@@ -223,6 +223,7 @@ describe('what is no request', () => {
       `GET /v7/echo HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(10_240)}\r\n\r\n`,
       '431',
     ],
+    ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: a\r\n\r\n', '405'],
   ])('gets an answer and the end of the connection: %s', async (_, bytes, status) => {
     expect(statuses(await sendBytes(`${post({})}${bytes}`))).toEqual(['200', status]);
   });
