@@ -89,6 +89,11 @@ const scenes: readonly (readonly [
     [request, request, request],
   ],
   [
+    'of a key that is suspended for a part of a full minute',
+    { now: noon, usage: { ...atNoon, minuteCount: 2, dayCount: 2, suspendedUntil: noon + 17 } },
+    [request, request, request],
+  ],
+  [
     'of a key that a clock has counted which was a day ahead',
     {
       now: noon,
