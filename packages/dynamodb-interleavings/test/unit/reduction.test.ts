@@ -227,7 +227,7 @@ async function resultsOf(of: Scene, options: Pick<Options, 'reduce' | 'skipKnown
 }
 
 /** More runs, and another seed, by the environment. */
-const runs = Number(process.env['RUNS'] ?? 15);
+const runs = Number(process.env['RUNS'] ?? 40);
 const seed = Number(process.env['SEED'] ?? 1);
 
 test('the reduction leaves out no result', { timeout: 600_000 }, async () => {
