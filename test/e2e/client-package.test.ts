@@ -136,6 +136,7 @@ describe.runIf(isLocal)('The packed client in a project of its own', () => {
       'index.d.mts',
       'index.js',
       'index.mjs',
+      'node-check.cjs',
       'package.json',
     ]);
     expect(files).toContain('index.d.ts');
