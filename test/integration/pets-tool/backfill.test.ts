@@ -53,7 +53,14 @@ describe('backfill', () => {
       examples: [{ id: Number(id), set: { nickname: 'Rex!' } }],
       changed: 1,
     });
-    expect(JSON.parse(run.stderr)).toMatchObject({ audit: { did: 'backfilled', detail: '1 animal', file } });
+    const audits = run.stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object);
+    expect(audits).toMatchObject([
+      { audit: { did: 'began to backfill', detail: '1 animal', file } },
+      { audit: { did: 'backfilled', detail: '1 animal', file } },
+    ]);
     expect(await allItems(store.table)).toEqual([{ ...before[0], nickname: 'Rex!' }, before[1]]);
     expect((await store.run(['backfill', file])).stdout).toBe('Changed 0 animals.\n');
   });

@@ -14,7 +14,7 @@ import { type Item, toStored } from '../../../tools/operators/pets/items.ts';
 import { forwardTo, type Interception } from '../../support/forwarder.ts';
 import { awsVariables } from '../../support/variables.ts';
 import { createTable } from '../../support/create-tables.ts';
-import { type Run, type RunOptions, runInProcess } from '../../support/run-in-process.ts';
+import { crashInProcess, type Run, type RunOptions, runInProcess } from '../../support/run-in-process.ts';
 
 /** What the tool finds at AWS: a stack, and DynamoDB with a table of its own for each test. */
 export interface Store {
@@ -25,6 +25,8 @@ export interface Store {
   readonly pause: (args: readonly string[], steps: number) => Promise<() => Promise<void>>;
   /** Runs the tool until it has made so many steps, and kills it. */
   readonly crash: (args: readonly string[], steps: number) => Promise<void>;
+  /** Runs the tool until it has made so many steps, where it stays. Returns what it has said by then. */
+  readonly saidUntil: (args: readonly string[], steps: number) => Promise<string>;
   readonly runInProd: Store['run'];
   /** Runs the tool for its JSON result. */
   readonly json: <T>(args: readonly string[], options?: RunOptions) => Promise<T>;
@@ -97,6 +99,8 @@ export async function newStore(
     ended.catch(() => {});
     return kill;
   };
+  const saidUntil = async (args: readonly string[], steps: number) =>
+    (await crashInProcess(runPets, [...args, '--stage', 'local'], steps, { local })).stderr();
   const crash = async (args: readonly string[], steps: number) => (await pause(args, steps))();
   const runInProd = (args: readonly string[], options: RunOptions = {}) => {
     vi.stubEnv('AWS_ENDPOINT_URL', aws.endpoint);
@@ -110,7 +114,7 @@ export async function newStore(
     expect(done).toMatchObject({ exitCode: 0 });
     return JSON.parse(done.stdout) as T;
   };
-  return { table, folder, run, pause, crash, runInProd, json };
+  return { table, folder, run, pause, crash, saidUntil, runInProd, json };
 }
 
 export async function put({ client, tableName }: PetTable, ...items: readonly object[]): Promise<void> {

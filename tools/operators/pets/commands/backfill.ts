@@ -46,10 +46,15 @@ async function backfillPets(
   if (!dryRun && toChange > 0) await confirm(`Change ${of} with ${module}?`);
   let changed = 0;
   try {
-    if (!dryRun)
+    if (!dryRun && toChange > 0) {
+      service.report(
+        { file: module },
+        await service.auditLine('began to backfill', counted(toChange, 'animal')),
+      );
       await writeEach(session, toWrite(session, decide), { total: toChange, rate }, async (first) => {
         if (await changeOne(session, first, decide)) changed += 1;
       });
+    }
   } catch (error) {
     output.note('The backfill has stopped. The same command does what is missing.', 'yellow');
     throw error;

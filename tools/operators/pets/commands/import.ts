@@ -64,6 +64,7 @@ async function importFile(
     all: ', replacing all that differ, with what clients have changed',
   };
   await confirm(`Import ${counted(pets, 'animal')} from ${file}${replace ? replacing[replace] : ''}?`);
+  service.report({ file }, await service.auditLine('began to import', counted(pets, 'animal')));
   const changed = new ToolError('failed', `${file} was changed during the import.`);
   try {
     const lines = exactly(linesOf(file), pets, changed);
