@@ -1,5 +1,5 @@
 import { PassThrough, Readable, Writable } from 'node:stream';
-import type { RunTool, Seams } from '../../tools/operators/command-line/program.ts';
+import type { RunTool, ToolHooks } from '../../tools/operators/command-line/program.ts';
 
 export interface Run {
   readonly exitCode: number;
@@ -7,7 +7,7 @@ export interface Run {
   readonly stderr: string;
 }
 
-export interface RunOptions extends Seams {
+export interface RunOptions extends ToolHooks {
   /** What is piped in, or typed: an answer to each question. */
   readonly input?: string | readonly string[];
   /** Whether a person sits there. */
@@ -29,13 +29,13 @@ export async function runInProcess(
 export function startInProcess(run: RunTool, args: readonly string[], options: RunOptions = {}) {
   const { input = '', interactive = false, ...given } = options;
   // Nothing waits in tests.
-  const seams = { sleep: async () => {}, ...given };
+  const hooks = { sleep: async () => {}, ...given };
   const answers = typeof input === 'string' ? [] : [...input];
   const stdin = typeof input === 'string' ? Readable.from([input]) : new PassThrough();
   const out = collector();
   const err = collector((text) => text.endsWith('[y/N] ') && stdin.push(answers.shift()));
   const io = { stdin, stdout: out.stream, stderr: err.stream, interactive };
-  return { stdout: out.text, stderr: err.text, ended: run(args, io, seams) };
+  return { stdout: out.text, stderr: err.text, ended: run(args, io, hooks) };
 }
 
 /** Starts a run that stops for good after so many steps, as if its process was killed, and waits until it does. */

@@ -10,10 +10,10 @@ import type { Hooks, StackOptions } from './stack.ts';
 import type { Open } from './stage-command.ts';
 
 /** What differs when tests run a tool. */
-export type Seams = Hooks & { readonly local?: LocalAddress };
+export type ToolHooks = Hooks & { readonly local?: LocalAddress };
 
 /** A run of a tool. Returns the exit code, see `exitCodes`; 0 for success. */
-export type RunTool = (args: readonly string[], io: Io, seams?: Seams) => Promise<number>;
+export type RunTool = (args: readonly string[], io: Io, hooks?: ToolHooks) => Promise<number>;
 
 /** Runs a tool with the arguments and the terminal of this process. */
 export async function runAsProcess(run: RunTool): Promise<void> {
@@ -37,18 +37,18 @@ interface StageTool<Service> {
 
 /** Returns the function that runs a tool whose commands are about a stage. */
 export function defineTool<Service extends { close(): void }>(define: () => StageTool<Service>): RunTool {
-  return async (args, io, seams = {}) => {
+  return async (args, io, hooks = {}) => {
     const { program, afterInterruption, commands, openService } = define();
     const output = new Output(io, args.includes('--json'));
     let target: Target | undefined;
     let confirmed: string | undefined;
     const open: Open<Service> = async ({ stage, port, region, profile, name, yes }, run) => {
       if (stage !== 'local' && port !== undefined) throw usageError('--port requires --stage local.');
-      const found = port === undefined ? (seams.local ?? readAddress()) : readAddress(port);
+      const found = port === undefined ? (hooks.local ?? readAddress()) : readAddress(port);
       const local = found ?? { endpoint: `http://127.0.0.1:${port ?? 3000}` };
       target = stage === 'local' ? { stage, ...local } : { stage, region, profile };
       const service = await openService({
-        ...seams,
+        ...hooks,
         ...target,
         stackName: `${name}-${stage}`,
         onChange: (change) => output.report(changeJson(change), changeText(change)),

@@ -40,26 +40,26 @@ const newProgram = () =>
     .addHelpText('after', help);
 
 /** The variable of the environment, and what tests replace. */
-interface Seams {
+interface SmokeSettings {
   /** SMOKE_KEY */
   readonly variable?: string | undefined;
   readonly sleep?: (milliseconds: number) => Promise<unknown>;
 }
 
 /** Checks that the service at an address behaves as the interface says. Returns the exit code. */
-export function runSmoke(args: readonly string[], io: Io, seams: Seams): Promise<number> {
+export function runSmoke(args: readonly string[], io: Io, settings: SmokeSettings): Promise<number> {
   const program = newProgram();
-  program.action((options) => smoke(options, io, seams));
+  program.action((options) => smoke(options, io, settings));
   return runProgram(program, args, io, { output: new Output(io, false) });
 }
 
 async function smoke(
   { url, readOnly, wait }: ReturnType<ReturnType<typeof newProgram>['opts']>,
   io: Io,
-  { sleep = setTimeout, ...seams }: Seams,
+  { sleep = setTimeout, ...settings }: SmokeSettings,
 ): Promise<void> {
   const print = (line: string) => void io.stdout.write(`${line}\n`);
-  const client = new Client(url, await readKey(io, seams), { readOnly });
+  const client = new Client(url, await readKey(io, settings), { readOnly });
   const waiting = { patience: wait * 1000, now: () => performance.now(), sleep, report: print };
   const readiness = await waitUntilReady(() => client.send({ path: '/pets?limit=1' }), waiting);
   if (readiness.kind === 'unreachable') {
@@ -87,7 +87,7 @@ async function smoke(
 }
 
 /** Not an option, because other users of the machine see command lines, and npm writes them to its log files. */
-async function readKey({ stdin, interactive }: Io, { variable = '' }: Seams): Promise<string> {
+async function readKey({ stdin, interactive }: Io, { variable = '' }: SmokeSettings): Promise<string> {
   const key = (variable !== '' ? variable : interactive ? '' : await text(stdin)).trim();
   if (key === '')
     throw usageError('The API key is missing. Set SMOKE_KEY, or pass the key on standard input.');
