@@ -21,7 +21,8 @@ export function once(table: string): Check {
 }
 
 /**
- * Of a counter that each request raises by one: every request that succeeds is counted once, every other one at most once.
+ * Of a counter that each request raises by one, those afterwards, too: every one that succeeds is counted once, every other at most
+ * once.
  * @param attribute its number, summed up over the items of the table
  * @param from what it is before
  */
