@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { endWith } from './dev/lifetime.ts';
@@ -53,6 +54,11 @@ async function main(): Promise<void> {
   const { quiet, json, folders, assembly: given, ...rest } = options;
   const app = await CdkApp.in(process.cwd());
   const assembly = given ?? app?.output ?? defaults.assembly;
+  if (given === undefined && app === undefined && !existsSync(assembly)) {
+    throw new Error(
+      `${process.cwd()} has no cdk.json and no ${assembly}. Start cdk-offline in the folder of the cdk.json, or give --assembly DIR.`,
+    );
+  }
   const isWatching = folders !== undefined;
   if (isWatching && app?.command === undefined) {
     throw new Error(`--watch needs the cdk.json of an app, and ${process.cwd()} has none.`);

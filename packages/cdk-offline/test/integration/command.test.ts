@@ -1,6 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -103,6 +103,13 @@ describe('the command cdk-offline', () => {
     const absent = run(['--assembly', '/nonexistent', '--stack', 'A']);
     expect(await absent.ended).toBe(1);
     expect(absent.output()).toMatch(/^\S+manifest\.json cannot be read: run "cdk synth" first\n$/);
+    const folder = await mkdtemp(join(tmpdir(), 'empty-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const elsewhere = runIn(folder);
+    expect(await elsewhere.ended).toBe(1);
+    expect(elsewhere.output()).toMatch(
+      /^\S+ has no cdk\.json and no cdk\.out\. Start cdk-offline in the folder of the cdk\.json, or give --assembly DIR\.\n$/,
+    );
 
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
