@@ -5,7 +5,7 @@ import { nextLink } from './http/links.ts';
 import { metrics } from './http/metrics.ts';
 import { pipeline, requestEnvironment } from './http/pipeline.ts';
 import { encodeCursor } from './pets/cursor.ts';
-import { listing } from './pets/listing.ts';
+import { listing, textOf } from './pets/listing.ts';
 import { listPets } from './pets/store.ts';
 import { text } from './runtime/environment.ts';
 import { tableVariables } from './tables.ts';
@@ -19,14 +19,15 @@ export const handler = pipeline(
   'list-pets',
   { environment, dynamoDb },
   async ({ request, recorder, signal }) => {
-    const { limit, status, before } = parseQuery(listing, request.query);
-    const { pets, next, malformed } = await listPets(table, { limit, status, before }, signal);
+    const { limit, filter, before } = parseQuery(listing, request.query);
+    const { pets, next, malformed } = await listPets(table, { limit, filter, before }, signal);
     for (const error of malformed) {
       recorder.error(error);
       recorder.count(metrics.malformed);
     }
     if (next === undefined) return { status: 200, body: pets };
-    const cursor = encodeCursor({ status, before: next });
-    return { status: 200, body: pets, headers: { Link: nextLink(request.url, { limit, status, cursor }) } };
+    const cursor = encodeCursor({ filter: textOf(filter), before: next });
+    const query = { limit, ...(filter && { [filter.key]: filter.value }), cursor };
+    return { status: 200, body: pets, headers: { Link: nextLink(request.url, query) } };
   },
 );

@@ -1,5 +1,8 @@
 /** A `Link` to the next page (RFC 8288). */
-export function nextLink(url: string, query: Readonly<Record<string, string | number | undefined>>): string {
+export function nextLink(
+  url: string,
+  query: Readonly<Record<string, string | number | bigint | undefined>>,
+): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) parameters.append(name, String(value));

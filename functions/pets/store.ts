@@ -37,9 +37,21 @@ interface Page {
 export interface Listing {
   /** Maximum number of pets, at least 1. */
   readonly limit: number;
-  readonly status?: PetStatus | undefined;
+  /** Undefined: all pets. */
+  readonly filter?: Partition | undefined;
   /** Only pets with smaller IDs. */
   readonly before?: bigint | undefined;
+}
+
+/** Pets with one value of the partition key of an index. Its sort key is `id`. */
+export interface Partition {
+  readonly index: string;
+  readonly key: string;
+  readonly value: string | bigint;
+}
+
+export function byStatus(status: PetStatus): Partition {
+  return { index: 'byStatus', key: 'status', value: status };
 }
 
 /**
@@ -48,14 +60,14 @@ export interface Listing {
  */
 export async function listPets(
   table: PetTable,
-  { limit, status, before }: Listing,
+  { limit, filter, before }: Listing,
   signal?: AbortSignal,
 ): Promise<Page> {
   const siblings = new AbortController();
   const either = AbortSignal.any([siblings.signal, ...(signal ? [signal] : [])]);
-  const reads = (status === undefined ? petStatuses : [status]).map((each) =>
+  const reads = (filter === undefined ? petStatuses.map(byStatus) : [filter]).map((each) =>
     // One pet more than the limit shows whether there is another page, so no page but the first is empty.
-    readPartition(table, { ...byStatus, value: each }, before, limit + 1, either),
+    readPartition(table, each, before, limit + 1, either),
   );
   try {
     return toPage(await Promise.all(reads), limit);
@@ -153,15 +165,6 @@ interface StoredItem {
   readonly id: bigint;
   readonly pet: Pet | MalformedItemError;
 }
-
-/** Pets with one value of the partition key of an index. Its sort key is `id`. */
-interface Partition {
-  readonly index: string;
-  readonly key: string;
-  readonly value: string;
-}
-
-const byStatus = { index: 'byStatus', key: 'status' } as const;
 
 /** More than the deadline permits. */
 const maxQueries = 100;

@@ -4,7 +4,7 @@ import { admit } from '../../../functions/access/limiter.ts';
 import { findKey } from '../../../functions/access/key-records.ts';
 import { toJson } from '../../../functions/http/exact-json.ts';
 import { createPetOnce } from '../../../functions/pets/idempotent-creation.ts';
-import { createPet, getPet, listPets, type PetTable } from '../../../functions/pets/store.ts';
+import { byStatus, createPet, getPet, listPets, type PetTable } from '../../../functions/pets/store.ts';
 import { petStatuses } from '../../../functions/pets/schema.ts';
 import { createTable } from '../../support/create-tables.ts';
 import { type Sent, unitsOf, watch } from '../../support/traffic.ts';
@@ -38,7 +38,7 @@ describe('the units that an operation on pets consumes', () => {
   });
 
   it('are half a read for a page of 20 pets of one status', async () => {
-    await listPets(pets, { limit: 20, status: 'sold' });
+    await listPets(pets, { limit: 20, filter: byStatus('sold') });
     expect(unitsOf(traffic)).toBe(0.5);
   });
 

@@ -50,7 +50,7 @@ test('has no link on the last page', async () => {
 });
 
 test('returns an empty list after the last pet', async () => {
-  const cursor = encodeCursor({ status: undefined, before: 0n });
+  const cursor = encodeCursor({ filter: undefined, before: 0n });
   const answer = await service.get(`/pets?cursor=${cursor}`);
   expect(answer).toMatchObject({ status: 200, text: '[]' });
   expect(answer.headers).not.toHaveProperty('Link');
@@ -59,8 +59,8 @@ test('returns an empty list after the last pet', async () => {
 test.each([
   ['limit=5&limit=5', 'limit: must be given only once'],
   [
-    `status=sold&cursor=${encodeCursor({ status: 'pending', before: 1n })}`,
-    'cursor: belongs to a listing with another status; send the status of the previous page',
+    `status=sold&cursor=${encodeCursor({ filter: 'status=pending', before: 1n })}`,
+    'cursor: belongs to a listing with another filter; send the filter of the previous page',
   ],
   [
     'limit=0&status=&cursor=%00',
@@ -75,7 +75,7 @@ test('returns 200 or 400 for any query, never 500', async () => {
   const text = arbitrary.text({ maxLength: 30 });
   const name = fc.oneof(fc.constantFrom('limit', 'status', 'cursor', '__proto__', 'constructor'), text);
   const value = fc.oneof(
-    fc.constantFrom('1', '100', 'sold', encodeCursor({ status: 'sold', before: 990n })),
+    fc.constantFrom('1', '100', 'sold', encodeCursor({ filter: 'status=sold', before: 990n })),
     text,
   );
   const seen = new Set<number>();

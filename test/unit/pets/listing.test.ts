@@ -4,6 +4,7 @@ import * as z from 'zod/mini';
 import { encodeCursor } from '../../../functions/pets/cursor.ts';
 import { listing } from '../../../functions/pets/listing.ts';
 import { petStatuses } from '../../../functions/pets/schema.ts';
+import { byStatus } from '../../../functions/pets/store.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
 
 type Query = Readonly<Record<string, string>>;
@@ -19,11 +20,11 @@ function faultsOf(query: Query): string[] {
 const limitFault = 'limit: must be a whole number from 1 to 100';
 const statusFault = 'status: must be one of available, pending, sold';
 const cursorFault = 'cursor: is not a valid cursor';
-const filterFault = 'cursor: belongs to a listing with another status; send the status of the previous page';
+const filterFault = 'cursor: belongs to a listing with another filter; send the filter of the previous page';
 
 describe('the query of a listing', () => {
   test('defaults to the 20 newest pets of every status', () => {
-    expect(read({})).toEqual({ limit: 20, status: undefined, before: undefined });
+    expect(read({})).toEqual({ limit: 20, filter: undefined, before: undefined });
   });
 
   test('accepts a limit from 1 to 100', () => {
@@ -49,7 +50,7 @@ describe('the query of a listing', () => {
   );
 
   test.each(petStatuses)('accepts the status %s', (status) => {
-    expect(read({ status }).status).toBe(status);
+    expect(read({ status }).filter).toEqual({ index: 'byStatus', key: 'status', value: status });
   });
 
   test.each(['', 'Available', 'sold ', 'adopted', 'available,sold', 'toString', '__proto__'])(
@@ -62,9 +63,9 @@ describe('the query of a listing', () => {
   test('continues at its cursor', () => {
     fc.assert(
       fc.property(arbitrary.statusFilter, arbitrary.int64, (status, before) => {
-        const cursor = encodeCursor({ status, before });
+        const cursor = encodeCursor({ filter: status && `status=${status}`, before });
         const query = { cursor, ...(status !== undefined && { status }) };
-        expect(read(query)).toEqual({ limit: 20, status, before });
+        expect(read(query)).toEqual({ limit: 20, filter: status && byStatus(status), before });
       }),
     );
   });
@@ -73,11 +74,11 @@ describe('the query of a listing', () => {
     fc.assert(
       fc.property(
         arbitrary.statusFilter,
-        arbitrary.statusFilter,
+        fc.constantFrom(undefined, ...petStatuses.map((each) => `status=${each}`), 'categoryId=7'),
         arbitrary.int64,
-        (status, other, before) => {
-          fc.pre(status !== other);
-          const cursor = encodeCursor({ status: other, before });
+        (status, filter, before) => {
+          fc.pre(filter !== (status && `status=${status}`));
+          const cursor = encodeCursor({ filter, before });
           const query = { cursor, ...(status !== undefined && { status }) };
           expect(faultsOf(query)).toEqual([filterFault]);
         },
@@ -105,7 +106,7 @@ describe('the query of a listing', () => {
   test('ignores unknown parameters', () => {
     expect(read({ page: '2', Limit: '0', utm_source: '' })).toEqual({
       limit: 20,
-      status: undefined,
+      filter: undefined,
       before: undefined,
     });
   });

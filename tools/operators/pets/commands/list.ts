@@ -1,8 +1,8 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { parseInt64 } from '../../../../functions/pets/int64.ts';
 import { pageSize } from '../../../../functions/pets/listing.ts';
-import { petStatuses } from '../../../../functions/pets/schema.ts';
-import { listPets } from '../../../../functions/pets/store.ts';
+import { type PetStatus, petStatuses } from '../../../../functions/pets/schema.ts';
+import { byStatus, listPets } from '../../../../functions/pets/store.ts';
 import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
 import { printable, table } from '../../command-line/output.ts';
 import { type Open, type Session, viewOf } from '../pet-command.ts';
@@ -20,13 +20,13 @@ export const list = (open: Open) =>
 
 async function listPage(
   { service, output }: Session,
-  {
-    limit,
-    status,
-    cursor: before,
-  }: Partial<Parameters<typeof listPets>[1]> & { limit: number; cursor?: bigint },
+  { limit, status, cursor: before }: { limit: number; status?: PetStatus; cursor?: bigint },
 ): Promise<void> {
-  const { pets, next, malformed } = await listPets(service.table, { limit, status, before });
+  const { pets, next, malformed } = await listPets(service.table, {
+    limit,
+    filter: status && byStatus(status),
+    before,
+  });
   for (const { message } of malformed) service.notify(message);
   const views = pets.map(viewOf);
   const rows = views.map(({ id, status: state, categoryId, createdAt, name }) => [
