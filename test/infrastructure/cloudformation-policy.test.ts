@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { contexts, synthesize } from './synthesis.ts';
 
-/** docs/deploy.md#let-cloudformation-do-less attaches it to CloudFormation's role. */
+/** docs/deploy.md#limit-what-cloudformation-may-do attaches it to CloudFormation's role. */
 const text = readFileSync('lib/delivery/cloudformation-policy.json', 'utf8');
 const { Statement: statements } = JSON.parse(text) as {
   Statement: { Action: string | string[]; Resource: string | string[] }[];

@@ -10,7 +10,7 @@ export interface Schemas {
   Pet: Pet;
 }
 /**
- * The body of a creation: a Pet without `id`. A field is required unless it is marked as optional. Unknown fields are ignored, `id` included.
+ * The body of a creation: a Pet without `id`. `name` and `categoryId` are required, `status` is optional. Unknown fields are ignored, `id` included.
  */
 export interface NewPet {
   /**
@@ -27,7 +27,7 @@ export interface NewPet {
   status?: 'available' | 'pending' | 'sold';
 }
 /**
- * The body of every response that is not a success. All fields are required.
+ * The body of every response of the service that is not a success. All fields are required.
  */
 export interface Error {
   /**
