@@ -11,6 +11,8 @@ import { SafeDeployment } from './delivery/safe-deployment.ts';
 import { SavedQueries } from './observability/saved-queries.ts';
 import type { StageName } from './configuration/stages.ts';
 import type { StageSettings } from './configuration/settings.ts';
+import { tableDefinitions } from './storage/table-definitions.ts';
+import { tableNames } from '../functions/tables.ts';
 import { Tables } from './storage/tables.ts';
 import { UsagePlans } from './api/usage-plans.ts';
 import { WebAcl } from './api/web-acl.ts';
@@ -32,7 +34,7 @@ export class AnimalStoreStack extends Stack {
       terminationProtection: settings.deletionProtection,
       tags: { service: 'animal-store', stage },
     });
-    const tables = new Tables(this, 'Tables', settings);
+    const { byName: tables } = new Tables(this, 'Tables', settings);
     const { byEntry: functions } = new Functions(this, 'Functions', { stage, settings, tables });
     const api = new Api(this, 'Api', { stage, functions, settings });
     const { restApi } = api;
@@ -47,14 +49,10 @@ export class AnimalStoreStack extends Stack {
     // Used by the key tool, the smoke test and operators.
     this.#output('ApiUrl', url, 'Base URL of the API, for clients');
     this.#output('RestApiId', restApi.restApiId, 'ID of the API in API Gateway');
-    this.#output('PetsTableName', tables.pets.tableName, 'Table of the animals');
-    this.#output('ApiKeysTableName', tables.apiKeys.tableName, 'Table of the API keys, by their hashes');
-    this.#output('RateLimitsTableName', tables.rateLimits.tableName, 'Table of the usage of each API key');
-    this.#output(
-      'IdempotencyTableName',
-      tables.idempotency.tableName,
-      'Table of the Idempotency-Keys that were used',
-    );
+    for (const name of tableNames) {
+      const { description } = tableDefinitions[name];
+      this.#output(`${titleCase(name)}TableName`, tables[name].tableName, description);
+    }
     for (const [plan, { usagePlanId }] of usagePlans.plans) {
       this.#output(`UsagePlanId${titleCase(plan)}`, usagePlanId, `Usage plan of the keys of plan ${plan}`);
     }
@@ -95,7 +93,7 @@ export class AnimalStoreStack extends Stack {
   }
 
   #observe(
-    parts: { functions: Functions['byEntry']; tables: Tables; api: Api },
+    parts: { functions: Functions['byEntry']; tables: Tables['byName']; api: Api },
     { stage, settings, repository }: AnimalStoreStackProps,
   ): void {
     const { alarms: withAlarms, dashboards, monthlyBudget } = settings;

@@ -18,7 +18,7 @@ import { ServiceFunction, type ServiceFunctions } from './service-function.ts';
 export interface FunctionsProps {
   readonly stage: StageName;
   readonly settings: StageSettings;
-  readonly tables: Tables;
+  readonly tables: Tables['byName'];
 }
 
 /** How long API Gateway caches the authorizer's result: the longest time until a changed plan takes effect. */

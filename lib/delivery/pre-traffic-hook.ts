@@ -17,7 +17,7 @@ const project = join(import.meta.dirname, '..', '..');
 export interface PreTrafficHookProps {
   readonly stage: StageName;
   readonly settings: StageSettings;
-  readonly tables: Tables;
+  readonly tables: Tables['byName'];
   readonly functions: ServiceFunctions;
   /** ARNs of the deployment groups that wait for the hook. */
   readonly deploymentGroupArns: readonly string[];

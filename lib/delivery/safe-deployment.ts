@@ -21,7 +21,7 @@ export interface SafeDeploymentProps {
   readonly stage: StageName;
   readonly settings: StageSettings;
   readonly functions: ServiceFunctions;
-  readonly tables: Tables;
+  readonly tables: Tables['byName'];
   /** Those that roll a canary back. */
   readonly alarms: readonly IAlarm[];
 }

@@ -18,7 +18,7 @@ import type { Tables } from '../storage/tables.ts';
 
 export interface AlarmsProps {
   readonly functions: ServiceFunctions;
-  readonly tables: Tables;
+  readonly tables: Tables['byName'];
   readonly api: Api;
   readonly settings: Pick<
     StageSettings,

@@ -18,7 +18,7 @@ import { titleCase } from '../title-case.ts';
 
 export interface DashboardsProps {
   readonly functions: ServiceFunctions;
-  readonly tables: Tables;
+  readonly tables: Tables['byName'];
   readonly api: Api;
   readonly alarms: readonly cloudwatch.IAlarm[];
 }

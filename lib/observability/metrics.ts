@@ -44,7 +44,7 @@ function callsTo(name: TableName): readonly string[] {
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html
  */
 export function tableMetric(
-  tables: Tables,
+  tables: Tables['byName'],
   name: TableName,
   metricName: 'ThrottledRequests' | 'SystemErrors',
   label: string,

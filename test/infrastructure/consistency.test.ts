@@ -1,12 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import * as z from 'zod';
 import { planNames } from '../../functions/access/plans.ts';
 import { operations, unmatchedRoute } from '../../functions/operations.ts';
-import { tableNames } from '../../functions/tables.ts';
-import { titleCase } from '../../lib/title-case.ts';
-import { expiring, tableShapes, timeToLiveAttribute } from '../support/table-shapes.ts';
-import { idOf, resourcesOf, stackOf } from './synthesis.ts';
+import { tableDefinitions } from '../support/table-shapes.ts';
 
 // The linter (oxlint.config.ts) checks imports, and knip finds unused code.
 
@@ -15,7 +11,7 @@ describe('packages/cdk-offline', () => {
     const segments = operations
       .flatMap(({ path }) => path.split('/'))
       .map((part) => part.replaceAll(/[{}]/g, ''));
-    const attributes = Object.values(tableShapes)
+    const attributes = tableDefinitions
       .flatMap(({ AttributeDefinitions }) => AttributeDefinitions.map(({ AttributeName }) => AttributeName))
       // Single words, and the ID of an API key, are also words of AWS.
       .filter((name) => /[a-z][A-Z]/.test(name) && name !== 'keyId');
@@ -46,33 +42,5 @@ describe('packages/cdk-offline', () => {
       )
       .filter((line) => pattern.test(line));
     expect(found).toEqual([]);
-  });
-});
-
-describe('the tables of the tests', () => {
-  const table = z.object({
-    KeySchema: z.array(z.unknown()),
-    AttributeDefinitions: z.array(z.object({ AttributeName: z.string(), AttributeType: z.string() })),
-    GlobalSecondaryIndexes: z
-      .array(z.object({ IndexName: z.string(), KeySchema: z.array(z.unknown()), Projection: z.unknown() }))
-      .optional(),
-    TimeToLiveSpecification: z.object({ AttributeName: z.string(), Enabled: z.literal(true) }).optional(),
-  });
-  const stack = stackOf('AnimalStore-local');
-  const shapeOf = (output: string): unknown => {
-    const { Properties } = stack.Resources[idOf(stack.Outputs[output]?.Value)]!;
-    const { TimeToLiveSpecification: timeToLive, AttributeDefinitions, ...shape } = table.parse(Properties);
-    const byName = AttributeDefinitions.toSorted((a, b) => (a.AttributeName < b.AttributeName ? -1 : 1));
-    return { ...shape, AttributeDefinitions: byName, timeToLive: timeToLive?.AttributeName };
-  };
-
-  test.each(tableNames)('have the same schema as in the stack: %s', (name) => {
-    const shape = titleCase(name) as keyof typeof tableShapes;
-    const timeToLive = expiring.includes(shape) ? timeToLiveAttribute : undefined;
-    expect(shapeOf(`${shape}TableName`)).toEqual({ ...tableShapes[shape], timeToLive });
-  });
-
-  test('are all tables of the stack', () => {
-    expect(resourcesOf(stack, 'AWS::DynamoDB::GlobalTable').length).toBe(Object.keys(tableShapes).length);
   });
 });

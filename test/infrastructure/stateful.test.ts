@@ -12,7 +12,7 @@ const staging = stackOf('AnimalStore-staging');
 
 /**
  * CloudFormation replaces a resource whose logical ID changes, and a new table is an empty one. Never change an ID to make
- * this test pass: restore the construct's ID.
+ * this test pass: restore the construct's ID. Those of later resources are kept from release to release (last-release.test.ts).
  */
 const pinned: Readonly<Record<string, readonly string[]>> = {
   'AWS::DynamoDB::GlobalTable': [
@@ -40,7 +40,7 @@ describe('logical IDs', () => {
   it.each(stages.flatMap((name) => Object.entries(pinned).map(([type, ids]) => [name, type, ids] as const)))(
     'are kept in %s: %s',
     (name, type, ids) => {
-      expect(resourcesOf(stackOf(name), type).map(([id]) => id)).toEqual(ids);
+      expect(resourcesOf(stackOf(name), type).map(([id]) => id)).toEqual(expect.arrayContaining([...ids]));
     },
   );
 
@@ -51,7 +51,9 @@ describe('logical IDs', () => {
   });
 
   it('of the tables belong to the outputs that the key tool reads', () => {
-    expect(tableNames.map(tableIdOf)).toEqual(pinned['AWS::DynamoDB::GlobalTable']);
+    expect(tableNames.map(tableIdOf)).toEqual(
+      resourcesOf(prod, 'AWS::DynamoDB::GlobalTable').map(([id]) => id),
+    );
   });
 });
 
@@ -76,13 +78,12 @@ describe('data and logs', () => {
     expect(stack.isProtected).toBe(isProtected);
   });
 
-  it('of pets and keys can be restored in prod', () => {
-    const recoverable = tableNames.filter((name) => {
+  it('can be restored in prod, but for tables whose items end within a day', () => {
+    const others = tableNames.filter((name) => {
       const { Properties } = prod.Resources[tableIdOf(name)]!;
-      return JSON.stringify(Properties['Replicas']).includes('"PointInTimeRecoveryEnabled":true');
+      return !JSON.stringify(Properties['Replicas']).includes('"PointInTimeRecoveryEnabled":true');
     });
-    // The others hold data of a day.
-    expect(recoverable).toEqual(['pets', 'apiKeys']);
+    expect(others).toEqual(['rateLimits', 'idempotency']);
   });
 });
 

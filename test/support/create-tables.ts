@@ -7,8 +7,7 @@ import type { LimitTable } from '../../functions/access/limiter.ts';
 import { connect } from '../../functions/dynamodb/connection.ts';
 import type { PetTable } from '../../functions/pets/store.ts';
 import { type TableName, tableNames } from '../../functions/tables.ts';
-import { titleCase } from '../../lib/title-case.ts';
-import { expiring, tableShapes, timeToLiveAttribute } from './table-shapes.ts';
+import { tableDefinition } from './table-shapes.ts';
 import { awsVariables } from './variables.ts';
 
 /** A client like that of a function, for the database of the tests unless another endpoint is given. */
@@ -20,27 +19,17 @@ type Table = PetTable & KeyTable & LimitTable;
 export type Tables = Readonly<Record<TableName, Table>>;
 
 /** A new, empty table. */
-export async function createTable(name: keyof typeof tableShapes, client = newClient()): Promise<Table> {
+export async function createTable(name: TableName, client = newClient()): Promise<Table> {
   const tableName = `${name}-${randomUUID()}`;
-  await client.send(
-    new CreateTableCommand({ ...tableShapes[name], TableName: tableName, BillingMode: 'PAY_PER_REQUEST' }),
-  );
-  if (expiring.includes(name)) {
-    await client.send(
-      new UpdateTimeToLiveCommand({
-        TableName: tableName,
-        TimeToLiveSpecification: { AttributeName: timeToLiveAttribute, Enabled: true },
-      }),
-    );
-  }
+  const { TimeToLiveSpecification, ...definition } = tableDefinition(name, tableName);
+  await client.send(new CreateTableCommand({ ...definition, BillingMode: 'PAY_PER_REQUEST' }));
+  if (TimeToLiveSpecification.Enabled)
+    await client.send(new UpdateTimeToLiveCommand({ TableName: tableName, TimeToLiveSpecification }));
   return { client, tableName };
 }
 
 /** One new table of each kind. */
 export async function createTables(): Promise<Tables> {
-  const created = tableNames.map(async (name) => {
-    const shape = titleCase(name) as Capitalize<TableName>;
-    return [name, await createTable(shape)] as const;
-  });
+  const created = tableNames.map(async (name) => [name, await createTable(name)] as const);
   return Object.fromEntries(await Promise.all(created)) as Record<TableName, Table>;
 }

@@ -1,76 +1,41 @@
 import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb';
 import { Tables } from 'dynamodb-interleavings';
-import type { TableName } from '../../functions/tables.ts';
+import { type TableName, tableNames } from '../../functions/tables.ts';
+import {
+  type Keys,
+  tableDefinitions as definitions,
+  timeToLiveAttribute,
+} from '../../lib/storage/table-definitions.ts';
+import { titleCase } from '../../lib/title-case.ts';
 
-type Shape = Omit<CreateTableCommandInput, 'TableName' | 'BillingMode'>;
+/** What creates a table like that of the stack. */
+export function tableDefinition(name: TableName, tableName = titleCase(name)) {
+  const { keys, indexes = {}, isTemporary = false } = definitions[name];
+  const types = Object.entries(Object.assign({}, keys, ...Object.values(indexes)) as Keys);
+  return {
+    TableName: tableName,
+    KeySchema: keySchemaOf(keys),
+    AttributeDefinitions: types.map(([AttributeName, AttributeType]) => ({ AttributeName, AttributeType })),
+    ...(Object.keys(indexes).length > 0 && {
+      GlobalSecondaryIndexes: Object.entries(indexes).map(([IndexName, ofIndex]) => ({
+        IndexName,
+        KeySchema: keySchemaOf(ofIndex),
+        Projection: { ProjectionType: 'ALL' as const },
+      })),
+    }),
+    TimeToLiveSpecification: { AttributeName: timeToLiveAttribute, Enabled: isTemporary },
+  };
+}
 
-const keyIdRange = { AttributeName: 'keyId', KeyType: 'RANGE' } as const;
-
-/** The tables as the stack declares them, which test/infrastructure/consistency.test.ts compares with these. */
-export const tableShapes = {
-  Pets: {
-    KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
-    AttributeDefinitions: [
-      { AttributeName: 'id', AttributeType: 'N' },
-      { AttributeName: 'status', AttributeType: 'S' },
-    ],
-    GlobalSecondaryIndexes: [
-      {
-        IndexName: 'byStatus',
-        KeySchema: [
-          { AttributeName: 'status', KeyType: 'HASH' },
-          { AttributeName: 'id', KeyType: 'RANGE' },
-        ],
-        Projection: { ProjectionType: 'ALL' },
-      },
-    ],
-  },
-  ApiKeys: {
-    KeySchema: [{ AttributeName: 'keyHash', KeyType: 'HASH' }],
-    AttributeDefinitions: [
-      { AttributeName: 'keyHash', AttributeType: 'S' },
-      { AttributeName: 'keyId', AttributeType: 'S' },
-      { AttributeName: 'owner', AttributeType: 'S' },
-      { AttributeName: 'plan', AttributeType: 'S' },
-    ],
-    GlobalSecondaryIndexes: [
-      {
-        IndexName: 'byKeyId',
-        KeySchema: [{ AttributeName: 'keyId', KeyType: 'HASH' }],
-        Projection: { ProjectionType: 'ALL' },
-      },
-      {
-        IndexName: 'byOwner',
-        KeySchema: [{ AttributeName: 'owner', KeyType: 'HASH' }, keyIdRange],
-        Projection: { ProjectionType: 'ALL' },
-      },
-      {
-        IndexName: 'byPlan',
-        KeySchema: [{ AttributeName: 'plan', KeyType: 'HASH' }, keyIdRange],
-        Projection: { ProjectionType: 'ALL' },
-      },
-    ],
-  },
-  RateLimits: {
-    KeySchema: [{ AttributeName: 'keyHash', KeyType: 'HASH' }],
-    AttributeDefinitions: [{ AttributeName: 'keyHash', AttributeType: 'S' }],
-  },
-  Idempotency: {
-    KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
-    AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
-  },
-} as const satisfies Record<Capitalize<TableName>, Shape>;
-
-export const timeToLiveAttribute = 'expiresAt';
-/** The tables whose items expire. */
-export const expiring: readonly string[] = ['RateLimits', 'Idempotency'];
+function keySchemaOf(keys: Keys): CreateTableCommandInput['KeySchema'] & {} {
+  return Object.keys(keys).map((AttributeName, index) => ({
+    AttributeName,
+    KeyType: index === 0 ? 'HASH' : 'RANGE',
+  }));
+}
 
 /** The tables of the service, to be made in memory. */
-export const tableDefinitions = Object.entries(tableShapes).map(([name, shape]) => ({
-  ...shape,
-  TableName: name,
-  TimeToLiveSpecification: { AttributeName: timeToLiveAttribute, Enabled: expiring.includes(name) },
-}));
+export const tableDefinitions = tableNames.map((name) => tableDefinition(name));
 
 /** The tables of the service in memory. `now`: milliseconds since the Unix epoch. */
 export function serviceTables(now: () => number): Tables {

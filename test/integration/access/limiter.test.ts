@@ -18,7 +18,7 @@ const midnight = noon + 43_200;
 let table: LimitTable;
 
 beforeAll(async () => {
-  table = await createTable('RateLimits');
+  table = await createTable('rateLimits');
 });
 
 const newKeyHash = () => randomBytes(32).toString('hex');

@@ -24,7 +24,7 @@ describe('the units that an operation on pets consumes', () => {
   let lastId = firstId;
 
   beforeAll(async () => {
-    pets = await createTable('Pets');
+    pets = await createTable('pets');
     const items = petStatuses.flatMap((status) =>
       Array.from({ length: 101 }, () => ({ ...animal, id: (lastId += 1n), status })),
     );
@@ -66,7 +66,7 @@ describe('the units that an operation on pets consumes', () => {
 
 describe('the writes of the rate limit', () => {
   it('are one for a request, two for the first of a minute, and two for a rejection', async () => {
-    const table = await createTable('RateLimits');
+    const table = await createTable('rateLimits');
     const traffic = watch(table.client);
     const writes = async (moment: number) => {
       traffic.length = 0;
@@ -80,7 +80,7 @@ describe('the writes of the rate limit', () => {
   });
 
   it('cost one unit each', async () => {
-    const table = await createTable('RateLimits');
+    const table = await createTable('rateLimits');
     const traffic = watch(table.client);
     await admit(table, { keyHash, limits, now: at(now) });
     await admit(table, { keyHash, limits, now: at(now) });
@@ -90,7 +90,7 @@ describe('the writes of the rate limit', () => {
 
 describe('the read of the authorizer', () => {
   it('costs one unit, because it is consistent', async () => {
-    const table = await createTable('ApiKeys');
+    const table = await createTable('apiKeys');
     const traffic = watch(table.client);
     await table.client.send(
       new PutCommand({
@@ -106,7 +106,7 @@ describe('the read of the authorizer', () => {
 
 describe('the writes of a creation with an Idempotency-Key', () => {
   const prepared = async () => {
-    const [pets, idempotency] = await Promise.all([createTable('Pets'), createTable('Idempotency')]);
+    const [pets, idempotency] = await Promise.all([createTable('pets'), createTable('idempotency')]);
     let lastId = firstId;
     const creation = {
       recordId: keyHash,

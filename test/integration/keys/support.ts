@@ -22,8 +22,8 @@ export async function newKeyService(): Promise<KeyService> {
   const endpoint = inject('dynamodbEndpoint');
   const client = documentClient(new DynamoDBClient({ endpoint, region: 'local', credentials }));
   const [keyTable, limitTable] = await Promise.all([
-    createTable('ApiKeys', client),
-    createTable('RateLimits', client),
+    createTable('apiKeys', client),
+    createTable('rateLimits', client),
   ]);
   return {
     stage: 'test',

@@ -16,7 +16,7 @@ import { at } from '../../support/times.ts';
 
 let table: LimitTable;
 beforeAll(async () => {
-  table = await createTable('RateLimits');
+  table = await createTable('rateLimits');
 });
 
 const limits = { perMinute: 1, perDay: 1_000 };

@@ -344,7 +344,7 @@ describe('export', () => {
         stdout: '',
         stderr: `Table ${table} does not exist in this account and Region.\n`,
       });
-    const keys = await createTable('ApiKeys', store.table.client);
+    const keys = await createTable('apiKeys', store.table.client);
     expect(await store.run(['export', '-', '--table', keys.tableName])).toMatchObject({
       exitCode: 2,
       stderr: `Table ${keys.tableName} has no animals: its key is keyHash, not id.\n`,

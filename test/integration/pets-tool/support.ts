@@ -54,7 +54,7 @@ export async function newStore(
   const client = documentClient(
     new DynamoDBClient({ endpoint: inject('dynamodbEndpoint'), region: 'us-east-1', credentials }),
   );
-  const table = tableOfService ?? (await createTable('Pets', client));
+  const table = tableOfService ?? (await createTable('pets', client));
   const isDynamoDb = ({ headers }: IncomingMessage) => headers['x-amz-target'] !== undefined;
   const aws = await forwardTo(inject('dynamodbEndpoint'), {
     answer: (incoming, outgoing) => {

@@ -25,7 +25,7 @@ let pets: PetTable;
 let idempotency: IdempotencyTable;
 
 beforeAll(async () => {
-  [pets, idempotency] = await Promise.all([createTable('Pets'), createTable('Idempotency')]);
+  [pets, idempotency] = await Promise.all([createTable('pets'), createTable('idempotency')]);
 });
 
 const newRecordId = () => recordIdOf('caller', randomUUID());

@@ -68,7 +68,7 @@ describe(`a table of ${count} pets`, () => {
   let latest = 1_000_000n;
 
   beforeAll(async () => {
-    table = await createTable('Pets');
+    table = await createTable('pets');
     await putPets(table, stored);
   });
 
@@ -94,7 +94,7 @@ describe(`a table of ${count} pets`, () => {
   test('costs the same for the first and the last page, whatever its size', async () => {
     const client = newClient();
     const traffic = watch(client);
-    const few = await createTable('Pets');
+    const few = await createTable('pets');
     await putPets(few, animals(90));
     const costOf = async ({ tableName }: PetTable, listing: Listing) => {
       traffic.length = 0;
@@ -116,7 +116,7 @@ describe('a listing', () => {
   let table: PetTable;
 
   beforeEach(async () => {
-    table = await createTable('Pets');
+    table = await createTable('pets');
   });
 
   test('of an empty table is an empty page without a next page', async () => {
@@ -131,7 +131,7 @@ describe('a listing', () => {
         fc.integer({ min: 1, max: 8 }),
         arbitrary.statusFilter,
         async (ids, statuses, limit, status) => {
-          const own = await createTable('Pets', table.client);
+          const own = await createTable('pets', table.client);
           const stored = ids.map((id, index): Pet => ({ ...rex, id, status: statuses[index]! }));
           await putPets(own, stored);
           const { pets, pages } = await walk(own, { limit, filter: status && byStatus(status) });
@@ -178,7 +178,7 @@ describe('a malformed item', () => {
   let table: PetTable;
 
   beforeEach(async () => {
-    table = await createTable('Pets');
+    table = await createTable('pets');
   });
 
   const put = (item: object) =>
@@ -257,7 +257,7 @@ describe('a creation', () => {
   let table: PetTable;
 
   beforeEach(async () => {
-    table = await createTable('Pets');
+    table = await createTable('pets');
   });
 
   test('stores every digit of its numbers and every character of its name', async () => {
@@ -354,7 +354,7 @@ describe('the requests to DynamoDB', () => {
   let traffic: Sent[];
 
   beforeEach(async () => {
-    table = await createTable('Pets');
+    table = await createTable('pets');
     await putPets(table, animals(30));
     traffic = watch(table.client);
   });
