@@ -98,7 +98,7 @@ const faults: readonly Fault[] = [
       answer.body = `[${petsIn(answer).toSpliced(1, 1).join(',')}]`;
       answer.headers.set('link', (answer.headers.get('link') ?? '').replace('limit=3&', 'limit=2&'));
     },
-    says: /leaves out \d+/,
+    says: /two pages of 2 differ from/,
   },
   {
     check: 'The status filter',
@@ -183,15 +183,15 @@ describe.runIf(isLocal)('the checks of the smoke test', () => {
 });
 
 describe.runIf(isLocal)('npm run smoke', () => {
-  /** A stage that answers its first requests with 503. */
-  async function startStage(failures: number) {
+  /** A stage that answers its first request with 503. */
+  async function startStage() {
     const { baseUrl, key } = await newClient('business');
     // oxlint-disable-next-line eslint/no-restricted-properties -- of an HTTP URL
     const { origin, pathname } = new URL(baseUrl);
     const keys: (string | undefined)[] = [];
     const answer = ({ headers }: IncomingMessage, response: ServerResponse): boolean => {
       keys.push(headers.authorization);
-      const fails = keys.length <= failures;
+      const fails = keys.length === 1;
       if (fails) response.writeHead(503).end('{}');
       return fails;
     };
@@ -202,23 +202,14 @@ describe.runIf(isLocal)('npm run smoke', () => {
   }
 
   it('waits visibly until the stage is effective, then passes with no more requests than announced', async () => {
-    const { key, url, requestsWithKey } = await startStage(1);
+    const { key, url, requestsWithKey } = await startStage();
     const { code, output } = await smokeProcess({ input: `${key}\n` }, '--url', url);
-    expect(output.match(/^Not ready yet: GET \/pets\?limit=1 answered 503\./gm)).toHaveLength(1);
+    expect(output.match(/^Not ready: GET \/pets\?limit=1 answered 503\./gm)).toHaveLength(1);
     expect(output.match(/^✓ .+ \(\d+ ms\)$/gm)).toHaveLength(checks.length);
     expect(output).toContain(`\n${checks.length} passed, 0 failed, `);
     expect(output).not.toContain(key);
     expect(code).toBe(0);
     expect(requestsWithKey() - 2).toBeLessThanOrEqual(requestsNeeded);
-  });
-
-  it('runs the checks on a stage that does not become effective, and fails', async () => {
-    const { key, url } = await startStage(Infinity);
-    const { code, output } = await smoke({ variable: key }, '--url', url, '--wait', '0');
-    expect(output).toMatch(/^Not ready: GET \/pets\?limit=1 answered 503\. Running the checks anyway\.$/m);
-    expect(output).toMatch(/^✗ .+\n {4}GET \/pets answered 503 instead of 401: \{\}$/m);
-    expect(output).toContain(`\n0 passed, ${checks.length} failed, `);
-    expect(code).toBe(1);
   });
 
   const { url, key } = inject('e2e');
@@ -247,13 +238,13 @@ describe.runIf(isLocal)('npm run smoke', () => {
       problem: 'a key that the stage does not know',
       run: () => smoke({ variable: newKey('local') }, '--url', url, '--wait', '0'),
       code: 1,
-      says: /^The API key cannot be used: GET \/pets\?limit=1 answered 401: this stage does not know the API key\.$/,
+      says: /^GET \/pets\?limit=1 answered 401: this stage does not know the API key\.$/,
     },
     {
       problem: 'an address that does not respond',
       run: () => smoke({ variable: newKey('local') }, '--url', refused, '--wait', '0'),
       code: 1,
-      says: /^No response from http:\/\/127\.0\.0\.1:1\/v1: .+$/,
+      says: /^No response \(.+\)\. Check the address/,
     },
   ])('reports $problem on one line', async ({ run, code, says }) => {
     const ended = await run();
@@ -269,7 +260,7 @@ interface KeySource {
 }
 
 async function smoke({ variable, ...given }: KeySource, ...args: string[]) {
-  const run: RunTool = (all, io) => runSmoke(all, io, { variable });
+  const run: RunTool = (all, io) => runSmoke(all, io, variable);
   const { exitCode, stdout, stderr } = await runInProcess(run, args, given);
   return { code: exitCode, output: stdout + stderr };
 }

@@ -16,15 +16,10 @@ export interface Ask {
   readonly authorization?: string | null;
 }
 
-/** Whether it is a whole address that ends in the version segment. */
-export function isBaseUrl(value: string): boolean {
-  return /^https?:\/\/[^?#]+\/v1\/?$/.test(value) && URL.canParse(value);
-}
-
 /** Milliseconds to wait for any one answer. */
 const timeout = 15_000;
 
-export interface ClientOptions {
+interface ClientOptions {
   /** Milliseconds between attempts at what may take a moment to be seen. */
   readonly retryPauses?: readonly number[];
   /** The checks add nothing to the store. */

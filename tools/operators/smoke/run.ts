@@ -1,10 +1,9 @@
+import { ToolError } from '../command-line/errors.ts';
+import { isoTime } from '../command-line/output.ts';
 import { type Check, SkippedCheck } from './checks.ts';
 import type { Client, Reply } from './client.ts';
 
-type Outcome =
-  | { readonly kind: 'passed' }
-  | { readonly kind: 'skipped'; readonly why: string }
-  | { readonly kind: 'failed'; readonly why: string };
+type Outcome = { readonly kind: 'passed' } | { readonly kind: 'skipped' | 'failed'; readonly why: string };
 
 export interface CheckResult {
   readonly name: string;
@@ -30,7 +29,7 @@ export async function runChecks(checks: readonly Check[], client: Client): Promi
 }
 
 /** The clock and the output, passed in for tests. */
-export interface Waiting {
+interface Waiting {
   /** Milliseconds to keep trying. */
   readonly patience: number;
   /** Milliseconds, from any fixed moment. */
@@ -39,16 +38,8 @@ export interface Waiting {
   readonly report: (line: string) => void;
 }
 
-/**
- * `rejected`: the stage does not accept the key. `used-up`: the key has too few requests left for now. `not-ready`: it answers, but not as a stage that
- * serves requests.
- */
-export type Readiness =
-  | { readonly kind: 'ready' }
-  | { readonly kind: 'rejected' | 'used-up' | 'not-ready' | 'unreachable'; readonly why: string };
-
 /** Requests with the key, at most. */
-export const requestsNeeded = 59;
+export const requestsNeeded = 52;
 
 /** Milliseconds until a new key is effective in API Gateway, which answers 401 until then. */
 const untilKeyIsEffective = 15_000;
@@ -56,52 +47,47 @@ const untilKeyIsEffective = 15_000;
 /**
  * Sends a request again until the stage serves it. After a deployment, API Gateway's new deployment and the function's
  * alias take seconds to become effective: until then a call gets a connection error, 403, 404 or 5xx.
+ *
+ * @throws ToolError if the stage does not serve it in time, or the key has too few requests left
  */
 export async function waitUntilReady(
   send: () => Promise<Reply>,
   { patience, now, sleep, report }: Waiting,
-): Promise<Readiness> {
+): Promise<void> {
   const start = now();
   for (let pause = 1_000; ; pause = Math.min(2 * pause, 10_000)) {
-    const reply = await send().catch((error: unknown) => describeFailure(error));
-    const outcome: Readiness =
-      typeof reply === 'string' ? { kind: 'unreachable', why: reply } : readinessOf(reply);
-    const isUnauthorized = typeof reply !== 'string' && reply.status === 401;
-    const isFinal = outcome.kind === 'ready' || outcome.kind === 'used-up';
-    const left = start + (isUnauthorized ? Math.min(patience, untilKeyIsEffective) : patience) - now();
-    if (isFinal || left <= 0) return outcome;
+    const { problem, longest } = await send().then(problemOf, (error: unknown) => ({
+      problem: `No response (${describeFailure(error)}). Check the address, and that the service is running`,
+      longest: Infinity,
+    }));
+    if (problem === undefined) return;
+    const left = start + Math.min(patience, longest) - now();
+    if (left <= 0) throw new ToolError('failed', `${problem}.`);
     const wait = Math.min(pause, left);
     const [next, end] = [wait, left].map((milliseconds) => `${Math.ceil(milliseconds / 1000)} s`);
-    report(`Not ready yet: ${outcome.why}. Next attempt in ${next}; giving up after another ${end}.`);
+    report(`Not ready: ${problem}. Next attempt in ${next}; giving up after another ${end}.`);
     await sleep(wait);
   }
 }
 
-function readinessOf({ request, status, headers }: Reply): Readiness {
-  const why = `${request} answered ${status}`;
-  if (status === 401) return { kind: 'rejected', why: `${why}: this stage does not know the API key` };
-  if (status === 429) {
-    const after = headers.get('retry-after');
-    return {
-      kind: 'used-up',
-      why: `it has no requests left. Try again in ${after ?? 'some'} seconds`,
-    };
-  }
-  if (status >= 500 || [403, 404].includes(status)) return { kind: 'not-ready', why };
-  const remaining = Number(headers.get('x-ratelimit-remaining') ?? Infinity);
-  if (remaining >= requestsNeeded) return { kind: 'ready' };
-  const { window, seconds } = fullestWindow(headers);
-  return {
-    kind: 'used-up',
-    why: `it has ${remaining} requests left in this ${window}, and the smoke test needs ${requestsNeeded}. Try again in ${seconds} seconds`,
-  };
+interface Problem {
+  readonly problem?: string;
+  /** Milliseconds to wait for its end. */
+  readonly longest: number;
 }
 
-/** Of the `RateLimit` header, the window with the fewest requests left, and when it ends. */
-function fullestWindow(headers: Headers): { readonly window: string; readonly seconds: string } {
-  const windows = [...(headers.get('ratelimit') ?? '').matchAll(/"(\w+)";r=(\d+);t=(\d+)/g)];
-  const [first] = windows.toSorted(([, , a], [, , b]) => Number(a) - Number(b));
-  return { window: first?.[1] ?? 'window', seconds: first?.[3] ?? 'some' };
+function problemOf({ request, status, headers }: Reply): Problem {
+  const answered = `${request} answered ${status}`;
+  if (status === 401)
+    return { problem: `${answered}: this stage does not know the API key`, longest: untilKeyIsEffective };
+  if (status >= 500 || [403, 404].includes(status)) return { problem: answered, longest: Infinity };
+  if (status === 429)
+    return { problem: `${answered}. Try again in ${headers.get('retry-after')} seconds`, longest: 0 };
+  const remaining = Number(headers.get('x-ratelimit-remaining') ?? Infinity);
+  if (remaining >= requestsNeeded) return { longest: 0 };
+  const left = `The API key has ${remaining} requests left, and the smoke test needs ${requestsNeeded}`;
+  const reset = isoTime(Number(headers.get('x-ratelimit-reset')));
+  return { problem: `${left}. Try again at ${reset}`, longest: 0 };
 }
 
 /** The cause says why a connection failed; `fetch failed` alone does not. */
