@@ -10,7 +10,7 @@ import { type Attributes, idOf, type Item, toStored } from './items.ts';
 /** A module whose default export says how an animal is to change. */
 
 /** What a module wants to change of an animal. */
-export interface Wanted {
+interface Wanted {
   /** As the items of the table have them. */
   readonly attributes: Attributes;
   /** As the module returned them. */

@@ -47,18 +47,16 @@ export async function* pagesOf({ client, tableName }: PetTable): AsyncGenerator<
 /** Attributes to set, as they are stored, and those to remove, which are `undefined`. */
 export type Attributes = Readonly<Record<string, unknown>>;
 
-/** A write of an item that fails if one of these attributes is not as it was read. */
+/** A write of an item that fails if one of these attributes is not as it was read. Names can be reserved words. */
 function conditional(item: Item, attributes: Attributes = {}) {
   const names = Object.keys({ ...item, ...newPet.shape, ...attributes });
-  const isPresent = (name: string) => item[name] !== undefined;
   const terms = names.map((name, index) =>
-    isPresent(name) ? `#${index} = :${index}` : `attribute_not_exists(#${index})`,
+    item[name] === undefined ? `attribute_not_exists(#${index})` : `#${index} = :${index}`,
   );
-  const values = names.flatMap((name, index) => (isPresent(name) ? [[`:${index}`, item[name]]] : []));
   return {
     ConditionExpression: terms.join(' AND '),
     ExpressionAttributeNames: Object.fromEntries(names.map((name, index) => [`#${index}`, name])),
-    ExpressionAttributeValues: Object.fromEntries(values) as Record<string, unknown>,
+    ExpressionAttributeValues: Object.fromEntries(names.map((name, index) => [`:${index}`, item[name]])),
   };
 }
 
@@ -66,23 +64,25 @@ function conditional(item: Item, attributes: Attributes = {}) {
 export async function updateItem(service: PetService, item: Item, attributes: Attributes): Promise<void> {
   const { client, tableName } = service.table;
   const { ExpressionAttributeValues: read, ...condition } = conditional(item, attributes);
-  const names = Object.entries(condition.ExpressionAttributeNames);
-  const changes = names.filter(([, name]) => name in attributes);
-  const [set, removed] = [true, false].map((isSet) =>
-    changes.filter(([, name]) => (attributes[name] !== undefined) === isSet),
-  ) as [typeof changes, typeof changes];
-  const values = set.map(([place, name]) => [place.replace('#', ':new'), attributes[name]]);
+  const changes = Object.entries(condition.ExpressionAttributeNames).flatMap(([place, name]) =>
+    name in attributes ? [{ place, valuePlace: place.replace('#', ':new'), value: attributes[name] }] : [],
+  );
+  const set = changes.flatMap(({ place, valuePlace, value }) =>
+    value === undefined ? [] : `${place} = ${valuePlace}`,
+  );
+  const removed = changes.flatMap(({ place, value }) => (value === undefined ? place : []));
   const command = new UpdateCommand({
     TableName: tableName,
     Key: { id: item['id'] },
     UpdateExpression: [
-      ...set.map(
-        ([place], index) => `${index === 0 ? 'SET ' : ', '}${place} = ${place.replace('#', ':new')}`,
-      ),
-      ...removed.map(([place], index) => `${index === 0 ? ' REMOVE ' : ', '}${place}`),
-    ].join(''),
+      set.length > 0 ? `SET ${set.join(', ')}` : '',
+      removed.length > 0 ? `REMOVE ${removed.join(', ')}` : '',
+    ].join(' '),
     ...condition,
-    ExpressionAttributeValues: { ...read, ...Object.fromEntries(values) },
+    ExpressionAttributeValues: {
+      ...read,
+      ...Object.fromEntries(changes.map(({ valuePlace, value }) => [valuePlace, value])),
+    },
   });
   await change(
     service,

@@ -1,6 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { open, rename, rm, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { rename, rm, stat, writeFile } from 'node:fs/promises';
 import { ToolError } from '../command-line/errors.ts';
 
 /**
@@ -9,27 +7,13 @@ import { ToolError } from '../command-line/errors.ts';
  * @throws ToolError if there is such a file
  */
 export async function writeNewFile(file: string, texts: AsyncIterable<string>): Promise<void> {
-  // A folder that does not exist is named by this call.
-  await stat(dirname(file));
-  await expectNone(file);
-  const part = `${file}.${randomUUID().slice(0, 8)}.part`;
+  const found = await stat(file).catch(() => undefined);
+  if (found) throw new ToolError('refused', `${file} exists. Remove it, or choose another name.`);
+  const part = `${file}.part`;
   try {
-    const handle = await open(part, 'wx');
-    try {
-      // Unlike `write`, it fails when the disk is full after a part of the text.
-      for await (const text of texts) await handle.appendFile(text);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await expectNone(file);
+    await writeFile(part, texts, { flush: true });
     await rename(part, file);
   } finally {
     await rm(part, { force: true });
   }
-}
-
-async function expectNone(file: string): Promise<void> {
-  if ((await stat(file).catch(() => undefined)) === undefined) return;
-  throw new ToolError('refused', `${file} exists. Remove it, or choose another name.`);
 }

@@ -2,8 +2,8 @@ import { toJson } from '../../../../functions/http/exact-json.ts';
 import { untilCurrent } from '../../command-line/change.ts';
 import { counted, printable } from '../../command-line/output.ts';
 import { stageCommand, yesOption } from '../../command-line/stage-command.ts';
-import { type Decide, loadChangeModule, type Wanted } from '../change-module.ts';
-import { type Attributes, idOf, type Item, pagesOf, readItem, updateItem } from '../items.ts';
+import { type Decide, loadChangeModule } from '../change-module.ts';
+import { type Attributes, idOf, pagesOf, readItem, updateItem } from '../items.ts';
 import { nameOf, type Open, rateOption, type Session } from '../pet-command.ts';
 import { writeEach } from '../paced.ts';
 
@@ -51,8 +51,8 @@ async function backfillPets(
         { file: module },
         await service.auditLine('began to backfill', counted(toChange, 'animal')),
       );
-      await writeEach(session, toWrite(session, decide), { total: toChange, rate }, async (first) => {
-        if (await changeOne(session, first, decide)) changed += 1;
+      await writeEach(session, idsToChange(session, decide), { total: toChange, rate }, async (id) => {
+        if (await changeOne(session, id, decide)) changed += 1;
       });
     }
   } catch (error) {
@@ -96,32 +96,18 @@ async function checkAll({ service, output }: Session, decide: Decide) {
   return { animals, toChange, malformed, examples };
 }
 
-/** An animal to change, as it was read. */
-interface ToWrite extends Wanted {
-  readonly item: Item;
-}
-
-async function* toWrite({ service: { table } }: Session, decide: Decide): AsyncGenerator<ToWrite> {
+async function* idsToChange({ service: { table } }: Session, decide: Decide): AsyncGenerator<string> {
   for await (const page of pagesOf(table))
-    for (const { item, pet } of page) {
-      const wanted = pet && (await decide(item));
-      if (wanted !== undefined) yield { item, ...wanted };
-    }
+    for (const { item, pet } of page) if (pet && (await decide(item))) yield idOf(item);
 }
 
-/** Writes an animal; if someone else has changed it, decides again for what they left. @returns whether it was changed */
-async function changeOne({ service }: Session, first: ToWrite, decide: Decide): Promise<boolean> {
-  let current: ToWrite | undefined = first;
+/** Reads an animal, decides and writes; again if someone else has changed it. @returns whether it was changed */
+function changeOne({ service }: Session, id: string, decide: Decide): Promise<boolean> {
   return untilCurrent(async () => {
-    if (current === undefined) {
-      const stored = await readItem(service.table, idOf(first.item));
-      const wanted = stored?.pet && (await decide(stored.item));
-      if (stored === undefined || wanted === undefined) return false;
-      current = { item: stored.item, ...wanted };
-    }
-    const { item, attributes } = current;
-    current = undefined;
-    await updateItem(service, item, attributes);
+    const stored = await readItem(service.table, id);
+    const wanted = stored?.pet && (await decide(stored.item));
+    if (stored === undefined || wanted === undefined) return false;
+    await updateItem(service, stored.item, wanted.attributes);
     return true;
   }, 10);
 }

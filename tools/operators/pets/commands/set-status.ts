@@ -1,7 +1,7 @@
 import { Argument } from '@commander-js/extra-typings';
-import { type PetStatus, petStatuses } from '../../../../functions/pets/schema.ts';
+import { petStatuses } from '../../../../functions/pets/schema.ts';
 import { ToolError } from '../../command-line/errors.ts';
-import { type CommonOptions, yesOption } from '../../command-line/stage-command.ts';
+import { yesOption } from '../../command-line/stage-command.ts';
 import { idOf, updateItem } from '../items.ts';
 import { nameOf, onPet, type Open, petCommand } from '../pet-command.ts';
 
@@ -9,22 +9,22 @@ export const setStatus = (open: Open) =>
   petCommand('set-status', 'change the status of an animal', '114052972904448 sold --stage prod')
     .addArgument(new Argument('<status>', 'the new status').choices(petStatuses))
     .addOption(yesOption)
-    .action((id, status, options) => onPet(open, to(status))(id, options));
-
-const to =
-  (status: PetStatus): Parameters<typeof onPet<CommonOptions>>[1] =>
-  async ({ service, output, confirm }, { item, pet, malformed }) => {
-    if (pet === undefined) {
-      const advice = 'Repair it with "import --replace malformed".';
-      throw new ToolError('refused', `Animal ${idOf(item)} is malformed (${malformed}). ${advice}`);
-    }
-    const changed = pet.status !== status;
-    if (changed) {
-      await confirm(`Change ${nameOf(pet)} to ${status}?`);
-      await updateItem(service, item, { status });
-      const line = await service.auditLine('changed status', `${pet.status} → ${status}`);
-      service.report({ petId: idOf(item) }, line);
-    }
-    const text = changed ? `is ${status}` : `was ${status} before`;
-    output.result({ id: pet.id, changed, status }, `${pet.id} ${text}.`);
-  };
+    .action((petId, status, options) => {
+      const run = onPet(open, async ({ service, output, confirm }, { item, pet, malformed }) => {
+        const id = idOf(item);
+        if (pet === undefined) {
+          const advice = 'Repair it with "import --replace malformed".';
+          throw new ToolError('refused', `Animal ${id} is malformed (${malformed}). ${advice}`);
+        }
+        const changed = pet.status !== status;
+        if (changed) {
+          await confirm(`Change ${nameOf(pet)} to ${status}?`);
+          await updateItem(service, item, { status });
+          const line = await service.auditLine('changed status', `${pet.status} → ${status}`);
+          service.report({ petId: id }, line);
+        }
+        const text = changed ? `is ${status}` : `was ${status} before`;
+        output.result({ id: pet.id, changed, status }, `${id} ${text}.`);
+      });
+      return run(petId, options);
+    });
