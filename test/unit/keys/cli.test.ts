@@ -81,17 +81,17 @@ describe('invalid arguments', () => {
   const option = (name: string) => missing(`option '${name}' not specified`);
 
   test.each([
-    ['', 'Missing command. Run with --help to list commands.'],
+    ['', 'Missing command. See --help.'],
     ['lsit --stage local', "Unknown command 'lsit' (Did you mean list?)"],
-    ['frobnicate', "Unknown command 'frobnicate'. Run with --help to list commands."],
+    ['frobnicate', "Unknown command 'frobnicate'. See --help."],
     [`identify --stage local ${newKey('local')}`, '"identify" reads it from standard input.'],
-    ['--stage local list', "Unknown option '--stage'. The command comes first: npm run keys -- COMMAND …"],
+    ['--stage local list', "Unknown option '--stage'. See --help."],
     ['list', option('--stage <stage>')],
     ['list local', option('--stage <stage>')],
     ['create --stage local --owner A', option('--plan <plan>')],
     ['show --stage local', missing("argument 'key-id'")],
-    ['list --stage local --all', "Unknown option '--all'. Run the command with --help to list its options."],
-    ['list --stage local --yes', "Unknown option '--yes'. Run the command with --help to list its options."],
+    ['list --stage local --all', "Unknown option '--all'. See --help."],
+    ['list --stage local --yes', "Unknown option '--yes'. See --help."],
     [
       'list --stage local --limit 101',
       "Option '--limit <n>' argument '101' is invalid. It must be a whole number from 1 to 100.",
@@ -245,7 +245,7 @@ describe('one line says what to do', () => {
   });
 
   test.each([
-    ['ExpiredToken', 'have expired. Sign in again ("aws sso login")'],
+    ['ExpiredToken', 'does not accept these credentials (The reason). Sign in ("aws sso login")'],
     ['InvalidClientTokenId', 'does not accept these credentials'],
     ['AccessDenied', 'The reason'],
   ])('when AWS answers %s', async (code, advice) => {
@@ -263,11 +263,11 @@ describe('one line says what to do', () => {
     onAws();
     answer = { status, body, type: 'text/html' };
     expect(await failure(list, 1)).toBe(
-      `What answers is not AWS (status ${status}, text/html), but something in between, such as a proxy or the sign-in page of a network.`,
+      'What answers is not AWS, but something in between, such as a proxy or the sign-in page of a network.',
     );
     const { port } = server.address() as AddressInfo;
     expect(await failure(['list', '--stage', 'local', '--port', String(port)], 1)).toBe(
-      `What answers at ${endpoint} is not the local service (status ${status}, text/html). Give its port with --port.`,
+      `What answers at ${endpoint} is not the local service. Give its port with --port.`,
     );
   });
 

@@ -4,11 +4,7 @@ import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import {
-  type LocalAddress,
-  readAddress,
-  reasonNotToAnnounce,
-} from '../../../tools/operators/command-line/local-address.ts';
+import { type LocalAddress, readAddress } from '../../../tools/operators/command-line/local-address.ts';
 
 const modulePath = join(import.meta.dirname, '../../../tools/operators/command-line/local-address.ts');
 
@@ -64,15 +60,6 @@ describe('the address of the local service', () => {
     await announce(folder, first);
     const [file = ''] = await readdir(folder);
     for (const path of [folder, join(folder, file)]) expect((await stat(path)).mode & 0o077).toBe(0);
-  });
-
-  it('cannot be announced where no folder can be made: one line says why', async () => {
-    const folder = await newFolder();
-    expect(reasonNotToAnnounce(folder)).toBeUndefined();
-    expect(await readdir(folder)).toEqual([]);
-    const file = join(folder, 'file');
-    await writeFile(file, '');
-    expect(reasonNotToAnnounce(join(file, 'services'))).toMatch(/^(?:EEXIST|ENOTDIR): [^\n]+$/);
   });
 
   it('is unknown when the service was killed, or its file has something else', async () => {

@@ -7,7 +7,7 @@ import { openKeyService } from '../../operators/keys/service.ts';
 import { localStage, startLocalStack, synthesizeLocal } from './stack.ts';
 import { type ReferenceFile, referenceFiles } from '../reference/files.ts';
 import { localDynamoDb, seedAnimals } from '../seed.ts';
-import { announceAddress, reasonNotToAnnounce } from '../../operators/command-line/local-address.ts';
+import { announceAddress } from '../../operators/command-line/local-address.ts';
 import { grouped } from '../../operators/command-line/output.ts';
 import { banner } from './banner.ts';
 import { enterpriseLimits, seedKeys } from './keys.ts';
@@ -49,12 +49,6 @@ async function start(options: LocalOptions): Promise<void> {
     reload,
   } = options;
   if (keysFile !== undefined) await forKeysFile(keysFile, checkFile(resolve(keysFile)));
-  const unannounced = reasonNotToAnnounce();
-  if (unannounced !== undefined) {
-    console.error(
-      `npm run keys will not find the service, because its address cannot be saved: ${unannounced}`,
-    );
-  }
   const progress = (message: string): void => {
     // The same time as that of a request.
     if (!quiet) console.log(`${new Date().toTimeString().slice(0, 8)} ${message}`);
@@ -102,7 +96,12 @@ async function start(options: LocalOptions): Promise<void> {
       await service.stop();
     };
   }
-  if (unannounced === undefined) announceAddress(address, Date.now());
+  try {
+    announceAddress(address, Date.now());
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    console.error(`npm run keys will not find the service, because its address cannot be saved: ${reason}`);
+  }
   progress('Ready');
   console.log(banner({ url, keys, enterpriseLimits, reload, inspectorUrl }));
 }

@@ -1,5 +1,4 @@
 import type { LocalAddress } from './local-address.ts';
-import { unreadableAnswer } from './retry.ts';
 
 /** Kinds of errors, and the exit code of every tool for each. docs/keys.md says what to do. */
 export const exitCodes = {
@@ -64,69 +63,54 @@ export function explain(error: unknown, target: Partial<Target> = {}): ToolError
   const cause = message.replaceAll(/\s+/g, ' ').trim() || name;
   // Of a file that an argument names.
   if (path !== undefined) return usageError(`${cause}.`);
-  const answer = unreadableAnswer(error);
-  const text = answer === undefined ? `${code} ${name}: ${cause}` : 'unreadable';
-  const [, advice = cause] =
-    adviceFor(target, code, cause, answer).find(([pattern]) => pattern.test(text)) ?? [];
+  const text = `${target.endpoint === undefined ? 'aws' : 'local'} ${code} ${name}: ${cause}`;
+  const [, advice = cause] = adviceFor(target, cause).find(([pattern]) => pattern.test(text)) ?? [];
   return new ToolError('failed', advice, { cause: error });
 }
 
-/** What to do about an error, by a pattern for its code, name and message. The first that matches counts. */
+/** What to do about an error, by a pattern for `aws` or `local`, its code, name and message. The first that matches counts. */
 function adviceFor(
   { stage, endpoint, region = 'AWS_REGION', profile }: Partial<Target>,
-  code: string,
   cause: string,
-  { statusCode, headers = {} }: ReturnType<typeof unreadableAnswer> = {},
 ): readonly (readonly [RegExp, string])[] {
-  const signIn = `("aws sso login${profile === undefined ? '' : ` --profile ${profile}`}")`;
-  const kind = `status ${statusCode}, ${headers['content-type'] ?? 'no content type'}`;
-  const local: typeof aws = [
+  const signIn = `Sign in ("aws sso login${profile === undefined ? '' : ` --profile ${profile}`}")`;
+  return [
     [
-      /^unreadable/,
-      `What answers at ${endpoint} is not the local service (${kind}). Give its port with --port.`,
+      /^local .* Deserialization error/,
+      `What answers at ${endpoint} is not the local service. Give its port with --port.`,
     ],
     [
-      /^(ECONNREF|ENOTFOUND|EHOSTUNREACH)/,
+      /^local (ECONNREFUSED|ENOTFOUND|EHOSTUNREACH)/,
       `No service answers at ${endpoint}. Start it with "npm start", or give its port with --port.`,
     ],
     [
-      / (UnrecognizedClient|InvalidClientTokenId|InvalidSignature)/,
+      /^local .* (UnrecognizedClient|InvalidClientTokenId|InvalidSignature)/,
       `The service at ${endpoint} was not started from this folder by this user, so it refuses this command. Run the command where it was started.`,
     ],
-  ];
-  const aws: readonly (readonly [RegExp, string])[] = [
     [
-      /^unreadable/,
-      `What answers is not AWS (${kind}), but something in between, such as a proxy or the sign-in page of a network.`,
+      /^aws .* Deserialization error/,
+      'What answers is not AWS, but something in between, such as a proxy or the sign-in page of a network.',
     ],
     [
-      /^(ECONNREF|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/,
-      `AWS cannot be reached (${code}). Check the network and the Region (${region}).`,
+      /^aws (ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/,
+      `AWS cannot be reached. Check the network and the Region (${region}).`,
     ],
     [/region is missing/i, 'The Region is not set. Give it with --region, or set AWS_REGION.'],
     [
       /CredentialsProviderError|could not load credentials/i,
-      `AWS credentials are missing. Sign in ${signIn}, set AWS_PROFILE, or give a profile with --profile.`,
-    ],
-    [/ (ExpiredToken|TokenRefreshRequired)/, `The AWS credentials have expired. Sign in again ${signIn}.`],
-    [
-      / (UnrecognizedClient|InvalidClientTokenId)/,
-      'AWS does not accept these credentials. Check which account they belong to ("aws sts get-caller-identity").',
-    ],
-  ];
-  return [
-    ...(endpoint === undefined ? aws : local),
-    [
-      /^(ECONNRESET|EPIPE| TimeoutError)|ServiceUnavailable|Internal(Server|Failure|Service)/,
-      `AWS or the network fails (${cause}), after 10 tries. Run the same command again.`,
+      `AWS credentials are missing. ${signIn}, set AWS_PROFILE, or give a profile with --profile.`,
     ],
     [
-      /API Key already exists/,
-      'API Gateway has the key already, from a call whose answer was lost. Run the same command again.',
+      / (ExpiredToken|TokenRefreshRequired|UnrecognizedClient|InvalidClientTokenId)/,
+      `AWS does not accept these credentials (${cause}). ${signIn}, or check whose they are ("aws sts get-caller-identity").`,
     ],
     [
       / (Resource)?NotFoundException/,
       `A resource of the stack does not exist (${cause}). Deploy stage ${stage} again.`,
+    ],
+    [
+      / (ECONNRESET|EPIPE) | TimeoutError|ServiceUnavailable|Internal(Server|Failure|Service)/,
+      `AWS or the network fails (${cause}), after 10 tries. Run the same command again.`,
     ],
   ];
 }

@@ -1,11 +1,9 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 
 /** A file for each local service that runs, named by its process. The operator's tools use the one started last. */
 const addressFolder = join(import.meta.dirname, '..', '..', '..', '.local', 'services');
-
-const privateFolder = { recursive: true, mode: 0o700 };
 
 const schema = z.object({
   endpoint: z.url(),
@@ -22,17 +20,6 @@ const schema = z.object({
 /** How the operator's tools reach a local service. */
 export type LocalAddress = Omit<z.infer<typeof schema>, 'startedAt'>;
 
-/** @returns why no address can be written, or `undefined` when it can */
-export function reasonNotToAnnounce(folder: string = addressFolder): string | undefined {
-  try {
-    mkdirSync(folder, privateFolder);
-    rmdirSync(mkdtempSync(join(folder, 'check-')));
-    return undefined;
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
-}
-
 /**
  * Writes the address of this process's service for its owner, and removes it when the process exits.
  *
@@ -43,7 +30,7 @@ export function announceAddress(
   startedAt: number,
   folder: string = addressFolder,
 ): void {
-  mkdirSync(folder, privateFolder);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const file = join(folder, `${process.pid}.json`);
   const address: z.infer<typeof schema> = { endpoint, credentials, startedAt };
   // A process of the same ID that was killed may have left one.

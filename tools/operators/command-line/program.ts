@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline';
 import { text as readAll } from 'node:stream/consumers';
-import { type Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings';
+import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { changeJson, changeText } from './change.ts';
-import { exitCodes, explain, type Target, ToolError, usageError } from './errors.ts';
+import { exitCodeHelp, exitCodes, explain, type Target, ToolError, usageError } from './errors.ts';
 import { type LocalAddress, readAddress } from './local-address.ts';
 import { type Io, Output, redact } from './output.ts';
 import type { Hooks, StackOptions } from './stack.ts';
@@ -29,16 +29,34 @@ export async function runAsProcess(run: RunTool): Promise<void> {
 
 /** A tool whose commands are about a stage. */
 interface StageTool<Service> {
-  readonly program: Command;
+  /** How it is called. */
+  readonly call: string;
+  readonly description: string;
+  /** Its page. */
+  readonly guide: string;
   readonly afterInterruption: string;
   readonly commands: readonly ((open: Open<Service>) => CommandUnknownOpts)[];
   readonly openService: (options: StackOptions) => Promise<Service>;
 }
 
 /** Returns the function that runs a tool whose commands are about a stage. */
-export function defineTool<Service extends { close(): void }>(define: () => StageTool<Service>): RunTool {
+export function defineTool<Service extends { close(): void }>({
+  call,
+  description,
+  guide,
+  afterInterruption,
+  commands,
+  openService,
+}: StageTool<Service>): RunTool {
+  const help = `
+"help COMMAND" shows the options of a command, and an example. More in ${guide}.
+
+${exitCodeHelp}`;
   return async (args, io, hooks = {}) => {
-    const { program, afterInterruption, commands, openService } = define();
+    const program = new Command(call)
+      .usage('<command> --stage <stage> [options]')
+      .description(description)
+      .addHelpText('after', help);
     const output = new Output(io, args.includes('--json'));
     let target: Target | undefined;
     let confirmed: string | undefined;
@@ -123,29 +141,25 @@ export async function runProgram(
   }
 }
 
-/** What to do about an error of the argument parser, by a pattern for its code and its text. */
-const hints: readonly (readonly [RegExp, string])[] = [
-  // Without the double dash npm takes all options for itself.
-  [/^commander\.missing/, ' If you gave it: npm needs a double dash before all options (CALL …).'],
-  [
-    /^commander\.excess.* as_/,
-    ' A key does not belong in a command line: "identify" reads it from standard input.',
-  ],
-  [/^commander\.unknownCommand[^?]*$/, ' Run with --help to list commands.'],
-  [/^commander\.unknownOptionUnknown option '--stage'/i, ' The command comes first: CALL COMMAND …'],
-  [/^commander\.unknownOption[^?]*$/, ' Run the command with --help to list its options.'],
-];
-
 /** An error of the argument parser as one line. @param call how the program is called */
 function explainUsage({ code, message }: CommanderError, call: string): ToolError {
-  if (code === 'commander.help') return usageError('Missing command. Run with --help to list commands.');
+  if (code === 'commander.help') return usageError('Missing command. See --help.');
   const text = message
     .replace(/^error: /, '')
     .replaceAll(/\s+/g, ' ')
     .trim();
   const sentence = `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)?]$/.test(text) ? '' : '.'}`;
-  const [, advice = ''] = hints.find(([pattern]) => pattern.test(code + text)) ?? [];
-  return usageError(sentence + advice.replace('CALL', call));
+  // Without the double dash npm takes all options for itself.
+  if (code.startsWith('commander.missing'))
+    return usageError(`${sentence} If you gave it: npm needs a double dash before all options (${call} …).`);
+  if (code === 'commander.excessArguments' && redact(text) !== text)
+    return usageError(
+      `${sentence} A key does not belong in a command line: "identify" reads it from standard input.`,
+    );
+  const isSuggested = text.endsWith('?)');
+  return usageError(
+    code.startsWith('commander.unknown') && !isSuggested ? `${sentence} See --help.` : sentence,
+  );
 }
 
 async function ask(io: Io, question: string): Promise<void> {

@@ -26,23 +26,11 @@ function isUnreachable(error: Error): boolean {
   return 'code' in error && /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN)$/.test(String(error.code));
 }
 
-/** The part of an answer that an error keeps. */
-interface Answer {
-  readonly statusCode?: number;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** The answer that an error is about if it is none of AWS: the SDK cannot parse it. */
-export function unreadableAnswer(error: unknown): Answer | undefined {
-  if (!isError(error) || !error.message.includes('Deserialization error')) return undefined;
-  // The SDK hides this property.
-  return (error as { readonly $response?: Answer }).$response ?? {};
-}
-
 /** Whether the call may have been executed. */
 function isLost(error: unknown): boolean {
   if (!isError(error) || isBusy(error) || isUnreachable(error) || isClockSkewError(error)) return false;
-  return isTransientError(error) || unreadableAnswer(error) !== undefined;
+  // The answer is none of AWS: the SDK cannot parse it.
+  return isTransientError(error) || error.message.includes('Deserialization error');
 }
 
 /** How often a call is made in total, at most. */

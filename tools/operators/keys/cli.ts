@@ -1,5 +1,3 @@
-import { Command } from '@commander-js/extra-typings';
-import { exitCodeHelp } from '../command-line/errors.ts';
 import { defineTool } from '../command-line/program.ts';
 import { changePlan } from './commands/change-plan.ts';
 import { cleanup } from './commands/cleanup.ts';
@@ -12,22 +10,11 @@ import { rotate } from './commands/rotate.ts';
 import { resume, suspend } from './commands/suspend.ts';
 import { type KeyService, openKeyService } from './service.ts';
 
-const help = `
-Examples:
-  npm run keys -- create --stage local --owner "Ada Lovelace" --plan pro
-  npm run keys -- list --stage prod --status suspended
-  npm run keys -- rotate key_06fz1m4tqabcdefg --stage prod --overlap 24h
-  npm run keys -- revoke key_06fz1m4tqabcdefg --stage prod
-
-More in docs/keys.md.
-
-${exitCodeHelp}`;
-
 /** Runs the tool once. Returns the exit code. */
-export const runKeys = defineTool<KeyService>(() => ({
-  program: new Command('npm run keys --')
-    .description('Issues, shows and revokes the API keys of a stage.')
-    .addHelpText('after', help),
+export const runKeys = defineTool<KeyService>({
+  call: 'npm run keys --',
+  description: 'Issues, shows and revokes the API keys of a stage.',
+  guide: 'docs/keys.md',
   afterInterruption:
     'A change may be made or not: look with "list" or "show". "cleanup" deletes what it leaves in API Gateway.',
   commands: [
@@ -45,4 +32,4 @@ export const runKeys = defineTool<KeyService>(() => ({
     identify,
   ],
   openService: openKeyService,
-}));
+});
