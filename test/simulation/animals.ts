@@ -1,23 +1,49 @@
 import * as z from 'zod/mini';
-import type { Item, Tables, Version } from 'dynamodb-interleavings';
-import type { Call } from 'dynamodb-interleavings';
+import type { Call, Item, Random, Version } from 'dynamodb-interleavings';
 import type { Sent } from './gateway.ts';
+import { itemsWithin, type Resource, versionsOf as versionsIn } from './resource.ts';
 import { day, explain, hasFault, type History, minute, require, rounding, type Seen } from './seen.ts';
 
-// The model of the interface: what a request can get, what is created and what is read.
+/** Animals: what clients send, what a request can get, what is created and what is read. */
+export const animals: Resource = {
+  path: '/pets',
+  bodies: { NewPet: newPetBody },
+  filters: (random) => (random.chance(0.5) ? [['status', random.pick(statuses)]] : []),
+  expectedOf,
+  isMalformed: ({ path }, history) =>
+    versionsOf(history, path).some(({ item }) => petOf(item) === 'malformed'),
+  isDeprecated: (sent) => sent.method === 'GET' && sent.path.startsWith('/pets/'),
+  check: (all, history) => {
+    for (const seen of all)
+      explain(seen, () => {
+        checkDeprecation(seen);
+        checkReading(seen, history);
+      });
+    checkCreations(all, history);
+  },
+};
+
+export const statuses = ['available', 'pending', 'sold'] as const;
+
+function newPetBody(random: Random, number: number): string {
+  // JSON.stringify has no bigint.
+  const categoryId = random.pick(['0', '7', '-3', '9223372036854775807']);
+  const status = random.chance(0.5) ? `,"status":"${random.pick(statuses)}"` : '';
+  return `{"name":"pet ${number}","categoryId":${categoryId}${status}}`;
+}
 
 /** The statuses of an answer without a failure. */
-export function expectedOf(sent: Sent, { tables }: History): number[] {
+function expectedOf(sent: Sent, history: History): number[] {
   const { method, path } = sent;
-  const [, id] = /^\/pets\/([^/]+)$/.exec(path) ?? [];
-  if (id !== undefined && method === 'GET') return versionsOf(tables, id) === undefined ? [404] : [200, 404];
+  if (path !== '/pets' && method === 'GET')
+    return versionsOf(history, path).length === 0 ? [404] : [200, 404];
   if (path === '/pets' && method === 'GET') return isValidQuery(new Map(sent.query)) ? [200] : [400];
   if (path === '/pets' && method === 'POST') {
     if (sent.contentType !== undefined) return [415];
     if (sent.body!.length > 65_536) return [413];
     return isValidBody(sent.body!) ? [201, 422] : [400];
   }
-  return id !== undefined || path === '/pets' ? [405] : [404];
+  return [405];
 }
 
 function isValidQuery(query: ReadonlyMap<string, string>): boolean {
@@ -47,28 +73,14 @@ function petOf(item: Item | undefined): Pet | 'malformed' | undefined {
   return { id: BigInt(id!.N!), name: name.S, categoryId: BigInt(categoryId.N), status: status!.S! };
 }
 
-function versionsOf(tables: Tables, id: string): readonly Version[] | undefined {
-  return tables.versions('Pets').find((versions) => versions[0]!.item!['id']!.N === id);
-}
-
-export function isMalformed(path: string, { tables }: History): boolean {
-  return versionsOf(tables, path.slice(6))?.some(({ item }) => petOf(item) === 'malformed') ?? false;
+/** @param path of the animal */
+function versionsOf({ tables }: History, path: string): readonly Version[] {
+  return versionsIn(tables, 'Pets', path.slice('/pets/'.length));
 }
 
 /** What an animal was at some time between two times. */
-function statesWithin(
-  versions: readonly Version[],
-  from: number,
-  to: number,
-): (Pet | 'malformed' | undefined)[] {
-  const first = versions.findLastIndex(({ since }) => since <= from);
-  return [
-    ...(first < 0 ? [undefined] : []),
-    ...versions
-      .slice(Math.max(0, first))
-      .filter(({ since }) => since <= to)
-      .map(({ item }) => petOf(item)),
-  ];
+function statesWithin(versions: readonly Version[], from: number, to: number) {
+  return itemsWithin(versions, from, to).map((item) => petOf(item));
 }
 
 function isSame(a: Pet, b: Pet | 'malformed' | undefined): boolean {
@@ -82,10 +94,20 @@ function isSame(a: Pet, b: Pet | 'malformed' | undefined): boolean {
   );
 }
 
+/** docs/interface.md#43-get-an-animal-deprecated, docs/api.md#move-off-get-petspetid */
+function checkDeprecation({ exchange: { sent }, key, reply }: Seen): void {
+  if (reply === undefined || key === undefined || !animals.isDeprecated(sent)) return;
+  const { status, headers, body } = reply;
+  require(headers['Deprecation'] === `@${Date.UTC(2026, 0, 1) / 1000}`, 'another date of deprecation');
+  require(headers['Sunset'] === 'Thu, 05 Dec 2030 00:00:00 GMT', 'another date of removal');
+  const filter = status === 200 ? `?status=${(body as { readonly status: string }).status}` : '';
+  const successor = `<https://api.example.com/v1/pets${filter}>; rel="successor-version"`;
+  require(headers['Link'] === successor, 'another successor');
+}
+
 // Reading.
 
 const defaultLimit = 20;
-const statusCodes = ['available', 'pending', 'sold'];
 
 interface Cursor {
   readonly status: string | undefined;
@@ -95,15 +117,15 @@ interface Cursor {
 /** functions/pets/cursor.ts. */
 function readCursor(cursor: string): Cursor {
   const bytes = Buffer.from(cursor, 'base64url');
-  return { status: statusCodes[bytes[1]! - 1], position: bytes.readBigInt64BE(2) };
+  return { status: statuses[bytes[1]! - 1], position: bytes.readBigInt64BE(2) };
 }
 
-export function checkReading(seen: Seen, history: History): void {
+function checkReading(seen: Seen, history: History): void {
   const { exchange, reply, from, to } = seen;
   const { sent } = exchange;
   if (reply === undefined || sent.method !== 'GET') return;
-  if (sent.path.startsWith('/pets/') && (reply.status === 200 || reply.status === 404)) {
-    const states = statesWithin(versionsOf(history.tables, sent.path.slice(6)) ?? [], from, to);
+  if (sent.path !== '/pets' && (reply.status === 200 || reply.status === 404)) {
+    const states = statesWithin(versionsOf(history, sent.path), from, to);
     if (reply.status === 404) require(states.includes(undefined), 'an animal that exists is not found');
     else
       require(states.some((state) =>
@@ -113,12 +135,14 @@ export function checkReading(seen: Seen, history: History): void {
   if (sent.path === '/pets' && reply.status === 200) checkPage(seen, history);
 }
 
-function checkPage({ exchange: { sent }, reply, from, to }: Seen, history: History): void {
+function checkPage({ exchange: { sent }, reply, from, to, otherCalls }: Seen, history: History): void {
   const { tables, lag, shortQueries } = history;
   const query = new Map(sent.query);
   const limit = Number(query.get('limit') ?? defaultLimit);
   const status = query.get('status');
   const before = query.has('cursor') ? readCursor(query.get('cursor')!).position : undefined;
+  const partitions = otherCalls.slice(0, status === undefined ? statuses.length : 1);
+  require(partitions.every(({ sentAt }) => sentAt === from), 'partitions are not read at the same time');
   const page = z.parse(z.array(petShown), reply!.body);
   const link = reply!.headers['Link'];
   const next = link === undefined ? undefined : new URL(/^<([^>]+)>; rel="next"$/.exec(link)![1]!);
@@ -137,7 +161,7 @@ function checkPage({ exchange: { sent }, reply, from, to }: Seen, history: Histo
     require(status === undefined || pet.status === status, 'an animal with another status');
     require(before === undefined || pet.id < before, 'an animal of an earlier page');
     require(end === undefined || pet.id >= end, 'an animal of the next page');
-    const states = statesWithin(versionsOf(tables, String(pet.id)) ?? [], from - lag, to);
+    const states = statesWithin(versionsIn(tables, 'Pets', String(pet.id)), from - lag, to);
     require(states.some((state) => isSame(pet, state)), `animal ${pet.id} is not stored like this`);
   }
   let certain = 0;
@@ -176,7 +200,7 @@ interface Creation {
   readonly by: Seen;
 }
 
-export function checkCreations(all: readonly Seen[], history: History): void {
+function checkCreations(all: readonly Seen[], history: History): void {
   const { tables } = history;
   const creatorOf = new Map(
     all.flatMap((seen) =>
@@ -186,8 +210,8 @@ export function checkCreations(all: readonly Seen[], history: History): void {
       }),
     ),
   );
-  const creations = tables.versions('Pets').flatMap((versions): Creation[] => {
-    const { item, since: at } = versions[0]!;
+  const created = tables.versions('Pets').flatMap((versions) => versions.find(({ item }) => item) ?? []);
+  const creations = created.flatMap(({ item, since: at }): Creation[] => {
     const pet = petOf(item);
     const by = creatorOf.get(item!['id']!.N!);
     if (pet === undefined || pet === 'malformed' || pet.name.startsWith('seed')) return [];
@@ -206,21 +230,20 @@ export function checkCreations(all: readonly Seen[], history: History): void {
   }
   for (const seen of all) {
     const { sent } = seen.exchange;
-    if (sent.method !== 'POST') continue;
+    if (sent.method !== 'POST' || sent.path !== '/pets') continue;
     explain(seen, () => checkCreation(seen, groups.get(groupOf(seen)) ?? []));
   }
 }
 
-/** The animal that a call writes. */
-function petWritten({ operation, input }: Call): Item | undefined {
+/** The animal that a call creates. A transaction writes it first. */
+function petWritten({ operation, table, input }: Call): Item | undefined {
   interface Put {
-    readonly TableName: string;
     readonly Item: Item;
   }
+  if (table !== 'Pets') return undefined;
   if (operation === 'PutItem') return (input as Put).Item;
   if (operation !== 'TransactWriteItems') return undefined;
-  const { TransactItems: items } = input as { readonly TransactItems: readonly { readonly Put: Put }[] };
-  return items.find(({ Put: { TableName: table } }) => table === 'Pets')?.Put.Item;
+  return (input as { readonly TransactItems: readonly { readonly Put: Put }[] }).TransactItems[0]!.Put.Item;
 }
 
 /** An idempotency key belongs to an API key. Without one, every request is a creation of its own. */

@@ -153,7 +153,7 @@ export class Gateway {
       body,
       caller: context,
       headers: [
-        ...(method === 'POST' ? [['Content-Type', contentType] as const] : []),
+        ...(body === null ? [] : [['Content-Type', contentType] as const]),
         ...(idempotencyKey === undefined ? [] : [['Idempotency-Key', idempotencyKey] as const]),
       ],
     });

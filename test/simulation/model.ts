@@ -1,7 +1,11 @@
 import type { Reply } from '../support/lambda.ts';
-import type { Item } from 'dynamodb-interleavings';
+import type { Call, Item } from 'dynamodb-interleavings';
 import { AnswerValidator } from '../support/openapi-validator.ts';
-import { checkCreations, checkReading, expectedOf, isMalformed } from './animals.ts';
+import type { FunctionEntry } from '../../functions/operations.ts';
+import { tableAccess } from '../../lib/table-access.ts';
+import { titleCase } from '../../lib/title-case.ts';
+import { animals } from './animals.ts';
+import type { Resource } from './resource.ts';
 import {
   day,
   explain,
@@ -39,6 +43,12 @@ const throttlingTime = 100;
 
 const validator = new AnswerValidator();
 
+export const resources: readonly Resource[] = [animals];
+
+export function resourceOf(path: string): Resource | undefined {
+  return resources.find((each) => `${path}/`.startsWith(`${each.path}/`));
+}
+
 /** @throws Violation of the first answer that the interface does not allow */
 export function check(history: History): void {
   const { exchanges, keys } = history;
@@ -52,8 +62,8 @@ export function check(history: History): void {
     checkSuspension(ofKey, key);
     checkDeprecatedCalls(ofKey, key, history);
   }
-  for (const each of seen) explain(each, () => checkReading(each, history));
-  checkCreations(seen, history);
+  const byResource = Map.groupBy(seen, ({ exchange: { sent } }) => resourceOf(sent.path));
+  for (const [resource, ofResource] of byResource) resource?.check(ofResource, history);
   checkExpiry(history);
 }
 
@@ -76,11 +86,13 @@ function checkAnswer(seen: Seen, history: History): void {
     if ('thrown' in authorizer.outcome)
       require(hasFault(authorizer.calls), 'the authorizer throws without a fault');
   }
+  for (const { entry, calls } of [authorizer, operation].filter((each) => each !== undefined))
+    for (const call of calls)
+      require(isPermitted(entry, call), `${entry} may not call ${call.operation} of ${call.table}`);
   checkAccess(seen);
   require(answer.status !== 403, 'the policy of the authorizer is for another route');
   if (reply === undefined || key === undefined) return;
   checkOrder(seen);
-  if (/^\/pets\/[^/]+$/.test(sent.path) && sent.method === 'GET') checkDeprecation(seen);
 
   const violations = validator.violations({
     method: sent.method,
@@ -93,16 +105,18 @@ function checkAnswer(seen: Seen, history: History): void {
   require(reply.headers['Cache-Control'] === 'no-store', 'the answer can be cached');
   require(reply.headers['WWW-Authenticate'] === undefined, 'a challenge, which API Gateway renames');
   if (reply.status === 503) require(reply.headers['Retry-After'] === '1', '503 without Retry-After');
+  const resource = resourceOf(sent.path);
   const faulty = hasFault(seen.otherCalls);
   if (reply.status === 503) require(faulty, '503 without a fault');
   if (reply.status === 500) {
     // Of an error that nobody knows, only a write says that it may have been done.
     const isUnknown = seen.otherCalls.some(({ outcome }) => outcome?.includes('SomethingNew'));
     require(hasFault(seen.otherCalls, 'denied') ||
-      (sent.method === 'GET' && (isUnknown || isMalformed(sent.path, history))), '500 without a cause');
+      (sent.method === 'GET' && isUnknown) ||
+      resource?.isMalformed(sent, history) === true, '500 without a cause');
   }
-  if (reply.status === 503 && sent.method === 'POST')
-    require(/may have been created/.test(reply.text), '503 does not say that the animal may exist');
+  if (reply.status === 503 && sent.method !== 'GET')
+    require(/may have been/.test(reply.text), '503 does not say that something may be written');
 
   // A transient fault is repeated, so a client sees it only if there are more.
   const faulted = seen.otherCalls.filter((call) => hasFault([call]));
@@ -125,7 +139,7 @@ function checkAnswer(seen: Seen, history: History): void {
       1, 'the limiter repeats a throttled call');
   }
 
-  const expected = expectedOf(sent, history);
+  const expected = resource?.expectedOf(sent, history) ?? [404];
   const { status } = reply;
   require(status === 429 ||
     status >= 500 ||
@@ -134,28 +148,27 @@ function checkAnswer(seen: Seen, history: History): void {
   if (status === 405) require(reply.headers['Allow'] === 'GET, POST', 'another Allow');
 }
 
-/** docs/interface.md#43-get-an-animal-deprecated, docs/api.md#move-off-get-petspetid */
-function checkDeprecation({ reply }: Seen): void {
-  const { status, headers, body } = reply!;
-  require(headers['Deprecation'] === `@${Date.UTC(2026, 0, 1) / 1000}`, 'another date of deprecation');
-  require(headers['Sunset'] === 'Thu, 05 Dec 2030 00:00:00 GMT', 'another date of removal');
-  const filter = status === 200 ? `?status=${(body as { readonly status: string }).status}` : '';
-  const successor = `<https://api.example.com/v1/pets${filter}>; rel="successor-version"`;
-  require(headers['Link'] === successor, 'another successor');
+/** Whether the role of a function, which all its versions share, permits a call. */
+function isPermitted(entry: FunctionEntry, { operation, table, input }: Call): boolean {
+  const { IndexName: index } = input as { readonly IndexName?: string };
+  return tableAccess(entry).some(
+    (access) =>
+      titleCase(access.table) === table &&
+      access.calls.some((call) => call === operation) &&
+      (index === undefined ? access.indexes === undefined : access.indexes?.includes(index)),
+  );
 }
 
 /** A read is counted at the same time, a write before. What is invalid reads and writes nothing. */
 function checkOrder({ exchange: { sent }, reply, operation, limiterCalls, otherCalls }: Seen): void {
   const [first] = otherCalls;
   if (first === undefined) return;
-  require(![400, 405, 413, 415].includes(reply!.status), 'an invalid request reaches the animals');
-  if (sent.method === 'GET') {
-    const isListing = first.operation === 'Query';
-    const count = isListing && !sent.query?.some(([name]) => name === 'status') ? 3 : 1;
-    require([...limiterCalls.slice(0, 1), ...otherCalls.slice(0, count)].every(
-      ({ sentAt }) => sentAt === first.sentAt,
-    ), 'calls that could be made at the same time');
-  } else {
+  require(![400, 405, 413, 415].includes(reply!.status), 'an invalid request reaches the items');
+  if (sent.method === 'GET')
+    require(limiterCalls
+      .slice(0, 1)
+      .every(({ sentAt }) => sentAt === first.sentAt), 'calls that could be made at the same time');
+  else {
     require(reply!.status !== 429, 'a rejected request writes');
     require(operation!.calls.indexOf(first) >= limiterCalls.length, 'a request writes before it is counted');
   }
@@ -329,7 +342,7 @@ function isFullBy(item: Item | undefined, { from, to }: Seen, { perMinute, perDa
 
 /** Calls of a deprecated operation are counted for each key, like requests. */
 function checkDeprecatedCalls(all: readonly Seen[], key: Key, { tables }: History): void {
-  const calls = all.filter(({ exchange: { sent } }) => sent.path.startsWith('/pets/'));
+  const calls = all.filter(({ exchange: { sent } }) => resourceOf(sent.path)?.isDeprecated(sent));
   const least = calls.filter(({ limit }) => limit?.kind === 'admitted').length;
   const most = sum(calls.map(({ limiterCalls }) => limiterCalls.filter(({ applied }) => applied).length));
   const stored = tables.versions('RateLimits').find(([first]) => first!.item!['keyHash']!.S === key.keyHash);

@@ -13,7 +13,8 @@ import {
 import { serviceTables } from '../support/table-shapes.ts';
 import { type KeyFormat, keyFormat, type Version } from './environments.ts';
 import { Gateway, type Exchange, type Sent } from './gateway.ts';
-import { check, rejectionsThatSuspend } from './model.ts';
+import { animals, statuses } from './animals.ts';
+import { check, rejectionsThatSuspend, resourceOf, resources } from './model.ts';
 import { type History, type Key, Violation } from './seen.ts';
 import { fewest } from './smallest.ts';
 import { howToRepeat, tell } from './story.ts';
@@ -58,7 +59,11 @@ const aims = [
   // Few texts for the idempotency keys of many clients.
   { keys: 2, clients: 4, actions: ['createOnce'], texts: 2, limits: 'wide' },
   // Nothing answers.
-  { kinds: ['hungBefore', 'hungAfter'], probability: 0.9, actions: ['list', 'get', 'create', 'createOnce'] },
+  {
+    kinds: ['hungBefore', 'hungAfter'],
+    probability: 0.9,
+    actions: ['list', 'other', 'create', 'createOnce'],
+  },
   // A creation conflicts until its time is over.
   { kinds: ['conflict'], probability: 1, table: 'Pets', actions: ['createOnce'] },
   // Every write meets a transaction, or another write.
@@ -73,16 +78,16 @@ const aims = [
     limits: 'narrow',
   },
   // A flood, in which an operator suspends the key, or in which a write is refused.
-  { keys: 1, clients: 1, actions: ['get'], flood: true, limits: 'narrow' },
+  { keys: 1, clients: 1, actions: ['other'], flood: true, limits: 'narrow' },
   // A full store.
   { pets: 60, actions: ['list', 'list', 'turnPages', 'create'], limits: 'wide', status: true },
   // Mistakes, with a key that expires.
-  { keys: 1, actions: ['mistake', 'mistake', 'get'], pace: 10_000, expiresWithin: 60 },
+  { keys: 1, actions: ['mistake', 'mistake', 'other'], pace: 10_000, expiresWithin: 60 },
   // Requests at the end of a minute and of a day.
   {
     startsAt: ['2026-07-01T12:00:58Z', '2026-07-01T23:59:58Z'],
     clients: 4,
-    actions: ['wave', 'get'],
+    actions: ['wave', 'other'],
     pace: 300,
   },
 ] as const satisfies readonly Aim[];
@@ -169,7 +174,15 @@ async function record(
   }
   let work: Promise<unknown>[];
   if (part === undefined) {
-    const shared = { seed, world, gateway, aim, flood: conditions.flood, pets, names: { used: 0 } };
+    const shared = {
+      seed,
+      world,
+      gateway,
+      aim,
+      flood: conditions.flood,
+      ids: new Map([[animals.path, pets]]),
+      names: { used: 0 },
+    };
     const count = aim.clients ?? 1 + random.below(4);
     work = Array.from({ length: count }, (_, index) => {
       const number = index % keys.length;
@@ -419,8 +432,6 @@ function keyItem({ keyHash, perMinute, perDay, expiresAt }: Key, status = 'activ
   };
 }
 
-const statuses = ['available', 'pending', 'sold'] as const;
-
 /** Animals of former times, some of them malformed. Returns their IDs. */
 function addPets(random: Random, world: World, network: Network, most: number): string[] {
   const ids = Array.from({ length: random.below(most) }, (_, index) => String(1000 + index));
@@ -540,13 +551,13 @@ function floodStart(start: number): number {
 }
 
 type ActionName =
-  'list' | 'create' | 'createOnce' | 'createAndRead' | 'get' | 'mistake' | 'wave' | 'turnPages';
+  'list' | 'create' | 'createOnce' | 'createAndRead' | 'other' | 'mistake' | 'wave' | 'turnPages';
 
-const usual = ['list', 'list', 'create', 'createOnce', 'createOnce', 'get', 'mistake', 'burst'] as const;
+const usual = ['list', 'list', 'create', 'createOnce', 'createOnce', 'other', 'mistake', 'burst'] as const;
 
-const ofOneAnimal = operations.filter(
-  ({ path, request }) => path === '/pets/{petId}' && request === undefined,
-);
+/** Operations with an action of their own. */
+const withAction: ReadonlySet<string> = new Set(['list-pets', 'create-pet']);
+const otherOperations = operations.filter(({ entry }) => !withAction.has(entry));
 
 /** What clients of one simulation share. */
 interface Shared {
@@ -555,8 +566,8 @@ interface Shared {
   readonly gateway: Gateway;
   readonly aim: Aim;
   readonly flood: boolean;
-  /** IDs of animals. */
-  readonly pets: string[];
+  /** IDs of items, by the path of their collection. */
+  readonly ids: Map<string, string[]>;
   readonly names: { used: number };
 }
 
@@ -582,7 +593,7 @@ class Client {
       create: () => this.#create(),
       createOnce: () => this.#createOnce(),
       createAndRead: () => this.#createAndRead(),
-      get: () => this.#get(),
+      other: () => this.#other(),
       mistake: () => this.#mistake(),
       burst: () => this.#requests(2 + random.below(5)),
       wave: () => this.#wave(),
@@ -606,43 +617,54 @@ class Client {
   }
 
   async #send(sent: Omit<Sent, 'token'>, token = this.#key.token): Promise<Exchange> {
-    this.#last = await this.#shared.gateway.send({ ...sent, token });
-    return this.#last;
+    const exchange = await this.#shared.gateway.send({ ...sent, token });
+    this.#last = exchange;
+    const { status, headers } = exchange.answer;
+    if (status === 201 && headers !== undefined) this.#idsOf(sent.path).push(idOf(exchange));
+    return exchange;
   }
 
-  /** @param mistakes probability of a cursor of another status */
+  #idsOf(collection: string): string[] {
+    const { ids } = this.#shared;
+    const known = ids.get(collection) ?? [];
+    ids.set(collection, known);
+    return known;
+  }
+
+  /** @param mistakes probability of a cursor with another filter */
   async #list(mistakes = 0.1): Promise<void> {
     const random = this.#random;
-    let next: [string, string][] | undefined = [
-      ...(random.chance(0.7) ? [['limit', String(1 + random.below(5))] as [string, string]] : []),
-      ...(random.chance(0.5) ? [['status', random.pick(statuses)] as [string, string]] : []),
+    const { path, filters } = random.pick(resources);
+    let next: (readonly [string, string])[] | undefined = [
+      ...(random.chance(0.7) ? [['limit', String(1 + random.below(5))] as const] : []),
+      ...filters(random),
     ];
     for (let page = 0; page < 6 && next !== undefined; page += 1) {
-      const { answer } = await this.#send({ method: 'GET', path: '/pets', query: next });
+      const { answer } = await this.#send({ method: 'GET', path, query: next });
       if (answer.status !== 200) break;
       const link = /^<[^?]+\?([^>]+)>; rel="next"$/.exec(answer.headers?.['Link'] ?? '')?.[1];
       next = link === undefined ? undefined : [...new URLSearchParams(link)];
       if (next !== undefined && random.chance(mistakes))
-        next = [...next.filter(([name]) => name !== 'status'), ['status', random.pick(statuses)]];
+        next = [...next.filter(([name]) => name === 'limit' || name === 'cursor'), ...filters(random)];
       await this.#shared.world.sleep(random.below(200));
     }
   }
 
-  #body(): string {
-    const random = this.#random;
+  /** @param name in functions/operations.ts */
+  #body(path: string, name: string): string {
     const { names } = this.#shared;
-    // JSON.stringify has no bigint.
-    const categoryId = random.pick(['0', '7', '-3', '9223372036854775807']);
-    const status = random.chance(0.5) ? `,"status":"${random.pick(statuses)}"` : '';
-    return `{"name":"pet ${(names.used += 1)}","categoryId":${categoryId}${status}}`;
+    const body = resourceOf(path)?.bodies[name];
+    if (body === undefined) throw new Error(`test/simulation/ has no body ${name} for ${path}`);
+    return body(this.#random, (names.used += 1));
+  }
+
+  #newPet(): string {
+    return this.#body(animals.path, 'NewPet');
   }
 
   async #create(): Promise<string | undefined> {
-    const { answer } = await this.#send({ method: 'POST', path: '/pets', body: this.#body() });
-    if (answer.status !== 201 || answer.headers === undefined) return undefined;
-    const id = answer.headers['Location']!.split('/').at(-1)!;
-    this.#shared.pets.push(id);
-    return id;
+    const exchange = await this.#send({ method: 'POST', path: animals.path, body: this.#newPet() });
+    return exchange.answer.status === 201 ? idOf(exchange) : undefined;
   }
 
   async #createAndRead(): Promise<void> {
@@ -654,7 +676,7 @@ class Client {
   async #createOnce(): Promise<void> {
     const random = this.#random;
     const { world, aim } = this.#shared;
-    const [body, other] = [this.#body(), this.#body()];
+    const [body, other] = [this.#newPet(), this.#newPet()];
     const number = aim.texts === undefined ? this.#shared.names.used : random.below(aim.texts);
     const sent = {
       method: 'POST',
@@ -674,13 +696,14 @@ class Client {
     }
   }
 
-  /** A request to one animal, by any operation that needs no body. */
-  async #get(): Promise<void> {
+  /** A request to any operation that has no action of its own. */
+  async #other(): Promise<void> {
     const random = this.#random;
-    const { method } = random.pick(ofOneAnimal);
-    const { pets } = this.#shared;
-    const id = pets.length > 0 && random.chance(0.8) ? random.pick(pets) : '12345';
-    await this.#send({ method, path: `/pets/${id}` });
+    const { method, path, request } = random.pick(otherOperations);
+    const ids = this.#idsOf(path.replace(/\/\{.*/, ''));
+    const id = ids.length > 0 && random.chance(0.8) ? random.pick(ids) : '12345';
+    const body = request && this.#body(path, request);
+    await this.#send({ method, path: path.replaceAll(/\{\w+\}/g, id), ...(body !== undefined && { body }) });
   }
 
   async #mistake(): Promise<void> {
@@ -721,7 +744,7 @@ class Client {
   /** After the time in which rejections do not count, before the minute ends. */
   async #flood(start: number): Promise<void> {
     const { world } = this.#shared;
-    await this.#get();
+    await this.#other();
     await world.sleep(floodStart(start) - world.now);
     await this.#requests(22);
     await world.sleep(floodStart(start) + floodAfter - world.now);
@@ -729,8 +752,13 @@ class Client {
     await this.#requests(rejectionsThatSuspend(45_000) + 25);
     await this.#requests(3);
     await world.sleep(700_000);
-    await this.#get();
+    await this.#other();
   }
+}
+
+/** Of what was created. */
+function idOf({ answer }: Exchange): string {
+  return answer.headers!['Location']!.split('/').at(-1)!;
 }
 
 /** The same JSON in another spelling; seldom with a field that the service does not know, which makes it another body. */
