@@ -65,12 +65,12 @@ const time = String.raw`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`;
 /** @param end of the suspension */
 const replacedWhile = (end: string): Outcome => [
   new RegExp(
-    String.raw`The new key is valid\. The old one is suspended until ${end}, so its requests get 429, and expires at ${time}\.`,
+    String.raw`The old one is valid until ${time}\. It is suspended until ${end}, so its requests get 429\.`,
   ),
   'key_suspended',
   '200',
 ];
-const replacedAtOnce: Outcome = [/The new key is valid\. The old one is not\./, 'unauthorized', '200'];
+const replacedAtOnce: Outcome = [/^The old one is not valid any more\.$/m, 'unauthorized', '200'];
 const isReplaced: Outcome = [/was replaced by key_\w+\. Rotate that one\./, '200'];
 /** @param end of the suspension that stays */
 const staysSuspended = (end: string): Outcome => [
@@ -96,20 +96,16 @@ const movedWhile = (end: string): Outcome => [
 ];
 const revoked: Outcome = [/^key_\w+ is revoked\.$/m, 'unauthorized'];
 const good = 'it is resumed';
-const outOfRequests = String.raw`has used its limit of the day, so its requests get 429 until ${time}`;
+const outOfRequests = String.raw`It has used its limit of the day, so its requests get 429 until ${time}`;
 
 const commands: Readonly<Record<string, Readonly<Record<State, Outcome>>>> = {
   'rotate --overlap 1h': {
-    active: [
-      new RegExp(String.raw`The new key is valid\. The old one is valid until ${time}\.`),
-      '200',
-      '200',
-    ],
+    active: [new RegExp(String.raw`^The old one is valid until ${time}\.$`, 'm'), '200', '200'],
     'suspended for an hour': replacedWhile(time),
     'suspended for good': replacedWhile(good),
     'suspended by the limiter': replacedWhile(time),
     'out of requests': [
-      new RegExp(`The new key is valid\\. The old one ${outOfRequests}, and expires at ${time}\\.`),
+      new RegExp(String.raw`The old one is valid until ${time}\. ${outOfRequests}\.`),
       'rate_limit_exceeded',
       '200',
     ],
@@ -166,7 +162,7 @@ const commands: Readonly<Record<string, Readonly<Record<State, Outcome>>>> = {
     'suspended for an hour': resumed(time),
     'suspended for good': resumed(good),
     'suspended by the limiter': resumed(time),
-    'out of requests': [new RegExp(`is not suspended\\. It ${outOfRequests}\\.\n$`), 'rate_limit_exceeded'],
+    'out of requests': [new RegExp(`is not suspended\\. ${outOfRequests}\\.\n$`), 'rate_limit_exceeded'],
     'within its rotation': isNotSuspended,
     ...ofEnded,
   },

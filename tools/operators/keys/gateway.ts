@@ -7,7 +7,6 @@ import {
   GetUsagePlanKeyCommand,
   NotFoundException,
   paginateGetApiKeys,
-  paginateGetUsagePlanKeys,
 } from '@aws-sdk/client-api-gateway';
 import type { Plan } from '../../../functions/access/plans.ts';
 import { OutcomeUnknownError } from '../command-line/change.ts';
@@ -167,14 +166,6 @@ export async function ignoreNotFound(call: Promise<unknown>): Promise<void> {
   });
 }
 
-/** Waits until API Gateway uses a new API Gateway key everywhere. Returns at once for the local service. */
-export async function propagate({ isLocal, notify, sleep }: KeyService): Promise<void> {
-  if (isLocal) return;
-  // AWS states no time. Seconds are reported: https://stackoverflow.com/questions/42194561
-  notify('Waiting 30 s for API Gateway to apply the change.');
-  await sleep(30_000);
-}
-
 /**
  * What `repair` and `cleanup` compare: the valid keys, by the value of their API Gateway key, and all API Gateway keys of
  * the account's Region.
@@ -187,13 +178,4 @@ export async function survey(service: KeyService, filter: KeyFilter) {
   const pages = await Array.fromAsync(paginateGetApiKeys(paging, { includeValues: true }));
   const gatewayKeys = pages.flatMap(({ items = [] }) => items);
   return { valid: new Map(valid.map((key) => [gatewayValueOf(key), key])), gatewayKeys };
-}
-
-/** The usage plans of this service that API Gateway keys are in, by the ID of the key. */
-export async function membershipsOf({ apiGateway: client, usagePlanIds }: KeyService) {
-  const plansOf = new Map<string, string[]>();
-  for (const usagePlanId of Object.values(usagePlanIds))
-    for await (const { items = [] } of paginateGetUsagePlanKeys({ client, pageSize: 500 }, { usagePlanId }))
-      for (const { id = '' } of items) plansOf.set(id, [...(plansOf.get(id) ?? []), usagePlanId]);
-  return plansOf;
 }

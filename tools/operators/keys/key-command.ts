@@ -68,11 +68,6 @@ export function duration(min: number): (text: string) => number {
   };
 }
 
-export function cursor(text: string): string {
-  if (isKeyId(text)) return text;
-  throw new InvalidArgumentError('Not a cursor printed by "list".');
-}
-
 function keyId(text: string): string {
   if (isKeyId(text)) return text;
   throw new InvalidArgumentError(

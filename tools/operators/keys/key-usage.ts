@@ -49,13 +49,14 @@ export function untilTime(seconds: number): string {
   return seconds >= indefinitely ? 'until it is resumed' : `until ${isoTime(seconds)}`;
 }
 
-/** Why the limiter rejects the next request of a key, as the end of a sentence about it. `undefined` if it does not. */
-export function refusalOf(usage: KeyUsage, limits: Limits, now: number): string | undefined {
+/** A sentence about a key whose next request the limiter rejects. Empty if it does not. */
+export function rejectionText(usage: KeyUsage, limits: Limits, now: number): string {
   const { kind, status } = decideUncounted(usage, limits, now);
-  if (kind === 'suspended') return `is suspended ${untilTime(usage.suspendedUntil)}, so its requests get 429`;
-  if (kind === 'admitted') return undefined;
+  if (kind === 'admitted') return '';
+  if (kind === 'suspended')
+    return ` It is suspended ${untilTime(usage.suspendedUntil)}, so its requests get 429.`;
   const { name, reset } = status[status.inForce];
-  return `has used its limit of the ${name}, so its requests get 429 until ${isoTime(reset)}`;
+  return ` It has used its limit of the ${name}, so its requests get 429 until ${isoTime(reset)}.`;
 }
 
 /**

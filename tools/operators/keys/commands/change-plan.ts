@@ -10,8 +10,8 @@ import {
   perMinuteOption,
   planOption,
 } from '../key-command.ts';
-import { deleteFormerGatewayKey, flushAuthorizer, propagate, withGatewayKey } from '../gateway.ts';
-import { readUsage, refusalOf } from '../key-usage.ts';
+import { deleteFormerGatewayKey, flushAuthorizer, withGatewayKey } from '../gateway.ts';
+import { readUsage, rejectionText } from '../key-usage.ts';
 import {
   type AdministeredKey,
   type Change,
@@ -38,19 +38,16 @@ export const changePlan = (open: Open) =>
       const wanted = { plan, perMinute, perDay };
       checkLimits(wanted);
       const run = onValidKey(open, 'put on another plan', async ({ service, output, confirm }, key) => {
-        const { keyId } = key;
-        const usage = await readUsage(service.limitTable, key.keyHash);
+        const { keyId, keyHash } = key;
+        // Before the change: a failed read must not look like a failed change.
+        const usage = await readUsage(service.limitTable, keyHash);
         await confirm(`Change ${nameOf(key)} to ${describePlan(wanted)}?`);
         const changed = describePlan(key) !== describePlan(wanted);
         if (changed) await changeKeyPlan(service, key, wanted);
-        const state = changed ? `is on the ${plan} plan` : 'has this plan and these limits already';
         const limits = limitsInForce(wanted);
-        const refusal = refusalOf(usage, limits, service.now());
-        const text = `${keyId} ${state}.`;
-        output.result(
-          { keyId, changed, plan, ...limits },
-          refusal === undefined ? text : `${text} It ${refusal}.`,
-        );
+        const state = changed ? `is on the ${plan} plan` : 'has this plan and these limits already';
+        const text = `${keyId} ${state}.${rejectionText(usage, limits, service.now())}`;
+        output.result({ keyId, changed, plan, ...limits }, text);
       });
       return run(id, options);
     });
@@ -78,4 +75,12 @@ async function changeKeyPlan(service: KeyService, key: AdministeredKey, wanted: 
   await flushAuthorizer(service);
   await propagate(service);
   await deleteFormerGatewayKey(service, key);
+}
+
+/** Waits until API Gateway uses a new API Gateway key everywhere. Returns at once for the local service. */
+async function propagate({ isLocal, notify, sleep }: KeyService): Promise<void> {
+  if (isLocal) return;
+  // AWS states no time. Seconds are reported: https://stackoverflow.com/questions/42194561
+  notify('Waiting 30 s for API Gateway to apply the change.');
+  await sleep(30_000);
 }

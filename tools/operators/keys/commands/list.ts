@@ -1,6 +1,7 @@
-import { Option } from '@commander-js/extra-typings';
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
-import { cursor, type Open, ownerFilter, planFilter } from '../key-command.ts';
+import { type Open, ownerFilter, planFilter } from '../key-command.ts';
+import { isKeyId } from '../key-ids.ts';
 import { readUsages } from '../key-usage.ts';
 import { type KeyFilter, newestKeys } from '../records.ts';
 import type { KeyService } from '../service.ts';
@@ -49,4 +50,9 @@ export async function listKeys(
     .filter((key) => key.status === (status ?? key.status) && key.plan === (plan ?? key.plan));
   const keys = matching.slice(0, limit);
   return { keys, cursor: matching.length > limit ? keys.at(-1)?.keyId : end };
+}
+
+function cursor(text: string): string {
+  if (isKeyId(text)) return text;
+  throw new InvalidArgumentError('Not a cursor printed by "list".');
 }

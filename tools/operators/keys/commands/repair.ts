@@ -1,10 +1,15 @@
-import { ConflictException, DeleteUsagePlanKeyCommand, NotFoundException } from '@aws-sdk/client-api-gateway';
+import {
+  ConflictException,
+  DeleteUsagePlanKeyCommand,
+  NotFoundException,
+  paginateGetUsagePlanKeys,
+} from '@aws-sdk/client-api-gateway';
 import { StaleRecordError } from '../../command-line/change.ts';
 import { stageCommand, yesOption } from '../../command-line/stage-command.ts';
 import { counted, grouped } from '../../command-line/output.ts';
 import { isBusy, mayBeDone } from '../../command-line/retry.ts';
 import { type Open, ownerFilter, planFilter } from '../key-command.ts';
-import { addToPlan, ignoreNotFound, membershipsOf, survey, withGatewayKey } from '../gateway.ts';
+import { addToPlan, ignoreNotFound, survey, withGatewayKey } from '../gateway.ts';
 import { gatewayValueOf, type KeyFilter, readKey, write } from '../records.ts';
 import type { KeyService } from '../service.ts';
 
@@ -62,6 +67,15 @@ export async function findDrift(service: KeyService, filter: KeyFilter) {
   });
   const disabled = pairs.filter(({ found }) => found?.enabled === false).map(({ key }) => key.keyId);
   return { valid: valid.size, drifted, disabled };
+}
+
+/** The usage plans of this service that API Gateway keys are in, by the ID of the key. */
+async function membershipsOf({ apiGateway: client, usagePlanIds }: KeyService) {
+  const plansOf = new Map<string, string[]>();
+  for (const usagePlanId of Object.values(usagePlanIds))
+    for await (const { items = [] } of paginateGetUsagePlanKeys({ client, pageSize: 500 }, { usagePlanId }))
+      for (const { id = '' } of items) plansOf.set(id, [...(plansOf.get(id) ?? []), usagePlanId]);
+  return plansOf;
 }
 
 type DriftedKey = Awaited<ReturnType<typeof findDrift>>['drifted'][number];

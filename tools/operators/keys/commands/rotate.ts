@@ -1,10 +1,9 @@
-import { customPlan } from '../../../../functions/access/plans.ts';
+import { Option } from '@commander-js/extra-typings';
 import { yesOption } from '../../command-line/stage-command.ts';
 import { ToolError } from '../../command-line/errors.ts';
-import { isoTime } from '../../command-line/output.ts';
-import { checkLimits, duration, keyCommand, nameOf, onValidKey, type Open } from '../key-command.ts';
+import { duration, keyCommand, nameOf, onValidKey, type Open } from '../key-command.ts';
 import { deleteFormerGatewayKey, flushAuthorizer } from '../gateway.ts';
-import { readUsage, refusalOf, untilTime } from '../key-usage.ts';
+import { readUsage, rejectionText, untilTime } from '../key-usage.ts';
 import { type Change, limitsInForce } from '../records.ts';
 import { createKey, issuedText, type NewKey } from './create.ts';
 
@@ -15,26 +14,20 @@ export const rotate = (open: Open) =>
     '--overlap 24h',
     'On AWS a new key becomes usable some seconds later: an overlap below 60s can lock its owner out.',
   )
-    .option(
-      '--overlap <duration>',
-      'how long the old key stays valid: 0s, 15m, 7d (default: 24h)',
-      duration(0),
+    .addOption(
+      new Option('--overlap <duration>', 'how long the old key stays valid: 0s, 15m, 7d')
+        .argParser(duration(0))
+        .default(86_400, '24h'),
     )
     .addOption(yesOption)
     .action(
-      onValidKey(open, 'rotated', async ({ service, output, confirm }, old, { overlap = 86_400 }) => {
+      onValidKey(open, 'rotated', async ({ service, output, confirm }, old, { overlap }) => {
         const { keyId, owner, plan, note, perMinute, perDay, replacedBy: successor } = old;
         if (successor !== undefined)
           throw new ToolError('refused', `${keyId} was replaced by ${successor}. Rotate that one.`);
-        if (plan === customPlan) checkLimits(old);
+        // Before the change: a failed read must not look like a failed change.
         const usage = await readUsage(service.limitTable, old.keyHash);
-        const refusal = () => refusalOf(usage, limitsInForce(old), service.now());
-        await confirm(`Replace ${nameOf(old)}${refusal() === undefined ? '' : `, which ${refusal()}`}?`);
-        if (overlap < 60)
-          output.note(
-            'The old key ends before API Gateway accepts the new one everywhere: use --overlap 60s or more unless the old key leaked.',
-            'yellow',
-          );
+        await confirm(`Replace ${nameOf(old)}?`);
         let expiresAt = 0;
         const replace = (replacedBy: string): Change => {
           // A rotation cannot give a key more time than it had.
@@ -47,14 +40,15 @@ export const rotate = (open: Open) =>
         await createKey(service, { owner, plan, perMinute, perDay, note }, reveal, replace);
         // Cached results of the authorizer have no expiry.
         await flushAuthorizer(service);
-        const isOver = expiresAt <= service.now();
-        if (isOver) await deleteFormerGatewayKey(service, old);
-        const state =
-          refusal() === undefined
-            ? `is valid ${untilTime(expiresAt)}`
-            : `${refusal()}, and expires at ${isoTime(expiresAt)}`;
         output.note(
-          `The new key is valid. The old one ${isOver ? 'is not' : state}. API Gateway can need some seconds until it accepts the new one everywhere.`,
+          'The new key is valid. API Gateway can need some seconds until it accepts it everywhere.',
         );
+        if (expiresAt <= service.now()) {
+          await deleteFormerGatewayKey(service, old);
+          output.note('The old one is not valid any more.');
+        } else {
+          const rejection = rejectionText(usage, limitsInForce(old), service.now());
+          output.note(`The old one is valid ${untilTime(expiresAt)}.${rejection}`);
+        }
       }),
     );

@@ -1,15 +1,8 @@
-import { NotFoundException, paginateGetUsage } from '@aws-sdk/client-api-gateway';
-import { hashOfKey, stageOfKey } from '../../../../functions/access/keys.ts';
-import { secondsPerDay } from '../../../../functions/access/windows.ts';
 import { auditJson } from '../../command-line/change.ts';
-import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
-import { ToolError, usageError } from '../../command-line/errors.ts';
-import { grouped, isoTime, table } from '../../command-line/output.ts';
+import { table } from '../../command-line/output.ts';
 import { keyCommand, onKey, type Open } from '../key-command.ts';
 import { readUsage } from '../key-usage.ts';
-import { type AdministeredKey, readKey } from '../records.ts';
-import type { KeyService } from '../service.ts';
-import { detailsText, statusOf, viewOf } from '../views.ts';
+import { detailsText, viewOf } from '../views.ts';
 
 export const show = (open: Open) =>
   keyCommand('show', 'show a key: plan, use, suspension and audit trail').action(
@@ -21,66 +14,3 @@ export const show = (open: Open) =>
       output.result({ ...view, audit }, text);
     }),
   );
-
-export const identify = (open: Open) =>
-  stageCommand(
-    'identify',
-    'read an API key from standard input and print its ID',
-    '--stage prod < leaked-key.txt',
-  ).action((options) =>
-    open(options, async ({ service, output, input }) => {
-      const given = (await input('Paste the API key, then press Enter and Ctrl-D.'))
-        .trim()
-        .replace(/^Bearer +/i, '');
-      const stage = stageOfKey(given);
-      if (given === '') throw usageError('Standard input is empty. Paste the API key, or pipe it in.');
-      if (stage === undefined)
-        throw usageError('Standard input is not an API key: its form or its checksum is wrong.');
-      if (stage !== options.stage)
-        throw usageError(`The API key is one of stage ${stage}. Use --stage ${stage}.`);
-      const key = await readKey(service, hashOfKey(given));
-      if (key === undefined) throw new ToolError('not_found', `Stage ${stage} never issued this API key.`);
-      const { keyId, owner } = key;
-      const status = statusOf(key, await readUsage(service.limitTable, key.keyHash), service.now());
-      output.result({ keyId, status, owner }, `${keyId} of ${owner}, ${status}`);
-    }),
-  );
-
-export const usage = (open: Open) =>
-  keyCommand(
-    'usage',
-    'show the requests of a key, day by day',
-    '--days 30',
-    'API Gateway counts the requests, those answered 429 included, some minutes late. It forgets the counts of a key that is revoked or changes plans.',
-  )
-    .option('--days <n>', 'number of days, today included', wholeNumber(1, 90), 7)
-    .action(
-      onKey(open, async ({ service, output }, key, { days: count }) => {
-        const { keyId } = key;
-        const dateOf = (age: number) => isoTime(service.now() - age * secondsPerDay)!.slice(0, 10);
-        const dates = Array.from({ length: count }, (_, index) => dateOf(count - 1 - index));
-        const counts = await requestsPerDay(service, key, dates);
-        const days = counts.length === 0 ? [] : dates.map((date, i) => ({ date, requests: counts[i] ?? 0 }));
-        const rows = days.map(({ date, requests }) => [date, grouped(requests)]);
-        const text = rows[0]
-          ? table([['DAY (UTC)', 'REQUESTS'], ...rows])
-          : `API Gateway has no counts for ${keyId}.`;
-        output.result({ keyId, days }, text);
-      }),
-    );
-
-/** API Gateway's counts, empty if it has none. @param dates consecutive days */
-async function requestsPerDay(
-  { apiGateway: client, usagePlanIds }: KeyService,
-  { plan, gatewayKeyId: keyId }: AdministeredKey,
-  dates: readonly string[],
-): Promise<number[]> {
-  const query = { usagePlanId: usagePlanIds[plan], keyId, startDate: dates[0], endDate: dates.at(-1) };
-  try {
-    const pages = await Array.fromAsync(paginateGetUsage({ client }, query));
-    return pages.flatMap(({ items }) => items?.[keyId] ?? []).map(([requests = 0]) => requests);
-  } catch (error) {
-    if (error instanceof NotFoundException) return [];
-    throw error;
-  }
-}

@@ -3,7 +3,7 @@ import { yesOption } from '../../command-line/stage-command.ts';
 import { commit, StaleRecordError } from '../../command-line/change.ts';
 import { ToolError } from '../../command-line/errors.ts';
 import { isoTime } from '../../command-line/output.ts';
-import { indefinitely, readUsage, refusalOf, setSuspension, untilTime } from '../key-usage.ts';
+import { indefinitely, readUsage, rejectionText, setSuspension, untilTime } from '../key-usage.ts';
 import { type AdministeredKey, limitsInForce, write } from '../records.ts';
 import type { KeyService } from '../service.ts';
 
@@ -52,9 +52,9 @@ export const resume = (open: Open) =>
         await write(service, { key, did: 'resumed', detail: before });
         await apply(service, key, 0);
       }
-      const refusal = refusalOf({ ...usage, suspendedUntil: 0 }, limitsInForce(key), service.now());
       const text = changed ? `${keyId} is resumed, ${before}.` : `${keyId} is not suspended.`;
-      output.result({ keyId, changed }, refusal === undefined ? text : `${text} It ${refusal}.`);
+      const resumed = { ...usage, suspendedUntil: 0 };
+      output.result({ keyId, changed }, text + rejectionText(resumed, limitsInForce(key), service.now()));
     }),
   );
 
