@@ -49,7 +49,10 @@ test.each([
   [6, 'ok'],
   [33, 'ok'],
 ] as const)('a Region that is bootstrapped with version %s', (version, kind) => {
-  expect(checkBootstrap(version).kind).toBe(kind);
+  const found = checkBootstrap(version, { account: '111111111111', region: 'eu-central-1' });
+  expect(found.kind).toBe(kind);
+  if (kind === 'stop')
+    expect(found.text).toMatch(/Run: npm run cdk -- bootstrap aws:\/\/111111111111\/eu-central-1$/);
 });
 
 test('a role with which API Gateway logs is replaced only by the setting', () => {

@@ -181,7 +181,7 @@ const stays = 'ok: API Gateway writes logs with the role arn:aws:iam::1234567890
 const goodLines = [
   'ok: Account 123456789012, Region eu-west-3, as arn:aws:sts::123456789012:assumed-role/ops/ada',
   'ok: Stack AnimalStore-prod is UPDATE_COMPLETE.',
-  'ok: This Region is bootstrapped with version 33.',
+  'ok: Region eu-west-3 is bootstrapped with version 33.',
   stays,
   'ok: API Gateway permits the account 10000 requests a second, bursts of 5000.',
   'ok: Lambda permits the account 1000 concurrent executions, 1000 of them not reserved.',

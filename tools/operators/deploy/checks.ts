@@ -109,15 +109,19 @@ export function checkStack(
 /** Of the synthesizer of aws-cdk-lib. */
 const oldestBootstrap = 6;
 
-/** @param version of the stack CDKToolkit, `undefined` if there is none */
-export function checkBootstrap(version: number | undefined): Finding {
-  const todo = 'Run: npm run cdk -- bootstrap aws://ACCOUNT/REGION.';
-  if (version === undefined) return stop(`This Region is not bootstrapped for the CDK. ${todo}`);
+/** @param version of the stack of `cdk bootstrap`, `undefined` if there is none */
+export function checkBootstrap(
+  version: number | undefined,
+  { account, region }: Pick<Caller, 'account' | 'region'>,
+): Finding {
+  const todo = `Run: npm run cdk -- bootstrap aws://${account}/${region}`;
+  if (version === undefined)
+    return stop(`Region ${region} of account ${account} is not bootstrapped for the CDK. ${todo}`);
   if (!(version >= oldestBootstrap))
     return stop(
-      `This Region is bootstrapped with version ${version}, and the CDK needs ${oldestBootstrap}. ${todo}`,
+      `Region ${region} is bootstrapped with version ${version}, and the CDK needs ${oldestBootstrap}. ${todo}`,
     );
-  return ok(`This Region is bootstrapped with version ${version}.`);
+  return ok(`Region ${region} is bootstrapped with version ${version}.`);
 }
 
 /** @param role the role with which API Gateway logs in this account and Region @param isManaged by the setting */

@@ -25,7 +25,7 @@ await runAsProcess(help, async (name, args) => {
   const { stackName, settings, accountSettings, app } = target;
   const account = openAccount(target);
   const [caller] = await Promise.allSettled([account.caller()]);
-  if (!report([checks.checkCaller(caller, target)])) return nothingDeployed();
+  if (!report([checks.checkCaller(caller, target)]) || caller.status === 'rejected') return nothingDeployed();
   const [stack, bootstrap, gateway, concurrency] = await Promise.allSettled([
     account.stack(stackName),
     account.bootstrap(),
@@ -37,7 +37,7 @@ await runAsProcess(help, async (name, args) => {
   const { judge } = checks;
   const findings = [
     judge('The stack', stack, (found) => checks.checkStack(target, found)),
-    judge('The bootstrap', bootstrap, checks.checkBootstrap),
+    judge('The bootstrap', bootstrap, (version) => checks.checkBootstrap(version, caller.value)),
     judge("API Gateway's role", gateway, ({ role }) => checks.checkLoggingRole(role, isManaged)),
     judge("API Gateway's throttle", gateway, ({ throttle }) => checks.checkThrottle(throttle, settings)),
     judge("Lambda's concurrency", concurrency, (found) => checks.checkConcurrency(found, settings, creates)),
