@@ -10,7 +10,7 @@ export async function openApiDocument(): Promise<Node> {
   return node.parse(parse(await readFile('docs/openapi.yaml', 'utf8')));
 }
 
-/** The document with every reference, and every `allOf` of one schema, replaced by what it means. */
+/** The document with every reference replaced by what it means. */
 export function withoutReferences(document: Node): unknown {
   return inline(document, document);
 }
@@ -18,11 +18,10 @@ export function withoutReferences(document: Node): unknown {
 function inline(value: unknown, document: Node): unknown {
   if (Array.isArray(value)) return value.map((each) => inline(each, document));
   if (typeof value !== 'object' || value === null) return value;
-  const { $ref, allOf, ...rest } = node.parse(value);
+  const { $ref, ...rest } = node.parse(value);
   const own = Object.fromEntries(Object.entries(rest).map(([name, each]) => [name, inline(each, document)]));
-  const general =
-    typeof $ref === 'string' ? target($ref, document) : z.array(node).optional().parse(allOf)?.[0];
-  return general === undefined ? own : { ...node.parse(inline(general, document)), ...own };
+  if (typeof $ref !== 'string') return own;
+  return { ...node.parse(inline(target($ref, document), document)), ...own };
 }
 
 function target(reference: string, document: Node): unknown {

@@ -60,7 +60,7 @@ export interface Pet {
    */
   categoryId: number;
   /**
-   * Whether the animal can be adopted.
+   * Whether an animal can be adopted: one of the strings `available`, `pending` and `sold`.
    */
   status?: 'available' | 'pending' | 'sold';
 }

@@ -20,7 +20,7 @@ export async function derivedFiles(): Promise<DerivedFile[]> {
   const yaml = stringify(document, { aliasDuplicateObjects: false, lineWidth: 0 });
   return Promise.all([
     derivedFile('docs/openapi.yaml', `# ${origin}\n${yaml}`),
-    derivedFile('packages/client/src/schema.ts', await types(document.components.schemas)),
+    derivedFile('packages/client/src/schema.ts', await types(document.components?.schemas ?? {})),
   ]);
 }
 

@@ -46,14 +46,7 @@ const info = {
 };
 
 const servers = [
-  {
-    url: 'https://{api}.execute-api.{region}.amazonaws.com/v1',
-    description: 'A deployed stage: the output ApiUrl of its stack.',
-    variables: {
-      api: { default: 'example', description: 'ID of the REST API.' },
-      region: { default: 'us-east-1', description: 'AWS Region.' },
-    },
-  },
+  { url: baseUrl, description: 'A deployed stage: the output ApiUrl of its stack.' },
   { url: 'http://127.0.0.1:3000/v1', description: 'The service on this machine: npm start.' },
 ];
 
@@ -275,27 +268,12 @@ function errorResponses(operation: Entry, parameters: readonly Node[]): Record<s
   );
 }
 
-/** From an answer with a Pet or a list of them to the operations of `/pets/{petId}`. */
-function links({ entry, success: { body = '' } }: Entry): Node {
-  const [, name = '', list] = /^(\w+)(\[\])?$/.exec(body) ?? [];
-  const parameter = `${name.charAt(0).toLowerCase()}${name.slice(1)}Id`;
-  const others = operations.filter((each) => each.entry !== entry && each.path.endsWith(`/{${parameter}}`));
-  return Object.fromEntries(
-    others.map((other) => {
-      const operationId = operationName(other.entry);
-      const value = `$response.body#/${list ? '0/' : ''}id`;
-      return [operationId, { operationId, parameters: { [parameter]: value } }];
-    }),
-  );
-}
-
 function successResponse(operation: Entry, description: string): Node {
   const { success, deprecated } = operation;
   const own = Object.entries(success.headers ?? {}).map(([name, occurrence]) => [
     name,
     occurrence === 'always',
   ]);
-  const linked = links(operation);
   return {
     description,
     headers: headers({
@@ -305,22 +283,12 @@ function successResponse(operation: Entry, description: string): Node {
       ...(isIdempotent(operation) && { 'Idempotency-Replayed': false }),
     }),
     ...(success.body && { content: json(success.body, 'success') }),
-    ...(Object.keys(linked).length > 0 && { links: linked }),
   };
 }
 
 // The document.
 
 const tagOf = (path: string): string => titleCase(path.split('/')[1]!);
-
-/** The description of each tag: a resource. */
-const tags: Readonly<Record<string, string>> = { Pets: 'Animals available for adoption.' };
-
-function describedTag(name: string) {
-  const description = tags[name];
-  if (description === undefined) throw new Error(`document.ts has no description of the tag ${name}`);
-  return { name, description };
-}
 
 function describedOperation(operation: Entry): Node {
   const { entry, method, path, request, success, deprecated } = operation;
@@ -367,29 +335,18 @@ export const writing = {
     override(jsonSchema, zodSchema),
 };
 
-/** A reference beside other keywords, which generators of clients ignore there, as `allOf`. */
-function withoutSiblings(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map((each) => withoutSiblings(each));
-  if (typeof value !== 'object' || value === null) return value;
-  const { $ref, ...rest } = Object.fromEntries(
-    Object.entries(value).map(([name, each]) => [name, withoutSiblings(each)]),
-  );
-  if ($ref === undefined) return rest;
-  return Object.keys(rest).length === 0 ? { $ref } : { allOf: [{ $ref }], ...rest };
-}
-
 /** The document, as docs/openapi.yaml has it. */
 export function describeService() {
   const paths: Record<string, Record<string, object>> = {};
   for (const operation of operations)
     (paths[operation.path] ??= {})[operation.method.toLowerCase()] = describedOperation(operation);
-  const { components: parts, ...document } = createDocument(
+  return createDocument(
     {
       openapi: '3.1.1',
       info,
       servers,
       security: [{ apiKey: [] }],
-      tags: Array.from(new Set(operations.map(({ path }) => tagOf(path))), describedTag),
+      tags: Array.from(new Set(operations.map(({ path }) => tagOf(path))), (name) => ({ name })),
       paths,
       components: {
         securitySchemes: { apiKey: bearer },
@@ -399,8 +356,4 @@ export function describeService() {
     },
     writing,
   );
-  const named = Object.fromEntries(
-    Object.entries(parts?.schemas ?? {}).map(([name, schema]) => [name, withoutSiblings(schema)]),
-  );
-  return { ...document, components: { ...parts, schemas: named } };
 }
