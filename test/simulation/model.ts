@@ -141,6 +141,8 @@ function checkAnswer(seen: Seen, history: History): void {
 
   const expected = resource?.expectedOf(sent, history) ?? [404];
   const { status } = reply;
+  if (sent.method !== 'GET' && status >= 400 && status < 500)
+    require(!seen.otherCalls.some(({ applied }) => applied), 'refused, although it was done');
   require(status === 429 ||
     status >= 500 ||
     (status === 401 && code === 'unauthorized') ||
