@@ -133,7 +133,7 @@ describe('the launcher of the tools', () => {
       },
     });
     expect(stderr).toMatch(
-      /^stop: AWS does not accept a deployment with these credentials \(.+\). Sign in, .+\nNothing was deployed\.\n$/,
+      /^stop: The account cannot be checked \(.+\). Sign in, .+\nNothing was deployed\.\n$/,
     );
     expect(status).toBe(1);
   });

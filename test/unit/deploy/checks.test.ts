@@ -107,12 +107,7 @@ test.each([
     'stop',
     'of account 111111111111 (arn:ada), and the stage prod belongs to account 222222222222',
   ],
-  [
-    undefined,
-    new Error('expired'),
-    'stop',
-    'AWS does not accept a deployment with these credentials (expired)',
-  ],
+  [undefined, new Error('expired'), 'stop', 'The account cannot be checked (expired)'],
 ] as const)('a stage of account %s, and credentials that are %o', (account, reason, kind, text) => {
   const value = { account: '111111111111', region: 'eu-west-3', arn: 'arn:ada' };
   const caller =

@@ -306,7 +306,10 @@ test('a check that cannot be made is named and stops nothing', async () => {
 test('credentials that AWS does not accept stop the deployment', async () => {
   answers['GetCallerIdentity'] = 'ExpiredToken';
   const { code, lines, calls } = await run('main', 'prod');
-  expect(lines).toEqual([expect.stringContaining('stop: AWS does not accept'), 'Nothing was deployed.']);
+  expect(lines).toEqual([
+    expect.stringContaining('stop: The account cannot be checked'),
+    'Nothing was deployed.',
+  ]);
   expect([code, calls]).toEqual([1, []]);
 });
 

@@ -42,8 +42,8 @@ export function checkCaller(
 ): Finding {
   if (caller.status === 'rejected')
     return stop(
-      `AWS does not accept a deployment with these credentials (${messageOf(caller.reason)}). Sign in, for example with ` +
-        '"aws sso login", set AWS_PROFILE and AWS_REGION, then try again.',
+      `The account cannot be checked (${messageOf(caller.reason)}). Sign in, for example with "aws sso login", set ` +
+        'AWS_PROFILE and AWS_REGION, then try again.',
     );
   const { account, region, arn } = caller.value;
   if (settings.account !== undefined && settings.account !== account)

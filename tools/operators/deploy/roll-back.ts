@@ -39,7 +39,7 @@ await runAsProcess(help, async (name, [first, ...others]) => {
   const commit = revision === undefined ? '' : git('rev-parse', '--verify', `${revision}^{commit}`);
   if (commit === '' && app === undefined)
     throw new ConfigurationError(
-      `Give a commit or tag of this repository (got "${revision}"): npm run roll-back:${stage} v1.0.0.\n${versions(stackName)}`,
+      `Give a commit or tag of this repository${revision === undefined ? '' : ` (got "${revision}")`}: npm run roll-back:${stage} v1.0.0.\n${versions(stackName)}`,
     );
   const account = openAccount(target);
   const [caller, stack] = await Promise.allSettled([account.caller(), account.stack(stackName)]);
@@ -85,7 +85,10 @@ function synthesizeCommit(commit: string, target: Target, folder: string): numbe
 
 /** What can be delivered. @param stacks a pattern */
 function versions(stacks: string): string {
-  const list = (texts: readonly string[]) => texts.filter((text) => text !== '').map((text) => `  ${text}`);
+  const list = (texts: readonly string[]) => {
+    const found = texts.filter((text) => text !== '');
+    return (found.length > 0 ? found : ['none']).map((text) => `  ${text}`);
+  };
   const format = '--format=%h of %cs, %s';
   return [
     'Deployed from here before, and ready without packages of npm:',

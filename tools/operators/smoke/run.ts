@@ -65,7 +65,7 @@ export async function waitUntilReady(
     if (left <= 0) throw new ToolError('failed', `${problem}.`);
     const wait = Math.min(pause, left);
     const [next, end] = [wait, left].map((milliseconds) => `${Math.ceil(milliseconds / 1000)} s`);
-    report(`Not ready: ${problem}. Next attempt in ${next}; giving up after another ${end}.`);
+    report(`${problem}. Next attempt in ${next}; giving up after another ${end}.`);
     await sleep(wait);
   }
 }
@@ -80,7 +80,9 @@ function problemOf({ request, status, headers }: Reply): Problem {
   const answered = `${request} answered ${status}`;
   if (status === 401)
     return { problem: `${answered}: this stage does not know the API key`, longest: untilKeyIsEffective };
-  if (status >= 500 || [403, 404].includes(status)) return { problem: answered, longest: Infinity };
+  if (status >= 500) return { problem: answered, longest: Infinity };
+  if ([403, 404].includes(status))
+    return { problem: `${answered}, so the address may be wrong`, longest: Infinity };
   if (status === 429)
     return { problem: `${answered}. Try again in ${headers.get('retry-after')} seconds`, longest: 0 };
   const remaining = Number(headers.get('x-ratelimit-remaining') ?? Infinity);

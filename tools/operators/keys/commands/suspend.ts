@@ -47,12 +47,13 @@ export const resume = (open: Open) =>
       const usage = await readUsage(service.limitTable, keyHash);
       const { suspendedUntil: earlier } = usage;
       const changed = earlier > service.now();
-      const before = `before that suspended ${untilTime(earlier)}`;
       if (changed) {
-        await write(service, { key, did: 'resumed', detail: before });
+        await write(service, { key, did: 'resumed', detail: `(suspended ${untilTime(earlier)})` });
         await apply(service, key, 0);
       }
-      const text = changed ? `${keyId} is resumed, ${before}.` : `${keyId} is not suspended.`;
+      const text = changed
+        ? `${keyId} is resumed, before that suspended ${untilTime(earlier)}.`
+        : `${keyId} is not suspended.`;
       const resumed = { ...usage, suspendedUntil: 0 };
       output.result({ keyId, changed }, text + rejectionText(resumed, limitsInForce(key), service.now()));
     }),

@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Option } from '@commander-js/extra-typings';
+import { toJson } from '../../../../functions/http/exact-json.ts';
 import type { Pet } from '../../../../functions/pets/schema.ts';
 import { stageCommand, yesOption } from '../../command-line/stage-command.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
 import { counted, grouped, printable } from '../../command-line/output.ts';
-import { nameOf, type Open, rateOption, type Session } from '../pet-command.ts';
+import { type Open, rateOption, type Session } from '../pet-command.ts';
 import { putNew, replaceItem } from '../items.ts';
 import { writeEach } from '../paced.ts';
 import { checkFile, linesOf, newestId, parseLine } from '../lines.ts';
@@ -116,7 +117,7 @@ async function importPet(
   else if (replace === 'all' || (replace === 'malformed' && found.pet === undefined)) {
     await replaceItem(service, found.item, pet);
     counts.replaced += 1;
-    const before = found.pet ? nameOf(found.pet) : `malformed: ${printable(found.malformed)}`;
-    service.report({ petId: String(pet.id) }, await service.auditLine('replaced', before));
+    const before = found.pet ? toJson(found.pet) : `malformed: ${found.malformed}`;
+    service.report({ petId: String(pet.id) }, await service.auditLine('replaced', printable(before)));
   } else counts.kept.push({ line: number, id: pet.id });
 }
