@@ -181,7 +181,7 @@ async function record(
       aim,
       flood: conditions.flood,
       ids: new Map([[animals.path, pets]]),
-      names: { used: 0 },
+      used: { names: 0, mistakes: Math.abs(seed) },
     };
     const count = aim.clients ?? 1 + random.below(4);
     work = Array.from({ length: count }, (_, index) => {
@@ -568,7 +568,7 @@ interface Shared {
   readonly flood: boolean;
   /** IDs of items, by the path of their collection. */
   readonly ids: Map<string, string[]>;
-  readonly names: { used: number };
+  readonly used: { names: number; mistakes: number };
 }
 
 /** A client of the API, which does this and that, and waits now and then. */
@@ -652,10 +652,10 @@ class Client {
 
   /** @param name in functions/operations.ts */
   #body(path: string, name: string): string {
-    const { names } = this.#shared;
+    const { used } = this.#shared;
     const body = resourceOf(path)?.bodies[name];
     if (body === undefined) throw new Error(`test/simulation/ has no body ${name} for ${path}`);
-    return body(this.#random, (names.used += 1));
+    return body(this.#random, (used.names += 1));
   }
 
   #newPet(): string {
@@ -677,7 +677,7 @@ class Client {
     const random = this.#random;
     const { world, aim } = this.#shared;
     const [body, other] = [this.#newPet(), this.#newPet()];
-    const number = aim.texts === undefined ? this.#shared.names.used : random.below(aim.texts);
+    const number = aim.texts === undefined ? this.#shared.used.names : random.below(aim.texts);
     const sent = {
       method: 'POST',
       path: '/pets',
@@ -708,6 +708,7 @@ class Client {
 
   async #mistake(): Promise<void> {
     const random = this.#random;
+    const { used } = this.#shared;
     const wrong: Omit<Sent, 'token'>[] = [
       { method: 'GET', path: '/nowhere' },
       { method: 'DELETE', path: '/pets' },
@@ -720,7 +721,8 @@ class Client {
       { method: 'POST', path: '/pets', body: `{"name":"invalid","categoryId":7.5}` },
     ];
     await this.#send(
-      random.pick(wrong),
+      // In turn, so that a few seeds have all.
+      wrong[(used.mistakes += 1) % wrong.length]!,
       random.chance(0.2) ? newKey('test', (below) => random.below(below)) : undefined,
     );
   }
