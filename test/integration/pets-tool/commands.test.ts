@@ -61,7 +61,7 @@ describe('show', () => {
 
 test('an animal that does not exist ends with 3, and what is not an ID with 2', async () => {
   const { run } = await newStore();
-  const stderr = 'Animal 8 does not exist in stage local.\n';
+  const stderr = 'Animal 8 does not exist in stage local. "list" shows all.\n';
   for (const args of [
     ['show', '8'],
     ['set-status', '8', 'sold'],
@@ -120,6 +120,14 @@ describe('remove', () => {
     await json(['remove', '1.5']);
     expect(await allItems(table)).toEqual([]);
   });
+});
+
+test('no animal is changed without a line that says who did it', async () => {
+  const { table, runInProd } = await newStore({ namesCaller: false });
+  await put(table, rex);
+  for (const [command, ...rest] of [['set-status', 'sold'], ['remove']] as const)
+    expect(await runInProd([command, String(id), ...rest, '--yes'])).toMatchObject({ exitCode: 1 });
+  expect(await allPets(table)).toEqual([rex]);
 });
 
 describe('changes at the same time', () => {

@@ -44,11 +44,15 @@ function stackWith(tableName: string): string {
 const credentials = { accessKeyId: 'local', secretAccessKey: 'local', sessionToken: 'local' };
 
 /**
- * @param network what happens to calls of DynamoDB, and milliseconds of AWS's clock
+ * @param network what happens to calls of DynamoDB, milliseconds of AWS's clock, and whether AWS says who calls
  * @param tableOfService the table of a running service, for `runInProd`
  */
 export async function newStore(
-  { awsTime, ...network }: Pick<Interception, 'answer' | 'losesAnswer'> & { awsTime?: number } = {},
+  {
+    awsTime,
+    namesCaller = true,
+    ...network
+  }: Pick<Interception, 'answer' | 'losesAnswer'> & { awsTime?: number; namesCaller?: boolean } = {},
   tableOfService?: PetTable,
 ): Promise<Store> {
   const client = documentClient(
@@ -61,6 +65,7 @@ export async function newStore(
       if (isDynamoDb(incoming)) return network.answer?.(incoming, outgoing) ?? false;
       if (awsTime !== undefined) outgoing.setHeader('Date', new Date(awsTime).toUTCString());
       const isSts = incoming.headers.authorization?.includes('/sts/') === true;
+      if (isSts && !namesCaller) outgoing.statusCode = 403;
       outgoing.end(isSts ? identity : stackWith(table.tableName));
       return true;
     },

@@ -1,5 +1,7 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { StageName } from '../../../lib/configuration/stages.ts';
+import { untilCurrent } from './change.ts';
+import { ToolError } from './errors.ts';
 import { grouped, type Output, redact } from './output.ts';
 import { defaultStackPrefix } from './stack.ts';
 
@@ -43,6 +45,28 @@ export type Open<Service> = (
   options: CommonOptions,
   run: (session: Session<Service>) => Promise<void>,
 ) => Promise<void>;
+
+/**
+ * The action of a command about a record, which it reads, and again if someone else changes it meanwhile.
+ *
+ * @param noun what the record is called
+ */
+export function onRecord<Service, Item, Options extends CommonOptions>(
+  open: Open<Service>,
+  noun: string,
+  read: (service: Service, id: string) => Promise<Item | undefined>,
+  run: (session: Session<Service>, item: Item, options: Options) => Promise<void>,
+) {
+  return (id: string, options: Options) =>
+    open(options, (session) =>
+      untilCurrent(async () => {
+        const item = await read(session.service, id);
+        if (item !== undefined) return run(session, item, options);
+        const message = `${noun} ${id} does not exist in stage ${options.stage}. "list" shows all.`;
+        throw new ToolError('not_found', message);
+      }),
+    );
+}
 
 /** Text that is stored, and printed on terminals later. */
 export function line(longest: number): (text: string) => string {

@@ -1,7 +1,6 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { customPlan, customPlanCeiling, planNames } from '../../../functions/access/plans.ts';
 import * as operator from '../command-line/stage-command.ts';
-import { untilCurrent } from '../command-line/change.ts';
 import { ToolError, usageError } from '../command-line/errors.ts';
 import { isKeyId } from './key-ids.ts';
 import { type AdministeredKey, findKeyById, isValid, type PlanLimits } from './records.ts';
@@ -25,17 +24,9 @@ export function keyCommand(name: string, summary: string, example = '', details 
 
 type KeyAction<T> = (session: Session, key: AdministeredKey, options: T) => Promise<void>;
 
-/** The action of a command about any key, which it looks up, and again if someone else changes the key meanwhile. */
+/** The action of a command about any key. */
 export function onKey<T extends operator.CommonOptions>(open: Open, run: KeyAction<T>) {
-  return (id: string, options: T) =>
-    open(options, (session) =>
-      untilCurrent(async () => {
-        const key = await findKeyById(session.service, id);
-        if (key !== undefined) return run(session, key, options);
-        const message = `Key ${id} does not exist in stage ${options.stage}. "list" shows all keys.`;
-        throw new ToolError('not_found', message);
-      }),
-    );
+  return operator.onRecord(open, 'Key', findKeyById, run);
 }
 
 /** The action of a command about a valid key. @param participle what cannot be done with others, such as `rotated` */

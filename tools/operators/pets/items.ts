@@ -5,7 +5,7 @@ import { NumberValueImpl as NumberValue, unmarshall } from '@aws-sdk/util-dynamo
 import * as z from 'zod';
 import { newPet, type Pet, storedPet } from '../../../functions/pets/schema.ts';
 import type { PetTable } from '../../../functions/pets/store.ts';
-import { commit } from '../command-line/change.ts';
+import { type AuditLine, commit } from '../command-line/change.ts';
 import { problemsIn } from '../command-line/errors.ts';
 import type { PetService } from './service.ts';
 
@@ -61,7 +61,12 @@ function conditional(item: Item, attributes: Attributes = {}) {
 }
 
 /** Sets and removes attributes of an item. @throws StaleRecordError, OutcomeUnknownError */
-export async function updateItem(service: PetService, item: Item, attributes: Attributes): Promise<void> {
+export async function updateItem(
+  service: PetService,
+  item: Item,
+  attributes: Attributes,
+  audit?: Audit,
+): Promise<void> {
   const { client, tableName } = service.table;
   const { ExpressionAttributeValues: read, ...condition } = conditional(item, attributes);
   const changes = Object.entries(condition.ExpressionAttributeNames).flatMap(([place, name]) =>
@@ -84,52 +89,50 @@ export async function updateItem(service: PetService, item: Item, attributes: At
       ...Object.fromEntries(changes.map(({ valuePlace, value }) => [valuePlace, value])),
     },
   });
-  await change(
-    service,
-    item,
-    () => client.send(command),
-    (found) => found !== undefined && hasAll(found, attributes),
-  );
-}
-
-function hasAll({ item }: StoredItem, attributes: Attributes): boolean {
-  return Object.entries(attributes).every(([name, value]) => isDeepStrictEqual(item[name], value));
+  await change(service, item, audit, {
+    send: () => client.send(command),
+    isMade: (found) =>
+      found !== undefined &&
+      Object.entries(attributes).every(([name, value]) => isDeepStrictEqual(found.item[name], value)),
+  });
 }
 
 /** Deletes an item. @throws StaleRecordError, OutcomeUnknownError */
-export async function deleteItem(service: PetService, item: Item): Promise<void> {
+export async function deleteItem(service: PetService, item: Item, audit: Audit): Promise<void> {
   const { client, tableName } = service.table;
   const command = new DeleteCommand({ TableName: tableName, Key: { id: item['id'] }, ...conditional(item) });
-  await change(
-    service,
-    item,
-    () => client.send(command),
-    (found) => found === undefined,
-  );
+  await change(service, item, audit, {
+    send: () => client.send(command),
+    isMade: (found) => found === undefined,
+  });
 }
 
 /** Puts a pet in the place of an item. @throws StaleRecordError, OutcomeUnknownError */
-export async function replaceItem(service: PetService, item: Item, pet: Pet): Promise<void> {
+export async function replaceItem(service: PetService, item: Item, pet: Pet, audit: Audit): Promise<void> {
   const { client, tableName } = service.table;
   const command = new PutCommand({ TableName: tableName, Item: { ...pet }, ...conditional(item) });
-  await change(
-    service,
-    item,
-    () => client.send(command),
-    (found) => isDeepStrictEqual(found?.pet, pet),
-  );
+  await change(service, item, audit, {
+    send: () => client.send(command),
+    isMade: (found) => isDeepStrictEqual(found?.pet, pet),
+  });
 }
 
-/** Sends a write of an item. @param isMade whether what is stored is what the write leaves */
-async function change(
-  { table, afterStep }: PetService,
-  item: Item,
-  send: () => Promise<unknown>,
-  isMade: (found: StoredItem | undefined) => boolean,
-): Promise<void> {
+/** What the audit line of a change says. A change of many animals has one line for all of them. */
+type Audit = Pick<AuditLine, 'did' | 'detail'>;
+
+interface Write {
+  readonly send: () => Promise<unknown>;
+  /** Whether what is stored is what the write leaves. */
+  readonly isMade: (found: StoredItem | undefined) => boolean;
+}
+
+async function change(service: PetService, item: Item, audit: Audit | undefined, { send, isMade }: Write) {
   const id = idOf(item);
-  await commit({ id, send, isMade: async () => isMade(await readItem(table, id)) });
-  await afterStep('record');
+  // Before the write: who makes it is asked of AWS.
+  const line = audit && (await service.auditLine(audit.did, audit.detail));
+  await commit({ id, send, isMade: async () => isMade(await readItem(service.table, id)) });
+  if (line) service.report({ petId: id }, line);
+  await service.afterStep('record');
 }
 
 /** Stores a pet, unless there is an item with its ID, which is then returned. */

@@ -3,8 +3,6 @@ import { idEpoch } from '../../../functions/pets/ids.ts';
 import { parseInt64 } from '../../../functions/pets/int64.ts';
 import type { Pet } from '../../../functions/pets/schema.ts';
 import * as operator from '../command-line/stage-command.ts';
-import { untilCurrent } from '../command-line/change.ts';
-import { ToolError } from '../command-line/errors.ts';
 import { isoTime, printable } from '../command-line/output.ts';
 import { readItem, type StoredItem } from './items.ts';
 import type { PetService } from './service.ts';
@@ -27,19 +25,12 @@ function petId(text: string): string {
   throw new InvalidArgumentError('An ID of an animal is a whole number such as 114052972904448.');
 }
 
-/** The action of a command about an animal, which it reads, and again if someone else changes the animal meanwhile. */
+/** The action of a command about an animal. */
 export function onPet<T extends operator.CommonOptions>(
   open: Open,
   run: (session: Session, stored: StoredItem, options: T) => Promise<void>,
 ) {
-  return (id: string, options: T) =>
-    open(options, (session) =>
-      untilCurrent(async () => {
-        const stored = await readItem(session.service.table, id);
-        if (stored !== undefined) return run(session, stored, options);
-        throw new ToolError('not_found', `Animal ${id} does not exist in stage ${options.stage}.`);
-      }),
-    );
+  return operator.onRecord(open, 'Animal', ({ table }: PetService, id) => readItem(table, id), run);
 }
 
 export const rateOption = new Option('--rate <n>', 'animals written a second, at most')

@@ -24,8 +24,9 @@ export const cleanup = (open: Open) =>
         for (const { name: keyId = '', ...gatewayKey } of unused) {
           const reason = await reasonToDelete(service, keyId, gatewayKey);
           if (reason === undefined) continue;
+          const line = await service.auditLine('cleaned up', reason);
           await deleteGatewayKey(service, gatewayKey.id!);
-          service.report({ keyId }, await service.auditLine('cleaned up', reason));
+          service.report({ keyId }, line);
           removed.push({ keyId, reason });
         }
         const lines = removed.map(({ keyId, reason }) => `${keyId}: deleted the API Gateway key (${reason})`);

@@ -115,9 +115,8 @@ async function importPet(
   if (found === undefined) counts.created += 1;
   else if (isDeepStrictEqual(found.pet, pet)) counts.present += 1;
   else if (replace === 'all' || (replace === 'malformed' && found.pet === undefined)) {
-    await replaceItem(service, found.item, pet);
-    counts.replaced += 1;
     const before = found.pet ? toJson(found.pet) : `malformed: ${found.malformed}`;
-    service.report({ petId: String(pet.id) }, await service.auditLine('replaced', printable(before)));
+    await replaceItem(service, found.item, pet, { did: 'replaced', detail: printable(before) });
+    counts.replaced += 1;
   } else counts.kept.push({ line: number, id: pet.id });
 }

@@ -16,9 +16,8 @@ export const remove = (open: Open) =>
       onPet(open, async ({ service, output, confirm }, { item, pet, malformed }) => {
         const id = idOf(item);
         await confirm(`Remove ${pet ? nameOf(pet) : `${id} (malformed: ${printable(malformed)})`}?`);
-        await deleteItem(service, item);
-        const line = pet ? toJson(pet) : `malformed: ${malformed}`;
-        service.report({ petId: id }, await service.auditLine('removed', printable(line)));
-        output.result({ id, removed: pet ?? null }, printable(pet ? line : `${id} is removed.`));
+        const line = printable(pet ? toJson(pet) : `malformed: ${malformed}`);
+        await deleteItem(service, item, { did: 'removed', detail: line });
+        output.result({ id, removed: pet ?? null }, pet ? line : `${id} is removed.`);
       }),
     );

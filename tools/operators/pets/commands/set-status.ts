@@ -19,9 +19,8 @@ export const setStatus = (open: Open) =>
         const changed = pet.status !== status;
         if (changed) {
           await confirm(`Change ${nameOf(pet)} to ${status}?`);
-          await updateItem(service, item, { status });
-          const line = await service.auditLine('changed status', `${pet.status} → ${status}`);
-          service.report({ petId: id }, line);
+          const detail = `${pet.status} → ${status}`;
+          await updateItem(service, item, { status }, { did: 'changed status', detail });
         }
         const text = changed ? `is ${status}` : `was ${status} before`;
         output.result({ id: pet.id, changed, status }, `${id} ${text}.`);
