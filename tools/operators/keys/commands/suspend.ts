@@ -21,15 +21,14 @@ export const suspend = (open: Open) =>
       onValidKey(open, 'suspended', async (session, key, { for: seconds, shorten }) => {
         const { service, output, confirm } = session;
         const { keyId, keyHash } = key;
-        const end = () => (seconds === undefined ? indefinitely : service.now() + seconds);
         const { suspendedUntil } = await readUsage(service.limitTable, keyHash);
         const earlier = suspendedUntil > service.now() ? suspendedUntil : 0;
-        if (earlier > end() && !shorten) throw suspendedForLonger(keyId, untilTime(earlier));
-        const changed = earlier !== end();
+        const until = seconds === undefined ? indefinitely : service.now() + seconds;
+        if (earlier > until && !shorten) throw suspendedForLonger(keyId, untilTime(earlier));
+        const changed = earlier !== until;
         const before = earlier && changed ? `, before that ${untilTime(earlier)}` : '';
-        if (changed) await confirm(`Suspend ${nameOf(key)} ${untilTime(end())}${before}?`);
-        const until = end();
         if (changed) {
+          await confirm(`Suspend ${nameOf(key)} ${untilTime(until)}${before}?`);
           await write(service, { key, did: 'suspended', detail: untilTime(until) + before });
           await apply(service, key, until, shorten ? Math.max(earlier, until) : until);
         }
