@@ -29,13 +29,16 @@ export function usageError(message: string): ToolError {
   return new ToolError('usage', message);
 }
 
-/** What is wrong with the fields of a stored item. */
+/** What is wrong with the fields of an item. */
 export function problemsIn(
-  item: Readonly<Record<string, unknown>>,
+  item: unknown,
   { issues }: { readonly issues: readonly { readonly path: PropertyKey[]; readonly message: string }[] },
 ): string {
+  const fields = Object(item) as Readonly<Record<PropertyKey, unknown>>;
   const problems = issues.map(({ path, message }) => {
-    const isMissing = path.length === 1 && item[String(path[0])] === undefined;
+    const [first] = path;
+    if (first === undefined) return message;
+    const isMissing = path.length === 1 && fields[first] === undefined;
     return `${path.join('.')}: ${isMissing ? 'is required' : message}`;
   });
   return problems.join('; ');

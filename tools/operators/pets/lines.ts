@@ -6,7 +6,7 @@ import { parseJson } from '../../../functions/http/exact-json.ts';
 import { int64 } from '../../../functions/pets/int64.ts';
 import { idsPerMillisecond, newPetId } from '../../../functions/pets/ids.ts';
 import { newPet } from '../../../functions/pets/schema.ts';
-import { usageError } from '../command-line/errors.ts';
+import { problemsIn, usageError } from '../command-line/errors.ts';
 import { counted, printable } from '../command-line/output.ts';
 import type { Session } from './pet-command.ts';
 import type { PetService } from './service.ts';
@@ -67,10 +67,7 @@ export function parseLine({ text }: Line, newest: bigint): ImportedPet | string 
     return 'is not JSON';
   }
   const { data, error } = z.safeParse(importedPet, value);
-  if (data === undefined)
-    return error.issues
-      .map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`))
-      .join('; ');
+  if (data === undefined) return problemsIn(value, error);
   // The service would give the ID to another animal later.
   if (data.id !== undefined && data.id > newest) return 'id: is of a moment in the future';
   return data;
