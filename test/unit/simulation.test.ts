@@ -4,7 +4,7 @@ import { current, earlier } from '../simulation/environments.ts';
 import { explore, type Scene } from '../simulation/explored.ts';
 import { type Exchange } from '../simulation/gateway.ts';
 import { aimCount, simulate, simulatePart, titleOf } from '../simulation/seeded.ts';
-import { entryOf, unused } from '../support/used-operations.ts';
+import { describedQueries, entryOf, unused } from '../support/used-operations.ts';
 import { isFullRun } from '../support/rounds.ts';
 
 // The service in one process, without network and real time: the functions as they are bundled, on tables in memory. One model of
@@ -182,6 +182,7 @@ describe('minutes of the service', () => {
       const count = seed !== undefined ? 1 : seconds !== undefined ? Infinity : byDefault;
       const seen = new Set<string>();
       const used = new Set<string>();
+      const queries = new Set<string>();
       let requests = 0;
       let each = first;
       for (; each < first + count && performance.now() < end; each += 1) {
@@ -190,7 +191,11 @@ describe('minutes of the service', () => {
           : simulatePart(each, versions, only));
         requests += exchanges.length;
         for (const exchange of exchanges) seen.add(outcomeOf(exchange));
-        for (const { sent } of exchanges) used.add(entryOf(sent.method, sent.path));
+        for (const { sent } of exchanges) {
+          const entry = entryOf(sent.method, sent.path);
+          used.add(entry);
+          for (const [name] of sent.query ?? []) queries.add(`${entry}?${name}`);
+        }
       }
       console.log(`${each - first} simulations from seed ${first}, ${requests} requests.`);
       if (each - first < byDefault || versions.length > 1) return;
@@ -198,6 +203,7 @@ describe('minutes of the service', () => {
       const outcomes = ['200', '201', 'replayed', 'uncounted', ...Object.keys(errorCatalogue)];
       expect([...seen].toSorted()).toEqual(expect.arrayContaining(outcomes));
       expect(unused(used)).toEqual([]);
+      expect([...queries].toSorted()).toEqual((await describedQueries()).toSorted());
     },
   );
 });
