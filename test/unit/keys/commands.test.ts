@@ -1,0 +1,182 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { RunOptions } from '../../support/run-in-process.ts';
+import { keysIn, nothing, useWorlds, World } from './world.ts';
+
+/** What exploration.test.ts does not have: more than one key, and what is rare. */
+
+const noon = Date.parse('2026-07-02T12:00:30Z');
+useWorlds(noon);
+
+let world: World;
+beforeEach(() => {
+  world = new World(nothing);
+});
+
+/** The result and the notes of a command. */
+async function run(args: string, options?: RunOptions) {
+  const { stdout, stderr } = await world.run(args.split(' '), options);
+  return { ...(JSON.parse(stdout) as Record<string, unknown>), stderr };
+}
+
+async function issue(plan = 'free') {
+  const { keyId, key } = (await run(`create --owner Ada --plan ${plan}`)) as unknown as Record<
+    'keyId' | 'key',
+    string
+  >;
+  const { gatewayKeyId } = world.records.find((record) => record.keyId === keyId)!;
+  return { keyId, key, plan, gatewayKeyId };
+}
+type Issued = Awaited<ReturnType<typeof issue>>;
+
+const lose = ({ gatewayKeyId }: Issued) => world.gateway.delete(gatewayKeyId);
+const unbind = ({ plan, gatewayKeyId }: Issued) => world.gateway.unbind(plan, gatewayKeyId);
+/** As in a list. IDs of the same time are in a random order. */
+const byId = (one: { keyId: string }, other: { keyId: string }) => (one.keyId > other.keyId ? -1 : 1);
+const later = { clock: () => noon + 16 * 60_000 };
+
+describe('repair', () => {
+  test('shows and repairs keys that API Gateway has lost, misplaced or replaced, and no others', async () => {
+    const healthy = await issue();
+    const [lost, unbound, misplaced, replaced] = [await issue(), await issue(), await issue(), await issue()];
+    lose(lost);
+    unbind(unbound);
+    unbind(misplaced);
+    world.gateway.bind('enterprise', misplaced.gatewayKeyId);
+    const { value } = world.gateway.key(replaced.gatewayKeyId);
+    lose(replaced);
+    world.gateway.bind('free', world.gateway.create({ value, enabled: true }, noon).id);
+    const drifted = [
+      { keyId: lost.keyId, drift: 'gateway key' },
+      { keyId: unbound.keyId, drift: 'usage plan' },
+      { keyId: misplaced.keyId, drift: 'usage plan' },
+      { keyId: replaced.keyId, drift: 'record' },
+    ].toSorted(byId);
+    const before = world.state.items;
+    expect(await run('repair --owner Ada --dry-run')).toMatchObject({
+      dryRun: true,
+      valid: 5,
+      drifted,
+      repaired: [],
+    });
+    expect(world.state.items).toEqual(before);
+    const repaired = drifted.map(({ keyId }) => keyId);
+    expect(await run('repair --owner Ada')).toMatchObject({
+      dryRun: false,
+      valid: 5,
+      drifted,
+      repaired,
+      disabled: [],
+    });
+    expect(await run('repair --owner Ada')).toMatchObject({ valid: 5, drifted: [], repaired: [] });
+    for (const { key } of [healthy, lost, unbound, misplaced, replaced]) expect(world.call(key)).toBe(200);
+  });
+
+  test('leaves revoked, expired and disabled keys as they are, and says which are disabled', async () => {
+    const [revoked, expired, disabled] = [await issue(), await issue(), await issue()];
+    await run(`revoke ${revoked.keyId}`);
+    const next = keysIn((await world.run(['rotate', expired.keyId, '--overlap', '0s'])).stdout)[0]!;
+    world.gateway.update(disabled.gatewayKeyId, { enabled: false }, noon);
+    const { stderr, ...result } = await run('repair --owner Ada');
+    expect(result).toMatchObject({ valid: 2, drifted: [], repaired: [], disabled: [disabled.keyId] });
+    expect(stderr).toContain(
+      `${disabled.keyId} is disabled in API Gateway: its requests get 401. It was left disabled.`,
+    );
+    expect([revoked.key, expired.key, disabled.key, next].map((key) => world.call(key))).toEqual([
+      401, 401, 401, 200,
+    ]);
+  });
+
+  test('of one plan leaves the keys on others as they are', async () => {
+    const [free, pro] = [await issue(), await issue('pro')];
+    for (const issued of [free, pro]) unbind(issued);
+    expect(await run('repair --owner Ada --plan pro')).toMatchObject({ valid: 1, repaired: [pro.keyId] });
+    expect([world.call(free.key), world.call(pro.key)]).toEqual([401, 200]);
+  });
+
+  test('makes the same few calls, however many keys there are', async () => {
+    for (let count = 0; count < 8; count += 1) await issue();
+    await run('repair --owner Ada');
+    expect(world.processes.at(-1)!.calls.length).toBeLessThan(8);
+  });
+});
+
+describe('cleanup', () => {
+  test('says why it deletes API Gateway keys, and leaves those of valid and malformed records', async () => {
+    const [revoked, expired, moved, malformed] = [await issue(), await issue(), await issue(), await issue()];
+    const copies = world.state.gateway;
+    await run(`revoke ${revoked.keyId}`);
+    await run(`rotate ${expired.keyId} --overlap 0s`);
+    await run(`change-plan ${moved.keyId} --plan pro`);
+    const record = world.records.find(({ keyId }) => keyId === malformed.keyId)!;
+    world.put('ApiKeys', { ...record, audit: 'gone' });
+    for (const key of copies.keys)
+      if (!world.gateway.keys().some(({ id }) => id === key.id)) world.gateway.create(key, noon);
+    const half = 'key_06fz1m4tqabcdefg';
+    world.gateway.create({ name: half, description: 'AnimalStore-local, owner Ada', enabled: true }, noon);
+    const atOnce = [
+      { keyId: revoked.keyId, reason: 'revoked key' },
+      { keyId: expired.keyId, reason: 'expired key' },
+    ];
+    const found = await run('cleanup --owner Ada');
+    expect((found as unknown as { removed: (typeof atOnce)[number][] }).removed.toSorted(byId)).toEqual(
+      atOnce.toSorted(byId),
+    );
+    expect(found.stderr).toContain(`The record of key ${malformed.keyId} is malformed: audit:`);
+    const afterwards = [
+      { keyId: moved.keyId, reason: 'earlier plan' },
+      { keyId: half, reason: 'half-made key' },
+    ];
+    const { removed } = (await run('cleanup --owner Ada', later)) as unknown as { removed: typeof atOnce };
+    expect(removed.toSorted(byId)).toEqual(afterwards.toSorted(byId));
+    expect(world.call(moved.key)).toBe(200);
+  });
+});
+
+test('a creation that takes longer than cleanup waits makes no key valid, and none is shown', async () => {
+  let minutes = 0;
+  const clock = () => noon + minutes * 60_000;
+  const { exitCode, stdout, stderr } = await world.run(['create', '--owner', 'Ada', '--plan', 'free'], {
+    clock,
+    afterStep: () => void (minutes = 11),
+  });
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+  expect(stderr).toContain('Run the command again');
+  expect([world.records, world.gateway.keys()]).toEqual([[], []]);
+});
+
+test('a revocation wins, however often the key is changed meanwhile', async () => {
+  const { keyId, key } = await issue();
+  const revocation = await world.start(['revoke', keyId]);
+  const plans = ['free', 'pro', 'free', 'pro'];
+  while (revocation.pending !== undefined) {
+    const plan = revocation.pending.operation === 'TransactWriteItems' && plans.pop();
+    if (plan) await run(`change-plan ${keyId} --plan ${plan}`);
+    await world.meet(revocation, 'passed');
+  }
+  expect({ exitCode: revocation.run?.exitCode, plans }).toEqual({ exitCode: 0, plans: [] });
+  expect(world.call(key)).toBe(401);
+  // The API Gateway key of the last plan went with it.
+  expect(world.gateway.keys()).toEqual([]);
+});
+
+test('a full audit trail takes only a change that ends the key, or a repair', async () => {
+  const full = await issue();
+  const [record] = world.records;
+  world.put('ApiKeys', { ...record, audit: Array.from({ length: 1_000 }, () => record!.audit[0]) });
+  unbind(full);
+  const refused = await world.run(['change-plan', full.keyId, '--plan', 'pro']);
+  expect(refused.exitCode).toBe(4);
+  expect(refused.stderr).toContain(
+    `The audit trail of ${full.keyId} is full (1000 lines). Rotate or revoke the key.`,
+  );
+  expect(await run('repair --owner Ada')).toMatchObject({ repaired: [full.keyId] });
+  expect((await world.run(['rotate', full.keyId])).exitCode).toBe(0);
+  expect(await run(`revoke ${full.keyId}`)).toMatchObject({ changed: true });
+});
+
+test('a change keeps attributes that this version does not know', async () => {
+  const { keyId } = await issue();
+  world.put('ApiKeys', { ...world.records[0], future: 7 });
+  await run(`change-plan ${keyId} --plan pro`);
+  expect(world.records).toMatchObject([{ plan: 'pro', future: 7 }]);
+});
