@@ -64,7 +64,7 @@ export function leftOvers(world: World): string[] {
 }
 
 /** The IDs of valid keys whose API Gateway keys are not as their records say. */
-export function drifted(world: World): string[] {
+function drifted(world: World): string[] {
   const bad = validIn(world).filter((key) => {
     const found = world.gateway.keys().find(({ value }) => value === gatewayValueOf(key));
     const plans = found && world.gateway.plansOfKey(found.id).map(({ id }) => id);

@@ -37,7 +37,7 @@ export type AdministeredKey = z.infer<typeof administeredKey>;
 export class MalformedRecordError extends ToolError {}
 
 /** Lines in an audit trail (items end at 400 KB). Only a change that ends the key's life, and a repair, may add more. */
-export const auditTrailLength = 1_000;
+const auditTrailLength = 1_000;
 
 /** Whether the authorizer accepts a key. It accepts a suspended one, which then gets 429. @param now Unix seconds */
 export function isValid({ status, expiresAt = 0 }: AdministeredKey, now: number): boolean {
