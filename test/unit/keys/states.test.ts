@@ -76,14 +76,13 @@ const rotation =
   (outcome: (state: StateName) => Outcome) =>
   (state: StateName): Outcome =>
     state === 'within its rotation' ? [`. Rotate that one.`, undefined] : outcome(state);
-const expiry = 'and expires at 2026-07-02T13:00:30Z';
 
 const commands: Readonly<Record<string, (state: StateName) => Outcome>> = {
   'rotate --overlap 1h': rotation((state) => [
-    `The new key is valid. The old one ${refusal(state) === undefined ? `is valid ${time(ends.hour)}` : `${refusal(state)}, ${expiry}`}.`,
+    `The old one is valid ${time(ends.hour)}.${refusal(state) === undefined ? '' : ` It ${refusal(state)}.`}\n`,
     answerIn(state),
   ]),
-  'rotate --overlap 0s': rotation(() => ['The new key is valid. The old one is not.', 'unauthorized']),
+  'rotate --overlap 0s': rotation(() => ['The old one is not valid any more.\n', 'unauthorized']),
   suspend: suspension(Infinity),
   'suspend --for 2h': suspension(7_200),
   'suspend --for 5m': suspension(300),
