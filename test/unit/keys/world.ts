@@ -90,7 +90,7 @@ const senders = new AsyncLocalStorage<(request: Request) => Promise<unknown>>();
 /** Calls of the SDK in this process go to the world that makes them, in which it is always the same time. Until `afterAll`. */
 export function useWorlds(now: number): void {
   const { prototype } = NodeHttpHandler;
-  const { handle } = prototype;
+  const handle = Object.getOwnPropertyDescriptor(prototype, 'handle')!;
   const { stackTraceLimit } = Error;
   beforeAll(() => {
     prototype.handle = ((request: Request) => senders.getStore()!(request)) as never;
@@ -99,7 +99,7 @@ export function useWorlds(now: number): void {
     vi.useFakeTimers({ toFake: ['Date'], now });
   });
   afterAll(() => {
-    prototype.handle = handle;
+    Object.defineProperty(prototype, 'handle', handle);
     Error.stackTraceLimit = stackTraceLimit;
     vi.useRealTimers();
   });
