@@ -53,8 +53,21 @@ function isValidQuery(query: ReadonlyMap<string, string>): boolean {
     Number(limit) >= 1 &&
     Number(limit) <= 100 &&
     /^(available|pending|sold)$/.test(status) &&
-    (cursor === undefined || readCursor(cursor).status === query.get('status'))
+    (cursor === undefined || readCursor(cursor).filter === filterOf(query))
   );
+}
+
+/** The parameters of a query that are filters, each of the field with its name. */
+const filterNames = ['status'] as const;
+
+/** Such as `status=sold`. Undefined: every animal. */
+function filterOf(query: ReadonlyMap<string, string>): string | undefined {
+  const name = filterNames.find((each) => query.has(each));
+  return name && `${name}=${query.get(name)}`;
+}
+
+function fits(filter: string | undefined, pet: Pet): boolean {
+  return filter === undefined || filterNames.some((name) => filter === `${name}=${pet[name]}`);
 }
 
 interface Pet {
@@ -110,14 +123,16 @@ function checkDeprecation({ exchange: { sent }, key, reply }: Seen): void {
 const defaultLimit = 20;
 
 interface Cursor {
-  readonly status: string | undefined;
+  readonly filter: string | undefined;
   readonly position: bigint;
 }
 
 /** functions/pets/cursor.ts. */
 function readCursor(cursor: string): Cursor {
   const bytes = Buffer.from(cursor, 'base64url');
-  return { status: statuses[bytes[1]! - 1], position: bytes.readBigInt64BE(2) };
+  const status = statuses[bytes[1]! - 1];
+  const text = bytes.toString('utf8', 10, bytes.length - 4);
+  return { filter: text || (status && `status=${status}`), position: bytes.readBigInt64BE(2) };
 }
 
 function checkReading(seen: Seen, history: History): void {
@@ -139,9 +154,9 @@ function checkPage({ exchange: { sent }, reply, from, to, otherCalls }: Seen, hi
   const { tables, lag, shortQueries } = history;
   const query = new Map(sent.query);
   const limit = Number(query.get('limit') ?? defaultLimit);
-  const status = query.get('status');
+  const filter = filterOf(query);
   const before = query.has('cursor') ? readCursor(query.get('cursor')!).position : undefined;
-  const partitions = otherCalls.slice(0, status === undefined ? statuses.length : 1);
+  const partitions = otherCalls.slice(0, filter === undefined ? statuses.length : 1);
   require(partitions.every(({ sentAt }) => sentAt === from), 'partitions are not read at the same time');
   const page = z.parse(z.array(petShown), reply!.body);
   const link = reply!.headers['Link'];
@@ -151,14 +166,14 @@ function checkPage({ exchange: { sent }, reply, from, to, otherCalls }: Seen, hi
   if (next !== undefined) {
     require(next.href.startsWith('https://api.example.com/v1/pets?'), 'the next page is elsewhere');
     require(next.searchParams.get('limit') === String(limit), 'the next page has another limit');
-    require((next.searchParams.get('status') ?? undefined) === status &&
-      cursor!.status === status, 'the next page has another status');
+    require(filterOf(new Map(next.searchParams)) === filter &&
+      cursor!.filter === filter, 'the next page has another filter');
     require(before === undefined || end! < before, 'the next page is the same');
   }
   require(page.length <= limit, 'more animals than the limit');
   for (const [index, pet] of page.entries()) {
     require(index === 0 || pet.id < page[index - 1]!.id, 'not newest first, or twice');
-    require(status === undefined || pet.status === status, 'an animal with another status');
+    require(fits(filter, pet), 'an animal that the filter leaves out');
     require(before === undefined || pet.id < before, 'an animal of an earlier page');
     require(end === undefined || pet.id >= end, 'an animal of the next page');
     const states = statesWithin(versionsIn(tables, 'Pets', String(pet.id)), from - lag, to);
@@ -167,17 +182,12 @@ function checkPage({ exchange: { sent }, reply, from, to, otherCalls }: Seen, hi
   let certain = 0;
   for (const versions of tables.versions('Pets')) {
     const states = statesWithin(versions, from - lag, to);
-    if (
-      !states.every(
-        (state) =>
-          state !== undefined && state !== 'malformed' && (status === undefined || state.status === status),
-      )
-    )
+    if (!states.every((state) => state !== undefined && state !== 'malformed' && fits(filter, state)))
       continue;
     const { id } = states[0] as Pet;
     if (before !== undefined && id >= before) continue;
     // An animal whose status changes can be between two partitions.
-    if (status === undefined && new Set(states.map((state) => (state as Pet).status)).size > 1) continue;
+    if (filter === undefined && new Set(states.map((state) => (state as Pet).status)).size > 1) continue;
     certain += 1;
     if (end !== undefined && id < end) continue;
     require(page.some((pet) => pet.id === id), `animal ${id} is missing`);
