@@ -58,13 +58,13 @@ export function hasOtherPackages(folder: string, commit: string): boolean {
   return git(folder, 'diff', '--quiet', commit, '--', 'package-lock.json') === undefined;
 }
 
-/** A new folder with the functions of a commit and the packages of the work tree. */
+/** A new folder with the functions of a commit, what they answer, and the packages of the work tree. */
 export function checkOut(folder: string, commit: string): string {
   const target = mkdtempSync(join(tmpdir(), 'earlier-'));
   const archive = join(target, 'functions.tar');
   const isExtracted =
-    git(folder, 'archive', '--output', archive, commit, 'functions', 'tsconfig.json') !== undefined &&
-    spawnSync('tar', ['-xf', 'functions.tar'], { cwd: target }).status === 0;
+    git(folder, 'archive', '--output', archive, commit, 'functions', 'tsconfig.json', 'docs/openapi.yaml') !==
+      undefined && spawnSync('tar', ['-xf', 'functions.tar'], { cwd: target }).status === 0;
   if (!isExtracted) throw new Error(`"git archive" and "tar" could not extract the functions of ${commit}.`);
   symlinkSync(join(folder, 'node_modules'), join(target, 'node_modules'), 'junction');
   return target;

@@ -4,6 +4,7 @@ import { Bundle } from 'dynamodb-interleavings';
 import type { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { functionEntries } from '../../functions/operations.ts';
 import { bundleOptions } from '../../lib/bundler/bundle.ts';
+import { describedQueries } from '../support/used-operations.ts';
 import { checkOut, findEarlier, hasOtherPackages } from './earlier.ts';
 
 export type Handler = (event: unknown, context: unknown) => Promise<unknown>;
@@ -15,6 +16,8 @@ export interface Version {
   readonly bundle: Bundle;
   /** The functions that it has. */
   readonly entries: ReadonlySet<string>;
+  /** The parameters of queries that it describes, such as `GET /pets?limit`. */
+  readonly queries: ReadonlySet<string>;
 }
 
 /** Also in the bundle: how a version makes API keys. */
@@ -39,7 +42,12 @@ async function versionIn(folder: string, commit?: string): Promise<Version> {
       logLevel: 'silent',
     },
   });
-  return { ...(commit !== undefined && { commit }), bundle, entries: new Set(entries) };
+  return {
+    ...(commit !== undefined && { commit }),
+    bundle,
+    entries: new Set(entries),
+    queries: new Set(describedQueries(folder)),
+  };
 }
 
 const project = join(import.meta.dirname, '..', '..');

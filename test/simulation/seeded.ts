@@ -10,6 +10,7 @@ import {
   Random,
   World,
 } from 'dynamodb-interleavings';
+import { queryOf } from '../support/used-operations.ts';
 import { serviceTables } from '../support/table-shapes.ts';
 import { type KeyFormat, keyFormat, type Version } from './environments.ts';
 import { Gateway, type Exchange, type Sent } from './gateway.ts';
@@ -178,6 +179,7 @@ async function record(
       seed,
       world,
       gateway,
+      versions,
       aim,
       flood: conditions.flood,
       ids: new Map([[animals.path, pets]]),
@@ -564,6 +566,7 @@ interface Shared {
   readonly seed: number;
   readonly world: World;
   readonly gateway: Gateway;
+  readonly versions: readonly Version[];
   readonly aim: Aim;
   readonly flood: boolean;
   /** IDs of items, by the path of their collection. */
@@ -617,7 +620,12 @@ class Client {
   }
 
   async #send(sent: Omit<Sent, 'token'>, token = this.#key.token): Promise<Exchange> {
-    const exchange = await this.#shared.gateway.send({ ...sent, token });
+    const { gateway, versions } = this.#shared;
+    // No client knows yet what only the newer version has.
+    const query = sent.query?.filter(([name]) =>
+      versions.every(({ queries }) => queries.has(queryOf(sent.method, sent.path, name))),
+    );
+    const exchange = await gateway.send({ ...sent, ...(query && { query }), token });
     this.#last = exchange;
     const { status, headers } = exchange.answer;
     if (status === 201 && headers !== undefined) this.#idsOf(sent.path).push(idOf(exchange));

@@ -1,7 +1,9 @@
 import { type RequestEntry, operations, unmatchedRoute } from '../../functions/operations.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
 import { z } from 'zod';
 import { routeOf } from './events.ts';
-import { openApiDocument } from './openapi-document.ts';
 
 /** The functions of operations that none of these is for. */
 export function unused(used: Iterable<string>): string[] {
@@ -9,17 +11,26 @@ export function unused(used: Iterable<string>): string[] {
   return operations.map(({ entry }) => entry).filter((entry) => !all.has(entry));
 }
 
-/** The parameters of queries in docs/openapi.yaml, such as `list-pets?limit`. */
-export async function describedQueries(): Promise<string[]> {
-  const operation = z.object({ parameters: z.array(z.object({ in: z.string(), name: z.string() })) });
-  const { paths } = z
-    .object({ paths: z.record(z.string(), z.record(z.string(), operation)) })
-    .parse(await openApiDocument());
-  return operations.flatMap(({ entry, method, path }) =>
-    paths[path]![method.toLowerCase()]!.parameters.filter((parameter) => parameter.in === 'query').map(
-      ({ name }) => `${entry}?${name}`,
+const parameters = z.array(z.object({ in: z.string(), name: z.string() }));
+const document = z.object({
+  paths: z.record(z.string(), z.record(z.string(), z.object({ parameters }))),
+});
+
+/** The parameters of queries that a document describes, such as `GET /pets?limit`. @param folder of a version */
+export function describedQueries(folder: string): string[] {
+  const { paths } = document.parse(parse(readFileSync(join(folder, 'docs', 'openapi.yaml'), 'utf8')));
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { parameters: all }]) =>
+      all
+        .filter((parameter) => parameter.in === 'query')
+        .map(({ name }) => `${method.toUpperCase()} ${path}?${name}`),
     ),
   );
+}
+
+/** As `describedQueries` names it. */
+export function queryOf(method: string, path: string, name: string): string {
+  return `${method} ${routeOf(path).resource}?${name}`;
 }
 
 /** The function of a request. @param path below the stage, with its query */
