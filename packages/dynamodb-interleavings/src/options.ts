@@ -21,7 +21,7 @@ export interface Environment<Shared = unknown> {
   readonly shared: Shared;
   /** Runs the section that a lock guards, for the check `lock`. */
   readonly inside: <Result>(section: () => Promise<Result>) => Promise<Result>;
-  /** For clients of the SDK: `new DynamoDBClient(environment.client)`. */
+  /** For clients of the SDK: `new DynamoDBClient(environment.client)`. It does not let them sign their calls, which takes time. */
   readonly client: {
     readonly region: string;
     readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };

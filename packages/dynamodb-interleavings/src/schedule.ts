@@ -34,6 +34,20 @@ const twins: Readonly<Partial<Record<Fate, Fault>>> = {
   unreadableAfter: 'unreadableBefore',
   crashedAfter: 'crashedBefore',
 };
+/** What a client of the SDK would look up in variables and files, or compute, for each call. It finds the defaults, as on Lambda. */
+const configuration = {
+  region: 'eu-central-1',
+  credentials: { accessKeyId: 'simulated', secretAccessKey: 'simulated' },
+  endpoint: 'https://dynamodb.eu-central-1.amazonaws.com',
+  signer: { sign: (request: unknown) => Promise.resolve(request) },
+  useDualstackEndpoint: false,
+  useFipsEndpoint: false,
+  defaultsMode: 'legacy',
+  accountIdEndpointMode: () => Promise.resolve('preferred'),
+  authSchemePreference: () => Promise.resolve([]),
+  endpointDiscoveryEnabledProvider: () => Promise.resolve(undefined),
+  userAgentAppId: () => Promise.resolve(undefined),
+} as const;
 /** How often timers of no time go off before something else has its turn. */
 const maxTurns = 10;
 
@@ -210,8 +224,7 @@ export class Schedule<Shared> implements Simulation {
     const { seed = 1, names } = this.#settings;
     const name = names?.[index] ?? `request ${index + 1}`;
     const client = {
-      region: 'eu-central-1',
-      credentials: { accessKeyId: 'simulated', secretAccessKey: 'simulated' },
+      ...configuration,
       requestHandler: this.network.handlerFor(
         name,
         () => {},
