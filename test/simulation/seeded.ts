@@ -1,13 +1,14 @@
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { operations } from '../../functions/operations.ts';
 import {
-  atTheEnd,
   type Call,
   type Fault,
   faults as allFaults,
   type Item,
   Network,
   Random,
+  settled,
+  type Tables,
   World,
 } from 'dynamodb-interleavings';
 import { queryOf } from '../support/used-operations.ts';
@@ -19,6 +20,7 @@ import { check, rejectionsThatSuspend, resourceOf, resources } from './model.ts'
 import { type History, type Key, Violation } from './seen.ts';
 import { fewest } from './smallest.ts';
 import { howToRepeat, tell } from './story.ts';
+import { Writes } from './writes.ts';
 
 const others = new Set<Fault>([
   // No call arrives after its client has given it up: the model takes a call that is lost for ended.
@@ -140,11 +142,10 @@ async function record(
   const world = new World(Date.parse(startsAt) + random.below(1000), Random.of(seed, 'packages').next);
   const conditions = conditionsOf(random, aim);
   const met = new Set<string>();
-  const network = new Network(
-    world,
-    serviceTables(() => world.now),
-    arrangement(seed, world, conditions, met, part?.only.faults),
-  );
+  const tables = serviceTables(() => world.now);
+  const writes = new Writes(tables);
+  const arrange = arrangement(seed, world, writes, conditions, met, part?.only.faults);
+  const network = new Network(world, tables, arrange);
   const gateway = new Gateway({
     world,
     network,
@@ -161,7 +162,7 @@ async function record(
     newKeyOf(random, world, network, index + 1, aim, random.pick(versions)),
   );
   const pets = addPets(random, world, network, aim.pets ?? 12);
-  const events = eventsOf(random, world, network, gateway, keys, conditions);
+  const events = eventsOf(random, world, tables, writes, gateway, keys, conditions);
   const happened: History['events'][number][] = [];
   const eventNumbers = new Set<number>();
   for (const [index, { at, run }] of events.entries()) {
@@ -197,12 +198,14 @@ async function record(
       await gateway.send(each, number);
     });
   }
-  await world.run();
-  await atTheEnd(work);
+  do await settled();
+  while (world.step());
+  const stuck = settled().then(() => Promise.reject(new Error('A request is never answered')));
+  await Promise.race([Promise.all(work), stuck]);
   const history: History = {
     exchanges: gateway.exchanges,
     keys,
-    tables: network.tables,
+    tables,
     lag: conditions.lag,
     shortQueries: conditions.fit < Infinity,
     events: happened,
@@ -268,16 +271,16 @@ async function smallestPart(
   { kind }: Violation,
 ): Promise<Part> {
   const part = { ...recording.whole };
-  for (const of of ['requests', 'events', 'faults'] as const) {
-    const things: readonly (number | string)[] = [...part[of]];
+  for (const list of ['requests', 'events', 'faults'] as const) {
+    const things: readonly (number | string)[] = [...part[list]];
     const left = await fewest(things, async (only) => {
       const { history } = await record(seed, versions, {
         of: recording,
-        only: { ...part, [of]: new Set(only) },
+        only: { ...part, [list]: new Set(only) },
       });
       return violationOf(history)?.kind === kind;
     });
-    Object.assign(part, { [of]: new Set(left) });
+    Object.assign(part, { [list]: new Set(left) });
   }
   return part;
 }
@@ -340,6 +343,7 @@ function conditionsOf(random: Random, aim: Aim): Conditions {
 function arrangement(
   seed: number,
   world: World,
+  writes: Writes,
   { kinds, probability, table, lag, hot, fit }: Conditions,
   met: Set<string>,
   only?: ReadonlySet<string>,
@@ -360,22 +364,24 @@ function arrangement(
     const [there, back] = call.latency;
     const arriving = random.below(there);
     world.after(arriving, () => {
-      if (call.fate === 'answered' && network.isHot(call, hot)) call.fate = 'throttled';
-      const { tables } = network;
-      const conflicts = call.fate === 'answered' && tables.conflicts(call.operation, call.input);
-      const end =
-        call.fate === 'answered' && !conflicts ? tables.begin(call.operation, call.input) : () => {};
+      if (call.fate === 'answered' && writes.isHot(call, hot, world.now)) call.fate = 'throttled';
       // A call that meets a transaction is refused at once.
-      const refused = conflicts ? network.meet(call) : undefined;
-      if (conflicts) call.fate = 'conflict';
+      const conflict = call.fate === 'answered' ? writes.refusalOf(call) : undefined;
+      if (conflict) call.fate = 'conflict';
+      const refused = conflict && network.meet(call, {}, conflict);
+      const end = call.fate === 'answered' ? writes.begin(call) : () => {};
       world.after(there - arriving, () => {
         end();
         const respond =
           refused ??
-          network.meet(call, {
-            asOf,
-            fit: 1 + random.below(fit === Infinity ? 1 : fit) + (fit === Infinity ? Infinity : 0),
-          });
+          network.meet(
+            call,
+            {
+              asOf,
+              fit: 1 + random.below(fit === Infinity ? 1 : fit) + (fit === Infinity ? Infinity : 0),
+            },
+            writes.refusalOf(call),
+          );
         world.after(back, respond);
       });
     });
@@ -470,12 +476,12 @@ const floodAfter = 12_500;
 function eventsOf(
   random: Random,
   world: World,
-  network: Network,
+  tables: Tables,
+  writes: Writes,
   gateway: Gateway,
   keys: readonly Key[],
   { operator, flood, status: changesStatus }: Conditions,
 ): Event[] {
-  const { tables } = network;
   const start = world.now;
   const ending: Event = {
     at: start + random.below(100_000),
@@ -540,7 +546,7 @@ function eventsOf(
     const pets = tables.versions('Pets').map((versions) => versions.at(-1)!.item!);
     const pet = pets[Math.floor(value * pets.length)];
     if (pet === undefined) return undefined;
-    if (tables.conflicts('PutItem', { TableName: 'Pets', Item: pet })) return undefined;
+    if (writes.refusalOf({ operation: 'PutItem', input: { TableName: 'Pets', Item: pet } })) return undefined;
     const status = statuses[Math.floor(value * 1e6) % 3]!;
     tables.put('Pets', { ...pet, status: { S: status } });
     return `an operator makes animal ${pet['id']!.N} ${status}`;

@@ -17,5 +17,5 @@ export type {
 } from './options.ts';
 export { textOf } from './story.ts';
 export { type Call, type Fate, type Fault, faults, Network, type RequestHandler } from './network.ts';
-export { atTheEnd, Random, settled, type Timer, World } from './world.ts';
+export { Random, settled, type Timer, World } from './world.ts';
 export { Bundle, type BundleOptions, type Host } from './bundle.ts';

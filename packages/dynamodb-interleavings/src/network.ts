@@ -43,21 +43,8 @@ export type Fault = (typeof faults)[number];
 export type Fate = 'answered' | Fault;
 
 /** What calls meet unless `kinds` says otherwise. */
-export const defaultKinds: readonly Fault[] = [
-  'lostBefore',
-  'lostAfter',
-  'late',
-  'hungAfter',
-  'throttled',
-  'conflict',
-  'denied',
-  'stale',
-  'shortPage',
-  'unprocessed',
-  'crashedBefore',
-  'crashedAfter',
-  'paused',
-];
+const unusual: readonly Fault[] = ['hungBefore', 'unreadableBefore', 'unreadableAfter', 'failed'];
+export const defaultKinds: readonly Fault[] = faults.filter((each) => !unusual.includes(each));
 
 /** One attempt of a call. */
 export interface Call {
@@ -145,8 +132,6 @@ export class Network {
   unsupported: Error | undefined;
   readonly #world: World;
   readonly #arrange: (call: Call, network: Network) => void;
-  /** Calls written to each item, by whole seconds. */
-  readonly #writes = new Map<string, number>();
 
   /** @param arrange decides what happens to a call, and when */
   constructor(world: World, tables: Tables, arrange: (call: Call, network: Network) => void) {
@@ -247,17 +232,6 @@ export class Network {
     }
   }
 
-  /** Counts a write. Whether its item gets more than `perSecond`. */
-  isHot({ operation, input }: Call, perSecond: number): boolean {
-    const second = Math.floor(this.#world.now / 1000);
-    const writes = this.tables.written(operation, input).map((item) => {
-      const count = (this.#writes.get(`${second} ${item}`) ?? 0) + 1;
-      this.#writes.set(`${second} ${item}`, count);
-      return count;
-    });
-    return Math.max(0, ...writes) > perSecond;
-  }
-
   /** DynamoDB's answer to a call, which is applied, unless it is refused. */
   apply(call: Call, refusal?: Refusal, reading?: Reading): object {
     try {
@@ -282,8 +256,8 @@ export class Network {
     }
   }
 
-  /** What a call comes to: applied or not, answered or not. */
-  meet(call: Call, reading?: Reading): () => void {
+  /** What a call comes to: applied or not, answered or not. @param refusal what DynamoDB answers to a call that is answered */
+  meet(call: Call, reading?: Reading, refusal?: Refusal): () => void {
     const answer = (response: object) => () => {
       const { statusCode, text } = response as { statusCode: number; text: string };
       call.outcome = `${call.ended ? 'too late: ' : ''}${statusCode} ${text}`;
@@ -297,7 +271,7 @@ export class Network {
     const stranger = () => ({ headers: {}, ...strangers[Math.floor(call.variant * strangers.length)]! });
     switch (call.fate!) {
       case 'answered':
-        return answer(this.apply(call, undefined, reading));
+        return answer(this.apply(call, refusal, reading));
       case 'stale':
       case 'shortPage':
       case 'unprocessed':
@@ -332,7 +306,7 @@ export class Network {
       case 'throttled':
         return answer(this.apply(call, this.#throttle(call)));
       case 'conflict':
-        return answer(this.apply(call, this.#conflict(call)));
+        return answer(this.apply(call, refusal ?? this.#conflict(call)));
     }
   }
 
@@ -349,11 +323,9 @@ export class Network {
 
   #conflict({ operation, input }: Call): Refusal | undefined {
     if (!conflicting.has(operation)) return undefined;
-    if (operation !== 'TransactWriteItems') return new Refusal('TransactionConflictException');
-    // With the same token, the same transaction.
-    return this.tables.isInProgress(input)
-      ? new Refusal('TransactionInProgressException')
-      : this.#cancelled(input, 'TransactionConflict');
+    return operation === 'TransactWriteItems'
+      ? this.#cancelled(input, 'TransactionConflict')
+      : new Refusal('TransactionConflictException');
   }
 
   #cancelled(input: object, code: string): Refusal {

@@ -105,23 +105,9 @@ export class World {
     timer.run();
     return true;
   }
-
-  /** Until nothing more happens. */
-  async run(): Promise<void> {
-    do await settled();
-    while (this.step());
-  }
 }
 
 /** After everything that can go on without time has gone on: promises are settled before the next turn of the event loop. */
 export async function settled(): Promise<void> {
   await setImmediate();
-}
-
-/** The results of what the world has run to its end. @throws if something still waits, although nothing more happens */
-export async function atTheEnd(work: readonly Promise<unknown>[]): Promise<void> {
-  const stuck = settled().then(() => {
-    throw new Error('A request is never answered');
-  });
-  await Promise.race([Promise.all(work), stuck]);
 }

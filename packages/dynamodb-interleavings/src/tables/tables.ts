@@ -124,8 +124,6 @@ export class Tables {
   footprint = new Footprint();
   readonly #tables: ReadonlyMap<string, Table>;
   readonly #tokens = new Map<string, { readonly input: string; readonly at: number }>();
-  /** What a transaction is writing, and the tokens of these transactions. */
-  readonly #inProgress = new Map<string, number>();
   readonly #now: () => number;
 
   /** @param now milliseconds since the Unix epoch, for versions, tokens and the time to live */
@@ -184,32 +182,6 @@ export class Tables {
     return this.#writes(operation, input).map(({ place }) => place);
   }
 
-  /**
-   * A transaction takes its time from now on until the function that is returned is called: meanwhile other writes of its items
-   * conflict, and a call with its token is refused. No effect on other calls.
-   */
-  begin(operation: Operation, input: object): () => void {
-    if (operation !== 'TransactWriteItems') return () => {};
-    const { ClientRequestToken: token } = input as TransactInput;
-    const all = [...this.written(operation, input), ...(token === undefined ? [] : [token])];
-    const add = (change: number) => {
-      for (const each of all) this.#inProgress.set(each, (this.#inProgress.get(each) ?? 0) + change);
-    };
-    add(1);
-    return () => add(-1);
-  }
-
-  /** Whether a transaction with the token of this one is in progress. */
-  isInProgress(input: object): boolean {
-    const { ClientRequestToken: token } = input as TransactInput;
-    return token !== undefined && this.#isInProgress(token);
-  }
-
-  /** Whether a call meets a transaction that is writing one of its items. */
-  conflicts(operation: Operation, input: object): boolean {
-    return this.written(operation, input).some((each) => this.#isInProgress(each));
-  }
-
   /** The output of a call. Inputs and outputs as in the JSON of DynamoDB's protocol. @throws Refusal as DynamoDB does, Unsupported */
   call(operation: string, input: object, reading: Reading = {}): object {
     if (!Object.hasOwn(members, operation) || !/Items?$|Query|Scan/.test(operation))
@@ -258,10 +230,6 @@ export class Tables {
     const table = this.#tables.get(name);
     if (table) return table;
     throw new Refusal('ResourceNotFoundException', `Requested resource not found: Table: ${name} not found`);
-  }
-
-  #isInProgress(each: string): boolean {
-    return (this.#inProgress.get(each) ?? 0) > 0;
   }
 
   #set(table: Table, id: string, item: Item | undefined): void {
@@ -355,9 +323,7 @@ export class Tables {
     const { ReturnValues: values = 'NONE' } = input;
     const allowed = kind === 'Update' ? ['ALL_OLD', 'ALL_NEW', 'UPDATED_OLD', 'UPDATED_NEW'] : ['ALL_OLD'];
     if (values !== 'NONE' && !allowed.includes(values)) invalid('Return values set to invalid value');
-    const { table, id, place, actions, decide } = this.#prepare(kind, input);
-    if (this.#isInProgress(place))
-      throw new Refusal('TransactionConflictException', 'Transaction is ongoing for the item');
+    const { table, id, actions, decide } = this.#prepare(kind, input);
     const old = table.latest(id);
     const item = decide(old);
     this.#set(table, id, item);
@@ -381,19 +347,13 @@ export class Tables {
       100,
     );
     if (token !== undefined) this.footprint.add(`token ${token}`, 'write');
-    if (token !== undefined && this.#isInProgress(token))
-      throw new Refusal(
-        'TransactionInProgressException',
-        'The transaction with the given request token is in progress',
-      );
     const done = token === undefined ? undefined : this.#tokens.get(token);
     if (done !== undefined && this.#now() - done.at < tokenLifetime) {
       if (done.input === text) return {};
       throw new Refusal('IdempotentParameterMismatchException', 'The token was used with other parameters');
     }
-    const outcomes = writes.map(({ table, id, place, decide }) => {
+    const outcomes = writes.map(({ table, id, decide }) => {
       try {
-        if (this.#isInProgress(place)) return { Code: 'TransactionConflict' };
         return { Code: 'None', item: decide(table.latest(id)) };
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
@@ -424,8 +384,6 @@ export class Tables {
       ({ TableName: table, Key: key }) => `${table} ${this.#table(table).idOfKey(normalized(key))}`,
     );
     checkBatch(ids, 100);
-    if (ids.some((id) => this.#isInProgress(id)))
-      throw cancelled(ids.map((id) => ({ Code: this.#isInProgress(id) ? 'TransactionConflict' : 'None' })));
     const found = gets.map((get) => this.#get({ ...get, ConsistentRead: true }, {}));
     return { Responses: found.map((item) => (item === undefined ? {} : { Item: item })) };
   }
@@ -461,9 +419,9 @@ export class Tables {
       25,
     );
     const unprocessed: Record<string, object[]> = {};
-    for (const [index, { table, id, place, decide }] of writes.entries()) {
+    for (const [index, { table, id, decide }] of writes.entries()) {
       if (index < done) continue;
-      if (index >= done + fit || this.#isInProgress(place))
+      if (index >= done + fit)
         (unprocessed[table.name] ??= []).push(Object.values(input.RequestItems).flat()[index]!);
       else this.#set(table, id, decide(table.latest(id)));
     }

@@ -59,25 +59,6 @@ describe('a transaction with a token', () => {
       'IdempotentParameterMismatchException',
     );
   });
-
-  test('is refused while the first one is in progress, as are other writes of its items', () => {
-    const { tables } = atNoon();
-    const end = tables.begin('TransactWriteItems', put('a'));
-    const other = { ...put('a'), ClientRequestToken: 'other' };
-    const item = { TableName: 'Items', Item: { id: { S: 'a' } } };
-    const outcomes = () => [
-      typeOf(() => tables.call('TransactWriteItems', put('a'))),
-      typeOf(() => tables.call('TransactWriteItems', other)),
-      typeOf(() => tables.call('PutItem', item)),
-    ];
-    expect(outcomes()).toEqual([
-      'TransactionInProgressException',
-      'TransactionCanceledException',
-      'TransactionConflictException',
-    ]);
-    end();
-    expect(outcomes()).toEqual(['done', 'done', 'done']);
-  });
 });
 
 test('what has expired is there until it is deleted', () => {
