@@ -77,6 +77,8 @@ export async function explore(scene: Scene, only: string): Promise<number> {
       simulation.world.random = () => 0;
       return { gateway: gatewayOf(scene, simulation), key: keyOf(scene) };
     },
+    // Nothing but the idle environments of the gateway, which names them.
+    namesShared: true,
     requests: scene.requests.map((each, index) => requests.get(nameOf(each, index))!),
     afterwards: (scene.afterwards ?? []).map((each) => send({ ...each, after: 1 })),
     ...(suspendedUntil !== undefined && {

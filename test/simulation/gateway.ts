@@ -193,7 +193,10 @@ export class Gateway {
     event: unknown,
     timeout: number,
   ): Promise<Invocation> {
-    const { world } = this.#options;
+    const { world, network } = this.#options;
+    // The order in which environments are taken and given back decides who gets which.
+    const useIdle = () => network.tables.footprint.add('idle environments', 'write');
+    useIdle();
     const environment = this.#idle.get(entry)?.pop() ?? this.#start(entry);
     const invocation: Invocation = {
       request: exchange.number,
@@ -222,6 +225,7 @@ export class Gateway {
     world.cancel(timer);
     invocation.endedAt = world.now;
     invocation.leftOver = invocation.calls.filter(({ ended: isEnded }) => !isEnded).length;
+    useIdle();
     if (invocation.outcome !== 'timedOut')
       this.#idle.set(entry, [...(this.#idle.get(entry) ?? []), environment]);
     return invocation;

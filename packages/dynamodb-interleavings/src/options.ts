@@ -59,6 +59,11 @@ export interface Options<Shared = unknown> {
   readonly items?: Readonly<Record<string, readonly object[]>>;
   /** Makes what requests have in common, for each schedule. */
   readonly shared?: (simulation: Simulation) => Shared;
+  /**
+   * A step that uses what is shared names it: `tables.footprint.add('cache', 'write')`, or `'read'`. Default: false, so that every
+   * step depends on every other one, because each can use it
+   */
+  readonly namesShared?: boolean;
   /** Run at the same time, each in an environment of its own. */
   readonly requests: readonly Request<Shared>[];
   /** Run after all others, one after the other and without faults. */

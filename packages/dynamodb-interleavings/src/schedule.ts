@@ -295,7 +295,8 @@ export class Schedule<Shared> implements Simulation {
     this.#steps += 1;
     this.taken.push(taken);
     const footprint = (this.tables.footprint = new Footprint());
-    if (this.#options.shared !== undefined && choice.kind !== 'wait') footprint.add('shared', 'write');
+    const { shared, namesShared = false } = this.#options;
+    if (shared && !namesShared && choice.kind !== 'wait') footprint.add('shared', 'write');
     choice.take();
     await this.#settled();
     // An event happens only while a call is open, so whether it can depends on every step.
@@ -453,7 +454,7 @@ export class Schedule<Shared> implements Simulation {
 
   /** What each request has been told, and when, says where it is. Equal requests can change places. */
   #state(): State {
-    const { requests } = this.#options;
+    const { requests, delays } = this.#options;
     const texts = this.#processes.map(({ index, calls }) =>
       JSON.stringify([
         requests.indexOf(requests[index]!),
@@ -474,7 +475,8 @@ export class Schedule<Shared> implements Simulation {
       isSlow,
       waits,
     ]);
-    const rest = [this.world.now, this.faults, this.#delays, this.#isIdle, [...this.#events]];
+    const delayed = delays === Infinity ? 0 : this.#delays;
+    const rest = [this.world.now, this.faults, delayed, this.#isIdle, [...this.#events]];
     const timers = this.world.timers.map(({ at }) => at);
     const text = JSON.stringify([rest, timers, pending.map(String).toSorted(), texts.toSorted()]);
     return { text: `${text} ${this.tables.contents}`, nameOf };

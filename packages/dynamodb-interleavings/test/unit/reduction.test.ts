@@ -33,6 +33,8 @@ const items = { [TableName]: [{ p: 'x', s: '1', g: 'g', n: 1 }] };
 
 interface Shared {
   count: number;
+  /** Names it in the footprint of the step that uses it. */
+  readonly use: () => void;
 }
 interface Step {
   readonly kind: string;
@@ -134,8 +136,10 @@ const requestOf =
     for (const step of steps) {
       if (step.kind === 'sleep')
         await new Promise((resolve) => setTimeout(resolve, step.isConsistent ? 200 : 1_500));
-      else if (step.kind === 'shared') seen.push(`shared ${(shared.count += 1)}`);
-      else {
+      else if (step.kind === 'shared') {
+        shared.use();
+        seen.push(`shared ${(shared.count += 1)}`);
+      } else {
         const [operation, input] = calls[step.kind]!(step, String(value));
         try {
           const headers = { 'x-amz-target': `DynamoDB_20120810.${operation}` };
@@ -174,6 +178,7 @@ const scene = fc
       program(3).map((each) => [each, each]),
     ),
     shares: fc.option(fc.nat(3), { freq: 4 }),
+    namesShared: fc.boolean(),
     faults: fc.constantFrom(0, 1),
     kinds: fc.uniqueArray(fc.constantFrom(...faults), { minLength: 1, maxLength: 2 }),
     delays: fc.constantFrom(0, 1),
@@ -187,7 +192,7 @@ const budget = 4_000;
 /** What comes of a scene in any schedule: outcomes and tables. Undefined: there are too many schedules. */
 async function resultsOf(of: Scene, options: Pick<Options, 'reduce' | 'skipKnownStates'>) {
   const results = new Set<string>();
-  const { programs, shares, faults: most, kinds, delays, hasEvent } = of;
+  const { programs, shares, namesShared, faults: most, kinds, delays, hasEvent } = of;
   const requests = new Map(
     programs.map(({ steps, ...each }) => {
       const shared = { ...steps[0]!, kind: 'shared' };
@@ -213,7 +218,13 @@ async function resultsOf(of: Scene, options: Pick<Options, 'reduce' | 'skipKnown
     tables,
     items,
     requests: programs.map(({ steps }) => requests.get(steps)!),
-    ...(shares !== null && { shared: () => ({ count: 0 }) }),
+    namesShared,
+    ...(shares !== null && {
+      shared: ({ tables: all }) => ({
+        count: 0,
+        use: () => namesShared && all.footprint.add('count', 'write'),
+      }),
+    }),
     ...(hasEvent && {
       events: { 'somebody deletes x1': ({ tables: all }) => all.delete(TableName, keyOf('x1')) },
     }),
