@@ -89,7 +89,8 @@ export function serializable<Shared>(
       const [expected, actual] = [result, found].map((each) => linesOf(each, constants, hasFailed));
       const { count, text } = differenceOf(expected!, actual!);
       if (count === 0) return undefined;
-      if (count < nearest.count) nearest = { count, text: `${order.map(nameOf).join(', then ')}, ${text}` };
+      const path = order.map(nameOf).join(', then ') || 'no request';
+      if (count < nearest.count) nearest = { count, text: `${path}, ${text}` };
     }
     return `The result is not serializable: no order of the requests gives it. The nearest: ${nearest.text}.`;
   };

@@ -100,6 +100,12 @@ describe('without a check', () => {
     await expect(verify({ tables, requests: [own, own] })).rejects.toThrow('not serializable');
   });
 
+  test('a request that crashes between two writes is nearest to none', async () => {
+    await expect(verify({ tables, requests: [order], faults: 1, kinds: ['crashedAfter'] })).rejects.toThrow(
+      'The nearest: no request, gives nothing instead of ',
+    );
+  });
+
   test('requests afterwards and events have their place in an order', async () => {
     const read: Request = async (environment) => (await documents(environment).get({ TableName, Key })).Item;
     const options: Options = {
