@@ -476,7 +476,8 @@ export class Schedule<Shared> implements Simulation {
       waits,
     ]);
     const delayed = delays === Infinity ? 0 : this.#delays;
-    const rest = [this.world.now, this.faults, delayed, this.#isIdle, [...this.#events]];
+    const met = this.#together.length;
+    const rest = [this.world.now, this.faults, delayed, met, this.#isIdle, [...this.#events]];
     const timers = this.world.timers.map(({ at }) => at);
     const text = JSON.stringify([rest, timers, pending.map(String).toSorted(), texts.toSorted()]);
     return { text: `${text} ${this.tables.contents}`, nameOf };

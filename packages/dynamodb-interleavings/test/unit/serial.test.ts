@@ -153,6 +153,22 @@ describe('a check that is ready', () => {
     );
   });
 
+  test('of a lock also sees who was inside before a known state', async () => {
+    const work =
+      (name: string, reads: number): Request =>
+      async (environment) => {
+        const client = documents(environment);
+        const read = () => client.get({ TableName, Key: { id: name } });
+        for (let left = reads; left > 0; left -= 1) await read();
+        await environment.inside(read);
+        await read();
+      };
+    for (const skipKnownStates of [false, true])
+      await expect(
+        verify({ tables, requests: [work('a', 0), work('b', 1)], check: lock(), skipKnownStates }),
+      ).rejects.toThrow('hold the lock');
+  });
+
   test('of a counter tells too few and too many', async () => {
     const check = counter(TableName, 'count');
     await expect(verify({ tables, requests: [visit, visit], check })).rejects.toThrow(
