@@ -454,7 +454,7 @@ export class Schedule<Shared> implements Simulation {
 
   /** What each request has been told, and when, says where it is. Equal requests can change places. */
   #state(): State {
-    const { requests, delays } = this.#options;
+    const { requests, delays, tables, faults = 0, kinds = defaultKinds } = this.#options;
     const texts = this.#processes.map(({ index, calls }) =>
       JSON.stringify([
         requests.indexOf(requests[index]!),
@@ -480,7 +480,10 @@ export class Schedule<Shared> implements Simulation {
     const rest = [this.world.now, this.faults, delayed, met, this.#isIdle, [...this.#events]];
     const timers = this.world.timers.map(({ at }) => at);
     const text = JSON.stringify([rest, timers, pending.map(String).toSorted(), texts.toSorted()]);
-    return { text: `${text} ${this.tables.contents}`, nameOf };
+    // A stale read sees earlier versions.
+    const versions = () => JSON.stringify(tables.map(({ TableName: name }) => this.tables.versions(name!)));
+    const stored = this.faults < faults && kinds.includes('stale') ? versions() : this.tables.contents;
+    return { text: `${text} ${stored}`, nameOf };
   }
 
   #wait(pending: Pending): void {
