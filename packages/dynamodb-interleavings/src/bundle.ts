@@ -1,9 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { createRequire } from 'node:module';
+import { createRequire, SourceMap } from 'node:module';
 import { join } from 'node:path';
 import { runInThisContext } from 'node:vm';
 import { type Machine, scopeOf } from './globals.ts';
 import type { RequestHandler } from './network.ts';
+import { sourceMaps } from './story.ts';
 
 /** @ts-ignore Without esbuild, which is optional, it is any. */
 type BuildOptions = import('esbuild').BuildOptions; // oxlint-disable-line typescript/consistent-type-imports
@@ -143,7 +144,7 @@ export class Bundle {
       },
       plugins: [withoutNetwork, ...plugins],
     });
-    const load = compile(libraries.outputFiles[0]!.text, 'packages.cjs');
+    const load = compile(libraries.outputFiles[0]!.text, join(absWorkingDir, 'node_modules', 'packages.cjs'));
     // Packages are shared, so they do not draw from the random numbers of one environment.
     const scope = scopeOf(() => ({ ...host(), random: host().world.random }));
     const loaded = load({
@@ -155,9 +156,11 @@ export class Bundle {
       console,
       require: requireOf(scope, require),
     });
-    const compiled = functions.outputFiles.map(
-      ({ path, text }, index) => [names[index]!, compile(withoutCopies(text), path)] as const,
-    );
+    const compiled = functions.outputFiles.map(({ path, text }, index) => {
+      const [, map = ''] = /sourceMappingURL=.*base64,(.*)/.exec(text)!;
+      sourceMaps.set(path, new SourceMap(JSON.parse(Buffer.from(map, 'base64').toString()) as never));
+      return [names[index]!, compile(withoutCopies(text), path)] as const;
+    });
     return new Bundle(new Map(compiled), (of) => {
       const builtin = requireOf(of, require);
       return (id) => (packages.includes(id) ? loaded[`package${packages.indexOf(id)}`] : builtin(id));

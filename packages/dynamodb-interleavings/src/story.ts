@@ -1,4 +1,5 @@
-import { relative } from 'node:path';
+import type { SourceMap } from 'node:module';
+import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Call, Fate } from './network.ts';
 import type { Outcome, Report } from './options.ts';
@@ -110,13 +111,21 @@ function firstCause(error: Error): Error {
   return error.cause instanceof Error && error.cause !== error ? firstCause(error.cause) : error;
 }
 
+/** Of what has been bundled, by its file. */
+export const sourceMaps = new Map<string, SourceMap>();
+
 /** The folder of this file, or this file if the package is one. */
 const own = frames(new Error().stack)[0]?.file.replace(/story\.\w+$/, '');
 
-function frames(stack = ''): { readonly file: string; readonly line: string }[] {
+function frames(stack = ''): { readonly file: string; readonly line: number }[] {
   return stack.split('\n').flatMap((text) => {
-    const [, path = '', line = ''] = /(?:\(|at (?:async )?)([^()]+):(\d+):\d+\)?$/.exec(text) ?? [];
-    return path === '' ? [] : [{ file: path.startsWith('file:') ? fileURLToPath(path) : path, line }];
+    const [, path, row, column] = /(?:\(|at (?:async )?)([^()]+):(\d+):(\d+)\)?$/.exec(text) ?? [];
+    if (path === undefined) return [];
+    const line = Number(row);
+    const source = sourceMaps.get(path)?.findEntry(line - 1, Number(column) - 1);
+    if (source && 'originalSource' in source)
+      return { file: resolve(dirname(path), source.originalSource), line: source.originalLine + 1 };
+    return { file: path.startsWith('file:') ? fileURLToPath(path) : path, line };
   });
 }
 

@@ -23,6 +23,20 @@ beforeAll(async () => {
   });
 });
 
+test('a failure names the line of the source', async () => {
+  const { failure } = await explore({
+    tables: [visits],
+    requests: [
+      async ({ world, client: { requestHandler } }) => {
+        const host = { world, clockOffset: 0, random: Math.random, variables, requestHandler };
+        return (bundle.start('visits', host)['handler'] as () => Promise<object>)();
+      },
+    ],
+    check: () => 'Wrong.',
+  });
+  expect(failure!.trace[0]).toMatch(/test[\\/]functions[\\/]visits\.ts:13$/);
+});
+
 test('each environment has its own modules, clock and random numbers, and its calls meet the network', async () => {
   const seen: (readonly Outcome[])[] = [];
   const requests = [0, 90_000].map((clockOffset, index) => async ({ world, client }: Environment) => {
