@@ -31,7 +31,8 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
   let [hasCalls, isStuck] = [false, false];
   let cut: string | undefined;
   const end = realNow() + (options.timeLimit ?? Infinity);
-  let best: Schedule<Shared> | undefined;
+  let [first, best]: (Schedule<Shared> | undefined)[] = [];
+  const successful = new Set<number>();
   const [stop, ended] = [new AbortController(), Promise.withResolvers<void>()];
   current = { stop, ended: ended.promise };
   const startedAt = realNow();
@@ -46,6 +47,9 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
       hasCalls ||= schedule.hasCalls;
       isStuck ||= schedule.isStuck;
       if (!schedule.isKnown) schedules += 1;
+      first ??= schedule;
+      for (const [index, outcome] of schedule.history.outcomes.entries())
+        if (outcome?.status === 'fulfilled') successful.add(index);
       cut ??= schedule.cut;
       if (judge && !schedule.isKnown && schedule.cut === undefined)
         schedule.sentence ??= await judge(schedule.history);
@@ -75,6 +79,11 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
       'No call has reached the simulation. Give each client of the AWS SDK the `client` of the environment, as in ' +
         '`new DynamoDBClient(client)`.',
     );
+  const failing = options.requests.findIndex((_, index) => !successful.has(index));
+  if (best === undefined && path === undefined && failing >= 0) {
+    first!.sentence = `Request ${failing + 1} succeeds in no schedule. If it is to fail, let it return its error.`;
+    [best, violations] = [first, schedules];
+  }
   const perSecond = schedules / Math.max(0.001, (realNow() - startedAt) / 1_000);
   return {
     schedules,

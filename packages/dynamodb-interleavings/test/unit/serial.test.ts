@@ -106,6 +106,14 @@ describe('without a check', () => {
     );
   });
 
+  test('a request that fails in every schedule is wrong', async () => {
+    const misspelled: Request = async (environment) =>
+      documents(environment).get({ TableName: 'Counter', Key });
+    await expect(verify({ tables, requests: [visit, misspelled], check: lock() })).rejects.toThrow(
+      /^Request 2 succeeds in no schedule.*GetItem Counter {id: "a"} → ResourceNotFoundException/s,
+    );
+  });
+
   test('requests afterwards and events have their place in an order', async () => {
     const read: Request = async (environment) => (await documents(environment).get({ TableName, Key })).Item;
     const options: Options = {
