@@ -31,7 +31,8 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
   let [hasCalls, isStuck] = [false, false];
   let cut: string | undefined;
   const end = realNow() + (options.timeLimit ?? Infinity);
-  let [first, best]: (Schedule<Shared> | undefined)[] = [];
+  let first: Schedule<Shared> | undefined;
+  let best: Schedule<Shared> | undefined;
   const successful = new Set<number>();
   const [stop, ended] = [new AbortController(), Promise.withResolvers<void>()];
   current = { stop, ended: ended.promise };
@@ -80,8 +81,8 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
         '`new DynamoDBClient(client)`.',
     );
   const failing = options.requests.findIndex((_, index) => !successful.has(index));
-  if (best === undefined && path === undefined && failing >= 0) {
-    first!.sentence = `Request ${failing + 1} succeeds in no schedule. If it is to fail, let it return its error.`;
+  if (first && best === undefined && path === undefined && failing >= 0) {
+    first.sentence = `Request ${failing + 1} succeeds in no schedule. If it is to fail, let it return its error.`;
     [best, violations] = [first, schedules];
   }
   const perSecond = schedules / Math.max(0.001, (realNow() - startedAt) / 1_000);

@@ -42,9 +42,10 @@ export const faults = [
 export type Fault = (typeof faults)[number];
 export type Fate = 'answered' | Fault;
 
-/** What calls meet unless `kinds` says otherwise. */
-const unusual: readonly Fault[] = ['hungBefore', 'unreadableBefore', 'unreadableAfter', 'failed'];
-export const defaultKinds: readonly Fault[] = faults.filter((each) => !unusual.includes(each));
+/** What calls meet only if `kinds` says so. */
+const unusual = new Set<Fault>(['hungBefore', 'unreadableBefore', 'unreadableAfter', 'failed']);
+/** What they meet otherwise. */
+export const defaultKinds: readonly Fault[] = faults.filter((each) => !unusual.has(each));
 
 /** One attempt of a call. */
 export interface Call {
