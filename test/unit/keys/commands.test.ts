@@ -132,6 +132,17 @@ describe('cleanup', () => {
   });
 });
 
+test('cleanup keeps the API Gateway key of a change of plan that ends while it looks', async () => {
+  const { keyId, key } = await issue();
+  const cleanup = await world.start(['cleanup', '--owner', 'Ada'], later);
+  await world.meet(cleanup, 'passed');
+  expect(cleanup.pending?.operation).toBe('GET /apikeys');
+  await run(`change-plan ${keyId} --plan pro`);
+  while (cleanup.pending !== undefined) await world.meet(cleanup, 'passed');
+  expect(JSON.parse(cleanup.stdout())).toEqual({ removed: [] });
+  expect(world.call(key)).toBe(200);
+});
+
 test('a creation that takes longer than cleanup waits makes no key valid, and none is shown', async () => {
   let minutes = 0;
   const clock = () => noon + minutes * 60_000;

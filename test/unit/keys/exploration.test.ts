@@ -31,7 +31,9 @@ async function explore({ start, commands, faults = [] }: Scene): Promise<number>
   let count = 0;
   do {
     const world = new World(start);
-    for (const args of commands) await world.start(args);
+    // A minute later, so that `cleanup` does not find that everything is of this moment.
+    const later = { clock: () => noon + 60_000 };
+    for (const args of commands) await world.start(args, args[0] === 'cleanup' ? later : {});
     try {
       if (!(await runOnce(world, before, search, faults))) continue;
       count += 1;
@@ -191,7 +193,6 @@ const exploreAll = (commands: readonly string[], state: StateName, faults: reado
 const singles: readonly Command[] = [
   ['create --plan pro', 'new'],
   ['rotate --overlap 0s', 'active'],
-  ['change-plan --plan business', 'active'],
   ['change-plan --plan enterprise --per-minute 7 --per-day 70', 'active'],
   ['revoke', 'active'],
   ['suspend', 'active'],

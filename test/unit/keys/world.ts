@@ -11,6 +11,7 @@ import { admit } from '../../../functions/access/limiter.ts';
 import { planNames } from '../../../functions/access/plans.ts';
 import { jsonAnswer, jsonError } from '../../../packages/cdk-offline/src/management/answers.ts';
 import { answerApiGateway } from '../../../packages/cdk-offline/src/management/api-gateway.ts';
+import type { HttpResponse } from '../../../packages/cdk-offline/src/http/response.ts';
 import { answerCloudFormation } from '../../../packages/cdk-offline/src/management/query-services.ts';
 import { type ApiKeySnapshot, ApiKeyStore } from '../../../packages/cdk-offline/src/usage-plans/store.ts';
 import { documentClient } from '../../../tools/operators/command-line/stack.ts';
@@ -84,7 +85,11 @@ const local = {
   endpoint: 'http://127.0.0.1:1',
   credentials: { accessKeyId: 'local', secretAccessKey: 'local', sessionToken: 'local' },
 };
-const proxyPage = '<html><body>Sign in<br></body></html>';
+const proxyPage: HttpResponse = {
+  status: 200,
+  headers: [['Content-Type', 'text/html']],
+  body: Buffer.from('<html><body>Sign in<br></body></html>'),
+};
 const senders = new AsyncLocalStorage<(request: Request) => Promise<unknown>>();
 
 /** Calls of the SDK in this process go to the world that makes them, in which it is always the same time. Until `afterAll`. */
@@ -189,9 +194,8 @@ export class World {
     process.moved = Promise.withResolvers();
     const isExecuted = !['refused', 'denied', 'not found'].includes(fate);
     const response = isExecuted ? await this.#execute(operation, request) : refusal(fate, operation);
-    if (fate === 'replaced') answer(responseOf({ status: 200, headers: [html], body: proxyPage }));
-    else if (fate === 'lost' || fate === 'gone') fail(reset());
-    else answer(response);
+    if (fate === 'lost' || fate === 'gone') fail(reset());
+    else answer(responseOf(fate === 'replaced' ? proxyPage : response));
     await process.moved.promise;
   }
 
@@ -222,15 +226,23 @@ export class World {
     const client = documentClient(new DynamoDBClient({ ...local, region: 'us-east-1' }));
     const { limits } = (decision as Extract<KeyDecision, { kind: 'granted' }>).caller;
     const request = { keyHash, limits, now: at(Date.now() / 1000) };
-    const send = (sent: Request) => this.#execute(operationOf(sent), sent);
-    return (await senders.run(send, () => admit({ client, tableName: 'RateLimits' }, request))).kind;
+    return (
+      await senders.run(
+        (sent) => this.#respond(sent),
+        () => admit({ client, tableName: 'RateLimits' }, request),
+      )
+    ).kind;
+  }
+
+  async #respond(request: Request): Promise<object> {
+    return responseOf(await this.#execute(operationOf(request), request));
   }
 
   #send(process: Process, request: Request): Promise<unknown> {
     if (process.isOffline) return Promise.reject(reset());
     const operation = operationOf(request);
     // What nobody changes.
-    if (operation === 'cloudformation') return this.#execute(operation, request);
+    if (operation === 'cloudformation') return this.#respond(request);
     if (process.pending !== undefined) throw new Error(`${process.name} makes two calls at a time`);
     return new Promise((answer, fail) => {
       process.pending = { operation, request, answer, fail };
@@ -238,14 +250,14 @@ export class World {
     });
   }
 
-  async #execute(operation: string, { method, path, query, headers, body = '' }: Request): Promise<object> {
-    const isTable = headers['x-amz-target'] !== undefined;
-    if (isTable)
-      return responseOf(
-        answerDynamoDb(() => this.tables.call(operation, JSON.parse(String(body)) as object)),
-      );
+  #execute(
+    operation: string,
+    { method, path, query, headers, body = '' }: Request,
+  ): HttpResponse | Promise<HttpResponse> {
+    if (headers['x-amz-target'] !== undefined)
+      return answerDynamoDb(() => this.tables.call(operation, JSON.parse(String(body)) as object));
     const given = { method, path, headers, query: new URLSearchParams(query), body: Buffer.from(body) };
-    if (operation === 'cloudformation') return responseOf(answerCloudFormation(stack, given));
+    if (operation === 'cloudformation') return answerCloudFormation(stack, given);
     this.#note(operation, String(body));
     const state = {
       keys: this.gateway,
@@ -254,7 +266,7 @@ export class World {
       flushAuthorizerCache: () => this.granted.clear(),
       save: async () => {},
     };
-    return responseOf(await answerApiGateway(state, given));
+    return answerApiGateway(state, given);
   }
 
   /** What a call of API Gateway reads and writes, for the reduction. */
@@ -279,20 +291,10 @@ export function keysIn(text: string): string[] {
   return text.match(/as_local_[0-9A-Za-z]{36}/g) ?? [];
 }
 
-const html = ['Content-Type', 'text/html'] as const;
-
-function responseOf({
-  status,
-  headers,
-  body,
-}: {
-  status: number;
-  headers: readonly (readonly string[])[];
-  body: string | Buffer;
-}) {
-  const lowerCase = headers.map(([name = '', value]) => [name.toLowerCase(), value]);
+function responseOf({ status, headers, body }: HttpResponse) {
+  const lowerCase = headers.map(([name, value]) => [name.toLowerCase(), value]);
   return {
-    response: { statusCode: status, headers: Object.fromEntries(lowerCase), body: Buffer.from(body) },
+    response: { statusCode: status, headers: Object.fromEntries(lowerCase), body },
   };
 }
 
@@ -320,18 +322,15 @@ function operationOf({ method, path, headers }: Request): string {
 function refusal(fate: Fate, operation: string) {
   const isGateway = operation.includes('/');
   if (fate === 'not found')
-    return responseOf(jsonError(404, 'NotFoundException', 'Invalid API Key identifier specified'));
-  if (fate === 'denied')
-    return responseOf(jsonError(isGateway ? 403 : 400, 'AccessDeniedException', 'Not authorized'));
-  if (isGateway && isRead(operation))
-    return responseOf(jsonError(429, 'TooManyRequestsException', 'Too Many Requests'));
-  if (isGateway) return responseOf(jsonError(409, 'ConflictException', busy));
-  return responseOf(
-    answerDynamoDb(() => {
-      throw operation === 'TransactWriteItems'
-        ? cancelled([{ Code: 'TransactionConflict' }])
-        : new Refusal('ThrottlingException', 'Rate exceeded');
-    }),
-  );
+    return jsonError(404, 'NotFoundException', 'Invalid API Key identifier specified');
+  if (fate === 'denied') return jsonError(isGateway ? 403 : 400, 'AccessDeniedException', 'Not authorized');
+  if (isGateway && isRead(operation)) return jsonError(429, 'TooManyRequestsException', 'Too Many Requests');
+  if (isGateway) return jsonError(409, 'ConflictException', busy);
+  const isTransaction = operation === 'TransactWriteItems';
+  return answerDynamoDb(() => {
+    throw isTransaction
+      ? cancelled([{ Code: 'TransactionConflict' }])
+      : new Refusal('ThrottlingException', 'Rate exceeded');
+  });
 }
 const busy = 'Unable to complete operation due to concurrent modification. Please try again later.';
