@@ -203,7 +203,16 @@ const singles: readonly Command[] = [
   ['repair', 'made by hand'],
   ['cleanup', 'left over'],
 ];
-const faults: readonly Fate[] = ['lost', 'replaced', 'gone', 'killed', 'refused', 'denied', 'not found'];
+const faults: readonly Fate[] = [
+  'lost',
+  'replaced',
+  'last',
+  'stuck',
+  'killed',
+  'refused',
+  'denied',
+  'not found',
+];
 
 test.each(singles)(
   '%s of a key that is %s, with every fate of each of its calls',

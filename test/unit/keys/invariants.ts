@@ -161,9 +161,8 @@ function exitCodesOf({ args, calls }: Process, { processes }: World): readonly n
   if (processes.length > 1) return [0, 1, 4, 5];
   const deciding = /^(suspend|resume)$/.test(args[0]!) ? 'UpdateItem' : 'TransactWriteItems';
   const isDecided = args[0] !== 'repair' && calls.slice(0, index).some(([name]) => name === deciding);
-  const isDenied = fate === 'denied' || (fate === 'gone' && !/^(Transact|Update)/.test(operation));
-  if (isDenied) return [isDecided ? 0 : 1];
-  if (fate === 'gone') return [5];
+  if (fate === 'last' && /^(Transact|Update)/.test(operation)) return [5];
+  if (fate === 'last' || fate === 'stuck' || fate === 'denied') return [isDecided ? 0 : 1];
   if (fate === 'replaced') return [isRead(operation) ? 1 : 0];
   // A key that was shown cannot be taken back, so its command is not repeated after a conflict.
   const isShown =

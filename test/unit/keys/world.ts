@@ -22,10 +22,12 @@ import { serviceTables } from '../../support/table-shapes.ts';
 import { at } from '../../support/times.ts';
 
 /**
- * What happens to a call. Executed: `passed`, `lost` (no answer arrives), `replaced` (a page of a proxy arrives) and `gone`
- * (lost, and no later call gets through). Not executed: the others. Before a `killed` one the process ends.
+ * What happens to a call. Executed: `passed`, `lost` (no answer arrives), `replaced` (a page of a proxy arrives) and `last` (lost,
+ * and every later call is denied). Not executed: `stuck` (no connection stands, now and at every repetition), `killed` (the process
+ * ends before it), `refused` as one of too many, `denied`, and `not found`.
  */
-export type Fate = 'passed' | 'lost' | 'replaced' | 'gone' | 'killed' | 'refused' | 'denied' | 'not found';
+export type Fate =
+  'passed' | 'lost' | 'replaced' | 'last' | 'stuck' | 'killed' | 'refused' | 'denied' | 'not found';
 
 /** A call that waits for its fate. */
 interface Call {
@@ -54,7 +56,8 @@ export interface Process {
   /** Calls that have met their fates. */
   readonly calls: (readonly [operation: string, fate: Fate])[];
   pending: Call | undefined;
-  isOffline: boolean;
+  /** The operation whose calls do not get through. */
+  stuck: string | undefined;
   run: Run | undefined;
   /** Resolves when it has made a call or has ended. */
   moved: PromiseWithResolvers<void>;
@@ -169,7 +172,7 @@ export class World {
   /** Starts a command. It stops before its first call. */
   async start(args: readonly string[], options: RunOptions = {}): Promise<Process> {
     const name = `${'ABCDEFGH'[this.processes.length]} (${args.join(' ')})`;
-    const state = { calls: [], pending: undefined, isOffline: false, run: undefined };
+    const state = { calls: [], pending: undefined, stuck: undefined, run: undefined };
     const send = (request: Request) => this.#send(process, request);
     const { stdout, stderr, ended } = senders.run(send, () =>
       startInProcess(runKeys, [...args, '--stage', 'local', ...this.#options], { local, ...options }),
@@ -190,11 +193,11 @@ export class World {
     process.calls.push([operation, fate]);
     process.pending = undefined;
     if (fate === 'killed') return;
-    process.isOffline = fate === 'gone';
+    if (fate === 'stuck') process.stuck = operation;
     process.moved = Promise.withResolvers();
-    const isExecuted = !['refused', 'denied', 'not found'].includes(fate);
+    const isExecuted = !['stuck', 'refused', 'denied', 'not found'].includes(fate);
     const response = isExecuted ? await this.#execute(operation, request) : refusal(fate, operation);
-    if (fate === 'lost' || fate === 'gone') fail(reset());
+    if (fate === 'lost' || fate === 'last' || fate === 'stuck') fail(reset());
     else answer(responseOf(fate === 'replaced' ? proxyPage : response));
     await process.moved.promise;
   }
@@ -239,8 +242,10 @@ export class World {
   }
 
   #send(process: Process, request: Request): Promise<unknown> {
-    if (process.isOffline) return Promise.reject(reset());
     const operation = operationOf(request);
+    if (process.stuck === operation) return Promise.reject(reset());
+    if (process.calls.at(-1)?.[1] === 'last')
+      return Promise.resolve(responseOf(refusal('denied', operation)));
     // What nobody changes.
     if (operation === 'cloudformation') return this.#respond(request);
     if (process.pending !== undefined) throw new Error(`${process.name} makes two calls at a time`);
