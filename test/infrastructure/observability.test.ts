@@ -66,7 +66,10 @@ describe('an alarm', () => {
       const [entry] = functionEntries
         .filter((each) => name.startsWith(`${each}-`))
         .toSorted((one, other) => other.length - one.length);
-      const written = entry === undefined ? name : name.replace(entry, 'FUNCTION');
+      const written =
+        entry === undefined
+          ? name.replace(/.+(?=-(?:throttles|system-errors)$)/, 'TABLE')
+          : name.replace(entry, 'FUNCTION');
       expect(sectionsOfRunbook().get(anchor!)).toContain(`\`${written}\``);
     },
   );
