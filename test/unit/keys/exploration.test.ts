@@ -161,7 +161,11 @@ async function prepare(): Promise<void> {
   };
   states.active = await after(() => {});
   states.suspended = await after((changed) => changed.run(['suspend', id]));
-  states.lost = await after(({ gateway }) => gateway.delete(key.gatewayKeyId));
+  // Its API Gateway key has a value of its own.
+  states.lost = await after(async (changed) => {
+    await changed.run(['change-plan', id, '--plan', 'pro']);
+    changed.gateway.delete(changed.records.find(({ keyId }) => keyId === id)!.gatewayKeyId);
+  });
   states.unbound = await after(({ gateway }) => gateway.unbind('free', key.gatewayKeyId));
   states.misplaced = await after(({ gateway }) => {
     gateway.unbind('free', key.gatewayKeyId);

@@ -99,6 +99,8 @@ export function checkNow(world: World, before: World): void {
 export function checkEnd(world: World, before: World): void {
   const { processes } = world;
   for (const process of processes) checkExit(process, world, before);
+  const cleanedUp = processes.flatMap(linesOf).filter(({ did }) => did === 'cleaned up');
+  for (const { keyId } of cleanedUp) expect(leftOvers(world)).not.toContain(keyId);
   checkKeys(world);
   checkTrails(world, before);
   checkAnswers(world);
@@ -119,6 +121,10 @@ function checkExit(process: Process, world: World, before: World): void {
   expect(exitCodesOf(process, world)).toContain(exitCode);
   if (exitCode === 5)
     expect(printedBy(process).at(-1)?.error?.message).toMatch(/^Outcome unknown: .* Run "show key_/);
+  if (exitCode === 4)
+    expect(printedBy(process).at(-1)?.error?.message).toMatch(
+      /changed or removed by someone else\. Look at it|so it cannot be |Rotate that one|longer\. .* --shorten/,
+    );
   const lines = linesOf(process);
   // These announce a change before its second step.
   const isHalf = /^(suspend|resume|repair|cleanup)$/.test(args[0]!);

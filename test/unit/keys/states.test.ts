@@ -16,6 +16,7 @@ const enter = {
   'suspended for an hour': (world) => world.run(['suspend', id, '--for', '1h']),
   'suspended for good': (world) => world.run(['suspend', id]),
   'suspended by the limiter': (world) => use(world, { suspendedUntil: ends.limiter }),
+  'suspended no more': (world) => use(world, { suspendedUntil: now / 1000 - 1 }),
   'out of requests': (world) => use(world, { dayCount: 1_000 }),
   'within its rotation': (world) => world.run(['rotate', id, '--overlap', '1h']),
   expired: (world) => world.run(['rotate', id, '--overlap', '1h'], { clock: () => now - 2 * 3_600_000 }),
