@@ -88,7 +88,7 @@ test.runIf(isLocal)('the question says what a suspension replaces', async () => 
   await inProd(['suspend', keyId, '--yes']);
   const args = ['suspend', keyId, '--for', '1h', '--shorten'];
   const { stderr: shorter } = await inProd(args, { interactive: true, input: 'n\n' });
-  expect(shorter).toMatch(/until 20\S+Z, before that until it is resumed\? \[y\/N\]/);
+  expect(shorter).toMatch(/until 20\S+Z, before that indefinitely\? \[y\/N\]/);
 });
 
 test.runIf(isLocal)(

@@ -8,7 +8,7 @@ const ended = { expired: 'expired', revoked: 'revoked' } as const;
 /** Unix seconds of the end of suspensions. `good`: until an operator resumes the key. */
 const ends = { hour: now / 1000 + 3_600, limiter: now / 1000 + 600, good: 253_402_300_799 };
 const time = (seconds: number) => `until ${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
-const untilTime = (seconds: number) => (seconds === ends.good ? 'until it is resumed' : time(seconds));
+const untilTime = (seconds: number) => (seconds === ends.good ? 'indefinitely' : time(seconds));
 
 /** How a key gets into a state. */
 const enter = {

@@ -46,7 +46,7 @@ export const indefinitely = 253_402_300_799;
 
 /** `until 2026-07-01T12:00:30Z`, or until an operator resumes the key. @param seconds Unix seconds */
 export function untilTime(seconds: number): string {
-  return seconds >= indefinitely ? 'until it is resumed' : `until ${isoTime(seconds)}`;
+  return seconds >= indefinitely ? 'indefinitely' : `until ${isoTime(seconds)}`;
 }
 
 /** A sentence about a key whose next request the limiter rejects. Empty if it does not. */
