@@ -18,6 +18,8 @@ export type Item = Readonly<Record<string, Value>>;
 
 export const types: readonly Type[] = ['S', 'N', 'B', 'BOOL', 'NULL', 'L', 'M', 'SS', 'NS', 'BS'];
 const deepest = 32;
+/** Most numbers, which stay as they are. */
+const isPlain = /^(?:0|-?[1-9]\d{0,37})$/;
 
 export function typeOf(value: Value): Type {
   return Object.keys(value)[0] as Type;
@@ -38,7 +40,7 @@ export function normalize(value: Value, depth = 0): Value {
   if (type === undefined || more.length > 0 || !types.includes(type))
     invalid('Supplied AttributeValue must contain exactly one of the supported datatypes');
   if (depth > deepest) invalid('Nesting Levels have exceeded supported limits');
-  if (value.N !== undefined) return { N: plain(decimal(value.N)) };
+  if (value.N !== undefined) return isPlain.test(value.N) ? value : { N: plain(decimal(value.N)) };
   if (value.NULL === false) invalid('Null attribute value types must have the value of true');
   if (value.L !== undefined) return { L: value.L.map((each) => normalize(each, depth + 1)) };
   if (value.M !== undefined) return { M: normalized(value.M, depth + 1) };
