@@ -44,7 +44,7 @@ export async function readUsage(table: LimitTable, keyHash: string): Promise<Key
 /** End of a suspension that an operator has to lift: the end of the year 9999. */
 export const indefinitely = 253_402_300_799;
 
-/** `until 2026-07-01T12:00:30Z`, or until an operator resumes the key. @param seconds Unix seconds */
+/** `until 2026-07-01T12:00:30Z`, or `indefinitely`. @param seconds Unix seconds */
 export function untilTime(seconds: number): string {
   return seconds >= indefinitely ? 'indefinitely' : `until ${isoTime(seconds)}`;
 }
