@@ -774,7 +774,7 @@ class Client {
 
 /** Of what was created. */
 function idOf({ answer }: Exchange): string {
-  return answer.headers!['Location']!.split('/').at(-1)!;
+  return String((answer as { readonly body: { readonly id: unknown } }).body.id);
 }
 
 /** The same JSON in another spelling; seldom with a field that the service does not know, which makes it another body. */
