@@ -346,7 +346,10 @@ export function describeService() {
       info,
       servers,
       security: [{ apiKey: [] }],
-      tags: Array.from(new Set(operations.map(({ path }) => tagOf(path))), (name) => ({ name })),
+      tags: Array.from(new Set(operations.map(({ path }) => tagOf(path))), (name) => ({
+        name,
+        description: `Operations under /${name.toLowerCase()}.`,
+      })),
       paths,
       components: {
         securitySchemes: { apiKey: bearer },
