@@ -176,6 +176,23 @@ test.each([
   expect(world.call(key)).toBe(exitCode === 0 ? 401 : 200);
 });
 
+test.each([
+  [['--shorten'], 0, '"suspendedUntil": "2026-07-02T13:00:30Z"'],
+  [[], 4, 'is suspended indefinitely, which is longer. To end that earlier, add --shorten.'],
+])('a suspension %j that a longer one overtakes ends with %d', async (options, exitCode, said) => {
+  const { keyId } = await issue();
+  const suspension = await world.start(['suspend', keyId, '--for', '1h', ...options]);
+  while (suspension.pending !== undefined) {
+    const isFirst = suspension.calls.every(([name]) => name !== 'UpdateItem');
+    if (isFirst && suspension.pending.operation === 'UpdateItem') await run(`suspend ${keyId}`);
+    await world.meet(suspension, 'passed');
+  }
+  expect(suspension.run).toMatchObject({ exitCode });
+  expect(suspension.stdout() + suspension.stderr()).toContain(said);
+  const until = exitCode === 0 ? noon / 1000 + 3_600 : 253_402_300_799;
+  expect(world.suspensionOf(world.records[0]!)).toBe(until);
+});
+
 test('a full audit trail takes only a change that ends the key, or a repair', async () => {
   const full = await issue();
   const [record] = world.records;

@@ -1,6 +1,6 @@
 import { duration, keyCommand, nameOf, onValidKey, type Open } from '../key-command.ts';
 import { yesOption } from '../../command-line/stage-command.ts';
-import { commit, StaleRecordError } from '../../command-line/change.ts';
+import { commit } from '../../command-line/change.ts';
 import { ToolError } from '../../command-line/errors.ts';
 import { isoTime } from '../../command-line/output.ts';
 import { indefinitely, readUsage, rejectionText, setSuspension, untilTime } from '../key-usage.ts';
@@ -24,7 +24,11 @@ export const suspend = (open: Open) =>
         const { suspendedUntil } = await readUsage(service.limitTable, keyHash);
         const earlier = suspendedUntil > service.now() ? suspendedUntil : 0;
         const until = seconds === undefined ? indefinitely : service.now() + seconds;
-        if (earlier > until && !shorten) throw suspendedForLonger(keyId, untilTime(earlier));
+        if (earlier > until && !shorten)
+          throw new ToolError(
+            'refused',
+            `${keyId} is suspended ${untilTime(earlier)}, which is longer. To end that earlier, add --shorten.`,
+          );
         const changed = earlier !== until;
         const before = earlier && changed ? `, before that ${untilTime(earlier)}` : '';
         if (changed) {
@@ -58,7 +62,11 @@ export const resume = (open: Open) =>
     }),
   );
 
-/** @param until Unix seconds, 0 to lift the suspension @param latestEnd of a suspension that this may replace */
+/**
+ * @param until Unix seconds, 0 to lift the suspension
+ * @param latestEnd of a suspension that this may replace
+ * @throws StaleRecordError if there is a longer one by now
+ */
 async function apply(
   { limitTable, now }: KeyService,
   { keyId, keyHash }: AdministeredKey,
@@ -69,14 +77,5 @@ async function apply(
     id: keyId,
     send: () => setSuspension(limitTable, keyHash, until, now(), latestEnd),
     isMade: async () => (await readUsage(limitTable, keyHash)).suspendedUntil === until,
-  }).catch((error: unknown) => {
-    throw error instanceof StaleRecordError ? suspendedForLonger(keyId, 'until later') : error;
   });
-}
-
-function suspendedForLonger(keyId: string, until: string): ToolError {
-  return new ToolError(
-    'refused',
-    `${keyId} is suspended ${until}, which is longer. To end that earlier, add --shorten.`,
-  );
 }
