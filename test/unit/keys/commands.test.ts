@@ -208,6 +208,15 @@ test('a full audit trail takes only a change that ends the key, or a repair', as
   expect(await run(`revoke ${full.keyId}`)).toMatchObject({ changed: true });
 });
 
+test('the limits of a key are in its audit trail, and end with the custom plan', async () => {
+  const { keyId } = await issue('enterprise --per-minute 7 --per-day 70');
+  expect(world.records).toMatchObject([
+    { perMinute: 7, audit: [{ detail: 'enterprise (7 a minute, 70 a day)' }] },
+  ]);
+  await run(`change-plan ${keyId} --plan pro`);
+  expect(world.records[0]).not.toHaveProperty('perMinute');
+});
+
 test('a change keeps attributes that this version does not know', async () => {
   const { keyId } = await issue();
   world.put('ApiKeys', { ...world.records[0], future: 7 });

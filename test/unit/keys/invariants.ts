@@ -20,7 +20,7 @@ import { isRead, keysIn, type Process, type World } from './world.ts';
  *   lost answer, or a refusal that AWS gives to calls at the same time, stops no command.
  * - A record is what the lines of its audit trail tell. Each new line was printed once, and no other.
  * - A key is printed once, on standard output. It has a record, unless its command failed.
- * - A revoked or expired key gets 401, a suspended one 429.
+ * - A revoked or expired key gets 401, a suspended one 429. What the authorizer has cached ends when the key does.
  * - A command says which API Gateway keys it leaves over.
  * - Nothing of another owner has changed.
  *
@@ -230,6 +230,8 @@ function checkAnswers(world: World): void {
   const isCached = (each: Process) => !isDone(each) || each.stderr().includes('within 60 s');
   if (processes.some(isCached)) granted.clear();
   for (const key of records) {
+    const cached = granted.get(key.keyHash);
+    if (cached?.kind === 'granted') expect(cached.caller.expiresAt).toBe(key.expiresAt ?? 0);
     const shown = world.shown.find((each) => hashOfKey(each) === key.keyHash);
     const isSuspended = world.suspensionOf(key) > now();
     if (!isValid(key, now())) expect(shown === undefined ? 401 : world.call(shown)).toBe(401);
