@@ -148,7 +148,9 @@ describe.runIf(isLocal)('npm run dev', { timeout: 900_000 }, () => {
     expect(unauthorized.headers.get('www-authenticate')).toBe('Bearer realm="other"');
     expect((await service.client.send({ path: '/pets' })).text).toContain(String(id));
 
-    await service.edit('lib/storage/tables.ts', (text) => text.replaceAll(/name: 'id'/g, `name: 'other'`));
+    await service.edit('lib/storage/table-definitions.ts', (text) =>
+      text.replace("{ id: 'N' }", "{ other: 'N' }"),
+    );
     await service.printed(/Restart without its data to apply it\./);
     expect((await service.client.send({ path: '/pets' })).text).toContain(String(id));
   });
