@@ -1,17 +1,16 @@
 import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
-import {
-  type BuildContext,
-  type BuildFailure,
-  build as buildOnce,
-  type BuildOptions,
-  context,
-  formatMessages,
-} from 'esbuild';
+import type * as esbuild from 'esbuild';
+import type { BuildContext, BuildFailure, BuildOptions } from 'esbuild';
 import type { OfflineService, ServedFunction } from '../service/types.ts';
 import { withoutInlineMap } from '../lambda/code.ts';
 import { temporaryDirectory } from '../system/temporary-directory.ts';
 import type { BuildOutcome, FunctionBuilds } from './watch.ts';
+
+// Not by `import`, which would load it before the check of Node.js, and fail where it is not installed.
+const require = createRequire(import.meta.url);
+const { build: buildOnce, context, formatMessages } = require('esbuild') as typeof esbuild;
 
 export interface FunctionSources {
   /**

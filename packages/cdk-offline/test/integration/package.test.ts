@@ -102,7 +102,12 @@ describe('the packed package, installed in an empty folder', () => {
       return z.object({ code: z.literal(1), stderr: z.string() }).parse(failed).stderr;
     };
     expect(await stderrOf('node_modules/cdk-offline/cli.cjs', '--version')).toBe(sentence);
-    for (const name of ['cdk-offline', 'cdk-offline/dynamodb', 'cdk-offline/metering']) {
+    for (const name of [
+      'cdk-offline',
+      'cdk-offline/dynamodb',
+      'cdk-offline/esbuild',
+      'cdk-offline/metering',
+    ]) {
       expect(await stderrOf('--input-type=module', '--eval', `import '${name}'`)).toSatisfy(isFirst);
       expect(await stderrOf('--input-type=commonjs', '--eval', `require('${name}')`)).toSatisfy(isFirst);
     }
