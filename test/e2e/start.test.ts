@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { Client } from '../../tools/operators/smoke/client.ts';
-import { expectPets, rateOf } from '../../tools/operators/smoke/expectations.ts';
+import { Client, type Reply } from '../../tools/operators/smoke/client.ts';
+import { expectPets, nextOf, rateOf } from '../../tools/operators/smoke/expectations.ts';
 import { isLocal } from './support.ts';
 
 /** Starts `npm start`, or another command that does, and gathers what it prints. */
@@ -144,12 +144,35 @@ describe.runIf(isLocal)('npm start', () => {
     );
   });
 
-  it('Ctrl-C while animals are seeded ends it like later', async () => {
-    const run = start(['--port', '0', '--animals', '20000']);
-    await expect.poll(() => run.output(), { timeout: 60_000 }).toContain('Seeding');
-    run.child.kill('SIGINT');
-    expect(await run.ended).toBe(0);
-    expect(run.output()).not.toContain('ECONNREFUSED');
+  it('seeding that ended early goes on with the next start, and Ctrl-C ends it like later', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'start-test-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const data = join(folder, 'data');
+    const seeding = join(data, 'seeding.json');
+    const args = ['--port', '0', '--data', data, '--animals', '20000'];
+    for (const signal of ['SIGKILL', 'SIGINT'] as const) {
+      const run = start(args);
+      await expect.poll(() => run.output(), { timeout: 60_000 }).toContain('Seeding');
+      await expect.poll(() => readFile(seeding, 'utf8').catch(() => ''), { timeout: 60_000 }).not.toBe('');
+      run.child.kill(signal);
+      expect(await run.ended).toBe(signal === 'SIGINT' ? 0 : null);
+      expect(run.output()).not.toContain('ECONNREFUSED');
+    }
+    const keysFile = join(folder, 'keys.json');
+    const run = start(['--port', '0', '--data', data, '--animals', '3', '--keys-file', keysFile]);
+    const url = await untilReady(run);
+    expect(run.output()).toContain('Added the 20,000 animals that an earlier run had begun with');
+    await expect(stat(seeding)).rejects.toThrow('ENOENT');
+    const keys: Record<string, string> = JSON.parse(await readFile(keysFile, 'utf8'));
+    const client = new Client(url, keys['enterprise']!);
+    let count = 0;
+    let path: string | undefined = '/pets?limit=100';
+    while (path !== undefined) {
+      const reply: Reply = await client.send({ path });
+      count += expectPets(reply).length;
+      path = nextOf(reply);
+    }
+    expect(count).toBe(20_000);
   });
 
   it('a damaged file of --data is named with what to do, after which all keys work', async () => {

@@ -1,5 +1,9 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
 import { connect } from '../../functions/dynamodb/connection.ts';
 import { putPets } from './bulk.ts';
+import { writePrivateJson } from './private-file.ts';
 import type { LocalAddress } from '../operators/command-line/local-address.ts';
 import { idEpoch, newPetId } from '../../functions/pets/ids.ts';
 import type { Pet, PetStatus } from '../../functions/pets/schema.ts';
@@ -41,12 +45,33 @@ function sampleAnimals(count: number, now: number): Pet[] {
   }));
 }
 
-/** Fills an empty table with pets. @returns their number, 0 when the table was not empty */
-export async function seedAnimals(table: PetTable, count: number, now: number): Promise<number> {
-  const { pets } = await listPets(table, { limit: 1 });
-  if (pets.length > 0) return 0;
-  await putPets(table, sampleAnimals(count, now));
-  return count;
+const unfinished = z.object({ count: z.number(), now: z.number() });
+
+/**
+ * Fills an empty table with pets, or goes on with what an earlier run did not finish.
+ *
+ * @param now milliseconds since the Unix epoch
+ * @param dataDirectory where a later run finds that this one did not finish
+ * @returns their number, 0 when the table was not empty
+ */
+export async function seedAnimals(
+  table: PetTable,
+  count: number,
+  now: number,
+  dataDirectory?: string,
+): Promise<number> {
+  const file = dataDirectory && join(dataDirectory, 'seeding.json');
+  const text = file && (await readFile(file, 'utf8').catch(() => undefined));
+  if (text === undefined) {
+    const { pets } = await listPets(table, { limit: 1 });
+    if (pets.length > 0) return 0;
+  }
+  // The same IDs as before: what is stored is replaced by itself.
+  const seeding = text === undefined ? { count, now } : unfinished.parse(JSON.parse(text));
+  if (file !== undefined) await writePrivateJson(file, seeding);
+  await putPets(table, sampleAnimals(seeding.count, seeding.now));
+  if (file !== undefined) await rm(file);
+  return seeding.count;
 }
 
 /** A client for the tables of the local service. */

@@ -21,7 +21,7 @@ export async function seedKeys(service: KeyService, dataDirectory: string | unde
   const file = dataDirectory === undefined ? undefined : join(dataDirectory, 'keys.json');
   if (file !== undefined) {
     const text = await readFile(file, 'utf8').catch(() => undefined);
-    if (text !== undefined) return parseKeys(file, text);
+    if (text !== undefined) return keptKeys(file, text);
   }
   const keys: Partial<Record<Plan, string>> = {};
   for (const plan of planNames) {
@@ -34,12 +34,23 @@ export async function seedKeys(service: KeyService, dataDirectory: string | unde
   return complete;
 }
 
+function keptKeys(file: string, text: string): Keys {
+  try {
+    return parseKeys(file, text);
+  } catch (error) {
+    throw new Error(`${file} is damaged. Move it to another folder and start again: new keys are created.`, {
+      cause: error,
+    });
+  }
+}
+
 /** @throws Error when the file does not have a key of each plan */
 export function parseKeys(file: string, text: string): Keys {
   try {
     return keysSchema.parse(JSON.parse(text));
   } catch (error) {
-    const advice = 'Move it to another folder and start again: new keys are created.';
-    throw new Error(`${file} is damaged. ${advice}`, { cause: error });
+    throw new Error(`${file} must be a JSON object with a key for each of ${planNames.join(', ')}.`, {
+      cause: error,
+    });
   }
 }

@@ -8,6 +8,7 @@ import { localStage, startLocalStack, synthesizeLocal } from './stack.ts';
 import { type ReferenceFile, referenceFiles } from '../reference/files.ts';
 import { localDynamoDb, seedAnimals } from '../seed.ts';
 import { announceAddress } from '../../operators/command-line/local-address.ts';
+import { grouped } from '../../operators/command-line/output.ts';
 import { banner } from './banner.ts';
 import { enterpriseLimits, seedKeys } from './keys.ts';
 import { writePrivateJson } from '../private-file.ts';
@@ -73,8 +74,10 @@ async function start(options: LocalOptions): Promise<void> {
   if (tableName === undefined) throw new Error('The stack has no output PetsTableName');
   progress(`Seeding ${animals} animals and one key for each plan`);
   const table = { client: localDynamoDb(address), tableName };
-  const seeded = await seedAnimals(table, animals, Date.now());
-  if (seeded < animals) progress('The store already has animals: none added');
+  const seeded = await seedAnimals(table, animals, Date.now(), dataDirectory);
+  if (seeded === 0 && animals > 0) progress('The store already has animals: none added');
+  else if (seeded !== animals)
+    progress(`Added the ${grouped(seeded)} animals that an earlier run had begun with`);
   const keyService = await openKeyService({ stage: localStage, ...address });
   if (dataDirectory !== undefined) {
     const { drifted } = await findDrift(keyService, {});
