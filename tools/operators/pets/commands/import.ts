@@ -8,7 +8,7 @@ import { counted, grouped, printable } from '../../command-line/output.ts';
 import { type Open, rateOption, type Session } from '../pet-command.ts';
 import { putNew, replaceItem } from '../items.ts';
 import { writeEach } from '../paced.ts';
-import { checkFile, linesOf, newestId, parseLine } from '../lines.ts';
+import { checkFile, type Line, linesOf, newestId, parseLine } from '../lines.ts';
 import type { PetService } from '../service.ts';
 
 const replaceable = ['malformed', 'all'] as const;
@@ -67,11 +67,12 @@ async function importFile(
   };
   await confirm(`Import ${counted(pets, 'animal')} from ${file}${replace ? replacing[replace] : ''}?`);
   service.report({ file }, await service.auditLine('began to import', counted(pets, 'animal')));
+  const changed = new ToolError('failed', `${file} was changed during the import.`);
   try {
-    await writeEach(session, linesOf(file), { total: pets, rate }, async (line) => {
+    const lines = exactly(linesOf(file), pets, changed);
+    await writeEach(session, lines, { total: pets, rate }, async (line) => {
       const pet = parseLine(line, newest);
-      if (typeof pet === 'string' || pet.id === undefined)
-        throw new ToolError('failed', `${file} was changed during the import.`);
+      if (typeof pet === 'string' || pet.id === undefined) throw changed;
       await importPet(service, line.number, { ...pet, id: pet.id }, replace, counts);
     });
   } catch (error) {
@@ -101,6 +102,17 @@ interface Counts {
   present: number;
   replaced: number;
   readonly kept: { readonly line: number; readonly id: bigint }[];
+}
+
+/** The lines of a file that is not changed meanwhile. @throws `changed` if it has more or fewer animals */
+async function* exactly(lines: AsyncIterable<Line>, count: number, changed: Error): AsyncGenerator<Line> {
+  let left = count;
+  for await (const line of lines) {
+    if (left === 0) throw changed;
+    left -= 1;
+    yield line;
+  }
+  if (left > 0) throw changed;
 }
 
 /** @param number of the line */
