@@ -2,7 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { connect } from '../../functions/dynamodb/connection.ts';
-import { putPets } from './bulk.ts';
+import { putPets } from './put-pets.ts';
 import { writePrivateJson } from './private-file.ts';
 import type { LocalAddress } from '../operators/command-line/local-address.ts';
 import { idEpoch, newPetId } from '../../functions/pets/ids.ts';
