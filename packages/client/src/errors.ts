@@ -71,55 +71,34 @@ export class ApiError extends AnimalStoreError {
 
 export type ApiErrorDetails = Pick<ApiError, 'status' | 'headers' | 'retryAfter'>;
 
-/** By status. */
-const classes = new Map<number, new (...args: ConstructorParameters<typeof ApiError>) => ApiError>();
-
 /** 400: the request is not valid. The message names every invalid field. */
 export class BadRequestError extends ApiError {
   override readonly name = 'BadRequestError';
-  static {
-    classes.set(400, this);
-  }
 }
 
 /** 401: the API key is missing, mistyped, expired or revoked, or of another stage. */
 export class AuthenticationError extends ApiError {
   override readonly name = 'AuthenticationError';
-  static {
-    classes.set(401, this);
-  }
 }
 
 /** 403: not an answer of the service. The base address is wrong, or a proxy or firewall refused the request. */
 export class PermissionDeniedError extends ApiError {
   override readonly name = 'PermissionDeniedError';
-  static {
-    classes.set(403, this);
-  }
 }
 
 /** 404: `pet_not_found`, or `route_not_found` when the base address is wrong. */
 export class NotFoundError extends ApiError {
   override readonly name = 'NotFoundError';
-  static {
-    classes.set(404, this);
-  }
 }
 
 /** 422: the idempotency key was used with another animal. */
 export class UnprocessableEntityError extends ApiError {
   override readonly name = 'UnprocessableEntityError';
-  static {
-    classes.set(422, this);
-  }
 }
 
 /** 429: `rate_limit_exceeded` or `key_suspended`. `retryAfter` says how long to wait. */
 export class RateLimitError extends ApiError {
   override readonly name = 'RateLimitError';
-  static {
-    classes.set(429, this);
-  }
 }
 
 /** 500, and those above without a class: an error in the service. Report it with `requestId`. */
@@ -130,15 +109,24 @@ export class InternalServerError extends ApiError {
 /** 502, 503 and 504: no answer of the service at the moment. After a creation the animal may exist. */
 export class ServiceUnavailableError extends ApiError {
   override readonly name = 'ServiceUnavailableError';
-  static {
-    for (const status of [502, 503, 504]) classes.set(status, this);
-  }
 }
+
+const classes: Readonly<Record<number, typeof ApiError>> = {
+  400: BadRequestError,
+  401: AuthenticationError,
+  403: PermissionDeniedError,
+  404: NotFoundError,
+  422: UnprocessableEntityError,
+  429: RateLimitError,
+  502: ServiceUnavailableError,
+  503: ServiceUnavailableError,
+  504: ServiceUnavailableError,
+};
 
 /** An error of the class for its status. */
 export function toApiError(code: ErrorCode, message: string, details: ApiErrorDetails): ApiError {
   const { status } = details;
-  const StatusError = classes.get(status) ?? (status >= 500 ? InternalServerError : ApiError);
+  const StatusError = classes[status] ?? (status >= 500 ? InternalServerError : ApiError);
   return new StatusError(code, message, details);
 }
 
