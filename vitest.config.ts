@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
-import { reasonForOne } from './test/support/database.ts';
+import { whyOneDatabase } from './test/support/database.ts';
 
 /**
  * Tests that start whole processes again and again, or need a browser or Python. They take as long as all others
@@ -29,7 +29,7 @@ const testsOfTables = [
   'packages/dynamodb-interleavings/test/integration/**/*.test.ts',
 ];
 
-const leftOut = await reasonForOne();
+const whyOne = await whyOneDatabase();
 
 /** Tests that need a server share one, so that all tests fit two cores. */
 export default defineConfig(({ mode }) => {
@@ -81,11 +81,11 @@ export default defineConfig(({ mode }) => {
             name: 'integration',
             include: ['test/integration/**/*.test.ts', 'packages/*/test/integration/**/*.test.ts'],
             exclude,
-            provide: { leftOut },
+            provide: { whyOneDatabase: whyOne },
             ...integration,
           },
         },
-        ...(leftOut === undefined
+        ...(whyOne === undefined
           ? [
               {
                 test: {

@@ -9,15 +9,15 @@ declare module 'vitest' {
     /** Behind `dynamodbEndpoint`. */
     database: DatabaseName;
     /** Why the tests of tables do not run on DynamoDB Local, too. */
-    leftOut: string | undefined;
+    whyOneDatabase: string | undefined;
   }
 }
 
 /** One database for all tests of a project; each makes tables of its own in it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const given: Partial<ProvidedContext> = project.getProvidedContext();
-  const { database = await chooseDatabase(databaseOfTests), leftOut } = given;
-  if (leftOut !== undefined) console.log(leftOut);
+  const { database = await chooseDatabase(databaseOfTests), whyOneDatabase } = given;
+  if (whyOneDatabase !== undefined) console.log(whyOneDatabase);
   const dynamodb = await startDynamoDb({ database });
   project.provide('database', database);
   project.provide('dynamodbEndpoint', dynamodb.endpoint);

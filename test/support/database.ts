@@ -14,7 +14,7 @@ export const databaseOfTests = given === 'all' ? undefined : given;
  *
  * @throws Error with `DATABASE=all` when one is not installed
  */
-export async function reasonForOne(): Promise<string | undefined> {
+export async function whyOneDatabase(): Promise<string | undefined> {
   if (databaseOfTests !== undefined) return `All tests run on ${databaseOfTests}.`;
   for (const name of databaseNames) {
     try {
