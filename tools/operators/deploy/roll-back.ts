@@ -39,7 +39,7 @@ await runAsProcess(help, async (name, [first, ...others]) => {
   const commit = revision === undefined ? '' : git('rev-parse', '--verify', `${revision}^{commit}`);
   if (commit === '' && app === undefined)
     throw new ConfigurationError(
-      `Give a commit or tag of this repository${revision === undefined ? '' : ` (got "${revision}")`}: npm run roll-back:${stage} v1.0.0.\n${versions(stackName)}`,
+      `Give a commit or tag of this repository${revision === undefined ? '' : ` (got "${revision}")`}: npm run roll-back:${stage} -- COMMIT\n${versions(stackName)}`,
     );
   const account = openAccount(target);
   const [caller, stack] = await Promise.allSettled([account.caller(), account.stack(stackName)]);
