@@ -1,17 +1,45 @@
-import { writeFile } from 'node:fs/promises';
-import { relative } from 'node:path';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { derivedFiles } from './derived-files.ts';
+import { compile, type JSONSchema } from 'json-schema-to-typescript';
+import { format, resolveConfig } from 'prettier';
+import { stringify } from 'yaml';
+import { describeService } from './document.ts';
 
 /** `npm run openapi`: writes what is derived from the service. `--check`: fails if it is not up to date. */
+
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
-const stale = (await derivedFiles()).filter(({ isStale }) => isStale);
-for (const { path, text } of stale) {
-  const name = relative(process.cwd(), path);
-  if (values.check) console.error(`${name} is not what the service enforces. Run "npm run openapi".`);
-  else {
-    await writeFile(path, text);
+const project = join(import.meta.dirname, '..', '..', '..');
+const origin = 'Written by `npm run openapi` from functions/ and docs/interface.md: do not edit.';
+
+const document = describeService();
+const yaml = stringify(document, { aliasDuplicateObjects: false, lineWidth: 0 });
+await derive('docs/openapi.yaml', `# ${origin}\n${yaml}`);
+await derive('packages/client/src/schema.ts', await types(document.components.schemas));
+
+async function derive(name: string, text: string): Promise<void> {
+  const path = join(project, name);
+  const formatted = await format(text, { ...(await resolveConfig(path)), filepath: path });
+  if (formatted === (await readFile(path, 'utf8').catch(() => undefined))) return;
+  if (values.check) {
+    console.error(`${name} is not what the service enforces. Run "npm run openapi".`);
+    process.exitCode = 1;
+  } else {
+    await writeFile(path, formatted);
     console.log(`Wrote ${name}.`);
   }
 }
-if (values.check && stale.length > 0) process.exitCode = 1;
+
+/** A type for each schema, with its name in the document. */
+async function types(schemas: object): Promise<string> {
+  // Not openapi-typescript, which needs TypeScript 5. This generator comments on what its root does not use.
+  const properties = Object.fromEntries(
+    Object.keys(schemas).map((name) => [name, { $ref: `#/components/schemas/${name}` }]),
+  );
+  const root = { title: 'Schemas', type: 'object', required: Object.keys(schemas), properties };
+  return compile({ ...root, components: { schemas } } as JSONSchema, 'Schemas', {
+    additionalProperties: false,
+    bannerComment: `/** ${origin} */`,
+    format: false,
+  });
+}
