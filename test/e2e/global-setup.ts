@@ -2,13 +2,13 @@ import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import type { Keys } from '../../tools/contributors/local/banner.ts';
-import { parseKeys } from '../../tools/contributors/local/keys.ts';
+import { type Keys, parseKeys } from '../../tools/contributors/local/keys.ts';
 import { createKey } from '../../tools/operators/keys/commands/create.ts';
 import { openKeyService } from '../../tools/operators/keys/service.ts';
+import { openPetService } from '../../tools/operators/pets/service.ts';
 import { announceAddress, type LocalAddress } from '../../tools/operators/command-line/local-address.ts';
 import { localStage, startLocalStack, synthesizeLocal } from '../../tools/contributors/local/stack.ts';
-import { localDynamoDb, seedAnimals } from '../../tools/contributors/seed.ts';
+import { seedAnimals } from '../../tools/contributors/seed.ts';
 import { databaseOfTests } from '../support/database.ts';
 
 declare module 'vitest' {
@@ -71,7 +71,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const address = { endpoint, credentials };
     // For tools with --port. Others find a service that the contributor has started.
     announceAddress(address, 0);
-    const table = { client: localDynamoDb(address), tableName: outputs['PetsTableName']! };
+    const { table } = await openPetService({ stage: localStage, ...address });
     await seedAnimals(table, animals, Date.now());
     const keys = await openKeyService({ stage: localStage, ...address });
     const business = await createKey(keys, { owner: 'e2e', plan: 'business' });

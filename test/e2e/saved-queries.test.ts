@@ -4,8 +4,8 @@ import * as z from 'zod';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { indefinitely, setSuspension } from '../../tools/operators/keys/key-usage.ts';
 import { openKeyService } from '../../tools/operators/keys/service.ts';
+import { openPetService } from '../../tools/operators/pets/service.ts';
 import { localStage } from '../../tools/contributors/local/stack.ts';
-import { localDynamoDb } from '../../tools/contributors/seed.ts';
 import { type Ask, Client, type Reply } from '../../tools/operators/smoke/client.ts';
 import { nextOf } from '../../tools/operators/smoke/expectations.ts';
 import { idOf, resourcesOf, stacksOf, theResource } from '../infrastructure/synthesis.ts';
@@ -39,7 +39,7 @@ describe.runIf(isLocal)('a saved query', () => {
   const ids: string[] = [];
 
   beforeAll(async () => {
-    const { endpoint, credentials, outputs } = inject('local')!;
+    const { endpoint, credentials } = inject('local')!;
     const address = { endpoint, credentials };
     const client = await newClient('free');
     const send = async (ask: Ask): Promise<Reply> => {
@@ -51,14 +51,16 @@ describe.runIf(isLocal)('a saved query', () => {
     const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': '1' };
     for (const _ of [1, 2]) await send({ method: 'POST', path: '/pets', headers, body: pet });
     // The oldest animal, so that no other test meets it.
-    const table = { client: localDynamoDb(address), TableName: outputs['PetsTableName'] };
+    const animals = await openPetService({ stage: localStage, ...address });
+    const TableName = animals.table.tableName;
     const Key = { id: 2 };
     const Item = { ...Key, status: 'pending', name: 7 };
-    await table.client.send(new PutCommand({ ...table, Item }));
+    await animals.table.client.send(new PutCommand({ TableName, Item }));
     let path: string | undefined = '/pets?status=pending&limit=100';
     while (path !== undefined) path = nextOf(await send({ path }));
     await send({ path: '/pets/2' });
-    await table.client.send(new DeleteCommand({ ...table, Key }));
+    await animals.table.client.send(new DeleteCommand({ TableName, Key }));
+    animals.close();
     const keys = await openKeyService({ stage: localStage, ...address });
     await setSuspension(keys.limitTable, hashOfKey(client.key), indefinitely, keys.now());
     keys.close();

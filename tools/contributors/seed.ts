@@ -1,28 +1,13 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { connect } from '../../functions/dynamodb/connection.ts';
 import { putPets } from './put-pets.ts';
 import { writePrivateJson } from './private-file.ts';
-import type { LocalAddress } from '../operators/command-line/local-address.ts';
 import { idEpoch, newPetId } from '../../functions/pets/ids.ts';
 import type { Pet, PetStatus } from '../../functions/pets/schema.ts';
 import { listPets, type PetTable } from '../../functions/pets/store.ts';
 
-const names = [
-  'Bella',
-  'Milo',
-  'Luna',
-  'Oscar',
-  'Nala',
-  'Rocky',
-  'Coco',
-  'Simba',
-  'Daisy',
-  'Felix',
-  'Momo',
-  'Pepper',
-];
+const names = ['Bella', 'Milo', 'Luna', 'Oscar', 'Nala', 'Rocky', 'Coco', 'Simba', 'Daisy'];
 const categories = 5;
 /** Three of five pets are available. */
 const statuses: readonly PetStatus[] = ['available', 'available', 'pending', 'available', 'sold'];
@@ -72,15 +57,4 @@ export async function seedAnimals(
   await putPets(table, sampleAnimals(seeding.count, seeding.now));
   if (file !== undefined) await rm(file);
   return seeding.count;
-}
-
-/** A client for the tables of the local service. */
-export function localDynamoDb({ endpoint, credentials }: LocalAddress) {
-  return connect({
-    AWS_REGION: 'us-east-1',
-    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
-    AWS_SESSION_TOKEN: credentials.sessionToken,
-    AWS_ENDPOINT_URL_DYNAMODB: endpoint,
-  }).client;
 }

@@ -7,7 +7,6 @@ it('The lines of npm start set what curl and the client read', async () => {
   const text = banner({
     url: 'http://127.0.0.1:3000/v1',
     keys: { free: 'f', pro: 'p', business: 'b', enterprise: 'e' },
-    enterpriseLimits: { perMinute: 1, perDay: 1 },
     reload: false,
     inspectorUrl: undefined,
   });

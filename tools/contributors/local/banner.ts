@@ -1,23 +1,19 @@
-import type { Limits } from '../../../functions/access/plans.ts';
-import { fixedPlans, type Plan, planNames } from '../../../functions/access/plans.ts';
+import { fixedPlans, planNames } from '../../../functions/access/plans.ts';
 import { grouped, table } from '../../operators/command-line/output.ts';
 import { withKey } from '../reference/files.ts';
+import { enterpriseLimits, type Keys } from './keys.ts';
 
-export type Keys = Readonly<Record<Plan, string>>;
-
-export interface BannerOptions {
+interface Running {
   readonly url: string;
   readonly keys: Keys;
-  /** Limits of the Enterprise key. */
-  readonly enterpriseLimits: Limits;
   readonly reload: boolean;
   /** `ws://HOST:PORT/ID` */
   readonly inspectorUrl: string | undefined;
 }
 
 /** The output of `npm start` when the service is ready. */
-export function banner({ url, keys, enterpriseLimits, reload, inspectorUrl }: BannerOptions): string {
-  const limits: Readonly<Record<Plan, Limits>> = { ...fixedPlans, enterprise: enterpriseLimits };
+export function banner({ url, keys, reload, inspectorUrl }: Running): string {
+  const limits = { ...fixedPlans, enterprise: enterpriseLimits };
   const number = (text: string) => text.padStart('10,000,000'.length);
   const rows = [
     ['plan', number('per minute'), number('per day'), 'API key'],

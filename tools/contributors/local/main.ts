@@ -1,19 +1,19 @@
 import { join, resolve } from 'node:path';
-import { endWith, type OfflineService, terminalLog, watch } from 'cdk-offline';
+import { endWith, type OfflineService, watch } from 'cdk-offline';
 import { buildFunctions } from 'cdk-offline/esbuild';
-import { z } from 'zod';
 import { bundleOptions } from '../../../lib/bundler/bundle.ts';
 import { openKeyService } from '../../operators/keys/service.ts';
+import { openPetService } from '../../operators/pets/service.ts';
 import { localStage, startLocalStack, synthesizeLocal } from './stack.ts';
 import { type ReferenceFile, referenceFiles } from '../reference/files.ts';
-import { localDynamoDb, seedAnimals } from '../seed.ts';
+import { seedAnimals } from '../seed.ts';
 import { announceAddress } from '../../operators/command-line/local-address.ts';
 import { grouped } from '../../operators/command-line/output.ts';
 import { banner } from './banner.ts';
-import { enterpriseLimits, seedKeys } from './keys.ts';
+import { seedKeys } from './keys.ts';
 import { writePrivateJson } from '../private-file.ts';
 import { findDrift, repairKeys } from '../../operators/keys/commands/repair.ts';
-import { withoutKeyHash } from './request-log.ts';
+import { requestLog } from './request-log.ts';
 import { checkFile, forKeysFile, type LocalOptions, parseOptions } from './options.ts';
 
 /** `npm start` and `npm run dev`: the service on this machine, with sample animals and a key for each plan. */
@@ -44,7 +44,7 @@ async function start(options: LocalOptions): Promise<void> {
     data,
     keysFile,
     quiet = false,
-    jsonLogs: json = false,
+    jsonLogs = false,
     inspect,
     reload,
   } = options;
@@ -55,10 +55,8 @@ async function start(options: LocalOptions): Promise<void> {
   };
   const pages = new Map<string, ReferenceFile>();
   const dataDirectory = data === undefined ? undefined : resolve(data);
-  const log = terminalLog({ quiet, json, caller: planAndKeyId, isRepetition: isRequestRecord });
   const service = await startLocalStack({
-    ...log,
-    onRequest: (record) => log.onRequest(withoutKeyHash(record)),
+    ...requestLog({ quiet, json: jsonLogs }),
     port,
     pages,
     database,
@@ -70,10 +68,8 @@ async function start(options: LocalOptions): Promise<void> {
 
   const { endpoint, credentials, inspectorUrl, url } = service;
   const address = { endpoint, credentials };
-  const tableName = service.outputs['PetsTableName'];
-  if (tableName === undefined) throw new Error('The stack has no output PetsTableName');
   progress(`Seeding ${animals} animals and one key for each plan`);
-  const table = { client: localDynamoDb(address), tableName };
+  const { table } = await openPetService({ stage: localStage, ...address });
   const seeded = await seedAnimals(table, animals, Date.now(), dataDirectory);
   if (seeded === 0 && animals > 0) progress('The store already has animals: none added');
   else if (seeded !== animals)
@@ -103,7 +99,7 @@ async function start(options: LocalOptions): Promise<void> {
     console.error(`npm run keys will not find the service, because its address cannot be saved: ${reason}`);
   }
   progress('Ready');
-  console.log(banner({ url, keys, enterpriseLimits, reload, inspectorUrl }));
+  console.log(banner({ url, keys, reload, inspectorUrl }));
 }
 
 function applyChanges(service: OfflineService, since: number): Promise<() => Promise<void>> {
@@ -123,18 +119,4 @@ function applyChanges(service: OfflineService, since: number): Promise<() => Pro
     }),
     onMessage: (message) => console.error(message),
   });
-}
-
-const identity = z.object({ plan: z.string().default(''), principalId: z.string().default('') });
-
-function planAndKeyId(authorizer: object): string {
-  const { plan, principalId } = identity.parse(authorizer);
-  return `${plan} ${principalId}`.trim();
-}
-
-/** The record of a request or of an authorization. */
-function isRequestRecord({ operation, message }: Readonly<Record<string, unknown>>): boolean {
-  return (
-    operation !== undefined || (typeof message === 'object' && message !== null && 'operation' in message)
-  );
 }
