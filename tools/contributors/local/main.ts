@@ -82,7 +82,7 @@ async function start(options: LocalOptions): Promise<void> {
   }
   const keys = await seedKeys(keyService, dataDirectory);
   if (keysFile !== undefined) await forKeysFile(keysFile, writePrivateJson(keysFile, keys));
-  for (const [path, page] of await referenceFiles(url)) pages.set(path, page);
+  for (const [path, page] of referenceFiles(url)) pages.set(path, page);
 
   if (reload) {
     progress('Watching functions/ and lib/');

@@ -9,7 +9,7 @@ const [given] = new Command('npm run docs --')
   .parse().processedArgs;
 const folder = resolve(given);
 await mkdir(folder, { recursive: true });
-for (const [path, { body }] of await referenceFiles()) {
+for (const [path, { body }] of referenceFiles()) {
   await writeFile(join(folder, path === '/' ? 'index.html' : path), body);
 }
 console.log(`Wrote the API reference to ${folder}`);
