@@ -23,15 +23,13 @@ export function banner({ url, keys, reload, inspectorUrl }: Running): string {
     }),
   ];
   const { port, origin } = new URL(url);
+  const debuggerAddress = inspectorUrl && new URL(inspectorUrl).host;
   const notes = [
-    ...(reload ? ['Changes of functions/ and lib/ are applied when you save a file.'] : []),
-    ...(inspectorUrl === undefined
-      ? []
-      : [
-          `Attach a debugger to ${new URL(inspectorUrl).host}: VS Code's launch configuration, or chrome://inspect.`,
-        ]),
+    reload && 'Changes of functions/ and lib/ are applied when you save a file.',
+    debuggerAddress &&
+      `Attach a debugger to ${debuggerAddress}: VS Code's launch configuration, or chrome://inspect.`,
     'Ctrl-C stops the service.',
-  ];
+  ].filter(Boolean);
   return `
 ready ${url}
 

@@ -20,7 +20,9 @@ export function parseOptions([script, ...args]: readonly string[]) {
   const inspect = new Option(
     '--inspect [port]',
     `let a debugger attach to the functions on 127.0.0.1 (default port ${inspectorPort})`,
-  ).argParser(wholeNumber(0, 65_535));
+  )
+    .preset(String(inspectorPort))
+    .argParser(wholeNumber(0, 65_535));
   const database = new Option(
     '--database <name>',
     'what serves the tables (default: the first that is installed)',
@@ -48,8 +50,7 @@ export function parseOptions([script, ...args]: readonly string[]) {
       `error: unexpected argument ${command.args.join(' ')}. Put options after a double dash, as in "${call} --port 8080"`,
     );
   }
-  const { inspect: given, ...options } = command.opts();
-  const port = given === true ? inspectorPort : given;
+  const { inspect: port, ...options } = command.opts();
   return { ...options, inspect: port === undefined ? undefined : { port }, reload };
 }
 

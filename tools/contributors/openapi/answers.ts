@@ -98,14 +98,11 @@ function errorResponse(status: number, codes: readonly ErrorCode[], isDeprecated
 /** The errors that an operation can answer, by status. */
 function errorsOf(operation: Operation): Map<number, ErrorCode[]> {
   const { request, errors } = operation;
-  const found = new Set<ErrorCode>([
-    // The second is one of requests with a body.
-    ...gatewayErrors.filter((code) => code !== 'route_not_found' && code !== 'unsupported_media_type'),
-    'key_suspended',
-    ...errors,
-    ...(request === undefined ? [] : (['payload_too_large', 'unsupported_media_type'] as const)),
-    ...(isIdempotent(operation) ? (['idempotency_key_reused'] as const) : []),
-  ]);
+  const found = new Set<ErrorCode>([...gatewayErrors, 'key_suspended', ...errors]);
+  found.delete('route_not_found');
+  if (request === undefined) found.delete('unsupported_media_type');
+  else found.add('payload_too_large');
+  if (isIdempotent(operation)) found.add('idempotency_key_reused');
   // In the order of the catalogue, which is that of the statuses.
   const ordered = (Object.keys(errorCatalogue) as ErrorCode[]).filter((code) => found.has(code));
   return Map.groupBy(ordered, (code) => errorCatalogue[code].status);

@@ -67,14 +67,8 @@ function shapeOf(name: string): Readonly<Record<string, Schema>> | undefined {
   return (sources[name] as { readonly shape?: Readonly<Record<string, Schema>> } | undefined)?.shape;
 }
 
-interface Words {
-  readonly id?: string;
-  readonly description: string;
-  readonly examples?: readonly unknown[];
-}
-
 /** Adds the schema of an object with the words of it and of its fields. */
-function describe(name: string, words: z.core.$ZodRegistry<Words>): void {
+function describe(name: string, words: z.core.$ZodRegistry<z.core.JSONSchemaMeta>): void {
   const shape = shapeOf(name);
   if (shape === undefined) throw new Error(`No schema.ts of functions/ has the JSON "${name}".`);
   const { description, field: textOf } = bodyText(name);
@@ -97,7 +91,7 @@ export const referenceTo = (name: string): Node => ({ $ref: addressOf(name) });
 
 /** These schemas as requests or as answers have them, and what they refer to. */
 function written(io: 'input' | 'output', names: readonly string[]): Readonly<Record<string, Node>> {
-  const words = z.registry<Words>();
+  const words = z.registry<z.core.JSONSchemaMeta>();
   for (const name of names) describe(name, words);
   words.add(pets.petStatus, { id: 'PetStatus', description: bodyText('PetStatus').description });
   const { schemas } = z.toJSONSchema(words, { ...writing, io, metadata: words, uri: addressOf });

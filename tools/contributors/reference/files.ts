@@ -11,7 +11,7 @@ export interface ReferenceFile {
   readonly body: string;
 }
 
-const { resolve: packageFile } = createRequire(import.meta.url);
+const require = createRequire(import.meta.url);
 const ownFile = (name: string) => join(import.meta.dirname, name);
 const docsFile = (name: string) => join(import.meta.dirname, '..', '..', '..', 'docs', name);
 
@@ -45,8 +45,12 @@ export function referenceFiles(server?: string): ReadonlyMap<string, ReferenceFi
     ]),
     ['/page.js', 'text/javascript', read(ownFile('page.js'))],
     ['/page.css', 'text/css', read(ownFile('page.css'))],
-    ['/swagger-ui.css', 'text/css', read(packageFile('swagger-ui-dist/swagger-ui.css'))],
-    ['/swagger-ui-bundle.js', 'text/javascript', read(packageFile('swagger-ui-dist/swagger-ui-bundle.js'))],
+    ['/swagger-ui.css', 'text/css', read(require.resolve('swagger-ui-dist/swagger-ui.css'))],
+    [
+      '/swagger-ui-bundle.js',
+      'text/javascript',
+      read(require.resolve('swagger-ui-dist/swagger-ui-bundle.js')),
+    ],
     ['/openapi.yaml', 'application/yaml', served(read(docsFile('openapi.yaml')), server)],
   ] as const;
   return new Map(files.map(([path, type, body]) => [path, { type: `${type}; charset=utf-8`, body }]));
