@@ -6,9 +6,9 @@ import { ToolError, usageError } from '../command-line/errors.ts';
 import { type Io, Output } from '../command-line/output.ts';
 import { runProgram } from '../command-line/program.ts';
 import { wholeNumber } from '../command-line/stage-command.ts';
-import { checks } from './checks.ts';
-import { Client } from './client.ts';
-import { requestsNeeded, runChecks, waitUntilReady } from './run.ts';
+import { type Check, checks, SkippedCheck } from './checks.ts';
+import { Client, get } from './client.ts';
+import { describeFailure, requestsNeeded, waitUntilReady } from './wait-until-ready.ts';
 
 const help = `
 The API key is read from the variable SMOKE_KEY, or from standard input:
@@ -59,25 +59,40 @@ async function smoke(
 ): Promise<void> {
   const print = (line: string) => void stdout.write(`${line}\n`);
   const client = new Client(url, key, { readOnly });
-  await waitUntilReady(() => client.send({ path: '/pets?limit=1' }), {
+  await waitUntilReady(() => client.send(get('/pets?limit=1')), {
     patience: wait * 1000,
     now: () => performance.now(),
     sleep: setTimeout,
     report: print,
   });
-  const results = await runChecks(checks, client);
-  for (const { name, milliseconds, outcome } of results) {
-    if (outcome.kind === 'skipped') print(`- ${name} (skipped: ${outcome.why})`);
-    else print(`${outcome.kind === 'passed' ? '✓' : '✗'} ${name} (${Math.round(milliseconds)} ms)`);
-    if (outcome.kind === 'failed') print(`    ${outcome.why.replaceAll('\n', '\n    ')}`);
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  for await (const { name, outcome, why, milliseconds } of runChecks(checks, client)) {
+    counts[outcome] += 1;
+    if (outcome === 'skipped') print(`- ${name} (skipped: ${why})`);
+    else print(`${outcome === 'passed' ? '✓' : '✗'} ${name} (${Math.round(milliseconds)} ms)`);
+    if (outcome === 'failed') print(`    ${why.replaceAll('\n', '\n    ')}`);
   }
-  const count = (kind: string) => results.filter(({ outcome }) => outcome.kind === kind).length;
-  const skipped = count('skipped') === 0 ? '' : `, ${count('skipped')} skipped`;
+  const skipped = counts.skipped === 0 ? '' : `, ${counts.skipped} skipped`;
   const sent = `${client.calls} requests sent to ${url}`;
-  const summary = `${count('passed')} passed, ${count('failed')} failed${skipped}, ${sent}`;
+  const summary = `${counts.passed} passed, ${counts.failed} failed${skipped}, ${sent}`;
   print('');
-  if (count('failed') > 0) throw new ToolError('failed', summary);
+  if (counts.failed > 0) throw new ToolError('failed', summary);
   print(summary);
+}
+
+/** Runs the checks one after another, so that a burst does not exceed the limit per minute. */
+export async function* runChecks(all: Readonly<Record<string, Check>>, client: Client) {
+  for (const [name, check] of Object.entries(all)) {
+    const startedAt = performance.now();
+    const ended = await check(client).then(
+      () => ({ outcome: 'passed', why: '' }) as const,
+      (error: unknown) => {
+        const outcome = error instanceof SkippedCheck ? 'skipped' : 'failed';
+        return { outcome, why: describeFailure(error) } as const;
+      },
+    );
+    yield { name, ...ended, milliseconds: performance.now() - startedAt };
+  }
 }
 
 /** Not an option, because other users of the machine see command lines, and npm writes them to its log files. */

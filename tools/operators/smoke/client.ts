@@ -16,6 +16,15 @@ export interface Ask {
   readonly authorization?: string | null;
 }
 
+export function get(path: string): Ask {
+  return { path };
+}
+
+/** The creation of an animal. */
+export function post(body: string, type = 'application/json'): Ask {
+  return { method: 'POST', path: '/pets', body, headers: { 'Content-Type': type } };
+}
+
 /** Milliseconds to wait for any one answer. */
 const timeout = 15_000;
 
@@ -65,7 +74,7 @@ export class Client {
     return { request, status: response.status, headers: response.headers, text: await response.text() };
   }
 
-  post(body: string, headers = { 'Content-Type': 'application/json' }): Promise<Reply> {
-    return this.send({ method: 'POST', path: '/pets', body, headers });
+  post(body: string): Promise<Reply> {
+    return this.send(post(body));
   }
 }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Reply } from '../../../tools/operators/smoke/client.ts';
-import { requestsNeeded, waitUntilReady } from '../../../tools/operators/smoke/run.ts';
+import { requestsNeeded, waitUntilReady } from '../../../tools/operators/smoke/wait-until-ready.ts';
 
 /** A status, with the headers of the answer. */
 type Answer = number | Error | readonly [number, Record<string, string>];
