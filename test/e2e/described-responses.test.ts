@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { errorCatalogue } from '../../functions/http/errors.ts';
 import { operations, writes } from '../../functions/operations.ts';
-import { createKey } from '../../tools/operators/keys/commands/create.ts';
+import { createKey } from '../../tools/operators/keys/commands/issue.ts';
 import { openKeyService } from '../../tools/operators/keys/service.ts';
 import { localStage, startLocalStack } from '../../tools/contributors/local/stack.ts';
 import { withoutReferences } from '../support/openapi-document.ts';

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type OfflineService, serve } from 'cdk-offline';
 import * as z from 'zod';
-import { createKey } from '../../tools/operators/keys/commands/create.ts';
+import { createKey } from '../../tools/operators/keys/commands/issue.ts';
 import { openKeyService } from '../../tools/operators/keys/service.ts';
 import { localStackName, localStage, synthesizeLocal } from '../../tools/contributors/local/stack.ts';
 import { Client, type Reply } from '../../tools/operators/smoke/client.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect, inject } from 'vitest';
 import { hashOfKey } from '../../../functions/access/keys.ts';
 import type { Plan } from '../../../functions/access/plans.ts';
-import { createKey } from '../../../tools/operators/keys/commands/create.ts';
+import { createKey } from '../../../tools/operators/keys/commands/issue.ts';
 import { isValid, newestKeys } from '../../../tools/operators/keys/records.ts';
 import { openKeyService } from '../../../tools/operators/keys/service.ts';
 import type { Run, RunOptions } from '../../support/run-in-process.ts';

@@ -3,7 +3,7 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { setSuspension } from '../../../tools/operators/keys/key-usage.ts';
 import { unused } from '../../../functions/access/limiter-decisions.ts';
 import { planNames } from '../../../functions/access/plans.ts';
-import { listKeys } from '../../../tools/operators/keys/commands/list.ts';
+import { listKeys } from '../../../tools/operators/keys/commands/look-up.ts';
 import { findKeyById } from '../../../tools/operators/keys/records.ts';
 import type { KeyService } from '../../../tools/operators/keys/service.ts';
 import { keyStatuses, statusOf } from '../../../tools/operators/keys/views.ts';

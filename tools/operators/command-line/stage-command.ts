@@ -47,25 +47,25 @@ export type Open<Service> = (
 ) => Promise<void>;
 
 /**
- * The action of a command about a record, which it reads, and again if someone else changes it meanwhile.
+ * Runs a command on a record, which it reads, and again if someone else changes it meanwhile.
  *
- * @param noun what the record is called
+ * @param name of the record, such as `Key key_06fz1m4tqabcdefg`
  */
-export function onRecord<Service, Item, Options extends CommonOptions>(
+export function onRecord<Service, Item>(
   open: Open<Service>,
-  noun: string,
-  read: (service: Service, id: string) => Promise<Item | undefined>,
-  run: (session: Session<Service>, item: Item, options: Options) => Promise<void>,
-) {
-  return (id: string, options: Options) =>
-    open(options, (session) =>
-      untilCurrent(async () => {
-        const item = await read(session.service, id);
-        if (item !== undefined) return run(session, item, options);
-        const message = `${noun} ${id} does not exist in stage ${options.stage}. "list" shows all.`;
-        throw new ToolError('not_found', message);
-      }),
-    );
+  options: CommonOptions,
+  name: string,
+  read: (service: Service) => Promise<Item | undefined>,
+  run: (session: Session<Service>, item: Item) => Promise<void>,
+): Promise<void> {
+  return open(options, (session) =>
+    untilCurrent(async () => {
+      const item = await read(session.service);
+      if (item !== undefined) return run(session, item);
+      const message = `${name} does not exist in stage ${options.stage}. "list" shows all.`;
+      throw new ToolError('not_found', message);
+    }),
+  );
 }
 
 /** Text that is stored, and printed on terminals later. */

@@ -22,23 +22,30 @@ export function keyCommand(name: string, summary: string, example = '', details 
   return command.argument('<key-id>', 'ID of the key', keyId);
 }
 
-type KeyAction<T> = (session: Session, key: AdministeredKey, options: T) => Promise<void>;
+type KeyAction = (session: Session, key: AdministeredKey) => Promise<void>;
 
-/** The action of a command about any key. */
-export function onKey<T extends operator.CommonOptions>(open: Open, run: KeyAction<T>) {
-  return operator.onRecord(open, 'Key', findKeyById, run);
+/** Runs a command on any key. */
+export function onKey(
+  open: Open,
+  id: string,
+  options: operator.CommonOptions,
+  run: KeyAction,
+): Promise<void> {
+  return operator.onRecord(open, options, `Key ${id}`, (service) => findKeyById(service, id), run);
 }
 
-/** The action of a command about a valid key. @param participle what cannot be done with others, such as `rotated` */
-export function onValidKey<T extends operator.CommonOptions>(
+/** Runs a command on a valid key. @param participle what cannot be done with others, such as `rotated` */
+export function onValidKey(
   open: Open,
+  id: string,
+  options: operator.CommonOptions,
   participle: string,
-  run: KeyAction<T>,
-) {
-  return onKey<T>(open, async (session, key, options) => {
-    if (isValid(key, session.service.now())) return run(session, key, options);
+  run: KeyAction,
+): Promise<void> {
+  return onKey(open, id, options, async (session, key) => {
+    if (isValid(key, session.service.now())) return run(session, key);
     const state = key.status === 'active' ? 'expired' : key.status;
-    throw new ToolError('refused', `${key.keyId} is ${state}, so it cannot be ${participle}.`);
+    throw new ToolError('refused', `${id} is ${state}, so it cannot be ${participle}.`);
   });
 }
 

@@ -1,12 +1,9 @@
 import { defineTool } from '../command-line/program.ts';
-import { assignIds } from './commands/assign-ids.ts';
 import { backfill } from './commands/backfill.ts';
+import { remove, setStatus } from './commands/change-one.ts';
 import { exportPets } from './commands/export.ts';
-import { importPets } from './commands/import.ts';
-import { list } from './commands/list.ts';
-import { remove } from './commands/remove.ts';
-import { setStatus } from './commands/set-status.ts';
-import { show } from './commands/show.ts';
+import { assignIds, importPets } from './commands/import.ts';
+import { list, show } from './commands/look-up.ts';
 import { openPetService, type PetService } from './service.ts';
 
 /** Runs the tool once. Returns the exit code. */

@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { DeleteCommand, GetCommand, paginateScan, PutCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
-import { NumberValueImpl as NumberValue, unmarshall } from '@aws-sdk/util-dynamodb';
+import { marshall, NumberValueImpl as NumberValue, unmarshall } from '@aws-sdk/util-dynamodb';
 import * as z from 'zod';
 import { newPet, type Pet, storedPet } from '../../../functions/pets/schema.ts';
 import type { PetTable } from '../../../functions/pets/store.ts';
 import { type AuditLine, commit } from '../command-line/change.ts';
 import { problemsIn } from '../command-line/errors.ts';
+import { counted, printable } from '../command-line/output.ts';
 import type { PetService } from './service.ts';
 
 /** The items of the Pets table as operators read and change them: valid or not, and never on top of a newer change. */
@@ -42,6 +43,27 @@ export async function readItem({ client, tableName }: PetTable, id: string): Pro
 export async function* pagesOf({ client, tableName }: PetTable): AsyncGenerator<StoredItem[]> {
   const pages = paginateScan({ client, pageSize: 1_000 }, { TableName: tableName });
   for await (const { Items: items = [] } of pages) yield items.map(toStored);
+}
+
+/** The valid items of a table, in pages. Malformed ones are reported, and counted in `counts`. */
+export async function* validPagesOf(
+  { notify }: PetService,
+  table: PetTable,
+  counts: { malformed: number },
+): AsyncGenerator<{ readonly item: Item; readonly pet: Pet }[]> {
+  for await (const page of pagesOf(table)) {
+    for (const { item, malformed } of page) {
+      if (malformed === undefined) continue;
+      counts.malformed += 1;
+      notify(`${idOf(item)} is malformed: ${printable(malformed)}`);
+    }
+    yield page.flatMap(({ item, pet }) => (pet ? [{ item, pet }] : []));
+  }
+}
+
+/** A sentence about the items that `validPagesOf` left out, if any. */
+export function leftOutText({ malformed }: { readonly malformed: number }): string {
+  return malformed === 0 ? '' : ` Left out: ${counted(malformed, 'malformed item')}.`;
 }
 
 /** Attributes to set, as they are stored, and those to remove, which are `undefined`. */
@@ -108,13 +130,10 @@ export async function deleteItem(service: PetService, item: Item, audit: Audit):
 }
 
 /** Puts a pet in the place of an item. @throws StaleRecordError, OutcomeUnknownError */
-export async function replaceItem(service: PetService, item: Item, pet: Pet, audit: Audit): Promise<void> {
-  const { client, tableName } = service.table;
-  const command = new PutCommand({ TableName: tableName, Item: { ...pet }, ...conditional(item) });
-  await change(service, item, audit, {
-    send: () => client.send(command),
-    isMade: (found) => isDeepStrictEqual(found?.pet, pet),
-  });
+export function replaceItem(service: PetService, item: Item, pet: Pet, audit: Audit): Promise<void> {
+  const removed = Object.fromEntries(Object.keys(item).map((name) => [name, undefined]));
+  const { id: _, ...attributes } = { ...removed, ...unmarshall(marshall(pet), { wrapNumbers: true }) };
+  return updateItem(service, item, attributes, audit);
 }
 
 /** What the audit line of a change says. A change of many animals has one line for all of them. */

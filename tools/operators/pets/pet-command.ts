@@ -25,12 +25,14 @@ function petId(text: string): string {
   throw new InvalidArgumentError('An ID of an animal is a whole number such as 114052972904448.');
 }
 
-/** The action of a command about an animal. */
-export function onPet<T extends operator.CommonOptions>(
+/** Runs a command on an animal or a malformed item. */
+export function onPet(
   open: Open,
-  run: (session: Session, stored: StoredItem, options: T) => Promise<void>,
-) {
-  return operator.onRecord(open, 'Animal', ({ table }: PetService, id) => readItem(table, id), run);
+  id: string,
+  options: operator.CommonOptions,
+  run: (session: Session, stored: StoredItem) => Promise<void>,
+): Promise<void> {
+  return operator.onRecord(open, options, `Animal ${id}`, ({ table }) => readItem(table, id), run);
 }
 
 export const rateOption = new Option('--rate <n>', 'animals written a second, at most')

@@ -33,14 +33,13 @@ export const changePlan = (open: Open) =>
     .addOption(perMinuteOption)
     .addOption(perDayOption)
     .addOption(yesOption)
-    .action((id, options) => {
-      const { plan, perMinute, perDay } = options;
+    .action((keyId, { plan, perMinute, perDay, ...options }) => {
       const wanted = { plan, perMinute, perDay };
       checkLimits(wanted);
-      const run = onValidKey(open, 'put on another plan', async ({ service, output, confirm }, key) => {
-        const { keyId, keyHash } = key;
+      return onValidKey(open, keyId, options, 'put on another plan', async (session, key) => {
+        const { service, output, confirm } = session;
         // Before the change: a failed read must not look like a failed change.
-        const usage = await readUsage(service.limitTable, keyHash);
+        const usage = await readUsage(service.limitTable, key.keyHash);
         await confirm(`Change ${nameOf(key)} to ${describePlan(wanted)}?`);
         const changed = describePlan(key) !== describePlan(wanted);
         if (changed) await changeKeyPlan(service, key, wanted);
@@ -49,7 +48,6 @@ export const changePlan = (open: Open) =>
         const text = `${keyId} ${state}.${rejectionText(usage, limits, service.now())}`;
         output.result({ keyId, changed, plan, ...limits }, text);
       });
-      return run(id, options);
     });
 
 /**

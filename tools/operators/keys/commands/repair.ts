@@ -1,4 +1,5 @@
 import {
+  type ApiKey,
   ConflictException,
   DeleteUsagePlanKeyCommand,
   NotFoundException,
@@ -9,8 +10,24 @@ import { stageCommand, yesOption } from '../../command-line/stage-command.ts';
 import { counted, grouped } from '../../command-line/output.ts';
 import { isBusy, mayBeDone } from '../../command-line/retry.ts';
 import { type Open, ownerFilter, planFilter } from '../key-command.ts';
-import { addToPlan, ignoreNotFound, survey, withGatewayKey } from '../gateway.ts';
-import { gatewayValueOf, type KeyFilter, readKey, write } from '../records.ts';
+import {
+  addToPlan,
+  deleteGatewayKey,
+  descriptionOf,
+  ignoreNotFound,
+  leftoverAge,
+  survey,
+  withGatewayKey,
+} from '../gateway.ts';
+import {
+  findKeyById,
+  gatewayValueOf,
+  isValid,
+  type KeyFilter,
+  MalformedRecordError,
+  readKey,
+  write,
+} from '../records.ts';
 import type { KeyService } from '../service.ts';
 
 /** How API Gateway can differ from a key's record. */
@@ -109,5 +126,52 @@ async function repairKey(service: KeyService, { key: seen, found, drift }: Drift
     const isExisting = error instanceof ConflictException && !isBusy(error) && !mayBeDone(error);
     if (isExisting || error instanceof StaleRecordError || error instanceof NotFoundException) return false;
     throw error;
+  }
+}
+
+export const cleanup = (open: Open) =>
+  stageCommand(
+    'cleanup',
+    'delete the API Gateway keys that no valid key uses: of expired keys, and of commands that stopped half way',
+    '--stage prod',
+    'It leaves alone what is younger than 15 minutes, in case another run is making it. Run it once a month, and after a command that failed half way.',
+  )
+    .addOption(ownerFilter)
+    .action(({ owner, ...options }) =>
+      open(options, async ({ service, output }) => {
+        const { valid, gatewayKeys } = await survey(service, { owner });
+        const own = descriptionOf(service, owner ?? '');
+        const isOwn = ({ description = '' }: ApiKey) =>
+          owner === undefined ? description.startsWith(own) : description === own;
+        const unused = gatewayKeys.filter((each) => isOwn(each) && !valid.has(each.value ?? ''));
+        const removed: { readonly keyId: string; readonly reason: string }[] = [];
+        for (const { name: keyId = '', ...gatewayKey } of unused) {
+          const reason = await reasonToDelete(service, keyId, gatewayKey);
+          if (reason === undefined) continue;
+          const line = await service.auditLine('cleaned up', reason);
+          await deleteGatewayKey(service, gatewayKey.id!);
+          service.report({ keyId }, line);
+          removed.push({ keyId, reason });
+        }
+        const lines = removed.map(({ keyId, reason }) => `${keyId}: deleted the API Gateway key (${reason})`);
+        output.result({ removed }, lines.join('\n') || 'Nothing to clean up.');
+      }),
+    );
+
+/** Looks at the record itself: the indexes lag behind. */
+async function reasonToDelete(service: KeyService, keyId: string, { value, createdDate }: ApiKey) {
+  const now = service.now();
+  try {
+    const key = await findKeyById(service, keyId);
+    if (key !== undefined && !isValid(key, now))
+      return key.status === 'active' ? 'expired key' : 'revoked key';
+    const changes = [...(key?.audit ?? []).map(({ at }) => at), createdDate!.getTime() / 1000];
+    if (now - Math.max(...changes) <= leftoverAge) return undefined;
+    if (key === undefined) return 'half-made key';
+    return gatewayValueOf(key) === value ? undefined : 'earlier plan';
+  } catch (error) {
+    if (!(error instanceof MalformedRecordError)) throw error;
+    service.notify(`${error.message}. Its API Gateway key was left alone.`);
+    return undefined;
   }
 }

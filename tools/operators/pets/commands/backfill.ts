@@ -1,11 +1,11 @@
 import { toJson } from '../../../../functions/http/exact-json.ts';
 import { untilCurrent } from '../../command-line/change.ts';
-import { counted, printable } from '../../command-line/output.ts';
+import { counted, grouped, printable } from '../../command-line/output.ts';
 import { stageCommand, yesOption } from '../../command-line/stage-command.ts';
+import { changeMany } from '../change-many.ts';
 import { type Decide, loadChangeModule } from '../change-module.ts';
-import { type Attributes, idOf, pagesOf, readItem, updateItem } from '../items.ts';
+import { type Attributes, idOf, leftOutText, readItem, updateItem, validPagesOf } from '../items.ts';
 import { nameOf, type Open, rateOption, type Session } from '../pet-command.ts';
-import { writeEach } from '../paced.ts';
 
 export const backfill = (open: Open) =>
   stageCommand(
@@ -38,67 +38,55 @@ async function backfillPets(
   module: string,
   { rate, dryRun }: BackfillOptions,
 ): Promise<void> {
-  const { service, output, confirm } = session;
+  const { output, confirm } = session;
   const decide = await loadChangeModule(module);
-  const found = await checkAll(session, decide);
-  const { animals, toChange, malformed, examples } = found;
-  const of = `${counted(toChange, 'animal')} of ${animals.toLocaleString('en-US')}`;
-  if (!dryRun && toChange > 0) await confirm(`Change ${of} with ${module}?`);
+  const { ids, examples, ...counts } = await checkAll(session, decide);
+  const toChange = ids.length;
+  const of = `${counted(toChange, 'animal')} of ${grouped(counts.animals)}`;
   let changed = 0;
-  try {
-    if (!dryRun && toChange > 0) {
-      service.report(
-        { file: module },
-        await service.auditLine('began to backfill', counted(toChange, 'animal')),
-      );
-      await writeEach(session, idsToChange(session, decide), { total: toChange, rate }, async (id) => {
-        if (await changeOne(session, id, decide)) changed += 1;
-      });
-    }
-  } catch (error) {
-    output.note('The backfill has stopped. The same command does what is missing.', 'yellow');
-    throw error;
-  } finally {
-    if (changed > 0)
-      service.report({ file: module }, await service.auditLine('backfilled', counted(changed, 'animal')));
-  }
-  const left = malformed === 0 ? '' : ` Left out: ${counted(malformed, 'malformed item')}.`;
-  const lines = examples.map(({ animal, set }) => `${animal}: ${printable(toJson(set))}\n`).join('');
   if (toChange === 0)
     output.note(
       'Nothing to change. If that is unexpected: whole numbers are bigint, so compare with 7n, not with 7.',
     );
+  else if (!dryRun) {
+    await confirm(`Change ${of} with ${module}?`);
+    await changeMany(session, {
+      verb: 'backfill',
+      file: module,
+      items: ids,
+      rate,
+      write: async (id) => void ((await changeOne(session, id, decide)) && (changed += 1)),
+      written: () => (changed > 0 ? counted(changed, 'animal') : ''),
+    });
+  }
+  const lines = examples.map(({ animal, set }) => `${animal}: ${printable(toJson(set))}\n`).join('');
   const done = dryRun ? `${lines}To change: ${of}.` : `Changed ${counted(changed, 'animal')}.`;
   const shown = examples.map(({ id, set }) => ({ id, set }));
-  output.result({ module, dryRun, ...found, examples: shown, changed }, done + left);
+  const result = { module, dryRun, ...counts, toChange, examples: shown, changed };
+  output.result(result, done + leftOutText(counts));
 }
 
 /** Decides for every animal, so that a module that must not be used is refused before anything is written. */
 async function checkAll({ service, output }: Session, decide: Decide) {
   const examples: { readonly id: bigint; readonly animal: string; readonly set: Attributes }[] = [];
-  let [animals, toChange, malformed] = [0, 0, 0];
-  for await (const page of pagesOf(service.table)) {
-    if (animals > 0)
-      output.report({ progress: { checked: animals } }, `Checked ${counted(animals, 'animal')}`);
-    for (const { item, pet, malformed: problem } of page) {
-      if (pet === undefined) {
-        malformed += 1;
-        service.notify(`${idOf(item)} is malformed: ${printable(problem)}`);
-        continue;
-      }
-      animals += 1;
+  /** Of the animals to change. */
+  const ids: string[] = [];
+  const counts = { animals: 0, malformed: 0 };
+  for await (const page of validPagesOf(service, service.table, counts)) {
+    if (counts.animals > 0)
+      output.report(
+        { progress: { checked: counts.animals } },
+        `Checked ${counted(counts.animals, 'animal')}`,
+      );
+    for (const { item, pet } of page) {
+      counts.animals += 1;
       const wanted = await decide(item);
       if (wanted === undefined) continue;
-      toChange += 1;
-      if (toChange <= examplesShown) examples.push({ id: pet.id, animal: nameOf(pet), set: wanted.shown });
+      if (ids.push(idOf(item)) <= examplesShown)
+        examples.push({ id: pet.id, animal: nameOf(pet), set: wanted.shown });
     }
   }
-  return { animals, toChange, malformed, examples };
-}
-
-async function* idsToChange({ service: { table } }: Session, decide: Decide): AsyncGenerator<string> {
-  for await (const page of pagesOf(table))
-    for (const { item, pet } of page) if (pet && (await decide(item))) yield idOf(item);
+  return { ...counts, ids, examples };
 }
 
 /** Reads an animal, decides and writes; again if someone else has changed it. @returns whether it was changed */

@@ -3,10 +3,10 @@ import { toJson } from '../../../../functions/http/exact-json.ts';
 import type { PetTable } from '../../../../functions/pets/store.ts';
 import { stageCommand } from '../../command-line/stage-command.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
-import { counted, printable } from '../../command-line/output.ts';
+import { counted } from '../../command-line/output.ts';
 import type { Open, Session } from '../pet-command.ts';
-import { idOf, pagesOf } from '../items.ts';
-import { writeNewFile } from '../new-file.ts';
+import { leftOutText, validPagesOf } from '../items.ts';
+import { writeNewFile } from '../files.ts';
 
 export const exportPets = (open: Open) =>
   stageCommand(
@@ -31,9 +31,8 @@ export const exportPets = (open: Open) =>
           return;
         }
         await writeNewFile(file, texts);
-        const { exported, malformed } = counts;
-        const left = malformed === 0 ? '' : ` Left out: ${counted(malformed, 'malformed item')}.`;
-        output.result({ file, ...counts }, `Exported ${counted(exported, 'animal')} to ${file}.${left}`);
+        const text = `Exported ${counted(counts.exported, 'animal')} to ${file}.${leftOutText(counts)}`;
+        output.result({ file, ...counts }, text);
       }),
     );
 
@@ -57,15 +56,11 @@ async function* linesOf(
   table: PetTable,
   counts: { exported: number; malformed: number },
 ): AsyncGenerator<string> {
-  for await (const stored of pagesOf(table)) {
+  for await (const page of validPagesOf(service, table, counts)) {
     if (counts.exported > 0)
       output.report({ progress: { exported: counts.exported } }, counted(counts.exported, 'animal'));
-    for (const { item, malformed } of stored)
-      if (malformed !== undefined) service.notify(`${idOf(item)} is malformed: ${printable(malformed)}`);
-    const lines = stored.flatMap(({ pet }) => (pet ? [`${toJson(pet)}\n`] : []));
-    yield lines.join('');
-    counts.exported += lines.length;
-    counts.malformed += stored.length - lines.length;
+    yield page.map(({ pet }) => `${toJson(pet)}\n`).join('');
+    counts.exported += page.length;
     await service.afterStep('page');
   }
 }

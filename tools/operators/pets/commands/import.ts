@@ -5,11 +5,37 @@ import type { Pet } from '../../../../functions/pets/schema.ts';
 import { stageCommand, yesOption } from '../../command-line/stage-command.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
 import { counted, grouped, printable } from '../../command-line/output.ts';
-import { type Open, rateOption, type Session } from '../pet-command.ts';
+import { changeMany } from '../change-many.ts';
+import { newFileIds, readPets, writeNewFile } from '../files.ts';
 import { putNew, replaceItem } from '../items.ts';
-import { writeEach } from '../paced.ts';
-import { checkFile, type Line, linesOf, newestId, parseLine } from '../lines.ts';
+import { type Open, rateOption, type Session } from '../pet-command.ts';
 import type { PetService } from '../service.ts';
+
+export const assignIds = (open: Open) =>
+  stageCommand(
+    'assign-ids',
+    'write a file in which every animal has an ID, for "import"',
+    'new.jsonl animals.jsonl --stage prod',
+    `A line is an animal: {"name":"Rex","categoryId":7,"status":"available"}. Animals without an "id" get one as if they
+were created within the last hour, in the order of the lines. Another run gives other IDs.`,
+  )
+    .argument('<file>', 'file of JSON Lines')
+    .argument('<new-file>', 'file to write')
+    .action((file, newFile, options) =>
+      open(options, async (session) => {
+        const lines = await readPets(session, file);
+        const assigned = lines.filter(({ pet }) => pet.id === undefined).length;
+        const ids = newFileIds(session.service, assigned);
+        const texts = lines.map(
+          ({ pet: { id = ids.next().value, ...rest } }) => `${toJson({ id, ...rest })}\n`,
+        );
+        await writeNewFile(newFile, texts);
+        session.output.result(
+          { file: newFile, animals: lines.length, assigned },
+          `Wrote ${counted(lines.length, 'animal')} to ${newFile}, ${grouped(assigned)} with a new ID.`,
+        );
+      }),
+    );
 
 const replaceable = ['malformed', 'all'] as const;
 
@@ -49,52 +75,40 @@ async function importFile(
   { rate, replace, dryRun }: ImportOptions,
 ): Promise<void> {
   const { service, output, confirm } = session;
-  const newest = newestId(service);
-  const { pets, withoutId } = await checkFile(session, file, newest);
+  const lines = await readPets(session, file);
+  const items = lines.flatMap(({ number, pet: { id, ...pet } }) =>
+    id === undefined ? [] : [{ number, pet: { id, ...pet } }],
+  );
+  const withoutId = lines.length - items.length;
   if (withoutId > 0)
     throw usageError(
       `${file} has ${counted(withoutId, 'animal')} without an ID. Run "assign-ids ${file} NEW-FILE" first, and import the new file.`,
     );
   const counts: Counts = { created: 0, present: 0, replaced: 0, kept: [] };
-  if (dryRun) {
-    const text = `${counted(pets, 'animal')} in ${file}. Nothing was imported.`;
-    output.result({ file, dryRun, animals: pets, ...counts }, text);
-    return;
-  }
+  const animals = items.length;
+  const done = (text: string) => output.result({ file, dryRun, animals, ...counts }, text);
+  if (dryRun) return done(`${counted(animals, 'animal')} in ${file}. Nothing was imported.`);
   const replacing = {
     malformed: ', replacing malformed items',
     all: ', replacing all that differ, with what clients have changed',
   };
-  await confirm(`Import ${counted(pets, 'animal')} from ${file}${replace ? replacing[replace] : ''}?`);
-  service.report({ file }, await service.auditLine('began to import', counted(pets, 'animal')));
-  const changed = new ToolError('failed', `${file} was changed during the import.`);
-  try {
-    const lines = exactly(linesOf(file), pets, changed);
-    await writeEach(session, lines, { total: pets, rate }, async (line) => {
-      const pet = parseLine(line, newest);
-      if (typeof pet === 'string' || pet.id === undefined) throw changed;
-      await importPet(service, line.number, { ...pet, id: pet.id }, replace, counts);
-    });
-  } catch (error) {
-    output.note('The import has stopped. The same command adds what is missing.', 'yellow');
-    throw error;
-  } finally {
-    const detail = `${counts.created} created, ${counts.replaced} replaced`;
-    if (counts.created + counts.replaced > 0)
-      service.report({ file }, await service.auditLine('imported', detail));
-  }
-  counts.kept.sort((a, b) => a.line - b.line);
+  await confirm(`Import ${counted(animals, 'animal')} from ${file}${replace ? replacing[replace] : ''}?`);
+  await changeMany(session, {
+    verb: 'import',
+    file,
+    items,
+    rate,
+    write: ({ number, pet }) => importPet(service, number, pet, replace, counts),
+    written: () =>
+      counts.created + counts.replaced > 0 ? `${counts.created} created, ${counts.replaced} replaced` : '',
+  });
   const { created, present, replaced, kept } = counts;
-  const text = `Created ${grouped(created)}, replaced ${grouped(replaced)}, already there ${grouped(present)}.`;
-  output.result({ file, dryRun, animals: pets, ...counts }, text);
-  if (kept.length > 0) {
-    const list = kept
-      .map(({ line, id }) => `line ${line} (${id})`)
-      .slice(0, keptShown)
-      .join(', ');
-    const message = `Kept as stored: ${counted(kept.length, 'animal')} whose line differs, ${list}. "show PET-ID" prints what is stored. If that is another animal, remove the "id" from the line, and give it a new one with "assign-ids". To correct the stored animal, use "set-status" or "backfill".`;
-    throw new ToolError('refused', message);
-  }
+  kept.sort((a, b) => a.line - b.line);
+  done(`Created ${grouped(created)}, replaced ${grouped(replaced)}, already there ${grouped(present)}.`);
+  if (kept.length === 0) return;
+  const named = kept.slice(0, keptShown).map(({ line, id }) => `line ${line} (${id})`);
+  const message = `Kept as stored: ${counted(kept.length, 'animal')} whose line differs, ${named.join(', ')}. "show PET-ID" prints what is stored. If that is another animal, remove the "id" from the line, and give it a new one with "assign-ids". To correct the stored animal, use "set-status" or "backfill".`;
+  throw new ToolError('refused', message);
 }
 
 interface Counts {
@@ -102,17 +116,6 @@ interface Counts {
   present: number;
   replaced: number;
   readonly kept: { readonly line: number; readonly id: bigint }[];
-}
-
-/** The lines of a file that is not changed meanwhile. @throws `changed` if it has more or fewer animals */
-async function* exactly(lines: AsyncIterable<Line>, count: number, changed: Error): AsyncGenerator<Line> {
-  let left = count;
-  for await (const line of lines) {
-    if (left === 0) throw changed;
-    left -= 1;
-    yield line;
-  }
-  if (left > 0) throw changed;
 }
 
 /** @param number of the line */

@@ -1,12 +1,32 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
+import { toJson } from '../../../../functions/http/exact-json.ts';
 import { parseInt64 } from '../../../../functions/pets/int64.ts';
 import { pageSize } from '../../../../functions/pets/listing.ts';
 import { type PetStatus, petStatuses } from '../../../../functions/pets/schema.ts';
 import { byStatus, listPets } from '../../../../functions/pets/store.ts';
 import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
 import { printable, table } from '../../command-line/output.ts';
-import { type Open, type Session, viewOf } from '../pet-command.ts';
 import { idOf, pagesOf } from '../items.ts';
+import { onPet, type Open, petCommand, type Session, viewOf } from '../pet-command.ts';
+
+export const show = (open: Open) =>
+  petCommand('show', 'show an animal, or what is wrong with its item', '114052972904448 --stage prod').action(
+    (id, options) =>
+      onPet(open, id, options, async ({ output }, { item, pet, malformed }) => {
+        if (pet === undefined) {
+          // Numbers as their digits.
+          const attributes = unmarshall(marshall(item), { wrapNumbers: String });
+          const text = `${id} is malformed: ${printable(malformed)}\n${printable(toJson(attributes))}`;
+          return output.result({ id, malformed, item: attributes }, text);
+        }
+        const rows = Object.entries(viewOf(pet)).map(([name, value]) => [
+          name,
+          printable(String(value ?? '-')),
+        ]);
+        output.result(viewOf(pet), table(rows));
+      }),
+  );
 
 export const list = (open: Open) =>
   stageCommand('list', 'list animals, newest first', '--stage prod --status available --limit 50')

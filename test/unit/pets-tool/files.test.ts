@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { toJson } from '../../../functions/http/exact-json.ts';
 import { newPetId } from '../../../functions/pets/ids.ts';
 import { newPet } from '../../../functions/pets/schema.ts';
-import { parseLine } from '../../../tools/operators/pets/lines.ts';
+import { petParser } from '../../../tools/operators/pets/files.ts';
 
 const newest = newPetId(Date.UTC(2026, 6, 1), 0);
-const parse = (text: string) => parseLine({ number: 1, text }, newest);
+const parse = (text: string) => petParser(newest)(text, 1);
 const pet = { name: 'Rex', categoryId: 7n, status: 'sold' as const };
 
 describe('a line of an import', () => {

@@ -1,8 +1,9 @@
-import { duration, keyCommand, nameOf, onValidKey, type Open } from '../key-command.ts';
-import { yesOption } from '../../command-line/stage-command.ts';
 import { commit } from '../../command-line/change.ts';
 import { ToolError } from '../../command-line/errors.ts';
 import { isoTime } from '../../command-line/output.ts';
+import { yesOption } from '../../command-line/stage-command.ts';
+import { deleteFormerGatewayKey, flushAuthorizer } from '../gateway.ts';
+import { duration, keyCommand, nameOf, onKey, onValidKey, type Open } from '../key-command.ts';
 import { indefinitely, readUsage, rejectionText, setSuspension, untilTime } from '../key-usage.ts';
 import { type AdministeredKey, limitsInForce, write } from '../records.ts';
 import type { KeyService } from '../service.ts';
@@ -17,10 +18,9 @@ export const suspend = (open: Open) =>
     .option('--for <duration>', 'how long: 15m, 24h, 7d (default: until it is resumed)', duration(1))
     .option('--shorten', 'also end a suspension earlier', false)
     .addOption(yesOption)
-    .action(
-      onValidKey(open, 'suspended', async (session, key, { for: seconds, shorten }) => {
-        const { service, output, confirm } = session;
-        const { keyId, keyHash } = key;
+    .action((keyId, { for: seconds, shorten, ...options }) =>
+      onValidKey(open, keyId, options, 'suspended', async ({ service, output, confirm }, key) => {
+        const { keyHash } = key;
         const { suspendedUntil } = await readUsage(service.limitTable, keyHash);
         const earlier = suspendedUntil > service.now() ? suspendedUntil : 0;
         const until = seconds === undefined ? indefinitely : service.now() + seconds;
@@ -44,10 +44,9 @@ export const suspend = (open: Open) =>
     );
 
 export const resume = (open: Open) =>
-  keyCommand('resume', 'lift the suspension of a key, automatic ones included').action(
-    onValidKey(open, 'resumed', async ({ service, output }, key) => {
-      const { keyId, keyHash } = key;
-      const usage = await readUsage(service.limitTable, keyHash);
+  keyCommand('resume', 'lift the suspension of a key, automatic ones included').action((keyId, options) =>
+    onValidKey(open, keyId, options, 'resumed', async ({ service, output }, key) => {
+      const usage = await readUsage(service.limitTable, key.keyHash);
       const { suspendedUntil: earlier } = usage;
       const changed = earlier > service.now();
       if (changed) {
@@ -79,3 +78,26 @@ async function apply(
     isMade: async () => (await readUsage(limitTable, keyHash)).suspendedUntil === until,
   });
 }
+
+export const revoke = (open: Open) =>
+  keyCommand(
+    'revoke',
+    'make a key invalid for good, at once',
+    '',
+    'The authorizer can accept the key for at most 60 s more.',
+  )
+    .addOption(yesOption)
+    .action((keyId, options) =>
+      onKey(open, keyId, options, async ({ service, output, confirm }, key) => {
+        const changed = key.status !== 'revoked';
+        if (changed) {
+          await confirm(`Revoke ${nameOf(key)}? It cannot be undone.`);
+          // Record first, so that the authorizer denies the key whatever happens next.
+          await write(service, { key, did: 'revoked', set: { status: 'revoked' }, anyLength: true });
+        }
+        // For a revoked key as well, in case an earlier run stopped before them.
+        await flushAuthorizer(service);
+        await deleteFormerGatewayKey(service, key);
+        output.result({ keyId, changed }, changed ? `${keyId} is revoked.` : `${keyId} was revoked before.`);
+      }),
+    );
