@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 import { toCallerContext } from './access/caller.ts';
 import { decideKey, findKey } from './access/key-records.ts';
 import { hashOfKey, keyOfHeader, stageOfKey } from './access/keys.ts';
-import { endInTime } from './runtime/deadline.ts';
+import { timeToAnswer, withDeadline } from './runtime/deadline.ts';
 import { connect, connectionEnvironment } from './dynamodb/connection.ts';
 import { text, traceId, wholeNumber } from './runtime/environment.ts';
 import { toUnixSeconds } from './runtime/unix-time.ts';
@@ -46,8 +46,7 @@ function recordDecisions(): MiddlewareObj<Attempt, unknown, unknown> {
  */
 export const handler = middy<unknown, APIGatewayAuthorizerResult, unknown>({ timeoutEarlyInMillis: 0 })
   .use(recordDecisions())
-  .use(endInTime('The lookup of the API key'))
-  .handler(async ({ event, decision, deadline: { signal } }) => {
+  .handler(async ({ event, decision }, context) => {
     const { authorizationToken, methodArn } = z.parse(tokenEvent, event);
     /** API Gateway caches a denial like an approval, so repeated attempts with one key run no code. */
     const deny = (reason: string, keyId?: string) => {
@@ -60,7 +59,11 @@ export const handler = middy<unknown, APIGatewayAuthorizerResult, unknown>({ tim
     if (stage !== environment.STAGE) return deny('other_stage');
 
     const keyHash = hashOfKey(key);
-    const record = await findKey(table, keyHash, signal);
+    const record = await withDeadline(
+      'The lookup of the API key',
+      context.getRemainingTimeInMillis() - timeToAnswer,
+      (signal) => findKey(table, keyHash, signal),
+    );
     const now = toUnixSeconds(Date.now());
     const found = decideKey(record, now);
     if (found.kind === 'denied') return deny(found.reason, record?.keyId);

@@ -3,7 +3,7 @@ import type { APIGatewayProxyResult } from 'aws-lambda';
 import * as z from 'zod/mini';
 import { type Connection, connectionEnvironment } from '../dynamodb/connection.ts';
 import { operationName, operations, type RequestEntry, writes } from '../operations.ts';
-import { endInTime } from '../runtime/deadline.ts';
+import { timeToAnswer, withDeadline } from '../runtime/deadline.ts';
 import { text, wholeNumber } from '../runtime/environment.ts';
 import { tableVariables } from '../tables.ts';
 import { limitRequests, rateLimiter } from './limit-requests.ts';
@@ -34,7 +34,7 @@ export interface RequestContext {
 }
 
 /**
- * How every operation is served: record ▸ answer ▸ parse ▸ limit ▸ end in time ▸ operate. A write is limited first, so that a
+ * How every operation is served: record ▸ answer ▸ parse ▸ limit ▸ operate. A write is limited first, so that a
  * rejected request writes nothing. A read and its limit run in parallel.
  */
 export function pipeline(
@@ -58,9 +58,10 @@ export function pipeline(
       .use(answerRequests({ deprecated, unavailable: write?.unavailable }))
       .use(parseRequests())
       .use(limitRequests(limit, write === undefined ? 'alongside' : 'first'))
-      .use(endInTime('The operation'))
-      .handler(async ({ request, recorder, deadline: { signal } }) =>
-        toResult(await operate({ request, recorder, signal })),
+      .handler(({ request, recorder }, context) =>
+        withDeadline('The operation', context.getRemainingTimeInMillis() - timeToAnswer, async (signal) =>
+          toResult(await operate({ request, recorder, signal })),
+        ),
       )
   );
 }
