@@ -1,11 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { DynamoDBDocumentClient, GetCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
+import { type DynamoDBDocumentClient, GetCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type ClientSettings, newClient } from '../../../functions/dynamodb/client.ts';
-import { newRequestHandler } from '../../../functions/dynamodb/request-handler.ts';
+import { connect } from '../../../functions/dynamodb/connection.ts';
 
 /** What the settings change in the SDK's client. test/integration/bundles.test.ts looks at its signatures. */
 
@@ -55,23 +53,21 @@ const answer =
 const item = answer(200, { Item: { id: { N: '1' } } });
 const serverError = answer(500, { __type: 'InternalServerError' });
 
-const settings = {
-  region: 'eu-central-1',
-  credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' },
-  throttlingRetries: 1,
+const lambda = {
+  AWS_REGION: 'eu-central-1',
+  AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
+  AWS_SECRET_ACCESS_KEY: 'secret',
 };
 const get = new GetCommand({ TableName: 'T', Key: { id: 1 } });
 const put = new PutCommand({ TableName: 'T', Item: { id: 1 } });
 
-function clientOf({ requestTimeout, ...more }: Partial<ClientSettings> & { requestTimeout?: number } = {}) {
+function connected(requestTimeout?: number) {
   const { port } = server.address() as AddressInfo;
-  const client = newClient({
-    ...settings,
-    endpoint: `http://127.0.0.1:${port}`,
-    requestHandler: newRequestHandler({ requestTimeout }),
-    ...more,
+  return connect({
+    ...lambda,
+    AWS_ENDPOINT_URL_DYNAMODB: `http://127.0.0.1:${port}`,
+    DYNAMODB_REQUEST_TIMEOUT_MS: requestTimeout,
   });
-  return DynamoDBDocumentClient.from(client);
 }
 
 const throttles: readonly (readonly [string, Respond])[] = [
@@ -87,15 +83,15 @@ const throttles: readonly (readonly [string, Respond])[] = [
 ];
 
 describe.each([
-  [1, 2, 24],
-  [0, 1, 0],
-])('with %d retries of throttles', (throttlingRetries, attempts, delay) => {
+  ['client', 2, 24],
+  ['impatientClient', 1, 0],
+] as const)('the %s', (name, attempts, delay) => {
   test.each(throttles)(
-    `${attempts} attempts wait for ${delay} ms at most: a throttled %s`,
+    `makes ${attempts} attempts and waits for ${delay} ms at most: a throttled %s`,
     async (_, fault) => {
       vi.spyOn(Math, 'random').mockReturnValue(0.999);
       answers = [fault];
-      await expect(clientOf({ throttlingRetries }).send(get)).rejects.toMatchObject({
+      await expect(connected()[name].send(get)).rejects.toMatchObject({
         $metadata: { attempts, totalRetryDelay: delay },
       });
       expect(received).toHaveLength(attempts);
@@ -106,7 +102,7 @@ describe.each([
 test('another transient error is repeated three times', async () => {
   vi.spyOn(Math, 'random').mockReturnValue(0);
   answers = [serverError];
-  await expect(clientOf({ throttlingRetries: 0 }).send(get)).rejects.toMatchObject({
+  await expect(connected().impatientClient.send(get)).rejects.toMatchObject({
     name: 'InternalServerError',
     $metadata: { attempts: 4 },
   });
@@ -117,7 +113,7 @@ test.each(['2', '100', new Date(Date.now() + 60_000).toUTCString()])(
   async (after) => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999);
     answers = [answer(503, { __type: 'ServiceUnavailable' }, { 'Retry-After': after }), item];
-    const { $metadata: metadata } = await clientOf().send(get);
+    const { $metadata: metadata } = await connected().client.send(get);
     expect(metadata).toMatchObject({ attempts: 2, totalRetryDelay: 24 });
   },
 );
@@ -132,7 +128,7 @@ test.each<[string, Respond]>([
   ['half of a JSON document', answer(200, '{"Item":')],
 ])('%s is an error', async (_, fault) => {
   answers = [fault];
-  await expect(clientOf().send(put)).rejects.toMatchObject({
+  await expect(connected().client.send(put)).rejects.toMatchObject({
     constructor: SyntaxError,
     $metadata: { attempts: 1 },
   });
@@ -141,7 +137,7 @@ test.each<[string, Respond]>([
 
 test('white space before the object is none', async () => {
   answers = [answer(200, ' \n{"Item":{"id":{"N":"1"}}}')];
-  expect(await clientOf().send(get)).toMatchObject({ Item: { id: 1 } });
+  expect(await connected().client.send(get)).toMatchObject({ Item: { id: { value: '1' } } });
 });
 
 test.each<[string, Respond]>([
@@ -158,7 +154,7 @@ test.each<[string, Respond]>([
 ])('%s ends with a time-out', async (_, fault) => {
   vi.spyOn(Math, 'random').mockReturnValue(0);
   answers = [fault];
-  await expect(clientOf({ requestTimeout: 60 }).send(get)).rejects.toMatchObject({
+  await expect(connected(60).client.send(get)).rejects.toMatchObject({
     name: 'TimeoutError',
     $metadata: { attempts: 4 },
   });
@@ -168,7 +164,7 @@ test('a call is given up when its caller aborts it', async () => {
   const arrived = Promise.withResolvers<void>();
   answers = [() => arrived.resolve()];
   const abort = new AbortController();
-  const call = clientOf().send(get, { abortSignal: abort.signal });
+  const call = connected().client.send(get, { abortSignal: abort.signal });
   await arrived.promise;
   abort.abort();
   await expect(call).rejects.toMatchObject({ name: 'AbortError' });
@@ -176,9 +172,9 @@ test('a call is given up when its caller aborts it', async () => {
 
 test.each([5.1, -1_440])('a clock that is wrong by %d minutes is corrected', async (minutes) => {
   vi.useFakeTimers({ toFake: ['Date'], now: serverTime() + minutes * 60_000 });
-  const client = clientOf();
+  const { client } = connected();
   answers = [answer(400, { __type: 'InvalidSignatureException', message: 'Signature expired' }), item];
-  expect(await client.send(get)).toMatchObject({ Item: { id: 1 }, $metadata: { attempts: 2 } });
+  expect(await client.send(get)).toMatchObject({ Item: { id: { value: '1' } }, $metadata: { attempts: 2 } });
   const last = String(received.at(-1)!.headers['x-amz-date']);
   const signed = Date.parse(last.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'));
   expect(Math.abs(signed - serverTime())).toBeLessThan(60_000);
@@ -189,12 +185,12 @@ test.each([
   ['us-gov-west-1', 'dynamodb.us-gov-west-1.amazonaws.com'],
   ['cn-north-1', 'dynamodb.cn-north-1.amazonaws.com.cn'],
 ])('in %s the endpoint is %s, with TLS', async (region, host) => {
-  const client = newClient({ ...settings, region, requestHandler: newRequestHandler({}) });
+  const { client } = connect({ ...lambda, AWS_REGION: region });
   expect(await destinationOf(client)).toBe(`https://${host}/`);
 });
 
 /** Where a client would send a request, which is stopped before it leaves. */
-async function destinationOf(client: DynamoDBClient): Promise<string> {
+async function destinationOf(client: DynamoDBDocumentClient): Promise<string> {
   const destination = Promise.withResolvers<string>();
   client.middlewareStack.add(
     () => async (args) => {
@@ -208,6 +204,6 @@ async function destinationOf(client: DynamoDBClient): Promise<string> {
     },
     { step: 'deserialize', priority: 'high' },
   );
-  await DynamoDBDocumentClient.from(client).send(get);
+  await client.send(get);
   return destination.promise;
 }
