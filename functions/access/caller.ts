@@ -1,7 +1,5 @@
 import * as z from 'zod/mini';
-import type { Limits } from './plans.ts';
-import { type Plan, planNames } from './plans.ts';
-import { secondsPerDay, secondsPerMinute, windowStart } from './windows.ts';
+import { type Limits, type Plan, planNames, secondsPerDay, secondsPerMinute, windowStart } from './plans.ts';
 
 /** Whom a request is from: a key that is valid, and what it may do. */
 export interface Caller {

@@ -1,5 +1,6 @@
-import type { Limits } from './plans.ts';
-import { secondsPerDay, secondsPerMinute, windowStart } from './windows.ts';
+import * as z from 'zod/mini';
+import { type Limits, secondsPerDay, secondsPerMinute, windowStart } from './plans.ts';
+import { storedCount } from './stored-count.ts';
 
 // The decisions of the rate limiter (docs/interface.md#8-limits), without I/O. All times are Unix seconds.
 
@@ -37,23 +38,28 @@ export function suspensionThreshold(rejectedSince: number, limits: Limits): numb
 /** Largest `Retry-After` of a suspended key, in seconds: an operator can end a long suspension early. */
 const maxRetryAfter = secondsPerDay;
 
-/** The usage of a key that was never used. */
-export const unused = {
+/** An attribute of the item of a key. */
+export const storedNumber = z._default(storedCount, 0);
+
+/** The item of a key in the table. */
+export const storedUsage = z.object({
   /** Start of the minute that `minuteCount` belongs to. */
-  minute: 0,
-  minuteCount: 0,
+  minute: storedNumber,
+  minuteCount: storedNumber,
   /** Start of the day that `dayCount` belongs to. */
-  day: 0,
-  dayCount: 0,
+  day: storedNumber,
+  dayCount: storedNumber,
   /** The first rejection of the last minute that had one. */
-  rejectedSince: 0,
+  rejectedSince: storedNumber,
   /** Rejections of that minute after `suspensionGrace`. */
-  rejections: 0,
+  rejections: storedNumber,
   /** End of the suspension. In the past if the key is not suspended. */
-  suspendedUntil: 0,
-};
+  suspendedUntil: storedNumber,
+});
 /** The stored usage of a key. */
-export type Usage = Readonly<typeof unused>;
+export type Usage = Readonly<z.output<typeof storedUsage>>;
+/** The usage of a key that was never used. */
+export const unused: Usage = z.parse(storedUsage, {});
 
 /** One window after the current request. */
 interface WindowStatus {
@@ -140,17 +146,10 @@ export function decisionAfter(transition: Transition, usage: Usage, limits: Limi
   return isRejection(transition) ? rejectedAs('rejected', status) : { kind: 'admitted', status, usage };
 }
 
-/**
- * The decision on a request that cannot be written. One that is admitted is not counted in its status: see `isCounted`.
- */
+/** The decision on a request that cannot be written. One that is admitted is not counted in its status. */
 export function decideUncounted(stored: Usage, limits: Limits, now: number): Decision {
   const usage = currentWindows(stored, now);
   return decisionAfter(decide(usage, limits, now), usage, limits, now);
-}
-
-/** Whether the status of an admitted request says that it was counted. */
-export function isCounted(remaining: number, limit: number): boolean {
-  return remaining < limit;
 }
 
 /** As if the minute were full until the end of the suspension. A window that is full can end later. */

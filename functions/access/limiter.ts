@@ -3,21 +3,20 @@ import { type DynamoDBDocumentClient, UpdateCommand } from '@aws-sdk/lib-dynamod
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import * as z from 'zod/mini';
 import type { UnixSeconds } from '../runtime/unix-time.ts';
-import type { Limits } from './plans.ts';
+import { type Limits, secondsPerDay } from './plans.ts';
 import {
   clockTolerance,
   decide,
   type Decision,
   decisionAfter,
   isRejection,
+  storedUsage,
   suspensionGrace,
   type Transition,
   unused,
   type Usage,
   windowsAt,
 } from './limiter-decisions.ts';
-import { storedCount } from './stored-count.ts';
-import { secondsPerDay } from './windows.ts';
 
 /** The RateLimits table: partition key `keyHash`, time to live `expiresAt`. One item per key. */
 export interface LimitTable {
@@ -111,7 +110,7 @@ export async function admit(
       );
     try {
       const values = valuesOf(request, transition, usage);
-      const written: Written = await write(table, keyHash, writes[transition.kind], values, signal);
+      const written = await write(table, keyHash, writes[transition.kind], values, signal);
       usage = written.usage;
       if (written.done) break;
     } catch (error) {
@@ -150,18 +149,13 @@ function valuesOf(
 }
 
 /** `usage`: after the write, or what the condition failed on. */
-interface Written {
-  readonly done: boolean;
-  readonly usage: Usage;
-}
-
 async function write(
   table: LimitTable,
   keyHash: string,
   { update, condition }: (typeof writes)[keyof typeof writes],
   values: Values,
   signal: AbortSignal | undefined,
-): Promise<Written> {
+): Promise<{ readonly done: boolean; readonly usage: Usage }> {
   try {
     const { Attributes: attributes } = await table.client.send(
       new UpdateCommand({
@@ -169,7 +163,9 @@ async function write(
         Key: { keyHash },
         UpdateExpression: update,
         ConditionExpression: condition,
-        ...usedIn(`${update} ${condition}`, values),
+        // Reserved words, which every write uses.
+        ExpressionAttributeNames: { '#minute': 'minute', '#day': 'day' },
+        ExpressionAttributeValues: usedIn(`${update} ${condition}`, values),
         ReturnValues: 'ALL_NEW',
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       }),
@@ -184,26 +180,8 @@ async function write(
   }
 }
 
-/** DynamoDB rejects names and values that no expression uses. `minute` and `day` are reserved words. */
-function usedIn(expressions: string, values: Values) {
-  const used = new Set(expressions.match(/[#:]\w+/g));
-  const pick = <T>(all: Readonly<Record<string, T>>): Record<string, T> =>
-    Object.fromEntries(Object.entries(all).filter(([name]) => used.has(name)));
-  const names = pick({ '#minute': 'minute', '#day': 'day' });
-  return {
-    ...(Object.keys(names).length > 0 && { ExpressionAttributeNames: names }),
-    ExpressionAttributeValues: pick(values),
-  };
+/** DynamoDB rejects values that no expression uses. */
+function usedIn(expressions: string, values: Values): Values {
+  const used = new Set(expressions.match(/:\w+/g));
+  return Object.fromEntries(Object.entries(values).filter(([name]) => used.has(name)));
 }
-
-export const storedNumber = z._default(storedCount, 0);
-
-export const storedUsage = z.object({
-  minute: storedNumber,
-  minuteCount: storedNumber,
-  day: storedNumber,
-  dayCount: storedNumber,
-  rejectedSince: storedNumber,
-  rejections: storedNumber,
-  suspendedUntil: storedNumber,
-});

@@ -4,6 +4,15 @@ export interface Limits {
   readonly perDay: number;
 }
 
+/** The lengths of the windows in Unix seconds, which have no leap seconds. */
+export const secondsPerMinute = 60;
+export const secondsPerDay = 86_400;
+
+/** Start of the window that contains `now`. All times are Unix seconds. */
+export function windowStart(now: number, length: number): number {
+  return Math.floor(now / length) * length;
+}
+
 /** docs/interface.md#8-limits: the plans whose limits are the same for every key. */
 export const fixedPlans = {
   free: { perMinute: 60, perDay: 1_000 },

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
 import { newKey } from '../access/keys.ts';
-import { isCounted } from '../access/limiter-decisions.ts';
 import { fixedPlans } from '../access/plans.ts';
 import { type BodyName, type Check, type FunctionEntry, type Operation, operations } from '../operations.ts';
 import { newRecord, recordIdOf } from '../pets/idempotent-creation.ts';
@@ -40,21 +39,19 @@ const text = z.pipe(
   z.transform((json): unknown => JSON.parse(json)),
 );
 
-/** An answer whose request was counted: if the limiter fails open, all requests remain. @param body the JSON, if there is one */
+/** If the limiter fails open, the request is not counted, and all remain (`decideUncounted`). */
+const isCounted = z.refine<string>(
+  (remaining) => Number(remaining) < perMinute,
+  'must be less than the limit: the limiter does not count',
+);
+
+/** An answer whose request was counted. @param body the JSON, if there is one */
 function answer(statusCode: number, body?: z.core.$ZodType) {
-  const remaining = z
-    .string()
-    .check(
-      z.refine(
-        (count) => isCounted(Number(count), perMinute),
-        'must be less than the limit: the limiter does not count',
-      ),
-    );
   return z.object({
     statusCode: z.literal(statusCode),
     headers: z.object({
       'X-RateLimit-Limit': z.literal(caller.perMinute),
-      'X-RateLimit-Remaining': remaining,
+      'X-RateLimit-Remaining': z.string().check(isCounted),
     }),
     body: body === undefined ? z.literal('') : z.pipe(text, body),
   });

@@ -9,7 +9,7 @@ import {
 } from '../../../tools/operators/keys/key-usage.ts';
 import { admit, type LimitTable } from '../../../functions/access/limiter.ts';
 import { suspensionGrace, suspensionThreshold } from '../../../functions/access/limiter-decisions.ts';
-import { windowStart } from '../../../functions/access/windows.ts';
+import { windowStart } from '../../../functions/access/plans.ts';
 import { createTable } from '../../support/create-tables.ts';
 import { now } from './support.ts';
 import { at } from '../../support/times.ts';

@@ -1,5 +1,4 @@
-import { fixedPlans } from '../../../functions/access/plans.ts';
-import { secondsPerDay, secondsPerMinute } from '../../../functions/access/windows.ts';
+import { fixedPlans, secondsPerDay, secondsPerMinute } from '../../../functions/access/plans.ts';
 import { fixedHeaders, requestIdHeader } from '../../../functions/http/common-headers.ts';
 import { deprecationHeaders } from '../../../functions/http/deprecation.ts';
 import { rateLimitHeaders } from '../../../functions/http/rate-limit-headers.ts';

@@ -1,14 +1,8 @@
 import { BatchGetCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod';
-import { decideUncounted } from '../../../functions/access/limiter-decisions.ts';
-import {
-  type LimitTable,
-  storedNumber,
-  storedUsage,
-  usageRetentionDays,
-} from '../../../functions/access/limiter.ts';
-import type { Limits } from '../../../functions/access/plans.ts';
-import { secondsPerDay } from '../../../functions/access/windows.ts';
+import { decideUncounted, storedNumber, storedUsage } from '../../../functions/access/limiter-decisions.ts';
+import { type LimitTable, usageRetentionDays } from '../../../functions/access/limiter.ts';
+import { type Limits, secondsPerDay } from '../../../functions/access/plans.ts';
 import { isoTime } from '../command-line/output.ts';
 
 /** The usage and the suspension of API keys: the rate limiter's own items. */

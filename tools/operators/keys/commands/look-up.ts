@@ -1,7 +1,7 @@
 import { NotFoundException, paginateGetUsage } from '@aws-sdk/client-api-gateway';
 import { Option } from '@commander-js/extra-typings';
 import { hashOfKey, stageOfKey } from '../../../../functions/access/keys.ts';
-import { secondsPerDay } from '../../../../functions/access/windows.ts';
+import { secondsPerDay } from '../../../../functions/access/plans.ts';
 import { auditJson } from '../../command-line/change.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
 import { grouped, isoTime, table } from '../../command-line/output.ts';
