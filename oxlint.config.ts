@@ -5,10 +5,9 @@ const shared = [
   'access/keys.ts',
   'access/limiter-decisions.ts',
   'access/plans.ts',
-  'http/common-headers.ts',
   'http/errors.ts',
+  'http/headers.ts',
   'http/metrics.ts',
-  'http/rate-limit-headers.ts',
   'operations.ts',
   'tables.ts',
 ];

@@ -1,8 +1,7 @@
 import * as z from 'zod/mini';
 import { connect } from './dynamodb/connection.ts';
 import { ServiceError } from './http/errors.ts';
-import { parseIdempotencyKey } from './http/idempotency-key.ts';
-import { canonicalBody, parseInput, readBody } from './http/input.ts';
+import { canonicalBody, parseIdempotencyKey, parseInput, readBody } from './http/input.ts';
 import { itemUrl } from './http/links.ts';
 import { metrics } from './http/metrics.ts';
 import { pipeline, requestEnvironment } from './http/pipeline.ts';

@@ -1,8 +1,7 @@
 import * as z from 'zod/mini';
 import { connect } from './dynamodb/connection.ts';
-import { successorLink } from './http/deprecation.ts';
 import { ServiceError } from './http/errors.ts';
-import { collectionUrl } from './http/links.ts';
+import { collectionUrl, successorLink } from './http/links.ts';
 import { pipeline, requestEnvironment } from './http/pipeline.ts';
 import { parseInt64 } from './pets/int64.ts';
 import { getPet } from './pets/store.ts';

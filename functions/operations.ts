@@ -86,6 +86,12 @@ export interface Check {
   readonly code?: ErrorCode;
 }
 
+/** UTC dates. */
+export interface Deprecation {
+  readonly since: string;
+  readonly removal: string;
+}
+
 interface AnyOperation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** The path of the API's resource, below the stage. */
@@ -101,8 +107,8 @@ interface AnyOperation {
   };
   /** Besides those of every operation, and those that follow from `request` and `idempotent`. */
   readonly errors: readonly ErrorCode[];
-  /** UTC dates. Every answer names them, and the collection as the successor. */
-  readonly deprecated?: { readonly since: string; readonly removal: string };
+  /** Every answer names the dates, and the collection as the successor. */
+  readonly deprecated?: Deprecation;
   readonly checks: readonly Check[];
 }
 

@@ -72,12 +72,11 @@ function expectedOf({ status, code }: Check, operation: Operation): z.core.$ZodT
 }
 
 /** What a function reads of API Gateway's event. */
-function proxyEvent(httpMethod: string, resource: string, check: Partial<Check>, idempotencyKey: string) {
+function proxyEvent(resource: string, check: Partial<Check>, idempotencyKey: string) {
   const { pathParameters = {}, query = {}, body, keyIsUsed = false } = check;
   const lists = Object.entries(query).map(([name, value]) => [name, [value]]);
   return {
     resource,
-    httpMethod,
     pathParameters,
     multiValueQueryStringParameters: Object.fromEntries(lists) as Record<string, string[]>,
     multiValueHeaders: {
@@ -104,7 +103,7 @@ export function checksOf(
   const ofOperations = operations.map((operation) => [
     operation.entry,
     operation.checks.map((check) => ({
-      event: proxyEvent(operation.method, operation.path, check, idempotencyKey),
+      event: proxyEvent(operation.path, check, idempotencyKey),
       expected: expectedOf(check, operation),
     })),
   ]);
@@ -112,7 +111,7 @@ export function checksOf(
     ...(Object.fromEntries(ofOperations) as Record<(typeof operations)[number]['entry'], VersionCheck[]>),
     'unmatched-route': [
       {
-        event: proxyEvent('GET', '/{proxy+}', { pathParameters: { proxy: keyId } }, idempotencyKey),
+        event: proxyEvent('/{proxy+}', { pathParameters: { proxy: keyId } }, idempotencyKey),
         expected: error(404, 'route_not_found'),
       },
     ],

@@ -22,7 +22,9 @@ export function parseJson(text: string): unknown {
 }
 
 export function toJson(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) => withDigits(part));
+  return JSON.stringify(value, (_key, part: unknown) =>
+    typeof part === 'bigint' ? JSON.rawJSON(part.toString()) : part,
+  );
 }
 
 /**
@@ -62,8 +64,4 @@ function exactNumber(source: string): string {
   const exponent = BigInt(power) + BigInt(all.length - length - fraction.length);
   if (exponent < 0n || exponent > BigInt(plainDigits - length)) return `${digits}e${exponent}`;
   return digits + '0'.repeat(Number(exponent));
-}
-
-function withDigits(part: unknown): unknown {
-  return typeof part === 'bigint' ? JSON.rawJSON(part.toString()) : part;
 }

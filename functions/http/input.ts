@@ -7,11 +7,20 @@ import type { ApiRequest } from './request.ts';
 /** Bytes. */
 export const maxBodyBytes = 64 * 1024;
 
+/** The quotes of a quoted string (IETF draft) are part of the key. */
+export const idempotencyKeys = { maxLength: 255, pattern: /^[ -~]+$/ } as const;
+
 /** The JSON of the body, whole numbers as bigint. @throws ServiceError unsupported_media_type, payload_too_large, invalid_request */
-export function readBody(request: ApiRequest): unknown {
-  if (!isJson(request.headers.get('content-type'))) throw new ServiceError('unsupported_media_type');
-  if (request.body.byteLength > maxBodyBytes) throw new ServiceError('payload_too_large');
-  return readJson(request.body);
+export function readBody({ headers, body }: ApiRequest): unknown {
+  if (!isJson(headers.get('content-type'))) throw new ServiceError('unsupported_media_type');
+  if (body.byteLength > maxBodyBytes) throw new ServiceError('payload_too_large');
+  if (body.byteLength === 0) throw invalid('body: is required');
+  try {
+    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    // The parser's message quotes the body, which may contain anything.
+    throw invalid('body: must be valid JSON in UTF-8');
+  }
 }
 
 /** The JSON that `readBody` reads, in canonical form. @throws ServiceError invalid_request */
@@ -20,15 +29,25 @@ export function canonicalBody({ body }: ApiRequest): string {
     return toCanonicalJson(new TextDecoder().decode(body));
   } catch {
     // Sorting nested values needs a little more stack than reading them.
-    throw new ServiceError('invalid_request', 'body: is nested too deeply');
+    throw invalid('body: is nested too deeply');
   }
+}
+
+/** The `Idempotency-Key` of a request (draft-ietf-httpapi-idempotency-key-header). @throws ServiceError invalid_request */
+export function parseIdempotencyKey({ headers }: ApiRequest): string | undefined {
+  const [value, ...more] = headers.get('idempotency-key') ?? [];
+  if (value === undefined) return undefined;
+  if (more.length > 0) throw invalid('Idempotency-Key: must be sent only once');
+  if (value.length > idempotencyKeys.maxLength || !idempotencyKeys.pattern.test(value))
+    throw invalid('Idempotency-Key: must be 1 to 255 printable ASCII characters');
+  return value;
 }
 
 /** `name`: the input, in errors that concern no single field. @throws ServiceError invalid_request with every error */
 export function parseInput<T>(schema: z.ZodMiniType<T>, input: unknown, name: string): T {
   const parsed = z.safeParse(schema, input);
   if (parsed.success) return parsed.data;
-  throw invalid(parsed.error.issues.map(({ path, message }) => `${path.join('.') || name}: ${message}`));
+  throw invalid(...parsed.error.issues.map(({ path, message }) => `${path.join('.') || name}: ${message}`));
 }
 
 /** The parameters of a query, each a string in `schema`. @throws ServiceError invalid_request with every error */
@@ -39,24 +58,14 @@ export function parseQuery<T>(schema: z.ZodMiniType<T>, query: ApiRequest['query
   const parsed = z.safeParse(schema, Object.fromEntries(input));
   if (parsed.success) return parsed.data;
   throw invalid(
-    parsed.error.issues.map(
+    ...parsed.error.issues.map(
       ({ path, message }) => `${path.join('.')}: ${isSingle(path[0]) ? message : 'must be given only once'}`,
     ),
   );
 }
 
-function invalid(errors: readonly string[]): ServiceError {
+function invalid(...errors: readonly string[]): ServiceError {
   return new ServiceError('invalid_request', errors.join('; '));
-}
-
-function readJson(body: Buffer): unknown {
-  if (body.byteLength === 0) throw new ServiceError('invalid_request', 'body: is required');
-  try {
-    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch {
-    // The parser's message quotes the body, which may contain anything.
-    throw new ServiceError('invalid_request', 'body: must be valid JSON in UTF-8');
-  }
 }
 
 /** A missing Content-Type counts as JSON, as on API Gateway. */

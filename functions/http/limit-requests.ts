@@ -6,8 +6,8 @@ import type { Decision } from '../access/limiter-decisions.ts';
 import { withDeadline } from '../runtime/deadline.ts';
 import { toUnixSeconds, type UnixSeconds } from '../runtime/unix-time.ts';
 import { ServiceError } from './errors.ts';
+import { rateHeaders, zeroRateHeaders } from './headers.ts';
 import { metrics } from './metrics.ts';
-import { zeroRateHeaders, rateHeaders } from './rate-limit-headers.ts';
 import type { Parsed } from './request.ts';
 import type { Recorder } from './telemetry.ts';
 

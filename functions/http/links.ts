@@ -10,6 +10,11 @@ export function nextLink(
   return `<${url}?${parameters.toString()}>; rel="next"`;
 }
 
+/** A `Link` to what replaces an operation (RFC 5829). */
+export function successorLink(url: string): string {
+  return `<${url}>; rel="successor-version"`;
+}
+
 /** The URL of an item of the collection at `url`. */
 export function itemUrl(url: string, id: bigint): string {
   return `${withoutTrailingSlash(url)}/${id}`;

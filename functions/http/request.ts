@@ -1,6 +1,6 @@
 import type { MiddlewareObj } from '@middy/core';
 import * as z from 'zod/mini';
-import { caller, type Caller } from '../access/caller.ts';
+import { caller } from '../access/caller.ts';
 import type { Exchange } from './telemetry.ts';
 
 const strings = z.nullish(z.record(z.string(), z.string()));
@@ -9,7 +9,6 @@ const lists = z.nullish(z.record(z.string(), z.array(z.string())));
 /** https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html */
 const proxyEvent = z.object({
   resource: z.string(),
-  httpMethod: z.string(),
   multiValueHeaders: lists,
   multiValueQueryStringParameters: lists,
   pathParameters: strings,
@@ -24,22 +23,7 @@ const proxyEvent = z.object({
 });
 
 /** A request as the operations see it. */
-export interface ApiRequest {
-  readonly requestId: string;
-  /** The path of the API's resource, such as `/pets/{petId}`. */
-  readonly resource: string;
-  readonly method: string;
-  /** Every value of each query parameter, decoded. */
-  readonly query: ReadonlyMap<string, readonly string[]>;
-  /** Decoded. A value with an invalid encoding is unchanged. */
-  readonly pathParameters: Readonly<Record<string, string>>;
-  /** Every value of each header, under its name in lower case. */
-  readonly headers: ReadonlyMap<string, readonly string[]>;
-  readonly body: Buffer;
-  readonly caller: Caller;
-  /** The absolute URL of the request, without its query. */
-  readonly url: string;
-}
+export type ApiRequest = ReturnType<typeof parseRequest>;
 
 export interface Parsed extends Exchange {
   readonly request: ApiRequest;
@@ -57,26 +41,29 @@ export function parseRequests(): MiddlewareObj<Parsed, unknown, unknown> {
 }
 
 /** @throws ZodError if the event is not from API Gateway, or did not pass the authorizer */
-export function parseRequest(event: unknown): ApiRequest {
+export function parseRequest(event: unknown) {
   const { requestContext, ...parsed } = z.parse(proxyEvent, event);
   const headers = withLowerCaseNames(parsed.multiValueHeaders ?? {});
   // Set by API Gateway. Only the local service uses HTTP.
   const protocol = headers.get('x-forwarded-proto')?.at(-1) === 'http' ? 'http' : 'https';
   return {
     requestId: requestContext.requestId,
+    /** The path of the API's resource, such as `/pets/{petId}`. */
     resource: parsed.resource,
-    method: parsed.httpMethod,
+    /** Every value of each query parameter, decoded. */
     query: new Map(Object.entries(parsed.multiValueQueryStringParameters ?? {})),
     pathParameters: decoded(parsed.pathParameters ?? {}),
+    /** Every value of each header, under its name in lower case. */
     headers,
     body: Buffer.from(parsed.body ?? '', parsed.isBase64Encoded ? 'base64' : 'utf8'),
     caller: requestContext.authorizer,
+    /** The absolute URL of the request, without its query. */
     url: `${protocol}://${requestContext.domainName}${requestContext.path}`,
-  };
+  } as const;
 }
 
 /** API Gateway keeps the case of header names, so one header can have two spellings. */
-function withLowerCaseNames(sent: Readonly<Record<string, readonly string[]>>): ApiRequest['headers'] {
+function withLowerCaseNames(sent: Readonly<Record<string, readonly string[]>>) {
   const headers = new Map<string, readonly string[]>();
   for (const [name, values] of Object.entries(sent)) {
     const lowerCase = name.toLowerCase();
@@ -85,7 +72,10 @@ function withLowerCaseNames(sent: Readonly<Record<string, readonly string[]>>): 
   return headers;
 }
 
-/** A REST API does not decode path parameters, and `%37` is another spelling of `7` (RFC 3986, section 6.2.2.2). */
+/**
+ * A REST API does not decode path parameters, and `%37` is another spelling of `7` (RFC 3986, section 6.2.2.2). A value with
+ * an invalid encoding is unchanged.
+ */
 function decoded(sent: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(sent).map(([name, value]) => {

@@ -1,12 +1,11 @@
 import type { MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { isUnavailable, mayBeWritten } from '../dynamodb/failures.ts';
-import { fixedHeaders, requestIdHeader } from './common-headers.ts';
-import { type Deprecation, deprecationHeaders } from './deprecation.ts';
+import type { Deprecation } from '../operations.ts';
 import { ServiceError } from './errors.ts';
 import { toJson } from './exact-json.ts';
-import { collectionUrl } from './links.ts';
-import { zeroRateHeaders } from './rate-limit-headers.ts';
+import { deprecationHeaders, fixedHeaders, requestIdHeader, zeroRateHeaders } from './headers.ts';
+import { collectionUrl, successorLink } from './links.ts';
 import type { Limited } from './limit-requests.ts';
 import type { Recorder } from './telemetry.ts';
 
@@ -30,6 +29,7 @@ export function answerRequests({
   deprecated,
   unavailable,
 }: AnswerSettings): MiddlewareObj<Partial<Limited>, APIGatewayProxyResult, unknown> {
+  const dates = deprecated && deprecationHeaders(deprecated);
   // An error can precede the request and the limit.
   const commonHeaders = async ({ request, limited }: Partial<Limited>): Promise<Headers> => {
     return {
@@ -37,7 +37,7 @@ export function answerRequests({
       ...(request && { [requestIdHeader]: request.requestId }),
       // An event that is not from API Gateway has no caller.
       ...(limited === undefined ? zeroRateHeaders : (await limited).headers),
-      ...(request && deprecated && deprecationHeaders(deprecated, collectionUrl(request.url))),
+      ...(request && dates && { ...dates, Link: successorLink(collectionUrl(request.url)) }),
     };
   };
   const complete = async (event: Partial<Limited>, result: APIGatewayProxyResult) => {

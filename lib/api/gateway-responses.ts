@@ -1,8 +1,7 @@
 import { type ResponseType, ResponseType as Type, type RestApi } from 'aws-cdk-lib/aws-apigateway';
 import { Construct } from 'constructs';
-import { fixedHeaders, requestIdHeader } from '../../functions/http/common-headers.ts';
 import { errorBody } from '../../functions/http/errors.ts';
-import { rateLimitHeaders } from '../../functions/http/rate-limit-headers.ts';
+import { fixedHeaders, rateLimitHeaders, requestIdHeader } from '../../functions/http/headers.ts';
 import type { StageSettings } from '../configuration/settings.ts';
 import type { gatewayErrors } from '../../functions/operations.ts';
 

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { toCallerContext } from '../../functions/access/caller.ts';
 import { type ErrorCode, errorBody, errorCatalogue, ServiceError } from '../../functions/http/errors.ts';
 import { pipeline } from '../../functions/http/pipeline.ts';
-import { rateLimitHeaders } from '../../functions/http/rate-limit-headers.ts';
+import { rateLimitHeaders } from '../../functions/http/headers.ts';
 import { freeCaller, proxyEvent } from '../support/events.ts';
 import { lambdaContext, reply } from '../support/lambda.ts';
 import { captureLog } from '../support/service.ts';

@@ -5,7 +5,7 @@ import addFormats from 'ajv-formats';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { parseIdempotencyKey } from '../../functions/http/idempotency-key.ts';
+import { parseIdempotencyKey } from '../../functions/http/input.ts';
 import { parseRequest } from '../../functions/http/request.ts';
 import { integer, storedInteger } from '../../functions/pets/int64.ts';
 import { listing } from '../../functions/pets/listing.ts';

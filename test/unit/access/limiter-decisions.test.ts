@@ -12,7 +12,7 @@ import {
   type Usage,
   windowsAt,
 } from '../../../functions/access/limiter-decisions.ts';
-import { rateHeaders } from '../../../functions/http/rate-limit-headers.ts';
+import { rateHeaders } from '../../../functions/http/headers.ts';
 import { type Expectation, headersOf, ReferenceLimiter } from '../../support/reference-limiter.ts';
 import { usageAfter } from '../../support/usage-model.ts';
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ServiceError } from '../../../functions/http/errors.ts';
-import { parseIdempotencyKey } from '../../../functions/http/idempotency-key.ts';
+import { parseIdempotencyKey } from '../../../functions/http/input.ts';
 import { parseRequest } from '../../../functions/http/request.ts';
 import { proxyEvent } from '../../support/events.ts';
 

@@ -18,7 +18,6 @@ describe('a request', () => {
     expect(parseRequest(event)).toMatchObject({
       requestId: event.requestContext.requestId,
       resource: '/pets/{petId}',
-      method: 'GET',
       pathParameters: { petId: '7' },
       url: `https://${domainName}/v1/pets/7`,
       caller: { keyId: 'key_1', plan: 'free', limits: { perMinute: 60, perDay: 1_000 } },

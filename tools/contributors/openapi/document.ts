@@ -1,6 +1,5 @@
 import { newKey } from '../../../functions/access/keys.ts';
-import { idempotencyKeys } from '../../../functions/http/idempotency-key.ts';
-import { maxBodyBytes } from '../../../functions/http/input.ts';
+import { idempotencyKeys, maxBodyBytes } from '../../../functions/http/input.ts';
 import { operationName, operations } from '../../../functions/operations.ts';
 import { pageSize } from '../../../functions/pets/listing.ts';
 import { titleCase } from '../../../lib/title-case.ts';

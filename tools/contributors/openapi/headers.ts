@@ -1,7 +1,10 @@
 import { fixedPlans, secondsPerDay, secondsPerMinute } from '../../../functions/access/plans.ts';
-import { fixedHeaders, requestIdHeader } from '../../../functions/http/common-headers.ts';
-import { deprecationHeaders } from '../../../functions/http/deprecation.ts';
-import { rateLimitHeaders } from '../../../functions/http/rate-limit-headers.ts';
+import {
+  deprecationHeaders,
+  fixedHeaders,
+  rateLimitHeaders,
+  requestIdHeader,
+} from '../../../functions/http/headers.ts';
 import { operations } from '../../../functions/operations.ts';
 import type { Node } from './schemas.ts';
 
@@ -18,7 +21,7 @@ const link = (path: string, relation: string) => ({
 });
 /** What the service sends with deprecated operations. */
 const announced = (header: string) =>
-  operations.flatMap(({ deprecated }) => (deprecated ? deprecationHeaders(deprecated, '')[header]! : []));
+  operations.flatMap(({ deprecated }) => (deprecated ? deprecationHeaders(deprecated)[header]! : []));
 
 /** The headers of every answer, of the functions and of API Gateway itself. */
 export const commonHeaders: Readonly<Record<string, Node>> = {

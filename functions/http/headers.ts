@@ -1,4 +1,10 @@
 import type { RateLimitStatus } from '../access/limiter-decisions.ts';
+import type { Deprecation } from '../operations.ts';
+
+/** Headers of every answer, of the functions and of API Gateway itself. Beside them, each has X-Request-Id and X-RateLimit-*. */
+export const fixedHeaders = { 'Cache-Control': 'no-store' } as const;
+
+export const requestIdHeader = 'X-Request-Id';
 
 /** docs/interface.md#8-limits */
 export const rateLimitHeaders = {
@@ -33,5 +39,13 @@ export function rateHeaders(status: RateLimitStatus, now: number): Readonly<Reco
     [rateLimitHeaders.reset]: String(reset),
     'RateLimit-Policy': policies.join(', '),
     RateLimit: states.join(', '),
+  };
+}
+
+/** `Deprecation` (RFC 9745) and `Sunset` (RFC 8594). */
+export function deprecationHeaders({ since, removal }: Deprecation): Readonly<Record<string, string>> {
+  return {
+    Deprecation: `@${new Date(since).getTime() / 1000}`,
+    Sunset: new Date(removal).toUTCString(),
   };
 }

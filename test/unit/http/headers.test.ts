@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { RateLimitStatus } from '../../../functions/access/limiter-decisions.ts';
-import { zeroRateHeaders, rateHeaders } from '../../../functions/http/rate-limit-headers.ts';
+import { zeroRateHeaders, rateHeaders } from '../../../functions/http/headers.ts';
 
 const noon = Date.parse('2026-07-01T12:00:00Z') / 1000;
 const midnight = noon + 43_200;
