@@ -22,7 +22,7 @@ export const handler = pipeline(
     const { limit, filter, before } = parseQuery(listing, request.query);
     const { pets, next, malformed } = await listPets(table, { limit, filter, before }, signal);
     for (const error of malformed) {
-      recorder.error(error);
+      recorder.errors.push(error);
       recorder.count(metrics.malformed);
     }
     if (next === undefined) return { status: 200, body: pets };

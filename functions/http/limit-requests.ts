@@ -33,7 +33,7 @@ export function rateLimiter({ table, deprecated, timeout }: RateLimiterOptions) 
     const counted = await withDeadline('The rate limiter', timeout, (signal) =>
       admit(table, { keyHash, limits, now, deprecated }, signal),
     ).catch((error: unknown) => {
-      recorder.error(error);
+      recorder.errors.push(error);
     });
 
     // The key can expire while the authorizer's result is cached. This 401 has no challenge, because API Gateway renames

@@ -43,11 +43,10 @@ export function pipeline(
   operate: (context: RequestContext) => Promise<Answer>,
 ) {
   const operation = operations.find((each) => each.entry === entry);
-  const deprecated = operation?.deprecated;
-  const write = operation !== undefined && writes(operation) ? operation : undefined;
+  const isWrite = operation !== undefined && writes(operation);
   const limit = rateLimiter({
     table: { client: dynamoDb.impatientClient, tableName: environment.RATE_LIMITS_TABLE },
-    deprecated: deprecated !== undefined,
+    deprecated: operation?.deprecated !== undefined,
     timeout: environment.LIMITER_TIMEOUT_MS,
   });
 
@@ -55,9 +54,9 @@ export function pipeline(
     middy<unknown, APIGatewayProxyResult, unknown>({ timeoutEarlyInMillis: 0 })
       // `before` runs from top to bottom, `after` and `onError` from bottom to top. Each finds what those above have added.
       .use(recordRequests(operationName(entry), environment.METRICS_NAMESPACE))
-      .use(answerRequests({ deprecated, unavailable: write?.unavailable }))
+      .use(answerRequests(operation))
       .use(parseRequests())
-      .use(limitRequests(limit, write === undefined ? 'alongside' : 'first'))
+      .use(limitRequests(limit, isWrite ? 'first' : 'alongside'))
       .handler(({ request, recorder }, context) =>
         withDeadline('The operation', context.getRemainingTimeInMillis() - timeToAnswer, async (signal) =>
           toResult(await operate({ request, recorder, signal })),

@@ -34,7 +34,8 @@ export function parseRequests(): MiddlewareObj<Parsed, unknown, unknown> {
   return {
     before: (step) => {
       const request = parseRequest(step.event.event);
-      step.event.recorder.identify(request.requestId, request.caller);
+      const { keyId, plan } = request.caller;
+      step.event.recorder.identity = { requestId: request.requestId, keyId, plan };
       step.event = { ...step.event, request };
     },
   };

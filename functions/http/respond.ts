@@ -1,13 +1,13 @@
 import type { MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { isUnavailable, mayBeWritten } from '../dynamodb/failures.ts';
-import type { Deprecation } from '../operations.ts';
+import { type Operation, writes } from '../operations.ts';
 import { ServiceError } from './errors.ts';
 import { toJson } from './exact-json.ts';
 import { deprecationHeaders, fixedHeaders, requestIdHeader, zeroRateHeaders } from './headers.ts';
 import { collectionUrl, successorLink } from './links.ts';
 import type { Limited } from './limit-requests.ts';
-import type { Recorder } from './telemetry.ts';
+import type { Exchange } from './telemetry.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -18,30 +18,21 @@ export interface Answer {
   readonly headers?: Headers;
 }
 
-interface AnswerSettings {
-  readonly deprecated: Deprecation | undefined;
-  /** Of an operation that writes: the message of a 503, after which something may be written. */
-  readonly unavailable: string | undefined;
-}
-
 /** A middleware that answers errors, and adds the headers of every answer. Those of the answer itself replace them. */
-export function answerRequests({
-  deprecated,
-  unavailable,
-}: AnswerSettings): MiddlewareObj<Partial<Limited>, APIGatewayProxyResult, unknown> {
-  const dates = deprecated && deprecationHeaders(deprecated);
+export function answerRequests(
+  operation: Operation | undefined,
+): MiddlewareObj<Exchange & Partial<Limited>, APIGatewayProxyResult, unknown> {
+  const dates = operation?.deprecated && deprecationHeaders(operation.deprecated);
   // An error can precede the request and the limit.
-  const commonHeaders = async ({ request, limited }: Partial<Limited>): Promise<Headers> => {
-    return {
+  const complete = async ({ request, limited }: Partial<Limited>, result: APIGatewayProxyResult) => {
+    const headers: Headers = {
       ...fixedHeaders,
       ...(request && { [requestIdHeader]: request.requestId }),
       // An event that is not from API Gateway has no caller.
       ...(limited === undefined ? zeroRateHeaders : (await limited).headers),
       ...(request && dates && { ...dates, Link: successorLink(collectionUrl(request.url)) }),
+      ...result.headers,
     };
-  };
-  const complete = async (event: Partial<Limited>, result: APIGatewayProxyResult) => {
-    const headers = { ...(await commonHeaders(event)), ...result.headers };
     return { ...result, headers };
   };
   return {
@@ -49,17 +40,17 @@ export function answerRequests({
       step.response = await complete(step.event, step.response!);
     },
     onError: async (step) => {
-      const answer = errorAnswer(toServiceError(step.error, unavailable), step.event.recorder);
-      step.response = await complete(step.event, toResult(answer));
+      const error = toServiceError(step.error, operation);
+      if (error.status >= 500) step.event.recorder.errors.push(error.cause ?? error);
+      step.response = await complete(step.event, toResult(answerOf(error)));
     },
   };
 }
 
-/** The answer for an error (docs/interface.md#error). A 5xx is logged with its cause, a 503 can be retried after 1 s. */
-function errorAnswer(error: ServiceError, recorder: Recorder | undefined): Answer {
-  if (error.status >= 500) recorder?.error(error.cause ?? error);
-  const retry = error.code === 'service_unavailable' && { 'Retry-After': '1' };
-  return { status: error.status, body: error.body, headers: { ...retry, ...error.headers } };
+/** The answer for an error (docs/interface.md#error). A 503 can be retried after 1 s. */
+function answerOf({ code, status, body, headers }: ServiceError): Answer {
+  const retry = code === 'service_unavailable' && { 'Retry-After': '1' };
+  return { status, body, headers: { ...retry, ...headers } };
 }
 
 /** The result for API Gateway. */
@@ -73,12 +64,12 @@ export function toResult({ status, body, headers = {} }: Answer): APIGatewayProx
 }
 
 /**
- * A ServiceError unchanged, 503 for a failing AWS service, 500 for anything else. Clients see no cause of these two.
- *
- * @param unavailable of an operation that writes: its failures are 503 also if something may be written
+ * A ServiceError unchanged, 503 for a failing AWS service, 500 for anything else. Clients see no cause of these two. The
+ * failures of an operation that writes are 503 also if something may be written.
  */
-function toServiceError(error: unknown, unavailable: string | undefined): ServiceError {
+function toServiceError(error: unknown, operation: Operation | undefined): ServiceError {
   if (error instanceof ServiceError) return error;
+  const unavailable = operation && writes(operation) ? operation.unavailable : undefined;
   return isUnavailable(error) || (unavailable !== undefined && mayBeWritten(error))
     ? new ServiceError('service_unavailable', unavailable, { cause: error })
     : new ServiceError('internal_error', undefined, { cause: error });

@@ -1,4 +1,4 @@
-import type { MiddlewareObj } from '@middy/core';
+import type { MiddlewareObj, Request } from '@middy/core';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { traceId } from '../runtime/environment.ts';
 import { type Metric, planDimension } from './metrics.ts';
@@ -16,13 +16,9 @@ export function recordRequests(
   namespace: string,
 ): MiddlewareObj<Exchange, APIGatewayProxyResult, unknown> {
   let coldStart = true;
-  const finish = (step: {
-    readonly event: Partial<Exchange>;
-    readonly response?: APIGatewayProxyResult | null | undefined;
-  }): void => {
-    const { recorder = new Recorder() } = step.event;
-    const { identity, startedAt, errors, counts } = recorder;
-    const status = step.response?.statusCode ?? 500;
+  const finish = ({ event, response }: Request<Exchange, APIGatewayProxyResult, unknown>): void => {
+    const { identity, startedAt, errors, counts } = event.recorder;
+    const status = response?.statusCode ?? 500;
     const durationMs = performance.now() - startedAt;
     const request = { ...identity, traceId: traceId() };
     const record = { ...request, operation, status, durationMs, coldStart, errors, counts };
@@ -39,43 +35,28 @@ export function recordRequests(
   };
 }
 
-interface Identity {
-  readonly requestId: string | undefined;
-  readonly keyId: string | undefined;
-  readonly plan: string | undefined;
-}
-
 /** Collects the fields of the log line of a request. */
 export class Recorder {
   readonly startedAt = performance.now();
+  /** Internal errors with their causes. Never shown to the client: the request may even succeed. */
   readonly errors: unknown[] = [];
   readonly counts = new Map<Metric, number>();
-  identity: Identity = { requestId: undefined, keyId: undefined, plan: undefined };
-
-  identify(requestId: string, { keyId, plan }: { readonly keyId: string; readonly plan: string }): void {
-    this.identity = { requestId, keyId, plan };
-  }
+  /** Empty until the event is read. */
+  identity: { readonly requestId?: string; readonly keyId?: string; readonly plan?: string } = {};
 
   count(metric: Metric): void {
     this.counts.set(metric, (this.counts.get(metric) ?? 0) + 1);
   }
-
-  /** Records an internal error. The request may still succeed. */
-  error(error: unknown): void {
-    this.errors.push(error);
-  }
 }
 
-export interface RequestRecord extends Identity {
-  readonly traceId: string | undefined;
-  readonly operation: string;
-  readonly status: number;
-  readonly durationMs: number;
-  readonly coldStart: boolean;
-  /** Internal errors with their causes. Never shown to the client. */
-  readonly errors: readonly unknown[];
-  readonly counts: ReadonlyMap<Metric, number>;
-}
+type RequestRecord = Recorder['identity'] &
+  Pick<Recorder, 'errors' | 'counts'> & {
+    readonly traceId: string | undefined;
+    readonly operation: string;
+    readonly status: number;
+    readonly durationMs: number;
+    readonly coldStart: boolean;
+  };
 
 /**
  * One line of JSON, which is also the source of the metrics. `now` is in milliseconds since the Unix epoch.
