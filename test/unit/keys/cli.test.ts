@@ -84,7 +84,7 @@ describe('invalid arguments', () => {
     ['', 'Missing command. See --help.'],
     ['lsit --stage local', "Unknown command 'lsit' (Did you mean list?)"],
     ['frobnicate', "Unknown command 'frobnicate'. See --help."],
-    [`identify --stage local ${newKey('local')}`, '"identify" reads it from standard input.'],
+    [`identify --stage local ${newKey('local')}`, 'identify" reads it from standard input.'],
     ['--stage local list', "Unknown option '--stage'. See --help."],
     ['list', option('--stage <stage>')],
     ['list local', option('--stage <stage>')],
@@ -138,7 +138,7 @@ describe('invalid arguments', () => {
       expect(exitCode).toBe(2);
       expect(stdout + stderr).not.toContain(key);
     }
-    expect((await keys(['show', key, '--stage', 'prod'])).stderr).toContain('"identify"');
+    expect((await keys(['show', key, '--stage', 'prod'])).stderr).toContain('identify" reads it');
   });
 });
 

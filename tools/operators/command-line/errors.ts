@@ -57,63 +57,44 @@ export interface Target {
 /** Any error as one line for the operator: its own message, unless that does not say what to do. */
 export function explain(error: unknown, target: Partial<Target> = {}): ToolError {
   if (error instanceof ToolError) return error;
-  const {
-    name,
-    message,
-    code = '',
-    path,
-  }: NodeJS.ErrnoException = error instanceof Error ? error : new Error(String(error));
+  const { name, message, code, path }: NodeJS.ErrnoException =
+    error instanceof Error ? error : new Error(String(error));
   const cause = message.replaceAll(/\s+/g, ' ').trim() || name;
   // Of a file that an argument names.
   if (path !== undefined) return usageError(`${cause}.`);
-  const text = `${target.endpoint === undefined ? 'aws' : 'local'} ${code} ${name}: ${cause}`;
-  const [, advice = cause] = adviceFor(target, cause).find(([pattern]) => pattern.test(text)) ?? [];
-  return new ToolError('failed', advice, { cause: error });
+  const advice = adviceFor(`${code ?? name}: ${cause}`, cause, target);
+  return new ToolError('failed', advice ?? cause, { cause: error });
 }
 
-/** What to do about an error, by a pattern for `aws` or `local`, its code, name and message. The first that matches counts. */
-function adviceFor(
-  { stage, endpoint, region = 'AWS_REGION', profile }: Partial<Target>,
-  cause: string,
-): readonly (readonly [RegExp, string])[] {
+/** What to do about an error. @param text its code or name, and its message */
+function adviceFor(text: string, cause: string, { stage, endpoint, region, profile }: Partial<Target>) {
+  const isForeign = text.includes('Deserialization error');
+  const isUnreachable = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/.test(text);
+  const isDenied =
+    /^(ExpiredToken|TokenRefreshRequired|UnrecognizedClient|InvalidClientTokenId|InvalidSignature)/.test(
+      text,
+    );
+  if (endpoint !== undefined) {
+    if (isForeign) return `What answers at ${endpoint} is not the local service. Give its port with --port.`;
+    if (isUnreachable)
+      return `No service answers at ${endpoint}. Start it with "npm start", or give its port with --port.`;
+    if (isDenied)
+      return `The service at ${endpoint} was not started from this folder by this user, so it refuses this command. Run the command where it was started.`;
+  }
   const signIn = `Sign in ("aws sso login${profile === undefined ? '' : ` --profile ${profile}`}")`;
-  return [
-    [
-      /^local .* Deserialization error/,
-      `What answers at ${endpoint} is not the local service. Give its port with --port.`,
-    ],
-    [
-      /^local (ECONNREFUSED|ENOTFOUND|EHOSTUNREACH)/,
-      `No service answers at ${endpoint}. Start it with "npm start", or give its port with --port.`,
-    ],
-    [
-      /^local .* (UnrecognizedClient|InvalidClientTokenId|InvalidSignature)/,
-      `The service at ${endpoint} was not started from this folder by this user, so it refuses this command. Run the command where it was started.`,
-    ],
-    [
-      /^aws .* Deserialization error/,
-      'What answers is not AWS, but something in between, such as a proxy or the sign-in page of a network.',
-    ],
-    [
-      /^aws (ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/,
-      `AWS cannot be reached. Check the network and the Region (${region}).`,
-    ],
-    [/region is missing/i, 'The Region is not set. Give it with --region, or set AWS_REGION.'],
-    [
-      /CredentialsProviderError|could not load credentials/i,
-      `AWS credentials are missing. ${signIn}, set AWS_PROFILE, or give a profile with --profile.`,
-    ],
-    [
-      / (ExpiredToken|TokenRefreshRequired|UnrecognizedClient|InvalidClientTokenId)/,
-      `AWS does not accept these credentials (${cause}). ${signIn}, or check whose they are ("aws sts get-caller-identity").`,
-    ],
-    [
-      / (Resource)?NotFoundException/,
-      `A resource of the stack does not exist (${cause}). Deploy stage ${stage} again.`,
-    ],
-    [
-      / (ECONNRESET|EPIPE) | TimeoutError|ServiceUnavailable|Internal(Server|Failure|Service)/,
-      `AWS or the network fails (${cause}), after 10 tries. Run the same command again.`,
-    ],
-  ];
+  if (isForeign)
+    return 'What answers is not AWS, but something in between, such as a proxy or the sign-in page of a network.';
+  if (isUnreachable)
+    return `AWS cannot be reached. Check the network and the Region (${region ?? 'AWS_REGION'}).`;
+  if (isDenied)
+    return `AWS does not accept these credentials (${cause}). ${signIn}, or check whose they are ("aws sts get-caller-identity").`;
+  if (/region is missing/i.test(cause))
+    return 'The Region is not set. Give it with --region, or set AWS_REGION.';
+  if (/^CredentialsProviderError|could not load credentials/i.test(text))
+    return `AWS credentials are missing. ${signIn}, set AWS_PROFILE, or give a profile with --profile.`;
+  if (/^(Resource)?NotFoundException/.test(text))
+    return `A resource of the stack does not exist (${cause}). Deploy stage ${stage} again.`;
+  if (/^(ECONNRESET|EPIPE|TimeoutError|ServiceUnavailable|Internal(Server|Failure|Service))/.test(text))
+    return `AWS or the network fails (${cause}), after 10 tries. Run the same command again.`;
+  return undefined;
 }

@@ -113,18 +113,16 @@ export async function runProgram(
   io: Io,
   { output, explain: explainError = explain, afterInterruption = '' }: Running,
 ): Promise<number> {
-  program.version(packageJson.version, '--version', 'show the version');
-  for (const command of [program, ...program.commands])
-    command
-      .helpOption('-h, --help', 'show this help')
-      .exitOverride()
-      .configureOutput({
-        writeOut: (text) => void io.stdout.write(redact(text)),
-        // The help for a call without a command. Errors are printed below.
-        writeErr: (text) => void (output.json || io.stderr.write(redact(text))),
-        outputError: () => {},
-        getOutHasColors: () => false,
-      });
+  program
+    .version(packageJson.version)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void io.stdout.write(redact(text)),
+      // The help for a call without a command. Errors are printed below.
+      writeErr: (text) => void (output.json || io.stderr.write(redact(text))),
+      outputError: () => {},
+    });
+  for (const command of program.commands) command.copyInheritedSettings(program);
   // What the command was doing is not waited for.
   const { promise: interruption, reject } = Promise.withResolvers<never>();
   const message = `Interrupted. ${afterInterruption}`.trim();
@@ -152,14 +150,12 @@ function explainUsage({ code, message }: CommanderError, call: string): ToolErro
   // Without the double dash npm takes all options for itself.
   if (code.startsWith('commander.missing'))
     return usageError(`${sentence} If you gave it: npm needs a double dash before all options (${call} …).`);
-  if (code === 'commander.excessArguments' && redact(text) !== text)
+  if (redact(text) !== text)
     return usageError(
-      `${sentence} A key does not belong in a command line: "identify" reads it from standard input.`,
+      `${sentence} An API key does not belong in a command line: "npm run keys -- identify" reads it from standard input.`,
     );
-  const isSuggested = text.endsWith('?)');
-  return usageError(
-    code.startsWith('commander.unknown') && !isSuggested ? `${sentence} See --help.` : sentence,
-  );
+  const hasAdvice = !code.startsWith('commander.unknown') || text.endsWith('?)');
+  return usageError(hasAdvice ? sentence : `${sentence} See --help.`);
 }
 
 async function ask(io: Io, question: string): Promise<void> {

@@ -68,11 +68,7 @@ export function duration(min: number): (text: string) => number {
 
 function keyId(text: string): string {
   if (isKeyId(text)) return text;
-  throw new InvalidArgumentError(
-    text.startsWith('as_')
-      ? 'This is an API key, not a key ID. Keys do not belong in a command line. "identify" reads one from standard input and prints its ID.'
-      : 'A key ID looks like key_06fz1m4tqabcdefg. "list" shows all IDs.',
-  );
+  throw new InvalidArgumentError('A key ID looks like key_06fz1m4tqabcdefg. "list" shows all IDs.');
 }
 
 export const planOption = new Option('--plan <plan>', 'plan of the key (required)')
