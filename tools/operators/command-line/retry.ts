@@ -1,5 +1,5 @@
 import { isClockSkewError, isThrottlingError, isTransientError } from '@smithy/core/retry';
-import type { InitializeMiddleware, SdkError } from '@smithy/types';
+import type { MiddlewareStack, SdkError } from '@smithy/types';
 
 /**
  * Retries of calls to AWS, in place of the SDK's own (`maxAttempts: 1`), which give up after three calls and do not know
@@ -14,27 +14,29 @@ import type { InitializeMiddleware, SdkError } from '@smithy/types';
  * "API Key already exists" is a ConflictException as well, but final.
  */
 export function isBusy(error: unknown): boolean {
-  return isError(error) && (isThrottlingError(error) || /concurrent modification/i.test(error.message));
+  return (
+    error instanceof Error &&
+    (isThrottlingError(error as SdkError) || /concurrent modification/i.test(error.message))
+  );
 }
 
-function isError(error: unknown): error is SdkError {
-  return error instanceof Error;
-}
+/** An error of a call: of the SDK, or of Node.js with its code. */
+type CallError = SdkError & { readonly code?: string };
 
 /** No connection was made, so the call was not executed. */
-function isUnreachable(error: Error): boolean {
-  return 'code' in error && /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN)$/.test(String(error.code));
+function isUnreachable({ code = '' }: CallError): boolean {
+  return /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN)$/.test(code);
 }
 
 /** Whether the call may have been executed. */
-function isLost(error: unknown): boolean {
-  if (!isError(error) || isBusy(error) || isUnreachable(error) || isClockSkewError(error)) return false;
+function isLost(error: CallError): boolean {
+  if (isBusy(error) || isUnreachable(error) || isClockSkewError(error)) return false;
   // The answer is none of AWS: the SDK cannot parse it.
   return isTransientError(error) || error.message.includes('Deserialization error');
 }
 
 /** How often a call is made in total, at most. */
-function callsFor(error: SdkError, command: string): number {
+function callsFor(error: CallError, command: string): number {
   // Of the account's API keys: it does not end by itself.
   if (error.name === 'LimitExceededException') return 1;
   // The first call: nothing was done yet, and the service is not there.
@@ -51,8 +53,8 @@ function callsFor(error: SdkError, command: string): number {
  * @param attempt calls so far, at least 1
  * @param random a number in [0, 1)
  */
-export function retryDelay(error: unknown, command: string, attempt: number, random: number) {
-  if (!isError(error) || attempt >= callsFor(error, command)) return undefined;
+export function retryDelay(error: CallError, command: string, attempt: number, random: number) {
+  if (attempt >= callsFor(error, command)) return undefined;
   return Math.round(Math.min(1_000 * 2 ** (attempt - 1), 20_000) * (0.5 + random));
 }
 
@@ -65,12 +67,7 @@ export function mayBeDone(error: unknown): boolean {
 }
 
 interface Client {
-  readonly middlewareStack: {
-    add(
-      middleware: InitializeMiddleware<object, object>,
-      options: { readonly step: 'initialize'; readonly name: string },
-    ): void;
-  };
+  readonly middlewareStack: Pick<MiddlewareStack<object, object>, 'add'>;
 }
 
 interface Waiting {
@@ -94,16 +91,16 @@ export function retryCalls<T extends Client>(
             const answer = await next(args);
             await afterCall(operation);
             return answer;
-          } catch (error) {
+          } catch (thrown) {
+            const error = thrown as CallError;
             anyLost ||= isLost(error);
             const delay = retryDelay(error, commandName, attempt, Math.random());
             if (delay === undefined) {
-              if (anyLost) doubtful.add(error as Error);
+              if (anyLost) doubtful.add(error);
               throw error;
             }
-            const { name, code = name } = error as NodeJS.ErrnoException;
             const wait = `${(delay / 1000).toFixed(1)} s (call ${attempt + 1})`;
-            notify(`${operation} failed (${code}). Trying again in ${wait}.`);
+            notify(`${operation} failed (${error.code ?? error.name}). Trying again in ${wait}.`);
             await sleep(delay);
           }
         }
