@@ -1,8 +1,7 @@
 import { type DynamoDBDocumentClient, GetCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod/mini';
 import type { Caller } from './caller.ts';
-import type { Limits } from './plans.ts';
-import { customPlan, limitsOf, planNames } from './plans.ts';
+import { customPlan, type Limits, limitsOf, planNames } from './plans.ts';
 import { storedCount } from './stored-count.ts';
 
 /** The ApiKeys table: partition key `keyHash`, the SHA-256 of the key. */
@@ -43,11 +42,8 @@ export async function findKey(
 }
 
 /** The value of the key's API Gateway key, which the authorizer returns as `usageIdentifierKey`. */
-export function gatewayValueOf({
-  keyHash,
-  gatewayKeyValue,
-}: Pick<KeyRecord, 'keyHash' | 'gatewayKeyValue'>): string {
-  return gatewayKeyValue ?? keyHash;
+export function gatewayValueOf(key: Pick<KeyRecord, 'keyHash' | 'gatewayKeyValue'>): string {
+  return key.gatewayKeyValue ?? key.keyHash;
 }
 
 export type KeyDecision =

@@ -4,7 +4,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { InvokeCommand, type InvokeCommandOutput, LambdaClient } from '@aws-sdk/client-lambda';
 import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod/mini';
-import { checksOf, usedIdempotencyKey, type VersionCheck } from './checks.ts';
+import { checksOf, json, usedIdempotencyKey, type VersionCheck } from './checks.ts';
 import { tableVariables } from '../tables.ts';
 import { toUnixSeconds } from '../runtime/unix-time.ts';
 import { type Clock, repeatRefused } from './refusals.ts';
@@ -16,13 +16,7 @@ const environment = z.object({
   STAGE: z.string(),
   [tableVariables.idempotency]: z.string(),
   /** The ARN of the version of each function in the stack's template, by its name in `checksOf`. */
-  CHECKED_VERSIONS: z.pipe(
-    z.pipe(
-      z.string(),
-      z.transform((json): unknown => JSON.parse(json)),
-    ),
-    z.record(z.string(), z.string()),
-  ),
+  CHECKED_VERSIONS: z.pipe(json, z.record(z.string(), z.string())),
 });
 
 /** How long refused calls are repeated: those of all checks, then the report. Milliseconds. */

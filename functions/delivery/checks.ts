@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
-import { newKey } from '../access/keys.ts';
+import { hashOfKey, newKey } from '../access/keys.ts';
 import { fixedPlans } from '../access/plans.ts';
 import { type BodyName, type Check, type FunctionEntry, type Operation, operations } from '../operations.ts';
 import { newRecord, recordIdOf } from '../pets/idempotent-creation.ts';
@@ -15,7 +14,7 @@ export interface VersionCheck {
 
 /** The caller of the checks: no API key has this hash. */
 const keyId = 'pre-traffic-check';
-const keyHash = createHash('sha256').update(keyId).digest('hex');
+const keyHash = hashOfKey(keyId);
 /** Of a plan whose limits the checks of many deployments do not reach. */
 const plan = 'business';
 const { perMinute, perDay } = fixedPlans[plan];
@@ -34,9 +33,10 @@ export function usedIdempotencyKey(idempotencyKey: string, now: UnixSeconds): Re
   return newRecord(recordIdOf(keyHash, idempotencyKey), 'no body', pet, now);
 }
 
-const text = z.pipe(
+/** The value of a JSON text. */
+export const json = z.pipe(
   z.string(),
-  z.transform((json): unknown => JSON.parse(json)),
+  z.transform((text): unknown => JSON.parse(text)),
 );
 
 /** If the limiter fails open, the request is not counted, and all remain (`decideUncounted`). */
@@ -53,7 +53,7 @@ function answer(statusCode: number, body?: z.core.$ZodType) {
       'X-RateLimit-Limit': z.literal(caller.perMinute),
       'X-RateLimit-Remaining': z.string().check(isCounted),
     }),
-    body: body === undefined ? z.literal('') : z.pipe(text, body),
+    body: body === undefined ? z.literal('') : z.pipe(json, body),
   });
 }
 

@@ -23,8 +23,6 @@ export interface IdempotentCreation extends Creation {
   /** The JSON of the request, in canonical form. */
   readonly body: string;
   readonly now: UnixSeconds;
-  /** Waits between two attempts. */
-  readonly wait?: (milliseconds: number, signal?: AbortSignal) => Promise<void>;
 }
 
 /** `mismatch`: the idempotency key was used for another request. */
@@ -73,13 +71,14 @@ export function newRecord(recordId: string, body: string, pet: Pet, now: UnixSec
  * Stores a new pet unless the idempotency key was used. A replay needs no read: the failed condition returns the record. If
  * an answer of DynamoDB is lost, the SDK repeats the call with the same ClientRequestToken, and DynamoDB reports success.
  * Conflicts with other transactions and IDs in use are repeated until the signal.
- * @throws TransactionCanceledException, marked as retryable if DynamoDB throttles or `attempts` are used up
+ *
+ * @throws TransactionCanceledException, marked as retryable if DynamoDB throttles
  */
 export async function createPetOnce(
   pets: PetTable,
   idempotency: IdempotencyTable,
   newPet: NewPet,
-  { recordId, body, now, newId, onCollision, signal, attempts = 100, wait = sleep }: IdempotentCreation,
+  { recordId, body, now, newId, onCollision, signal }: IdempotentCreation,
 ): Promise<CreationOutcome> {
   for (let attempt = 1; ; attempt += 1) {
     const pet: Pet = { id: newId(), ...newPet };
@@ -116,18 +115,14 @@ export async function createPetOnce(
       }
       const codes = new Set([ofPet?.Code, ofRecord?.Code]);
       // As the SDK marks errors that a later request may not meet. Not repeated: the partition is busy enough.
-      if (throttles.some((code) => codes.has(code)) || attempt >= attempts)
-        throw Object.assign(error, { $retryable: {} });
+      if (throttles.some((code) => codes.has(code))) throw Object.assign(error, { $retryable: {} });
       if (codes.has(conditionFailed)) onCollision();
       else if (!codes.has(conflict)) throw error;
       // Jitter, so that two requests do not conflict again.
-      await wait(Math.random() * Math.min(maxDelay, firstDelay * 2 ** (attempt - 1)), signal);
+      const delay = Math.random() * Math.min(maxDelay, firstDelay * 2 ** (attempt - 1));
+      await setTimeout(delay, undefined, signal && { signal });
     }
   }
-}
-
-async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
-  await setTimeout(milliseconds, undefined, signal && { signal });
 }
 
 function sha256(text: string): string {

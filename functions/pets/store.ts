@@ -63,20 +63,13 @@ export async function listPets(
   { limit, filter, before }: Listing,
   signal?: AbortSignal,
 ): Promise<Page> {
-  const siblings = new AbortController();
-  const either = AbortSignal.any([siblings.signal, ...(signal ? [signal] : [])]);
   const reads = (filter === undefined ? petStatuses.map(byStatus) : [filter]).map((each) =>
     // One pet more than the limit shows whether there is another page, so no page but the first is empty.
-    readPartition(table, each, before, limit + 1, either),
+    readPartition(table, each, before, limit + 1, signal),
   );
-  try {
-    return toPage(await Promise.all(reads), limit);
-  } catch (error) {
-    // No call may outlive the request: the environment would be frozen with it.
-    siblings.abort();
-    await Promise.allSettled(reads);
-    throw error;
-  }
+  // If one fails, the others are waited for: no call may outlive the request, or the environment would be frozen with it.
+  await Promise.allSettled(reads);
+  return toPage(await Promise.all(reads), limit);
 }
 
 export interface Creation {
@@ -84,18 +77,16 @@ export interface Creation {
   /** Called for each new ID that another pet already has. */
   readonly onCollision: () => void;
   readonly signal?: AbortSignal;
-  /** Maximum number of IDs to try. */
-  readonly attempts?: number;
 }
 
-/**
- * @throws ConditionalCheckFailedException or TransactionConflictException, marked as retryable, if `attempts` IDs in a row are
- * in use
- */
+/** IDs that a creation tries. */
+const maxIds = 5;
+
+/** @throws ConditionalCheckFailedException or TransactionConflictException, marked as retryable, if `maxIds` in a row are in use */
 export async function createPet(
   table: PetTable,
   pet: NewPet,
-  { newId, onCollision, signal, attempts = 5 }: Creation,
+  { newId, onCollision, signal }: Creation,
 ): Promise<Pet> {
   for (let attempt = 1; ; attempt += 1) {
     const created = { id: newId(), ...pet };
@@ -116,7 +107,7 @@ export async function createPet(
       } else if (!isTaken(error)) throw error;
       onCollision();
       // As the SDK marks errors that a later request may not meet.
-      if (attempt >= attempts) throw Object.assign(error, { $retryable: {} });
+      if (attempt >= maxIds) throw Object.assign(error, { $retryable: {} });
     }
   }
 }
@@ -166,22 +157,17 @@ interface StoredItem {
   readonly pet: Pet | MalformedItemError;
 }
 
-/** More than the deadline permits. */
-const maxQueries = 100;
-
 /** Reads until there are `count` valid pets, or no more items. */
 async function readPartition(
   table: PetTable,
   { index, key, value }: Partition,
   before: bigint | undefined,
   count: number,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
 ): Promise<Part> {
   const items: StoredItem[] = [];
-  let missing = count;
-  let readTo: bigint | undefined;
   let startKey: Item | undefined;
-  for (let query = 1; query <= maxQueries; query += 1) {
+  for (let missing = count; missing > 0; missing = count - items.filter(isValid).length) {
     const answer: QueryCommandOutput = await table.client.send(
       new QueryCommand({
         TableName: table.tableName,
@@ -193,16 +179,13 @@ async function readPartition(
         Limit: missing,
         ...(startKey && { ExclusiveStartKey: startKey }),
       }),
-      { abortSignal: signal },
+      signal && { abortSignal: signal },
     );
     items.push(...(answer.Items ?? []).map((item) => ({ id: wholeId(item, Math.floor), pet: toPet(item) })));
     startKey = answer.LastEvaluatedKey;
-    readTo = startKey && wholeId(startKey, Math.ceil);
     if (startKey === undefined) break;
-    missing = count - items.filter(isValid).length;
-    if (missing === 0) break;
   }
-  return { items, readTo };
+  return { items, readTo: startKey && wholeId(startKey, Math.ceil) };
 }
 
 function toPage(parts: readonly Part[], limit: number): Page {
