@@ -47,25 +47,3 @@ test('an animal that is sold, removed and imported again', async () => {
   await change('import', file);
   expect((await service.get(`/pets/${id}`)).body).toMatchObject({ name: 'Rex', status: 'sold' });
 });
-
-test('imported animals are met once in a walk through the pages, before those created later', async () => {
-  const { folder, runInProd } = await newStore({}, service.tables.pets);
-  const file = join(folder, 'many.jsonl');
-  const names = Array.from({ length: 7 }, (_, index) => `imported ${index}`);
-  await writeFile(
-    file,
-    names.map((name) => `{"name":"${name}","categoryId":1,"status":"pending"}\n`).join(''),
-  );
-  const withIds = join(folder, 'with ids.jsonl');
-  expect(await runInProd(['assign-ids', file, withIds])).toMatchObject({ exitCode: 0 });
-  expect(await runInProd(['import', withIds, '--yes'])).toMatchObject({ exitCode: 0 });
-  await service.post({ name: 'created later', categoryId: 1, status: 'pending' });
-  const met: string[] = [];
-  for (let path: string | undefined = '/pets?limit=3&status=pending'; path !== undefined;) {
-    const { body, headers } = await service.get(path);
-    met.push(...(body as Pet[]).map(({ name }) => name));
-    const [, query] = /\?([^>]+)>; rel="next"/.exec(headers['Link'] ?? '') ?? [];
-    path = query && `/pets?${query}`;
-  }
-  expect(met).toEqual(['created later', ...names.toReversed()]);
-});

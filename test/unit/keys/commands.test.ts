@@ -223,3 +223,9 @@ test('a change keeps attributes that this version does not know', async () => {
   await run(`change-plan ${keyId} --plan pro`);
   expect(world.records).toMatchObject([{ plan: 'pro', future: 7 }]);
 });
+
+test('a command about a key that does not exist ends with 3', async () => {
+  const message = 'Key key_06fz1m4tqabcdefg does not exist in stage local. "list" shows all.';
+  const { exitCode, stderr: said } = await world.run(['show', 'key_06fz1m4tqabcdefg']);
+  expect([exitCode, JSON.parse(said)]).toEqual([3, { error: { code: 'not_found', message } }]);
+});

@@ -4,10 +4,9 @@ import { expect, test } from 'vitest';
 import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
 import { fixedPlans } from '../../../functions/access/plans.ts';
 import { unused } from '../../../functions/access/limiter-decisions.ts';
-import { indefinitely, untilTime } from '../../../tools/operators/keys/key-usage.ts';
 import type { AdministeredKey } from '../../../tools/operators/keys/records.ts';
 import { detailsText, viewOf } from '../../../tools/operators/keys/views.ts';
-import { counted, isoTime, Output, redact, table } from '../../../tools/operators/command-line/output.ts';
+import { isoTime, Output, redact, table } from '../../../tools/operators/command-line/output.ts';
 
 test('no key and no hash gets through, whatever stands around it', () => {
   const surroundings = fc.string({ unit: fc.constantFrom(...' \n"\'/=:;,.()[]{}<>|') });
@@ -42,28 +41,6 @@ test('results and notes are redacted, and one line alone can show a key', async 
   expect(stderr.read()?.toString()).toBe('note [redacted]\n');
 });
 
-test('a key that nobody could read is an error', async () => {
-  const stdout = new PassThrough();
-  stdout.on('error', () => {});
-  stdout.destroy(new Error('the reader is gone'));
-  const output = new Output({ stdin: new PassThrough(), stdout, stderr: stdout, interactive: false }, true);
-  await expect(output.reveal({}, '')).rejects.toThrow('The result could not be written to standard output (');
-});
-
-test('a noun is plural unless there is one', () => {
-  expect([0, 1, 1_000].map((count) => counted(count, 'animal'))).toEqual([
-    '0 animals',
-    '1 animal',
-    '1,000 animals',
-  ]);
-});
-
-test('times are in UTC, and a missing one is null', () => {
-  expect(isoTime(1_793_800_230)).toBe('2026-11-04T13:50:30Z');
-  expect(isoTime(0)).toBeNull();
-  expect(isoTime(undefined)).toBeNull();
-});
-
 test('a table keeps its columns in line, coloured cells included', () => {
   const rows = [
     ['A', 'LONG HEAD'],
@@ -71,11 +48,6 @@ test('a table keeps its columns in line, coloured cells included', () => {
     ['\u001b[31mred\u001b[39m', 'y'],
   ];
   expect(table(rows)).toBe('A          LONG HEAD\nwide cell  x\n\u001b[31mred\u001b[39m        y');
-});
-
-test('a suspension without an end lasts until the key is resumed', () => {
-  expect(untilTime(1_793_800_230)).toBe('until 2026-11-04T13:50:30Z');
-  expect(untilTime(indefinitely)).toBe('indefinitely');
 });
 
 const minute = Date.UTC(2026, 6, 1, 12, 0) / 1000;
