@@ -10,24 +10,8 @@ import { stageCommand, yesOption } from '../../command-line/stage-command.ts';
 import { counted, grouped } from '../../command-line/output.ts';
 import { isBusy, mayBeDone } from '../../command-line/retry.ts';
 import { type Open, ownerFilter, planFilter } from '../key-command.ts';
-import {
-  addToPlan,
-  deleteGatewayKey,
-  descriptionOf,
-  ignoreNotFound,
-  leftoverAge,
-  survey,
-  withGatewayKey,
-} from '../gateway.ts';
-import {
-  findKeyById,
-  gatewayValueOf,
-  isValid,
-  type KeyFilter,
-  MalformedRecordError,
-  readKey,
-  write,
-} from '../records.ts';
+import * as gateway from '../gateway.ts';
+import * as records from '../records.ts';
 import type { KeyService } from '../service.ts';
 
 /** How API Gateway can differ from a key's record. */
@@ -66,8 +50,8 @@ export const repair = (open: Open) =>
     );
 
 /** Compares the records of all valid keys with API Gateway. Keys that someone disabled there stay disabled. */
-export async function findDrift(service: KeyService, filter: KeyFilter) {
-  const { valid, gatewayKeys } = await survey(service, filter);
+export async function findDrift(service: KeyService, filter: records.KeyFilter) {
+  const { valid, gatewayKeys } = await gateway.survey(service, filter);
   const plansOf = await membershipsOf(service);
   const byValue = new Map(
     gatewayKeys.map(({ id = '', value, enabled }) => [
@@ -106,21 +90,23 @@ export async function repairKeys(service: KeyService, drifted: readonly DriftedK
 
 /** Returns false for a key that another run or command has changed since the survey, or changes now. */
 async function repairKey(service: KeyService, { key: seen, found, drift }: DriftedKey): Promise<boolean> {
-  const key = await readKey(service, seen.keyHash);
+  const key = await records.readKey(service, seen.keyHash);
   if (key?.audit.length !== seen.audit.length) return false;
   const change = { key, did: 'repaired', detail: driftText[drift], anyLength: true };
-  const commit = (gatewayKeyId: string) => write(service, { ...change, set: { gatewayKeyId } });
+  const commit = (gatewayKeyId: string) => records.write(service, { ...change, set: { gatewayKeyId } });
   try {
     if (found === undefined) {
-      await withGatewayKey(service, key, gatewayValueOf(key), commit);
+      await gateway.withGatewayKey(service, key, records.gatewayValueOf(key), commit);
       return true;
     }
     const { id: keyId, usagePlanIds } = found;
     const target = service.usagePlanIds[key.plan];
     await commit(keyId);
     for (const usagePlanId of usagePlanIds.filter((id) => id !== target))
-      await ignoreNotFound(service.apiGateway.send(new DeleteUsagePlanKeyCommand({ usagePlanId, keyId })));
-    if (!usagePlanIds.includes(target)) await addToPlan(service, keyId, key.plan);
+      await gateway.ignoreNotFound(
+        service.apiGateway.send(new DeleteUsagePlanKeyCommand({ usagePlanId, keyId })),
+      );
+    if (!usagePlanIds.includes(target)) await gateway.addToPlan(service, keyId, key.plan);
     return true;
   } catch (error) {
     const isExisting = error instanceof ConflictException && !isBusy(error) && !mayBeDone(error);
@@ -139,8 +125,8 @@ export const cleanup = (open: Open) =>
     .addOption(ownerFilter)
     .action(({ owner, ...options }) =>
       open(options, async ({ service, output }) => {
-        const { valid, gatewayKeys } = await survey(service, { owner });
-        const own = descriptionOf(service, owner ?? '');
+        const { valid, gatewayKeys } = await gateway.survey(service, { owner });
+        const own = gateway.descriptionOf(service, owner ?? '');
         const isOwn = ({ description = '' }: ApiKey) =>
           owner === undefined ? description.startsWith(own) : description === own;
         const unused = gatewayKeys.filter((each) => isOwn(each) && !valid.has(each.value ?? ''));
@@ -149,7 +135,7 @@ export const cleanup = (open: Open) =>
           const reason = await reasonToDelete(service, keyId, gatewayKey);
           if (reason === undefined) continue;
           const line = await service.auditLine('cleaned up', reason);
-          await deleteGatewayKey(service, gatewayKey.id!);
+          await gateway.deleteGatewayKey(service, gatewayKey.id!);
           service.report({ keyId }, line);
           removed.push({ keyId, reason });
         }
@@ -162,15 +148,15 @@ export const cleanup = (open: Open) =>
 async function reasonToDelete(service: KeyService, keyId: string, { value, createdDate }: ApiKey) {
   const now = service.now();
   try {
-    const key = await findKeyById(service, keyId);
-    if (key !== undefined && !isValid(key, now))
+    const key = await records.findKeyById(service, keyId);
+    if (key !== undefined && !records.isValid(key, now))
       return key.status === 'active' ? 'expired key' : 'revoked key';
     const changes = [...(key?.audit ?? []).map(({ at }) => at), createdDate!.getTime() / 1000];
-    if (now - Math.max(...changes) <= leftoverAge) return undefined;
+    if (now - Math.max(...changes) <= gateway.leftoverAge) return undefined;
     if (key === undefined) return 'half-made key';
-    return gatewayValueOf(key) === value ? undefined : 'earlier plan';
+    return records.gatewayValueOf(key) === value ? undefined : 'earlier plan';
   } catch (error) {
-    if (!(error instanceof MalformedRecordError)) throw error;
+    if (!(error instanceof records.MalformedRecordError)) throw error;
     service.notify(`${error.message}. Its API Gateway key was left alone.`);
     return undefined;
   }
