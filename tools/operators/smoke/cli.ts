@@ -19,8 +19,14 @@ It sends about 45 requests with the key, and some without, within a few seconds.
 animals that are marked as a smoke test and sold, and a few more if the store holds fewer than six.
 Exit code: 0 all checks held, 1 some did not, 2 invalid arguments.`;
 
-const newProgram = () =>
-  new Command('npm run smoke --')
+/**
+ * Checks that the service at an address behaves as the interface says. Returns the exit code.
+ *
+ * @param variable SMOKE_KEY of the environment
+ */
+export function runSmoke(args: readonly string[], io: Io, variable?: string): Promise<number> {
+  const print = (line: string) => void io.stdout.write(`${line}\n`);
+  const program = new Command('npm run smoke --')
     .description('Checks a running service against the interface, from the outside.')
     .requiredOption('--url <url>', 'base address such as https://api.example.com/v1', baseUrl)
     .option(
@@ -34,37 +40,27 @@ const newProgram = () =>
       wholeNumber(0, 9_999),
       120,
     )
-    .addHelpText('after', help);
+    .addHelpText('after', help)
+    .action(async ({ url, readOnly, wait }) => {
+      const client = new Client(url, await readKey(io, variable), { readOnly });
+      await waitUntilReady(() => client.send(get('/pets?limit=1')), {
+        patience: wait * 1000,
+        now: () => performance.now(),
+        sleep: setTimeout,
+        report: print,
+      });
+      await report(client, print);
+    });
+  return runProgram(program, args, io, { output: new Output(io, false) });
+}
 
 function baseUrl(text: string): string {
   if (/^https?:\/\/[^?#]+\/v1\/?$/.test(text) && URL.canParse(text)) return text;
   throw new InvalidArgumentError('It must be a base address that ends in the version segment /v1.');
 }
 
-/**
- * Checks that the service at an address behaves as the interface says. Returns the exit code.
- *
- * @param variable SMOKE_KEY of the environment
- */
-export function runSmoke(args: readonly string[], io: Io, variable?: string): Promise<number> {
-  const program = newProgram();
-  program.action(async (options) => smoke(options, io, await readKey(io, variable)));
-  return runProgram(program, args, io, { output: new Output(io, false) });
-}
-
-async function smoke(
-  { url, readOnly, wait }: ReturnType<ReturnType<typeof newProgram>['opts']>,
-  { stdout }: Io,
-  key: string,
-): Promise<void> {
-  const print = (line: string) => void stdout.write(`${line}\n`);
-  const client = new Client(url, key, { readOnly });
-  await waitUntilReady(() => client.send(get('/pets?limit=1')), {
-    patience: wait * 1000,
-    now: () => performance.now(),
-    sleep: setTimeout,
-    report: print,
-  });
+/** Runs the checks, and prints a line for each. @throws ToolError if one fails */
+async function report(client: Client, print: (line: string) => void): Promise<void> {
   const counts = { passed: 0, failed: 0, skipped: 0 };
   for await (const { name, outcome, why, milliseconds } of runChecks(checks, client)) {
     counts[outcome] += 1;
@@ -73,7 +69,7 @@ async function smoke(
     if (outcome === 'failed') print(`    ${why.replaceAll('\n', '\n    ')}`);
   }
   const skipped = counts.skipped === 0 ? '' : `, ${counts.skipped} skipped`;
-  const sent = `${client.calls} requests sent to ${url}`;
+  const sent = `${client.calls} requests sent to ${client.baseUrl}`;
   const summary = `${counts.passed} passed, ${counts.failed} failed${skipped}, ${sent}`;
   print('');
   if (counts.failed > 0) throw new ToolError('failed', summary);

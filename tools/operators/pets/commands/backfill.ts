@@ -28,15 +28,10 @@ If it stops, run the same command again.`,
 /** Changes that are shown. */
 const examplesShown = 5;
 
-interface BackfillOptions {
-  readonly rate: number;
-  readonly dryRun: boolean;
-}
-
 async function backfillPets(
   session: Session,
   module: string,
-  { rate, dryRun }: BackfillOptions,
+  { rate, dryRun }: { readonly rate: number; readonly dryRun: boolean },
 ): Promise<void> {
   const { output, confirm } = session;
   const decide = await loadChangeModule(module);
