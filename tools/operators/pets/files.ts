@@ -34,20 +34,21 @@ const importedPet = z.strictObject(
 );
 export type ImportedPet = z.infer<typeof importedPet>;
 
+export interface Line {
+  /** Counted from 1. */
+  readonly number: number;
+  readonly pet: ImportedPet;
+}
+
 /** Problems that are printed. */
 const problemsShown = 20;
 
-/**
- * Reads a file of pets.
- *
- * @returns the pets with the numbers of their lines, counted from 1
- * @throws ToolError if the file has no animals or an invalid line
- */
-export async function readPets({ service, output }: Session, file: string) {
+/** Reads a file of pets. @throws ToolError if it has no animals or an invalid line */
+export async function readPets({ service, output }: Session, file: string): Promise<Line[]> {
   if ((await stat(file)).isDirectory()) throw usageError(`${file} is a folder.`);
   // AWS accepts calls of clocks that are five minutes off.
   const parse = petParser(newPetId(service.clock() + 300_000, 0));
-  const lines: { readonly number: number; readonly pet: ImportedPet }[] = [];
+  const lines: Line[] = [];
   let number = 0;
   let problems = 0;
   for await (const text of linesOf(file)) {

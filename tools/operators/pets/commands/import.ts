@@ -6,7 +6,7 @@ import { stageCommand, yesOption } from '../../command-line/stage-command.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
 import { counted, grouped, printable } from '../../command-line/output.ts';
 import { changeMany } from '../change-many.ts';
-import { newFileIds, readPets, writeNewFile } from '../files.ts';
+import { type Line, newFileIds, readPets, writeNewFile } from '../files.ts';
 import { putNew, replaceItem } from '../items.ts';
 import { type Open, rateOption, type Session } from '../pet-command.ts';
 import type { PetService } from '../service.ts';
@@ -76,9 +76,7 @@ async function importFile(
 ): Promise<void> {
   const { service, output, confirm } = session;
   const lines = await readPets(session, file);
-  const items = lines.flatMap(({ number, pet: { id, ...pet } }) =>
-    id === undefined ? [] : [{ number, pet: { id, ...pet } }],
-  );
+  const items = lines.filter((line): line is Line & { readonly pet: Pet } => line.pet.id !== undefined);
   const withoutId = lines.length - items.length;
   if (withoutId > 0)
     throw usageError(
