@@ -137,7 +137,7 @@ export async function createKey(
 }
 
 /** The only text that contains a key. */
-export function issuedText({ keyId, key, plan, perMinute, perDay }: NewKey): string {
+function issuedText({ keyId, key, plan, perMinute, perDay }: NewKey): string {
   const limits = `${grouped(perMinute)} a minute, ${grouped(perDay)} a day`;
   return `Key ID  ${keyId}\nPlan    ${plan}: ${limits}\nKey     ${key}\nThe key is not shown again.`;
 }
