@@ -18,9 +18,6 @@ export interface Issued {
 /** An owner of no keys yet, so that tests do not see each other's. */
 export const newOwner = () => `owner ${randomUUID()}`;
 
-/** An API key. */
-export const keyPattern = /as_local_[0-9A-Za-z]{36}/;
-
 /** Only the local service offers its keys to tests. */
 const address = () => inject('local')!;
 

@@ -229,3 +229,39 @@ test('a command about a key that does not exist ends with 3', async () => {
   const { exitCode, stderr: said } = await world.run(['show', 'key_06fz1m4tqabcdefg']);
   expect([exitCode, JSON.parse(said)]).toEqual([3, { error: { code: 'not_found', message } }]);
 });
+
+/** A key, a hash, or what had to be redacted. */
+const secret = /as_local_|[0-9a-f]{64}|\[redacted\]/i;
+
+test.each([[[]], [['--json']]])(
+  'no key and no hash is in any output but the line of a new key: %j',
+  async (format) => {
+    world = new World(nothing, format);
+    const secrets: string[] = [];
+    /** The ID of the key that a command shows. */
+    const reveal = async (args: readonly string[]): Promise<string> => {
+      const { stdout, stderr } = await world.run(args);
+      const [key = ''] = keysIn(stdout);
+      secrets.push(key);
+      expect(stdout.split('\n').filter((line) => line.includes(key))).toHaveLength(1);
+      expect(stdout.replace(key, '') + stderr).not.toMatch(secret);
+      expect(stderr).toContain('API Gateway can need some seconds');
+      return /key_[0-9a-z]{16}/.exec(stdout)![0];
+    };
+    const old = await reveal(['create', '--owner', 'Ada', '--plan', 'free', '--note', 'a note']);
+    const next = await reveal(['rotate', old, '--overlap', '1h']);
+    for (const command of [
+      ...['show', 'usage', 'suspend', 'rotate', 'resume', 'revoke', 'revoke'].map((name) => `${name} ${old}`),
+      `change-plan ${next} --plan pro`,
+      'list --owner Ada',
+      'identify',
+      'repair',
+      'cleanup',
+    ]) {
+      const { stdout, stderr } = await world.run(command.split(' '), { input: `Bearer ${secrets[0]}\n` });
+      expect(stdout + stderr).not.toBe('');
+      // Nothing had to be redacted.
+      expect(stdout + stderr).not.toMatch(secret);
+    }
+  },
+);
