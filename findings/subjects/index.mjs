@@ -1,6 +1,5 @@
 import { authSubjects } from './auth-js.mjs';
 import { autoIncrementSubjects } from './nasa-autoincrement.mjs';
-import { connectDynamoDbSubjects } from './connect-dynamodb.mjs';
 import { dynamoDbLockClientSubjects } from './dynamodb-lock-client.mjs';
 import { dynamoDbLockSubjects } from './dynamodb-lock.mjs';
 import { electroSubjects } from './electrodb.mjs';
@@ -9,6 +8,8 @@ import { httpClientToolkitSubjects } from './http-client-toolkit.mjs';
 import { keyvSubjects } from './keyv.mjs';
 import { langGraphSubjects } from './langgraph.mjs';
 import { powertoolsSubjects } from './powertools.mjs';
+import { sessionSubjects } from './sessions.mjs';
+import { shopifySubjects } from './shopify.mjs';
 import { serviceSubjects } from './this-service.mjs';
 
 /*
@@ -21,7 +22,8 @@ export const subjects = [
   ...dynamoDbLockClientSubjects,
   ...keyvSubjects,
   ...langGraphSubjects,
-  ...connectDynamoDbSubjects,
+  ...sessionSubjects,
+  ...shopifySubjects,
   ...autoIncrementSubjects,
   ...powertoolsSubjects,
   ...flexibleSubjects,

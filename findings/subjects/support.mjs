@@ -32,6 +32,9 @@ export const told = (outcomes) => outcomes.map(({ value, reason }) => value ?? {
 
 export const documents = (client, options) => DynamoDBDocument.from(new DynamoDB(client), options);
 
+/** One call of the SDK, which repeats it, is not sent or its answer is lost. */
+export const lostAnswers = { faults: 1, kinds: ['lostBefore', 'lostAfter'] };
+
 /** Not more than `limit` of the requests were admitted. */
 export const atMost =
   (limit) =>

@@ -1,0 +1,2 @@
+/** Durations: here, all are given in seconds. */
+export default { seconds: { parse: Number } };
