@@ -95,11 +95,11 @@ describe('a request', () => {
     const event = proxyEvent({ resource: '/pets', caller });
     for (const authorizer of [undefined, null, {}, { principalId: 'user' }]) {
       const unauthorized = { ...event, requestContext: { ...event.requestContext, authorizer } };
-      expect(() => parseRequest(unauthorized)).toThrow(/authorizer/);
+      expect(() => parseRequest(unauthorized)).toThrow(z.core.$ZodError);
     }
   });
 
   test.each([undefined, null, 7, 'GET /pets', {}])('%j is rejected', (event) => {
-    expect(() => parseRequest(event)).toThrow(z.core.$ZodError);
+    expect(() => parseRequest(event as never)).toThrow(TypeError);
   });
 });
