@@ -291,36 +291,6 @@ const comparison = fc.oneof(
 const attributeName = fc.constantFrom('a', 'b', 'c', 's', 'l', 'm', 'status');
 const comparisons = fc.dictionary(attributeName, comparison, { minKeys: 1, maxKeys: 2 });
 const joined = fc.constantFrom(undefined, 'AND', 'OR');
-const expectations = fc.record({
-  Expected: fc.dictionary(
-    attributeName,
-    fc.oneof(
-      comparison,
-      fc.record({ Value: scalar, Exists: fc.constantFrom(undefined, true) }),
-      fc.constant({ Exists: false }),
-    ),
-    { minKeys: 1, maxKeys: 2 },
-  ),
-});
-// DynamoDB Local stores nothing without an Action, which is PUT by default.
-const replacement = fc.oneof(
-  fc.record({ Action: fc.constant('PUT'), Value: value }),
-  fc.constant({ Action: 'DELETE' }),
-);
-const addition = fc.record({ Action: fc.constant('ADD'), Value: fc.record({ N: wholeNumber }) });
-const change = fc.record({ Action: operators('ADD', 'DELETE'), Value: set });
-const updates = fc.record({
-  AttributeUpdates: fc.record(
-    {
-      a: replacement,
-      b: fc.oneof(replacement, addition),
-      c: fc.oneof(replacement, addition, change),
-      s: change,
-      status: replacement,
-    },
-    { requiredKeys: [] },
-  ),
-});
 const attributesToGet = fc.record({
   AttributesToGet: fc.uniqueArray(attributeName, { minLength: 1, maxLength: 3 }),
 });
@@ -389,19 +359,6 @@ export function callsOf(
       kind: 'Delete',
       input: substituted({ ...each.place, ...each.returnOld }, { ConditionExpression: each.condition }),
     })),
-  );
-  const legacyWrite = fc.oneof(
-    fc.record({ place, attributes, expectations }).map(({ place: { TableName, Key }, ...each }) => ({
-      kind: 'Put',
-      input: { TableName, Item: { ...each.attributes, ...Key }, ...each.expectations },
-    })),
-    fc.record({ place, updates, expectations: fc.oneof(expectations, fc.constant({})) }).map((each) => ({
-      kind: 'Update',
-      input: { ...each.place, ...each.updates, ...each.expectations },
-    })),
-    fc
-      .record({ place, expectations })
-      .map((each) => ({ kind: 'Delete', input: { ...each.place, ...each.expectations } })),
   );
   const returned = (kind: string) =>
     kind === 'Update'
@@ -521,14 +478,12 @@ export function callsOf(
   return fc.oneof(
     {
       weight: 12,
-      arbitrary: fc
-        .oneof({ weight: 4, arbitrary: write }, { weight: 1, arbitrary: legacyWrite })
-        .chain(({ kind, input }) =>
-          returned(kind).map((values) => ({
-            operation: `${kind}Item`,
-            input: { ...input, ReturnValues: values },
-          })),
-        ),
+      arbitrary: write.chain(({ kind, input }) =>
+        returned(kind).map((values) => ({
+          operation: `${kind}Item`,
+          input: { ...input, ReturnValues: values },
+        })),
+      ),
     },
     { weight: 3, arbitrary: get.map((input) => ({ operation: 'GetItem', input })) },
     { weight: 1, arbitrary: legacyGet.map((input) => ({ operation: 'GetItem', input })) },

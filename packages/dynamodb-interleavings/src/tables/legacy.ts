@@ -1,9 +1,9 @@
-import { invalid, Unsupported } from './errors.ts';
-import { type Action, type Condition, type Operator, tested } from './parser.ts';
-import { normalize, setOf, type Type, typeOf, type Value } from './values.ts';
+import { invalid } from './errors.ts';
+import { type Condition, type Operator, tested } from './parser.ts';
+import { normalize, type Type, typeOf, type Value } from './values.ts';
 
 /*
- * The parameters that expressions have replaced.
+ * The parameters of reads that expressions have replaced.
  * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LegacyConditionalParameters.html
  */
 
@@ -16,10 +16,6 @@ type Comparisons = Readonly<Record<string, Comparison>>;
 
 export interface Legacy {
   readonly AttributesToGet?: readonly string[];
-  readonly AttributeUpdates?: Readonly<Record<string, { readonly Action?: string; readonly Value?: Value }>>;
-  readonly Expected?: Readonly<
-    Record<string, Comparison & { readonly Value?: Value; readonly Exists?: boolean }>
-  >;
   readonly KeyConditions?: Comparisons;
   readonly QueryFilter?: Comparisons;
   readonly ScanFilter?: Comparisons;
@@ -56,7 +52,7 @@ export function refuseMixed(input: object, legacy: readonly (keyof Legacy)[]): v
 export function conditionOf(all: Comparisons, joined?: 'AND' | 'OR'): Condition | undefined {
   const parts = Object.entries(all).map(([name, each]) => comparisonOf(name, each));
   if (joined !== undefined && parts.length < 2)
-    invalid('ConditionalOperator can only be used when Filter or Expected has two or more elements');
+    invalid('ConditionalOperator can only be used when Filter has two or more elements');
   return parts.length === 0 ? undefined : { kind: joined === 'OR' ? 'or' : 'and', parts };
 }
 
@@ -77,37 +73,4 @@ function comparisonOf(
   if (operator !== 'NOT_CONTAINS') return condition;
   const exists = tested('attribute_exists', [path]);
   return { kind: 'and', parts: [exists, { kind: 'not', parts: [condition] }] };
-}
-
-/** What a write expects, as comparisons. */
-export function comparisonsOf(expected: NonNullable<Legacy['Expected']>): Comparisons {
-  return Object.fromEntries(
-    Object.entries(expected).map(([name, { Value: value, Exists: exists, ...comparison }]) => {
-      if (comparison.ComparisonOperator !== undefined) {
-        if (value !== undefined || exists !== undefined)
-          invalid(`Value or Exists cannot be used with ComparisonOperator for Attribute: ${name}`);
-        return [name, comparison];
-      }
-      if ((exists ?? true) !== (value !== undefined))
-        invalid(`Value must be provided exactly when Exists is true or missing for Attribute: ${name}`);
-      return value === undefined
-        ? [name, { ComparisonOperator: 'NULL' }]
-        : [name, { ComparisonOperator: 'EQ', AttributeValueList: [value] }];
-    }),
-  );
-}
-
-export function actionsOf(updates: NonNullable<Legacy['AttributeUpdates']>): Action[] {
-  return Object.entries(updates).map(([name, { Action: kind = 'PUT', Value: given }]) => {
-    const path = [name];
-    if (given === undefined)
-      return kind === 'DELETE' ? { kind: 'REMOVE', path } : invalid(`Only DELETE is allowed without a Value`);
-    const value = normalize(given);
-    if (kind === 'PUT') return { kind: 'SET', path, value: { kind: 'value', value } };
-    if (kind !== 'ADD' && kind !== 'DELETE') invalid(`Action is not valid: ${kind}`);
-    if (kind === 'ADD' && value.L !== undefined) throw new Unsupported('ADD of a list');
-    if (setOf(value) === undefined && (kind === 'DELETE' || value.N === undefined))
-      invalid(`${kind} action is not supported for the type of ${name}`);
-    return { kind, path, value };
-  });
 }

@@ -2,7 +2,7 @@ import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { Footprint } from '../footprint.ts';
 import { cancelled, invalid, Refusal, Unsupported } from './errors.ts';
 import { holds, project, updated } from './evaluation.ts';
-import { actionsOf, comparisonsOf, conditionOf, type Legacy, refuseMixed } from './legacy.ts';
+import { conditionOf, type Legacy, refuseMixed } from './legacy.ts';
 import { type Action, type Condition, type Path, Expressions, type Substitutes } from './parser.ts';
 import { type Index, type KeyAttribute, Schema, type TableDefinition } from './schema.ts';
 import { type Item, normalized, order, typeOf, type Value } from './values.ts';
@@ -60,20 +60,17 @@ const condition =
 const search = `TableName IndexName Limit Select ExclusiveStartKey FilterExpression ExpressionAttributeValues ${read}`;
 const legacy = [
   'AttributesToGet',
-  'AttributeUpdates',
-  'Expected',
   'KeyConditions',
   'QueryFilter',
   'ScanFilter',
   'ConditionalOperator',
 ] as const satisfies readonly (keyof Legacy)[];
-const expected = 'Expected ConditionalOperator';
 /** The members of inputs that are known. */
 const members = {
   GetItem: `TableName Key AttributesToGet ${read}`,
-  PutItem: `TableName Item ReturnValues ${condition} ${expected}`,
-  UpdateItem: `TableName Key UpdateExpression AttributeUpdates ReturnValues ${condition} ${expected}`,
-  DeleteItem: `TableName Key ReturnValues ${condition} ${expected}`,
+  PutItem: `TableName Item ReturnValues ${condition}`,
+  UpdateItem: `TableName Key UpdateExpression ReturnValues ${condition}`,
+  DeleteItem: `TableName Key ReturnValues ${condition}`,
   Query: `KeyConditionExpression KeyConditions QueryFilter ConditionalOperator AttributesToGet ScanIndexForward ${search}`,
   Scan: `ScanFilter ConditionalOperator AttributesToGet ${search}`,
   TransactGetItems: 'TransactItems',
@@ -258,16 +255,9 @@ export class Tables {
   #prepare(kind: Write, input: Input): Prepared {
     const table = this.#table(input.TableName);
     const expressions = new Expressions(input);
-    const { AttributeUpdates: updates = {}, Expected: comparisons = {}, ConditionalOperator: joined } = input;
-    refuseMixed(input, legacy);
-    const parsed =
-      input.ConditionExpression === undefined
-        ? conditionOf(comparisonsOf(comparisons), joined)
-        : expressions.condition(input.ConditionExpression);
-    const actions =
-      input.UpdateExpression === undefined
-        ? actionsOf(updates)
-        : expressions.parse(input.UpdateExpression, (parser) => parser.update());
+    const { ConditionExpression: test, UpdateExpression: update } = input;
+    const parsed = test === undefined ? undefined : expressions.condition(test);
+    const actions = update === undefined ? [] : expressions.parse(update, (parser) => parser.update());
     expressions.end();
     if (kind === 'ConditionCheck' && parsed === undefined) invalid('A ConditionExpression is required');
     const put = kind === 'Put' ? normalized(input.Item) : undefined;
