@@ -1,3 +1,4 @@
+import Big from 'big.js';
 import { invalid } from './errors.ts';
 
 /** A value as in the JSON of DynamoDB's protocol, where binary data is Base64. Exactly one member is set. */
@@ -40,13 +41,13 @@ export function normalize(value: Value, depth = 0): Value {
   if (type === undefined || more.length > 0 || !types.includes(type))
     invalid('Supplied AttributeValue must contain exactly one of the supported datatypes');
   if (depth > deepest) invalid('Nesting Levels have exceeded supported limits');
-  if (value.N !== undefined) return isPlain.test(value.N) ? value : { N: plain(decimal(value.N)) };
+  if (value.N !== undefined) return isPlain.test(value.N) ? value : { N: decimal(value.N).toFixed() };
   if (value.NULL === false) invalid('Null attribute value types must have the value of true');
   if (value.L !== undefined) return { L: value.L.map((each) => normalize(each, depth + 1)) };
   if (value.M !== undefined) return { M: normalized(value.M, depth + 1) };
   const members = setOf(value);
   if (members === undefined) return value;
-  const unique = new Set(value.NS === undefined ? members : members.map((each) => plain(decimal(each))));
+  const unique = new Set(value.NS === undefined ? members : members.map((each) => decimal(each).toFixed()));
   if (members.length === 0) invalid('An set may not be empty');
   if (unique.size < members.length) invalid('Input collection contains duplicates.');
   return { [type]: [...unique] };
@@ -76,8 +77,7 @@ export function order(left: Value, right: Value): number | undefined {
     return Buffer.compare(Buffer.from(left.S), Buffer.from(right.S));
   if (left.B !== undefined && right.B !== undefined) return Buffer.compare(bytes(left.B), bytes(right.B));
   if (left.N === undefined || right.N === undefined) return undefined;
-  const [a, b] = aligned(decimal(left.N), decimal(right.N));
-  return a < b ? -1 : Number(a > b);
+  return decimal(left.N).cmp(decimal(right.N));
 }
 
 export function bytes(base64: string): Buffer {
@@ -86,51 +86,20 @@ export function bytes(base64: string): Buffer {
 
 /** `left + right`, or `left - right`. */
 export function sum(left: string, right: string, sign: '+' | '-' = '+'): string {
-  const [a, b, exponent] = aligned(decimal(left), decimal(right));
-  return plain(inRange(trimmed(sign === '+' ? a + b : a - b, exponent)));
+  const [a, b] = [decimal(left), decimal(right)];
+  return inRange(sign === '+' ? a.plus(b) : a.minus(b)).toFixed();
 }
 
-/** `coefficient` × 10 ** `exponent`. The coefficient does not end with 0. */
-interface Decimal {
-  readonly coefficient: bigint;
-  readonly exponent: number;
-}
-
-function decimal(text: string): Decimal {
-  const match = /^([-+]?)(\d*)(?:\.(\d*))?(?:[eE]([-+]?\d+))?$/.exec(text);
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] = match ?? [];
-  if (match === null || whole + fraction === '')
+function decimal(text: string): Big {
+  if (!/^[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?$/i.test(text))
     invalid(`The parameter cannot be converted to a numeric value: ${text}`);
-  const coefficient = BigInt(whole + fraction) * (sign === '-' ? -1n : 1n);
-  return inRange(trimmed(coefficient, Number(exponent) - fraction.length));
-}
-
-function trimmed(coefficient: bigint, exponent: number): Decimal {
-  if (coefficient === 0n) return { coefficient, exponent: 0 };
-  const zeros = /0*$/.exec(String(coefficient))![0].length;
-  return { coefficient: coefficient / 10n ** BigInt(zeros), exponent: exponent + zeros };
+  return inRange(new Big(text.replace('+', '')));
 }
 
 /** https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html#HowItWorks.DataTypes.Number */
-function inRange(number: Decimal): Decimal {
-  const digits = String(number.coefficient).replace('-', '').length;
-  if (digits > 38) invalid('Attempting to store more than 38 significant digits in a Number');
-  const magnitude = digits - 1 + number.exponent;
-  if (magnitude > 125) invalid('Number overflow');
-  if (magnitude < -130) invalid('Number underflow');
+function inRange(number: Big): Big {
+  if (number.c.length > 38) invalid('Attempting to store more than 38 significant digits in a Number');
+  if (number.e > 125) invalid('Number overflow');
+  if (number.e < -130) invalid('Number underflow');
   return number;
-}
-
-function aligned(a: Decimal, b: Decimal): [bigint, bigint, number] {
-  const exponent = Math.min(a.exponent, b.exponent);
-  const scale = (each: Decimal) => each.coefficient * 10n ** BigInt(each.exponent - exponent);
-  return [scale(a), scale(b), exponent];
-}
-
-function plain({ coefficient, exponent }: Decimal): string {
-  if (exponent >= 0) return String(coefficient * 10n ** BigInt(exponent));
-  const digits = String(coefficient)
-    .replace('-', '')
-    .padStart(1 - exponent, '0');
-  return `${coefficient < 0n ? '-' : ''}${digits.slice(0, exponent)}.${digits.slice(exponent)}`;
 }
