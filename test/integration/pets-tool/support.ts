@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,12 +19,8 @@ export interface Store {
   readonly table: PetTable;
   readonly folder: string;
   readonly run: (args: readonly string[], options?: RunOptions) => Promise<Run>;
-  /** Runs the tool in a process of its own until it has made so many steps, where it stays. Returns what kills it. */
-  readonly pause: (args: readonly string[], steps: number) => Promise<() => Promise<void>>;
-  /** Runs the tool until it has made so many steps, and kills it. */
-  readonly crash: (args: readonly string[], steps: number) => Promise<void>;
-  /** Runs the tool until it has made so many steps, where it stays. Returns what it has said by then. */
-  readonly saidUntil: (args: readonly string[], steps: number) => Promise<string>;
+  /** Runs the tool until it has made so many steps, where it ends as if it was killed. Returns what it has said by then. */
+  readonly crash: (args: readonly string[], steps: number) => Promise<string>;
   readonly runInProd: Store['run'];
   /** Runs the tool for its JSON result. */
   readonly json: <T>(args: readonly string[], options?: RunOptions) => Promise<T>;
@@ -79,34 +73,8 @@ export async function newStore(
   const local = { endpoint: aws.endpoint, credentials };
   const run = (args: readonly string[], options: RunOptions = {}) =>
     runInProcess(runPets, [...args, '--stage', 'local'], { local, ...options });
-  const pause = async (args: readonly string[], steps: number) => {
-    const program = `
-      import { runPets } from './tools/operators/pets/cli.ts';
-      const io = { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr, interactive: false };
-      let steps = 0;
-      const afterStep = async () => {
-        if ((steps += 1) < ${steps}) return;
-        process.send('paused');
-        await new Promise(() => setInterval(() => {}, 1_000));
-      };
-      await runPets(${JSON.stringify([...args, '--stage', 'local'])}, io, { local: ${JSON.stringify(local)}, afterStep });`;
-    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
-      cwd: join(import.meta.dirname, '..', '..', '..'),
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    });
-    const kill = async () => {
-      const ended = once(child, 'exit');
-      if (child.kill('SIGKILL')) await ended;
-    };
-    onTestFinished(kill);
-    const ended = once(child, 'exit').then(() => Promise.reject(new Error('It ended by itself')));
-    await Promise.race([once(child, 'message'), ended]);
-    ended.catch(() => {});
-    return kill;
-  };
-  const saidUntil = async (args: readonly string[], steps: number) =>
+  const crash = async (args: readonly string[], steps: number) =>
     (await crashInProcess(runPets, [...args, '--stage', 'local'], steps, { local })).stderr();
-  const crash = async (args: readonly string[], steps: number) => (await pause(args, steps))();
   const runInProd = (args: readonly string[], options: RunOptions = {}) => {
     vi.stubEnv('AWS_ENDPOINT_URL', aws.endpoint);
     vi.stubEnv('AWS_REGION', tableOfService ? awsVariables('')['AWS_REGION'] : 'us-east-1');
@@ -119,7 +87,7 @@ export async function newStore(
     expect(done).toMatchObject({ exitCode: 0 });
     return JSON.parse(done.stdout) as T;
   };
-  return { table, folder, run, pause, crash, saidUntil, runInProd, json };
+  return { table, folder, run, crash, runInProd, json };
 }
 
 export async function put({ client, tableName }: PetTable, ...items: readonly object[]): Promise<void> {
