@@ -50,7 +50,9 @@ async function backfillPets(
       file: module,
       items: ids,
       rate,
-      write: async (id) => void ((await changeOne(session, id, decide)) && (changed += 1)),
+      write: async (id) => {
+        if (await changeOne(session, id, decide)) changed += 1;
+      },
       written: () => (changed > 0 ? counted(changed, 'animal') : ''),
     });
   }
