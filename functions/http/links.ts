@@ -1,13 +1,7 @@
 /** A `Link` to the next page (RFC 8288). */
-export function nextLink(
-  url: string,
-  query: Readonly<Record<string, string | number | bigint | undefined>>,
-): string {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) parameters.append(name, String(value));
-  }
-  return `<${url}?${parameters.toString()}>; rel="next"`;
+export function nextLink(url: string, query: Readonly<Record<string, string | number | bigint>>): string {
+  const parameters = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]);
+  return `<${url}?${new URLSearchParams(parameters).toString()}>; rel="next"`;
 }
 
 /** A `Link` to what replaces an operation (RFC 5829). */
