@@ -27,23 +27,6 @@ describe('exact JSON', () => {
     );
   });
 
-  test('writes the same characters that it has read', () => {
-    fc.assert(
-      fc.property(value, (each) => {
-        const text = toJson(each);
-        expect(toJson(parseJson(text))).toBe(text);
-      }),
-    );
-  });
-
-  test.each(['9223372036854775807', '-9223372036854775808', '9007199254740993', '0', '-1'])(
-    'reads and writes %s unchanged',
-    (digits) => {
-      expect(parseJson(digits)).toBe(BigInt(digits));
-      expect(toJson({ categoryId: BigInt(digits) })).toBe(`{"categoryId":${digits}}`);
-    },
-  );
-
   test.each(['1.5', '1.0', '1e3', '1E+3', '-0.0', '1e400', '0.1'])('reads %s like JSON.parse', (text) => {
     expect(parseJson(text)).toBe(JSON.parse(text));
   });
@@ -66,11 +49,6 @@ describe('exact JSON', () => {
       }),
       { numRuns: 500 },
     );
-  });
-
-  test('that is nested too deeply throws an error', () => {
-    const depth = 32_000;
-    expect(() => parseJson('['.repeat(depth) + ']'.repeat(depth))).toThrow(RangeError);
   });
 });
 

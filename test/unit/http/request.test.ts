@@ -1,10 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import { parseRequest } from '../../../functions/http/request.ts';
-import { domainName, freeCaller as caller, type HttpRequest, proxyEvent } from '../../support/events.ts';
-
-const read = (request: Partial<HttpRequest>) =>
-  parseRequest(proxyEvent({ resource: '/pets', caller, ...request }));
+import { domainName, freeCaller as caller, proxyEvent } from '../../support/events.ts';
 
 describe('a request', () => {
   test('is read from the event of API Gateway’s proxy integration', () => {
@@ -35,41 +32,6 @@ describe('a request', () => {
   ])('with the path parameter %s has %s', (sent, expected) => {
     const event = proxyEvent({ resource: '/pets/{petId}', pathParameters: { petId: sent }, caller });
     expect(parseRequest(event).pathParameters).toEqual({ petId: expected });
-  });
-
-  test('has every value of each query parameter', () => {
-    const sent = [
-      ['limit', '1'],
-      ['status', 'sold'],
-      ['limit', '2'],
-    ] as const;
-    const { query } = read({ query: sent });
-    expect(Object.fromEntries(query)).toEqual({ limit: ['1', '2'], status: ['sold'] });
-  });
-
-  test('has every value of each header, whatever the case of its name', () => {
-    const { headers } = read({
-      headers: [
-        ['Content-Type', 'application/json'],
-        ['X-Twice', 'a'],
-        ['X-Twice', 'b'],
-        ['content-type', 'text/plain'],
-      ],
-    });
-    expect(headers.get('x-twice')).toEqual(['a', 'b']);
-    expect(headers.get('content-type')).toEqual(['application/json', 'text/plain']);
-  });
-
-  test.each([
-    ['text', '{"name":"Müsli"}'],
-    ['base64', Buffer.from('{"name":"Müsli"}')],
-  ])('that comes as %s has the bytes of its body', (_encoding, body) => {
-    expect(read({ body }).body.toString('utf8')).toBe('{"name":"Müsli"}');
-  });
-
-  test('without a body, query and path parameters has none of them', () => {
-    const { body, query, pathParameters } = read({});
-    expect([body.byteLength, query.size, Object.keys(pathParameters).length]).toEqual([0, 0, 0]);
   });
 
   test('has an http URL only if API Gateway says so', () => {

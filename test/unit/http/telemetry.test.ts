@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import { type Metric, metrics, planDimension } from '../../../functions/http/metrics.ts';
-import { Recorder, toLogLine } from '../../../functions/http/telemetry.ts';
+import { toLogLine } from '../../../functions/http/telemetry.ts';
 
 const now = Date.parse('2026-07-01T12:00:00.123Z');
 type RequestRecord = Parameters<typeof toLogLine>[0];
@@ -133,14 +133,6 @@ describe('the log line of a request', () => {
     const error = Object.assign(new Error('failed', { cause }), { request: { key: secret }, [secret]: 1 });
     expect(JSON.stringify(line({ errors: [error, { secret }] }))).not.toContain(secret);
   });
-});
-
-test('a recorder adds up counts', () => {
-  const recorder = new Recorder();
-  recorder.count(metrics.malformed);
-  recorder.count(metrics.malformed);
-  recorder.count(metrics.admitted);
-  expect(Object.fromEntries(recorder.counts)).toEqual({ [metrics.malformed]: 2, [metrics.admitted]: 1 });
 });
 
 test('no two metrics share a name, and CloudWatch accepts each of them', () => {
