@@ -49,10 +49,9 @@ export class Api extends Construct {
     const { logRetentionDays: retention, removalPolicy } = settings;
     this.accessLogs = new LogGroup(this, 'AccessLogs', { retention, removalPolicy });
 
-    const isClosed = settings.domain?.disableExecuteApiEndpoint === true;
     this.restApi = new apigateway.RestApi(this, 'RestApi', {
       restApiName: stackName,
-      ...(isClosed && { disableExecuteApiEndpoint: true }),
+      ...(settings.domain?.disableExecuteApiEndpoint && { disableExecuteApiEndpoint: true }),
       // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-ip-address-type.html
       endpointConfiguration: {
         types: [apigateway.EndpointType.REGIONAL],
@@ -79,9 +78,6 @@ export class Api extends Construct {
     });
     this.restApi.node.tryRemoveChild('Endpoint');
     const cfnApi = this.restApi.node.defaultChild as apigateway.CfnRestApi;
-    // It takes effect with a deployment of the API.
-    // https://docs.aws.amazon.com/apigateway/latest/developerguide/rest-api-disable-default-endpoint.html
-    if (isClosed) this.restApi.latestDeployment!.addToLogicalId({ isClosed });
     cfnApi.securityPolicy = tlsPolicy;
     cfnApi.endpointAccessMode = apigateway.EndpointAccessMode.STRICT;
 
