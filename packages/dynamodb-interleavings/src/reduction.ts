@@ -105,7 +105,12 @@ export class Search {
     }
     const asleep = this.#asleep();
     const only = this.#known && awakeIn(this.#known, state(), asleep, choices);
-    const all = !this.#reduces || this.#known !== undefined;
+    // What sleeps here can be in a race later, which the other choices of its process do not show.
+    const isPartlyAsleep = choices.some(
+      ({ id, process }) =>
+        asleep.has(id) && choices.some((each) => each.process === process && !asleep.has(each.id)),
+    );
+    const all = !this.#reduces || this.#known !== undefined || isPartlyAsleep;
     const node: Node = {
       choices,
       events: this.#events.length,

@@ -262,26 +262,28 @@ test('the reduction leaves out no result', { timeout: 600_000 }, async () => {
   expect(sums.reduced).toBeLessThan(sums.all);
 });
 
+const programOf = (...steps: Pick<Step, 'kind' | 'first'>[]): Program => ({
+  steps: steps.map((each) => ({ ...each, second: 'x1', isConsistent: false })),
+  goesOn: false,
+});
+const bare = { shares: null, namesShared: false, faults: 1, delays: 0, hasEvent: false } as const;
+
+test('a fate that sleeps while another one of its call does not is still in races', async () => {
+  const programs = [
+    programOf({ kind: 'batchGet', first: 'x2' }),
+    programOf({ kind: 'get', first: 'x1' }),
+    programOf({ kind: 'putOnCondition', first: 'x1' }, { kind: 'get', first: 'x1' }),
+  ];
+  const each: Scene = { ...bare, programs, shares: 2, namesShared: true, kinds: ['unreadableBefore'] };
+  const all = await resultsOf(each, { reduce: false });
+  expect((await resultsOf(each, { reduce: true }))?.results).toEqual(all!.results);
+});
+
 test('known states keep the versions that a stale read can see', async () => {
-  const programOf = (...steps: Pick<Step, 'kind' | 'first'>[]): Program => ({
-    steps: steps.map((each) => ({ ...each, second: 'x1', isConsistent: false })),
-    goesOn: false,
-  });
   const [put, get, sleep] = ['put', 'get', 'sleep'].map((kind) => ({ kind, first: 'x1' }));
   const removal = { kind: 'batchWrite', first: 'y1' };
-  const each: Scene = {
-    programs: [
-      programOf(put!),
-      programOf(removal),
-      programOf({ kind: 'get', first: 'y2' }, sleep!, put!, get!),
-    ],
-    shares: null,
-    namesShared: false,
-    faults: 1,
-    kinds: ['stale'],
-    delays: 0,
-    hasEvent: false,
-  };
+  const last = programOf({ kind: 'get', first: 'y2' }, sleep!, put!, get!);
+  const each: Scene = { ...bare, kinds: ['stale'], programs: [programOf(put!), programOf(removal), last] };
   const all = await resultsOf(each, { reduce: false });
   const known = await resultsOf(each, { reduce: false, skipKnownStates: true });
   expect(known?.results).toEqual(all!.results);
