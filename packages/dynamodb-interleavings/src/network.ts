@@ -208,6 +208,11 @@ export class Network {
     return operation === 'TransactGetItems' || reads.has(operation);
   }
 
+  /** Whether DynamoDB would do something if it got a call. */
+  writes({ operation, input, parts }: Call): boolean {
+    return parts.length > 0 || this.tables.writes(operation, input);
+  }
+
   /** Whether a call can meet a fate, and whether it would then not be answered all the same. */
   canMeet(fate: Fate, call: Call): boolean {
     const { operation, input, parts } = call;

@@ -25,6 +25,8 @@ export interface State {
   readonly text: string;
   /** A choice, by the name that its request has in the text. */
   readonly nameOf: (id: string) => string;
+  /** Equal for the same choice of equal requests that are equally far: what follows is equal but for their names. */
+  readonly kindOf: (id: string) => string;
 }
 
 /** What a step has done. */
@@ -58,8 +60,9 @@ interface Node {
   readonly segment: number;
   /** Choices with which every continuation has been run already, in another order. */
   readonly asleep: Asleep;
-  /** Choices that have been taken. */
+  /** Choices that have been taken, and those that are the same but for the name of their request. */
   readonly done: Map<string, Step>;
+  readonly kindOf: State['kindOf'];
   /** The only choices that are to be taken: its state is known otherwise. */
   readonly only: ReadonlySet<string> | undefined;
   /** Processes of which every step is to be taken. */
@@ -104,7 +107,7 @@ export class Search {
       return known.taken;
     }
     const asleep = this.#asleep();
-    const only = this.#known && awakeIn(this.#known, state(), asleep, choices);
+    const reached = this.#known && { known: this.#known, ...state() };
     // What sleeps here can be in a race later, which the other choices of its process do not show.
     const isPartlyAsleep = choices.some(
       ({ id, process }) =>
@@ -117,7 +120,8 @@ export class Search {
       segment: this.#segment,
       asleep,
       done: new Map(),
-      only,
+      kindOf: reached?.kindOf ?? ((id) => id),
+      only: reached && awakeIn(reached, asleep, choices),
       processes: new Set(all ? choices.map(({ process }) => process) : []),
       waits: new Set(),
       isIdle: false,
@@ -138,7 +142,9 @@ export class Search {
     const node = this.#nodes[this.#position - 1]!;
     if (this.#position < this.#nodes.length) return;
     const choice = node.choices[node.taken]!;
-    node.done.set(choice.id, { choice, effects });
+    const kind = node.kindOf(choice.id);
+    for (const each of node.choices)
+      if (node.kindOf(each.id) === kind) node.done.set(each.id, { choice: each, effects });
     if (!this.#reduces) return;
     const event = this.#add(node, choice, effects);
     // Who was answered could have waited for what this step has started.
@@ -186,12 +192,11 @@ export class Search {
   #asleep(): Asleep {
     const last = this.#events.at(-1);
     if (!last?.node) return none;
-    const taken = last.node.choices[last.node.taken]!.id;
-    return new Map(
-      [...last.node.asleep, ...last.node.done].filter(
-        ([id, each]) => id !== taken && !areDependent(each, last),
-      ),
-    );
+    const { choices, taken, asleep, done, kindOf } = last.node;
+    const kind = kindOf(choices[taken]!.id);
+    // What is the same but for a name has been taken before only in the place of this one.
+    const before = [...done].filter(([id]) => kindOf(id) !== kind);
+    return new Map([...asleep, ...before].filter(([, each]) => !areDependent(each, last)));
   }
 
   #add(node: Node | undefined, choice: Event['choice'], effects: Effects): Event {
@@ -243,8 +248,7 @@ function next({ choices, asleep, done, only, processes, waits, isIdle }: Node): 
  * Methods for the Verification of Concurrent Systems, 1996, figure 5.2). Remembers that they are taken now.
  */
 function awakeIn(
-  known: Map<string, ReadonlySet<string>>,
-  { text, nameOf }: State,
+  { known, text, nameOf }: State & { readonly known: Map<string, ReadonlySet<string>> },
   asleep: Asleep,
   choices: readonly Choice[],
 ): ReadonlySet<string> {

@@ -26,7 +26,7 @@ const maxRepetitions = 25;
 const stackFrames = 60;
 /** After how many steps a process that stands still goes on. */
 const longestPause = maxSteps / 2;
-/** What is the same for a read, which DynamoDB does not apply. */
+/** What is the same for a call that writes nothing: a read, or one that DynamoDB refuses. */
 const twins: Readonly<Partial<Record<Fate, Fault>>> = {
   lostAfter: 'lostBefore',
   late: 'lostBefore',
@@ -455,35 +455,38 @@ export class Schedule<Shared> implements Simulation {
   /** What each request has been told, and when, says where it is. Equal requests can change places. */
   #state(): State {
     const { requests, delays, tables, faults = 0, kinds = defaultKinds } = this.#options;
-    const texts = this.#processes.map(({ index, calls }) =>
+    const textOf = (owner: RequestProcess | undefined): string =>
       JSON.stringify([
-        requests.indexOf(requests[index]!),
-        calls.map(({ fate, parts, outcome, ended, sentAt, endedAt }) => [
+        owner && requests.indexOf(requests[owner.index]!),
+        owner?.calls.map(({ fate, parts, outcome, ended, sentAt, endedAt }) => [
           [fate, parts, outcome],
           [ended, sentAt, endedAt],
         ]),
-        this.#outcomes[index] && outcomeText(this.#outcomes[index]),
-      ]),
-    );
+        owner && this.#outcomes[owner.index] && outcomeText(this.#outcomes[owner.index]),
+        this.#pending
+          .filter((each) => each.owner === owner)
+          .map(({ id, isLate, isPaused, isSlow, waits }) => [
+            id.slice(id.indexOf(' call ')),
+            [isLate, isPaused, isSlow, waits],
+          ]),
+      ]);
+    const texts = this.#processes.map(textOf);
     const order = texts.map((_, index) => index).toSorted((a, b) => (texts[a]! < texts[b]! ? -1 : 1));
-    const nameOf = (id: string) =>
-      id.replace(/request (\d+)/, (_, number) => `request ${order.indexOf(Number(number) - 1)}`);
-    const pending = this.#pending.map(({ id, isLate, isPaused, isSlow, waits }) => [
-      nameOf(id),
-      isLate,
-      isPaused,
-      isSlow,
-      waits,
-    ]);
+    const renamed = (id: string, numberOf: (index: number) => number) =>
+      id.replace(/request (\d+)/, (_, number) => `request ${numberOf(Number(number) - 1)}`);
     const delayed = delays === Infinity ? 0 : this.#delays;
     const met = this.#together.length;
     const rest = [this.world.now, this.faults, delayed, met, this.#isIdle, [...this.#events]];
     const timers = this.world.timers.map(({ at }) => at);
-    const text = JSON.stringify([rest, timers, pending.map(String).toSorted(), texts.toSorted()]);
+    const text = JSON.stringify([rest, timers, textOf(undefined), texts.toSorted()]);
     // A stale read sees earlier versions.
     const versions = () => JSON.stringify(tables.map(({ TableName: name }) => this.tables.versions(name!)));
     const stored = this.faults < faults && kinds.includes('stale') ? versions() : this.tables.contents;
-    return { text: `${text} ${stored}`, nameOf };
+    return {
+      text: `${text} ${stored}`,
+      nameOf: (id) => renamed(id, (index) => order.indexOf(index)),
+      kindOf: (id) => renamed(id, (index) => texts.indexOf(texts[index]!)),
+    };
   }
 
   #wait(pending: Pending): void {
@@ -497,11 +500,16 @@ export class Schedule<Shared> implements Simulation {
   #canMeet(fate: Fate, { owner, call }: Pending): boolean {
     const { kinds = defaultKinds } = this.#options;
     const twin = twins[fate];
-    if (twin !== undefined && kinds.includes(twin) && this.network.isRead(call)) return false;
+    if (twin !== undefined && kinds.includes(twin) && !this.#canWrite(fate, call)) return false;
     const isOfProcess = fate === 'paused' || fate.startsWith('crashed');
     if (isOfProcess && owner === undefined) return false;
     const isAlone = () => this.#outcomes.every((outcome, index) => outcome || index === owner!.index);
     return this.network.canMeet(fate, call) && !(fate === 'paused' && isAlone());
+  }
+
+  /** One that arrives later can be refused now, and not then. */
+  #canWrite(fate: Fate, call: Call): boolean {
+    return fate === 'late' ? !this.network.isRead(call) : this.network.writes(call);
   }
 
   #meet(pending: Pending, fate: Fate): void {

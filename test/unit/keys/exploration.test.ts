@@ -56,7 +56,7 @@ async function runOnce(
   for (;;) {
     const choices = world.processes.flatMap((process) => choicesOf(process, world, faults));
     if (choices.length === 0) return true;
-    const taken = search.choose(choices, () => ({ text: '', nameOf: String }));
+    const taken = search.choose(choices, () => ({ text: '', nameOf: String, kindOf: String }));
     if (taken === undefined) return false;
     const footprint = (world.tables.footprint = new Footprint());
     const { step, changes } = choices[taken]!;

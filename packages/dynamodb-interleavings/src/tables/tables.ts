@@ -119,6 +119,8 @@ class Table extends Schema {
 export class Tables {
   /** What is read and written from now on. Whoever wants to know sets another one. */
   footprint = new Footprint();
+  /** Whether a call that is only tried would have written. */
+  #tried: { hasWritten: boolean } | undefined;
   readonly #tables: ReadonlyMap<string, Table>;
   readonly #tokens = new Map<string, { readonly input: string; readonly at: number }>();
   readonly #now: () => number;
@@ -223,6 +225,19 @@ export class Tables {
     }
   }
 
+  /** Whether a call writes. It does not if it is a read, if it is refused, or if it repeats a transaction that is done. */
+  writes(operation: Operation, input: object): boolean {
+    const tried = (this.#tried = { hasWritten: false });
+    try {
+      this.call(operation, input);
+      return tried.hasWritten;
+    } catch {
+      return false;
+    } finally {
+      this.#tried = undefined;
+    }
+  }
+
   #table(name: string): Table {
     const table = this.#tables.get(name);
     if (table) return table;
@@ -230,6 +245,10 @@ export class Tables {
   }
 
   #set(table: Table, id: string, item: Item | undefined): void {
+    if (this.#tried) {
+      this.#tried.hasWritten = true;
+      return;
+    }
     const versions = table.histories.get(id) ?? [];
     versions.push({ since: this.#now(), item });
     table.histories.set(id, versions);
@@ -360,7 +379,7 @@ export class Tables {
     for (const [index, { table, id }] of writes.entries())
       if (!('ConditionCheck' in items[index]!))
         this.#set(table, id, (outcomes[index] as { item?: Item }).item);
-    if (token !== undefined) this.#tokens.set(token, { input: text, at: this.#now() });
+    if (token !== undefined && !this.#tried) this.#tokens.set(token, { input: text, at: this.#now() });
     return {};
   }
 

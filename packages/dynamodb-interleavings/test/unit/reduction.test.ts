@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { explore, faults, type History, type Options, type Request } from '../../src/index.ts';
+import { explore, type Fault, faults, type History, type Options, type Request } from '../../src/index.ts';
 
 /*
  * Random programs have the same results with and without the reduction. They speak DynamoDB's protocol, without the SDK, so that a
@@ -170,12 +170,15 @@ const step = fc.record({
 });
 const program = (most: number): fc.Arbitrary<Program> =>
   fc.record({ steps: fc.array(step, { minLength: 1, maxLength: most }), goesOn: fc.boolean() });
+const makeCalls = (programs: readonly Program[]) =>
+  programs.some(({ steps }) => steps.some(({ kind }) => kind !== 'sleep'));
 const scene = fc
   .record({
     programs: fc.oneof(
       fc.tuple(program(4), program(4)),
       fc.tuple(program(2), program(2), program(2)),
       program(3).map((each) => [each, each]),
+      program(2).map((each) => [each, each, each]),
     ),
     shares: fc.option(fc.nat(3), { freq: 4 }),
     namesShared: fc.boolean(),
@@ -184,7 +187,7 @@ const scene = fc
     delays: fc.constantFrom(0, 1),
     hasEvent: fc.boolean(),
   })
-  .filter(({ programs }) => programs.some(({ steps }) => steps.some(({ kind }) => kind !== 'sleep')));
+  .filter(({ programs }) => makeCalls(programs));
 type Scene = typeof scene extends fc.Arbitrary<infer Each> ? Each : never;
 
 const budget = 4_000;
@@ -262,6 +265,37 @@ test('the reduction leaves out no result', { timeout: 600_000 }, async () => {
   expect(sums.reduced).toBeLessThan(sums.all);
 });
 
+const twins = fc.constantFrom<[Fault, Fault][]>(
+  ['lostBefore', 'lostAfter'],
+  ['lostBefore', 'late'],
+  ['hungBefore', 'hungAfter'],
+  ['unreadableBefore', 'unreadableAfter'],
+  ['crashedBefore', 'crashedAfter'],
+);
+
+/** With both faults, and what they have one by one. */
+async function resultsWithBoth(each: Scene, [one, other]: readonly [Fault, Fault]) {
+  const resultsWith = async (...kinds: Fault[]) =>
+    (await resultsOf({ ...each, faults: 1, kinds }, { reduce: true }))!.results;
+  const apart = [...(await resultsWith(one)), ...(await resultsWith(other))];
+  return { together: await resultsWith(one, other), apart: [...new Set(apart)].toSorted() };
+}
+
+test('a fault that is left out beside another one has the same results', { timeout: 600_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      scene,
+      fc.tuple(program(2), program(2)).filter(makeCalls),
+      twins,
+      async (each, programs, pair) => {
+        const { together, apart } = await resultsWithBoth({ ...each, programs }, pair);
+        expect(together).toEqual(apart);
+      },
+    ),
+    { numRuns: runs, seed },
+  );
+});
+
 const programOf = (...steps: Pick<Step, 'kind' | 'first'>[]): Program => ({
   steps: steps.map((each) => ({ ...each, second: 'x1', isConsistent: false })),
   goesOn: false,
@@ -277,6 +311,18 @@ test('a fate that sleeps while another one of its call does not is still in race
   const each: Scene = { ...bare, programs, shares: 2, namesShared: true, kinds: ['unreadableBefore'] };
   const all = await resultsOf(each, { reduce: false });
   expect((await resultsOf(each, { reduce: true }))?.results).toEqual(all!.results);
+});
+
+test('a call that would be refused now can arrive later', async () => {
+  const writer = programOf(
+    { kind: 'get', first: 'x2' },
+    { kind: 'putOnCondition', first: 'x1' },
+    { kind: 'put', first: 'y1' },
+  );
+  const reader = programOf({ kind: 'get', first: 'y1' }, { kind: 'delete', first: 'x1' });
+  const programs = [{ ...writer, goesOn: true }, reader];
+  const { together, apart } = await resultsWithBoth({ ...bare, kinds: [], programs }, ['lostBefore', 'late']);
+  expect(together).toEqual(apart);
 });
 
 test('known states keep the versions that a stale read can see', async () => {
