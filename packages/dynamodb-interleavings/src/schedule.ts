@@ -465,8 +465,8 @@ export class Schedule<Shared> implements Simulation {
         owner && this.#outcomes[owner.index] && outcomeText(this.#outcomes[owner.index]),
         this.#pending
           .filter((each) => each.owner === owner)
-          .map(({ id, isLate, isPaused, isSlow, waits }) => [
-            id.slice(id.indexOf(' call ')),
+          .map(({ id, call, isLate, isPaused, isSlow, waits }) => [
+            [id.slice(id.indexOf(' call ')), call.operation, call.input],
             [isLate, isPaused, isSlow, waits],
           ]),
       ]);
