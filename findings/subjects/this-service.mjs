@@ -1,13 +1,22 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { admit } from '../../functions/access/limiter.ts';
-import { newClient } from '../../functions/dynamodb/client.ts';
+import { StrictProtocol } from '../../functions/dynamodb/protocol.ts';
+import { BriefRetryStrategy, maxAttempts } from '../../functions/dynamodb/retry-strategy.ts';
 import { createPetOnce } from '../../functions/pets/idempotent-creation.ts';
 import { atMost, table, times, told } from './support.mjs';
 
+// As functions/dynamodb/connection.ts makes it.
 const documentsOf = (client) =>
-  DynamoDBDocumentClient.from(newClient({ ...client, throttlingRetries: 0 }), {
-    unmarshallOptions: { wrapNumbers: true },
-  });
+  DynamoDBDocumentClient.from(
+    new DynamoDBClient({
+      ...client,
+      protocol: StrictProtocol,
+      retryStrategy: new BriefRetryStrategy(0),
+      maxAttempts,
+    }),
+    { unmarshallOptions: { wrapNumbers: true } },
+  );
 const seconds = () => Math.floor(Date.now() / 1_000);
 const limited =
   (perMinute) =>
