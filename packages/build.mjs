@@ -48,7 +48,7 @@ const ofMain = {
   types: ofRequire.types ?? ofIndex.types,
 };
 
-copyFileSync('LICENSE', join(target, 'LICENSE'));
+for (const file of ['LICENSE', 'CHANGELOG.md']) copyFileSync(file, join(target, file));
 // Links to files of the repository lead there from npm, too. Without its address they are text.
 const readme = readFileSync('README.md', 'utf8').replaceAll(
   /\[([^\]]+)\]\((\.\.?\/[^)]+)\)/g,

@@ -28,7 +28,7 @@ function startOfBranch(folder: string): string | undefined {
 }
 
 /** What a change is compared with: the newest release, else the commit from which the branch left main. */
-export function baseOf(folder: string): string | undefined {
+function baseOf(folder: string): string | undefined {
   return lastReleaseOf(folder) ?? startOfBranch(folder);
 }
 
