@@ -8,32 +8,43 @@ export type PetStatus = (typeof petStatuses)[number];
 /** The status of a pet created without one, so that the status filter finds every pet. */
 export const defaultPetStatus: PetStatus = 'available';
 
-/** Longest name, in Unicode code points. */
-export const maxNameLength = 255;
-
 export const petStatus = z.enum(petStatuses, { error: `must be one of ${petStatuses.join(', ')}` });
 
-const name = z
-  .string({ error: (issue) => (issue.input === undefined ? 'is required' : 'must be a string') })
-  .check(
-    // Control and format characters, such as U+200B, are as invisible as a space.
-    z.refine((text) => /[^\p{Z}\p{Cc}\p{Cf}]/u.test(text), 'must not be empty or only whitespace'),
-    z.refine((text) => Array.from(text).length <= maxNameLength, {
-      error: `must be at most ${maxNameLength} characters long`,
-      params: { maxLength: maxNameLength },
-    }),
-    // A lone surrogate has no UTF-8 form and would be stored as U+FFFD.
-    z.refine((text) => text.isWellFormed(), 'must be well-formed Unicode'),
-    // API Gateway replaces bytes that are not UTF-8 with this character.
-    z.refine(
-      (text) => !text.includes('\ufffd'),
-      'must not contain U+FFFD, which replaces bytes that are not UTF-8',
-    ),
-  );
+/**
+ * A text that people read, such as one of 1 to 255 Unicode code points. Of a stored item: `z.string()`. The pattern means the same
+ * in every language, and whether its reader searches or compares the whole text.
+ */
+export function text(minimum: number, maximum: number) {
+  const lengthOf = (value: string): number => Array.from(value).length;
+  return z
+    .string({ error: (issue) => (issue.input === undefined ? 'is required' : 'must be a string') })
+    .check(
+      // Control and format characters, such as U+200B, are as invisible as a space.
+      z.refine((value) => /[^\p{Z}\p{Cc}\p{Cf}]/u.test(value), {
+        error: 'must not be empty or only whitespace',
+        params: { pattern: String.raw`^[\s\S]*[^\x00-\x20\x7F][\s\S]*$` },
+      }),
+      z.refine((value) => value === '' || lengthOf(value) >= minimum, {
+        error: `must be at least ${minimum} characters long`,
+        params: { minLength: minimum },
+      }),
+      z.refine((value) => lengthOf(value) <= maximum, {
+        error: `must be at most ${maximum} characters long`,
+        params: { maxLength: maximum },
+      }),
+      // A lone surrogate has no UTF-8 form and would be stored as U+FFFD.
+      z.refine((value) => value.isWellFormed(), 'must be well-formed Unicode'),
+      // API Gateway replaces bytes that are not UTF-8 with this character.
+      z.refine(
+        (value) => !value.includes('\ufffd'),
+        'must not contain U+FFFD, which replaces bytes that are not UTF-8',
+      ),
+    );
+}
 
 /** docs/interface.md#newpet. Unknown fields are removed. */
 export const newPet = z.object(
-  { name, categoryId: int64, status: z._default(petStatus, defaultPetStatus) },
+  { name: text(1, 255), categoryId: int64, status: z._default(petStatus, defaultPetStatus) },
   { error: 'must be a JSON object' },
 );
 export type NewPet = z.infer<typeof newPet>;

@@ -5,6 +5,7 @@ import addFormats from 'ajv-formats';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { parseJson } from '../../functions/http/exact-json.ts';
 import { parseIdempotencyKey } from '../../functions/http/input.ts';
 import { parseRequest } from '../../functions/http/request.ts';
 import { integer, storedInteger } from '../../functions/pets/int64.ts';
@@ -82,12 +83,11 @@ function disagreement(
   return fc.check(agreed, { numRuns: rounds({ full: 2_000, sample: 400 }) }).counterexample;
 }
 
-/** Names that the description of `name` refuses, and its pattern does not. */
-function isRefusedInWords(name: unknown): boolean {
-  if (typeof name !== 'string') return false;
-  const isLatin1 = Array.from(name).every((character) => character <= '\xff');
-  const isInvisible = !isLatin1 && /^[\p{Z}\p{Cc}\p{Cf}]*$/u.test(name);
-  return isInvisible || !name.isWellFormed() || name.includes('\uFFFD');
+/** Texts that the description of a field refuses, and its pattern does not: a pattern that all languages read the same has no `\p`. */
+function isRefusedInWords(value: unknown): boolean {
+  if (typeof value !== 'string') return false;
+  const isInvisible = !/^[\0-\x7f]*$/.test(value) && /^[\p{Z}\p{Cc}\p{Cf}]*$/u.test(value);
+  return isInvisible || !value.isWellFormed() || value.includes('\uFFFD');
 }
 
 describe('docs/openapi.yaml accepts exactly what the service accepts', () => {
@@ -98,7 +98,7 @@ describe('docs/openapi.yaml accepts exactly what the service accepts', () => {
     // JSON's whole numbers are read as bigint.
     const read = (value: unknown) => (Number.isSafeInteger(value) ? BigInt(value as number) : value);
     const isAccepted = (value: unknown) => newPet.safeParse({ ...animal, [name]: read(value) }).success;
-    const values = candidates(described).filter((value) => name !== 'name' || !isRefusedInWords(value));
+    const values = candidates(described).filter((value) => !isRefusedInWords(value));
     expect(disagreement(described, isAccepted, values)).toBeNull();
   });
 
@@ -129,17 +129,9 @@ describe('docs/openapi.yaml accepts exactly what the service accepts', () => {
   });
 });
 
-it('its patterns have no escape and no group that Python, RE2 or ECMAScript does not read', async () => {
-  const found = JSON.stringify(await openApiDocument()).matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g);
-  const patterns = Array.from(found, ([, json]) => String(JSON.parse(json!)));
-  const foreign = patterns.filter((each) => /\\(?!x[\dA-F]{2}|[dwDW])[a-zA-Z\d]|\(\?(?!:)/.test(each));
-  expect(patterns.length).toBeGreaterThan(5);
-  expect(foreign).toEqual([]);
-});
-
 it('the example of a request is valid', () => {
-  const { categoryId, ...rest } = bodyText('NewPet').sample;
-  expect(newPet.safeParse({ ...rest, categoryId: BigInt(categoryId as number) }).success).toBe(true);
+  const sample = parseJson(JSON.stringify(bodyText('NewPet').sample));
+  expect(newPet.safeParse(sample)).toMatchObject({ success: true });
 });
 
 it.each([

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import { parseJson } from '../../../functions/http/exact-json.ts';
+import { newPet } from '../../../functions/pets/schema.ts';
 import { openApiDocument, withoutReferences } from '../../support/openapi-document.ts';
 import { anError, commonHeaders } from '../../support/expected-errors.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
@@ -88,23 +89,41 @@ test('accepts a body that API Gateway passes as base64', async () => {
   expect(await create(service, body)).toMatchObject({ name: 'Müsli' });
 });
 
+const fields = Object.keys(newPet.shape);
+const exactRex = { ...rex, categoryId: 7n };
+/** The fields that take any text that can be read. */
+const textFields = fields.filter((field) => newPet.safeParse({ ...exactRex, [field]: 'Anna' }).success);
+const unreadable = ['', ' ', '\u200b', '\u00a0', '\ud800', 'a\udc08b', '\ufffd', 'Bell\ufffd'];
+
+test('takes no text that nobody can read, in any field', async () => {
+  expect(textFields).toContain('name');
+  for (const field of textFields)
+    for (const text of unreadable) {
+      const message = expect.stringMatching(`^${field}: must `) as string;
+      expect(await service.post({ ...rex, [field]: text })).toEqual(anError('invalid_request', { message }));
+    }
+});
+
 test('returns 201 or 400 for any bytes, never 500', async () => {
-  const almostAnAnimal = fc.record(
-    {
-      name: fc.oneof(arbitrary.petName, fc.jsonValue()),
-      categoryId: fc.oneof(fc.integer(), fc.double(), fc.jsonValue()),
-      status: fc.oneof(arbitrary.petStatus, fc.jsonValue()),
-      id: fc.jsonValue(),
-    },
-    { requiredKeys: [] },
+  const value = fc.oneof(
+    arbitrary.petName,
+    fc.constantFrom(...unreadable),
+    fc.array(fc.constantFrom(...unreadable, 'Rex'), { maxLength: 4 }).map((parts) => parts.join('')),
+    fc.integer(),
+    fc.double(),
+    arbitrary.petStatus,
+    fc.jsonValue(),
   );
+  const anyField = fc.tuple(fc.constantFrom(...fields, 'id'), value);
+  const almostAnAnimal = fc.array(anyField, { maxLength: 3 }).map((some) => Object.fromEntries(some));
   const seen = new Set<number>();
   await fc.assert(
     fc.asyncProperty(
       fc.oneof(
         fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
         fc.json(),
-        almostAnAnimal.map((body) => JSON.stringify(body)),
+        almostAnAnimal.map((some) => JSON.stringify(some)),
+        almostAnAnimal.map((some) => JSON.stringify({ ...rex, ...some })),
       ),
       async (body) => {
         const answer = await service.post(body);

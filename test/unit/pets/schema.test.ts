@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
-import { newPet, petStatuses, storedPet } from '../../../functions/pets/schema.ts';
+import { newPet, petStatuses, storedPet, text } from '../../../functions/pets/schema.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
 
 const complete = { name: 'Rex', categoryId: 7n, status: 'sold' };
@@ -138,6 +138,28 @@ describe('a name', () => {
       'name: must not be empty or only whitespace',
       'name: must be at most 255 characters long',
     ]);
+  });
+});
+
+describe('a text of 2 to 5 characters', () => {
+  const breed = text(2, 5);
+  const faults = (value: unknown) => breed.safeParse(value).error?.issues.map(({ message }) => message);
+
+  test.each(['ab', 'a🐈', '🐈🐈🐈🐈🐈', ' a ', '\u200b\u200ba'])('takes %j', (value) => {
+    expect(breed.parse(value)).toBe(value);
+  });
+
+  test.each([
+    ['a', ['must be at least 2 characters long']],
+    ['🐈', ['must be at least 2 characters long']],
+    ['abcdef', ['must be at most 5 characters long']],
+    ['', ['must not be empty or only whitespace']],
+    [' \u200b', ['must not be empty or only whitespace']],
+    ['ab\ud800', ['must be well-formed Unicode']],
+    [undefined, ['is required']],
+    [7n, ['must be a string']],
+  ])('refuses %o: %j', (value, messages) => {
+    expect(faults(value)).toEqual(messages);
   });
 });
 

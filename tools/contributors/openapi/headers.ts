@@ -36,18 +36,18 @@ export const commonHeaders: Readonly<Record<string, Node>> = {
 export const specialHeaders: Readonly<Record<string, Node>> = {
   'RateLimit-Policy': {
     ...text(`"minute";q=${perMinute};w=${secondsPerMinute}, "day";q=${perDay};w=${secondsPerDay}`),
-    pattern: String.raw`^"minute";q=\d+;w=${secondsPerMinute}, "day";q=\d+;w=${secondsPerDay}$`,
+    pattern: `^"minute";q=[0-9]+;w=${secondsPerMinute}, "day";q=[0-9]+;w=${secondsPerDay}$`,
   },
   RateLimit: {
     ...text('"minute";r=59;t=42, "day";r=999;t=51042'),
-    pattern: String.raw`^"minute";r=\d+;t=\d+, "day";r=\d+;t=\d+$`,
+    pattern: '^"minute";r=[0-9]+;t=[0-9]+, "day";r=[0-9]+;t=[0-9]+$',
   },
   'Retry-After': wholeNumber(1, 1),
   Location: { ...text(`${baseUrl}/pets/115448523194368`), format: 'uri' },
   'Idempotency-Replayed': only('true'),
   'Next-Link': link('/pets?limit=20&cursor=c', 'next'),
   'Successor-Link': link('/pets?status=available', 'successor-version'),
-  Deprecation: { type: 'string', pattern: String.raw`^@\d+$`, examples: announced('Deprecation') },
+  Deprecation: { type: 'string', pattern: '^@[0-9]+$', examples: announced('Deprecation') },
   Sunset: { type: 'string', examples: announced('Sunset') },
   'WWW-Authenticate': text('Bearer realm="animal-store"'),
 };
