@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { forwardPrograms, hiddenAddress } from './no-browsers.ts';
 
 /**
  * The process between the service and the database. It ends the database when the channel to the service closes, which
@@ -29,28 +30,43 @@ const { port, temporaryDirectory, ...started } = z
 // Only the owner can read the data files.
 process.umask(0o077);
 let lastError = '';
-const child = await start();
-process.on('disconnect', () => child.kill('SIGKILL'));
-child.on('exit', (code, signal) => {
-  rmSync(temporaryDirectory, { recursive: true, force: true });
-  const ended = signal ?? [`exit code ${code}`, lastError].filter((part) => part !== '').join(': ');
+start().then(keep, (error: Error) => report(error.message));
+
+function keep(child: ChildProcess): void {
+  const end = () => child.kill('SIGKILL');
+  process.on('disconnect', end);
+  child.on('exit', (code, signal) => {
+    rmSync(temporaryDirectory, { recursive: true, force: true });
+    report(signal ?? [`exit code ${code}`, lastError].filter((part) => part !== '').join(': '));
+  });
+  child.on('error', (error) => {
+    if (child.pid === undefined) report(error.message);
+  });
+  // The service may have ended before, which the channel may not know yet.
+  if (process.connected) process.send?.({ pid: child.pid }, (error) => error && end());
+  else end();
+}
+
+/** Tells the service why the database has ended. */
+function report(ended: string): void {
   if (process.connected) process.send?.({ ended }, () => process.exit());
   else process.exit();
-});
-child.on('error', (error) => {
-  if (child.pid === undefined) process.send?.({ ended: error.message }, () => process.exit());
-});
-// The service may have ended before, which the channel may not know yet.
-const end = () => child.kill('SIGKILL');
-if (process.connected) process.send?.({ pid: child.pid }, (error) => error && end());
-else end();
+}
 
-function start(): ChildProcess | Promise<ChildProcess> {
+function start(): Promise<ChildProcess> {
   return started.database === 'dynoxide' ? startDynoxide(started) : startDynamoDbLocal(started);
 }
 
-function startDynoxide({ program, file }: { program: string; file?: string | undefined }): ChildProcess {
-  const args = ['--host', '127.0.0.1', '--port', String(port)];
+async function startDynoxide({
+  program,
+  file,
+}: {
+  program: string;
+  file?: string | undefined;
+}): Promise<ChildProcess> {
+  const address = await hiddenAddress();
+  await forwardPrograms(port, address);
+  const args = ['--host', address.host, '--port', String(address.port)];
   const dynoxide = spawn(program, [...args, ...(file === undefined ? [] : ['--db-path', file])], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });

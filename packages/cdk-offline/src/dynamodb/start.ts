@@ -53,7 +53,7 @@ const leftoverTimeoutMs = 5_000;
  * Starts Dynoxide or DynamoDB Local. With a data directory a database that ends unexpectedly is restarted on the same port
  * with the same data.
  *
- * Dynoxide listens on 127.0.0.1, and whoever calls it sees all tables. DynamoDB Local listens on every interface of the
+ * Dynoxide listens on 127.0.0.1, and whatever program calls it sees all tables. DynamoDB Local listens on every interface of the
  * machine, has no option to change that, and has tables of its own for each access key and Region.
  *
  * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/DynamoDBLocal.UsageNotes.html

@@ -5,6 +5,7 @@ import { type Gateway, largestBody } from '../gateway/gateway.ts';
 import { toGatewayRequest } from '../gateway/request.ts';
 import type { HttpResponse } from './response.ts';
 import { jsonError } from '../management/answers.ts';
+import { isLocalHost } from './local-host.ts';
 import { answerMalformed } from './malformed.ts';
 import type { Pages } from '../service/types.ts';
 import type { RequestRecord } from './request-record.ts';
@@ -30,9 +31,6 @@ const requestsPerTurn = 4;
 
 /** Bodies of requests in progress, in bytes. Limits the memory for many large requests. */
 const maxBodyBytes = 256 * 1024 * 1024;
-
-/** A browser sends these Host headers only for pages of this machine, which prevents DNS rebinding. */
-const localHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i;
 
 export interface HttpHandlers {
   /** Called for every request, because an update replaces the gateway. */
@@ -166,7 +164,7 @@ class Responder {
       });
       return jsonError(status, name, message);
     };
-    if ([headers.host, authority].some((host) => host !== undefined && !localHost.test(host))) {
+    if ([headers.host, authority].some((host) => host !== undefined && !isLocalHost(host))) {
       return reject(403, 'ForbiddenException', 'The Host must be 127.0.0.1, localhost or [::1]');
     }
     if (rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length > 1) {

@@ -7,6 +7,9 @@ import { jsonError, type ManagementRequest } from './answers.ts';
 /** RFC 9110, section 7.6.1, and headers that are set again for each connection. */
 const hopByHop = new Set(['connection', 'content-length', 'date', 'host', 'keep-alive', 'transfer-encoding']);
 
+/** Databases permit the origin of a request to read the answer. */
+const isDropped = (name: string): boolean => name === 'expect' || name === 'origin' || hopByHop.has(name);
+
 /** A scan of a large table takes seconds. */
 const answerTimeoutMs = 60_000;
 
@@ -15,7 +18,7 @@ export async function forwardToDynamoDb(
   { endpoint, credentials }: DatabaseAccess,
   { method, headers, body }: ManagementRequest,
 ): Promise<HttpResponse> {
-  const sent = Object.entries(headers).filter(([name]) => !hopByHop.has(name) && name !== 'expect');
+  const sent = Object.entries(headers).filter(([name]) => !isDropped(name));
   try {
     const response = await requestLocally(endpoint, answerTimeoutMs, {
       method,

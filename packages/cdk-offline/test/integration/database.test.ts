@@ -18,7 +18,9 @@ import { findInstallation } from '../../src/dynamodb/dynamodb-local.ts';
 import { findDynoxide } from '../../src/dynamodb/dynoxide.ts';
 import { chooseDatabase, engines } from '../../src/dynamodb/engines.ts';
 import { requireJava } from '../../src/dynamodb/java.ts';
+import { hiddenAddress } from '../../src/dynamodb/no-browsers.ts';
 import { createTables } from '../../src/dynamodb/tables.ts';
+import { requestLocally } from '../../src/http/loopback.ts';
 import { freePort, isPortFree } from '../../src/system/ports.ts';
 import { greetingTemplate, serveGreeting } from './greeting.ts';
 import { removeDirectory, table } from './template.ts';
@@ -245,7 +247,111 @@ describe('the tables', () => {
   });
 });
 
+/** The answer to a request as a browser, or a page behind a name that resolves to 127.0.0.1, sends it. */
+const ask = (endpoint: string, headers: Record<string, string>, method = 'POST') =>
+  requestLocally(endpoint, 5_000, { method, headers, ...(method === 'POST' && { body: Buffer.from('{}') }) });
+
+const targetOf = (operation: string, { accessKeyId }: { accessKeyId: string }) => ({
+  'X-Amz-Target': `DynamoDB_20120810.${operation}`,
+  'Content-Type': 'application/x-amz-json-1.0',
+  Authorization: `AWS4-HMAC-SHA256 Credential=${accessKeyId}/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0`,
+  'X-Amz-Date': '20260101T000000Z',
+});
+
+const page = 'https://page.example';
+
+describe.each(databaseNames)('%s and a page in a browser', (database) => {
+  it('permits no other origin', async () => {
+    const { endpoint, credentials } = await start({ database });
+    const preflight = {
+      Origin: page,
+      'Access-Control-Request-Method': 'POST',
+      'Access-Control-Request-Headers': 'x-amz-target,authorization,content-type',
+      'Access-Control-Request-Private-Network': 'true',
+    };
+    const ofPages: [method: string, headers: Record<string, string>][] = [
+      ['OPTIONS', preflight],
+      ['GET', { Origin: page }],
+      ['POST', { Origin: page, ...targetOf('ListTables', credentials) }],
+      ['POST', { Origin: 'null', ...targetOf('ListTables', credentials) }],
+      ['POST', { Origin: page, 'Content-Type': 'text/plain' }],
+    ];
+    for (const [method, headers] of ofPages) {
+      const answer = await ask(endpoint, headers, method);
+      expect(answer.headers.map(([name]) => name)).not.toContain('access-control-allow-origin');
+      expect(answer.headers.map(([name]) => name)).not.toContain('access-control-allow-private-network');
+    }
+  });
+
+  it('shows its tables to no page behind a name that resolves to this machine', async () => {
+    const { endpoint, credentials } = await start({ database });
+    await clientOf(endpoint, credentials).send(new CreateTableCommand(Things.Properties));
+    const host = `page.example:${new URL(endpoint).port}`;
+    const { body } = await ask(endpoint, { Host: host, ...targetOf('ListTables', anybody) });
+    expect(body.toString()).not.toContain('things');
+  });
+
+  it('permits none through the address of the service either', async () => {
+    const { service } = await serveGreeting(greetingTemplate({ Things }), {
+      database,
+      dynamodbEndpoint: undefined,
+    });
+    const { endpoint, credentials } = service;
+    const token = { 'X-Amz-Security-Token': credentials.sessionToken };
+    const headers = { Origin: page, ...targetOf('ListTables', credentials), ...token };
+    const answer = await ask(endpoint, headers);
+    expect(answer.headers.map(([name]) => name)).not.toContain('access-control-allow-origin');
+  });
+});
+
 describe('Dynoxide', () => {
+  it('answers no browser, and no other name than those of this machine', async () => {
+    const { endpoint } = await start({ database: 'dynoxide' });
+    await clientOf(endpoint).send(new CreateTableCommand(Things.Properties));
+    const { port } = new URL(endpoint);
+    const list = targetOf('ListTables', anybody);
+    for (const headers of [
+      { Origin: page },
+      { Origin: endpoint },
+      { 'Sec-Fetch-Site': 'none' },
+      { 'Sec-Fetch-Site': 'cross-site' },
+      { Host: 'page.example' },
+      { Host: `127.0.0.1.page.example:${port}` },
+    ] as Record<string, string>[]) {
+      const { status, body } = await ask(endpoint, { ...list, ...headers });
+      expect({ headers, status, body: body.toString() }).toEqual({
+        headers,
+        status: 403,
+        body: expect.stringContaining('browser'),
+      });
+    }
+    for (const host of [`127.0.0.1:${port}`, 'localhost', `localhost:${port}`]) {
+      const { status, body } = await ask(endpoint, { ...list, Host: host });
+      expect({ host, status, body: body.toString() }).toEqual({
+        host,
+        status: 200,
+        body: '{"TableNames":["things"]}',
+      });
+    }
+  });
+
+  it('itself listens where no page can find it', async () => {
+    const { endpoint } = await start({ database: 'dynoxide' });
+    const [, host, port] = await commandOfDynoxide(endpoint);
+    expect(host).toMatch(/^127\.\d+\.\d+\.\d+$/);
+    expect(host).not.toMatch(/^127\.0\.0\./);
+    expect(port).not.toBe(new URL(endpoint).port);
+  });
+
+  it('listens at a port that browsers block where this machine has one loopback address', async () => {
+    const places = await Promise.all(Array.from({ length: 5 }, () => hiddenAddress('darwin')));
+    for (const { host, port } of places) {
+      expect(host).toBe('127.0.0.1');
+      // The `fetch` of Node.js blocks the same ports.
+      await expect(fetch(`http://${host}:${port}`)).rejects.toMatchObject({ cause: { message: 'bad port' } });
+    }
+  });
+
   it('listens on 127.0.0.1 only', async () => {
     const { endpoint } = await start({ database: 'dynoxide' });
     const elsewhere = Object.values(networkInterfaces())
@@ -308,7 +414,7 @@ describe.each(databaseNames)('%s in memory', (database) => {
     const { endpoint, credentials, dynamodbEndpoint = '', dynamodbCredentials } = service;
     expect(await tablesAt(endpoint, credentials)).toEqual(['things']);
     expect(await tablesAt(dynamodbEndpoint, dynamodbCredentials)).toEqual(['things']);
-    await killListener(dynamodbEndpoint);
+    process.kill((await databaseAt(dynamodbEndpoint)).pid, 'SIGKILL');
     expect((await failure).message).toBe(
       `${engines[database].label} ended (SIGKILL). Its data was in memory and is lost.`,
     );
@@ -316,13 +422,26 @@ describe.each(databaseNames)('%s in memory', (database) => {
   });
 });
 
-/** Kills the database that was started with a port. */
-async function killListener(endpoint: string): Promise<void> {
+/** The process of the database behind an address, and what it was started with. */
+async function databaseAt(endpoint: string): Promise<{ pid: number; command: string }> {
   const { port } = new URL(endpoint);
-  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-    const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-    if (commandLine.includes(`-port\0${port}\0`)) process.kill(Number(pid), 'SIGKILL');
-  }
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const processes = await Promise.all(
+    pids.map(async (pid) => ({
+      pid: Number(pid),
+      command: await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''),
+      status: await readFile(`/proc/${pid}/status`, 'utf8').catch(() => ''),
+    })),
+  );
+  const keeper = processes.find(({ command }) => command.includes(`"port":${port},`));
+  const found = processes.find(({ status }) => status.includes(`PPid:\t${keeper?.pid}\n`));
+  if (found === undefined) throw new Error(`no database at ${endpoint}`);
+  return found;
+}
+
+async function commandOfDynoxide(endpoint: string) {
+  const { command } = await databaseAt(endpoint);
+  return /--host\0([^\0]+)\0--port\0(\d+)\0/.exec(command) ?? [];
 }
 
 describe('a data directory of the service', () => {
