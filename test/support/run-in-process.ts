@@ -12,6 +12,8 @@ export interface RunOptions extends ToolHooks {
   readonly input?: string | readonly string[];
   /** Whether a person sits there. */
   readonly interactive?: boolean;
+  /** Whether nobody reads standard output any more. */
+  readonly failsToWrite?: boolean;
 }
 
 /** Runs a tool of the operator in this process, as `npm run` would. */
@@ -27,12 +29,12 @@ export async function runInProcess(
 
 /** Starts a run of a tool. Its output can be looked at before it ends. */
 export function startInProcess(run: RunTool, args: readonly string[], options: RunOptions = {}) {
-  const { input = '', interactive = false, ...given } = options;
+  const { input = '', interactive = false, failsToWrite = false, ...given } = options;
   // Nothing waits in tests.
   const hooks = { sleep: async () => {}, ...given };
   const answers = typeof input === 'string' ? [] : [...input];
   const stdin = typeof input === 'string' ? Readable.from([input]) : new PassThrough();
-  const out = collector();
+  const out = collector(() => {}, failsToWrite);
   const err = collector((text) => text.endsWith('[y/N] ') && stdin.push(answers.shift()));
   const io = { stdin, stdout: out.stream, stderr: err.stream, interactive };
   return { stdout: out.text, stderr: err.text, ended: run(args, io, hooks) };
@@ -61,17 +63,23 @@ export async function crashInProcess(
   return started;
 }
 
-function collector(onText: (text: string) => unknown = () => {}): {
+function collector(
+  onText: (text: string) => unknown = () => {},
+  failsToWrite = false,
+): {
   readonly stream: Writable;
   readonly text: () => string;
 } {
   let text = '';
   const stream = new Writable({
     write: (chunk, _encoding, done) => {
+      if (failsToWrite) return done(new Error('EPIPE'));
       text += String(chunk);
       done();
       onText(String(chunk));
+      return undefined;
     },
   });
+  stream.on('error', () => {});
   return { stream, text: () => text };
 }

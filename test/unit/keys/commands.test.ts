@@ -155,6 +155,61 @@ test('a creation that takes longer than cleanup waits makes no key valid, and no
   expect([world.records, world.gateway.keys()]).toEqual([[], []]);
 });
 
+test('of three rotations at once one shows a key, and the others name the key that they were given', async () => {
+  const { keyId, key } = await issue();
+  const before = world.shown.length;
+  const rotations = await Promise.all([1, 2, 3].map(() => world.start(['rotate', keyId, '--overlap', '0s'])));
+  for (const each of rotations)
+    while (each.pending !== undefined && each.pending.operation !== 'TransactWriteItems')
+      await world.meet(each, 'passed');
+  for (const each of rotations) while (each.pending !== undefined) await world.meet(each, 'passed');
+  expect(rotations.map(({ run: ended }) => ended?.exitCode)).toEqual([0, 4, 4]);
+  const [winner, ...losers] = rotations;
+  const [next] = keysIn(winner!.stdout());
+  for (const { stdout, stderr } of losers) {
+    expect(stdout()).toBe('');
+    expect(stderr()).toMatch(new RegExp(`"${keyId} was replaced by key_\\w{16}\\. Rotate that one\\."`));
+  }
+  expect(world.shown.slice(before)).toEqual([next]);
+  expect([world.call(key), world.call(next!)]).toEqual([401, 200]);
+});
+
+describe('a key that cannot be written to standard output', () => {
+  const closed = { failsToWrite: true };
+
+  test('is revoked again', async () => {
+    const { exitCode, stderr } = await world.run(['create', '--owner', 'Ada', '--plan', 'free'], closed);
+    const [{ keyId, status, audit } = {}] = world.records;
+    expect([exitCode, status, audit?.map(({ did }) => did)]).toEqual([1, 'revoked', ['created', 'revoked']]);
+    expect(stderr).toContain(`could not be written to standard output (EPIPE). ${keyId} was revoked.`);
+    expect(world.gateway.keys()).toEqual([]);
+  });
+
+  test.each(['0s', '1h'])('ends no key that it was to replace, after %s', async (overlap) => {
+    const { keyId, key } = await issue();
+    const before = world.records[0];
+    const { exitCode, stderr } = await world.run(['rotate', keyId, '--overlap', overlap], closed);
+    const next = world.records.find((record) => record.keyId !== keyId);
+    expect([exitCode, next?.status]).toEqual([1, 'revoked']);
+    expect(stderr).toContain(`${next?.keyId} was revoked, and ${keyId} stays as it was.`);
+    const { audit, ...after } = world.records.find((record) => record.keyId === keyId)!;
+    expect(after).toEqual({ ...before, audit: undefined });
+    expect(audit.map(({ did }) => did)).toEqual(['created', 'replaced', 'restored']);
+    expect([world.call(key), world.gateway.keys().length]).toEqual([200, 1]);
+    expect((await world.run(['rotate', keyId])).exitCode).toBe(0);
+  });
+
+  test('is named when it cannot be revoked', async () => {
+    const creation = await world.start(['create', '--owner', 'Ada', '--plan', 'free'], closed);
+    while (creation.pending !== undefined)
+      await world.meet(creation, creation.pending.operation === 'GetItem' ? 'denied' : 'passed');
+    expect(creation.run?.exitCode).toBe(5);
+    expect(creation.stderr()).toContain(
+      `${world.records[0]?.keyId} is valid, but nobody has seen the key. Rotate or revoke it.`,
+    );
+  });
+});
+
 test.each([
   [4, 0],
   [5, 4],

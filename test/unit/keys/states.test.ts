@@ -76,7 +76,9 @@ const suspension =
 const rotation =
   (outcome: (state: StateName) => Outcome) =>
   (state: StateName): Outcome =>
-    state === 'within its rotation' ? [`. Rotate that one.`, undefined] : outcome(state);
+    state === 'within its rotation' || state === 'expired'
+      ? [`. Rotate that one.`, undefined]
+      : outcome(state);
 
 const commands: Readonly<Record<string, (state: StateName) => Outcome>> = {
   'rotate --overlap 1h': rotation((state) => [
@@ -125,7 +127,7 @@ describe.each(Object.entries(commands))('%s', (command, outcomeIn) => {
       const before = JSON.stringify(world.records);
       const [name = '', ...options] = command.split(' ');
       const [said, answer] =
-        state in ended && name !== 'revoke'
+        state in ended && name !== 'revoke' && !(name === 'rotate' && state === 'expired')
           ? [`${id} is ${state}, so it cannot be `, undefined]
           : outcomeIn(state);
       const { exitCode, stdout, stderr } = await world.run([name, id, ...options]);

@@ -48,6 +48,8 @@ interface Write {
   readonly send: () => Promise<unknown>;
   /** Whether the record is as the write leaves it. */
   readonly isMade: () => Promise<boolean>;
+  /** What to do after "show" if it is unknown whether the change was made. */
+  readonly ifUnknown?: string | undefined;
   /** How to find what the command leaves if it ends with an unknown outcome. */
   readonly leftOver?: string;
 }
@@ -57,11 +59,19 @@ interface Write {
  *
  * @throws StaleRecordError, OutcomeUnknownError
  */
-export async function commit({ id, send, isMade, leftOver = '' }: Write): Promise<void> {
+export async function commit({
+  id,
+  send,
+  isMade,
+  ifUnknown = 'If it does not show the change, run the same command again.',
+  leftOver = '',
+}: Write): Promise<void> {
   try {
     await send();
   } catch (error) {
-    const made = mayBeDone(error) && (await isMade().catch((cause: unknown) => unknown(id, leftOver, cause)));
+    const made =
+      mayBeDone(error) &&
+      (await isMade().catch((cause: unknown) => unknown(id, `${ifUnknown} ${leftOver}`, cause)));
     if (made) return;
     if (!isOvertaken(error)) throw error;
     const message = `${id} was changed or removed by someone else. Look at it and try again.`;
@@ -69,9 +79,8 @@ export async function commit({ id, send, isMade, leftOver = '' }: Write): Promis
   }
 }
 
-function unknown(id: string, leftOver: string, cause: unknown): never {
-  const advice = `Run "show ${id}". If it does not show the change, run the same command again.`;
-  const message = `Outcome unknown: the answer was lost, and ${id} cannot be read. ${advice} ${leftOver}`;
+function unknown(id: string, advice: string, cause: unknown): never {
+  const message = `Outcome unknown: the answer was lost, and ${id} cannot be read. Run "show ${id}". ${advice}`;
   throw new OutcomeUnknownError('unknown', message.trim(), { cause });
 }
 

@@ -43,10 +43,16 @@ export function onValidKey(
   run: KeyAction,
 ): Promise<void> {
   return onKey(open, id, options, async (session, key) => {
-    if (isValid(key, session.service.now())) return run(session, key);
-    const state = key.status === 'active' ? 'expired' : key.status;
-    throw new ToolError('refused', `${id} is ${state}, so it cannot be ${participle}.`);
+    expectValid(key, session.service.now(), participle);
+    return run(session, key);
   });
+}
+
+/** @param now Unix seconds @param participle what cannot be done with others, such as `rotated` */
+export function expectValid(key: AdministeredKey, now: number, participle: string): void {
+  if (isValid(key, now)) return;
+  const state = key.status === 'active' ? 'expired' : key.status;
+  throw new ToolError('refused', `${key.keyId} is ${state}, so it cannot be ${participle}.`);
 }
 
 /** A key as a question names it. */

@@ -129,6 +129,8 @@ export interface Change extends Pick<AuditLine, 'did' | 'detail'> {
   readonly set?: Partial<AdministeredKey>;
   /** Whether a full audit trail may grow further. */
   readonly anyLength?: boolean;
+  /** What to do after "show" if it is unknown whether the change was made. Of the first change. */
+  readonly ifUnknown?: string;
 }
 
 /**
@@ -160,6 +162,7 @@ export async function write(service: KeyService, ...changes: readonly Change[]):
     ClientRequestToken: randomUUID(),
   });
   const { Item: written } = puts[0]!;
+  const { ifUnknown } = changes[0]!;
   await commit({
     id: written.keyId,
     send: () => client.send(command),
@@ -171,6 +174,7 @@ export async function write(service: KeyService, ...changes: readonly Change[]):
       // Another repair in the same second writes the same line.
       return found.gatewayKeyId === written.gatewayKeyId && last(found) === last(written);
     },
+    ifUnknown,
     leftOver: 'Then "cleanup" deletes the API Gateway keys that are left over.',
   });
   for (const { Item: item } of puts) service.report({ keyId: item.keyId }, item.audit.at(-1)!);

@@ -1,16 +1,17 @@
 import { Option } from '@commander-js/extra-typings';
 import { hashOfKey, newKey } from '../../../../functions/access/keys.ts';
-import { StaleRecordError } from '../../command-line/change.ts';
+import { untilCurrent } from '../../command-line/change.ts';
 import { ToolError } from '../../command-line/errors.ts';
-import { grouped } from '../../command-line/output.ts';
+import { grouped, type Output } from '../../command-line/output.ts';
 import { line, stageCommand, yesOption } from '../../command-line/stage-command.ts';
 import { deleteFormerGatewayKey, flushAuthorizer, withGatewayKey } from '../gateway.ts';
 import {
   checkLimits,
   duration,
+  expectValid,
   keyCommand,
   nameOf,
-  onValidKey,
+  onKey,
   type Open,
   perDayOption,
   perMinuteOption,
@@ -18,7 +19,15 @@ import {
 } from '../key-command.ts';
 import { newKeyId } from '../key-ids.ts';
 import { readUsage, rejectionText, untilTime } from '../key-usage.ts';
-import { type Change, describePlan, limitsInForce, type PlanLimits, write } from '../records.ts';
+import {
+  type AdministeredKey,
+  type Change,
+  describePlan,
+  limitsInForce,
+  type PlanLimits,
+  readKey,
+  write,
+} from '../records.ts';
 import type { KeyService } from '../service.ts';
 
 export const create = (open: Open) =>
@@ -40,7 +49,8 @@ export const create = (open: Open) =>
       return open(options, async ({ service, output }) => {
         const { owner, plan, perMinute, perDay, note } = options;
         const request = { owner, plan, perMinute, perDay, note };
-        await createKey(service, request, (issued) => output.reveal(issued, issuedText(issued)));
+        const issued = await untilCurrent(() => createKey(service, request));
+        await reveal(service, output, issued);
         output.note('The key is valid. API Gateway can need some seconds until it accepts it everywhere.');
       });
     });
@@ -59,23 +69,18 @@ export const rotate = (open: Open) =>
     )
     .addOption(yesOption)
     .action((id, { overlap, ...options }) =>
-      onValidKey(open, id, options, 'rotated', async ({ service, output, confirm }, old) => {
-        const { keyId, owner, plan, note, perMinute, perDay, replacedBy: successor } = old;
-        if (successor !== undefined)
+      onKey(open, id, options, async ({ service, output, confirm }, old) => {
+        const { keyId, status, owner, plan, note, perMinute, perDay, replacedBy: successor } = old;
+        if (successor !== undefined && status === 'active')
           throw new ToolError('refused', `${keyId} was replaced by ${successor}. Rotate that one.`);
+        expectValid(old, service.now(), 'rotated');
         // Before the change: a failed read must not look like a failed change.
         const usage = await readUsage(service.limitTable, old.keyHash);
         await confirm(`Replace ${nameOf(old)}?`);
-        let expiresAt = 0;
-        const replace = (replacedBy: string): Change => {
-          // A rotation cannot give a key more time than it had.
-          expiresAt = Math.min(service.now() + overlap, old.expiresAt || Infinity);
-          const detail = `by ${replacedBy}, valid ${untilTime(expiresAt)}`;
-          return { key: old, did: 'replaced', detail, set: { replacedBy, expiresAt }, anyLength: true };
-        };
-        const reveal = (issued: NewKey) =>
-          output.reveal({ ...issued, replaces: keyId, overlapSeconds: overlap }, issuedText(issued));
-        await createKey(service, { owner, plan, perMinute, perDay, note }, reveal, replace);
+        // A rotation cannot give a key more time than it had.
+        const expiresAt = Math.min(service.now() + overlap, old.expiresAt || Infinity);
+        const issued = await createKey(service, { owner, plan, perMinute, perDay, note }, { old, expiresAt });
+        await reveal(service, output, issued, { old, overlapSeconds: overlap });
         // Cached results of the authorizer have no expiry.
         await flushAuthorizer(service);
         output.note(
@@ -98,42 +103,94 @@ export interface KeyRequest extends PlanLimits {
 }
 
 /** What the owner of a new key needs to know. */
-export type NewKey = Awaited<ReturnType<typeof createKey>>;
+type NewKey = Awaited<ReturnType<typeof createKey>>;
+
+/** A key that a new one replaces, and when it ends (Unix seconds). */
+interface Replacement {
+  readonly old: AdministeredKey;
+  readonly expiresAt: number;
+}
 
 /**
- * Issues a key: API Gateway key, usage plan, reveal, then the one write that makes it valid. The key is shown before
- * that write, so that no valid key exists that nobody has seen, and a rotation never ends a key whose replacement
- * got lost.
+ * Issues a key: API Gateway key, usage plan, then the one write that makes it valid, which also ends the key that it replaces.
  *
- * @param reveal shows the new key, which is not valid yet. An error here withdraws it
- * @param replace the change of the key that it replaces, in the same transaction
+ * @throws StaleRecordError, OutcomeUnknownError, ToolError
  */
-export async function createKey(
-  service: KeyService,
-  request: KeyRequest,
-  reveal?: (issued: NewKey) => Promise<void>,
-  replace?: (keyId: string) => Change,
-) {
+export async function createKey(service: KeyService, request: KeyRequest, replacement?: Replacement) {
   const { stage } = service;
   const { owner, plan } = request;
   const key = newKey(stage);
   const keyHash = hashOfKey(key);
   const keyId = newKeyId(service.clock());
-  const issued = { keyId, key, stage, owner, plan, ...limitsInForce(request) };
   await withGatewayKey(service, { keyHash, keyId, owner, plan }, keyHash, async (gatewayKeyId) => {
-    await reveal?.(issued);
-    await service.afterStep('reveal');
-    const replaced = replace?.(keyId);
-    const replaces = replaced?.key.keyId;
+    const replaces = replacement?.old.keyId;
     const detail = describePlan(request) + (replaces === undefined ? '' : `, in place of ${replaces}`);
-    const set = { ...request, status: 'active', createdAt: service.now(), gatewayKeyId, replaces };
-    const created = { key: { keyHash, keyId, audit: [] }, did: 'created', detail, set };
-    await write(service, created, ...(replaced ? [replaced] : [])).catch((error: unknown) => {
-      // A key that was shown cannot be taken back, so the command is not repeated.
-      throw error instanceof StaleRecordError ? new ToolError('refused', error.message) : error;
-    });
+    const created: Change = {
+      key: { keyHash, keyId, audit: [] },
+      did: 'created',
+      detail,
+      set: { ...request, status: 'active', createdAt: service.now(), gatewayKeyId, replaces },
+      ifUnknown: 'If it exists, revoke it, because nobody has seen the key. Then run the same command again.',
+    };
+    // The first is the one that errors name: the operator knows the ID of the old key only.
+    await write(service, ...(replacement ? [replaced(replacement, keyId)] : []), created);
   });
-  return issued;
+  return { keyId, key, stage, owner, plan, ...limitsInForce(request) };
+}
+
+function replaced({ old, expiresAt }: Replacement, replacedBy: string): Change {
+  return {
+    key: old,
+    did: 'replaced',
+    detail: `by ${replacedBy}, valid ${untilTime(expiresAt)}`,
+    set: { replacedBy, expiresAt },
+    anyLength: true,
+    ifUnknown:
+      'If it was replaced, rotate the key that replaced it, which nobody has seen. If not, run the same command again.',
+  };
+}
+
+/**
+ * Shows a new key, which is valid, so that no key is shown that never works. If nobody can have read it, takes it back, and a
+ * rotation with it.
+ */
+async function reveal(
+  service: KeyService,
+  output: Output,
+  issued: NewKey,
+  { old, ...rotation }: { readonly old?: AdministeredKey; readonly overlapSeconds?: number } = {},
+): Promise<void> {
+  try {
+    await output.reveal({ ...issued, ...(old && { replaces: old.keyId }), ...rotation }, issuedText(issued));
+  } catch (cause) {
+    const { message } = cause as Error;
+    await withdraw(service, issued, old).catch(() => {
+      const advice = `${issued.keyId} is valid, but nobody has seen the key. Rotate or revoke it.`;
+      throw new ToolError('unknown', `${message} ${advice}`, { cause });
+    });
+    const state = old === undefined ? 'was revoked' : `was revoked, and ${old.keyId} stays as it was`;
+    throw new ToolError('failed', `${message} ${issued.keyId} ${state}.`, { cause });
+  }
+}
+
+/** Revokes a key that nobody has seen. The one that it was to replace becomes as it was. */
+async function withdraw(service: KeyService, { key, keyId }: NewKey, old?: AdministeredKey): Promise<void> {
+  const issued = await readKey(service, hashOfKey(key));
+  const ended = old && (await readKey(service, old.keyHash));
+  if (issued === undefined) throw new ToolError('not_found', `${keyId} does not exist.`);
+  const detail = 'as it could not be shown';
+  const changes: Change[] = [{ key: issued, did: 'revoked', detail, set: { status: 'revoked' } }];
+  if (old && ended?.replacedBy === keyId)
+    changes.push({
+      key: ended,
+      did: 'restored',
+      detail: `as ${keyId} could not be shown`,
+      set: { replacedBy: undefined, expiresAt: old.expiresAt },
+      anyLength: true,
+    });
+  await write(service, ...changes);
+  await flushAuthorizer(service);
+  await deleteFormerGatewayKey(service, issued);
 }
 
 /** The only text that contains a key. */
