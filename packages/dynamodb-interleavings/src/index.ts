@@ -16,6 +16,9 @@ export type {
   Simulation,
 } from './options.ts';
 export { textOf } from './story.ts';
-export { type Call, type Fate, type Fault, faults, Network, type RequestHandler } from './network.ts';
+export { type Fate, type Fault, faults } from './faults.ts';
+export type { Call } from './call.ts';
+export { Network, type RequestHandler } from './network.ts';
+export { refusal, type Service, type ServiceAnswer, type ServiceRequest } from './services.ts';
 export { Random, settled, type Timer, World } from './world.ts';
 export { Bundle, type BundleOptions, type Host } from './bundle.ts';

@@ -1,103 +1,25 @@
-import { cancelled, Refusal, type Unsupported } from './tables/errors.ts';
-import type { Operation, Reading, Tables } from './tables/tables.ts';
-import { processes, type Timer, type World } from './world.ts';
-
-export const faults = [
-  'lostBefore',
-  'lostAfter',
-  'late',
-  'hungBefore',
-  'hungAfter',
-  'unreadableBefore',
-  'unreadableAfter',
-  'failed',
-  'throttled',
-  'conflict',
-  'denied',
-  'stale',
-  'shortPage',
-  'unprocessed',
-  'crashedBefore',
-  'crashedAfter',
-  'paused',
-] as const;
-/**
- * What happens to a call of DynamoDB instead of a complete answer.
- *
- * - `lostBefore`, `lostAfter`: the connection breaks before DynamoDB gets the call, or after it has applied it.
- * - `late`: the connection breaks, and DynamoDB applies the call at any time afterwards.
- * - `hungBefore`, `hungAfter`: no answer comes until the client's time-out. DynamoDB does not get the call, or applies it.
- * - `unreadableBefore`, `unreadableAfter`: something else answers, such as a proxy. DynamoDB does not get the call, or applies it.
- * - `failed`: DynamoDB answers with an internal error and applies nothing.
- * - `throttled`: DynamoDB refuses the call because there are too many.
- * - `conflict`: DynamoDB refuses a write because a transaction is writing its item.
- * - `denied`: DynamoDB refuses the call because a permission is missing.
- * - `stale`: a read that is not consistent, or of a global index, does not see the writes of the last second.
- * - `shortPage`: a query or scan ends after its first item, with a LastEvaluatedKey. The page is empty if a filter leaves the item out.
- * - `unprocessed`: a batch gets to some of its items only. The others are its UnprocessedItems or UnprocessedKeys.
- * - `crashedBefore`, `crashedAfter`: the process of the request ends before DynamoDB gets the call, or after it has applied it.
- * - `paused`: the process stands still before it sends the call, as in a frozen Lambda environment or a long garbage collection.
- *   Others go on and time passes, and its timers and answers wait for the end of the pause.
- */
-export type Fault = (typeof faults)[number];
-export type Fate = 'answered' | Fault;
-
-/** What calls meet only if `kinds` says so. */
-const unusual = new Set<Fault>(['hungBefore', 'unreadableBefore', 'unreadableAfter', 'failed']);
-/** What they meet otherwise. */
-export const defaultKinds: readonly Fault[] = faults.filter((each) => !unusual.has(each));
-
-/** One attempt of a call. */
-export interface Call {
-  /** Of the environment that sends it, unless whoever observes the calls gives it a name of its own. */
-  name: string;
-  readonly operation: Operation;
-  /** The first one that it names. */
-  readonly table: string;
-  /** As in the JSON of DynamoDB's protocol. */
-  readonly input: object;
-  readonly sentAt: number;
-  /** Its stack says where it was made. */
-  readonly origin: Error;
-  /** When its client stops waiting for it. */
-  deadline: number;
-  timeout?: Timer;
-  fate?: Fate;
-  /** In [0, 1): which of the answers that a fault can have. */
-  variant: number;
-  /** Milliseconds until DynamoDB applies it, and until its answer arrives. */
-  latency?: readonly [number, number];
-  /** Whether DynamoDB has applied it. */
-  applied: boolean;
-  /** Items of a batch that DynamoDB has got to, and what came of each. */
-  readonly parts: object[];
-  /** The client waits for it no more. */
-  ended: boolean;
-  endedAt?: number;
-  /** What came back. */
-  outcome?: string;
-  /** Whether the client knows what DynamoDB did. */
-  received: boolean;
-  readonly answer: (response: object) => void;
-  readonly fail: (error: Error) => void;
-  /** Its client begins to wait for it. */
-  readonly await: () => void;
-}
+import type { Call, Reply, Server } from './call.ts';
+import { DynamoDb, tablesOf } from './dynamodb.ts';
+import type { Fate } from './faults.ts';
+import { operationOf, OtherServer, type Service, type ServiceRequest } from './services.ts';
+import type { Refusal } from './tables/errors.ts';
+import type { Reading, Tables } from './tables/tables.ts';
+import { processes, type World } from './world.ts';
 
 /** As the request handler of clients of the SDK. */
 export interface RequestHandler {
   readonly metadata: { readonly handlerProtocol: 'http/1.1' };
   readonly handle: (
-    request: { readonly headers: Readonly<Record<string, string>>; readonly body?: unknown },
+    request: Partial<Omit<ServiceRequest, 'body' | 'headers'>> & {
+      readonly headers: Readonly<Record<string, string>>;
+      readonly hostname?: string;
+      readonly body?: unknown;
+    },
     options?: { readonly abortSignal?: unknown; readonly requestTimeout?: number },
   ) => Promise<{ readonly response: never }>;
   readonly updateHttpClientConfig: () => void;
   readonly httpHandlerConfigs: () => object;
   readonly destroy: () => void;
-}
-
-interface BatchOutput {
-  readonly Responses?: Readonly<Record<string, object[]>>;
 }
 
 /** Answers that DynamoDB does not give. */
@@ -118,35 +40,34 @@ const strangers = [
   { statusCode: 503, text: '{"message":"No."}' },
 ] as const;
 
-/** Milliseconds after which reads that are not consistent see a write, as they usually do on AWS. */
-const lag = 1_000;
-const searches = new Set<Operation>(['Query', 'Scan']);
-const reads = new Set<Operation>(['GetItem', 'BatchGetItem', ...searches]);
-/** What is refused while a transaction writes the same item. */
-const conflicting = new Set<Operation>(['PutItem', 'UpdateItem', 'DeleteItem', 'TransactWriteItems']);
-const throttlings = ['ProvisionedThroughputExceededException', 'ThrottlingException', 'RequestLimitExceeded'];
-
-/** DynamoDB, and what is between it and the code that calls it. */
+/** DynamoDB and other services, and what is between them and the code that calls them. */
 export class Network {
   readonly tables: Tables;
   /** What the tables do not know, whatever the code under test makes of the error. */
   unsupported: Error | undefined;
   readonly #world: World;
   readonly #arrange: (call: Call, network: Network) => void;
+  readonly #servers = new Map<string, Server>();
 
   /** @param arrange decides what happens to a call, and when */
   constructor(world: World, tables: Tables, arrange: (call: Call, network: Network) => void) {
     this.#world = world;
     this.#arrange = arrange;
     this.tables = tables;
+    this.#servers.set('DynamoDB', new DynamoDb(tables, world, (error) => (this.unsupported ??= error)));
+  }
+
+  /**
+   * Lets another service answer, too.
+   * @param name as in its host name and in signatures, such as `apigateway`
+   */
+  serve(name: string, service: Service): void {
+    this.#servers.set(name, new OtherServer(name, service, () => this.tables.footprint));
   }
 
   /** The network as an environment sees it. @param timeout milliseconds that a client waits for an answer, unless it has its own */
   handlerFor(sender: string, onCall: (call: Call) => void, timeout: number): RequestHandler {
-    const handle: RequestHandler['handle'] = (
-      { headers, body },
-      { abortSignal, requestTimeout = timeout } = {},
-    ) => {
+    const handle: RequestHandler['handle'] = (request, { abortSignal, requestTimeout = timeout } = {}) => {
       const signal = abortSignal as AbortSignal | undefined;
       const { promise, resolve, reject } = Promise.withResolvers<{ readonly response: never }>();
       if (signal?.aborted === true) return Promise.reject(named('AbortError'));
@@ -163,15 +84,10 @@ export class Network {
         signal?.removeEventListener('abort', abort);
         settle();
       };
-      const operation = headers['x-amz-target']!.split('.').at(-1) as Operation;
-      const text = typeof body === 'string' ? body : new TextDecoder().decode(body as Uint8Array);
-      const input = JSON.parse(text) as object;
       const call: Call = {
         name: sender,
         variant: 0,
-        operation,
-        table: tablesOf(input)[0] ?? '',
-        input,
+        ...this.#described(request),
         sentAt: this.#world.now,
         origin: new Error(),
         deadline: Infinity,
@@ -204,164 +120,130 @@ export class Network {
     };
   }
 
-  isRead({ operation }: Call): boolean {
-    return operation === 'TransactGetItems' || reads.has(operation);
+  #described({
+    method = 'POST',
+    path = '/',
+    query = {},
+    hostname = '',
+    headers,
+    body = '',
+  }: Parameters<RequestHandler['handle']>[0]): Pick<Call, 'service' | 'operation' | 'table' | 'input'> {
+    const text = typeof body === 'string' ? body : new TextDecoder().decode(body as Uint8Array);
+    const [protocol = '', target] = headers['x-amz-target']?.split('.') ?? [];
+    if (protocol.startsWith('DynamoDB_') && target !== undefined) {
+      const input = JSON.parse(text) as object;
+      return { service: 'DynamoDB', operation: target, table: tablesOf(input)[0] ?? '', input };
+    }
+    const request = { method, path, query, headers, body: text };
+    const { authorization = '' } = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+    );
+    const service = [...this.#servers.keys()].find(
+      (name) => hostname.split('.').includes(name) || authorization.includes(`/${name}/aws4_request`),
+    );
+    const operation = operationOf(request);
+    if (service !== undefined) return { service, operation, table: '', input: request };
+    this.unsupported ??= new Error(
+      `A request calls a service that the simulation does not have: ${operation} at ${hostname}. ` +
+        'Give the simulation its answers by the option `services`.',
+    );
+    throw this.unsupported;
+  }
+
+  #serverOf({ service }: Call): Server {
+    return this.#servers.get(service)!;
+  }
+
+  isRead(call: Call): boolean {
+    return this.#serverOf(call).isRead(call);
   }
 
   /** Whether DynamoDB would do something if it got a call. */
-  writes({ operation, input, parts }: Call): boolean {
-    return parts.length > 0 || this.tables.writes(operation, input);
+  writes(call: Call): boolean {
+    return this.#serverOf(call).writes(call);
   }
 
   /** Whether a call can meet a fate, and whether it would then not be answered all the same. */
   canMeet(fate: Fate, call: Call): boolean {
-    const { operation, input, parts } = call;
-    // DynamoDB has got to some items of a batch, so nothing else refuses or loses it.
-    if (parts.length > 0) return fate === 'answered' || fate === 'unprocessed';
-    // A batch of which nothing is processed is throttled.
-    if (fate === 'unprocessed') return false;
-    if (fate === 'conflict') return conflicting.has(operation);
-    if (fate !== 'stale' && fate !== 'shortPage') return true;
-    const isOfFate = (fate === 'stale' ? reads : searches).has(operation);
-    return isOfFate && this.tables.differs(operation, input, this.#readingOf(call, fate));
+    return this.#serverOf(call).canMeet(fate, call);
   }
 
   /** DynamoDB gets to the next item of a batch. False if it is the last one, with which it answers, or no batch. */
-  advance({ operation, input, parts }: Call): boolean {
-    if (parts.length + 1 >= this.tables.sizeOf(input)) return false;
-    try {
-      parts.push(this.tables.call(operation, input, { done: parts.length, fit: 1 }));
-      return true;
-    } catch (error) {
-      if (error instanceof Refusal) return false;
-      throw error;
-    }
+  advance(call: Call): boolean {
+    return this.#serverOf(call).advance?.(call) ?? false;
   }
 
-  /** DynamoDB's answer to a call, which is applied, unless it is refused. */
-  apply(call: Call, refusal?: Refusal, reading?: Reading): object {
-    try {
-      if (refusal !== undefined) throw refusal;
-      const output = this.tables.call(call.operation, call.input, { ...reading, done: call.parts.length });
-      for (const { Responses: items } of call.parts.toReversed() as BatchOutput[])
-        for (const [table, all] of Object.entries(items ?? {}))
-          (output as BatchOutput).Responses![table]!.unshift(...all);
-      call.applied = true;
-      return this.#response(200, output);
-    } catch (error) {
-      if (!(error instanceof Refusal)) {
-        this.unsupported ??= error as Unsupported;
-        throw error;
-      }
-      const { type, message, members } = error;
-      return this.#response(type === 'InternalServerError' ? 500 : 400, {
-        __type: `com.amazonaws.dynamodb.v20120810#${type}`,
-        message,
-        ...members,
-      });
-    }
+  /** Applies a call, unless it is refused. What comes of it nobody is told. */
+  apply(call: Call): void {
+    void this.#replyOf(call);
   }
 
-  /** What a call comes to: applied or not, answered or not. @param refusal what DynamoDB answers to a call that is answered */
-  meet(call: Call, reading?: Reading, refusal?: Refusal): () => void {
-    const answer = (response: object) => () => {
-      const { statusCode, text } = response as { statusCode: number; text: string };
-      call.outcome = `${call.ended ? 'too late: ' : ''}${statusCode} ${text}`;
+  /**
+   * What a call comes to: applied or not, answered or not. What is returned tells the client.
+   * @param refusal what DynamoDB answers to a call that is answered
+   */
+  meet(call: Call, reading?: Reading, refusal?: Refusal): () => void | Promise<void> {
+    const server = this.#serverOf(call);
+    const tell = ({ text, ...reply }: Reply): void => {
+      call.outcome = `${call.ended ? 'too late: ' : ''}${reply.statusCode} ${text}`;
       call.received = !call.ended && !call.fate!.startsWith('unreadable');
-      call.answer({ ...response, body: Buffer.from(text) });
+      call.answer({ ...reply, body: Buffer.from(text) });
     };
+    const answer = (reply: Reply | Promise<Reply>) => () =>
+      reply instanceof Promise ? reply.then(tell, call.fail) : tell(reply);
     const lose = (): void => {
       call.outcome = 'lost';
       call.fail(named('TimeoutError'));
     };
-    const stranger = () => ({ headers: {}, ...strangers[Math.floor(call.variant * strangers.length)]! });
+    const after = (applied: Reply | Promise<Reply>, then: () => void) => () =>
+      applied instanceof Promise ? applied.then(then, call.fail) : then();
+    const stranger = () => {
+      const { statusCode, text } = strangers[Math.floor(call.variant * strangers.length)]!;
+      return { statusCode, headers: {}, text };
+    };
     switch (call.fate!) {
       case 'answered':
-        return answer(this.apply(call, refusal, reading));
+        return answer(refusal ? server.refuse(call, 'denied', refusal) : this.#replyOf(call, reading));
       case 'stale':
       case 'shortPage':
       case 'unprocessed':
-        return answer(this.apply(call, undefined, this.#readingOf(call, call.fate)));
+        return answer(this.#replyOf(call));
       case 'lostAfter':
-        this.apply(call);
-        return lose;
+        return after(this.#replyOf(call), lose);
       case 'lostBefore':
       case 'late':
         return lose;
-      case 'hungAfter':
-        this.apply(call);
-        return () => {};
-      case 'hungBefore':
-        return () => {};
-      case 'unreadableAfter':
-        this.apply(call);
-        return answer(stranger());
-      case 'unreadableBefore':
-        return answer(stranger());
-      case 'failed':
-        return answer(this.apply(call, new Refusal('InternalServerError')));
-      case 'denied':
-        return answer(this.apply(call, new Refusal('AccessDeniedException')));
       // What becomes of the process is up to whoever runs it.
+      case 'hungAfter':
       case 'crashedAfter':
-        this.apply(call);
-        return () => {};
+        return after(this.#replyOf(call), () => {});
+      case 'hungBefore':
       case 'crashedBefore':
       case 'paused':
         return () => {};
+      case 'unreadableAfter':
+        return after(this.#replyOf(call), () => tell(stranger()));
+      case 'unreadableBefore':
+        return answer(stranger());
+      case 'failed':
+      case 'denied':
       case 'throttled':
-        return answer(this.apply(call, this.#throttle(call)));
+        return answer(server.refuse(call, call.fate));
       case 'conflict':
-        return answer(this.apply(call, refusal ?? this.#conflict(call)));
+        return answer(
+          refusal || server.canMeet('conflict', call)
+            ? server.refuse(call, 'conflict', refusal)
+            : this.#replyOf(call),
+        );
     }
   }
 
-  #readingOf({ parts }: Call, fate: Fate): Reading {
-    if (fate === 'stale') return { asOf: this.#world.now - lag };
-    return { fit: fate === 'shortPage' || parts.length === 0 ? 1 : 0 };
+  /** The answer of a service to a call that it gets. An error of the service ends the run. */
+  #replyOf(call: Call, reading?: Reading): Reply | Promise<Reply> {
+    const reply = this.#serverOf(call).apply(call, reading);
+    if (reply instanceof Promise) reply.catch((error: unknown) => (this.unsupported ??= error as Error));
+    return reply;
   }
-
-  #throttle({ operation, input, variant }: Call): Refusal {
-    const types = throttlings.length * (operation === 'TransactWriteItems' ? 2 : 1);
-    const type = throttlings[Math.floor(variant * types)];
-    return type === undefined ? this.#cancelled(input, 'ThrottlingError') : new Refusal(type);
-  }
-
-  #conflict({ operation, input }: Call): Refusal | undefined {
-    if (!conflicting.has(operation)) return undefined;
-    return operation === 'TransactWriteItems'
-      ? this.#cancelled(input, 'TransactionConflict')
-      : new Refusal('TransactionConflictException');
-  }
-
-  #cancelled(input: object, code: string): Refusal {
-    const items = this.tables.written('TransactWriteItems', input);
-    return cancelled(items.map((_, index) => ({ Code: index === items.length - 1 ? code : 'None' })));
-  }
-
-  #response(statusCode: number, body: object) {
-    const date = new Date(Math.floor(this.#world.now / 1000) * 1000).toUTCString();
-    return {
-      statusCode,
-      headers: { date, 'content-type': 'application/x-amz-json-1.0' },
-      text: JSON.stringify(body),
-    };
-  }
-}
-
-/** The names of the tables anywhere in an input. */
-function tablesOf(input: object): string[] {
-  const {
-    TableName: name,
-    RequestItems: batch,
-    TransactItems: items = [],
-  } = input as {
-    TableName?: string;
-    RequestItems?: object;
-    TransactItems?: object[];
-  };
-  const inner = items.flatMap((each) => Object.values(each).flatMap((request: object) => tablesOf(request)));
-  return [...new Set([...(name === undefined ? [] : [name]), ...Object.keys(batch ?? {}), ...inner])];
 }
 
 function named(name: string): Error {

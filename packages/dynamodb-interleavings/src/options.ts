@@ -1,4 +1,7 @@
-import type { Call, Fate, Fault, Network, RequestHandler } from './network.ts';
+import type { Fate, Fault } from './faults.ts';
+import type { Call } from './call.ts';
+import type { Network, RequestHandler } from './network.ts';
+import type { Service } from './services.ts';
 import type { TableDefinition } from './tables/schema.ts';
 import type { Tables } from './tables/tables.ts';
 import type { World } from './world.ts';
@@ -22,11 +25,15 @@ export interface Environment<Shared = unknown> {
   /** Runs the section that a lock guards, for the check `lock`. */
   readonly inside: <Result>(section: () => Promise<Result>) => Promise<Result>;
   /** For clients of the SDK: `new DynamoDBClient(environment.client)`. It does not let them sign their calls, which takes time. */
-  readonly client: {
-    readonly region: string;
-    readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
-    readonly requestHandler: RequestHandler;
-  };
+  readonly client: ClientOptions;
+  /** The same for another service: `new APIGatewayClient(environment.clientOf('apigateway'))`. */
+  readonly clientOf: (service: string) => ClientOptions;
+}
+
+interface ClientOptions {
+  readonly region: string;
+  readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
+  readonly requestHandler: RequestHandler;
 }
 
 export type Request<Shared = unknown> = (environment: Environment<Shared>) => Promise<unknown>;
@@ -64,6 +71,10 @@ export interface Options<Shared = unknown> {
    * step depends on every other one, because each can use it
    */
   readonly namesShared?: boolean;
+  /** Makes the other services of AWS that requests call, for each schedule. By name, as in their host names: `apigateway`, `sqs`. */
+  readonly services?: (
+    simulation: Simulation & { readonly shared: Shared },
+  ) => Readonly<Record<string, Service>>;
   /** Run at the same time, each in an environment of its own. */
   readonly requests: readonly Request<Shared>[];
   /** Run after all others, one after the other and without faults. */

@@ -16,7 +16,7 @@ export interface Choice {
   readonly isUseful: boolean;
   /** The subject has waited before: it goes on waiting while the others only repeat what they have done. */
   readonly isPatient: boolean;
-  readonly take: () => void;
+  readonly take: () => void | Promise<void>;
 }
 
 /** Where the requests are. */

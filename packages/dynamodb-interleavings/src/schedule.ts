@@ -3,7 +3,9 @@ import { marshall } from '@aws-sdk/util-dynamodb';
 import { Footprint } from './footprint.ts';
 import { replaceGlobals } from './globals.ts';
 import { stayOffline } from './offline.ts';
-import { type Call, defaultKinds, type Fate, type Fault, Network } from './network.ts';
+import { defaultKinds, type Fate, type Fault } from './faults.ts';
+import type { Call } from './call.ts';
+import { Network } from './network.ts';
 import {
   defaults,
   type Failure,
@@ -38,7 +40,6 @@ const twins: Readonly<Partial<Record<Fate, Fault>>> = {
 const configuration = {
   region: 'eu-central-1',
   credentials: { accessKeyId: 'simulated', secretAccessKey: 'simulated' },
-  endpoint: 'https://dynamodb.eu-central-1.amazonaws.com',
   signer: { sign: (request: unknown) => Promise.resolve(request) },
   useDualstackEndpoint: false,
   useFipsEndpoint: false,
@@ -204,6 +205,8 @@ export class Schedule<Shared> implements Simulation {
     const goOnline = stayOffline((error) => (this.network.unsupported ??= error));
     try {
       this.shared = this.#options.shared?.(this) as Shared;
+      for (const [service, each] of Object.entries(this.#options.services?.(this) ?? {}))
+        this.network.serve(service, each);
       for (const request of this.#options.requests) this.#start(request);
       await this.#settled();
       await this.#interleave();
@@ -223,20 +226,21 @@ export class Schedule<Shared> implements Simulation {
     const index = this.#outcomes.push(undefined) - 1;
     const { seed = 1, names } = this.#settings;
     const name = names?.[index] ?? `request ${index + 1}`;
-    const client = {
+    const { requestTimeout = defaults.requestTimeout } = this.#options;
+    const requestHandler = this.network.handlerFor(name, () => {}, requestTimeout);
+    const clientOf = (service: string) => ({
       ...configuration,
-      requestHandler: this.network.handlerFor(
-        name,
-        () => {},
-        this.#options.requestTimeout ?? defaults.requestTimeout,
-      ),
-    };
+      endpoint: `https://${service}.${configuration.region}.amazonaws.com`,
+      requestHandler,
+    });
     const random = Random.of(seed, name).next;
     const process: RequestProcess = { index, name, random, calls: [], state: 'running' };
     this.#processes.push(process);
     const inside = <Result>(section: () => Promise<Result>) => this.#guard(process, section);
+    const { world, shared } = this;
+    const environment = { name, world, shared, inside, client: clientOf('dynamodb'), clientOf };
     processes
-      .run(process, async () => request({ name, world: this.world, shared: this.shared, inside, client }))
+      .run(process, async () => request(environment))
       .then(
         (value) => (this.#outcomes[index] = { status: 'fulfilled', value }),
         (reason: unknown) => (this.#outcomes[index] = { status: 'rejected', reason }),
@@ -297,7 +301,7 @@ export class Schedule<Shared> implements Simulation {
     const footprint = (this.tables.footprint = new Footprint());
     const { shared, namesShared = false } = this.#options;
     if (shared && !namesShared && choice.kind !== 'wait') footprint.add('shared', 'write');
-    choice.take();
+    await choice.take();
     await this.#settled();
     // An event happens only while a call is open, so whether it can depends on every step.
     if (this.#options.events) footprint.add('events', choice.kind === 'event' ? 'write' : 'read');
@@ -335,7 +339,7 @@ export class Schedule<Shared> implements Simulation {
       if (request) this.#start(request);
       do {
         await this.#settled();
-        for (const pending of this.#pending) this.#meet(pending, 'answered');
+        for (const pending of this.#pending) await this.#meet(pending, 'answered');
         await this.#settled();
         this.#steps += 1;
       } while (
@@ -409,7 +413,7 @@ export class Schedule<Shared> implements Simulation {
         (isLate && !this.#hasEnded()) ||
         (isPaused ? this.#steps < longestPause : isSlow || this.#delays < delays);
       const choice = { process, subject: id, until, isUseful: true, isPatient: isSlow && canWait };
-      const stepOf = (what: string, take: () => void): Choice => ({
+      const stepOf = (what: string, take: Choice['take']): Choice => ({
         ...choice,
         id: `${id} ${what}`,
         kind: 'step',
@@ -512,9 +516,12 @@ export class Schedule<Shared> implements Simulation {
     return fate === 'late' ? !this.network.isRead(call) : this.network.writes(call);
   }
 
-  #meet(pending: Pending, fate: Fate): void {
+  async #meet(pending: Pending, fate: Fate): Promise<void> {
     const { call, owner } = pending;
-    if (fate === 'paused') return this.#pause(pending);
+    if (fate === 'paused') {
+      this.#pause(pending);
+      return;
+    }
     if (fate === 'answered' && this.network.advance(call)) {
       this.#isIdle = false;
       this.trace.push(entryOf(call, this.world.now, 'item'));
@@ -529,7 +536,7 @@ export class Schedule<Shared> implements Simulation {
     const last = this.#calls.findLast(({ name }) => name === call.name);
     this.#calls.push(call);
     this.#met.push({ sender: call.name, operation: call.operation, fate });
-    this.network.meet(call)();
+    await this.network.meet(call)();
     if (owner && fate.startsWith('crashed')) this.#crash(owner);
     this.#isIdle &&= fate === 'answered' && last !== undefined && isSame(last, call);
     this.trace.push(entryOf(call, this.world.now));
@@ -594,5 +601,7 @@ function untilOf({ isLate, owner, call }: Pending): number {
 
 /** Whether a call repeats another one, and got the same answer. */
 function isSame(a: Call, b: Call): boolean {
-  return a.operation === b.operation && a.table === b.table && a.outcome === b.outcome;
+  return (
+    a.service === b.service && a.operation === b.operation && a.table === b.table && a.outcome === b.outcome
+  );
 }

@@ -1,7 +1,8 @@
 import type { SourceMap } from 'node:module';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Call, Fate } from './network.ts';
+import type { Fate } from './faults.ts';
+import type { Call } from './call.ts';
 import type { Outcome, Report } from './options.ts';
 
 /** Something that has happened, for the text and the diagram of a failure. */
@@ -11,6 +12,8 @@ export interface Entry {
   /** By the simulated clock. */
   readonly at: number;
   readonly what: string;
+  /** Who gets a call. */
+  readonly service?: string;
   /** What came of a call. */
   readonly result?: string;
   readonly fate?: Fate | 'arrives' | 'item';
@@ -44,8 +47,10 @@ const notes: Readonly<Partial<Record<NonNullable<Entry['fate']>, string>>> = {
 export function entryOf(call: Call, at: number, fate: NonNullable<Entry['fate']> = call.fate!): Entry {
   const note = notes[fate];
   const answer = fate === 'item' ? `item ${call.parts.length} is done` : answerOf(call);
-  const result = results[fate] ?? (note === undefined ? answer : `${note}: ${answer}`);
-  return { name: call.name, at, what: described(call), result, fate, origin: call.origin };
+  const { name, service, origin } = call;
+  const result =
+    results[fate]?.replace('DynamoDB', service) ?? (note === undefined ? answer : `${note}: ${answer}`);
+  return { name, at, what: described(call), service, result, fate, origin };
 }
 
 export function entryOfOutcome(outcome: Outcome | undefined, index: number, at: number): Entry {
@@ -58,8 +63,9 @@ export function entryOfOutcome(outcome: Outcome | undefined, index: number, at: 
   };
 }
 
-/** Such as `GetItem Counters {id: "a"}`. */
-function described({ operation, table, input }: Call): string {
+/** Such as `GetItem Counters {id: "a"}`, or `apigateway POST /apikeys`. */
+function described({ service, operation, table, input }: Call): string {
+  if (service !== 'DynamoDB') return `${service} ${operation}`;
   const {
     Key: key,
     Item: item,
@@ -74,9 +80,10 @@ function described({ operation, table, input }: Call): string {
   return `${operation} ${table} ${detail}`.trimEnd();
 }
 
-function answerOf({ operation, outcome = '' }: Call): string {
+function answerOf({ service, operation, outcome = '' }: Call): string {
   const [, late = '', status, text = ''] = /^(too late: )?(\d+) (.*)$/s.exec(outcome) ?? [];
   if (status === undefined) return outcome;
+  if (service !== 'DynamoDB') return `${late}${status} ${brief(text)}`.trimEnd();
   try {
     const { __type: error, ...output } = JSON.parse(text) as Record<string, object> & { __type?: string };
     if (error !== undefined) return late + error.split('#').at(-1)!;
@@ -89,8 +96,8 @@ function answerOf({ operation, outcome = '' }: Call): string {
   }
 }
 
-export function brief(value: object, most = 60): string {
-  const text = JSON.stringify(value)
+export function brief(value: object | string, most = 60): string {
+  const text = (typeof value === 'string' ? value : JSON.stringify(value))
     .replaceAll(/\{"N":"([^"]*)"\}/g, '$1')
     .replaceAll(/\{"(?:S|BOOL|SS|NS|L|M)":((?:"(?:[^"\\]|\\.)*")|true|false)\}/g, '$1')
     .replaceAll(/"(\w+)":/g, '$1: ')
@@ -193,10 +200,12 @@ export function diagramOf(entries: readonly Entry[]): string {
   const text = (words: string) =>
     words.replaceAll(/[#;]/g, (sign) => `#${sign.codePointAt(0)};`).replaceAll(/\s+/g, ' ');
   const lines = names.map((name, index) => `participant R${index} as ${text(name)}`);
-  lines.push('participant D as DynamoDB');
+  const services = [...new Set(['DynamoDB', ...entries.flatMap(({ service }) => service ?? [])])];
+  const serverOf = (service = 'DynamoDB') => `D${services.indexOf(service) || ''}`;
+  lines.push(...services.map((service) => `participant ${serverOf(service)} as ${text(service)}`));
   let left = 0;
-  for (const { name, what, result, fate, loop } of folded(entries)) {
-    const who = `R${names.indexOf(name ?? '')}`;
+  for (const { name, what, service, result, fate, loop } of folded(entries)) {
+    const [who, server] = [`R${names.indexOf(name ?? '')}`, serverOf(service)];
     if (loop) lines.push(`loop ${loop.times} times`);
     left = loop ? loop.steps : left;
     if (name === undefined) lines.push(`Note over D: ${text(what)}`);
@@ -204,8 +213,8 @@ export function diagramOf(entries: readonly Entry[]): string {
     else {
       const isLost = fate !== undefined && results[fate] !== undefined;
       const arrives = !isLost || /After$|arrives/.test(fate);
-      lines.push(`${who}${arrives ? '->>' : '-x'}D: ${text(what)}`);
-      lines.push(isLost ? `Note over ${who}: ${text(result)}` : `D-->>${who}: ${text(result)}`);
+      lines.push(`${who}${arrives ? '->>' : '-x'}${server}: ${text(what)}`);
+      lines.push(isLost ? `Note over ${who}: ${text(result)}` : `${server}-->>${who}: ${text(result)}`);
     }
     left -= 1;
     if (left === 0) lines.push('end');

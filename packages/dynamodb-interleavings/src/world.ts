@@ -49,7 +49,7 @@ export const processes = new AsyncLocalStorage<Process>();
 /** Something that happens at a time. */
 export interface Timer {
   readonly at: number;
-  readonly run: () => void;
+  readonly run: () => unknown;
   /** Whose it is. */
   readonly process: Process | undefined;
 }
@@ -73,7 +73,7 @@ export class World {
   }
 
   /** @param process whose timer it is. Default: it runs for whoever sets it */
-  after(milliseconds: number, run: () => void, process = processes.getStore()): Timer {
+  after(milliseconds: number, run: () => unknown, process = processes.getStore()): Timer {
     const timer = { at: this.now + Math.max(0, milliseconds), run: AsyncLocalStorage.bind(run), process };
     if (process?.state === 'crashed') return timer;
     const index = this.#timers.findLastIndex(({ at }) => at <= timer.at);

@@ -177,7 +177,7 @@ export class Tables {
   }
 
   /** What a call writes: a text for each item. */
-  written(operation: Operation, input: object): string[] {
+  written(operation: string, input: object): string[] {
     return this.#writes(operation, input).map(({ place }) => place);
   }
 
@@ -216,7 +216,7 @@ export class Tables {
   }
 
   /** Whether the output of a read depends on how DynamoDB reads. */
-  differs(operation: Operation, input: object, reading: Reading): boolean {
+  differs(operation: string, input: object, reading: Reading): boolean {
     try {
       const [one, other] = [this.call(operation, input, reading), this.call(operation, input)];
       return JSON.stringify(one) !== JSON.stringify(other);
@@ -226,7 +226,7 @@ export class Tables {
   }
 
   /** Whether a call writes. It does not if it is a read, if it is refused, or if it repeats a transaction that is done. */
-  writes(operation: Operation, input: object): boolean {
+  writes(operation: string, input: object): boolean {
     const tried = (this.#tried = { hasWritten: false });
     try {
       this.call(operation, input);
@@ -303,7 +303,7 @@ export class Tables {
     return { table, id, place: `${table.name} ${id}`, actions, decide };
   }
 
-  #writes(operation: Operation, input: object): Prepared[] {
+  #writes(operation: string, input: object): Prepared[] {
     if (operation === 'TransactWriteItems')
       return (input as TransactInput).TransactItems.map((each) => {
         const [kind, ...more] = Object.keys(each) as Write[];
