@@ -1,4 +1,4 @@
-import { Stack } from 'aws-cdk-lib';
+import { Size, Stack } from 'aws-cdk-lib';
 import * as apigateway from 'aws-cdk-lib/aws-apigateway';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
@@ -58,6 +58,8 @@ export class Api extends Construct {
         ipAddressType: apigateway.IpAddressType.DUAL_STACK,
       },
       apiKeySourceType: apigateway.ApiKeySourceType.AUTHORIZER,
+      // A smaller response fits into one packet anyway.
+      minCompressionSize: Size.kibibytes(1),
       // One role for the whole account and Region, see account-stack.ts.
       cloudWatchRole: false,
       deployOptions: {

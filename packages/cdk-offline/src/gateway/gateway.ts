@@ -8,7 +8,7 @@ import {
   isThrottled,
 } from '../lambda/environment.ts';
 import { type Authorization, Authorizer } from './authorizer.ts';
-import { decodedBody } from './content-coding.ts';
+import { compressed, decodedBody } from './content-coding.ts';
 import {
   gatewayAnswer,
   type GatewayError,
@@ -154,9 +154,13 @@ export class Gateway {
       method.validation &&
       validateRequest(method.validation, request.body.toString(), this.#mappingInput(request, route, caller));
     if (invalid !== undefined) return this.#reject(invalid, request, route, caller);
-    return method.integration.kind === 'mock'
-      ? this.#mock(method.integration.mock, request, route, caller)
-      : this.#integrate(method.integration, request, route, caller);
+    const outcome =
+      method.integration.kind === 'mock'
+        ? this.#mock(method.integration.mock, request, route, caller)
+        : await this.#integrate(method.integration, request, route, caller);
+    if (outcome.errorType !== undefined) return outcome;
+    const response = await compressed(outcome.response, request, this.#api.minimumCompressionSize);
+    return { ...outcome, response };
   }
 
   #authorize(

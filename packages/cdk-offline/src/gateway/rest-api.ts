@@ -15,6 +15,8 @@ export interface RestApi {
   readonly stageVariables: Readonly<Record<string, string>> | null;
   readonly apiKeySource: 'HEADER' | 'AUTHORIZER';
   readonly binaryMediaTypes: readonly string[];
+  /** In bytes, infinite without compression. */
+  readonly minimumCompressionSize: number;
   readonly gatewayResponses: ReadonlyMap<string, GatewayResponse>;
   readonly resources: readonly ApiResource[];
   /** One line for each reason why routes answer 501. */
@@ -34,7 +36,7 @@ const restApi = z.object({
   BinaryMediaTypes: z.array(z.string()).default([]),
   Body: unsupported('imported OpenAPI definitions are'),
   BodyS3Location: unsupported('imported OpenAPI definitions are'),
-  MinimumCompressionSize: z.unknown().optional(),
+  MinimumCompressionSize: z.number().optional(),
   Policy: z.unknown().optional(),
 });
 const stage = z.object({
@@ -78,7 +80,6 @@ export async function readRestApi(
   const note = (setting: unknown, { logicalId }: StackResource, text: string): void => {
     if (setting !== undefined && setting !== false) notes.push(`${logicalId}: ${text} by cdk-offline`);
   };
-  note(settings.MinimumCompressionSize, api, 'responses are not compressed');
   note(settings.Policy, api, 'the resource policy is not enforced');
   note(deployed.CanarySetting, stageResource, 'the canary of the stage is not served');
   const throttled = deployed.MethodSettings.some(
@@ -98,6 +99,7 @@ export async function readRestApi(
     stageVariables: deployed.Variables ?? null,
     apiKeySource: settings.ApiKeySourceType,
     binaryMediaTypes: settings.BinaryMediaTypes,
+    minimumCompressionSize: settings.MinimumCompressionSize ?? Infinity,
     gatewayResponses: readGatewayResponses(inApi),
     resources: [...paths].map(([id, path]) => ({ id, path, methods: methods.get(id) ?? new Map() })),
     unsupported: describeUnsupported(paths, methods),
