@@ -108,11 +108,24 @@ function checkOfNode({ name, engines }) {
 `;
 }
 
-/** One file for each module system. The declarations are CommonJS, which both can import. */
+/**
+ * Files for each module system. Entries share one bundle, so that what one sets the others see. The declarations are CommonJS, which
+ * both can import.
+ */
 async function bothFormats() {
   const { build } = await import('esbuild');
+  const sources = Object.entries(manifest.exports).map(([key, { import: path }]) => [key, path]);
+  const names = sources.map(([, path]) => basename(path, '.ts'));
+  const isOne = sources.length === 1;
   const options = {
-    entryPoints: ['src/index.ts'],
+    ...(isOne
+      ? { entryPoints: [sources[0][1]] }
+      : {
+          stdin: {
+            contents: sources.map(([, path]) => `export * from '${path}';`).join('\n'),
+            resolveDir: '.',
+          },
+        }),
     bundle: true,
     platform: 'neutral',
     target: 'es2022',
@@ -122,21 +135,37 @@ async function bothFormats() {
   // What is imported is loaded before anything in the file, so the check is the first import.
   writeFileSync(join(target, 'node-check.cjs'), nodeCheck);
   const ofImported = manifest.dependencies && { banner: { js: "import './node-check.cjs';" } };
-  const [required, imported] = [join(target, 'index.js'), join(target, 'index.mjs')];
-  await build({ ...options, format: 'cjs', outfile: required });
-  await build({ ...options, ...ofImported, format: 'esm', outfile: imported });
+  const file = isOne ? names[0] : 'entries';
+  await build({ ...options, format: 'cjs', outfile: join(target, `${file}.js`) });
+  await build({ ...options, ...ofImported, format: 'esm', outfile: join(target, `${file}.mjs`) });
   // TypeScript below 5.0 rejects imports of `./name.ts`, which the compiler leaves in declarations.
-  for (const file of readdirSync(target).filter((each) => each.endsWith('.d.ts'))) {
-    const declarations = readFileSync(join(target, file), 'utf8');
-    writeFileSync(join(target, file), declarations.replaceAll(/(['"]\.\/[\w-]+\.)ts(?=['"])/g, '$1js'));
+  for (const each of readdirSync(target).filter((path) => path.endsWith('.d.ts'))) {
+    const declarations = readFileSync(join(target, each), 'utf8');
+    writeFileSync(join(target, each), declarations.replaceAll(/(['"]\.\/[\w-]+\.)ts(?=['"])/g, '$1js'));
   }
-  writeFileSync(join(target, 'index.d.mts'), "export * from './index.js';\n");
-  const exports = {
-    '.': {
-      import: { types: './index.d.mts', default: './index.mjs' },
-      require: { types: './index.d.ts', default: './index.js' },
-    },
-  };
+  const exports = {};
+  for (const [index, [key, path]] of sources.entries()) {
+    const name = names[index];
+    if (!isOne) {
+      const { metafile } = await build({
+        ...options,
+        stdin: undefined,
+        entryPoints: [path],
+        format: 'esm',
+        write: false,
+        metafile: true,
+      });
+      const list = Object.values(metafile.outputs)[0].exports.join(', ');
+      writeFileSync(join(target, `${name}.mjs`), `export { ${list} } from './${file}.mjs';\n`);
+      const text = `const { ${list} } = require('./${file}.js');\nmodule.exports = { ${list} };\n`;
+      writeFileSync(join(target, `${name}.js`), text);
+    }
+    writeFileSync(join(target, `${name}.d.mts`), `export * from './${name}.js';\n`);
+    exports[key] = {
+      import: { types: `./${name}.d.mts`, default: `./${name}.mjs` },
+      require: { types: `./${name}.d.ts`, default: `./${name}.js` },
+    };
+  }
   return { type: 'commonjs', exports };
 }
 

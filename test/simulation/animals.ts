@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
-import type { Call, Item, Random, Version } from 'dynamodb-interleavings';
+import type { Call, Item, Version } from 'dynamodb-interleavings';
+import type { Random } from 'dynamodb-interleavings/simulation';
 import type { Sent } from './gateway.ts';
 import { itemsWithin, type Resource, versionsOf as versionsIn } from './resource.ts';
 import { day, explain, hasFault, type History, minute, require, rounding, type Seen } from './seen.ts';

@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { Bundle } from 'dynamodb-interleavings';
+import { Bundle } from 'dynamodb-interleavings/simulation';
 import type { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { functionEntries } from '../../functions/operations.ts';
 import { bundleOptions } from '../../lib/bundler/bundle.ts';

@@ -1,4 +1,5 @@
-import type { Call, Network, World } from 'dynamodb-interleavings';
+import type { Call } from 'dynamodb-interleavings';
+import type { Network, World } from 'dynamodb-interleavings/simulation';
 import type { CallerContext } from '../../functions/access/caller.ts';
 import {
   type FunctionEntry,

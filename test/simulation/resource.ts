@@ -1,4 +1,5 @@
-import type { Item, Random, Tables, Version } from 'dynamodb-interleavings';
+import type { Item, Tables, Version } from 'dynamodb-interleavings';
+import type { Random } from 'dynamodb-interleavings/simulation';
 import type { Sent } from './gateway.ts';
 import type { History, Seen } from './seen.ts';
 

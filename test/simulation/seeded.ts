@@ -1,16 +1,7 @@
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { operations } from '../../functions/operations.ts';
-import {
-  type Call,
-  type Fault,
-  faults as allFaults,
-  type Item,
-  Network,
-  Random,
-  settled,
-  type Tables,
-  World,
-} from 'dynamodb-interleavings';
+import { type Call, type Fault, faults as allFaults, type Item, type Tables } from 'dynamodb-interleavings';
+import { Network, Random, settled, World } from 'dynamodb-interleavings/simulation';
 import { queryOf } from '../support/used-operations.ts';
 import { serviceTables } from '../support/table-shapes.ts';
 import { type KeyFormat, keyFormat, type Version } from './environments.ts';

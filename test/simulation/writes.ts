@@ -1,4 +1,5 @@
-import { type Call, cancelled, Refusal, type Tables } from 'dynamodb-interleavings';
+import type { Call, Tables } from 'dynamodb-interleavings';
+import { cancelled, Refusal } from 'dynamodb-interleavings/simulation';
 
 type Write = Pick<Call, 'operation' | 'input'>;
 

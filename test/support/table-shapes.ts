@@ -1,5 +1,5 @@
 import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb';
-import { Tables } from 'dynamodb-interleavings';
+import { Tables } from 'dynamodb-interleavings/simulation';
 import { type TableName, tableNames } from '../../functions/tables.ts';
 import {
   type Keys,

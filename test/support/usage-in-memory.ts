@@ -1,7 +1,8 @@
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { type DynamoDBDocumentClient, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
-import { type Item, Refusal, type Tables } from 'dynamodb-interleavings';
+import type { Item, Tables } from 'dynamodb-interleavings';
+import { Refusal } from 'dynamodb-interleavings/simulation';
 import { serviceTables } from './table-shapes.ts';
 
 /** The RateLimits table in memory, and a client that updates it without the SDK: for thousands of requests. */

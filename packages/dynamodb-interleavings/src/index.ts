@@ -1,6 +1,5 @@
-export { cancelled, Refusal, Unsupported } from './tables/errors.ts';
 export type { TableDefinition } from './tables/schema.ts';
-export { type Operation, type Reading, Tables, type Version } from './tables/tables.ts';
+export type { Operation, Tables, Version } from './tables/tables.ts';
 export type { Item, Value } from './tables/values.ts';
 export { version } from './version.ts';
 export { counter, lock, once } from './checks.ts';
@@ -18,7 +17,4 @@ export type {
 export { textOf } from './story.ts';
 export { type Fate, type Fault, faults } from './faults.ts';
 export type { Call } from './call.ts';
-export { Network, type RequestHandler } from './network.ts';
 export { refusal, type Service, type ServiceAnswer, type ServiceRequest } from './services.ts';
-export { Random, settled, type Timer, World } from './world.ts';
-export { Bundle, type BundleOptions, type Host } from './bundle.ts';

@@ -1,5 +1,5 @@
 import { normalize, setOf, typeOf, type Value } from '../src/tables/values.ts';
-import { Refusal, type Tables, Unsupported } from '../src/index.ts';
+import { Refusal, type Tables, Unsupported } from '../src/simulation.ts';
 
 /** What a call comes to: an output, or the name of an error and its reasons. */
 export interface Outcome {

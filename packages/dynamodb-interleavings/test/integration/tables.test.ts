@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { beforeAll, expect, inject, test } from 'vitest';
-import { Tables } from '../../src/index.ts';
+import { Tables } from '../../src/simulation.ts';
 import { reservedWords } from '../../src/tables/reserved-words.ts';
 import { callsOf, definitions, type RandomCall, runMark } from '../calls.ts';
 import { callTables, Engine, type Outcome } from '../engine.ts';

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { Bundle, type Environment, explore, type Outcome, Random } from '../../src/index.ts';
+import { type Environment, explore, type Outcome } from '../../src/index.ts';
+import { Bundle, Random } from '../../src/simulation.ts';
 
 // Functions as they are deployed: with the client that they make, and what they keep between calls.
 

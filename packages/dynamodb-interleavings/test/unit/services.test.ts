@@ -5,15 +5,13 @@ import { describe, expect, test } from 'vitest';
 import {
   type Environment,
   explore,
-  Network,
   type Options,
   refusal,
   type Service,
   type ServiceRequest,
-  Tables,
   verify,
-  World,
 } from '../../src/index.ts';
+import { Network, Tables, World } from '../../src/simulation.ts';
 
 const tables = [
   {

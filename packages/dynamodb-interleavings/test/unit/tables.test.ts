@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { Refusal, type TableDefinition, Tables, Unsupported } from '../../src/index.ts';
+import { type TableDefinition } from '../../src/index.ts';
+import { Refusal, Tables, Unsupported } from '../../src/simulation.ts';
 
 // What no engine on a laptop shows; the rest is compared with one in test/integration.
 
