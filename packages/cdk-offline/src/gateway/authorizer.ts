@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { describeFailure, type InvocationInput, type InvocationResult } from '../lambda/environment.ts';
 import { type GatewayError, gatewayErrors } from './gateway-responses.ts';
 import { evaluate, policyDocument } from './policy.ts';
-import { scalar } from '../template/schema.ts';
+import { problemOf, scalar } from '../template/schema.ts';
 import type { LambdaAuthorizer } from './read-authorizers.ts';
 
 /** https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html */
@@ -10,19 +10,21 @@ const authorizerAnswer = z.object({
   principalId: z.string().min(1),
   policyDocument,
   context: z
-    .record(z.string(), scalar)
+    .record(z.string(), scalar.nullable())
     .nullish()
     .transform((context) => context ?? {}),
   usageIdentifierKey: z.string().nullish(),
 });
 type AuthorizerAnswer = z.infer<typeof authorizerAnswer>;
 
+/** `$context.authorizer`. */
+export type CallerContext = Readonly<Record<string, string | number | null>>;
+
 /** The caller, as the authorizer returned it. */
 interface Identity {
   readonly principalId: string;
   readonly usageIdentifierKey: string | undefined;
-  /** `$context.authorizer`. */
-  readonly authorizer: Readonly<Record<string, string>>;
+  readonly authorizer: CallerContext;
 }
 
 export type Authorization =
@@ -127,8 +129,10 @@ export class Authorizer {
       return { error: gatewayErrors.authorizerConfiguration, functionError: describeFailure(result) };
     }
     const answer = authorizerAnswer.safeParse(JSON.parse(result.payload));
-    if (!answer.success)
-      return { error: gatewayErrors.authorizerConfiguration, functionError: 'Malformed authorizer response' };
+    if (!answer.success) {
+      const functionError = `Malformed authorizer response: ${problemOf(answer.error)}`;
+      return { error: gatewayErrors.authorizerConfiguration, functionError };
+    }
     if (this.#authorizer.cacheSeconds > 0) {
       const [oldest] = this.#cache.keys();
       if (oldest !== undefined && this.#cache.size >= maxCacheEntries) this.#cache.delete(oldest);

@@ -128,7 +128,8 @@ export class Gateway {
   }
 
   async #call(method: Method, request: GatewayRequest, route: Route): Promise<Outcome> {
-    if (method.integration.kind === 'unsupported') return unsupported(method.integration.reason);
+    if (method.integration.kind === 'unsupported')
+      return this.#unsupported(method.integration.reason, request, route);
     let caller: CallerDetails = {};
     let usageIdentifierKey: string | undefined;
     if (method.authorizer !== undefined) {
@@ -235,11 +236,8 @@ export class Gateway {
     }
     const accept = lastValue(request.headers, 'accept');
     const response = readProxyResponse(result.payload, accept, this.#api.binaryMediaTypes);
-    if (response === undefined) {
-      return {
-        ...reject(gatewayErrors.malformedProxyResponse),
-        functionError: 'Malformed Lambda proxy response',
-      };
+    if ('error' in response) {
+      return { ...reject(response.error), functionError: response.problem };
     }
     const traceId = lastValue(request.headers, 'x-amzn-trace-id') ?? '';
     return {
@@ -263,6 +261,19 @@ export class Gateway {
     };
   }
 
+  /** The route exists, and cdk-offline cannot serve it. With the CORS headers of errors, or a browser hides the reason. */
+  #unsupported(reason: string, request: GatewayRequest, route: Route): Outcome {
+    const { response } = this.#reject(gatewayErrors.configuration, request, route);
+    const answer = jsonError(501, 'NotSupportedByCdkOffline', reason);
+    const own = new Set(answer.headers.map(([name]) => name.toLowerCase()));
+    const ofErrors = response.headers.filter(([name]) => !own.has(name.toLowerCase()));
+    return {
+      response: { ...answer, headers: [...answer.headers, ...ofErrors] },
+      errorType: 'NOT_SUPPORTED_BY_CDK_OFFLINE',
+      functionError: reason,
+    };
+  }
+
   #mappingInput(
     request: GatewayRequest,
     route: Route | undefined,
@@ -276,15 +287,6 @@ export class Gateway {
       path: (name) => route?.pathParameters[name],
     };
   }
-}
-
-/** The route exists, and cdk-offline cannot serve it. */
-function unsupported(reason: string): Outcome {
-  return {
-    response: jsonError(501, 'NotSupportedByCdkOffline', reason),
-    errorType: 'NOT_SUPPORTED_BY_CDK_OFFLINE',
-    functionError: reason,
-  };
 }
 
 function methodOf(methods: ReadonlyMap<string, Method>, { method }: GatewayRequest): Method | undefined {

@@ -7,7 +7,8 @@ import { unsupported } from '../template/schema.ts';
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-authorization-flow.html
  */
 
-const oneOrMore = z.union([z.string().transform((one) => [one]), z.array(z.string())]);
+const list = (value: unknown): unknown => (Array.isArray(value) || value === undefined ? value : [value]);
+const oneOrMore = z.preprocess(list, z.array(z.string()));
 const statement = z
   .object({
     Effect: z.enum(['Allow', 'Deny']),
@@ -28,7 +29,7 @@ const statement = z
 
 export const policyDocument = z.object({
   Version: z.string().optional(),
-  Statement: z.union([statement.transform((one) => [one]), z.array(statement)]),
+  Statement: z.preprocess(list, z.array(statement)),
 });
 export type PolicyDocument = z.infer<typeof policyDocument>;
 

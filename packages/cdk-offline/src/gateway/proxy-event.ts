@@ -1,5 +1,6 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda';
 import { accountId } from '../template/aws.ts';
+import type { CallerContext } from './authorizer.ts';
 import { isBinary } from './media-types.ts';
 import { type GatewayRequest, lastValue } from './request.ts';
 import type { RestApi } from './rest-api.ts';
@@ -14,7 +15,7 @@ export interface Route {
 }
 
 export interface CallerDetails {
-  readonly authorizer?: Readonly<Record<string, string | number>>;
+  readonly authorizer?: CallerContext;
   readonly apiKey?: { readonly id: string; readonly value: string };
 }
 

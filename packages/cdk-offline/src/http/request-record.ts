@@ -1,3 +1,5 @@
+import type { CallerContext } from '../gateway/authorizer.ts';
+
 /** One answered request. */
 export interface RequestRecord {
   /** When it arrived, in milliseconds since the Unix epoch. */
@@ -14,7 +16,7 @@ export interface RequestRecord {
   /** Logical ID of the route's function. Undefined without a route. */
   readonly functionId?: string | undefined;
   /** The authorizer's context with `principalId`. Undefined when it was not invoked or failed. */
-  readonly authorizer?: Readonly<Record<string, string | number>> | undefined;
+  readonly authorizer?: CallerContext | undefined;
   /** The type of the gateway response, such as `UNAUTHORIZED`. Undefined when a function answered. */
   readonly errorType?: string | undefined;
   /** Type and message of the error of a function or authorizer, or what does not exist. Undefined without one. */

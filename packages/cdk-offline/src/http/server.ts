@@ -9,7 +9,13 @@ import { isLocalHost } from './local-host.ts';
 import { answerMalformed } from './malformed.ts';
 import type { Pages } from '../service/types.ts';
 import type { RequestRecord } from './request-record.ts';
-import { answerManagement, type Services, signedService } from '../management/services.ts';
+import {
+  answerManagement,
+  notSupported,
+  type Services,
+  signedService,
+  unsignedCall,
+} from '../management/services.ts';
 
 /** Limit for the request line and headers, in bytes. https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
 const largestHead = 10_240;
@@ -191,18 +197,21 @@ class Responder {
     const service = signedService(headers.authorization);
     const page = service === undefined ? this.#handlers.pages.get(path) : undefined;
     if (page !== undefined && (method === 'GET' || method === 'HEAD')) return pageAnswer(page);
-    if (service === undefined) {
-      const unknown = `no stage ${first}, only ${gateway.stage}`;
-      return reject(403, 'ForbiddenException', 'Forbidden', unknown);
-    }
-    const { services, sessionToken } = this.#handlers;
-    return answerManagement(services, sessionToken, service, {
+    const call = {
       method,
       path: path.replace(/(?<=.)\/+$/, ''),
       query: new URLSearchParams(query),
       headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
       body,
-    });
+    };
+    if (service === undefined) {
+      const unsigned = unsignedCall(call);
+      if (unsigned !== undefined) return notSupported(unsigned, call);
+      const unknown = `no stage ${first}, only ${gateway.stage}`;
+      return reject(403, 'ForbiddenException', 'Forbidden', unknown);
+    }
+    const { services, sessionToken } = this.#handlers;
+    return answerManagement(services, sessionToken, service, call);
   }
 
   /** Reads little more than the gateway's limit. The bytes count as in progress unless the result is `shed`. */

@@ -22,6 +22,25 @@ export function signedService(authorization: string | undefined): string | undef
   )?.[1];
 }
 
+/**
+ * The service and operation of an unsigned call of an SDK, such as `cognito-identity-provider (SignUp)`, from its user agent
+ * or target.
+ *
+ * @returns `undefined` when it is no call of an SDK
+ */
+export function unsignedCall({ headers }: Pick<ManagementRequest, 'headers'>): string | undefined {
+  const [, service] = /(?:^|\s)api\/([\w-]+)#/.exec(headers['user-agent'] ?? '') ?? [];
+  const [, target, operation] = /^(\w+)\.(\w+)$/.exec(headers['x-amz-target'] ?? '') ?? [];
+  const name = service ?? target;
+  return name === undefined || operation === undefined ? name : `${name} (${operation})`;
+}
+
+/** Refuses a call of a service that is not here. */
+export function notSupported(service: string, request: ManagementRequest): HttpResponse {
+  const message = `The AWS service ${service} is not supported by cdk-offline, and nothing was sent to AWS`;
+  return errorIn(protocolOf(service, request), 'NotSupportedByCdkOffline', message);
+}
+
 /** @param sessionToken what requests have to carry */
 export function answerManagement(
   services: Services,
@@ -37,9 +56,7 @@ export function answerManagement(
     return errorIn(protocol, name, message);
   }
   const answer = Object.hasOwn(services, service) ? services[service] : undefined;
-  if (answer !== undefined) return answer(request);
-  const message = `The AWS service ${service} is not supported by cdk-offline, and nothing was sent to AWS`;
-  return errorIn(protocol, 'NotSupportedByCdkOffline', message);
+  return answer === undefined ? notSupported(service, request) : answer(request);
 }
 
 /** In a time that does not depend on where they differ. */

@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { DescribeTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { zipSync } from 'fflate';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { RequestRecord } from 'cdk-offline';
 import { z } from 'zod';
 import { answer, greetingAssembly, greetingTemplate, serveGreeting } from './greeting.ts';
 import {
   arnOf,
   attribute,
+  gatewayResponse,
   invocable,
   invocation,
   lambdaFunction,
@@ -110,6 +112,17 @@ describe('routes that are not supported', () => {
     });
     expect((await get('/python')).status).toBe(501);
     expect((await get()).status).toBe(200);
+  });
+
+  it('answer with the headers of errors, so that a browser shows the reason', async () => {
+    const ResponseParameters = { 'gatewayresponse.header.Access-Control-Allow-Origin': "'*'" };
+    const Errors = gatewayResponse('DEFAULT_5XX', { StatusCode: '500', ResponseParameters });
+    const { get } = await serveGreeting(greetingTemplate({ ...changes, Errors }));
+    const response = await get('/signed');
+    expect(response.status).toBe(501);
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
+    expect(response.headers.get('content-type')).toBe('application/json');
+    expect(await response.json()).toMatchObject({ __type: 'NotSupportedByCdkOffline' });
   });
 
   it('are refused with "strict"', async () => {
@@ -249,6 +262,94 @@ it('a REQUEST authorizer gets the request without its body, and is cached by its
   expect(JSON.parse(first.event)).not.toHaveProperty('body');
   expect((await ask('a')).asked).toBe('1');
   expect((await ask('b')).asked).toBe('2');
+});
+
+const authorized = (authorize: string) => ({
+  ...invocable('Authorize', 'greet', { Code: { ZipFile: `exports.handler = async () => (${authorize});` } }),
+  Authorizer: {
+    Type: 'AWS::ApiGateway::Authorizer',
+    Properties: { Type: 'TOKEN', AuthorizerUri: invocation(arnOf('Authorize')) },
+  },
+  Get: method({ Ref: 'Path' }, arnOf('Greet'), {
+    AuthorizationType: 'CUSTOM',
+    AuthorizerId: { Ref: 'Authorizer' },
+  }),
+});
+const anyone = `principalId: 'anyone', policyDocument: { Statement: { Action: '*', Effect: 'Allow', Resource: '*' } }`;
+
+it("null in an authorizer's context reaches the function", async () => {
+  const { get } = await serveGreeting(
+    greetingTemplate(authorized(`{ ${anyone}, context: { team: null } }`)),
+    {
+      code: answer('event.requestContext.authorizer'),
+    },
+  );
+  const response = await get('/greet', { headers: { Authorization: 'a' } });
+  expect(await response.json()).toMatchObject({ principalId: 'anyone', team: null });
+});
+
+it.each([
+  [
+    `{ ${anyone}, context: { team: ['a'] } }`,
+    'Malformed authorizer response: context.team: must be text, a number or a flag',
+  ],
+  [
+    `{ principalId: 'a', policyDocument: { Statement: [{ Action: '*', Effect: 'allow', Resource: '*' }] } }`,
+    'Malformed authorizer response: policyDocument.Statement.0.Effect: Invalid option: expected one of "Allow"|"Deny"',
+  ],
+  [
+    `{ policyDocument: { Statement: [] } }`,
+    'Malformed authorizer response: principalId: Invalid input: expected string, received undefined',
+  ],
+])('the log names what is wrong with the answer of an authorizer: %s', async (authorize, problem) => {
+  const records: RequestRecord[] = [];
+  const { get } = await serveGreeting(greetingTemplate(authorized(authorize)), {
+    onRequest: (record) => void records.push(record),
+  });
+  expect((await get('/greet', { headers: { Authorization: 'a' } })).status).toBe(500);
+  expect(records).toMatchObject([{ functionError: problem }]);
+});
+
+it('the log names what is wrong with the answer of a function', async () => {
+  const records: RequestRecord[] = [];
+  const { get } = await serveGreeting(undefined, {
+    code: `export const handler = async () => ({ statusCode: 200, body: { hello: 'world' } });`,
+    onRequest: (record) => void records.push(record),
+  });
+  expect((await get()).status).toBe(502);
+  expect(records).toMatchObject([
+    {
+      functionError: 'Malformed Lambda proxy response: body: Invalid input: expected string, received object',
+    },
+  ]);
+});
+
+it.each([
+  [
+    {
+      'X-Amz-Target': 'AWSCognitoIdentityProviderService.SignUp',
+      'Content-Type': 'application/x-amz-json-1.1',
+    },
+    'AWSCognitoIdentityProviderService (SignUp)',
+  ],
+  [
+    {
+      'X-Amz-Target': 'AWSCognitoIdentityService.GetId',
+      'Content-Type': 'application/x-amz-json-1.1',
+      'User-Agent':
+        'aws-sdk-js/3.1164.0 ua/2.1 os/linux lang/js md/nodejs#24.1.0 api/cognito-identity#3.1164.0 m/E',
+    },
+    'cognito-identity (GetId)',
+  ],
+  [{ 'User-Agent': 'aws-sdk-js/3.1164.0 ua/2.1 api/sso-oidc#3.1164.0' }, 'sso-oidc'],
+])('an unsigned call of an SDK is told which service is not supported: %j', async (headers, name) => {
+  const { service } = await serveGreeting();
+  const response = await fetch(service.endpoint, { method: 'POST', headers, body: '{}' });
+  expect(response.status).toBe(400);
+  expect(await response.json()).toEqual({
+    __type: 'NotSupportedByCdkOffline',
+    message: `The AWS service ${name} is not supported by cdk-offline, and nothing was sent to AWS`,
+  });
 });
 
 it.each([

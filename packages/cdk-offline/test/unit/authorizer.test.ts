@@ -73,13 +73,15 @@ describe('a TOKEN authorizer', () => {
   );
 
   it('passes the token and the method ARN, and returns the context as strings', async () => {
-    result = { ...allow('*'), context: { text: 'a', number: 7, truth: false }, usageIdentifierKey: 'key-1' };
+    const context = { text: 'a', number: 7, truth: false, nothing: null };
+    result = { ...allow('*'), context, usageIdentifierKey: 'key-1' };
     expect(await authorize(gate(), 'Bearer abc')).toMatchObject({
       granted: true,
       identity: {
         principalId: 'someone',
         usageIdentifierKey: 'key-1',
-        authorizer: { principalId: 'someone', text: 'a', number: '7', truth: 'false' },
+        // Recorded on AWS: https://github.com/DefinitelyTyped/DefinitelyTyped/pull/69823
+        authorizer: { principalId: 'someone', text: 'a', number: '7', truth: 'false', nothing: null },
       },
     });
     expect(asked).toEqual([
