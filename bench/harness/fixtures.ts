@@ -1,6 +1,6 @@
 import { toCallerContext } from '../../functions/access/caller.ts';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
-import type { Operation } from '../../functions/operations.ts';
+import type { Route } from '../../functions/operations.ts';
 import { titleCase } from '../../lib/title-case.ts';
 import { proxyEvent } from '../../test/support/events.ts';
 import { namesOfTables } from '../../test/support/variables.ts';
@@ -33,7 +33,7 @@ export const stackVariables: Readonly<Record<string, string>> = {
 };
 
 /** A request to an operation, with parameters and a body that the service accepts. */
-export function requestTo({ method, path }: Pick<Operation, 'method' | 'path'>) {
+export function requestTo({ method, path }: Route) {
   const [, id] = /\{(\w+)\}/.exec(path) ?? [];
   const hasBody = method === 'POST' || method === 'PUT' || method === 'PATCH';
   return proxyEvent({

@@ -1,9 +1,10 @@
 import * as z from 'zod/mini';
 import { hashOfKey, newKey } from '../access/keys.ts';
 import { fixedPlans } from '../access/plans.ts';
-import { type BodyName, type Check, type FunctionEntry, type Operation, operations } from '../operations.ts';
+import { type FunctionEntry, operations } from '../operations.ts';
 import { newRecord, recordIdOf } from '../pets/idempotent-creation.ts';
 import type { UnixSeconds } from '../runtime/unix-time.ts';
+import { type CheckRequest, requestsOfOperations } from './requests.ts';
 
 // What a new version of a function has to answer before it gets a request. No check stores or shows an animal.
 
@@ -60,20 +61,14 @@ function answer(statusCode: number, body?: z.core.$ZodType) {
 const error = (status: number, code: string) =>
   answer(status, z.object({ code: z.literal(code), status: z.literal(status) }));
 
-/** The JSON that the checks of successes expect. */
-const bodies: { readonly [Name in BodyName]?: z.core.$ZodType } = {
-  'Pet[]': z.array(z.object({ id: z.int(), name: z.string() })),
-};
-
-function expectedOf({ status, code }: Check, operation: Operation): z.core.$ZodType {
-  if (code !== undefined) return error(status, code);
-  const { body } = operation.success;
-  return answer(status, body === undefined ? undefined : (bodies[body as BodyName] ?? z.unknown()));
+function expectedOf(request: CheckRequest): z.core.$ZodType {
+  if (request.code !== undefined) return error(request.status, request.code);
+  return answer(request.status, request.shows === 'no body' ? undefined : request.shows);
 }
 
 /** What a function reads of API Gateway's event. */
-function proxyEvent(resource: string, check: Partial<Check>, idempotencyKey: string) {
-  const { pathParameters = {}, query = {}, body, keyIsUsed = false } = check;
+function proxyEvent(resource: string, request: Partial<CheckRequest>, idempotencyKey: string) {
+  const { pathParameters = {}, query = {}, body, keyIsUsed = false } = request;
   const lists = Object.entries(query).map(([name, value]) => [name, [value]]);
   return {
     resource,
@@ -100,11 +95,11 @@ export function checksOf(
   idempotencyKey: string,
 ): Readonly<Record<FunctionEntry, readonly VersionCheck[]>> {
   const methodArn = 'arn:aws:execute-api:us-east-1:123456789012:pre-traffic/v1/GET/pets';
-  const ofOperations = operations.map((operation) => [
-    operation.entry,
-    operation.checks.map((check) => ({
-      event: proxyEvent(operation.path, check, idempotencyKey),
-      expected: expectedOf(check, operation),
+  const ofOperations = operations.map(({ entry, path }) => [
+    entry,
+    requestsOfOperations[entry].map((request) => ({
+      event: proxyEvent(path, request, idempotencyKey),
+      expected: expectedOf(request),
     })),
   ]);
   return {

@@ -45,6 +45,17 @@ export const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
+/** The errors that API Gateway answers itself, whatever the operation. */
+export const gatewayErrors = [
+  'invalid_request',
+  'unauthorized',
+  'route_not_found',
+  'unsupported_media_type',
+  'rate_limit_exceeded',
+  'internal_error',
+  'service_unavailable',
+] as const satisfies readonly ErrorCode[];
+
 /** docs/interface.md#error: exactly these three fields. */
 export function errorBody(code: ErrorCode, message: string = errorCatalogue[code].message) {
   return { code, message, status: errorCatalogue[code].status };

@@ -1,7 +1,7 @@
 import type { MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { isUnavailable, mayBeWritten } from '../dynamodb/failures.ts';
-import { type Operation, writes } from '../operations.ts';
+import type { AnswerSettings } from '../operations.ts';
 import { ServiceError } from './errors.ts';
 import { toJson } from './exact-json.ts';
 import { deprecationHeaders, fixedHeaders, requestIdHeader, zeroRateHeaders } from './headers.ts';
@@ -19,10 +19,12 @@ export interface Answer {
 }
 
 /** A middleware that answers errors, and adds the headers of every answer. Those of the answer itself replace them. */
-export function answerRequests(
-  operation: Operation | undefined,
-): MiddlewareObj<Exchange & Partial<Limited>, APIGatewayProxyResult, unknown> {
-  const dates = operation?.deprecated && deprecationHeaders(operation.deprecated);
+export function answerRequests({ deprecated, unavailable }: AnswerSettings = {}): MiddlewareObj<
+  Exchange & Partial<Limited>,
+  APIGatewayProxyResult,
+  unknown
+> {
+  const dates = deprecated && deprecationHeaders(deprecated);
   // An error can precede the request and the limit.
   const complete = async ({ request, limited }: Partial<Limited>, result: APIGatewayProxyResult) => {
     const headers: Headers = {
@@ -40,7 +42,7 @@ export function answerRequests(
       step.response = await complete(step.event, step.response!);
     },
     onError: async (step) => {
-      const error = toServiceError(step.error, operation);
+      const error = toServiceError(step.error, unavailable);
       if (error.status >= 500) step.event.recorder.errors.push(error.cause ?? error);
       step.response = await complete(step.event, toResult(answerOf(error)));
     },
@@ -66,10 +68,11 @@ export function toResult({ status, body, headers = {} }: Answer): APIGatewayProx
 /**
  * A ServiceError unchanged, 503 for a failing AWS service, 500 for anything else. Clients see no cause of these two. The
  * failures of an operation that writes are 503 also if something may be written.
+ *
+ * @param unavailable of an operation that writes
  */
-function toServiceError(error: unknown, operation: Operation | undefined): ServiceError {
+function toServiceError(error: unknown, unavailable: string | undefined): ServiceError {
   if (error instanceof ServiceError) return error;
-  const unavailable = operation && writes(operation) ? operation.unavailable : undefined;
   return isUnavailable(error) || (unavailable !== undefined && mayBeWritten(error))
     ? new ServiceError('service_unavailable', unavailable, { cause: error })
     : new ServiceError('internal_error', undefined, { cause: error });

@@ -6,14 +6,14 @@ export const petStatuses = ['available', 'pending', 'sold'] as const;
 export type PetStatus = (typeof petStatuses)[number];
 
 /** The status of a pet created without one, so that the status filter finds every pet. */
-export const defaultPetStatus: PetStatus = 'available';
+const defaultPetStatus: PetStatus = 'available';
 
 export const petStatus = z.enum(petStatuses, { error: `must be one of ${petStatuses.join(', ')}` });
 
-/**
- * A text that people read, such as one of 1 to 255 Unicode code points. Of a stored item: `z.string()`. The pattern means the same
- * in every language, and whether its reader searches or compares the whole text.
- */
+/** Of a text that people read. It means the same in every language, whether its reader searches or compares the whole text. */
+export const readablePattern = String.raw`^[\s\S]*[^\x00-\x20\x7F][\s\S]*$`;
+
+/** A text that people read, such as one of 1 to 255 Unicode code points. Of a stored item: `z.string()`. */
 export function text(minimum: number, maximum: number) {
   const lengthOf = (value: string): number => Array.from(value).length;
   return z
@@ -22,7 +22,7 @@ export function text(minimum: number, maximum: number) {
       // Control and format characters, such as U+200B, are as invisible as a space.
       z.refine((value) => /[^\p{Z}\p{Cc}\p{Cf}]/u.test(value), {
         error: 'must not be empty or only whitespace',
-        params: { pattern: String.raw`^[\s\S]*[^\x00-\x20\x7F][\s\S]*$` },
+        params: { pattern: readablePattern },
       }),
       z.refine((value) => value === '' || lengthOf(value) >= minimum, {
         error: `must be at least ${minimum} characters long`,

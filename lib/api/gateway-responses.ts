@@ -1,9 +1,8 @@
 import { type ResponseType, ResponseType as Type, type RestApi } from 'aws-cdk-lib/aws-apigateway';
 import { Construct } from 'constructs';
-import { errorBody } from '../../functions/http/errors.ts';
+import { errorBody, type gatewayErrors } from '../../functions/http/errors.ts';
 import { fixedHeaders, rateLimitHeaders, requestIdHeader } from '../../functions/http/headers.ts';
 import type { StageSettings } from '../configuration/settings.ts';
-import type { gatewayErrors } from '../../functions/operations.ts';
 
 /**
  * API Gateway's own responses, in the shape of all others (docs/interface.md#7-errors). Templates cannot compute, so the

@@ -7,7 +7,7 @@ import type { History, Seen } from './seen.ts';
 export interface Resource {
   /** The path of its collection. */
   readonly path: string;
-  /** A body that is valid, by its name in functions/operations.ts. @param number another one for each body */
+  /** A body that is valid, by its name in tools/contributors/openapi/bodies.ts. @param number another one for each body */
   readonly bodies: Readonly<Record<string, (random: Random, number: number) => string>>;
   /** The filters of a listing. */
   readonly filters: (random: Random) => readonly (readonly [string, string])[];

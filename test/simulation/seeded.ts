@@ -1,5 +1,6 @@
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { operations } from '../../functions/operations.ts';
+import { descriptions } from '../../tools/contributors/openapi/operations.ts';
 import { type Call, type Fault, faults as allFaults, type Item, type Tables } from 'dynamodb-interleavings';
 import { Network, Random, settled, World } from 'dynamodb-interleavings/simulation';
 import { queryOf } from '../support/used-operations.ts';
@@ -655,7 +656,7 @@ class Client {
     }
   }
 
-  /** @param name in functions/operations.ts */
+  /** @param name in tools/contributors/openapi/bodies.ts */
   #body(path: string, name: string): string {
     const { used } = this.#shared;
     const body = resourceOf(path)?.bodies[name];
@@ -704,7 +705,8 @@ class Client {
   /** A request to any operation that has no action of its own. */
   async #other(): Promise<void> {
     const random = this.#random;
-    const { method, path, request } = random.pick(otherOperations);
+    const { method, path, entry } = random.pick(otherOperations);
+    const { request } = descriptions[entry];
     const ids = this.#idsOf(path.replace(/\/\{.*/, ''));
     const id = ids.length > 0 && random.chance(0.8) ? random.pick(ids) : '12345';
     const body = request && this.#body(path, request);

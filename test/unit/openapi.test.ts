@@ -11,14 +11,14 @@ import { parseRequest } from '../../functions/http/request.ts';
 import { integer, storedInteger } from '../../functions/pets/int64.ts';
 import { listing } from '../../functions/pets/listing.ts';
 import { newPet } from '../../functions/pets/schema.ts';
-import { bodyText } from '../../tools/contributors/openapi/interface.ts';
-import { writing } from '../../tools/contributors/openapi/schemas.ts';
+import { withParts } from '../../tools/contributors/openapi/pages.ts';
+import { describedField, sampleOf, writing } from '../../tools/contributors/openapi/schemas.ts';
 import { openApiDocument, withoutReferences } from '../support/openapi-document.ts';
 import { text } from '../support/arbitraries.ts';
 import { freeCaller, proxyEvent } from '../support/events.ts';
 import { rounds } from '../support/rounds.ts';
 
-it('docs/openapi.yaml and the types of the client are what `npm run openapi` writes', async () => {
+it('docs/openapi.yaml, parts of the pages and the types of the client are what `npm run openapi` writes', async () => {
   const check = promisify(execFile)(process.execPath, ['tools/run.mjs', 'openapi', '--check']);
   expect(await check).toEqual({ stdout: '', stderr: '' });
 });
@@ -130,7 +130,7 @@ describe('docs/openapi.yaml accepts exactly what the service accepts', () => {
 });
 
 it('the example of a request is valid', () => {
-  const sample = parseJson(JSON.stringify(bodyText('NewPet').sample));
+  const sample = parseJson(JSON.stringify(sampleOf('NewPet')));
   expect(newPet.safeParse(sample)).toMatchObject({ success: true });
 });
 
@@ -143,11 +143,17 @@ it.each([
 });
 
 it.each([
-  ['NewPet', 'name', true, 'does not say that it is optional'],
-  ['NewPet', 'categoryId', true, 'does not say that it is optional'],
-  ['NewPet', 'status', false, 'says that it is optional'],
-  ['Pet', 'status', false, 'says that it is optional'],
-])('docs/interface.md has to say whether a %s needs its %s', (body, field, isOptional, problem) => {
-  expect(() => bodyText(body).field(field, isOptional)).toThrow(problem);
-  expect(bodyText(body).field(field, !isOptional).description).not.toContain('optional');
+  ['has no words', {}],
+  ['has no sample', { breed: { text: 'Breed of the animal.' } }],
+] as const)('a new field that %s is named, with what to do', (_, fields) => {
+  const problem = 'The field "breed" of NewPet has no words or no sample. Add its "text" and "sample" to ';
+  expect(() => describedField('NewPet', 'breed', fields as never)).toThrow(problem);
+});
+
+it('a page that has lost the markers of a part is named, with them', () => {
+  const page = 'Before\n<!-- openapi: errors -->\nold\n<!-- openapi: end -->\nAfter';
+  expect(withParts('a.md', page, { errors: 'new' })).toBe(page.replace('old', '\nnew\n'));
+  expect(() => withParts('a.md', page, { headers: 'new' })).toThrow(
+    'a.md lacks the lines "<!-- openapi: headers -->" and "<!-- openapi: end -->".',
+  );
 });

@@ -1,4 +1,4 @@
-/** Written by `npm run openapi` from functions/ and docs/interface.md: do not edit. */
+/** Written by `npm run openapi` from functions/ and tools/contributors/openapi/: do not edit. */
 
 export interface Schemas {
   NewPet: NewPet;
@@ -10,11 +10,11 @@ export interface Schemas {
   Pet: Pet;
 }
 /**
- * The body of a creation: a Pet without `id`. `name` and `categoryId` are required, `status` is optional. Unknown fields are ignored, `id` included.
+ * The body of a creation: a Pet without `id`. Unknown fields are ignored, `id` included.
  */
 export interface NewPet {
   /**
-   * 1 to 255 Unicode code points, at least one of them visible (not a separator, control or format character). Lone surrogates and U+FFFD are rejected.
+   * Name of the animal. 1 to 255 Unicode code points, at least one of them visible (not a separator, control or format character). Lone surrogates and U+FFFD are rejected.
    */
   name: string;
   /**

@@ -4,8 +4,8 @@ import { errorCatalogue, type ErrorCode, ServiceError } from '../../../functions
 const codes = Object.keys(errorCatalogue) as ErrorCode[];
 
 describe('the error catalogue', () => {
-  test('gives every code the status of the interface', () => {
-    expect(Object.fromEntries(codes.map((code) => [code, errorCatalogue[code].status]))).toEqual({
+  test('keeps the status of each code that clients know', () => {
+    expect(Object.fromEntries(codes.map((code) => [code, errorCatalogue[code].status]))).toMatchObject({
       invalid_request: 400,
       unauthorized: 401,
       pet_not_found: 404,

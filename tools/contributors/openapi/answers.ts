@@ -1,15 +1,25 @@
 import { deepStrictEqual } from 'node:assert';
 import { STATUS_CODES } from 'node:http';
-import { type ErrorCode, errorBody, errorCatalogue } from '../../../functions/http/errors.ts';
-import { gatewayErrors, type Operation, writes } from '../../../functions/operations.ts';
+import { type ErrorCode, errorCatalogue, gatewayErrors } from '../../../functions/http/errors.ts';
+import type { Operation } from '../../../functions/operations.ts';
 import { titleCase } from '../../../lib/title-case.ts';
-import { commonHeaders, specialHeaders } from './headers.ts';
-import { bodyText, headerText } from './interface.ts';
-import { jsonContent, type Node, referenceTo } from './schemas.ts';
+import { errorsOf, exampleOf, isIdempotent } from './errors.ts';
+import {
+  commonHeaders,
+  type Header,
+  type HeaderId,
+  type Node,
+  type Occurrence,
+  specialHeaders,
+} from './headers.ts';
+import type { descriptions } from './operations.ts';
+import { jsonContent, referenceTo } from './schemas.ts';
+import { inDocument } from './words.ts';
 
 // The answers of operations.
 
-type Occurrence = 'always' | 'sometimes';
+type Description = (typeof descriptions)[keyof typeof descriptions];
+type Occurrences = { readonly [Id in HeaderId]?: Occurrence };
 
 /** Parts of the document that others refer to. */
 export const components: Record<'headers' | 'responses', Record<string, Node>> = {
@@ -24,39 +34,36 @@ function reference(kind: keyof typeof components, name: string, part: Node): Nod
 }
 
 /** Those of every answer, and others. */
-function headers(others: Readonly<Record<string, Occurrence>>): Node {
-  const all = { ...commonHeaders, ...specialHeaders };
+function headers(others: Occurrences): Node {
+  const all: Readonly<Record<string, Header>> = { ...commonHeaders, ...specialHeaders };
   const found = [
     ...Object.keys(commonHeaders).map((id) => [id, 'always'] as const),
     ...Object.entries(others),
   ];
   return Object.fromEntries(
     found.map(([id, occurrence]) => {
-      const { name, description } = headerText(id);
-      const schema = all[id];
-      if (schema === undefined) throw new Error(`tools/contributors/openapi/headers.ts has no header ${id}.`);
+      const { name = id, text, schema } = all[id]!;
       const isRequired = occurrence === 'always';
-      const header = { description, schema, ...(isRequired && { required: true }) };
+      const header = { description: text, schema, ...(isRequired && { required: true }) };
       return [name, reference('headers', isRequired ? id : `${id}.optional`, header)];
     }),
   );
 }
 
-const windows = (occurrence: Occurrence) => ({ 'RateLimit-Policy': occurrence, RateLimit: occurrence });
-const deprecation = (occurrence: Occurrence) => ({
+const windows = (occurrence: Occurrence): Occurrences => ({
+  'RateLimit-Policy': occurrence,
+  RateLimit: occurrence,
+});
+const deprecation = (occurrence: Occurrence): Occurrences => ({
   Deprecation: occurrence,
   Sunset: occurrence,
   'Successor-Link': occurrence,
 });
 
-function isIdempotent(operation: Operation): boolean {
-  return writes(operation) && operation.idempotent === true;
-}
-
-export function successResponse(operation: Operation, description: string): Node {
-  const { success, deprecated } = operation;
+export function successResponse(operation: Operation, { success }: Description): Node {
+  const { deprecated } = operation;
   return {
-    description,
+    description: inDocument(success.words),
     headers: headers({
       ...windows('always'),
       ...(deprecated && deprecation('always')),
@@ -73,13 +80,8 @@ const fromGateway = new Set<ErrorCode>(gatewayErrors);
 function errorResponse(status: number, codes: readonly ErrorCode[], isDeprecated: boolean): Node {
   // API Gateway's own answers have fewer headers.
   const occurrence = codes.some((code) => fromGateway.has(code)) ? 'sometimes' : 'always';
-  const invalid = bodyText('Error').sample;
-  const words = (code: ErrorCode) =>
-    code === invalid['code']
-      ? { meaning: 'The request is not valid. The message names every invalid field.', value: invalid }
-      : { meaning: errorCatalogue[code].message, value: errorBody(code) };
   return {
-    description: codes.map((code) => words(code).meaning).join(' Or: '),
+    description: codes.map((code) => exampleOf(code).meaning).join(' Or: '),
     headers: headers({
       ...([429, 503].includes(status) && { 'Retry-After': 'always' }),
       ...(status !== 401 && windows(occurrence)),
@@ -89,43 +91,36 @@ function errorResponse(status: number, codes: readonly ErrorCode[], isDeprecated
     content: {
       'application/json': {
         schema: referenceTo('Error'),
-        examples: Object.fromEntries(codes.map((code) => [code, { value: words(code).value }])),
+        examples: Object.fromEntries(codes.map((code) => [code, { value: exampleOf(code).body }])),
       },
     },
   };
-}
-
-/** The errors that an operation can answer, by status. */
-function errorsOf(operation: Operation): Map<number, ErrorCode[]> {
-  const { request, errors } = operation;
-  const found = new Set<ErrorCode>([...gatewayErrors, 'key_suspended', ...errors]);
-  found.delete('route_not_found');
-  if (request === undefined) found.delete('unsupported_media_type');
-  else found.add('payload_too_large');
-  if (isIdempotent(operation)) found.add('idempotency_key_reused');
-  // In the order of the catalogue, which is that of the statuses.
-  const ordered = (Object.keys(errorCatalogue) as ErrorCode[]).filter((code) => found.has(code));
-  return Map.groupBy(ordered, (code) => errorCatalogue[code].status);
 }
 
 /** The 400 of an operation without invalid requests. */
 export const rejectedByGateway =
   'API Gateway rejected the request, for instance because its URL is too long.';
 
-/** The answers to errors, by status. @param takesQuery whether the operation has a parameter in the query */
-export function errorResponses(operation: Operation, takesQuery: boolean): Readonly<Record<string, Node>> {
-  const { deprecated, request } = operation;
+/** The answers to errors, by status. */
+export function errorResponses(
+  operation: Operation,
+  description: Description,
+): Readonly<Record<string, Node>> {
+  const { deprecated, unavailable } = operation;
+  const { parameters, request } = description;
+  const takesQuery = Object.values(parameters).some((parameter) => parameter.in === 'query');
+  const codesOf = Map.groupBy(errorsOf(operation, description), (code) => errorCatalogue[code].status);
   const ownDescriptions: Readonly<Record<number, string | undefined>> = {
     400: takesQuery || request !== undefined ? undefined : rejectedByGateway,
-    503: writes(operation) ? operation.unavailable : undefined,
+    503: unavailable,
   };
   return Object.fromEntries(
-    Array.from(errorsOf(operation), ([status, codes]) => {
+    Array.from(codesOf, ([status, codes]) => {
       const words = codes.length === 1 ? codes[0]!.split('_') : STATUS_CODES[status]!.split(' ');
       const name = `${titleCase(words.join('-'))}${deprecated ? '.deprecated' : ''}`;
-      const description = ownDescriptions[status];
+      const own = ownDescriptions[status];
       const shared = reference('responses', name, errorResponse(status, codes, deprecated !== undefined));
-      return [String(status), { ...shared, ...(description !== undefined && { description }) }];
+      return [String(status), { ...shared, ...(own !== undefined && { description: own }) }];
     }),
   );
 }

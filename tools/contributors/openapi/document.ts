@@ -1,14 +1,14 @@
 import { newKey } from '../../../functions/access/keys.ts';
-import { idempotencyKeys, maxBodyBytes } from '../../../functions/http/input.ts';
+import { maxBodyBytes } from '../../../functions/http/input.ts';
 import { operationName, operations } from '../../../functions/operations.ts';
-import { pageSize } from '../../../functions/pets/listing.ts';
 import { titleCase } from '../../../lib/title-case.ts';
 import { components, errorResponses, successResponse } from './answers.ts';
-import { baseUrl } from './headers.ts';
-import { operationText } from './interface.ts';
-import { integer64, jsonContent, jsonSchemas, type Node, referenceTo } from './schemas.ts';
+import { baseUrl, type Node } from './headers.ts';
+import { descriptions } from './operations.ts';
+import { jsonContent, jsonSchemas, referenceTo } from './schemas.ts';
+import { inDocument } from './words.ts';
 
-// The OpenAPI document: what the service enforces (functions/), in the words of docs/interface.md.
+// The OpenAPI document: what the service enforces (functions/), and what is said of it here.
 
 /** The page before the operations, in Markdown. */
 const introduction = `The [guide](api.md) has complete programs, and says more about [authentication](api.md#authenticate), \
@@ -40,43 +40,34 @@ const apiKey = {
   description: `An API key: \`as_<stage>_<${newKey('prod').replace('as_prod_', '').length} letters and digits>\`.`,
 };
 
-/** The types of parameters in docs/interface.md, and the limits of some. */
-const types: Readonly<Record<string, Node>> = {
-  integer: { type: 'integer', format: 'int32' },
-  int64: integer64,
-  string: { type: 'string', minLength: 1 },
-};
-const limits: Readonly<Record<string, Node>> = {
-  limit: { minimum: pageSize.min, maximum: pageSize.max, default: pageSize.default },
-  'Idempotency-Key': {
-    maxLength: idempotencyKeys.maxLength,
-    pattern: idempotencyKeys.pattern.source,
-    examples: ['0b9d6f0e-6a0c-4f5f-9a7e-2f7c0c1d2e3f'],
-  },
-};
-
 const tagOf = (path: string): string => titleCase(path.split('/')[1]!);
 
+/** The end of an operation in words. */
+export function removalInWords({ deprecated }: (typeof operations)[number]): string {
+  if (deprecated === undefined) return '';
+  const day = new Date(deprecated.removal).toLocaleDateString('en-GB', {
+    dateStyle: 'long',
+    timeZone: 'UTC',
+  });
+  return `This operation is deprecated and will be removed on ${day}. `;
+}
+
 function described(operation: (typeof operations)[number]): Node {
-  const { entry, method, path, request, success, deprecated } = operation;
-  const { summary, description, parameters, answer } = operationText(method, path, operationName(entry));
-  const removal = deprecated && new Date(deprecated.removal);
-  const day = removal?.toLocaleDateString('en-GB', { dateStyle: 'long', timeZone: 'UTC' });
-  if (!description.includes(day ?? ''))
-    throw new Error(`docs/interface.md does not say that ${method} ${path} is removed on ${day}.`);
-  const takesQuery = parameters.some(({ place }) => place === 'query');
+  const { entry, path, deprecated } = operation;
+  const description = descriptions[entry];
+  const { summary, words, parameters, request, success } = description;
   return {
     operationId: operationName(entry),
     tags: [tagOf(path)],
     summary,
     ...(deprecated && { deprecated: true }),
-    description,
-    parameters: parameters.map(({ name, place, type = '', words }) => ({
+    description: removalInWords(operation) + inDocument(words),
+    parameters: Object.entries(parameters).map(([name, parameter]) => ({
       name,
-      in: place,
-      ...(place === 'path' && { required: true }),
-      description: words,
-      schema: types[type] ? { ...types[type], ...limits[name] } : referenceTo(type),
+      in: parameter.in,
+      ...(parameter.in === 'path' && { required: true }),
+      description: inDocument(parameter.words),
+      schema: typeof parameter.schema === 'string' ? referenceTo(parameter.schema) : parameter.schema,
     })),
     ...(request && {
       requestBody: {
@@ -86,8 +77,8 @@ function described(operation: (typeof operations)[number]): Node {
       },
     }),
     responses: {
-      [success.status]: successResponse(operation, answer(success.status)),
-      ...errorResponses(operation, takesQuery),
+      [success.status]: successResponse(operation, description),
+      ...errorResponses(operation, description),
     },
   };
 }

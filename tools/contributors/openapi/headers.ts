@@ -6,9 +6,10 @@ import {
   requestIdHeader,
 } from '../../../functions/http/headers.ts';
 import { operations } from '../../../functions/operations.ts';
-import type { Node } from './schemas.ts';
 
-// The headers of answers as JSON Schema, in the words of docs/interface.md.
+export type Node = Readonly<Record<string, unknown>>;
+
+// The headers of answers.
 
 export const baseUrl = 'https://example.execute-api.us-east-1.amazonaws.com/v1';
 const { perMinute, perDay } = fixedPlans.free;
@@ -23,31 +24,87 @@ const link = (path: string, relation: string) => ({
 const announced = (header: string) =>
   operations.flatMap(({ deprecated }) => (deprecated ? deprecationHeaders(deprecated)[header]! : []));
 
+export interface Header {
+  /** Where it is not the name in the table: two headers can have one name. */
+  readonly name?: string;
+  readonly text: string;
+  readonly schema: Node;
+}
+
 /** The headers of every answer, of the functions and of API Gateway itself. */
-export const commonHeaders: Readonly<Record<string, Node>> = {
-  [rateLimitHeaders.limit]: wholeNumber(perMinute),
-  [rateLimitHeaders.remaining]: wholeNumber(perMinute - 1),
-  [rateLimitHeaders.reset]: wholeNumber(1_767_225_660),
-  [requestIdHeader]: { ...text('5f0c7f4e-7f0b-4b4c-9d0a-1f2e3d4c5b6a'), minLength: 1 },
-  ...Object.fromEntries(Object.entries(fixedHeaders).map(([name, value]) => [name, only(value)])),
+export const commonHeaders: Readonly<Record<string, Header>> = {
+  [rateLimitHeaders.limit]: {
+    text: 'The limit in force: of the window, minute or day, that has the fewest requests remaining. 0 without a valid key.',
+    schema: wholeNumber(perMinute),
+  },
+  [rateLimitHeaders.remaining]: {
+    text: 'Requests remaining in that window.',
+    schema: wholeNumber(perMinute - 1),
+  },
+  [rateLimitHeaders.reset]: {
+    text: 'Unix timestamp in seconds at which that limit resets.',
+    schema: wholeNumber(1_767_225_660),
+  },
+  [requestIdHeader]: {
+    text: 'Identifies this request. Quote it when you report a problem.',
+    schema: { ...text('5f0c7f4e-7f0b-4b4c-9d0a-1f2e3d4c5b6a'), minLength: 1 },
+  },
+  ...Object.fromEntries(
+    Object.entries(fixedHeaders).map(([name, value]) => [
+      name,
+      { text: 'The same in every answer.', schema: only(value) },
+    ]),
+  ),
 };
 
 /** The headers of some answers. */
-export const specialHeaders: Readonly<Record<string, Node>> = {
+export const specialHeaders = {
   'RateLimit-Policy': {
-    ...text(`"minute";q=${perMinute};w=${secondsPerMinute}, "day";q=${perDay};w=${secondsPerDay}`),
-    pattern: `^"minute";q=[0-9]+;w=${secondsPerMinute}, "day";q=[0-9]+;w=${secondsPerDay}$`,
+    text: 'Both windows: quota `q` in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11).',
+    schema: {
+      ...text(`"minute";q=${perMinute};w=${secondsPerMinute}, "day";q=${perDay};w=${secondsPerDay}`),
+      pattern: `^"minute";q=[0-9]+;w=${secondsPerMinute}, "day";q=[0-9]+;w=${secondsPerDay}$`,
+    },
   },
   RateLimit: {
-    ...text('"minute";r=59;t=42, "day";r=999;t=51042'),
-    pattern: '^"minute";r=[0-9]+;t=[0-9]+, "day";r=[0-9]+;t=[0-9]+$',
+    text: 'Both windows: `r` requests available in the next `t` seconds.',
+    schema: {
+      ...text('"minute";r=59;t=42, "day";r=999;t=51042'),
+      pattern: '^"minute";r=[0-9]+;t=[0-9]+, "day";r=[0-9]+;t=[0-9]+$',
+    },
   },
-  'Retry-After': wholeNumber(1, 1),
-  Location: { ...text(`${baseUrl}/pets/115448523194368`), format: 'uri' },
-  'Idempotency-Replayed': only('true'),
-  'Next-Link': link('/pets?limit=20&cursor=c', 'next'),
-  'Successor-Link': link('/pets?status=available', 'successor-version'),
-  Deprecation: { type: 'string', pattern: '^@[0-9]+$', examples: announced('Deprecation') },
-  Sunset: { type: 'string', examples: announced('Sunset') },
-  'WWW-Authenticate': text('Bearer realm="animal-store"'),
-};
+  'Retry-After': { text: 'Whole seconds to wait before the next attempt.', schema: wholeNumber(1, 1) },
+  Location: {
+    text: 'URL of the new animal. The body is the animal itself, so there is no need to request it, which is deprecated.',
+    schema: { ...text(`${baseUrl}/pets/115448523194368`), format: 'uri' },
+  },
+  'Idempotency-Replayed': {
+    text: 'Sent with a repeated answer: the animal was created by an earlier request with the same key.',
+    schema: only('true'),
+  },
+  'Next-Link': {
+    name: 'Link',
+    text: 'The following page as `rel="next"` (RFC 8288). Absent on the last page.',
+    schema: link('/pets?limit=20&cursor=c', 'next'),
+  },
+  'Successor-Link': {
+    name: 'Link',
+    text: 'What to use instead, as `rel="successor-version"` (RFC 5829). The list of the animal\'s status when it was found.',
+    schema: link('/pets?status=available', 'successor-version'),
+  },
+  Deprecation: {
+    text: 'Since when the operation is deprecated (RFC 9745).',
+    schema: { type: 'string', pattern: '^@[0-9]+$', examples: announced('Deprecation') },
+  },
+  Sunset: {
+    text: 'When the operation is removed (RFC 8594).',
+    schema: { type: 'string', examples: announced('Sunset') },
+  },
+  'WWW-Authenticate': {
+    text: 'How to authenticate (RFC 6750).',
+    schema: text('Bearer realm="animal-store"'),
+  },
+} as const satisfies Readonly<Record<string, Header>>;
+
+export type HeaderId = keyof typeof specialHeaders;
+export type Occurrence = 'always' | 'sometimes';

@@ -5,17 +5,28 @@ import { compile, type JSONSchema } from 'json-schema-to-typescript';
 import { format, resolveConfig } from 'prettier';
 import { stringify } from 'yaml';
 import { describeService } from './document.ts';
+import { partsOfPages, withParts } from './pages.ts';
 
 /** `npm run openapi`: writes what is derived from the service. `--check`: fails if it is not up to date. */
 
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
 const project = join(import.meta.dirname, '..', '..', '..');
-const origin = 'Written by `npm run openapi` from functions/ and docs/interface.md: do not edit.';
+const origin = 'Written by `npm run openapi` from functions/ and tools/contributors/openapi/: do not edit.';
 
 const document = describeService();
 const yaml = stringify(document, { aliasDuplicateObjects: false, lineWidth: 0 });
 await derive('docs/openapi.yaml', `# ${origin}\n${yaml}`);
 await derive('packages/client/src/schema.ts', await types(document.components.schemas));
+for (const [name, parts] of Object.entries(partsOfPages())) {
+  const page = await readFile(join(project, name), 'utf8');
+  const formatted = Object.entries(parts).map(async ([part, text]) => [part, await inLines(text)] as const);
+  await derive(name, withParts(name, page, Object.fromEntries(await Promise.all(formatted))));
+}
+
+/** Markdown as the pages have it, in lines that are not longer than theirs. */
+async function inLines(markdown: string): Promise<string> {
+  return (await format(markdown, { parser: 'markdown', proseWrap: 'always', printWidth: 140 })).trim();
+}
 
 async function derive(name: string, text: string): Promise<void> {
   const path = join(project, name);

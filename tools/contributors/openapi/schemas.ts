@@ -1,51 +1,30 @@
 import { z } from 'zod';
-import { type errorBody, errorCatalogue } from '../../../functions/http/errors.ts';
-import { operations } from '../../../functions/operations.ts';
 import { storedInteger } from '../../../functions/pets/int64.ts';
 import { pageSize } from '../../../functions/pets/listing.ts';
-import * as pets from '../../../functions/pets/schema.ts';
-import { titleCase } from '../../../lib/title-case.ts';
-import { bodyText } from './interface.ts';
+import { readablePattern, storedInt64 } from '../../../functions/pets/schema.ts';
+import { bodies, type Body, type BodyName, bodyOf, type Field, type Schema } from './bodies.ts';
+import type { Node } from './headers.ts';
+import { descriptions } from './operations.ts';
+import { inDocument } from './words.ts';
 
-// JSON as JSON Schema: the schemas of functions/, in the words of docs/interface.md.
+// The schemas of bodies.ts as JSON Schema.
 
-export type Node = Readonly<Record<string, unknown>>;
-type Schema = z.core.$ZodType;
+/** What fields have beside their schemas: each field is a copy, because several can have one schema. */
+const keywordsOf = new Map<Schema, Node | undefined>();
 
-const error = z.object({
-  code: z.string(),
-  message: z.string(),
-  status: z.int32().min(400).max(599),
-} satisfies Record<keyof ReturnType<typeof errorBody>, Schema>);
-
-/** By the names of their JSON. Those of stored items are what answers have. */
-const sources: Readonly<Record<string, unknown>> = Object.fromEntries(
-  [{ error }, pets].flatMap((resource) =>
-    Object.entries(resource).map(([name, schema]) => [titleCase(name.replace(/^stored/, '')), schema]),
-  ),
-);
-
-/** What the schemas of `functions/` do not say of a field. */
-const rules: Readonly<Record<string, Node>> = {
-  'Error.code': { 'x-extensible-enum': Object.keys(errorCatalogue) },
-  'Error.status': { format: 'int32' },
-};
-/** By the schemas of the fields. */
-const rulesOfFields = new Map<Schema, Node | undefined>();
-
-export const integer64 = { type: 'integer', format: 'int64' };
+const integer64 = { type: 'integer', format: 'int64' };
 
 /** How JSON Schema has what zod cannot write of the schemas of `functions/`. A check states its keywords as `params`. */
 export const writing = {
   unrepresentable: 'any',
   override: ({ jsonSchema, zodSchema }: { readonly jsonSchema: object; readonly zodSchema: Schema }) => {
     const { def } = zodSchema._zod;
-    const isInt64 = def.type === 'bigint' || def === pets.storedInt64._zod.def;
+    const isInt64 = def.type === 'bigint' || def === storedInt64._zod.def;
     const keywords = [
       isInt64 && integer64,
       def === storedInteger._zod.def && { type: 'integer' },
       ...(def.checks ?? []).map((check) => (check._zod.def as { readonly params?: Node }).params),
-      rulesOfFields.get(zodSchema),
+      keywordsOf.get(zodSchema),
     ];
     Object.assign(jsonSchema, ...keywords);
     // Clients ignore fields that they do not know.
@@ -60,37 +39,86 @@ function required(schema: Schema): Schema {
 }
 
 function shapeOf(name: string): Readonly<Record<string, Schema>> | undefined {
-  return (sources[name] as { readonly shape?: Readonly<Record<string, Schema>> } | undefined)?.shape;
+  const body = name in bodies ? bodyOf(name as BodyName) : undefined;
+  return (body?.schema as { readonly shape?: Readonly<Record<string, Schema>> } | undefined)?.shape;
+}
+
+/** What a schema enforces, and JSON Schema cannot say. */
+function rulesInWords(schema: Schema): string[] {
+  const { def } = schema._zod as z.core.$ZodDefault['_zod'];
+  const { pattern, minLength, maxLength } = z.toJSONSchema(required(schema), { ...writing, io: 'input' });
+  return [
+    ...(pattern === readablePattern
+      ? [
+          `${minLength} to ${maxLength} Unicode code points, at least one of them visible (not a separator, control or format ` +
+            'character). Lone surrogates and U+FFFD are rejected.',
+        ]
+      : []),
+    ...(def.type === 'default' ? [`\`${String(def.defaultValue)}\` when omitted.`] : []),
+  ];
+}
+
+/** @throws Error for a field without words or a sample: each new field needs both */
+export function describedField(name: string, field: string, fields: Body['fields'] = {}): Field {
+  const found = fields[field];
+  if (found?.text !== undefined && found.sample !== undefined) return found;
+  throw new Error(
+    `The field "${field}" of ${name} has no words or no sample. Add its "text" and "sample" to tools/contributors/openapi/bodies.ts.`,
+  );
+}
+
+function fieldsOf(name: BodyName) {
+  const { fields } = bodyOf(name);
+  return Object.entries(shapeOf(name) ?? {}).map(([field, schema]) => {
+    const described = describedField(name, field, fields);
+    // What is optional in a request is optional in an answer.
+    const inRequest = shapeOf(`New${name}`)?.[field] ?? schema;
+    const isOptional = [schema, inRequest].some((each) => required(each) !== each);
+    return { field, schema, isOptional, described, rules: rulesInWords(schema) };
+  });
+}
+
+/** The words of each field, for docs/interface.md. */
+export function fieldWordsOf(name: BodyName) {
+  return fieldsOf(name).map(({ field, described, rules }) => ({ field, words: described, rules }));
+}
+
+/** The fields that a request needs, or all that an answer has. */
+export function sampleOf(name: BodyName): Readonly<Record<string, unknown>> {
+  const isRequest = Object.values(descriptions).some(({ request }) => request === name);
+  return Object.fromEntries(
+    fieldsOf(name)
+      .filter(({ isOptional }) => !isRequest || !isOptional)
+      .map(({ field, described }) => [field, described.sample]),
+  );
 }
 
 /** Adds the schema of an object with the words of it and of its fields. */
-function describe(name: string, words: z.core.$ZodRegistry<z.core.JSONSchemaMeta>): void {
-  const shape = shapeOf(name);
-  if (shape === undefined) throw new Error(`No schema.ts of functions/ has the JSON "${name}".`);
-  const { description, field: textOf } = bodyText(name);
-  const fields = Object.entries(shape).map(([field, schema]) => {
-    // What is optional in a request is optional in an answer.
-    const inRequest = shapeOf(`New${name}`)?.[field] ?? schema;
-    const isOptional = required(schema) !== schema || required(inRequest) !== inRequest;
-    // Several fields can have the same schema: each gets a copy.
+function describe(name: BodyName, registry: z.core.$ZodRegistry<z.core.JSONSchemaMeta>): void {
+  const fields = fieldsOf(name).map(({ field, schema, isOptional, described, rules }) => {
     const own = required(schema);
     const copy = isOptional ? z.optional(own) : z.core.clone(own, own._zod.def);
-    words.add(copy, textOf(field, isOptional));
-    rulesOfFields.set(copy, rules[`${name}.${field}`]);
+    const description = [inDocument(described), ...rules].join(' ');
+    registry.add(copy, { description, examples: [described.sample] });
+    keywordsOf.set(copy, described.keywords);
     return [field, copy] as const;
   });
-  words.add(z.object(Object.fromEntries(fields)), { id: name, description });
+  registry.add(z.object(Object.fromEntries(fields)), {
+    id: name,
+    description: inDocument(bodyOf(name).words),
+  });
 }
 
 const addressOf = (name: string) => `#/components/schemas/${name}`;
-export const referenceTo = (name: string): Node => ({ $ref: addressOf(name) });
+export const referenceTo = (name: BodyName): Node => ({ $ref: addressOf(name) });
 
 /** These schemas as requests or as answers have them, and what they refer to. */
-function written(io: 'input' | 'output', names: readonly string[]): Readonly<Record<string, Node>> {
-  const words = z.registry<z.core.JSONSchemaMeta>();
-  for (const name of names) describe(name, words);
-  words.add(pets.petStatus, { id: 'PetStatus', description: bodyText('PetStatus').description });
-  const { schemas } = z.toJSONSchema(words, { ...writing, io, metadata: words, uri: addressOf });
+function written(io: 'input' | 'output', names: readonly BodyName[]): Readonly<Record<string, Node>> {
+  const registry = z.registry<z.core.JSONSchemaMeta>();
+  for (const name of names) describe(name, registry);
+  for (const [id, { schema, words }] of Object.entries(bodies))
+    if (!('shape' in schema)) registry.add(schema, { id, description: inDocument(words) });
+  const { schemas } = z.toJSONSchema(registry, { ...writing, io, metadata: registry, uri: addressOf });
   return Object.fromEntries(
     Object.entries(schemas).map(([name, schema]) => {
       const { $schema: _draft, $id: _address, ...own } = schema;
@@ -99,18 +127,25 @@ function written(io: 'input' | 'output', names: readonly string[]): Readonly<Rec
   );
 }
 
+/** The name of the JSON in a list, such as `Pet` of `Pet[]`. */
+const oneOf = (name: BodyName | `${BodyName}[]`) => name.replace('[]', '') as BodyName;
+
 /** The components of docs/openapi.yaml. */
 export function jsonSchemas(): Readonly<Record<string, Node>> {
-  const requests = operations.flatMap(({ request }) => request ?? []);
-  const answers = operations.flatMap(({ success }) => success.body?.replace('[]', '') ?? []);
-  return { ...written('input', requests), ...written('output', ['Error', ...answers]) };
+  const all = Object.values(descriptions);
+  const requests = all.flatMap(({ request }) => request ?? []);
+  const answers = all.flatMap(({ success }) => (success.body === undefined ? [] : oneOf(success.body)));
+  return {
+    ...written('input', Array.from(new Set(requests))),
+    ...written('output', Array.from(new Set(['Error' as const, ...answers]))),
+  };
 }
 
-/** The content of a request or an answer: JSON with a name of functions/operations.ts, such as `Pet[]`, and its sample. */
-export function jsonContent(name: string, sampleName: string): Node {
-  const one = name.replace('[]', '');
+/** The content of a request or an answer, and its sample. */
+export function jsonContent(name: BodyName | `${BodyName}[]`, sampleName: string): Node {
+  const one = oneOf(name);
   const isList = one !== name;
-  const { sample } = bodyText(one);
+  const sample = sampleOf(one);
   const schema = referenceTo(one);
   return {
     'application/json': {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newKey } from '../../../functions/access/keys.ts';
-import { type Check as EntryCheck, operations } from '../../../functions/operations.ts';
+import { type CheckRequest, requestsOfOperations } from '../../../functions/delivery/requests.ts';
+import { operations, type Route } from '../../../functions/operations.ts';
 import { type Ask, type Client, get, post } from './client.ts';
 import {
   expectError,
@@ -31,11 +32,13 @@ export const checks: Readonly<Record<string, Check>> = {
     checkAuthentication,
 
   'Each operation answers as its new versions have to before they get requests': async (client) => {
-    for (const { method, path, checks: ofVersion } of operations) {
-      for (const check of ofVersion.filter(({ keyIsUsed = false }) => !keyIsUsed)) {
-        const reply = await client.send(askFor(method, path, check));
-        if (check.code === undefined) expectStatus(reply, check.status);
-        else expectError(reply, check.status, check.code);
+    for (const operation of operations) {
+      for (const request of requestsOfOperations[operation.entry].filter(
+        ({ keyIsUsed = false }) => !keyIsUsed,
+      )) {
+        const reply = await client.send(askFor(operation, request));
+        if (request.code === undefined) expectStatus(reply, request.status);
+        else expectError(reply, request.status, request.code);
       }
     }
   },
@@ -153,14 +156,14 @@ async function checkAuthentication(client: Client): Promise<void> {
     ),
     ...[mistyped, neverIssued].map((each) => [`Bearer ${each}`, `${realm}, error="invalid_token"`] as const),
   ];
-  const asks = operations.map(({ method, path }) => askFor(method, path, {}));
+  const asks = operations.map((operation) => askFor(operation, {}));
   for (const ask of [...asks, get('/nowhere')])
     for (const [authorization, challenge] of challenges)
       expectUnauthorized(await client.send({ ...ask, authorization }), challenge);
 }
 
 /** A request to an operation. The parameters of its path are 1 if nothing else is given. */
-function askFor(method: string, path: string, { pathParameters, query, body }: Partial<EntryCheck>): Ask {
+function askFor({ method, path }: Route, { pathParameters, query, body }: Partial<CheckRequest>): Ask {
   const search = query === undefined ? '' : `?${new URLSearchParams(query).toString()}`;
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => pathParameters?.[name] ?? '1') + search;
   return body === undefined

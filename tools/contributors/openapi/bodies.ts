@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { type errorBody, errorCatalogue } from '../../../functions/http/errors.ts';
+import { newPet, type Pet, petStatus, petStatuses, storedPet } from '../../../functions/pets/schema.ts';
+import { reasons, type Words } from './words.ts';
+
+// The JSON of requests and answers: the schemas of functions/, with words and samples. No function loads this.
+
+export type Schema = z.core.$ZodType;
+
+export interface Field extends Words {
+  readonly sample: unknown;
+  /** What the schema does not say, as keywords of JSON Schema. */
+  readonly keywords?: Readonly<Record<string, unknown>>;
+}
+
+export interface Body {
+  readonly words: Words;
+  /** That of a stored item is what answers have. */
+  readonly schema: Schema;
+  /** Of an object. */
+  readonly fields?: Readonly<Record<string, Field>>;
+}
+
+/** Of Pet, and of NewPet, which has all but `id`. */
+const petFields = {
+  id: {
+    text: 'Assigned by the service.',
+    decided: 'At most 2^53 − 1, in order of creation.',
+    sample: 115_448_523_194_368,
+  },
+  name: { text: 'Name of the animal.', sample: 'Rex' },
+  categoryId: {
+    text: 'Category that the animal is in.',
+    decided: 'The full range of int64, returned digit for digit.',
+    sample: 7,
+  },
+  status: { text: 'Whether the animal can be adopted.', sample: 'available' },
+} satisfies Record<keyof Pet, Field>;
+
+const errorFields = {
+  code: {
+    text: 'Machine-readable error code.',
+    decided: 'The list can grow: treat an unknown code by its status.',
+    sample: 'invalid_request',
+    keywords: { 'x-extensible-enum': Object.keys(errorCatalogue) },
+  },
+  message: {
+    text: 'Description for people.',
+    decided: 'It names every invalid field.',
+    sample: 'name: is required',
+  },
+  status: { text: 'The HTTP status code.', sample: 400, keywords: { format: 'int32' } },
+} satisfies Record<keyof ReturnType<typeof errorBody>, Field>;
+
+const error = z.object({
+  code: z.string(),
+  message: z.string(),
+  status: z.int32().min(400).max(599),
+} satisfies Record<keyof typeof errorFields, Schema>);
+
+const inWords = new Intl.ListFormat('en-GB').format(petStatuses.map((status) => `\`${status}\``));
+
+/** In the order of docs/interface.md. */
+export const bodies = {
+  Pet: { words: { text: 'An animal, as the service returns it.' }, schema: storedPet, fields: petFields },
+  NewPet: {
+    words: {
+      text: 'The body of a creation: a Pet without `id`.',
+      decided: 'Unknown fields are ignored, `id` included.',
+      see: reasons('animals'),
+    },
+    schema: newPet,
+    fields: petFields,
+  },
+  PetStatus: {
+    words: { text: `Whether an animal can be adopted: one of the strings ${inWords}.` },
+    schema: petStatus,
+  },
+  Error: {
+    words: {
+      text: 'The body of every response of the service that is not a success. All fields are required.',
+    },
+    schema: error,
+    fields: errorFields,
+  },
+} as const satisfies Readonly<Record<string, Body>>;
+
+export type BodyName = keyof typeof bodies;
+
+export const bodyOf = (name: BodyName): Body => bodies[name];

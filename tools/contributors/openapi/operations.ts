@@ -1,0 +1,122 @@
+import type * as z from 'zod/mini';
+import type { ErrorCode } from '../../../functions/http/errors.ts';
+import { idempotencyKeys } from '../../../functions/http/input.ts';
+import type { OperationEntry } from '../../../functions/operations.ts';
+import { type listing, pageSize } from '../../../functions/pets/listing.ts';
+import type { BodyName } from './bodies.ts';
+import type { HeaderId, Occurrence } from './headers.ts';
+import { reasons, type Words } from './words.ts';
+
+// What docs/openapi.yaml and docs/interface.md say of the operations, beside what functions/operations.ts says.
+
+interface Parameter {
+  readonly in: 'query' | 'path' | 'header';
+  readonly words: Words;
+  /** As JSON Schema, or the name of one. */
+  readonly schema: Readonly<Record<string, unknown>> | BodyName;
+}
+
+interface Description {
+  readonly summary: string;
+  readonly words: Words;
+  readonly parameters: Readonly<Record<string, Parameter>>;
+  /** The JSON that it takes. */
+  readonly request?: BodyName;
+  readonly success: {
+    readonly status: 200 | 201 | 204;
+    readonly words: Words;
+    /** The JSON that it answers. None: an answer without a body. */
+    readonly body?: BodyName | `${BodyName}[]`;
+    /** Besides those of every answer, and how often this status has each. */
+    readonly headers?: { readonly [Id in HeaderId]?: Occurrence };
+  };
+  /** Besides those of every operation, and those that follow from `request` and from `idempotent`. */
+  readonly errors: readonly ErrorCode[];
+}
+
+const int64 = { type: 'integer', format: 'int64' };
+
+const listPets = {
+  limit: {
+    in: 'query',
+    words: { text: 'Maximum number of animals in the response.', see: '[section 8](#8-limits)' },
+    schema: {
+      type: 'integer',
+      format: 'int32',
+      minimum: pageSize.min,
+      maximum: pageSize.max,
+      default: pageSize.default,
+    },
+  },
+  status: { in: 'query', words: { text: 'Only animals with this status.' }, schema: 'PetStatus' },
+  cursor: {
+    in: 'query',
+    words: { text: 'Where the previous page ended. Take it from `Link`, with the same filter.' },
+    schema: { type: 'string', minLength: 1 },
+  },
+} as const satisfies Record<keyof z.input<typeof listing>, Parameter>;
+
+export const descriptions: Readonly<Record<OperationEntry, Description>> = {
+  'list-pets': {
+    summary: 'List animals',
+    words: {
+      decided:
+        'Newest first. When more animals follow, the header `Link` has the URL of the next page, with a `cursor`. An invalid value of a ' +
+        'parameter gets 400.',
+      see: reasons('lists'),
+    },
+    parameters: listPets,
+    success: {
+      status: 200,
+      words: { text: 'A JSON array of Pet, one page of the list.' },
+      body: 'Pet[]',
+      headers: { 'Next-Link': 'sometimes' },
+    },
+    errors: [],
+  },
+  'create-pet': {
+    summary: 'Add an animal',
+    words: {
+      decided:
+        'Send an `Idempotency-Key` with every creation: a repeated request with the same key and the same body gets the first response ' +
+        'and creates nothing. The same key with another body gets 422, a body above 64 KiB 413, and another content type 415.',
+      see: reasons('repeated-creations'),
+    },
+    parameters: {
+      'Idempotency-Key': {
+        in: 'header',
+        words: {
+          text:
+            'Unique to this creation, such as a UUID: 1 to 255 printable ASCII characters. It is kept for 24 hours for each API ' +
+            'key.',
+        },
+        schema: {
+          type: 'string',
+          minLength: 1,
+          maxLength: idempotencyKeys.maxLength,
+          pattern: idempotencyKeys.pattern.source,
+          examples: ['0b9d6f0e-6a0c-4f5f-9a7e-2f7c0c1d2e3f'],
+        },
+      },
+    },
+    request: 'NewPet',
+    success: {
+      status: 201,
+      words: { text: 'The new Pet with its `id`.' },
+      body: 'Pet',
+      headers: { Location: 'always' },
+    },
+    errors: [],
+  },
+  'get-pet': {
+    summary: 'Get an animal',
+    words: {
+      text: 'Use `GET /pets` with `status` instead.',
+      decided: '404 also for a `petId` that is no int64.',
+      see: reasons('animals'),
+    },
+    parameters: { petId: { in: 'path', words: { text: 'The ID of the animal.' }, schema: int64 } },
+    success: { status: 200, words: { text: 'The Pet.' }, body: 'Pet' },
+    errors: ['pet_not_found'],
+  },
+};
