@@ -61,7 +61,7 @@ const responses: readonly GatewayResponse[] = [
   { type: Type.UNSUPPORTED_MEDIA_TYPE, code: 'unsupported_media_type', shows: 'nothing' },
 
   // The usage plan. Its bucket refills within a minute. Its quota ends with the day, but a template cannot compute the
-  // seconds until then, so Retry-After is an hour.
+  // seconds until then, so Retry-After is an hour (docs/decisions.md#rate-limits).
   // The throttles of the stage and of the account end in THROTTLED too, before the authorizer runs, and refill within a
   // second. A template cannot tell them from the usage plan's, so the longer time applies.
   { type: Type.THROTTLED, code: 'rate_limit_exceeded', shows: 'minute', retryAfter: 60 },

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { ResponseType as KnownType } from 'aws-cdk-lib/aws-apigateway';
 import { describe, expect, it } from 'vitest';
@@ -111,6 +112,20 @@ describe('a gateway response', () => {
     const { status, headers } = answers.get(type)!;
     expect(headers.has('WWW-Authenticate')).toBe(status === '401');
     expect(headers.has('Retry-After')).toBe(status === '429' || status === '503');
+  });
+
+  it('has the Retry-After that docs/api.md says', async () => {
+    const rejections = types.filter((type) => answers.get(type)!.status === '429');
+    const seconds = rejections.map((type) => answers.get(type)!.headers.get('Retry-After')?.slice(1, -1));
+    expect(Object.fromEntries(rejections.map((type, index) => [type, seconds[index]]))).toEqual({
+      THROTTLED: '60',
+      QUOTA_EXCEEDED: '3600',
+      WAF_FILTERED: '60',
+    });
+    const guide = await readFile('docs/api.md', 'utf8');
+    const causes = /^There are three causes:\n\n(?:.+\n)+/m.exec(guide)?.[0] ?? '';
+    const said = [...causes.matchAll(/`Retry-After: (\d+)`/g)].map(([, number]) => number);
+    expect(said).toEqual(['60', '60', '3600']);
   });
 
   const limitOf = (all: typeof answers, type: string) => {
