@@ -22,12 +22,14 @@ export interface AnimalStoreStackProps extends StackProps {
   readonly settings: StageSettings;
   /** The address of the repository, for links in alarms. */
   readonly repository: string | undefined;
+  /** Of the code. */
+  readonly commit: string | undefined;
 }
 
 /** One stage of the service. */
 export class AnimalStoreStack extends Stack {
   constructor(scope: Construct, id: string, props: AnimalStoreStackProps) {
-    const { stage, settings } = props;
+    const { stage, settings, commit } = props;
     super(scope, id, {
       ...(props.env !== undefined && { env: props.env }),
       description: `Animal Store Service, stage ${stage}`,
@@ -46,7 +48,8 @@ export class AnimalStoreStack extends Stack {
     this.#observe({ functions, tables, api }, props);
     if (stage === 'prod') this.#warn(settings);
 
-    // Used by the key tool, the smoke test and operators.
+    // Used by the key tool, the smoke test, deployments and operators.
+    if (commit !== undefined) this.#output('Commit', commit, 'Commit of the version');
     this.#output('ApiUrl', url, 'Base URL of the API, for clients');
     this.#output('RestApiId', restApi.restApiId, 'ID of the API in API Gateway');
     for (const name of tableNames) {

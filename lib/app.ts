@@ -11,7 +11,7 @@ import { readConfiguration } from './configuration/context.ts';
  * @throws ConfigurationError
  */
 export function addStacks(app: App): void {
-  const { name, stages, repository, accountSettings, github } = readConfiguration(app.node.getAllContext());
+  const { name, stages, accountSettings, github, ...rest } = readConfiguration(app.node.getAllContext());
   // The local stack is never deployed.
   if (!stages.has('local')) addSecurityChecks(app);
 
@@ -28,7 +28,7 @@ export function addStacks(app: App): void {
     const shared =
       accountSettings === 'managed' ? new AccountStack(...once('AnimalStore-account')) : undefined;
     for (const [stage, settings] of group) {
-      const stack = new AnimalStoreStack(app, `${name}-${stage}`, { stage, settings, repository, env });
+      const stack = new AnimalStoreStack(app, `${name}-${stage}`, { ...rest, stage, settings, env });
       if (shared !== undefined) stack.addStackDependency(shared);
     }
     if (github !== undefined) {

@@ -21,7 +21,7 @@ const tools = new Map([
   ['docs', ['tools/contributors/reference/main.ts']],
   ['openapi', ['tools/contributors/openapi/main.ts']],
   ['update-dependencies', ['tools/contributors/update-dependencies.ts']],
-  ['deploy', ['tools/operators/deploy/main.ts']],
+  ['deploy', ['tools/operators/deploy/deploy.ts']],
   ['roll-back', ['tools/operators/deploy/roll-back.ts']],
   ['cdk', ['node_modules/aws-cdk/bin/cdk']],
   ['test', ['node_modules/vitest/vitest.mjs', 'run']],

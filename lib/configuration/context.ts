@@ -7,6 +7,17 @@ export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
 }
 
+/**
+ * Keys that the commands of deployments set. They have a colon, so that versions which do not know them ignore them.
+ *
+ * - `commit`: what the stack's output `Commit` has.
+ * - `unknownSettings`: `left-out` if a setting that this version does not know is a warning, for a roll back with today's settings.
+ */
+export const contextKeys = {
+  commit: 'animal-store:commit',
+  unknownSettings: 'animal-store:unknown-settings',
+} as const;
+
 /** What to synthesize: the stacks `<name>-<stage>`. */
 export interface Configuration {
   /** The first part of every stack's name. Copies in one account and Region need different names. */
@@ -18,6 +29,8 @@ export interface Configuration {
   readonly accountSettings: 'managed' | 'existing';
   /** The repository whose workflows deploy, see delivery-stack.ts. Undefined: no roles. */
   readonly github: { readonly repository: string; readonly providerExists: boolean } | undefined;
+  /** The commit of the code, if a command gave it. */
+  readonly commit: string | undefined;
 }
 
 const given = z.record(z.string(), z.unknown());
@@ -52,6 +65,7 @@ const context = z.strictObject({
  * `-c stages=…` would replace all of cdk.json's `stages`. @throws ConfigurationError
  */
 export function readConfiguration(all: Readonly<Record<string, unknown>>): Configuration {
+  const parse = all[contextKeys.unknownSettings] === 'left-out' ? parseWithoutUnknown : parseStrictly;
   const { stage, stages, overrides, github, githubProvider, ...parsed } = parse(
     context,
     'context',
@@ -68,6 +82,7 @@ export function readConfiguration(all: Readonly<Record<string, unknown>>): Confi
     repository: parsed.repository?.replace(/\/$/, ''),
     stages: new Map(names.map((name) => [name, settingsOf(name)])),
     accountSettings: parsed.accountSettings,
+    commit: z.string().optional().parse(all[contextKeys.commit]),
     github:
       github === undefined
         ? undefined
@@ -81,7 +96,7 @@ export function withOverrides(
   stage: StageName,
   settings: Partial<StageSettings>,
 ): string {
-  const { overrides } = parse(context, 'context', ownKeys(all));
+  const { overrides } = parseStrictly(context, 'context', ownKeys(all));
   return JSON.stringify({ ...overrides, [stage]: { ...overrides[stage], ...settings } });
 }
 
@@ -90,7 +105,29 @@ function ownKeys(all: Readonly<Record<string, unknown>>): Readonly<Record<string
   return Object.fromEntries(Object.entries(all).filter(([key]) => /^\w*$/.test(key)));
 }
 
-function parse<T extends z.ZodType>(schema: T, path: string, value: unknown): z.infer<T> {
+/** Whether a key of the context says how to deploy. The others, the CDK's flags, belong to the code. */
+export function isSetting(key: string): boolean {
+  return /^\w*$/.test(key) || key === '@aws-cdk/core:bootstrapQualifier';
+}
+
+/** Leaves out what the schema does not know, and says so. */
+function parseWithoutUnknown<T extends z.ZodType>(schema: T, path: string, value: unknown): z.infer<T> {
+  const known = structuredClone(value);
+  const issues = schema.safeParse(known).error?.issues ?? [];
+  for (const issue of issues) {
+    if (issue.code !== 'unrecognized_keys') continue;
+    const owner = issue.path.reduce((at: unknown, key) => (at as Record<PropertyKey, unknown>)[key], known);
+    for (const key of issue.keys) {
+      delete (owner as Record<string, unknown>)[key];
+      console.error(
+        `warning: This version does not know ${[path, ...issue.path, key].join('.')}, so it is left out.`,
+      );
+    }
+  }
+  return parseStrictly(schema, path, known);
+}
+
+function parseStrictly<T extends z.ZodType>(schema: T, path: string, value: unknown): z.infer<T> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const errors = result.error.issues.map((issue) => `${[path, ...issue.path].join('.')}: ${issue.message}`);

@@ -90,6 +90,31 @@ describe('the configuration', () => {
     });
   });
 
+  it('of a roll back leaves out what this version does not know, and says so', () => {
+    const settings = {
+      memory: 512,
+      later: 1,
+      functions: { 'list-pets': { memory: 1024 }, 'later-operation': {} },
+    };
+    const given = { stage: 'prod', stages: { prod: settings }, laterKey: true };
+    expect(() => read(given)).toThrow('Unrecognized key: "laterKey"');
+    const said = vi.spyOn(console, 'error').mockReturnValue();
+    onTestFinished(() => said.mockRestore());
+    const found = read({ ...given, 'animal-store:unknown-settings': 'left-out' }).stages.get('prod')!;
+    expect(found).toEqual(prodWith({ memory: 512, functions: { 'list-pets': { memory: 1024 } } }));
+    expect(said.mock.calls.map(([text]) => String(text))).toEqual([
+      'warning: This version does not know context.laterKey, so it is left out.',
+      'warning: This version does not know stages.prod.functions.later-operation, so it is left out.',
+      'warning: This version does not know stages.prod.later, so it is left out.',
+    ]);
+    const invalid = {
+      stage: 'prod',
+      stages: { prod: { memory: -1 } },
+      'animal-store:unknown-settings': 'left-out',
+    };
+    expect(() => read(invalid)).toThrow(ConfigurationError);
+  });
+
   it("ignores the CDK's own context", () => {
     const context = z
       .object({ context: z.record(z.string(), z.unknown()) })

@@ -32,7 +32,7 @@ it.runIf(isFullRun)('diff.sh warns when a resource would be lost, and says what 
   const { stdout } = await promisify(execFile)('.github/scripts/diff.sh', [...folders, 'New', 'Old']);
   const [, added, changed] = stdout.split(/^== .+$/m);
   expect(added?.trim()).toBe('Not deployed yet: everything is new.');
-  expect(changed).toMatch(/^stop: The table Kept is replaced by an empty one/m);
+  expect(changed).toMatch(/^stop: Kept \(AWS::DynamoDB::Table\) is replaced by a new one/m);
   expect(changed).toContain('WARNING: deletes or replaces resources.\n');
   expect(changed).toContain('[~] AWS::DynamoDB::Table Kept');
   expect(changed).not.toContain('WARNING: changes permissions.');

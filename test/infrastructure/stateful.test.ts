@@ -190,6 +190,12 @@ describe('a stack', () => {
     expect(prod.Outputs['RestApiId']?.Value).toEqual(ref('ApiRestApiE35FEAFE'));
   });
 
+  it('has the commit that a deployment gives it', () => {
+    const given = stacksOf({ stage: 'prod', 'animal-store:commit': '0123' }).get('AnimalStore-prod')!;
+    expect(given.Outputs['Commit']?.Value).toBe('0123');
+    expect(given.Resources).toEqual(stacksOf({ stage: 'prod' }).get('AnimalStore-prod')!.Resources);
+  });
+
   it.each(['prod', 'staging'])('has tags that separate its cost by service and stage: %s', (stage) => {
     expect(stackOf(`AnimalStore-${stage}`).tags).toEqual({ service: 'animal-store', stage });
   });

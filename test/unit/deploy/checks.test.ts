@@ -6,10 +6,11 @@ import {
   checkLoggingRole,
   checkStack,
   checkThrottle,
+  checkVersion,
   deploymentsOf,
-  type Finding,
   isNew,
 } from '../../../tools/operators/deploy/checks.ts';
+import type { Finding } from '../../../tools/operators/deploy/finding.ts';
 import { readConfiguration } from '../../../lib/configuration/context.ts';
 
 const settingsWith = (prod: object) =>
@@ -46,12 +47,14 @@ test.each([
   [undefined, 'stop'],
   [NaN, 'stop'],
   [5, 'stop'],
-  [6, 'ok'],
+  [6, 'warning'],
+  [22, 'warning'],
+  [23, 'ok'],
   [33, 'ok'],
 ] as const)('a Region that is bootstrapped with version %s', (version, kind) => {
   const found = checkBootstrap(version, { account: '111111111111', region: 'eu-central-1' });
   expect(found.kind).toBe(kind);
-  if (kind === 'stop')
+  if (kind !== 'ok')
     expect(found.text).toMatch(/Run: npm run cdk -- bootstrap aws:\/\/111111111111\/eu-central-1$/);
 });
 
@@ -134,4 +137,15 @@ test('the first deployment of prod is without protection, then with it, and keep
   ]);
   const unprotected = { ...target, settings: settingsWith({ deletionProtection: false }) };
   expect(deploymentsOf(unprotected, { creates: true, needsRole: false })).toEqual([[]]);
+});
+
+test.each([
+  ['same', 'ok', 'Live in prod: 0123'],
+  ['newer', 'ok', 'Live in prod: 0123'],
+  ['older', 'stop', 'To go back, use: npm run roll-back:prod -- 456789'],
+  ['apart', 'warning', 'lacks commits of it'],
+  ['unknown', 'warning', 'cannot compare it'],
+] as const)('a version that is %s', (age, kind, text) => {
+  expect(checkVersion(target, '4567890', '0123', age)).toEqual(finding(kind, text));
+  expect(checkVersion(target, '4567890', undefined, age).kind).toBe('ok');
 });

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { access, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,16 @@ const table = (key: string) => ({
   Type: 'AWS::DynamoDB::GlobalTable',
   Properties: { KeySchema: [{ AttributeName: key, KeyType: 'HASH' }] },
 });
-const templateOf = (key: string) => ({ TemplateBody: JSON.stringify({ Resources: { Pets: table(key) } }) });
+const templateOf = (key: string, version?: string) => ({
+  TemplateBody: JSON.stringify({
+    Resources: { Pets: table(key) },
+    ...(version !== undefined && { Outputs: { Commit: { Value: version } } }),
+  }),
+});
+const stackWith = (version: string) => ({
+  StackStatus: 'UPDATE_COMPLETE',
+  Outputs: `<member><OutputKey>Commit</OutputKey><OutputValue>${version}</OutputValue></member>`,
+});
 const limits = { AccountLimit: { ConcurrentExecutions: 1_000, UnreservedConcurrentExecutions: 1_000 } };
 const good = {
   GetCallerIdentity: {
@@ -95,22 +104,20 @@ const [, , cdk, command, stack, ...args] = process.argv;
 const write = (name, content) => writeFileSync(folder + '/' + stack + name, JSON.stringify(content));
 const folder = args[args.indexOf(command === 'synth' ? '--output' : '--app') + 1];
 const version = readFileSync('version', 'utf8');
+const { context } = JSON.parse(readFileSync('cdk.json', 'utf8'));
 if (command === 'synth') {
-  const group = { Type: 'AWS::CodeDeploy::DeploymentGroup', Properties: { DeploymentConfigName: 'Canary', Version: version } };
   mkdirSync(folder, { recursive: true });
   const table = ${JSON.stringify(table('id'))};
   if (version === 'harmful') table.Properties.KeySchema[0].AttributeName = 'name';
-  write('.template.json', { Resources: { Pets: table, Group: group } });
-  write('.assets.json', { files: { oldhash: { source: { path: stack + '.template.json' } } } });
-  writeFileSync(folder + '/manifest.json', '"s3://bucket/oldhash.json"');
+  const [, commit] = args.find((arg) => arg.startsWith('animal-store:commit=')).split('=');
+  write('.template.json', { Version: version, Resources: { Pets: table }, Outputs: { Commit: { Value: commit } } });
 }
-const { Group } = JSON.parse(readFileSync(folder + '/' + stack + '.template.json', 'utf8')).Resources;
-const manifest = readFileSync(folder + '/manifest.json', 'utf8');
-appendFileSync(${notes}, JSON.stringify({ args: [cdk, command, stack, ...args], folder, manifest, Group }) + '\\n');
+const template = JSON.parse(readFileSync(folder + '/' + stack + '.template.json', 'utf8'));
+appendFileSync(${notes}, JSON.stringify({ args: [cdk, command, stack, ...args], folder, context, version: template.Version }) + '\\n');
 process.exit(args.includes('fails') && command === 'deploy' ? 7 : 0);
 `;
   await writeFile(join(project, 'tools', 'run.mjs'), noting);
-  await writeFile(join(project, '.gitignore'), '.deployments\ncalls.jsonl\n');
+  await writeFile(join(project, '.gitignore'), 'calls.jsonl\nassembly\n');
   await writeFile(join(project, 'package.json'), '{"name":"p","version":"1.0.0","lockfileVersion":3}');
   await writeFile(
     join(project, 'package-lock.json'),
@@ -131,6 +138,8 @@ async function commit(version: string): Promise<void> {
   await git('tag', version);
 }
 
+const hashOf = async (revision: string) => (await git('rev-parse', revision)).stdout.trim();
+
 /** Writes cdk.json. The alarms of prod notify somebody. */
 const configure = (prod: object) =>
   writeFile(
@@ -138,16 +147,16 @@ const configure = (prod: object) =>
     JSON.stringify({ context: { stages: { prod: { notificationAddress: 'a@example.com', ...prod } } } }),
   );
 
-/** A call of the CDK, with the assembly that it was about. */
+/** A call of the CDK, with the context of cdk.json there, and the version in the assembly. */
 interface Call {
   readonly args: readonly string[];
   readonly folder: string;
-  readonly manifest: string;
-  readonly Group: { readonly Properties: Readonly<Record<string, unknown>> };
+  readonly context: unknown;
+  readonly version: string;
 }
 
 /** Runs a tool in the project. */
-async function run(tool: 'main' | 'roll-back', ...args: string[]) {
+async function run(tool: 'deploy' | 'roll-back', ...args: string[]) {
   await rm(join(project, 'calls.jsonl'), { force: true });
   const environment = {
     PATH: process.env['PATH'],
@@ -181,20 +190,27 @@ const stays = 'ok: API Gateway writes logs with the role arn:aws:iam::1234567890
 const goodLines = [
   'ok: Account 123456789012, Region eu-west-3, as arn:aws:sts::123456789012:assumed-role/ops/ada',
   'ok: Stack AnimalStore-prod is UPDATE_COMPLETE.',
+  'ok: Live in prod: a version that did not record its commit.',
   'ok: Region eu-west-3 is bootstrapped with version 33.',
   stays,
   'ok: API Gateway permits the account 10000 requests a second, bursts of 5000.',
   'ok: Lambda permits the account 1000 concurrent executions, 1000 of them not reserved.',
 ];
 
-/** The calls of the CDK, without folders. */
+/** The calls of the CDK, without folders and commits. */
 const argsOf = (calls: readonly Call[]) =>
-  calls.map(({ args, folder }) => args.filter((arg) => arg !== folder));
-const synth = ['cdk', 'synth', 'AnimalStore-prod', '--quiet', '--exclusively', '--output'];
+  calls.map(({ args, folder }) =>
+    args
+      .filter((arg) => arg !== folder)
+      .map((arg) => arg.replace(/^(animal-store:commit=)[0-9a-f]{40}/, '$1HASH')),
+  );
+const synthesis = ['cdk', 'synth', 'AnimalStore-prod', '--quiet', '--exclusively', '--output'];
+const synthAt = (version: string) => [...synthesis, '-c', `animal-store:commit=${version}`];
+const synth = synthAt('HASH');
 const deploy = ['cdk', 'deploy', 'AnimalStore-prod', '--app'];
 
 test('a good account gets one line for each check, then the deployment with all further arguments', async () => {
-  const { code, lines, calls } = await run('main', 'prod', '--verbose', '--remove-table', 'Old');
+  const { code, lines, calls } = await run('deploy', 'prod', '--verbose', '--confirm-loss', 'Old');
   expect(lines).toEqual(goodLines);
   expect(code).toBe(0);
   expect(argsOf(calls)).toEqual([synth, [...deploy, '--verbose']]);
@@ -204,7 +220,7 @@ test('a good account gets one line for each check, then the deployment with all 
 test('an account without stack and role gets both, and the protection at last, in one command', async () => {
   delete answers['DescribeStacks AnimalStore-prod'];
   answers['GetAccount'] = { ...account, cloudwatchRoleArn: undefined };
-  const { lines, calls } = await run('main', 'prod');
+  const { lines, calls } = await run('deploy', 'prod');
   expect(lines).toContain('ok: Stack AnimalStore-prod does not exist. This creates it.');
   const role = ['-c', 'accountSettings=managed'];
   expect(argsOf(calls)).toEqual([
@@ -217,30 +233,94 @@ test('an account without stack and role gets both, and the protection at last, i
 
 test('a first deployment that fails is not followed by another one', async () => {
   delete answers['DescribeStacks AnimalStore-prod'];
-  const { code, calls } = await run('main', 'prod', 'fails');
+  const { code, calls } = await run('deploy', 'prod', 'fails');
   expect([code, calls.length]).toEqual([7, 2]);
 });
 
-test('a change that would lose data is refused, with an assembly of CI too', async () => {
+/** An assembly of CI. @param key of the table */
+async function assemblyOf(version: string, key = 'id'): Promise<string> {
+  const folder = join(project, 'assembly');
+  await mkdir(folder, { recursive: true });
+  const { TemplateBody } = templateOf(key, version);
+  await writeFile(join(folder, 'AnimalStore-prod.template.json'), TemplateBody);
+  return folder;
+}
+
+test('a change that would lose something is stopped, with an assembly of CI too, until it is confirmed', async () => {
   await writeFile(join(project, 'version'), 'harmful');
-  const { code, lines, calls } = await run('main', 'prod');
-  expect(lines).toContain(
-    'stop: The table Pets is replaced by an empty one, because its KeySchema changes. Restore it. To change it, add a second ' +
-      'table, write to both, copy the data, read from the new one, then remove the old one: a deployment for each.',
+  const { code, lines, calls } = await run('deploy', 'prod');
+  const replaced =
+    'Pets (AWS::DynamoDB::GlobalTable) is replaced by a new one, because its KeySchema changes.';
+  expect(lines).toContainEqual(expect.stringContaining(`stop: ${replaced}`));
+  expect(lines.at(-2)).toContain(
+    'Confirm the rest with --confirm-loss Pets, or with lines "Confirm-loss: ID"',
   );
   expect(lines.at(-1)).toBe('Nothing was deployed.');
-  expect([code, argsOf(calls)]).toEqual([1, [synth]]);
+  expect([code, argsOf(calls)]).toEqual([1, [synthAt('HASH-changed')]]);
+  await expect(access(calls[0]!.folder)).rejects.toThrow('ENOENT');
 
-  const again = await run('main', 'prod', '--app', calls[0]!.folder, '--verbose');
-  expect([again.code, again.calls]).toEqual([1, []]);
+  const confirmed = await run('deploy', 'prod', '--confirm-loss', 'Pets');
+  expect(confirmed.lines).toContainEqual(expect.stringContaining(`warning: ${replaced}`));
+  expect([confirmed.code, argsOf(confirmed.calls).at(-1)]).toEqual([0, deploy]);
+
+  const app = await assemblyOf(await hashOf('v2'), 'name');
+  const refused = await run('deploy', 'prod', '--app', app);
+  expect([refused.code, refused.calls]).toEqual([1, []]);
   answers['GetTemplate AnimalStore-prod'] = templateOf('name');
-  const allowed = await run('main', 'prod', '--app', calls[0]!.folder, '--verbose');
+  const allowed = await run('deploy', 'prod', '--app', app, '--verbose');
   expect([allowed.code, argsOf(allowed.calls)]).toEqual([0, [[...deploy, '--exclusively', '--verbose']]]);
+});
+
+test('a commit message confirms a loss for the deployments that bring the commit, and for no other', async () => {
+  await writeFile(join(project, 'version'), 'harmful');
+  await git('add', '-A');
+  await git('commit', '-q', '-m', 'Move the animals', '-m', 'In a list:\n* Confirm-loss: Pets\n\nMore.');
+  answers['GetTemplate AnimalStore-prod'] = templateOf('id', await hashOf('v2'));
+  expect((await run('deploy', 'prod')).code).toBe(0);
+  answers['GetTemplate AnimalStore-prod'] = templateOf('id', await hashOf('HEAD'));
+  expect((await run('deploy', 'prod')).code).toBe(1);
+});
+
+test('the live version is shown, and an older one is not deployed by mistake', async () => {
+  const [old, live] = [await hashOf('v1'), await hashOf('v2')];
+  answers['DescribeStacks AnimalStore-prod'] = stackWith(live);
+  const is = expect.stringMatching(/^ok: Live in prod: \w+ of [\d-]+, v2$/);
+  expect((await run('deploy', 'prod')).lines).toContainEqual(is);
+  const older = await run('deploy', 'prod', '--app', await assemblyOf(old));
+  expect(older.lines.join('\n')).toMatch(
+    /stop: Live in prod: \w+ of [\d-]+, v2\. What you deploy is older: .*v1\. To go back, use: npm run roll-back:prod -- \w{12}\n/,
+  );
+  expect([older.code, older.calls]).toEqual([1, []]);
+  const back = await run('roll-back', 'prod', '--app', await assemblyOf(old));
+  expect(back.lines.join('\n')).toMatch(/Live in prod: .*v2\nDeploys to prod: .*v1$/m);
+  expect(back.code).toBe(0);
+
+  answers['DescribeStacks AnimalStore-prod'] = stackWith('0'.repeat(40));
+  const unknown = await run('deploy', 'prod');
+  expect(unknown.lines.join('\n')).toContain(
+    `warning: Live in prod: ${'0'.repeat(40)}. This clone cannot compare`,
+  );
+  expect(unknown.code).toBe(0);
+  await git('checkout', '-q', '-b', 'other', 'v1');
+  await commit('v3');
+  answers['DescribeStacks AnimalStore-prod'] = stackWith(`${live}-changed`);
+  expect((await run('deploy', 'prod')).lines.join('\n')).toMatch(
+    /warning: Live in prod: .*v2, with changes that are in no commit\. What you deploy lacks commits of it\./,
+  );
+});
+
+test('settings for an assembly are refused, because they would have no effect', async () => {
+  const app = await assemblyOf(await hashOf('v2'));
+  for (const tool of ['deploy', 'roll-back'] as const) {
+    const { code, lines, calls } = await run(tool, 'prod', '--app', app, '-c', 'overrides={}');
+    expect([code, calls]).toEqual([1, []]);
+    expect(lines).toEqual([expect.stringContaining('The settings of an assembly cannot change')]);
+  }
 });
 
 test('without the deployed template nothing is deployed', async () => {
   answers['GetTemplate AnimalStore-prod'] = 'AccessDenied';
-  const { code, lines } = await run('main', 'prod');
+  const { code, lines } = await run('deploy', 'prod');
   expect(lines).toContainEqual(
     expect.stringContaining('stop: The deployed template could not be read (not permitted)'),
   );
@@ -249,7 +329,7 @@ test('without the deployed template nothing is deployed', async () => {
 
 test('credentials of another account stop the deployment and the roll back before anything is made', async () => {
   await configure({ account: '210987654321' });
-  for (const call of [run('main', 'prod'), run('roll-back', 'prod', 'v1')]) {
+  for (const call of [run('deploy', 'prod'), run('roll-back', 'prod', 'v1')]) {
     const { code, lines, calls } = await call;
     expect(lines[0]).toContain('stop: These credentials are of account 123456789012');
     expect([code, calls]).toEqual([1, []]);
@@ -258,27 +338,27 @@ test('credentials of another account stop the deployment and the roll back befor
 
 test('the Region of the settings is that of the checks', async () => {
   await configure({ region: 'eu-north-1' });
-  const { lines } = await run('main', 'prod');
+  const { lines } = await run('deploy', 'prod');
   expect(lines[0]).toContain('ok: Account 123456789012, Region eu-north-1,');
 });
 
 test('prod whose alarms notify nobody is not deployed without an answer, and staging is', async () => {
   await configure({ notificationAddress: null });
-  const { code, lines } = await run('main', 'prod');
+  const { code, lines } = await run('deploy', 'prod');
   expect(lines).toContainEqual(
     expect.stringContaining('stop: The alarms of prod notify nobody. Set notificationAddress'),
   );
   expect(code).toBe(1);
-  expect((await run('main', 'staging')).code).toBe(0);
+  expect((await run('deploy', 'staging')).code).toBe(0);
   await configure({ notificationAddress: 'elsewhere' });
-  expect((await run('main', 'prod')).code).toBe(0);
+  expect((await run('deploy', 'prod')).code).toBe(0);
 });
 
 test('what would fail stops the deployment, and all of it is said at once', async () => {
   answers['DescribeStacks AnimalStore-prod'] = { StackStatus: 'UPDATE_IN_PROGRESS' };
   delete answers['DescribeStacks CDKToolkit'];
   answers['GetAccount'] = { ...account, throttleSettings: { rateLimit: 2_500, burstLimit: 1_250 } };
-  const { code, lines, calls } = await run('main', 'prod');
+  const { code, lines, calls } = await run('deploy', 'prod');
   expect(lines.filter((line) => line.startsWith('stop: '))).toHaveLength(3);
   expect(lines.at(-1)).toBe('Nothing was deployed.');
   expect([code, calls]).toEqual([1, []]);
@@ -287,11 +367,12 @@ test('what would fail stops the deployment, and all of it is said at once', asyn
 test('a check that cannot be made is named and stops nothing', async () => {
   for (const call of Object.keys(good).filter((each) => !/^Get(CallerIdentity|Template)/.test(each)))
     answers[call] = 'AccessDeniedException';
-  const { code, lines, calls } = await run('main', 'prod');
+  const { code, lines, calls } = await run('deploy', 'prod');
   expect(lines).toEqual([
     goodLines[0],
     ...[
       'The stack',
+      'The live version',
       'The bootstrap',
       "API Gateway's role",
       "API Gateway's throttle",
@@ -305,7 +386,7 @@ test('a check that cannot be made is named and stops nothing', async () => {
 
 test('credentials that AWS does not accept stop the deployment', async () => {
   answers['GetCallerIdentity'] = 'ExpiredToken';
-  const { code, lines, calls } = await run('main', 'prod');
+  const { code, lines, calls } = await run('deploy', 'prod');
   expect(lines).toEqual([
     expect.stringContaining('stop: The account cannot be checked'),
     'Nothing was deployed.',
@@ -314,7 +395,7 @@ test('credentials that AWS does not accept stop the deployment', async () => {
 });
 
 test.each([
-  ['main', 'Usage: npm run deploy:prod -- [OPTIONS]'],
+  ['deploy', 'Usage: npm run deploy:prod -- [OPTIONS]'],
   ['roll-back', 'Usage: npm run roll-back:prod -- COMMIT [OPTIONS]'],
 ] as const)('%s explains itself without credentials', async (tool, usage) => {
   answers = {};
@@ -322,45 +403,70 @@ test.each([
   expect([code, lines[0], calls]).toEqual([0, usage, []]);
 });
 
+const atOnce = (overrides: string) => [
+  '-c',
+  `overrides=${overrides}`,
+  '-c',
+  'animal-store:unknown-settings=left-out',
+];
 const rollBack = [...deploy, '--exclusively', '--require-approval', 'never'];
 
-test('a roll back deploys an earlier commit from a copy, at once, and leaves only its assembly', async () => {
+test('a roll back deploys an earlier commit from a copy, at once, and leaves nothing behind', async () => {
   const { code, lines, calls } = await run('roll-back', 'prod', 'v1', '--verbose');
   expect(code).toBe(0);
   expect(lines.join('\n')).toMatch(/Deploys to prod: \w+ of [\d-]+, v1/);
-  expect(argsOf(calls)).toEqual([synth, [...rollBack, '--verbose']]);
-  const { Group, manifest } = calls[1]!;
-  expect(Group.Properties).toMatchObject({
-    Version: 'v1',
-    DeploymentConfigName: 'CodeDeployDefault.LambdaAllAtOnce',
-    AlarmConfiguration: { Enabled: false },
-  });
-  expect(manifest).toMatch(/^"s3:\/\/bucket\/[0-9a-f]{64}\.json"$/);
+  const synthesized = [...synth, ...atOnce('{"prod":{"deployment":"all-at-once"}}')];
+  expect(argsOf(calls)).toEqual([synthesized, [...rollBack, '--verbose']]);
+  expect(calls.map(({ version }) => version)).toEqual(['v1', 'v1']);
   const { stdout: copies } = await git('worktree', 'list');
   expect(copies.trim().split('\n')).toHaveLength(1);
   expect(await readFile(join(project, 'version'), 'utf8')).toBe('v2');
+  await expect(access(calls[0]!.folder)).rejects.toThrow('ENOENT');
 });
 
-test('a version that was deployed from here comes back without packages, as it was deployed', async () => {
-  await run('main', 'prod', '-c', 'overrides={"prod":{"memory":1024}}');
+test("a roll back has today's settings, and the flags of the earlier commit", async () => {
+  const write = (context: object) =>
+    writeFile(join(project, 'cdk.json'), JSON.stringify({ app: 'a', context }));
+  await write({
+    repository: 'https://old.example.com',
+    '@aws-cdk/core:flag': 'old',
+    stages: { prod: { memory: 512 } },
+  });
   await commit('v3');
-  const { calls } = await run('roll-back', 'prod', 'v2');
-  expect(argsOf(calls)).toEqual([rollBack]);
-  expect(calls[0]!.Group.Properties).toMatchObject({ Version: 'v2' });
-  const { lines } = await run('roll-back', 'prod', '--help');
-  expect(lines.join('\n')).toMatch(/ready without packages of npm:\n {2}\w+ of [\d-]+, v2\nThe newest tags/);
-  // Changes that are in no commit are no version.
-  await writeFile(join(project, 'version'), 'changed');
-  await run('main', 'prod');
-  const { calls: ofTheCommit } = await run('roll-back', 'prod', 'v3');
-  expect(ofTheCommit.at(-1)!.Group.Properties).toMatchObject({ Version: 'v3' });
+  const today = {
+    stages: { prod: { memory: 1024, notificationAddress: 'a@example.com' } },
+    '@aws-cdk/core:bootstrapQualifier': 'today',
+  };
+  await write({ ...today, '@aws-cdk/core:flag': 'today' });
+  await commit('v4');
+  const { calls } = await run('roll-back', 'prod', 'v3', '-c', 'overrides={"prod":{"logLevel":"DEBUG"}}');
+  expect(calls[0]!.context).toEqual({ ...today, '@aws-cdk/core:flag': 'old' });
+  const given = ['-c', 'overrides={"prod":{"logLevel":"DEBUG"}}'];
+  const hash = synth.slice(-2);
+  expect(argsOf(calls)[0]).toEqual([
+    ...synthesis,
+    ...given,
+    ...hash,
+    ...atOnce('{"prod":{"logLevel":"DEBUG","deployment":"all-at-once"}}'),
+  ]);
 });
 
-test('a roll back that would lose data is refused', async () => {
+test('the assembly of a roll back can be made without AWS, and deployed later', async () => {
+  answers = {};
+  const made = await run('roll-back', 'prod', 'v1', '--output', 'assembly');
+  expect([made.code, made.calls.length, made.calls[0]!.folder]).toEqual([0, 1, join(project, 'assembly')]);
+  answers = { ...good };
+  const { code, calls } = await run('roll-back', 'prod', '--app', 'assembly');
+  expect([code, argsOf(calls), calls[0]!.version]).toEqual([0, [rollBack], 'v1']);
+});
+
+test('a roll back that would lose something is stopped', async () => {
   answers['GetTemplate AnimalStore-prod'] = templateOf('name');
   const { code, lines, calls } = await run('roll-back', 'prod', 'v1');
-  expect(lines).toContainEqual(expect.stringContaining('stop: The table Pets is replaced'));
-  expect([code, argsOf(calls)]).toEqual([1, [synth]]);
+  expect(lines).toContainEqual(
+    expect.stringContaining('stop: Pets (AWS::DynamoDB::GlobalTable) is replaced'),
+  );
+  expect([code, calls.length]).toEqual([1, 1]);
 });
 
 test.each([

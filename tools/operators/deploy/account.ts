@@ -3,6 +3,7 @@ import {
   CloudFormationClient,
   DescribeStacksCommand,
   GetTemplateCommand,
+  type Stack,
 } from '@aws-sdk/client-cloudformation';
 import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
@@ -42,7 +43,13 @@ export function openAccount({ settings, profile, toolkitStackName = 'CDKToolkit'
 
     async stack(name: string): Promise<StackState> {
       const found = await describe(name);
-      return found && { status: found.StackStatus!, isProtected: found.EnableTerminationProtection ?? false };
+      return (
+        found && {
+          status: found.StackStatus!,
+          isProtected: found.EnableTerminationProtection ?? false,
+          version: outputOf(found, 'Commit'),
+        }
+      );
     },
 
     /** The template of a stack, as it was deployed. */
@@ -54,8 +61,7 @@ export function openAccount({ settings, profile, toolkitStackName = 'CDKToolkit'
     /** The version of the stack of `cdk bootstrap`. */
     async bootstrap(): Promise<number | undefined> {
       const found = await describe(toolkitStackName);
-      const version = found?.Outputs?.find(({ OutputKey: key }) => key === 'BootstrapVersion');
-      return found && Number(version?.OutputValue);
+      return found && Number(outputOf(found, 'BootstrapVersion'));
     },
 
     async gateway(): Promise<{ readonly role: string | undefined; readonly throttle: Throttle }> {
@@ -78,4 +84,9 @@ export function openAccount({ settings, profile, toolkitStackName = 'CDKToolkit'
     },
   };
 }
+
+function outputOf({ Outputs = [] }: Stack, name: string): string | undefined {
+  return Outputs.find(({ OutputKey: key }) => key === name)?.OutputValue;
+}
+
 export type Account = ReturnType<typeof openAccount>;

@@ -1,33 +1,11 @@
 import { withOverrides } from '../../../lib/configuration/context.ts';
 import type { StageSettings, Throttle } from '../../../lib/configuration/settings.ts';
+import { type Age, describeVersion } from './commits.ts';
+import { type Finding, messageOf, ok, stop, warning } from './finding.ts';
+import { guard } from './guard.ts';
 import type { Target } from './target.ts';
-import { refusals } from './template-changes.ts';
 
 // What the answers of an account mean for a deployment: one pure function for each check.
-
-/** `stop`: the deployment would fail, or do harm. */
-export interface Finding {
-  readonly kind: 'ok' | 'warning' | 'stop';
-  readonly text: string;
-}
-const ok = (text: string): Finding => ({ kind: 'ok', text });
-const warning = (text: string): Finding => ({ kind: 'warning', text });
-const stop = (text: string): Finding => ({ kind: 'stop', text });
-
-/** The finding about an answer. One that AWS did not give stops nothing. */
-export function judge<T>(
-  what: string,
-  answer: PromiseSettledResult<T>,
-  check: (answer: T) => Finding,
-): Finding {
-  return answer.status === 'fulfilled'
-    ? check(answer.value)
-    : warning(`${what} could not be checked: ${messageOf(answer.reason)}`);
-}
-
-function messageOf(error: unknown): string {
-  return String(error instanceof Error ? error.message || error.name : error).replaceAll(/\s+/g, ' ');
-}
 
 /** Who deploys, and where. */
 export interface Caller {
@@ -54,24 +32,56 @@ export function checkCaller(
   return ok(`Account ${account}, Region ${region}, as ${arn}`);
 }
 
-/** @param deployed the template of the stack. Without it, nobody can say what the deployment would remove */
+/** @param deployed the template of the stack. Without it, nobody can say what the deployment would lose */
 export function judgeTemplate(
   deployed: PromiseSettledResult<unknown>,
   next: unknown,
-  removable: ReadonlySet<string>,
+  confirmed: ReadonlySet<string>,
 ): Finding[] {
-  if (deployed.status === 'fulfilled') return refusals(deployed.value, next, removable).map(stop);
+  if (deployed.status === 'fulfilled') return guard(deployed.value, next, confirmed);
   const reason = messageOf(deployed.reason);
   return [
     stop(
-      `The deployed template could not be read (${reason}), so nobody can say which data this deployment would remove. Permit ` +
+      `The deployed template could not be read (${reason}), so nobody can say what this deployment would lose. Permit ` +
         'cloudformation:GetTemplate.',
     ),
   ];
 }
 
+/** @param version what is deployed @param age of it, compared with the live version */
+export function checkVersion(
+  { stage }: Pick<Target, 'stage'>,
+  version: string,
+  live: string | undefined,
+  age: Age,
+): Finding {
+  if (live === undefined) return ok(`Live in ${stage}: a version that did not record its commit.`);
+  const is = `Live in ${stage}: ${describeVersion(live)}`;
+  switch (age) {
+    case 'same':
+    case 'newer':
+      return ok(is);
+    case 'older':
+      return stop(
+        `${is}. What you deploy is older: ${describeVersion(version)}. To go back, use: npm run roll-back:${stage} -- ` +
+          version.slice(0, 12),
+      );
+    case 'apart':
+      return warning(`${is}. What you deploy lacks commits of it.`);
+    case 'unknown':
+      return warning(`${is}. This clone cannot compare it with what you deploy. Run "git fetch".`);
+  }
+}
+
 /** A stack of CloudFormation, `undefined` if there is none. */
-export type StackState = { readonly status: string; readonly isProtected: boolean } | undefined;
+export type StackState =
+  | {
+      readonly status: string;
+      readonly isProtected: boolean;
+      /** The output `Commit`, see commits.ts. */
+      readonly version?: string | undefined;
+    }
+  | undefined;
 
 /** Whether a deployment creates the stack. A change set alone is none, and the CDK deletes one that failed to be created. */
 export function isNew(stack: StackState): boolean {
@@ -108,6 +118,8 @@ export function checkStack(
 
 /** Of the synthesizer of aws-cdk-lib. */
 const oldestBootstrap = 6;
+/** Of `cdk rollback`, the way out of UPDATE_ROLLBACK_FAILED. */
+const oldestForRollback = 23;
 
 /** @param version of the stack of `cdk bootstrap`, `undefined` if there is none */
 export function checkBootstrap(
@@ -120,6 +132,11 @@ export function checkBootstrap(
   if (!(version >= oldestBootstrap))
     return stop(
       `Region ${region} is bootstrapped with version ${version}, and the CDK needs ${oldestBootstrap}. ${todo}`,
+    );
+  if (version < oldestForRollback)
+    return warning(
+      `Region ${region} is bootstrapped with version ${version}. If a deployment and its rollback fail, "npm run cdk -- rollback" ` +
+        `needs version ${oldestForRollback}. ${todo}`,
     );
   return ok(`Region ${region} is bootstrapped with version ${version}.`);
 }

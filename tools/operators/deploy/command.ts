@@ -1,16 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigurationError } from '../../../lib/configuration/context.ts';
+import { ConfigurationError, contextKeys } from '../../../lib/configuration/context.ts';
 import type { Account } from './account.ts';
-import { type Finding, judgeTemplate } from './checks.ts';
+import { judgeTemplate } from './checks.ts';
+import { lossesConfirmedBy } from './commits.ts';
+import { report } from './finding.ts';
 import type { Target } from './target.ts';
-
-/** Prints what was found. @returns whether to go on */
-export function report(findings: readonly Finding[]): boolean {
-  for (const { kind, text } of findings) (kind === 'stop' ? console.error : console.log)(`${kind}: ${text}`);
-  return findings.every(({ kind }) => kind !== 'stop');
-}
+import { versionIn } from './template.ts';
 
 /** Runs the CDK of a project. @returns its exit code */
 function cdk(project: string, args: readonly string[]): number {
@@ -19,34 +17,55 @@ function cdk(project: string, args: readonly string[]): number {
   return status ?? 1;
 }
 
-/** Synthesizes the assembly of a stack. @returns the exit code */
+/** Synthesizes the assembly of a stack into a folder. @returns the exit code */
 export function synthesize(
   project: string,
   { stackName, contextArgs }: Target,
-  folder: string,
-  more: readonly string[] = [],
+  { folder, version, more }: { folder: string; version: string; more: readonly string[] },
 ): number {
-  rmSync(folder, { recursive: true, force: true });
-  const args = ['--quiet', '--exclusively', '--output', folder, ...contextArgs, ...more];
+  const commit = version === '' ? [] : ['-c', `${contextKeys.commit}=${version}`];
+  const args = ['--quiet', '--exclusively', '--output', folder, ...contextArgs, ...commit, ...more];
   return cdk(project, ['synth', stackName, ...args]);
 }
 
-/** Deploys a stack from an assembly, unless that would harm its tables. @returns the exit code */
+/** The template of a stack in an assembly. */
+export function templateIn(assembly: string, { stackName }: Target): unknown {
+  return JSON.parse(readFileSync(join(assembly, `${stackName}.template.json`), 'utf8'));
+}
+
+/** Deploys a stack from an assembly, unless the guard stops it. @returns the exit code */
 export async function deployAssembly(
   account: Account,
-  { stackName, removable }: Target,
+  target: Target,
   {
     assembly,
     creates,
     args,
   }: { readonly assembly: string; readonly creates: boolean; readonly args: readonly string[] },
 ): Promise<number> {
+  const { stackName } = target;
   if (!creates) {
     const [deployed] = await Promise.allSettled([account.template(stackName)]);
-    const next: unknown = JSON.parse(readFileSync(join(assembly, `${stackName}.template.json`), 'utf8'));
-    if (!report(judgeTemplate(deployed, next, removable))) return nothingDeployed();
+    const next = templateIn(assembly, target);
+    const live = deployed.status === 'fulfilled' ? versionIn(deployed.value) : undefined;
+    const confirmed = new Set([...target.confirmed, ...lossesConfirmedBy(versionIn(next) ?? '', live)]);
+    if (!report(judgeTemplate(deployed, next, confirmed))) return nothingDeployed();
   }
   return cdk(process.cwd(), ['deploy', stackName, '--app', assembly, ...args]);
+}
+
+/** Runs something with a new folder, which is removed at the end. */
+export async function inNewFolder<T>(run: (folder: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'animal-store-'));
+  // Ctrl-C ends what runs meanwhile, then the folder is removed.
+  const stay = (): void => {};
+  process.on('SIGINT', stay);
+  try {
+    return await run(folder);
+  } finally {
+    process.off('SIGINT', stay);
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 export function nothingDeployed(): number {

@@ -1,27 +1,43 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { ConfigurationError } from '../../../lib/configuration/context.ts';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import {
+  ConfigurationError,
+  contextKeys,
+  isSetting,
+  withOverrides,
+} from '../../../lib/configuration/context.ts';
 import { openAccount } from './account.ts';
-import { assemblyOf, deployedCommits, git, shiftAtOnce } from './assembly.ts';
-import { checkCaller, checkStack, isNew, judge } from './checks.ts';
-import { deployAssembly, nothingDeployed, report, runAsProcess, synthesize } from './command.ts';
-import { readTarget, type Target } from './target.ts';
+import { checkCaller, checkStack, isNew } from './checks.ts';
+import {
+  deployAssembly,
+  inNewFolder,
+  nothingDeployed,
+  runAsProcess,
+  synthesize,
+  templateIn,
+} from './command.ts';
+import { describeVersion, git, hashOf } from './commits.ts';
+import { judge, report } from './finding.ts';
+import { projectFile, readTarget, type Target } from './target.ts';
+import { versionIn } from './template.ts';
 
 const help = (stage: string) => `Usage: npm run roll-back:${stage} -- COMMIT [OPTIONS]
 
-Deploys an earlier commit or tag with its own packages and settings, at once and whatever the alarms say.
+Deploys the code of an earlier commit or tag with today's settings (cdk.json), at once and whatever the alarms say.
+Stops before it would lose anything.
 
 Options:
   -c, --context KEY=VALUE   settings for this deployment
-  -a, --app FOLDER          deploy this assembly, such as the artifact of a delivery; needs no commit
+      --confirm-loss ID     permit that this resource is deleted, replaced or left behind, by its logical ID
+  -o, --output FOLDER       only write the assembly, without AWS
+  -a, --app FOLDER          deploy an assembly of --output; needs no commit
       --profile NAME        profile of the AWS configuration (default: AWS_PROFILE)
   -h, --help                show this help
 
 All other options go to "cdk deploy". docs/operate.md#roll-back says which way to take.
 
-${versions(`*-${stage}`)}`;
+${versions()}`;
 
 /**
  * `npm run roll-back:prod COMMIT`
@@ -35,67 +51,78 @@ await runAsProcess(help, async (name, [first, ...others]) => {
     name,
     revision === undefined && first !== undefined ? [first, ...others] : others,
   );
-  const { stage, stackName, app } = target;
-  const commit = revision === undefined ? '' : git('rev-parse', '--verify', `${revision}^{commit}`);
+  const { stage, stackName, app, output } = target;
+  const commit = revision === undefined ? '' : hashOf(revision);
   if (commit === '' && app === undefined)
     throw new ConfigurationError(
-      `Give a commit or tag of this repository${revision === undefined ? '' : ` (got "${revision}")`}: npm run roll-back:${stage} -- COMMIT\n${versions(stackName)}`,
+      `Give a commit or tag of this repository${revision === undefined ? '' : ` (got "${revision}")`}: npm run roll-back:${stage} -- COMMIT\n${versions()}`,
     );
+  if (output !== undefined) return synthesizeCommit(commit, target, resolve(output));
+
   const account = openAccount(target);
   const [caller, stack] = await Promise.allSettled([account.caller(), account.stack(stackName)]);
   if (!report([checkCaller(caller, target)])) return nothingDeployed();
   if (stack.status === 'fulfilled' && isNew(stack.value))
     throw new ConfigurationError(`There is nothing to roll back: ${stackName} is not deployed.`);
   if (!report([judge('The stack', stack, (found) => checkStack(target, found))])) return nothingDeployed();
-  console.log(`Deploys to ${stage}: ${app ?? git('log', '-1', '--format=%h of %cs, %s', commit)}`);
+  const live = stack.status === 'fulfilled' ? stack.value?.version : undefined;
+  console.log(
+    `Live in ${stage}: ${live === undefined ? 'a version that did not record its commit' : describeVersion(live)}`,
+  );
+  const version = app === undefined ? commit : (versionIn(templateIn(app, target)) ?? app);
+  console.log(`Deploys to ${stage}: ${describeVersion(version)}`);
 
-  // Ctrl-C ends what runs below, then the copies are removed.
-  process.on('SIGINT', () => {});
-  const kept = app ?? assemblyOf(target, commit);
-  if (!existsSync(kept)) {
-    const code = synthesizeCommit(commit, target, kept);
-    if (code !== 0) return code;
-  }
-  const assembly = mkdtempSync(join(tmpdir(), 'roll-back-'));
-  try {
-    cpSync(kept, assembly, { recursive: true });
-    shiftAtOnce(assembly, stackName);
-    const args = ['--exclusively', '--require-approval', 'never', ...target.rest];
-    return await deployAssembly(account, target, { assembly, creates: false, args });
-  } finally {
-    rmSync(assembly, { recursive: true, force: true });
-  }
+  const args = ['--exclusively', '--require-approval', 'never', ...target.rest];
+  if (app !== undefined) return deployAssembly(account, target, { assembly: app, creates: false, args });
+  return inNewFolder(async (assembly) => {
+    const failed = await synthesizeCommit(commit, target, assembly);
+    return failed || deployAssembly(account, target, { assembly, creates: false, args });
+  });
 });
 
-/** Synthesizes a commit from a copy of it. @returns the exit code */
-function synthesizeCommit(commit: string, target: Target, folder: string): number {
-  const copy = mkdtempSync(join(tmpdir(), 'commit-'));
-  try {
-    git('worktree', 'add', '--quiet', '--detach', copy, commit);
-    const inCopy = { cwd: copy, stdio: 'inherit', shell: process.platform === 'win32' } as const;
-    const { status } = spawnSync('npm', ['ci', '--prefer-offline', '--no-audit', '--no-fund'], inCopy);
-    if (status !== 0) return status ?? 1;
-    const code = synthesize(copy, target, folder);
-    if (code !== 0) rmSync(folder, { recursive: true, force: true });
-    return code;
-  } finally {
-    git('worktree', 'remove', '--force', copy);
-  }
+/** Synthesizes a commit with today's settings, from a copy of it. @returns the exit code */
+function synthesizeCommit(commit: string, target: Target, folder: string): Promise<number> {
+  return inNewFolder(async (copy) => {
+    try {
+      git('worktree', 'add', '--quiet', '--detach', copy, commit);
+      const file = join(copy, 'cdk.json');
+      writeFileSync(file, JSON.stringify(withSettingsOf(target, JSON.parse(readFileSync(file, 'utf8')))));
+      const inCopy = { cwd: copy, stdio: 'inherit', shell: process.platform === 'win32' } as const;
+      // Without the registry, if npm has installed these packages on this machine before.
+      const { status } = spawnSync('npm', ['ci', '--prefer-offline', '--no-audit', '--no-fund'], inCopy);
+      if (status !== 0) return status ?? 1;
+      const overrides = withOverrides(target.context, target.stage, { deployment: 'all-at-once' });
+      const more = ['-c', `overrides=${overrides}`, '-c', `${contextKeys.unknownSettings}=left-out`];
+      rmSync(folder, { recursive: true, force: true });
+      return synthesize(copy, target, { folder, version: commit, more });
+    } finally {
+      git('worktree', 'remove', '--force', copy);
+    }
+  });
 }
 
-/** What can be delivered. @param stacks a pattern */
-function versions(stacks: string): string {
+/** The cdk.json of an earlier commit with today's settings. The CDK's flags belong to the code. */
+function withSettingsOf({ projectFile: today }: Target, earlier: unknown): object {
+  const then = projectFile.parse(earlier);
+  const entries = (context: object, are: boolean) =>
+    Object.entries(context).filter(([key]) => isSetting(key) === are);
+  return {
+    ...then,
+    toolkitStackName: today.toolkitStackName,
+    context: Object.fromEntries([...entries(then.context, false), ...entries(today.context, true)]),
+  };
+}
+
+/** What can be delivered. */
+function versions(): string {
   const list = (texts: readonly string[]) => {
     const found = texts.filter((text) => text !== '');
     return (found.length > 0 ? found : ['none']).map((text) => `  ${text}`);
   };
-  const format = '--format=%h of %cs, %s';
   return [
-    'Deployed from here before, and ready without packages of npm:',
-    ...list(deployedCommits(stacks).map((commit) => git('log', '-1', format, commit))),
     'The newest tags ("git fetch --tags" gets those that are missing):',
     ...list(git('tag', '--list', 'v*', '--sort=-version:refname').split('\n').slice(0, 5)),
     'The newest commits:',
-    ...list(git('log', '-5', format).split('\n')),
+    ...list(git('log', '-5', '--format=%h of %cs, %s').split('\n')),
   ].join('\n');
 }

@@ -5,8 +5,16 @@ import { ConfigurationError, readConfiguration } from '../../../lib/configuratio
 
 const ownOptions = {
   app: { type: 'string', short: 'a' },
-  'remove-table': { type: 'string', multiple: true },
+  'confirm-loss': { type: 'string', multiple: true },
+  context: { type: 'string', short: 'c', multiple: true },
+  output: { type: 'string', short: 'o' },
 } as const;
+
+/** cdk.json. */
+export const projectFile = z.looseObject({
+  context: z.record(z.string(), z.unknown()),
+  toolkitStackName: z.string().optional(),
+});
 
 /** What a call is about. @param args options, of which those that are not ours go to `cdk deploy`. @throws ConfigurationError */
 export function readTarget(name: string | undefined, args: readonly string[]) {
@@ -16,7 +24,6 @@ export function readTarget(name: string | undefined, args: readonly string[]) {
     args: [...args],
     options: {
       ...ownOptions,
-      context: { type: 'string', short: 'c', multiple: true },
       profile: { type: 'string' },
       'toolkit-stack-name': { type: 'string' },
     },
@@ -32,12 +39,13 @@ export function readTarget(name: string | undefined, args: readonly string[]) {
   );
   const texts = (value: (string | boolean)[] | string | boolean | undefined): string[] =>
     [value ?? []].flat().map(String);
-  const file = z.object({
-    context: z.record(z.string(), z.unknown()),
-    toolkitStackName: z.string().optional(),
-  });
-  const json = file.parse(JSON.parse(readFileSync('cdk.json', 'utf8')));
+  const json = projectFile.parse(JSON.parse(readFileSync('cdk.json', 'utf8')));
   const pairs = texts(values.context);
+  const [app] = texts(values.app);
+  if (app !== undefined && pairs.length > 0)
+    throw new ConfigurationError(
+      `The settings of an assembly cannot change: leave out --context, or leave out --app to synthesize the stack with it.`,
+    );
   const context = { ...json.context, ...Object.fromEntries(pairs.map((pair) => pair.split(/=(.*)/s, 2))) };
   const configuration = readConfiguration(context);
   const settings = configuration.stages.get(stage);
@@ -53,8 +61,13 @@ export function readTarget(name: string | undefined, args: readonly string[]) {
     profile: texts(values.profile)[0],
     toolkitStackName: texts(values['toolkit-stack-name'])[0] ?? json.toolkitStackName,
     /** The folder of an assembly that was synthesized before. */
-    app: texts(values.app)[0],
-    removable: new Set(texts(values['remove-table'])),
+    app,
+    /** The folder for an assembly that somebody else deploys. */
+    output: texts(values.output)[0],
+    /** Logical IDs of what may be lost. */
+    confirmed: texts(values['confirm-loss']),
+    /** cdk.json. */
+    projectFile: json,
     /** What goes to `cdk deploy`. */
     rest: args.filter((_, index) => !own.has(index)),
   };

@@ -1,20 +1,29 @@
 import { createInterface } from 'node:readline/promises';
 import { openAccount } from './account.ts';
-import { assemblyToKeep } from './assembly.ts';
 import * as checks from './checks.ts';
-import { deployAssembly, nothingDeployed, report, runAsProcess, synthesize } from './command.ts';
+import {
+  deployAssembly,
+  inNewFolder,
+  nothingDeployed,
+  runAsProcess,
+  synthesize,
+  templateIn,
+} from './command.ts';
+import { ageOf, versionOfWorkTree } from './commits.ts';
+import { type Finding, judge, report } from './finding.ts';
 import { readTarget, type Target } from './target.ts';
+import { versionIn } from './template.ts';
 
 const help = (stage: string) => `Usage: npm run deploy:${stage} -- [OPTIONS]
 
-Checks the account, then the change of the tables, and deploys the stack unless that would fail or do harm.
+Checks the account, then what the change of the template would lose, and deploys the stack unless that would fail or do harm.
 The findings start with "ok", "warning" or "stop". Nothing is deployed after a "stop".
 
 Options:
   -c, --context KEY=VALUE   settings for this deployment, such as 'overrides={"${stage}":{"logLevel":"DEBUG"}}'
   -a, --app FOLDER          deploy this assembly (of "cdk synth") instead of synthesizing one; only updates a stack
+      --confirm-loss ID     permit that this resource is deleted, replaced or left behind, by its logical ID
       --profile NAME        profile of the AWS configuration (default: AWS_PROFILE)
-      --remove-table ID     confirm the removal of a table, by its logical ID
   -h, --help                show this help
 
 All other options go to "cdk deploy", such as --require-approval never. docs/deploy.md has the steps.`;
@@ -34,10 +43,13 @@ await runAsProcess(help, async (name, args) => {
   ]);
   const creates = stack.status === 'fulfilled' && checks.isNew(stack.value);
   const isManaged = accountSettings === 'managed';
-  const { judge } = checks;
+  const version = (app === undefined ? versionOfWorkTree() : versionIn(templateIn(app, target))) ?? '';
   const findings = [
     judge('The stack', stack, (found) => checks.checkStack(target, found)),
-    judge('The bootstrap', bootstrap, (version) => checks.checkBootstrap(version, caller.value)),
+    ...(creates
+      ? []
+      : [judge('The live version', stack, (found) => compareVersions(target, version, found))]),
+    judge('The bootstrap', bootstrap, (found) => checks.checkBootstrap(found, caller.value)),
     judge("API Gateway's role", gateway, ({ role }) => checks.checkLoggingRole(role, isManaged)),
     judge("API Gateway's throttle", gateway, ({ throttle }) => checks.checkThrottle(throttle, settings)),
     judge("Lambda's concurrency", concurrency, (found) => checks.checkConcurrency(found, settings, creates)),
@@ -51,17 +63,23 @@ await runAsProcess(help, async (name, args) => {
       args: ['--exclusively', ...target.rest],
     });
   const needsRole = gateway.status === 'fulfilled' && gateway.value.role === undefined;
-  const assembly = assemblyToKeep(target);
-  for (const context of checks.deploymentsOf(target, { creates, needsRole })) {
-    let code = synthesize(process.cwd(), target, assembly, context);
-    if (code === 0) code = await deployAssembly(account, target, { assembly, creates, args: target.rest });
+  for (const more of checks.deploymentsOf(target, { creates, needsRole })) {
+    const code = await inNewFolder(async (assembly) => {
+      const failed = synthesize(process.cwd(), target, { folder: assembly, version, more });
+      return failed || deployAssembly(account, target, { assembly, creates, args: target.rest });
+    });
     if (code !== 0) return code;
   }
   return 0;
 });
 
+function compareVersions(target: Target, version: string, stack: checks.StackState): Finding {
+  const live = stack?.version;
+  return checks.checkVersion(target, version, live, live === undefined ? 'unknown' : ageOf(version, live));
+}
+
 /** Asks whether prod may have alarms that notify nobody. */
-async function notifications({ stage, settings }: Target): Promise<checks.Finding[]> {
+async function notifications({ stage, settings }: Target): Promise<Finding[]> {
   if (stage !== 'prod' || !settings.alarms || settings.notificationAddress !== undefined) return [];
   const problem =
     'The alarms of prod notify nobody. Set notificationAddress in cdk.json: an e-mail address, or "elsewhere" if you subscribe ' +
