@@ -25,13 +25,17 @@ export interface Body {
 const petFields = {
   id: {
     text: 'Assigned by the service.',
-    decided: 'At most 2^53 − 1, in order of creation.',
+    decided: 'At most 2^53 − 1, in order of creation, so a `number` of JavaScript is exact.',
     sample: 115_448_523_194_368,
   },
   name: { text: 'Name of the animal.', sample: 'Rex' },
   categoryId: {
     text: 'Category that the animal is in.',
-    decided: 'The full range of int64, returned digit for digit.',
+    decided:
+      'The full range of int64, returned digit for digit. In JavaScript, `JSON.parse` rounds a value beyond ±(2^53 − 1) without an ' +
+      'error, and so do clients that openapi-typescript, orval or hey-api generate, which have it as `number`. Use `animal-store-client` for ' +
+      'such values, or `context.source` in a reviver of `JSON.parse`, and `JSON.rawJSON`. A string gets 400, also that of a `BigInt` of ' +
+      'hey-api.',
     sample: 7,
   },
   status: { text: 'Whether the animal can be adopted.', sample: 'available' },
