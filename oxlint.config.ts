@@ -140,5 +140,12 @@ export default defineConfig({
       rules: { 'eslint/no-restricted-imports': ['error', { patterns }] },
     })),
   ],
-  ignorePatterns: ['node_modules', 'cdk.out', '.local', 'bench/node_modules', 'findings/node_modules'],
+  ignorePatterns: [
+    'node_modules',
+    'cdk.out',
+    '.local',
+    'bench/node_modules',
+    'findings/node_modules',
+    'test/e2e/generated-clients',
+  ],
 });
