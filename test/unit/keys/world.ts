@@ -10,11 +10,15 @@ import { hashOfKey } from '../../../functions/access/keys.ts';
 import type { Decision } from '../../../functions/access/limiter-decisions.ts';
 import { admit } from '../../../functions/access/limiter.ts';
 import { planNames } from '../../../functions/access/plans.ts';
-import { jsonAnswer, jsonError } from '../../../packages/cdk-offline/src/management/answers.ts';
-import { answerApiGateway } from '../../../packages/cdk-offline/src/management/api-gateway.ts';
-import type { HttpResponse } from '../../../packages/cdk-offline/src/http/response.ts';
-import { answerCloudFormation } from '../../../packages/cdk-offline/src/management/query-services.ts';
-import { type ApiKeySnapshot, ApiKeyStore } from '../../../packages/cdk-offline/src/usage-plans/store.ts';
+import {
+  answerApiGateway,
+  answerCloudFormation,
+  type ApiKeySnapshot,
+  ApiKeyStore,
+  type HttpResponse,
+  jsonAnswer,
+  jsonError,
+} from 'cdk-offline/management';
 import { documentClient } from '../../../tools/operators/command-line/stack.ts';
 import { runKeys } from '../../../tools/operators/keys/cli.ts';
 import type { AdministeredKey } from '../../../tools/operators/keys/records.ts';

@@ -106,6 +106,7 @@ describe('the packed package, installed in an empty folder', () => {
       'cdk-offline',
       'cdk-offline/dynamodb',
       'cdk-offline/esbuild',
+      'cdk-offline/management',
       'cdk-offline/metering',
     ]) {
       expect(await stderrOf('--input-type=module', '--eval', `import '${name}'`)).toSatisfy(isFirst);
