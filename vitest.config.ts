@@ -55,9 +55,17 @@ export default defineConfig(({ mode }) => {
         {
           test: {
             name: 'unit',
-            include: ['test/unit/**/*.test.ts', 'packages/*/test/unit/**/*.test.ts'],
+            include: ['test/{rules,unit}/**/*.test.ts', 'packages/*/test/unit/**/*.test.ts'],
             isolate: false,
             testTimeout: 60_000,
+          },
+        },
+        {
+          test: {
+            name: 'service',
+            include: ['test/service/**/*.test.ts'],
+            isolate: false,
+            testTimeout: 600_000,
           },
         },
         {
@@ -75,6 +83,10 @@ export default defineConfig(({ mode }) => {
             testTimeout: 180_000,
             hookTimeout: 180_000,
           },
+        },
+        {
+          // The same on tables in memory, then every call of these on a real engine.
+          test: { name: 'engine', include: ['test/service/**/*.test.ts'], ...integration },
         },
         {
           test: {

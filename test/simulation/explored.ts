@@ -1,5 +1,7 @@
 import { explore as exploreSchedules, type Fault, type Simulation, textOf } from 'dynamodb-interleavings';
 import { newKey, hashOfKey } from '../../functions/access/keys.ts';
+import { noteEvaluations } from '../service/limits.check.ts';
+import type { Evaluations } from '../service/limits.model.ts';
 import { tableDefinitions } from '../support/table-shapes.ts';
 import type { Version } from './environments.ts';
 import { Gateway, type Sent } from './gateway.ts';
@@ -45,6 +47,7 @@ const keyHash = hashOfKey(token);
 interface Shared {
   readonly gateway: Gateway;
   readonly key: Key;
+  readonly evaluations: Evaluations;
 }
 
 /**
@@ -75,7 +78,8 @@ export async function explore(scene: Scene, only: string): Promise<number> {
     shared: (simulation) => {
       // Retries of the SDK do not wait.
       simulation.world.random = () => 0;
-      return { gateway: gatewayOf(scene, simulation), key: keyOf(scene) };
+      const evaluations = noteEvaluations(simulation.tables);
+      return { gateway: gatewayOf(scene, simulation), key: keyOf(scene), evaluations };
     },
     // Nothing but the idle environments of the gateway, which names them.
     namesShared: true,
@@ -87,11 +91,12 @@ export async function explore(scene: Scene, only: string): Promise<number> {
           suspend(simulation.shared.key, suspendedUntil, simulation),
       },
     }),
-    check: ({ tables, shared: { gateway, key } }) =>
+    check: ({ tables, shared: { gateway, key, evaluations } }) =>
       violationIn({
         exchanges: gateway.exchanges,
         keys: [key],
         tables,
+        evaluations,
         lag: 0,
         shortQueries: false,
         events: [],

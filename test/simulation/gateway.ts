@@ -75,6 +75,10 @@ export interface GatewayOptions {
   readonly authorized?: Readonly<Record<string, CallerContext>>;
   readonly world: World;
   readonly network: Network;
+  /** Default: test */
+  readonly stage?: string;
+  /** Whether API Gateway has a key with this value in a usage plan. Default: it has */
+  readonly hasGatewayKey?: (value: string) => boolean;
   /** For each new environment, by its name. */
   readonly machine: (environment: string) => {
     readonly random: () => number;
@@ -98,6 +102,11 @@ export class Gateway {
         result: { policyDocument: { Statement: [{ Effect: 'Allow', Resource: `${api}/*` }] }, context },
         until: Infinity,
       });
+  }
+
+  /** As an operator does whose command ends what keys may do. */
+  flushAuthorizerCache(): void {
+    this.#cache.clear();
   }
 
   /** Lambda ends environments that wait. */
@@ -134,13 +143,15 @@ export class Gateway {
     } = exchange.sent;
     const result = await this.#authorize(exchange);
     if (result === undefined) return { status: 503 };
-    const { policyDocument, context } = result as {
+    const { policyDocument, context, usageIdentifierKey } = result as {
       policyDocument: { Statement: [Statement] };
       context: CallerContext;
+      usageIdentifierKey: string;
     };
     const [statement] = policyDocument.Statement;
     if (statement.Effect !== 'Allow') return { status: 401 };
     if (!isOf(statement.Resource, `${api}/${method}${path}`)) return { status: 403 };
+    if (this.#options.hasGatewayKey?.(usageIdentifierKey) === false) return { status: 401 };
 
     const route = routeOf(path);
     const entry =
@@ -249,7 +260,7 @@ export class Gateway {
       world,
       clockOffset: 0,
       random,
-      variables,
+      variables: { ...variables, ...(this.#options.stage && { STAGE: this.#options.stage }) },
       log: (line) => void environment.invocation?.log.push(line),
       requestHandler: network.handlerFor(name, onCall, Infinity),
     });

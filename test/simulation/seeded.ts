@@ -7,8 +7,10 @@ import { queryOf } from '../support/used-operations.ts';
 import { serviceTables } from '../support/table-shapes.ts';
 import { type KeyFormat, keyFormat, type Version } from './environments.ts';
 import { Gateway, type Exchange, type Sent } from './gateway.ts';
+import { noteEvaluations } from '../service/limits.check.ts';
+import { rejectionsThatSuspend } from '../service/limits.model.ts';
 import { animals, statuses } from './animals.ts';
-import { check, rejectionsThatSuspend, resourceOf, resources } from './model.ts';
+import { check, resourceOf, resources } from './model.ts';
 import { type History, type Key, Violation } from './seen.ts';
 import { fewest } from './smallest.ts';
 import { howToRepeat, tell } from './story.ts';
@@ -138,6 +140,7 @@ async function record(
   const writes = new Writes(tables);
   const arrange = arrangement(seed, world, writes, conditions, met, part?.only.faults);
   const network = new Network(world, tables, arrange);
+  const evaluations = noteEvaluations(tables);
   const gateway = new Gateway({
     world,
     network,
@@ -195,6 +198,7 @@ async function record(
   const stuck = settled().then(() => Promise.reject(new Error('A request is never answered')));
   await Promise.race([Promise.all(work), stuck]);
   const history: History = {
+    evaluations,
     exchanges: gateway.exchanges,
     keys,
     tables,
@@ -757,8 +761,7 @@ class Client {
     await world.sleep(floodStart(start) - world.now);
     await this.#requests(22);
     await world.sleep(floodStart(start) + floodAfter - world.now);
-    // Rejections count from second 15 on.
-    await this.#requests(rejectionsThatSuspend(45_000) + 25);
+    await this.#requests(rejectionsThatSuspend(this.#key.perMinute, floodStart(start) / 1000) + 25);
     await this.#requests(3);
     await world.sleep(700_000);
     await this.#other();

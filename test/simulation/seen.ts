@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { type Reply } from '../support/lambda.ts';
-import type { Item, Tables } from 'dynamodb-interleavings';
+import type { Tables } from 'dynamodb-interleavings';
+import type { Evaluations } from '../service/limits.model.ts';
 import type { Exchange, Invocation } from './gateway.ts';
 import type { Call, Fault } from 'dynamodb-interleavings';
 
@@ -37,6 +38,7 @@ export interface History {
   readonly exchanges: readonly Exchange[];
   readonly keys: readonly Key[];
   readonly tables: Tables;
+  readonly evaluations: Evaluations;
   /** Milliseconds that a read which is not consistent lags at most. */
   readonly lag: number;
   /** Whether an answer of a query has fewer items than fit in a page. */
@@ -170,14 +172,6 @@ export function hasFault(calls: readonly Call[], ...kinds: readonly Fault[]): bo
       latency[0] + latency[1] > 250 ||
       (fate !== 'answered' && (kinds.length === 0 || kinds.some((kind) => kind === fate))),
   );
-}
-
-/** The item that a write returned: as it is now, or as its condition failed on. */
-export function itemTold({ received, outcome }: Call): Item | undefined {
-  if (!received || outcome?.startsWith('{') !== true) return undefined;
-  const { text } = JSON.parse(outcome) as { readonly text: string };
-  const { Attributes, Item: item } = JSON.parse(text) as { readonly Attributes?: Item; readonly Item?: Item };
-  return Attributes ?? item;
 }
 
 export function sum(numbers: readonly number[]): number {

@@ -1,0 +1,447 @@
+import { PassThrough, Writable } from 'node:stream';
+import type { GetItemCommandOutput } from '@aws-sdk/client-dynamodb';
+import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
+import {
+  answerApiGateway,
+  answerCloudFormation,
+  ApiKeyStore,
+  type HttpResponse,
+  type ManagementRequest,
+} from 'cdk-offline/management';
+import {
+  type Call,
+  explore as exploreSchedules,
+  type Fate,
+  type Fault,
+  type Item,
+  type Service,
+  type Simulation,
+  textOf,
+} from 'dynamodb-interleavings';
+import { Bundle, Network, Random, settled, World as Time } from 'dynamodb-interleavings/simulation';
+import { inject, onTestFinished, TestRunner } from 'vitest';
+import { hashOfKey, newKey } from '../../functions/access/keys.ts';
+import { fixedPlans, type Limits, planNames } from '../../functions/access/plans.ts';
+import { type TableName, tableNames } from '../../functions/tables.ts';
+import { bundleOptions } from '../../lib/bundler/bundle.ts';
+import { titleCase } from '../../lib/title-case.ts';
+import type { RunTool } from '../../tools/operators/command-line/program.ts';
+import { Recording, replay } from '../deployed/replay.ts';
+import { Gateway, type Sent } from '../simulation/gateway.ts';
+import { check } from '../simulation/model.ts';
+import { type Key as KeyOfModel, Violation } from '../simulation/seen.ts';
+import type { Reply } from '../support/lambda.ts';
+import { serviceTables, tableDefinitions } from '../support/table-shapes.ts';
+import { noteEvaluations } from './limits.check.ts';
+import type { Evaluations, Usage } from './limits.model.ts';
+
+export interface Answer extends Reply {
+  /** Of an error. */
+  readonly code: string | undefined;
+  /** The line that the function has logged. */
+  readonly log: Readonly<Record<string, unknown>>;
+  /** The calls of DynamoDB that the function has made, and what they met. */
+  readonly calls: readonly Call[];
+}
+
+export interface Key extends KeyOfModel {
+  /** Its item in RateLimits. */
+  get usage(): Readonly<Record<string, unknown>>;
+  set usage(item: object);
+}
+
+export interface Run {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+type More = Partial<Pick<Sent, 'body' | 'idempotencyKey' | 'contentType'>>;
+
+interface WorldOptions {
+  /** Default: the time of `from`, or noon. */
+  readonly at?: string | undefined;
+  /** Whether everything that the interface promises has to hold when the test ends. */
+  readonly isChecked?: boolean;
+  /** What is stored before. */
+  readonly from?: World | undefined;
+  /** Of a schedule of `explore`, which decides what happens next. */
+  readonly within?: Simulation;
+}
+
+/**
+ * The service: its functions and commands as they are bundled, on tables in memory, behind one gateway, in virtual time. Nothing
+ * happens by itself: a request or command runs to its end, or as far as `explore` lets it.
+ */
+export class World {
+  readonly tables;
+  readonly keys: Key[] = [];
+  /** API Gateway's keys and usage plans, which commands change. */
+  readonly apiKeys: ApiKeyStore;
+  /** What a call meets. @param number of the call in its request, from 1 */
+  meets: (call: Call, number: number) => Fate = () => 'answered';
+  readonly #time: Time;
+  readonly #network: Network;
+  readonly #random: Random;
+  readonly #isDriven: boolean;
+  readonly #evaluations: Evaluations;
+  #gateway: Gateway | undefined;
+
+  constructor({ at, isChecked = true, from, within }: WorldOptions = {}) {
+    this.#isDriven = within === undefined;
+    this.#time = within?.world ?? new Time(startOf(at, from) + 999, () => 0);
+    this.tables = within?.tables ?? serviceTables(() => this.#time.now);
+    this.#random = new Random(this.#time.now);
+    this.#network =
+      within?.network ??
+      new Network(this.#time, this.tables, (call, network) => {
+        // Such as `12.1`, the first call of request 12.
+        call.fate = this.meets(call, Number(/[.a](\d+)$/.exec(call.name)?.[1]));
+        void network.meet(call)();
+      });
+    this.#evaluations = noteEvaluations(this.tables);
+    if (this.#isDriven && isReplayed()) {
+      const recording = new Recording(this.tables);
+      onTestFinished(() => replay(recording));
+    }
+    this.apiKeys = new ApiKeyStore(from?.apiKeys.snapshot());
+    for (const table of tableNames.map((name) => titleCase(name)))
+      for (const versions of from?.tables.versions(table) ?? []) {
+        const { item } = versions.at(-1)!;
+        if (item !== undefined) this.tables.put(table, item);
+      }
+    const gatewayState = {
+      keys: this.apiKeys,
+      restApiId: place.apiId,
+      stage: place.stage,
+      flushAuthorizerCache: () => this.#open().flushAuthorizerCache(),
+      save: async () => {},
+    };
+    this.#network.serve(
+      'apigateway',
+      serviceOf((request) => answerApiGateway(gatewayState, request)),
+    );
+    this.#network.serve(
+      'cloudformation',
+      serviceOf((request) => answerCloudFormation(stack, request)),
+    );
+    const plan = { description: undefined, throttle: undefined, quota: undefined, apiStages: [place] };
+    this.apiKeys.setPlans(planNames.map((name) => ({ id: name, name, ...plan })));
+    if (isChecked && this.#isDriven) onTestFinished(() => this.check());
+  }
+
+  /** Whole Unix seconds. It is always the last millisecond of a second, which whole seconds must not round up. */
+  get now(): number {
+    return Math.floor(this.#time.now / 1000);
+  }
+  /** Nothing happens in between. Functions whose clocks differ see it change in both directions. */
+  set now(seconds: number) {
+    this.#time.now = seconds * 1_000 + 999;
+  }
+
+  wait(seconds: number): void {
+    this.now += seconds;
+  }
+
+  /** Stores an item as if it had always been there. */
+  put(table: TableName, item: object): void {
+    this.tables.put(titleCase(table), marshall(item, { removeUndefinedValues: true }) as Item);
+  }
+
+  /** A valid key. @param usage what is stored of it. @param more other attributes of its record, such as `expiresAt` */
+  key(
+    plan: Limits | keyof typeof fixedPlans,
+    usage: Partial<Usage> = {},
+    more: Readonly<Record<string, string | number>> = {},
+  ): Key {
+    const token = newKey('local', (below) => this.#random.below(below));
+    const keyHash = hashOfKey(token);
+    const number = this.keys.length + 1;
+    const [name, own] = typeof plan === 'string' ? [plan, {}] : (['enterprise', plan] as const);
+    const limits = typeof plan === 'string' ? fixedPlans[plan] : plan;
+    this.put('apiKeys', { keyHash, keyId: `key_${number}`, status: 'active', plan: name, ...own, ...more });
+    const { id } = this.apiKeys.create({ value: keyHash, enabled: true }, this.#time.now);
+    this.apiKeys.bind(name, id);
+    const read = () => {
+      const input = { TableName: 'RateLimits', Key: marshall({ keyHash }) };
+      const { Item: item = {} } = this.tables.call('GetItem', input) as GetItemCommandOutput;
+      return unmarshall(item);
+    };
+    const write = (item: object) => this.put('rateLimits', { ...item, keyHash });
+    const key: Key = {
+      name: `key ${number}`,
+      token,
+      keyHash,
+      ...limits,
+      expiresAt: 1_000 * Number(more['expiresAt'] ?? 0),
+      revokedAt: Infinity,
+      suspensions:
+        usage.suspendedUntil === undefined ? [] : [{ from: 0, until: usage.suspendedUntil * 1_000 }],
+      before: { minute: 0, minuteCount: 0, day: 0, dayCount: 0, ...usage },
+      get usage() {
+        return read();
+      },
+      set usage(item) {
+        write(item);
+      },
+    };
+    if (Object.keys(usage).length > 0) key.usage = usage;
+    this.keys.push(key);
+    return key;
+  }
+
+  /** @param key or the text of one, as a command has printed it. @param request such as `GET /pets?limit=1` */
+  async send(key: Key | string, request = 'GET /nowhere', more: More = {}): Promise<Answer> {
+    const [answer] = await this.sendAll(1, key, request, more);
+    return answer!;
+  }
+
+  /** So many at the same time. */
+  async sendAll(
+    count: number,
+    key: Key | string,
+    request = 'GET /nowhere',
+    more: More = {},
+  ): Promise<Answer[]> {
+    const [method, target = ''] = request.split(' ');
+    const [path = '', search] = target.split('?');
+    const token = typeof key === 'string' ? key : key.token;
+    const sent = {
+      method: method as Sent['method'],
+      path,
+      query: [...new URLSearchParams(search)],
+      token,
+      ...more,
+    };
+    const gateway = this.#open();
+    const exchanges = await this.#drive(Promise.all(Array.from({ length: count }, () => gateway.send(sent))));
+    return exchanges.map(({ answer, operation }) => ({
+      ...(answer.headers === undefined ? { ...answer, headers: {}, text: '', body: undefined } : answer),
+      code: answer.headers && (answer.body as { readonly code?: string } | undefined)?.code,
+      log: JSON.parse(operation?.log[0] ?? '{}') as Answer['log'],
+      calls: operation?.calls ?? [],
+    }));
+  }
+
+  /** Runs a command, such as `keys rotate key_1 --json`. Nobody is there to answer a question. */
+  async run(command: string): Promise<Run> {
+    const [tool, ...args] = command.split(/ +/);
+    const [out, err] = [collector(), collector()];
+    let calls = 0;
+    const name = (call: Call) => {
+      calls += 1;
+      call.name = `${command}.${calls}`;
+    };
+    const { runKeys } = (await commands()).start(tool!, {
+      world: this.#time,
+      clockOffset: 0,
+      random: this.#random.next,
+      variables: {},
+      requestHandler: this.#network.handlerFor(command, name, Infinity),
+    });
+    const io = { stdin: new PassThrough().end(), stdout: out.stream, stderr: err.stream, interactive: false };
+    const hooks = { local, clock: () => this.#time.now };
+    const ended = (runKeys as RunTool)([...args, '--stage', 'local'], io, hooks);
+    return { exitCode: await this.#drive(ended), stdout: out.text(), stderr: err.text() };
+  }
+
+  /** @throws Violation of what the interface promises */
+  check(): void {
+    check({
+      exchanges: this.#open().exchanges,
+      keys: this.keys,
+      tables: this.tables,
+      evaluations: this.#evaluations,
+      lag: 0,
+      shortQueries: false,
+      events: [],
+    });
+  }
+
+  #open(): Gateway {
+    this.#gateway ??= new Gateway({
+      world: this.#time,
+      network: this.#network,
+      stage: 'local',
+      machine: () => ({ random: this.#random.next }),
+      ...(this.#isDriven
+        ? { hasGatewayKey: (value) => this.#admits(value) }
+        : { authorized: this.#passed() }),
+    });
+    return this.#gateway;
+  }
+
+  #admits(value: string): boolean {
+    return this.apiKeys.meter(value, place, this.#time.now).outcome !== 'invalid';
+  }
+
+  /** In a schedule, the authorizer has let every key pass before. */
+  #passed() {
+    return Object.fromEntries(
+      this.keys.map(({ token, keyHash, perMinute, perDay, expiresAt }) => [
+        token,
+        {
+          keyHash,
+          keyId: 'key_1',
+          plan: 'enterprise' as const,
+          perMinute,
+          perDay,
+          expiresAt: expiresAt / 1_000,
+        },
+      ]),
+    );
+  }
+
+  async #drive<T>(work: Promise<T>): Promise<T> {
+    if (!this.#isDriven) return work;
+    const progress = { isDone: false };
+    const done = work.finally(() => (progress.isDone = true));
+    // Streams and modules of a command take turns of their own.
+    await settled();
+    for (let idleSince = Infinity; !progress.isDone; await settled()) {
+      if (this.#time.step()) idleSince = Infinity;
+      else idleSince = Math.min(idleSince, performance.now());
+      if (performance.now() - idleSince > 5_000) throw new Error('It never ends');
+    }
+    return done;
+  }
+}
+
+/** Whether a real engine has to answer as the tables in memory: in the project `engine`. */
+export function isReplayed(): boolean {
+  return inject('dynamodbEndpoint') !== undefined;
+}
+
+/** Milliseconds. */
+function startOf(at: string | undefined, from: World | undefined): number {
+  return at === undefined && from ? from.now * 1_000 : Date.parse(at ?? '2026-07-01T12:00:00Z');
+}
+
+/** A service of cdk-offline, for the network. */
+function serviceOf(answer: (request: ManagementRequest) => HttpResponse | Promise<HttpResponse>): Service {
+  return {
+    answer: async ({ query, body, ...request }) => {
+      const parameters = Object.entries(query).flatMap(([name, value]) =>
+        [value ?? ''].flat().map((each) => [name, each] as [string, string]),
+      );
+      const asked = { ...request, query: new URLSearchParams(parameters), body: Buffer.from(body) };
+      const { status, headers, body: answered } = await answer(asked);
+      return {
+        statusCode: status,
+        headers: Object.fromEntries(headers),
+        body: answered.toString(),
+      };
+    },
+  };
+}
+
+const place = { apiId: 'api', stage: 'v1' };
+const outputs = {
+  RestApiId: place.apiId,
+  ApiKeysTableName: 'ApiKeys',
+  RateLimitsTableName: 'RateLimits',
+  ...Object.fromEntries(planNames.map((name) => [`UsagePlanId${titleCase(name)}`, name])),
+};
+const stack = { name: 'AnimalStore-local', id: 'local', createdAt: 0, outputs };
+const local = {
+  endpoint: 'http://127.0.0.1:1',
+  credentials: { accessKeyId: 'local', secretAccessKey: 'local', sessionToken: 'local' },
+};
+
+let built: Promise<Bundle> | undefined;
+
+/** The commands, each run with its own clock, network and random numbers. Built when the first one is run. */
+function commands(): Promise<Bundle> {
+  const { target, mainFields } = bundleOptions('');
+  built ??= Bundle.build({
+    entryPoints: { keys: 'tools/operators/keys/cli.ts' },
+    esbuild: {
+      target,
+      mainFields: [...mainFields],
+      logLevel: 'silent',
+      define: { 'import.meta.dirname': JSON.stringify(import.meta.dirname) },
+    },
+  });
+  return built;
+}
+
+function collector() {
+  let text = '';
+  const stream = new Writable({
+    write: (chunk, _encoding, done) => {
+      text += String(chunk);
+      done();
+    },
+  });
+  return { stream, text: () => text };
+}
+
+type Step<Given> = (world: World, given: Given) => Promise<unknown>;
+
+export interface Scene<Given> {
+  readonly at?: string;
+  readonly from?: World;
+  /** What there is before, such as keys. */
+  readonly given?: (world: World) => Given;
+  /** At the same time. The same function twice: they can change places. */
+  readonly steps: readonly Step<Given>[];
+  /** One after the other, when all others have ended. */
+  readonly afterwards?: readonly Step<Given>[];
+  readonly faults?: number;
+  readonly kinds?: readonly Fault[];
+  /** What holds in the end, beside everything that the interface promises. */
+  readonly check?: (world: World, given: Given) => void;
+}
+
+/**
+ * Runs the steps in every order of their calls and with every fate of each.
+ *
+ * @returns the number of schedules
+ * @throws Error with the story of the shortest one that is wrong
+ */
+export async function explore<Given>(scene: Scene<Given>): Promise<number> {
+  const { at, from, given, steps, afterwards = [], faults = 0, kinds } = scene;
+  // Nothing is replayed of schedules.
+  if (isReplayed()) TestRunner.getCurrentTest()?.context.skip('It has no part on a real engine');
+  interface Shared {
+    readonly world: World;
+    readonly of: Given;
+  }
+  const requests = new Map(
+    [...steps, ...afterwards].map((step) => [
+      step,
+      async ({ shared }: { readonly shared: Shared }) => void (await step(shared.world, shared.of)),
+    ]),
+  );
+  const requestOf = (step: Step<Given>) => requests.get(step)!;
+  const report = await exploreSchedules<Shared>({
+    tables: tableDefinitions,
+    startsAt: startOf(at, from),
+    shared: (simulation) => {
+      // Retries of the SDK do not wait.
+      simulation.world.random = () => 0;
+      const world = new World({ from, within: simulation });
+      return { world, of: given?.(world) as Given };
+    },
+    // Nothing but the idle environments of the gateway, which names them, and API Gateway's keys.
+    namesShared: true,
+    requests: steps.map(requestOf),
+    afterwards: afterwards.map(requestOf),
+    check: ({ shared: { world, of }, outcomes }) => {
+      for (const outcome of outcomes) if (outcome.status === 'rejected') return String(outcome.reason);
+      try {
+        world.check();
+        scene.check?.(world, of);
+        return undefined;
+      } catch (error) {
+        return error instanceof Violation ? error.message : String(error);
+      }
+    },
+    faults,
+    ...(kinds && { kinds }),
+    delays: Infinity,
+    skipKnownStates: true,
+  });
+  if (report.failure) throw new Error(textOf(report));
+  return report.schedules;
+}
