@@ -30,9 +30,7 @@ export function rateHeaders(status: RateLimitStatus, now: number): Readonly<Reco
   const windows = [status.minute, status.day];
   const policies = windows.map(({ name, limit: q, length: w }) => `"${name}";q=${q};w=${w}`);
   // `t` is in seconds from now, unlike X-RateLimit-Reset: within it no more than `r` requests are admitted.
-  const states = windows.map(
-    (each) => `"${each.name}";r=${each.remaining};t=${Math.max(0, each.reset - now)}`,
-  );
+  const states = windows.map(({ name, remaining: r, reset: end }) => `"${name}";r=${r};t=${end - now}`);
   return {
     [rateLimitHeaders.limit]: String(limit),
     [rateLimitHeaders.remaining]: String(remaining),
