@@ -60,29 +60,35 @@ export interface Limited extends Parsed {
   readonly limited: Promise<RateLimitOutcome>;
 }
 
-/**
- * A middleware that rejects a request over a limit: before its operation (`first`), so that it writes nothing, or after
- * it (`alongside`), so that count and operation run in parallel. A rejection replaces every other error.
- */
+/** A middleware that begins to count the request. */
 export function limitRequests(
   limit: ReturnType<typeof rateLimiter>,
-  when: 'first' | 'alongside',
 ): MiddlewareObj<Limited, unknown, unknown> {
-  const throwRejection = async ({ event }: { readonly event: Limited }): Promise<void> => {
-    const { rejection } = await event.limited;
-    if (rejection !== undefined) throw rejection;
-  };
   return {
-    before: async (step) => {
+    before: (step) => {
       const { request, recorder } = step.event;
       step.event = { ...step.event, limited: limit(request.caller, toUnixSeconds(Date.now()), recorder) };
-      if (when === 'first') await throwRejection(step);
-    },
-    after: throwRejection,
-    onError: async (step) => {
-      const { limited }: Partial<Limited> = step.event;
-      const rejection = (await limited)?.rejection;
-      if (rejection !== undefined) step.error = rejection;
     },
   };
+}
+
+/**
+ * Does an operation unless its request is over a limit: after the decision (`first`), so that a rejected request writes
+ * nothing, or in parallel with it (`alongside`). A rejection replaces what the operation returns or throws.
+ */
+export async function withinLimit<T>(
+  limited: Promise<RateLimitOutcome>,
+  when: 'first' | 'alongside',
+  operate: () => Promise<T>,
+): Promise<T> {
+  if (when === 'first') throwRejection(await limited);
+  try {
+    return await operate();
+  } finally {
+    throwRejection(await limited);
+  }
+}
+
+function throwRejection({ rejection }: RateLimitOutcome): void {
+  if (rejection !== undefined) throw rejection;
 }

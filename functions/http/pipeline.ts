@@ -6,7 +6,7 @@ import { operationName, operations, type RequestEntry, writes } from '../operati
 import { timeToAnswer, withDeadline } from '../runtime/deadline.ts';
 import { text, wholeNumber } from '../runtime/environment.ts';
 import { tableVariables } from '../tables.ts';
-import { limitRequests, rateLimiter } from './limit-requests.ts';
+import { limitRequests, rateLimiter, withinLimit } from './limit-requests.ts';
 import { type ApiRequest, parseRequests } from './request.ts';
 import { type Answer, answerRequests, toResult } from './respond.ts';
 import { type Recorder, recordRequests } from './telemetry.ts';
@@ -56,10 +56,12 @@ export function pipeline(
       .use(recordRequests(operationName(entry), environment.METRICS_NAMESPACE))
       .use(answerRequests(operation))
       .use(parseRequests())
-      .use(limitRequests(limit, isWrite ? 'first' : 'alongside'))
-      .handler(({ request, recorder }, context) =>
-        withDeadline('The operation', context.getRemainingTimeInMillis() - timeToAnswer, async (signal) =>
-          toResult(await operate({ request, recorder, signal })),
+      .use(limitRequests(limit))
+      .handler(({ request, recorder, limited }, context) =>
+        withinLimit(limited, isWrite ? 'first' : 'alongside', () =>
+          withDeadline('The operation', context.getRemainingTimeInMillis() - timeToAnswer, async (signal) =>
+            toResult(await operate({ request, recorder, signal })),
+          ),
         ),
       )
   );
