@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { build, type Metafile, type Plugin } from 'esbuild';
+import { build, type BuildOptions, type Metafile } from 'esbuild';
 import { bundle } from '../../lib/bundler/bundle.ts';
 
 const variantsDirectory = join(import.meta.dirname, '..', 'variants');
@@ -15,38 +15,42 @@ export async function buildFunction(entry: string, directory: string): Promise<B
   return { directory, bytes: codeBytes(await bundle(`functions/${entry}.ts`, directory)) };
 }
 
-/** Bundles a peer as one CommonJS file, as most functions are built. */
-export async function buildPeer(file: string, directory: string, client?: string): Promise<Built> {
+/** Bundles a peer as the CDK's NodejsFunction does by default: one CommonJS file, without the SDK, which Lambda has. */
+export async function buildPeer(
+  file: string,
+  directory: string,
+  options: BuildOptions = { external: ['@aws-sdk/*', '@smithy/*'] },
+): Promise<Built> {
   const { metafile } = await build({
     bundle: true,
     platform: 'node',
     target: 'node24',
-    format: 'cjs',
     outExtension: { '.js': '.cjs' },
-    minify: true,
     logLevel: 'error',
     metafile: true,
     entryPoints: [join(variantsDirectory, file)],
     outdir: directory,
-    plugins: replacement(client),
+    ...options,
   });
   return { directory, bytes: codeBytes(metafile) };
+}
+
+/** Bundles the bare handlers with the SDK's client in its default configuration, which is faster than Lambda's SDK. */
+export function buildBare(directory: string): Promise<Built> {
+  const path = join(variantsDirectory, 'naive-client.ts');
+  return buildPeer('bare.ts', directory, {
+    minify: true,
+    plugins: [
+      {
+        name: 'replace',
+        setup: (bundling) => bundling.onResolve({ filter: /\/own-client\.ts$/ }, () => ({ path })),
+      },
+    ],
+  });
 }
 
 function codeBytes(metafile: Metafile | undefined): number {
   return Object.entries(metafile?.outputs ?? {})
     .filter(([path]) => !path.endsWith('.map'))
     .reduce((sum, [, { bytes }]) => sum + bytes, 0);
-}
-
-/** Replaces the client of the functions by a file of variants/. */
-function replacement(client: string | undefined): Plugin[] {
-  if (client === undefined) return [];
-  const path = join(variantsDirectory, client);
-  return [
-    {
-      name: 'replace',
-      setup: (bundling) => bundling.onResolve({ filter: /\/own-client\.ts$/ }, () => ({ path })),
-    },
-  ];
 }

@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { memoryOf } from '../../lib/configuration/settings.ts';
 import { presets } from '../../lib/configuration/stages.ts';
-import { type FunctionEntry, operations } from '../../functions/operations.ts';
-import { type Built, buildFunction } from './build.ts';
+import type { FunctionEntry } from '../../functions/operations.ts';
+import type { Built } from './build.ts';
 import { type CpuQuota, startCpuQuota } from './cpu-quota.ts';
-import { type DynamoDbStub, startDynamoDbStub } from './dynamodb-stub.ts';
-import { events, keyHash, requestTo, stackVariables } from './fixtures.ts';
+import { type Answers, type DynamoDbServer, startDynamoDb } from './dynamodb.ts';
+import { events, keyHash } from './fixtures.ts';
 import { type ColdStart, Lambda, type ProcessorModel, processorModels, type Target } from './lambda.ts';
 import { median, round } from './stats.ts';
+import { variables } from './variables.ts';
 
 /** A number for each processor model. */
 export type ByModel = Readonly<Record<ProcessorModel, number>>;
@@ -26,20 +27,32 @@ export interface Subject {
 
 export type OnRound = (done: number, of: number) => void;
 
-/** Milliseconds for one call to DynamoDB, about as from a function. */
-const waitMs = 3;
+/** The first event of a subject, and whether its answer is as expected. */
+export type Invocation = Pick<Target, 'event' | 'accepts'>;
 
 const accepts = (schema: z.ZodType) => (answer: unknown) => schema.safeParse(answer).success;
 const success = z.object({ statusCode: z.union([z.literal(200), z.literal(201)]) });
-const notAllowed = z.object({ statusCode: z.literal(405) });
-const authorized = z.object({ usageIdentifierKey: z.literal(keyHash) });
 
-/** The first event of each function. */
-const invocations = new Map<FunctionEntry, Pick<Target, 'event' | 'accepts'>>([
-  ...operations.map((each) => [each.entry, { event: requestTo(each), accepts: accepts(success) }] as const),
-  ['unmatched-route', { event: events.unmatched(), accepts: accepts(notAllowed) }],
-  ['authorizer', { event: events.authorize(), accepts: accepts(authorized) }],
-]);
+export const invocations = {
+  list: { event: events.list, accepts: accepts(success) },
+  createOnce: { event: events.createOnce, accepts: accepts(success) },
+  authorize: {
+    event: events.authorize,
+    accepts: accepts(z.object({ usageIdentifierKey: z.literal(keyHash) })),
+  },
+} as const satisfies Readonly<Record<string, Invocation>>;
+
+/** How a subject is made. */
+export interface SubjectDefinition {
+  readonly name: string;
+  /** Writes the bundle to a new folder. */
+  readonly build: (directory: string) => Promise<Built>;
+  /** `<file>.<export>` */
+  readonly handler: string;
+  /** The function whose memory and environment it has. */
+  readonly entry: FunctionEntry;
+  readonly invocation: Invocation;
+}
 
 /** The starts of all subjects, round by round: a slow phase of the machine affects all subjects of a round. */
 export class ColdStarts {
@@ -65,51 +78,40 @@ export class ColdStarts {
 /** The machinery of a measurement of cold starts. */
 export class Session {
   readonly #lambda: Lambda;
-  readonly #stub: DynamoDbStub;
+  readonly #dynamoDb: DynamoDbServer;
   readonly #root: string;
   readonly #quotas = new Map<number, CpuQuota>();
   #folders = 0;
 
-  private constructor(lambda: Lambda, stub: DynamoDbStub, root: string) {
+  private constructor(lambda: Lambda, dynamoDb: DynamoDbServer, root: string) {
     this.#lambda = lambda;
-    this.#stub = stub;
+    this.#dynamoDb = dynamoDb;
     this.#root = root;
   }
 
-  static async run<T>(work: (session: Session) => Promise<T>): Promise<T> {
+  /** @param waitMs for one call to DynamoDB. @param answers of DynamoDB. Default: those of the common case */
+  static async run<T>(work: (session: Session) => Promise<T>, waitMs: number, answers?: Answers): Promise<T> {
     const session = new Session(
       await Lambda.start(),
-      await startDynamoDbStub(waitMs),
+      await startDynamoDb(waitMs, answers),
       await mkdtemp(join(tmpdir(), 'animal-store-bench-')),
     );
     try {
       return await work(session);
     } finally {
       await session.#lambda.stop();
-      await session.#stub.stop();
+      await session.#dynamoDb.stop();
       for (const quota of session.#quotas.values()) await quota.remove();
       await rm(session.#root, { recursive: true });
     }
   }
 
-  /** @param build writes a bundle to a new folder. @param handler `<file>.<export>`. @param entry whose event it gets */
-  async subject(
-    name: string,
-    build: (directory: string) => Promise<Built>,
-    handler: string,
-    entry: FunctionEntry = 'list-pets',
-  ): Promise<Subject> {
+  async subject({ name, build, handler, entry, invocation }: SubjectDefinition): Promise<Subject> {
     this.#folders += 1;
     const built = await build(join(this.#root, String(this.#folders)));
-    const environment = { ...stackVariables, ...this.#stub.environment };
-    const target = { name, directory: built.directory, environment, handler, ...invocations.get(entry)! };
+    const environment = { ...variables([entry]), ...this.#dynamoDb.environment };
+    const target = { name, directory: built.directory, environment, handler, ...invocation };
     return { name, memory: memoryOf(presets.prod, entry), built, target };
-  }
-
-  /** A function of the service, as deployed. */
-  function(entry: FunctionEntry): Promise<Subject> {
-    const build = (directory: string) => buildFunction(entry, directory);
-    return this.subject(entry, build, `${entry}.handler`, entry);
   }
 
   /**
@@ -122,8 +124,8 @@ export class Session {
     for (let done = 0; done <= rounds; done += 1) {
       onRound(done, rounds + 1);
       const first = done % subjects.length;
-      for (const subject of [...subjects.slice(first), ...subjects.slice(0, first)]) {
-        for (const model of processorModels) {
+      for (const model of processorModels) {
+        for (const subject of [...subjects.slice(first), ...subjects.slice(0, first)]) {
           const quota = await this.#quota(subject.memory);
           const start = await this.#lambda.coldStart(subject.target, model, quota);
           if (done > 0) starts.get(subject)![model].push(start);
@@ -131,6 +133,11 @@ export class Session {
       }
     }
     return new ColdStarts(starts);
+  }
+
+  /** Starts a subject, and waits for its answer. */
+  async startOnce(subject: Subject): Promise<ColdStart> {
+    return this.#lambda.coldStart(subject.target, 'burst', await this.#quota(subject.memory));
   }
 
   async #quota(memory: number): Promise<CpuQuota> {

@@ -21,10 +21,13 @@ export interface CpuQuota {
  */
 export async function startCpuQuota(megabytes: number): Promise<CpuQuota> {
   const quota = Math.round((periodMicroseconds * megabytes) / memoryOfOneProcessor);
-  // Version 2 of control groups, then version 1.
+  // Version 2 of control groups, then version 1. The weight is the largest: other work of the machine waits.
   const layouts = [
-    ['/sys/fs/cgroup', { 'cpu.max': `${quota} ${periodMicroseconds}` }],
-    ['/sys/fs/cgroup/cpu', { 'cpu.cfs_period_us': periodMicroseconds, 'cpu.cfs_quota_us': quota }],
+    ['/sys/fs/cgroup', { 'cpu.max': `${quota} ${periodMicroseconds}`, 'cpu.weight': 10_000 }],
+    [
+      '/sys/fs/cgroup/cpu',
+      { 'cpu.cfs_period_us': periodMicroseconds, 'cpu.cfs_quota_us': quota, 'cpu.shares': 262_144 },
+    ],
   ] as const;
   for (const [parent, settings] of layouts) {
     const group = join(parent, `animal-store-bench-${process.pid}-${megabytes}`);

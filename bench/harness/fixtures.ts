@@ -1,12 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { toCallerContext } from '../../functions/access/caller.ts';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
-import type { Route } from '../../functions/operations.ts';
-import { titleCase } from '../../lib/title-case.ts';
 import { proxyEvent } from '../../test/support/events.ts';
-import { namesOfTables } from '../../test/support/variables.ts';
 
 /** The API key of every request, the same in every process. */
-const key = newKey('bench', () => 0);
+const key = newKey('prod', () => 0);
 export const keyHash = hashOfKey(key);
 
 const caller = () =>
@@ -23,38 +21,28 @@ const caller = () =>
     60,
   );
 
-/** Environment variables that the stack sets. */
-export const stackVariables: Readonly<Record<string, string>> = {
-  STAGE: 'bench',
-  ...namesOfTables(titleCase),
-  LIMITER_TIMEOUT_MS: '5000',
-  METRICS_NAMESPACE: 'Bench',
-  AUTHORIZER_CACHE_SECONDS: '60',
-};
-
-/** A request to an operation, with parameters and a body that the service accepts. */
-export function requestTo({ method, path }: Route) {
-  const [, id] = /\{(\w+)\}/.exec(path) ?? [];
-  const hasBody = method === 'POST' || method === 'PUT' || method === 'PATCH';
-  return proxyEvent({
-    method,
-    resource: path,
-    caller: caller(),
-    ...(id !== undefined && { path: path.replace(`{${id}}`, '7'), pathParameters: { [id]: '7' } }),
-    ...(id === undefined && !hasBody && { query: [['status', 'available']] }),
-    ...(hasBody && {
-      headers: [['Content-Type', 'application/json']],
-      body: '{"name":"Bella","categoryId":3,"status":"available"}',
-    }),
-  });
-}
-
-/** Events for the measurements. */
+/** Events for the measurements, which the service accepts. */
 export const events = {
-  list: () => requestTo({ method: 'GET', path: '/pets' }),
-  create: () => requestTo({ method: 'POST', path: '/pets' }),
-  get: () => requestTo({ method: 'GET', path: '/pets/{petId}' }),
-  unmatched: () => proxyEvent({ method: 'OPTIONS', resource: '/pets', caller: caller() }),
+  list: () => proxyEvent({ resource: '/pets', query: [['status', 'available']], caller: caller() }),
+  /** Each is a new creation. */
+  createOnce: () =>
+    proxyEvent({
+      method: 'POST',
+      resource: '/pets',
+      headers: [
+        ['Content-Type', 'application/json'],
+        ['Idempotency-Key', randomUUID()],
+      ],
+      body: '{"name":"Bella","categoryId":3,"status":"available"}',
+      caller: caller(),
+    }),
+  get: () =>
+    proxyEvent({
+      resource: '/pets/{petId}',
+      path: '/pets/7',
+      pathParameters: { petId: '7' },
+      caller: caller(),
+    }),
   authorize: () => ({
     type: 'TOKEN',
     authorizationToken: `Bearer ${key}`,

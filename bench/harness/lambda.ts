@@ -17,8 +17,8 @@ export interface Target {
   /** `<file>.<export>` */
   readonly handler: string;
   readonly environment?: Readonly<Record<string, string>>;
-  /** The event of the first invocation. */
-  readonly event: unknown;
+  /** A new event for the first invocation. */
+  readonly event: () => unknown;
   /** Whether the response is as expected: an error can be faster. */
   readonly accepts: (answer: unknown) => boolean;
 }
@@ -104,7 +104,7 @@ export class Lambda {
         response.setHeader('Lambda-Runtime-Deadline-Ms', String(Date.now() + invocationMs));
         response.setHeader('Lambda-Runtime-Invoked-Function-Arn', functionArn);
         response.setHeader('Content-Type', 'application/json');
-        response.end(JSON.stringify(target.event));
+        response.end(JSON.stringify(target.event()));
         sent = performance.now();
         return;
       }

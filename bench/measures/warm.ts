@@ -4,22 +4,24 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundle } from '../../lib/bundler/bundle.ts';
-import { startDynamoDbStub } from '../harness/dynamodb-stub.ts';
-import { stackVariables } from '../harness/fixtures.ts';
+import { buildPeer } from '../harness/build.ts';
+import { startDynamoDb } from '../harness/dynamodb.ts';
 import { lambdaVariables } from '../harness/lambda.ts';
+import { variables } from '../harness/variables.ts';
 import type { WarmResult } from './warm-process.ts';
 
 /** @param rounds batches of 25 requests of each handler */
 export async function measureWarm(rounds: number): Promise<WarmResult[]> {
-  const dynamoDb = await startDynamoDbStub(0);
+  const dynamoDb = await startDynamoDb(0);
   const directory = await mkdtemp(join(tmpdir(), 'animal-store-bench-'));
   try {
     for (const entry of ['list-pets', 'get-pet', 'create-pet', 'authorizer'])
       await bundle(`functions/${entry}.ts`, directory);
     await bundle('bench/variants/bare.ts', directory);
+    for (const file of ['list', 'create']) await buildPeer(`parts/${file}.mjs`, directory);
     const script = new URL('warm-process.ts', import.meta.url);
     const child = fork(script, [directory, String(rounds)], {
-      env: { ...lambdaVariables, ...stackVariables, ...dynamoDb.environment },
+      env: { ...lambdaVariables, ...variables(), ...dynamoDb.environment },
       // Log lines are written, as on Lambda.
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });

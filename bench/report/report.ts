@@ -1,9 +1,11 @@
 import type { ByModel } from '../harness/cold-starts.ts';
-import type { ProcessorModel } from '../harness/lambda.ts';
 import { median, round } from '../harness/stats.ts';
+import type { Calls, measureCalls } from '../measures/calls.ts';
 import type { FirstResponses } from '../measures/first-response.ts';
+import type { Ratio } from '../measures/ratio.ts';
 import type { WarmResult } from '../measures/warm-process.ts';
 import { type GeneratedParts, table } from './generated.ts';
+import { type Limit, limitOf, runsOfGoal } from './limits.ts';
 
 /** The parts that were measured, once for each run. */
 export interface Results {
@@ -11,111 +13,136 @@ export interface Results {
   readonly machine: string;
   readonly first: readonly FirstResponses[];
   readonly warm: readonly (readonly WarmResult[])[];
+  /** Undefined if it was not measured. It is the same in each run. */
+  readonly calls: Awaited<ReturnType<typeof measureCalls>> | undefined;
 }
 
-/** Most processor time of a warm request, relative to that of a bare handler that sends the same calls. */
-const warmLimits: Readonly<Record<WarmResult['operation'], number>> = {
-  list: 1.31,
-  get: 1.31,
-  create: 1.31,
-  authorize: 1.26,
-};
-
-/** A figure that has a limit, over the runs. */
-interface Budget {
-  readonly name: string;
-  readonly values: readonly number[];
-  readonly goal?: number | undefined;
-  readonly atMost: number;
+/** A ratio over the runs. */
+interface Spread extends Limit {
+  readonly of: Ratio;
+  readonly lowest: number;
+  readonly median: number;
+  readonly highest: number;
+  readonly runs: number;
 }
 
-/** A goal is for as many runs: one run is at the mercy of the machine. */
-const runsOfGoal = 10;
-
-function budgets({ first, warm }: Results): Budget[] {
-  const models: readonly ProcessorModel[] = ['burst', 'share'];
-  return [
-    ...(first[0]?.ratios ?? []).flatMap(({ name, peer, goal, atMost }, index) =>
-      models.map((model) => ({
-        name: `${name}, relative to ${peer}, ${model}`,
-        values: first.map(({ ratios }) => ratios[index]!.times[model]),
-        goal,
-        atMost: atMost[model],
-      })),
-    ),
-    ...(warm[0] ?? []).map(({ operation }, index) => ({
-      name: `${operation}, warm, CPU relative to bare handler`,
-      values: warm.map((run) => run[index]!.ratio),
-      atMost: warmLimits[operation],
-    })),
-  ];
+function spreads({ first, warm }: Results): Spread[] {
+  const runs = [...first.map(({ ratios }) => ratios), ...warm.map((run) => run.map(({ ratio }) => ratio))];
+  const nameOf = ({ operation, peer, measure }: Ratio) => `${operation} / ${peer}, ${measure}`;
+  return [...Map.groupBy(runs.flat(), nameOf).values()].map((ratios) => {
+    const values = ratios.map(({ value }) => value);
+    const of = ratios[0]!;
+    const [lowest, highest] = [Math.min(...values), Math.max(...values)];
+    return { of, lowest, median: median(values), highest, runs: values.length, ...limitOf(of) };
+  });
 }
+
+const described = ({ of: { operation, peer, measure } }: Spread): string =>
+  `${operation}, ${measure === 'warm' ? 'warm' : `first response, ${measure}`}, relative to ${peer}`;
 
 /** A sentence for each limit that the median of the runs exceeds. @param tolerance factor of every limit */
 export function exceeded(results: Results, tolerance: number): string[] {
-  return budgets(results)
-    .map(({ name, values, goal, atMost }) => ({
-      name,
-      typical: median(values),
-      limit: goal !== undefined && values.length >= runsOfGoal ? goal : round(atMost * tolerance, 3),
+  return spreads(results)
+    .map((spread) => ({
+      ...spread,
+      limit:
+        spread.goal !== undefined && spread.runs >= runsOfGoal
+          ? spread.goal
+          : round(spread.atMost * tolerance, 2),
     }))
-    .filter(({ typical, limit }) => typical > limit)
-    .map(({ name, typical, limit }) => `${name}: ${typical}, at most ${limit}.`);
+    .filter((spread) => spread.median > spread.limit)
+    .map((spread) => `${described(spread)}: ${spread.median}, at most ${spread.limit}.`);
 }
 
 /** The tables of docs/performance.md by name. Figures are medians over the runs. */
 export function tables(results: Results): GeneratedParts {
-  const { machine, first, warm } = results;
+  const { machine, first, warm, calls } = results;
+  const all = spreads(results);
   return {
     machine,
-    ...(first.length > 0 && firstTables(first)),
-    ...(warm.length > 0 && {
-      warm: table(
-        ['ms', 'latency', 'bare handler', 'CPU outside calls'],
-        warm[0]!.map(({ operation }, index) => {
-          const typical = (figure: (result: WarmResult) => number, digits: number) =>
-            round(median(warm.map((run) => figure(run[index]!))), digits);
-          return [
-            operation,
-            typical(({ latency }) => latency, 2),
-            typical(({ bareLatency }) => bareLatency, 2),
-            typical(({ cpuOutsideCalls }) => cpuOutsideCalls, 3),
-          ];
-        }),
-      ),
-    }),
-    budgets: table(
+    comparison: table(
+      ['', 'list', 'create with `Idempotency-Key`'],
+      [...ratioRows(all), ...(calls === undefined ? [] : callRows(calls))],
+    ),
+    ...(first.length > 0 && { 'first-response': firstTable(first) }),
+    ...(warm.length > 0 && { warm: warmTable(warm) }),
+    limits: table(
       ['', 'lowest', 'median', 'highest', 'goal', 'at most'],
-      budgets(results).map(({ name, values, goal, atMost }) => [
-        name,
-        Math.min(...values),
-        median(values),
-        Math.max(...values),
-        goal ?? '',
-        atMost,
+      all.map((each) => [
+        described(each),
+        each.lowest,
+        each.median,
+        each.highest,
+        each.goal ?? '',
+        each.atMost,
       ]),
     ),
   };
 }
 
-function firstTables(runs: readonly FirstResponses[]): GeneratedParts {
+/** The median over the runs, and their spread. */
+function ratioRows(all: readonly Spread[]): string[][] {
+  const cell = (measure: Ratio['measure'], operation: Ratio['operation']): string => {
+    const found = all.find(
+      ({ of }) => of.measure === measure && of.operation === operation && of.peer === 'parts',
+    );
+    return found === undefined ? '' : `${found.median} (${found.lowest} to ${found.highest})`;
+  };
+  const labels = {
+    warm: "Processor time of a warm request, of the parts'",
+    burst: "First response of a new environment, of the parts', burst",
+    share: 'The same, share',
+  } as const;
+  return (['warm', 'burst', 'share'] as const).map((measure) => [
+    labels[measure],
+    cell(measure, 'list'),
+    cell(measure, 'create with Idempotency-Key'),
+  ]);
+}
+
+function callRows({ list, create }: Results['calls'] & {}): string[][] {
+  const figures = [
+    ['Calls to DynamoDB, this service / the parts', (of: Calls) => of.calls],
+    ['Of these one after the other', (of: Calls) => of.inSequence],
+    ['Read units', (of: Calls) => of.readUnits],
+    ['Write units', (of: Calls) => of.writeUnits],
+  ] as const;
+  return figures.map(([label, figure]) => [
+    label,
+    ...[list, create].map(({ own, parts }) => `${figure(own)} / ${figure(parts)}`),
+  ]);
+}
+
+function firstTable(runs: readonly FirstResponses[]): string {
   const overRuns = (times: (run: FirstResponses) => ByModel): [burst: number, share: number] => {
     const all = runs.map(times);
     return [median(all.map(({ burst }) => burst)), median(all.map(({ share }) => share))];
   };
-  const { responses, calls } = runs[0]!;
-  return {
-    'first-response': table(
-      ['ms', 'burst', 'share', 'KB'],
-      responses.map(({ name, kilobytes }, index) => [
-        name,
-        ...overRuns((run) => run.responses[index]!.response),
-        kilobytes,
-      ]),
-    ),
-    'first-call': table(
-      ['ms', 'burst', 'share'],
-      calls.map(({ name }, index) => [name, ...overRuns((run) => run.calls[index]!.response)]),
-    ),
-  };
+  return table(
+    ['ms', 'burst', 'share', 'KB'],
+    runs[0]!.responses.map(({ name, kilobytes }, index) => [
+      name,
+      ...overRuns((run) => run.responses[index]!.response),
+      kilobytes,
+    ]),
+  );
+}
+
+function warmTable(runs: readonly (readonly WarmResult[])[]): string {
+  const results = runs.flat();
+  const typical = (found: readonly WarmResult[], figure: (result: WarmResult) => number) =>
+    found.length === 0 ? '' : round(median(found.map(figure)), 2);
+  const rows = Map.groupBy(results, ({ ratio }) => ratio.operation);
+  return table(
+    ['ms of processor time', 'this service', 'parts', 'bare handler'],
+    Array.from(rows, ([operation, found]) => {
+      const of = (peer: Ratio['peer']) => found.filter(({ ratio }) => ratio.peer === peer);
+      return [
+        operation,
+        typical(found, ({ cpu }) => cpu),
+        typical(of('parts'), ({ peerCpu }) => peerCpu),
+        typical(of('bare handler'), ({ peerCpu }) => peerCpu),
+      ];
+    }),
+  );
 }

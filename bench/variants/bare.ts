@@ -1,4 +1,4 @@
-import { GetCommand, PutCommand, QueryCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import { GetCommand, QueryCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { hashOfKey, keyOfHeader } from '../../functions/access/keys.ts';
 import { client } from './own-client.ts';
 
@@ -10,7 +10,6 @@ const { PETS_TABLE: pets, API_KEYS_TABLE: apiKeys, RATE_LIMITS_TABLE: rateLimits
 interface Event {
   readonly requestContext: { readonly authorizer: { readonly keyHash: string } };
   readonly pathParameters: { readonly petId?: string } | null;
-  readonly body?: string;
   readonly authorizationToken?: string;
 }
 
@@ -51,17 +50,6 @@ export const get = async (event: Event) => {
     new GetCommand({ TableName: pets, Key: { id: BigInt(event.pathParameters?.petId ?? '') } }),
   );
   return answer((await Promise.all([read, count(event)]))[0].Item);
-};
-
-export const create = async (event: Event) => {
-  await count(event);
-  const pet = {
-    ...(JSON.parse(event.body ?? '') as object),
-    id: BigInt(Math.floor(Math.random() * 2 ** 53)),
-  };
-  const written = { TableName: pets, Item: pet, ConditionExpression: 'attribute_not_exists(id)' };
-  await client.send(new PutCommand({ ...written, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' }));
-  return answer({ name: 'created' });
 };
 
 export const authorize = async (event: Event) => {

@@ -144,6 +144,18 @@ export async function getPet(table: PetTable, id: bigint, signal?: AbortSignal):
 
 type Item = Record<string, unknown>;
 
+/*
+ * How a page is merged. With a limit of 3, each partition is read for 4 valid pets. `x` is malformed.
+ *
+ *   available   9 . 7 . . . 3 2 │ and more: nothing is known below 2, which is `readTo`
+ *   pending     . 8 . x . . . .   read whole
+ *   sold        . . . . 5 4 . .   read whole
+ *   page        9 8 7             next: 7. `x` is reported with the page after it
+ *
+ * The ID of a malformed item may be any number, such as 6.5, but a page begins at a whole number n: `id < n`. Rounded down, 6.5 is
+ * reported once, with the page that has 6.5 >= next. As `readTo` it is rounded up, so that it is read again.
+ */
+
 /** What was read of a partition, newest first. */
 interface Part {
   readonly items: readonly StoredItem[];
@@ -151,7 +163,7 @@ interface Part {
   readonly readTo: bigint | undefined;
 }
 
-/** An item, and its ID. That of a malformed item is rounded down, because it may be any number. */
+/** An item, and its ID, rounded down. */
 interface StoredItem {
   readonly id: bigint;
   readonly pet: Pet | MalformedItemError;

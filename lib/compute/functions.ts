@@ -7,7 +7,7 @@ import {
   operations,
   unmatchedRoute,
 } from '../../functions/operations.ts';
-import { tableVariables } from '../../functions/tables.ts';
+import { type TableName, tableVariables } from '../../functions/tables.ts';
 import type { StageSettings } from '../configuration/settings.ts';
 import type { StageName } from '../configuration/stages.ts';
 import type { Tables } from '../storage/tables.ts';
@@ -54,18 +54,7 @@ export class Functions extends Construct {
         settings,
         description: descriptionOf(entry),
         timeout: Duration.millis(timeout),
-        environment: {
-          STAGE: stage,
-          DYNAMODB_CONNECTION_TIMEOUT_MS: String(budget.connection),
-          DYNAMODB_REQUEST_TIMEOUT_MS: String(budget.request),
-          ...Object.fromEntries(access.map(({ table }) => [tableVariables[table], tables[table].tableName])),
-          ...(entry === 'authorizer'
-            ? { AUTHORIZER_CACHE_SECONDS: String(authorizerCache.toSeconds()) }
-            : {
-                LIMITER_TIMEOUT_MS: String(budget.limiter),
-                METRICS_NAMESPACE: Stack.of(this).stackName,
-              }),
-        },
+        environment: variablesOf(entry, stage, Stack.of(this).stackName, (table) => tables[table].tableName),
         statements: access.map(({ table, action, indexes }) => {
           const { tableArn } = tables[table];
           const resources = indexes?.map((index) => `${tableArn}/index/${index}`) ?? [tableArn];
@@ -75,6 +64,24 @@ export class Functions extends Construct {
     };
     this.byEntry = new Map(functionEntries.map((entry) => [entry, add(entry)]));
   }
+}
+
+/** The environment variables of a function. */
+export function variablesOf(
+  entry: FunctionEntry,
+  stage: StageName,
+  metricsNamespace: string,
+  nameOf: (table: TableName) => string,
+): Readonly<Record<string, string>> {
+  return {
+    STAGE: stage,
+    DYNAMODB_CONNECTION_TIMEOUT_MS: String(budget.connection),
+    DYNAMODB_REQUEST_TIMEOUT_MS: String(budget.request),
+    ...Object.fromEntries(tableAccess(entry).map(({ table }) => [tableVariables[table], nameOf(table)])),
+    ...(entry === 'authorizer'
+      ? { AUTHORIZER_CACHE_SECONDS: String(authorizerCache.toSeconds()) }
+      : { LIMITER_TIMEOUT_MS: String(budget.limiter), METRICS_NAMESPACE: metricsNamespace }),
+  };
 }
 
 function descriptionOf(entry: FunctionEntry): string {
