@@ -13,6 +13,7 @@ import {
 import { z } from 'zod';
 import { region } from '../template/aws.ts';
 import type { Stack } from '../template/stack.ts';
+import { tableTypes } from '../template/stack-with-imports.ts';
 import type { DynamoDbCredentials } from './credentials.ts';
 import { warm } from './warm.ts';
 
@@ -53,7 +54,7 @@ export interface TableDefinition {
  * @param notes gets one line for each setting that has no effect here
  */
 export function readTables(stack: Stack, notes: string[]): TableDefinition[] {
-  return stack.resources('AWS::DynamoDB::Table', 'AWS::DynamoDB::GlobalTable').map((resource) => {
+  return stack.resources(...tableTypes).map((resource) => {
     const { BillingMode, TimeToLiveSpecification, ...definition } = resource.read(table);
     const { GlobalSecondaryIndexes, LocalSecondaryIndexes, StreamSpecification } = definition;
     if (StreamSpecification !== undefined) {
@@ -76,6 +77,19 @@ export function readTables(stack: Stack, notes: string[]): TableDefinition[] {
         TimeToLiveSpecification?.Enabled === true ? TimeToLiveSpecification.AttributeName : undefined,
     };
   });
+}
+
+const tableArn = /"arn:[\w-]+:dynamodb:[^:"]*:[^:"]*:table\/([\w.-]+)["/]/g;
+
+/** The names of the tables that the IAM policies of a stack permit to use. */
+export function tableNamesInPolicies(stack: Stack): string[] {
+  return stack
+    .resources('AWS::IAM::Policy', 'AWS::IAM::ManagedPolicy', 'AWS::IAM::Role')
+    .flatMap((resource) => [
+      ...resource.readEach(['PolicyDocument', 'Statement'], '').values(),
+      ...resource.readEach(['Policies'], '').values(),
+    ])
+    .flatMap((statement) => [...JSON.stringify(statement).matchAll(tableArn)].map(([, name = '']) => name));
 }
 
 /** The client tries three times. */

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { Functions } from '../lambda/function-definition.ts';
 import { TemplateError } from '../template/intrinsics.ts';
 import { flag, scalar, unsupported } from '../template/schema.ts';
-import type { Stack, StackResource } from '../template/stack.ts';
+import type { StackResource } from '../template/stack.ts';
+import type { StackWithImports } from '../template/stack-with-imports.ts';
 import type { GatewayResponse } from './gateway-responses.ts';
 import { readAuthorizers, type ResourcesInApi } from './read-authorizers.ts';
 import { type Method, type Methods, readMethods } from './read-methods.ts';
@@ -57,23 +58,23 @@ const gatewayResponse = z.object({
 });
 
 /**
- * The REST API of a stack.
+ * The REST API of a stack or of one nested in it. Its parts may be in other stacks of the app.
  *
  * @param name the API's logical ID or name, for a stack with several
  * @param notes gets one line for each setting that has no effect here
  * @throws TemplateError when there is not exactly one such API with one stage, or a setting is not supported
  */
 export async function readRestApi(
-  stack: Stack,
+  stacks: StackWithImports,
   name: string | undefined,
   functions: Functions,
   notes: string[],
 ): Promise<RestApi> {
-  const api = chooseApi(stack, name);
-  const inApi: ResourcesInApi = (type) => stack.resources(type).filter((one) => belongsTo(api, one));
+  const api = chooseApi(stacks, name);
+  const inApi: ResourcesInApi = (type) => stacks.resourcesOfApi(type, (one) => belongsTo(api, one));
   const stageResource = only(
     inApi('AWS::ApiGateway::Stage'),
-    `${stack.name}: the API ${api.logicalId} must have one stage`,
+    `${stacks.main.name}: the API ${api.logicalId} must have one stage`,
   );
   const settings = api.read(restApi);
   const deployed = stageResource.read(stage);
@@ -120,11 +121,10 @@ function describeUnsupported(paths: ReadonlyMap<string, string>, methods: Method
   );
 }
 
-const ownedByApi = z.object({ RestApiId: z.string().optional() });
+const ownedByApi = z.object({ RestApiId: z.string() });
 
 function belongsTo(api: StackResource, resource: StackResource): boolean {
-  const { RestApiId } = resource.read(ownedByApi);
-  return RestApiId === undefined || RestApiId === api.physicalId;
+  return resource.read(ownedByApi).RestApiId === api.physicalId;
 }
 
 /** What a stack without a REST API may answer requests with. */
@@ -133,26 +133,25 @@ const otherApis: Readonly<Record<string, string>> = {
   'AWS::Lambda::Url': 'Function URLs',
   'AWS::ElasticLoadBalancingV2::LoadBalancer': 'Load balancers',
   'AWS::AppSync::GraphQLApi': 'GraphQL APIs',
-  'AWS::CloudFormation::Stack': 'Nested stacks',
 };
 
 const namedApi = z.object({ Name: z.unknown() });
 
-function chooseApi(stack: Stack, name: string | undefined): StackResource {
-  const all = stack.resources('AWS::ApiGateway::RestApi');
+function chooseApi({ main }: StackWithImports, name: string | undefined): StackResource {
+  const all = main.tree.flatMap((stack) => stack.resources('AWS::ApiGateway::RestApi'));
   const wanted = all.filter(
     (api) => name === undefined || api.logicalId === name || api.read(namedApi).Name === name,
   );
   if (all.length === 0) {
     const others = Object.entries(otherApis).flatMap(([type, what]) => {
-      const found = stack.types.get(type);
-      return found === undefined ? [] : [` ${what} are not supported: ${found.join(', ')}.`];
+      const found = main.tree.flatMap((stack) => stack.types.get(type) ?? []);
+      return found.length === 0 ? [] : [` ${what} are not supported: ${found.join(', ')}.`];
     });
-    throw new TemplateError(`${stack.name} has no REST API.${others.join('')}`);
+    throw new TemplateError(`${main.name} has no REST API.${others.join('')}`);
   }
   return only(
     wanted.length === 0 ? all : wanted,
-    `${stack.name} has several REST APIs: choose one with --api`,
+    `${main.name} has several REST APIs: choose one with --api`,
   );
 }
 

@@ -87,11 +87,13 @@ export class Functions {
     this.#assets = assets;
     this.#directory = directory;
     this.#labels = labelsOf(
-      stacks.main.resources('AWS::Lambda::Function').map((resource) => ({
-        logicalId: resource.logicalId,
-        constructPath: resource.constructPath,
-        handler: resource.read(named).Handler,
-      })),
+      stacks.main.tree.flatMap((stack) =>
+        stack.resources('AWS::Lambda::Function').map((resource) => ({
+          logicalId: stacks.idOf(stack, resource.logicalId),
+          constructPath: resource.constructPath,
+          handler: resource.read(named).Handler,
+        })),
+      ),
     );
   }
 

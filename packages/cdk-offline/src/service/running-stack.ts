@@ -58,15 +58,16 @@ export class RunningStack implements OfflineService {
    */
   async apply(deployment: StackDefinition): Promise<void> {
     const { database, functions, keys, onProgress } = this.#parts;
-    const { api, stack, tables, plans, notes } = deployment;
+    const { api, stack, stacksOfApi, tables, needsDatabase, plans, notes } = deployment;
     if (this.#served !== undefined) requireUpdatable(this.#served.deployment, deployment);
+    if (needsDatabase) await database.start();
     await database.createTables(tables);
     const local = (values: Readonly<Record<string, string>>) => localAddresses(values, api.id, this.endpoint);
     await functions.apply(
       deployment.functions.map((one) => ({ ...one, environment: local(one.environment) })),
     );
     keys.setPlans(plans);
-    const generated = createTemplateKeys(stack, keys, Date.now());
+    const generated = createTemplateKeys(stacksOfApi, keys, Date.now());
     await this.#saveKeys();
     const { values, unresolved } = stack.outputs();
     this.#served = { deployment, gateway: this.#gatewayOf(deployment), outputs: local(values) };

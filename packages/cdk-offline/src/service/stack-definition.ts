@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { readTables, type TableDefinition } from '../dynamodb/tables.ts';
+import { readTables, type TableDefinition, tableNamesInPolicies } from '../dynamodb/tables.ts';
 import { readRestApi, type RestApi } from '../gateway/rest-api.ts';
 import { type FunctionDefinition, Functions } from '../lambda/function-definition.ts';
 import { RestartNeeded } from './restart-needed.ts';
@@ -12,10 +12,14 @@ import { readUsagePlans } from '../usage-plans/from-template.ts';
 /** The stack of one cloud assembly. */
 export interface StackDefinition {
   readonly stack: Stack;
+  /** Those with parts of the API, keys and usage plans. */
+  readonly stacksOfApi: readonly Stack[];
   readonly api: RestApi;
   readonly functions: readonly FunctionDefinition[];
   readonly plans: readonly UsagePlan[];
   readonly tables: readonly TableDefinition[];
+  /** Also for tables that no stack makes. */
+  readonly needsDatabase: boolean;
   /** One line for each setting or resource of the template that has no effect here. */
   readonly notes: readonly string[];
 }
@@ -41,19 +45,37 @@ export async function readStackDefinition(
   { api: apiName, parameters = {}, strict = false }: StackDefinitionOptions = {},
 ): Promise<StackDefinition> {
   const assembly = await readAssembly(assemblyDirectory, stackId);
-  const stacks = new StackWithImports(assembly.stack, assembly.siblings, parameters);
+  const stacks = new StackWithImports(assembly.stack, assembly.siblings, parameters, assembly.nested);
   const functions = new Functions(stacks, assembly.assets, codeDirectory);
   const notes: string[] = [];
-  const api = await readRestApi(stacks.main, apiName, functions, notes);
+  const api = await readRestApi(stacks, apiName, functions, notes);
   if (strict && api.unsupported.length > 0) {
     throw new Error(`Not started, because --strict is set:\n${api.unsupported.join('\n')}`);
   }
-  const plans = readUsagePlans(stacks.main, notes);
   const definitions = await functions.loaded();
-  const { involved } = stacks;
+  const named = new Set(stacks.involved.flatMap((stack) => tableNamesInPolicies(stack)));
+  stacks.involveTables(named);
+  const { involved, ofApi } = stacks;
+  const plans = ofApi.flatMap((stack) => readUsagePlans(stack, notes));
   const tables = involved.flatMap((stack) => readTables(stack, notes));
+  const missing = [...named].filter((name) => !tables.some(({ input }) => input.TableName === name));
+  for (const name of missing) {
+    notes.push(
+      `The table ${name} is made by no stack of the app. Create it at the address of the service, or calls of it fail.`,
+    );
+  }
   notes.push(...api.unsupported, ...functions.notes, ...involved.flatMap((stack) => ignoredResources(stack)));
-  return { stack: stacks.main, api, functions: definitions, plans, tables, notes };
+  const needsDatabase = tables.length + missing.length > 0;
+  return {
+    stack: stacks.main,
+    stacksOfApi: ofApi,
+    needsDatabase,
+    api,
+    functions: definitions,
+    plans,
+    tables,
+    notes,
+  };
 }
 
 /** @throws RestartNeeded naming the changes that need a restart */
@@ -80,6 +102,7 @@ const quietTypes =
 /** One line for each other type. */
 function ignoredResources(stack: Stack): string[] {
   return [...stack.types]
-    .filter(([type]) => !quietTypes.test(type))
+    .map(([type, logicalIds]) => [type, logicalIds.filter((id) => stack.nested(id) === undefined)] as const)
+    .filter(([type, logicalIds]) => logicalIds.length > 0 && !quietTypes.test(type))
     .map(([type, logicalIds]) => `${type} is not supported by cdk-offline: ${logicalIds.join(', ')}`);
 }

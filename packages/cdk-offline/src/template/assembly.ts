@@ -11,8 +11,10 @@ import { unsupported } from './schema.ts';
  */
 export interface Assembly {
   readonly stack: AssembledStack;
-  /** The other stacks of the same app and stage. Empty when the stack imports nothing. */
+  /** The other stacks of the same app and stage. */
   readonly siblings: readonly AssembledStack[];
+  /** The templates of nested stacks, by the object key in the URL. */
+  readonly nested: ReadonlyMap<string, Template>;
   /** The assets of all these stacks by the object key in the template. */
   readonly assets: ReadonlyMap<string, Asset>;
 }
@@ -124,19 +126,21 @@ interface StackArtifact {
  */
 export async function readAssembly(directory: string, wanted: string | undefined): Promise<Assembly> {
   const { stacks, assetFiles } = await readManifest(directory);
+  const read = await Promise.all(assetFiles.map((path) => readAssets(path)));
+  const assets = new Map([...read.flatMap((one) => [...one]), ...stacks.flatMap(legacyAssetsOf)]);
+  const nested = [...assets].filter(([, { path }]) => path.endsWith('.nested.template.json'));
   const found =
-    wanted === undefined ? await onlyStack(stacks, directory) : findStack(stacks, wanted, directory);
-  const stack = await readStack(found);
+    wanted === undefined ? await onlyStack(stacks, nested, directory) : findStack(stacks, wanted, directory);
   const others = stacks.filter((one) => one !== found && one.directory === found.directory);
-  const assets = await Promise.all(assetFiles.map((path) => readAssets(path)));
   return {
-    stack,
-    siblings: imports.test(JSON.stringify(stack.template)) ? await readSiblings(others) : [],
-    assets: new Map([...assets.flatMap((one) => [...one]), ...stacks.flatMap(legacyAssetsOf)]),
+    stack: await readStack(found),
+    siblings: await readable(others.map((stack) => readStack(stack))),
+    nested: new Map(
+      await readable(nested.map(async ([key, { path }]) => [key, await readJson(path, template)] as const)),
+    ),
+    assets,
   };
 }
-
-const imports = /"Fn::(?:ImportValue|GetStackOutput)"/;
 
 /** The stacks and asset manifests of an app and of its stages, which have assemblies of their own. */
 async function readManifest(
@@ -177,10 +181,19 @@ async function readManifest(
 }
 
 /** The stack with a REST API, or the only one, which says what else it has. */
-async function onlyStack(stacks: readonly StackArtifact[], directory: string): Promise<StackArtifact> {
-  const hasApi = await Promise.all(
-    stacks.map(async ({ template: path }) => /"AWS::ApiGateway::RestApi"/.test(await readText(path))),
-  );
+async function onlyStack(
+  stacks: readonly StackArtifact[],
+  nested: readonly (readonly [key: string, asset: Asset])[],
+  directory: string,
+): Promise<StackArtifact> {
+  const containsApi = async (path: string): Promise<boolean> => {
+    const text = await readText(path);
+    if (/"AWS::ApiGateway::RestApi"/.test(text)) return true;
+    // The URL of a nested template ends with its key, and a parameter of the legacy synthesizer has its hash.
+    const inside = nested.filter(([key]) => text.includes(key.replace(/^.*\/|\.\w+$/g, '')));
+    return (await Promise.all(inside.map(([, asset]) => containsApi(asset.path)))).includes(true);
+  };
+  const hasApi = await Promise.all(stacks.map(({ template: path }) => containsApi(path)));
   const withApi = stacks.filter((_, index) => hasApi[index]);
   const [found, ...others] = withApi.length === 0 ? stacks : withApi;
   if (found !== undefined && others.length === 0) return found;
@@ -233,9 +246,9 @@ function legacyAssetsOf({
   ]);
 }
 
-/** Without those that are not supported: nothing can be imported from them. */
-async function readSiblings(stacks: readonly StackArtifact[]): Promise<AssembledStack[]> {
-  const read = await Promise.allSettled(stacks.map((stack) => readStack(stack)));
+/** Without the templates that are not supported: nothing of them is used. */
+async function readable<T>(reading: readonly Promise<T>[]): Promise<T[]> {
+  const read = await Promise.allSettled(reading);
   return read.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
 }
 

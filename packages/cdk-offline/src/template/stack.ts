@@ -13,9 +13,9 @@ export interface StackResource {
   /** The value of `Fn::GetAtt`. @throws TemplateError when the attribute is not supported */
   attribute(name: string): string;
   /**
-   * Resolves each member of an object by itself.
+   * Resolves each member of an object or list by itself.
    *
-   * @param path the names of the properties that lead to the object
+   * @param path the names of the properties that lead to the object or list
    * @param what names a member in a problem
    */
   readEach(path: readonly string[], what: string): ReadonlyMap<string, Resolved>;
@@ -26,12 +26,14 @@ export interface StackResource {
 /** The value of an expression, `undefined` for AWS::NoValue, or why it has none. */
 export type Resolved = { readonly value: Json | undefined } | { readonly problem: string };
 
-/** The stacks that a stack imports from. */
-export interface Imports {
+/** What a stack uses of its assembly. */
+export interface Surroundings {
   /** The value that another stack exports under a name. @throws TemplateError when none does */
   readonly exported: (name: string) => Json;
   /** An output of another stack. @throws TemplateError when there is no such stack or output */
   readonly output: (stackName: string, outputName: string) => Json;
+  /** @returns `undefined` for a template that is not in the assembly */
+  readonly nestedTemplate: (url: string) => Template | undefined;
 }
 
 const gatewayType = /^AWS::ApiGateway::(?!Stage$)/;
@@ -47,7 +49,10 @@ export class Stack {
   readonly name: string;
   readonly id: string;
   readonly #template: Template;
-  readonly #parameters: Readonly<Record<string, string>>;
+  readonly #parameters: Readonly<Record<string, Json>>;
+  readonly #surroundings: Surroundings;
+  readonly #nested = new Map<string, Stack | undefined>();
+  #tree: readonly Stack[] | undefined;
   readonly #scope: Scope;
   readonly #pseudoParameters: Readonly<Record<string, Json | undefined>>;
 
@@ -55,11 +60,12 @@ export class Stack {
   constructor(
     name: string,
     template: Template,
-    imports: Imports = noImports,
-    parameters: Readonly<Record<string, string>> = {},
+    surroundings: Surroundings = nothing,
+    parameters: Readonly<Record<string, Json>> = {},
   ) {
     this.name = name;
     this.#parameters = parameters;
+    this.#surroundings = surroundings;
     this.id = arn('cloudformation', `stack/${name}/${stableId(name)}`);
     this.#template = template;
     this.#pseudoParameters = {
@@ -75,8 +81,8 @@ export class Stack {
       ref: (target) => this.#ref(target),
       getAtt: (logicalId, attribute) => this.#getAtt(logicalId, attribute),
       condition: (condition) => this.#condition(condition),
-      exported: imports.exported,
-      output: imports.output,
+      exported: surroundings.exported,
+      output: surroundings.output,
       mapping: (mapping, first, second) =>
         template.Mappings[mapping]?.[first]?.[second] ??
         fail(`The mapping ${mapping} has no value for ${first}, ${second}`),
@@ -88,6 +94,41 @@ export class Stack {
     return this.#existing()
       .filter(([, { Type }]) => types.includes(Type))
       .map(([logicalId, resource]) => this.#resource(logicalId, resource));
+  }
+
+  /** This stack and those nested in it, at any depth. */
+  get tree(): readonly Stack[] {
+    this.#tree ??= [this, ...this.#existing().flatMap(([id]) => this.nested(id)?.tree ?? [])];
+    return this.#tree;
+  }
+
+  /** @returns `undefined` when the resource is no nested stack, or its template is not in the assembly */
+  nested(logicalId: string): Stack | undefined {
+    if (!this.#nested.has(logicalId)) this.#nested.set(logicalId, this.#readNested(logicalId));
+    return this.#nested.get(logicalId);
+  }
+
+  #readNested(logicalId: string): Stack | undefined {
+    const { Type, Properties = {} } = this.#template.Resources[logicalId] ?? {};
+    if (Type !== 'AWS::CloudFormation::Stack') return undefined;
+    const url = this.#attempt(Properties['TemplateURL'] ?? '', logicalId);
+    const template =
+      'value' in url && typeof url.value === 'string'
+        ? this.#surroundings.nestedTemplate(url.value)
+        : undefined;
+    if (template === undefined) return undefined;
+    // They may refer to the outputs of other nested stacks.
+    const parameters = Object.entries(Object(Properties['Parameters'] ?? {}) as Record<string, Json>).map(
+      ([name, value]) => [
+        name,
+        {
+          enumerable: true,
+          get: () => resolve(value, this.#scope) ?? fail(`${logicalId}: the parameter ${name} has no value`),
+        },
+      ],
+    );
+    const given = Object.defineProperties({}, Object.fromEntries(parameters)) as Record<string, Json>;
+    return new Stack(`${this.name}-${logicalId}`, template, this.#surroundings, given);
   }
 
   /** The logical IDs of the resources that exist in the stack, by type. */
@@ -167,8 +208,7 @@ export class Stack {
           (value, property) => memberOf(value, property),
           Properties,
         );
-        const entries =
-          typeof all === 'object' && all !== null && !Array.isArray(all) ? Object.entries(all) : [];
+        const entries = typeof all === 'object' && all !== null ? Object.entries(all) : [];
         return new Map(entries.map(([key, value]) => [key, this.#attempt(value, `${name} ${key}`)]));
       },
     };
@@ -207,6 +247,7 @@ export class Stack {
     }
     if (Type === 'AWS::Lambda::Version') return functionArn(text('FunctionName'), '1');
     if (Type === 'AWS::Lambda::Alias') return functionArn(text('FunctionName'), text('Name'));
+    if (Type === 'AWS::CloudFormation::Stack') return (this.nested(logicalId) ?? noTemplate(logicalId)).id;
     if (Type === 'AWS::Lambda::LayerVersion') return arn('lambda', `layer:${this.name}-${logicalId}:1`);
     const values = this.#values(logicalId);
     return values?.ref ?? fail(`The value of Ref for ${logicalId} (${Type}) is not supported by cdk-offline`);
@@ -227,6 +268,12 @@ export class Stack {
     if (type === 'AWS::SSM::Parameter' && (attribute === 'Value' || attribute === 'Type')) {
       return resolve(Properties[attribute] ?? null, this.#scope) ?? fail(`${logicalId} has no ${attribute}`);
     }
+    if (type === 'AWS::CloudFormation::Stack') {
+      const nested = this.nested(logicalId) ?? noTemplate(logicalId);
+      return (
+        nested.output(attribute.replace(/^Outputs\./, '')) ?? fail(`${logicalId} has no output ${attribute}`)
+      );
+    }
     const known = this.#values(logicalId)?.attributes[attribute];
     if (known !== undefined) return known;
     const id = this.#physicalId(logicalId);
@@ -240,15 +287,18 @@ export class Stack {
   }
 }
 
-const noImports: Imports = {
+const nothing: Surroundings = {
   exported: (name) => fail(`No stack exports ${name}`),
   output: (stackName) => fail(`There is no stack ${stackName}`),
+  nestedTemplate: () => undefined,
 };
 
+function noTemplate(logicalId: string): never {
+  return fail(`The template of the nested stack ${logicalId} is not in the assembly`);
+}
+
 function memberOf(value: Json | undefined, name: string): Json | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && name in value
-    ? Reflect.get(value, name)
-    : undefined;
+  return typeof value === 'object' && value !== null && name in value ? Reflect.get(value, name) : undefined;
 }
 
 /** Only the properties of the schema are resolved: others may need AWS. */
@@ -269,7 +319,7 @@ function readProperties<T>(
 function parameterValue(
   name: string,
   { Type, Default }: Template['Parameters'][string],
-  given: string | undefined,
+  given: Json | undefined,
 ): Json {
   const value = given ?? Default;
   if (value === undefined)

@@ -60,10 +60,11 @@ const usagePlanKey = z.object({ KeyId: z.string(), UsagePlanId: z.string() });
  *
  * @returns a line for each key whose value is not in the template
  */
-export function createTemplateKeys(stack: Stack, keys: ApiKeyStore, now: number): string[] {
+export function createTemplateKeys(stacks: readonly Stack[], keys: ApiKeyStore, now: number): string[] {
   const generated: string[] = [];
   const existing = new Set(keys.keys().map(({ id }) => id));
-  for (const resource of stack.resources('AWS::ApiGateway::ApiKey')) {
+  const resources = (type: string) => stacks.flatMap((stack) => stack.resources(type));
+  for (const resource of resources('AWS::ApiGateway::ApiKey')) {
     const { Name, Description, Enabled, Value } = resource.read(apiKey);
     const name = Name ?? resource.logicalId;
     const show = (value: string) => Value === undefined && generated.push(`API key ${name}: ${value}`);
@@ -83,7 +84,7 @@ export function createTemplateKeys(stack: Stack, keys: ApiKeyStore, now: number)
     );
     show(value);
   }
-  for (const resource of stack.resources('AWS::ApiGateway::UsagePlanKey')) {
+  for (const resource of resources('AWS::ApiGateway::UsagePlanKey')) {
     const { KeyId, UsagePlanId } = resource.read(usagePlanKey);
     if (!keys.isBound(UsagePlanId, KeyId)) keys.bind(UsagePlanId, KeyId);
   }

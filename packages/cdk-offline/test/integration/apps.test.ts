@@ -230,6 +230,7 @@ it('a REQUEST authorizer gets the request without its body, and is cached by its
     Authorizer: {
       Type: 'AWS::ApiGateway::Authorizer',
       Properties: {
+        RestApiId: { Ref: 'Api' },
         Type: 'REQUEST',
         AuthorizerUri: invocation(arnOf('Authorize')),
         IdentitySource: 'method.request.header.X-User,method.request.querystring.team',
@@ -268,7 +269,7 @@ const authorized = (authorize: string) => ({
   ...invocable('Authorize', 'greet', { Code: { ZipFile: `exports.handler = async () => (${authorize});` } }),
   Authorizer: {
     Type: 'AWS::ApiGateway::Authorizer',
-    Properties: { Type: 'TOKEN', AuthorizerUri: invocation(arnOf('Authorize')) },
+    Properties: { RestApiId: { Ref: 'Api' }, Type: 'TOKEN', AuthorizerUri: invocation(arnOf('Authorize')) },
   },
   Get: method({ Ref: 'Path' }, arnOf('Greet'), {
     AuthorizationType: 'CUSTOM',
