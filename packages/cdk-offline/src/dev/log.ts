@@ -39,7 +39,7 @@ export function terminalLog(options: TerminalLogOptions = {}) {
 export function requestLine(
   record: Omit<RequestRecord, 'requestId'>,
   colour: boolean,
-  caller: (authorizer: Authorizer) => string = ({ principalId }) => String(principalId),
+  caller: (authorizer: Authorizer) => string = nameOf,
 ): string {
   const { time, method, path, query, status, durationMs, authorizer, functionError } = record;
   return [
@@ -51,6 +51,11 @@ export function requestLine(
     ...(authorizer === undefined ? [] : [printable(caller(authorizer))]),
     ...(functionError === undefined ? [] : [`(${printable(functionError.split('\n', 1).join())})`]),
   ].join(' ');
+}
+
+/** The user of a Cognito token has no `principalId`. */
+function nameOf({ principalId, claims }: Authorizer): string {
+  return String(principalId ?? Object(claims)['sub']);
 }
 
 function colourOf(status: number): 'green' | 'cyan' | 'yellow' | 'red' {

@@ -18,17 +18,22 @@ const authorizerAnswer = z.object({
 type AuthorizerAnswer = z.infer<typeof authorizerAnswer>;
 
 /** `$context.authorizer`. */
-export type CallerContext = Readonly<Record<string, string | number | null>>;
+export type CallerContext = Readonly<
+  Record<string, string | number | null | /** Of a Cognito token. */ Readonly<Record<string, string>>>
+>;
 
 /** The caller, as the authorizer returned it. */
 interface Identity {
-  readonly principalId: string;
   readonly usageIdentifierKey: string | undefined;
   readonly authorizer: CallerContext;
 }
 
 export type Authorization =
-  | { readonly granted: true; readonly identity: Identity; /** Milliseconds. */ readonly latency: number }
+  | {
+      readonly granted: true;
+      readonly identity: Identity;
+      /** Of a Lambda authorizer, in milliseconds. */ readonly latency?: number;
+    }
   | {
       readonly granted: false;
       readonly error: GatewayError;
@@ -85,7 +90,6 @@ export class Authorizer {
     if ('error' in answer) return { granted: false, ...answer };
     const { principalId, usageIdentifierKey, context } = answer;
     const identity = {
-      principalId,
       usageIdentifierKey: usageIdentifierKey ?? undefined,
       authorizer: { ...context, principalId },
     };

@@ -52,6 +52,7 @@ export const gatewayErrors = {
   eventTooLarge: error(413, 'REQUEST_TOO_LARGE', 'RequestTooLarge', 'Request Too Long'),
   requestTooLarge: error(413, 'REQUEST_TOO_LARGE', 'RequestTooLarge', longBody),
   throttled: error(429, 'THROTTLED', 'TooManyRequests', 'Too Many Requests'),
+  tokenExpired: error(401, 'UNAUTHORIZED', 'Unauthorized', 'The incoming token has expired'),
   unauthorized: error(401, 'UNAUTHORIZED', 'Unauthorized', 'Unauthorized'),
   uriTooLong: error(414, 'DEFAULT_4XX', 'RequestURITooLong', 'Request URI too long'),
 };

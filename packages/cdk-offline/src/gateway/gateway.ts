@@ -8,6 +8,7 @@ import {
   isThrottled,
 } from '../lambda/environment.ts';
 import { type Authorization, Authorizer } from './authorizer.ts';
+import { authorizeByPool } from './cognito-authorizer.ts';
 import { compressed, decodedBody } from './content-coding.ts';
 import {
   gatewayAnswer,
@@ -28,7 +29,7 @@ import {
   type Route,
 } from './proxy-event.ts';
 import { type GatewayRequest, lastValue, traceIdOf, values } from './request.ts';
-import type { LambdaAuthorizer } from './read-authorizers.ts';
+import type { CognitoAuthorizer, LambdaAuthorizer } from './read-authorizers.ts';
 import type { Integration, Method } from './read-methods.ts';
 import type { ApiResource, RestApi } from './rest-api.ts';
 import { validateRequest } from './request-validation.ts';
@@ -133,15 +134,19 @@ export class Gateway {
     let caller: CallerDetails = {};
     let usageIdentifierKey: string | undefined;
     if (method.authorizer !== undefined) {
-      const authorization = await this.#authorize(method.authorizer, request, route);
+      const authorization = await this.#authorize(method, method.authorizer, request, route);
       const { identity } = authorization;
       if (identity !== undefined) caller = { authorizer: identity.authorizer };
       if (!authorization.granted) {
         const { error, functionError } = authorization;
         return { ...this.#reject(error, request, route, caller), functionError };
       }
+      const { latency } = authorization;
       caller = {
-        authorizer: { ...authorization.identity.authorizer, integrationLatency: authorization.latency },
+        authorizer: {
+          ...authorization.identity.authorizer,
+          ...(latency !== undefined && { integrationLatency: latency }),
+        },
       };
       usageIdentifierKey = authorization.identity.usageIdentifierKey;
     }
@@ -165,7 +170,8 @@ export class Gateway {
   }
 
   #authorize(
-    authorizer: LambdaAuthorizer,
+    { scopes }: Method,
+    authorizer: LambdaAuthorizer | CognitoAuthorizer,
     request: GatewayRequest,
     route: Route,
   ): Promise<Authorization> | Authorization {
@@ -174,11 +180,15 @@ export class Gateway {
     const methodArn = arn('execute-api', `${id}/${stage}/${request.method}/${path}`);
     if (Buffer.byteLength(methodArn) > longestMethodArn)
       return { granted: false, error: gatewayErrors.uriTooLong };
+    const mapping = this.#mappingInput(request, route);
+    if (authorizer.type === 'COGNITO_USER_POOLS') {
+      const [source = ''] = authorizer.identitySources;
+      return authorizeByPool(authorizer, scopes, mappedValue(source, mapping), request.time);
+    }
     const found =
       this.#authorizers.get(authorizer) ??
       new Authorizer(authorizer, (input) => this.#options.invoke(authorizer.function.logicalId, input));
     this.#authorizers.set(authorizer, found);
-    const mapping = this.#mappingInput(request, route);
     return found.authorize({
       methodArn,
       traceId: traceIdOf(request),

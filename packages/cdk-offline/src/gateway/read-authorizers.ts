@@ -16,11 +16,21 @@ export interface LambdaAuthorizer {
   readonly function: FunctionDefinition;
 }
 
+/** An authorizer for tokens of Cognito user pools. */
+export interface CognitoAuthorizer {
+  readonly type: 'COGNITO_USER_POOLS';
+  readonly identitySources: readonly string[];
+  /** The `aud` of the token must match. */
+  readonly validation: RegExp | undefined;
+  /** The `iss` of its pools' tokens. */
+  readonly issuers: readonly string[];
+}
+
 /** The resources of a type that belong to the API. */
 export type ResourcesInApi = (type: string) => readonly StackResource[];
 
 const authorizer = z.object({
-  Type: z.enum(['TOKEN', 'REQUEST'], 'only TOKEN and REQUEST authorizers are supported by cdk-offline'),
+  Type: z.enum(['TOKEN', 'REQUEST'], 'authorizers of this type are not supported by cdk-offline'),
   AuthorizerUri: z.string(),
   AuthorizerCredentials: z.string().optional(),
   AuthorizerResultTtlInSeconds: z.number().min(0).max(3600).default(300),
@@ -28,8 +38,18 @@ const authorizer = z.object({
   IdentityValidationExpression: z.string().optional(),
 });
 
-/** Lambda authorizers by their IDs, or why one is not supported. */
-export type Authorizers = ReadonlyMap<string, LambdaAuthorizer | { readonly reason: string }>;
+const kind = z.object({ Type: z.string() });
+const cognitoAuthorizer = z.object({
+  ProviderARNs: z.array(z.string()),
+  IdentitySource: z.string().default('method.request.header.Authorization'),
+  IdentityValidationExpression: z.string().optional(),
+});
+
+/** Authorizers by their IDs, or why one is not supported. */
+export type Authorizers = ReadonlyMap<
+  string,
+  LambdaAuthorizer | CognitoAuthorizer | { readonly reason: string }
+>;
 
 export async function readAuthorizers(inApi: ResourcesInApi, functions: Functions): Promise<Authorizers> {
   const read = inApi('AWS::ApiGateway::Authorizer').map(
@@ -39,7 +59,11 @@ export async function readAuthorizers(inApi: ResourcesInApi, functions: Function
   return new Map(await Promise.all(read));
 }
 
-async function readAuthorizer(resource: StackResource, functions: Functions): Promise<LambdaAuthorizer> {
+async function readAuthorizer(
+  resource: StackResource,
+  functions: Functions,
+): Promise<LambdaAuthorizer | CognitoAuthorizer> {
+  if (resource.read(kind).Type === 'COGNITO_USER_POOLS') return readCognitoAuthorizer(resource);
   const settings = resource.read(authorizer);
   const { IdentityValidationExpression: expression } = settings;
   return {
@@ -48,6 +72,24 @@ async function readAuthorizer(resource: StackResource, functions: Functions): Pr
     validation: expression === undefined ? undefined : wholeText(expression, resource.logicalId),
     cacheSeconds: settings.AuthorizerResultTtlInSeconds,
     function: await functions.ofUri(settings.AuthorizerUri, settings.AuthorizerCredentials),
+  };
+}
+
+function readCognitoAuthorizer(resource: StackResource): CognitoAuthorizer {
+  const { ProviderARNs, IdentitySource, IdentityValidationExpression } = resource.read(cognitoAuthorizer);
+  return {
+    type: 'COGNITO_USER_POOLS',
+    identitySources: [IdentitySource],
+    validation:
+      IdentityValidationExpression === undefined
+        ? undefined
+        : wholeText(IdentityValidationExpression, resource.logicalId),
+    issuers: ProviderARNs.map((arn) =>
+      arn.replace(
+        /^arn:[^:]+:cognito-idp:([^:]+):[^:]*:userpool\/(.+)$/,
+        'https://cognito-idp.$1.amazonaws.com/$2',
+      ),
+    ),
   };
 }
 

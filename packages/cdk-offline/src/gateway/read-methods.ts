@@ -6,6 +6,7 @@ import type { StackResource } from '../template/stack.ts';
 import { type MockIntegration, mockProperties, readMock } from './mock.ts';
 import {
   type Authorizers,
+  type CognitoAuthorizer,
   type LambdaAuthorizer,
   orReason,
   type ResourcesInApi,
@@ -13,7 +14,9 @@ import {
 import { Models, type RequestValidation } from './request-validation.ts';
 
 export interface Method {
-  readonly authorizer: LambdaAuthorizer | undefined;
+  readonly authorizer: LambdaAuthorizer | CognitoAuthorizer | undefined;
+  /** Of a Cognito token, of which it must have one. */
+  readonly scopes: readonly string[];
   readonly apiKeyRequired: boolean;
   readonly validation: RequestValidation | undefined;
   readonly integration: Integration;
@@ -31,6 +34,7 @@ const methodKey = z.object({
 const method = z.object({
   AuthorizationType: z.string().default('NONE'),
   AuthorizerId: z.string().default(''),
+  AuthorizationScopes: z.array(z.string()).default([]),
   ApiKeyRequired: flag.default(false),
   RequestValidatorId: z.string().optional(),
   RequestModels: z.record(z.string(), z.string()).default({}),
@@ -121,7 +125,7 @@ function readValidators(inApi: ResourcesInApi, apiId: string): ValidationOf {
 
 function unsupportedMethod(reason: string): Method {
   const integration = { kind: 'unsupported', reason } as const;
-  return { authorizer: undefined, apiKeyRequired: false, validation: undefined, integration };
+  return { authorizer: undefined, scopes: [], apiKeyRequired: false, validation: undefined, integration };
 }
 
 /** @throws TemplateError when its kind of authorization or integration is not supported */
@@ -132,14 +136,16 @@ async function readMethod(
   validationOf: ValidationOf,
 ): Promise<Method> {
   const settings = resource.read(method);
-  const { AuthorizationType, AuthorizerId, Integration, ApiKeyRequired } = settings;
-  const authorizedBy = AuthorizationType === 'CUSTOM' ? authorizers.get(AuthorizerId) : undefined;
+  const { AuthorizationType, AuthorizerId, AuthorizationScopes, Integration, ApiKeyRequired } = settings;
+  const hasAuthorizer = AuthorizationType === 'CUSTOM' || AuthorizationType === 'COGNITO_USER_POOLS';
+  const authorizedBy = hasAuthorizer ? authorizers.get(AuthorizerId) : undefined;
   if (authorizedBy !== undefined && 'reason' in authorizedBy) throw new TemplateError(authorizedBy.reason);
   if (AuthorizationType !== 'NONE' && authorizedBy === undefined) {
     throw new TemplateError(`authorization by ${AuthorizationType} is not supported by cdk-offline`);
   }
   return {
     authorizer: authorizedBy,
+    scopes: AuthorizationScopes,
     apiKeyRequired: ApiKeyRequired,
     validation: validationOf(settings),
     integration: await readIntegration(resource, Integration, functions),

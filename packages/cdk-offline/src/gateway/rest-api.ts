@@ -92,6 +92,12 @@ export async function readRestApi(
 
   const paths = readPaths(inApi, api.attribute('RootResourceId'));
   const authorizers = await readAuthorizers(inApi, functions);
+  for (const authorizer of authorizers.values()) {
+    if (!('issuers' in authorizer)) continue;
+    notes.push(
+      `Tokens with the issuer ${authorizer.issuers.join(' or ')} are accepted without a check of their signature`,
+    );
+  }
   const methods = await readMethods(inApi, functions, authorizers, api.physicalId);
   return {
     id: api.physicalId,

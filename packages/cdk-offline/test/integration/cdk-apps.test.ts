@@ -3,7 +3,15 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { App, CfnOutput, NestedStack, Stack } from 'aws-cdk-lib';
-import { Deployment, type IRestApi, LambdaIntegration, RestApi, Stage } from 'aws-cdk-lib/aws-apigateway';
+import {
+  CognitoUserPoolsAuthorizer,
+  Deployment,
+  type IRestApi,
+  LambdaIntegration,
+  RestApi,
+  Stage,
+} from 'aws-cdk-lib/aws-apigateway';
+import { UserPool } from 'aws-cdk-lib/aws-cognito';
 import { AttributeType, Table } from 'aws-cdk-lib/aws-dynamodb';
 import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { DescribeTableCommand, DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb';
@@ -149,5 +157,100 @@ describe('a table that the stack of the API does not make', () => {
     const { endpoint, credentials } = service;
     const client = new DynamoDBClient({ region: 'us-east-1', endpoint, credentials });
     await client.send(new DescribeTableCommand({ TableName: tableName }));
+  });
+});
+
+describe('a Cognito authorizer', () => {
+  const now = Math.floor(Date.now() / 1000);
+  const claims = {
+    iss: '',
+    exp: now + 600,
+    iat: 1469814773,
+    auth_time: 1469814773,
+    token_use: 'id',
+    aud: 'client',
+    sub: 'me',
+    email_verified: true,
+    'cognito:groups': ['a', 'b'],
+    identities: [{ userId: '1' }],
+  };
+  const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const tokenOf = (changes: object) => `${encoded({ alg: 'none' })}.${encoded({ ...claims, ...changes })}.`;
+
+  /** Its routes answer with the caller; `/scoped` needs the scope `goods/read`. */
+  async function servePool() {
+    const { service, progress, get } = await serveApp((app) => {
+      const stack = new Stack(app, 'Shop');
+      const pool = new UserPool(stack, 'Users');
+      const authorizer = new CognitoUserPoolsAuthorizer(stack, 'Authorizer', { cognitoUserPools: [pool] });
+      const integration = new LambdaIntegration(newFunction(stack, 'Me', 'event.requestContext.authorizer'));
+      const { root } = newApi(stack);
+      root.addMethod('GET', integration, { authorizer });
+      root
+        .addResource('scoped')
+        .addMethod('GET', integration, { authorizer, authorizationScopes: ['goods/read', 'goods/all'] });
+      new CfnOutput(stack, 'Issuer', { value: pool.userPoolProviderUrl });
+    });
+    const { Issuer: iss = '' } = service.outputs;
+    expect(progress).toEqual([
+      `Tokens with the issuer ${iss} are accepted without a check of their signature`,
+      expect.stringMatching(/^AWS::Cognito::UserPool is not supported by cdk-offline: Users/),
+    ]);
+    const ask = async (token: string | undefined, path = '/') => {
+      const response = await get(path, token === undefined ? {} : { headers: { Authorization: token } });
+      return { status: response.status, body: await response.json() };
+    };
+    return { iss, ask };
+  }
+
+  it('passes the claims as API Gateway does', async () => {
+    const { iss, ask } = await servePool();
+    expect(iss).toMatch(/^https:\/\/cognito-idp\.us-east-1\.amazonaws\.com\/us-east-1_\w{9}$/);
+    for (const scheme of ['', 'Bearer ']) {
+      expect(await ask(scheme + tokenOf({ iss }))).toEqual({
+        status: 200,
+        body: {
+          claims: {
+            iss,
+            exp: expect.stringMatching(/^[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d [\d:]{8} UTC \d{4}$/),
+            // As recorded on AWS: https://github.com/amazon-archives/amazon-cognito-identity-js/issues/92
+            iat: 'Fri Jul 29 17:52:53 UTC 2016',
+            auth_time: '1469814773',
+            token_use: 'id',
+            aud: 'client',
+            sub: 'me',
+            email_verified: 'true',
+            'cognito:groups': 'a,b',
+            identities: '{"userId":"1"}',
+          },
+        },
+      });
+    }
+  });
+
+  it('refuses no token, and one that is expired, of another pool, or no identity token', async () => {
+    const { iss, ask } = await servePool();
+    const refused = { status: 401, body: { message: 'Unauthorized' } };
+    for (const token of [
+      undefined,
+      'nonsense',
+      'a.b.c',
+      tokenOf({}),
+      tokenOf({ iss, token_use: 'access' }),
+    ]) {
+      expect({ token, ...(await ask(token)) }).toEqual({ token, ...refused });
+    }
+    expect(await ask(tokenOf({ iss, exp: now - 1 }))).toEqual({
+      status: 401,
+      body: { message: 'The incoming token has expired' },
+    });
+  });
+
+  it('needs an access token with one of the scopes of the method', async () => {
+    const { iss, ask } = await servePool();
+    const access = (scope: string) => tokenOf({ iss, token_use: 'access', scope });
+    expect((await ask(access('openid goods/read'), '/scoped')).status).toBe(200);
+    expect((await ask(access('openid'), '/scoped')).status).toBe(403);
+    expect((await ask(tokenOf({ iss, scope: 'goods/read' }), '/scoped')).status).toBe(401);
   });
 });

@@ -78,7 +78,6 @@ describe('a TOKEN authorizer', () => {
     expect(await authorize(gate(), 'Bearer abc')).toMatchObject({
       granted: true,
       identity: {
-        principalId: 'someone',
         usageIdentifierKey: 'key-1',
         // Recorded on AWS: https://github.com/DefinitelyTyped/DefinitelyTyped/pull/69823
         authorizer: { principalId: 'someone', text: 'a', number: '7', truth: 'false', nothing: null },

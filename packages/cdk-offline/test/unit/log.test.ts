@@ -13,9 +13,11 @@ const answered = {
 describe('the line of a request', () => {
   it('names the caller as the service does', () => {
     const authorizer = { principalId: 'key_1', tenant: 'north' };
-    expect(requestLine({ ...answered, authorizer }, false, (caller) => String(caller['tenant']))).toBe(
-      '03:04:05 GET  /dev/things?limit=2 200 12 ms north',
-    );
+    expect(
+      requestLine({ ...answered, authorizer }, false, ({ tenant }) =>
+        typeof tenant === 'string' ? tenant : '',
+      ),
+    ).toBe('03:04:05 GET  /dev/things?limit=2 200 12 ms north');
   });
 
   it('has time, method, path, status, milliseconds and the caller', () => {
