@@ -4,10 +4,10 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { InvokeCommand, type InvokeCommandOutput, LambdaClient } from '@aws-sdk/client-lambda';
 import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod/mini';
-import { checksOf, json, usedIdempotencyKey, type VersionCheck } from './checks.ts';
+import { checksOf, json, usedIdempotencyKey, type VersionCheck } from './version-checks.ts';
 import { tableVariables } from '../tables.ts';
 import { toUnixSeconds } from '../runtime/unix-time.ts';
-import { type Clock, repeatRefused } from './refusals.ts';
+import { type Clock, repeatRefused } from './repeat-refused.ts';
 
 /** https://docs.aws.amazon.com/codedeploy/latest/userguide/reference-appspec-file-structure-hooks.html */
 const hookEvent = z.object({ DeploymentId: z.string(), LifecycleEventHookExecutionId: z.string() });
@@ -19,13 +19,18 @@ const environment = z.object({
   CHECKED_VERSIONS: z.pipe(json, z.record(z.string(), z.string())),
 });
 
-/** How long refused calls are repeated: those of all checks, then the report. Milliseconds. */
-const patience = 60_000;
-/** The longest time of all checks, so that the function has time left to report. Milliseconds. */
-const longest = 100_000;
+/** Milliseconds. The function has more time than all of them together: lib/delivery/pre-traffic-hook.ts. */
+export const timeLimits = {
+  /** All checks. */
+  checks: 100_000,
+  /** How long refused calls are repeated: those of all checks, then the report. */
+  patience: 60_000,
+  /** One attempt to report. */
+  report: 10_000,
+} as const;
 
 const lambda = new LambdaClient();
-const codeDeploy = new CodeDeployClient({ requestHandler: { requestTimeout: 10_000 } });
+const codeDeploy = new CodeDeployClient({ requestHandler: { requestTimeout: timeLimits.report } });
 const dynamoDb = DynamoDBDocumentClient.from(new DynamoDBClient());
 
 /**
@@ -48,14 +53,14 @@ export function preTrafficHook(clock: Clock, timeout: () => AbortSignal) {
     const report = { deploymentId, lifecycleEventHookExecutionId, status };
     await repeatRefused(
       () => codeDeploy.send(new PutLifecycleEventHookExecutionStatusCommand(report)),
-      clock.now() + patience,
+      clock.now() + timeLimits.patience,
       clock,
     );
   };
 }
 
 export const handler = preTrafficHook({ now: () => performance.now(), sleep: setTimeout }, () =>
-  AbortSignal.timeout(longest),
+  AbortSignal.timeout(timeLimits.checks),
 );
 
 async function checkAll(
@@ -63,7 +68,7 @@ async function checkAll(
   clock: Clock,
   abortSignal: AbortSignal,
 ): Promise<'Succeeded' | 'Failed'> {
-  const end = clock.now() + patience;
+  const end = clock.now() + timeLimits.patience;
   const variables = z.parse(environment, process.env);
   // The hooks of all deployments run at once, and transactions on one item would disturb each other.
   const idempotencyKey = `pre-traffic-check-${deploymentId}`;

@@ -73,7 +73,8 @@ export class PreTrafficHook extends Construct {
       entry: join(project, 'functions', 'delivery', 'check-versions.ts'),
       projectRoot: project,
       depsLockFilePath: join(project, 'package-lock.json'),
-      // The AWS SDK is that of the runtime.
+      // Not by lib/bundler, which leaves out of the AWS SDK what requests do not need, such as finding credentials. The hook has the
+      // runtime's SDK: its start is not timed, and it uses two more services.
       bundling: {
         logLevel: LogLevel.WARNING,
         format: OutputFormat.ESM,

@@ -1,5 +1,5 @@
 import { describe, expect, inject, it } from 'vitest';
-import { checks } from '../../tools/operators/smoke/checks.ts';
+import { checks } from '../../tools/operators/smoke/smoke-checks.ts';
 import { Client } from '../../tools/operators/smoke/client.ts';
 
 /** The black-box contract, which `npm run smoke` also runs against any deployed stage. */

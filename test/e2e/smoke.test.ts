@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { newKey } from '../../functions/access/keys.ts';
-import { checks } from '../../tools/operators/smoke/checks.ts';
+import { checks } from '../../tools/operators/smoke/smoke-checks.ts';
 import type { RunTool } from '../../tools/operators/command-line/program.ts';
 import { runChecks, runSmoke } from '../../tools/operators/smoke/cli.ts';
 import { Client } from '../../tools/operators/smoke/client.ts';

@@ -123,6 +123,21 @@ describe('the stage of the API', () => {
     ]);
   });
 
+  it('has an address for IPv4 and one for IPv6', () => {
+    const shelter = stackOf('Shelter-prod');
+    const [domain] = theResource(shelter, 'AWS::ApiGateway::DomainName');
+    const records = resourcesOf(shelter, 'AWS::Route53::RecordSet').map(([, { Properties }]) => Properties);
+    const AliasTarget = {
+      DNSName: { 'Fn::GetAtt': [domain, 'RegionalDomainName'] },
+      HostedZoneId: { 'Fn::GetAtt': [domain, 'RegionalHostedZoneId'] },
+    };
+    const common = { Name: 'api.example.com.', HostedZoneId: 'Z1', AliasTarget };
+    expect(records).toEqual([
+      { ...common, Type: 'A' },
+      { ...common, Type: 'AAAA' },
+    ]);
+  });
+
   it.each(['RestApi', 'DomainName'])('accepts TLS 1.2 or later only, for its own host name: %s', (type) => {
     copy.template.allResourcesProperties(`AWS::ApiGateway::${type}`, {
       SecurityPolicy: Match.stringLikeRegexp('^SecurityPolicy_TLS13_1_[23]_'),

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
+import { timeLimits } from '../../functions/delivery/check-versions.ts';
 import { timeToAnswer } from '../../functions/runtime/deadline.ts';
 import { functionEntries } from '../../functions/operations.ts';
 import { bundles } from './built-functions.ts';
@@ -80,6 +81,13 @@ describe('a new version', () => {
         Events: ['DEPLOYMENT_FAILURE', 'DEPLOYMENT_STOP_ON_REQUEST', 'DEPLOYMENT_STOP_ON_ALARM'],
       },
     });
+  });
+
+  it('is checked by a hook that always has the time to report', () => {
+    const { checks, patience, report } = timeLimits;
+    // The last attempt to report can begin when the patience ends.
+    expect(hookOf(prod).Timeout * 1_000).toBeGreaterThan(checks + patience + report);
+    expect(checks).toBeGreaterThan(patience);
   });
 
   it.each([prod, staging, urgent])('is checked by a hook before, and the hook knows it: %#', (stack) => {

@@ -3,7 +3,15 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { metrics } from '../../functions/http/metrics.ts';
 import { functionEntries, operationName } from '../../functions/operations.ts';
-import { functionsOf, ref, resourcesOf, type Stack, stackOf, theResource } from './synthesis.ts';
+import {
+  functionsOf,
+  ref,
+  resourcesIfAny,
+  resourcesOf,
+  type Stack,
+  stackOf,
+  theResource,
+} from './synthesis.ts';
 
 const prod = stackOf('AnimalStore-prod');
 
@@ -136,7 +144,20 @@ describe('an alarm', () => {
 
   it('exists in staging too, and not in local', () => {
     expect([...alarmsOf(stackOf('AnimalStore-staging')).keys()]).toEqual(names);
-    expect([...alarmsOf(stackOf('AnimalStore-local')).keys()]).toEqual([]);
+    expect(resourcesIfAny(stackOf('AnimalStore-local'), 'AWS::CloudWatch::Alarm')).toEqual([]);
+  });
+});
+
+it('the budget tells before the money is spent, and when AWS expects more to be spent', () => {
+  const [, { Properties }] = theResource(stackOf('Shelter-prod'), 'AWS::Budgets::Budget');
+  const subscribers = [{ SubscriptionType: 'EMAIL', Address: 'on-call@example.com' }];
+  const told = (NotificationType: string, Threshold: number) => ({
+    Notification: { NotificationType, Threshold, ComparisonOperator: 'GREATER_THAN' },
+    Subscribers: subscribers,
+  });
+  expect(Properties).toEqual({
+    Budget: { BudgetType: 'COST', TimeUnit: 'MONTHLY', BudgetLimit: { Amount: 500, Unit: 'USD' } },
+    NotificationsWithSubscribers: [told('ACTUAL', 80), told('FORECASTED', 100)],
   });
 });
 

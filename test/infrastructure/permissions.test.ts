@@ -10,6 +10,7 @@ import {
   idOf,
   joined,
   ref,
+  resourcesIfAny,
   resourcesOf,
   type Stack,
   stackOf,
@@ -83,13 +84,21 @@ describe('a function', () => {
 describe('every stack', () => {
   const stacks = [...synthesize('default')];
 
-  it.each(stacks)('has no wildcard in actions: %s', (_, stack) => {
+  /** That of the account has no policy of its own. */
+  const withPolicies = stacks.filter(([name]) => name !== 'AnimalStore-account');
+
+  it('has policies, or none of them', () => {
+    expect(resourcesIfAny(account, 'AWS::IAM::Policy')).toEqual([]);
+    expect(withPolicies).toHaveLength(3);
+  });
+
+  it.each(withPolicies)('has no wildcard in actions: %s', (_, stack) => {
     expect(
       allStatements(stack).flatMap(({ Action }) => Action.filter((action) => action.includes('*'))),
     ).toEqual([]);
   });
 
-  it.each(stacks)('uses the resource * only for actions that support no other: %s', (_, stack) => {
+  it.each(withPolicies)('uses the resource * only for actions that support no other: %s', (_, stack) => {
     const wide = allStatements(stack).filter(({ Resource }) => Resource.includes('*'));
     const known = new Set([
       'xray:PutTelemetryRecords',
@@ -118,6 +127,30 @@ describe('every stack', () => {
 const roleOf = (output: string): string => idOf(delivery.Outputs[output]?.Value);
 
 describe('a delivery workflow', () => {
+  it.each([
+    ['DeployRoleArnStaging', 'environment:staging'],
+    ['DeployRoleArnProd', 'environment:prod'],
+    ['DiffRoleArn', 'pull_request'],
+  ])(
+    'has its role only with a token that GitHub made for AWS and for this kind of run: %s',
+    (output, subject) => {
+      const issuer = 'token.actions.githubusercontent.com';
+      expect(trustOf(delivery, roleOf(output))).toEqual([
+        {
+          Effect: 'Allow',
+          Action: 'sts:AssumeRoleWithWebIdentity',
+          Principal: { Federated: ref(theResource(delivery, 'AWS::IAM::OIDCProvider')[0]) },
+          Condition: {
+            StringEquals: {
+              [`${issuer}:aud`]: 'sts.amazonaws.com',
+              [`${issuer}:sub`]: `repo:owner/repository:${subject}`,
+            },
+          },
+        },
+      ]);
+    },
+  );
+
   it.each(['DeployRoleArnStaging', 'DeployRoleArnProd'])(
     'has its role for as long as it requests: %s',
     (output) => {
@@ -143,7 +176,7 @@ describe('a delivery workflow', () => {
 
   it('can use the OIDC provider that the account already has', () => {
     const stack = synthesize('existing').get('AnimalStore-delivery')!;
-    expect(resourcesOf(stack, 'AWS::IAM::OIDCProvider')).toEqual([]);
+    expect(resourcesIfAny(stack, 'AWS::IAM::OIDCProvider')).toEqual([]);
     const roles = resourcesOf(stack, 'AWS::IAM::Role');
     expect(roles.length).toBe(2);
     const existing = joined(
@@ -172,7 +205,7 @@ describe('the role for the logs of API Gateway', () => {
 
   it('is set once for the account, not by each stage', () => {
     for (const stage of ['staging', 'prod']) {
-      expect(resourcesOf(stackOf(`AnimalStore-${stage}`), 'AWS::ApiGateway::Account')).toEqual([]);
+      expect(resourcesIfAny(stackOf(`AnimalStore-${stage}`), 'AWS::ApiGateway::Account')).toEqual([]);
     }
     const [, settings] = theResource(account, 'AWS::ApiGateway::Account');
     const [roleId] = theResource(account, 'AWS::IAM::Role');

@@ -146,8 +146,15 @@ export function stackOf(name: string): Stack {
   return found;
 }
 
-/** The resources of a type, with their logical IDs. */
-export function resourcesOf({ Resources }: Stack, type: string): readonly (readonly [string, Resource])[] {
+/** The resources of a type, with their logical IDs. @throws Error if there are none: what is said about all of them would hold */
+export function resourcesOf(stack: Stack, type: string): readonly (readonly [string, Resource])[] {
+  const found = resourcesIfAny(stack, type);
+  if (found.length === 0) throw new Error(`${stack.name} has no resource of type ${type}`);
+  return found;
+}
+
+/** The same, where there may be none. */
+export function resourcesIfAny({ Resources }: Stack, type: string): readonly (readonly [string, Resource])[] {
   return Object.entries(Resources).filter(([, { Type }]) => Type === type);
 }
 
@@ -169,13 +176,13 @@ const lambdaFunction = z.object({
 
 /** The functions of a stage by entry, without the hook of its deployments. */
 export function functionsOf(stack: Stack) {
+  const found = resourcesOf(stack, 'AWS::Lambda::Function').filter(([id]) => id.startsWith('Functions'));
+  if (found.length === 0) throw new Error(`${stack.name} has no functions of the service`);
   return new Map(
-    resourcesOf(stack, 'AWS::Lambda::Function')
-      .filter(([id]) => id.startsWith('Functions'))
-      .map(([id, { Properties }]) => {
-        const parsed = lambdaFunction.parse(Properties);
-        return [parsed.Handler.replace('.handler', ''), { id, ...parsed }] as const;
-      }),
+    found.map(([id, { Properties }]) => {
+      const parsed = lambdaFunction.parse(Properties);
+      return [parsed.Handler.replace('.handler', ''), { id, ...parsed }] as const;
+    }),
   );
 }
 
@@ -183,8 +190,10 @@ export function functionsOf(stack: Stack) {
 export function hookOf(stack: Stack) {
   const functions = resourcesOf(stack, 'AWS::Lambda::Function');
   const [id, { Properties }] = functions.find(([each]) => each.startsWith('SafeDeploymentHook'))!;
-  const { Environment, Role } = lambdaFunction.pick({ Environment: true, Role: true }).parse(Properties);
-  return { id, Role, ...Environment };
+  const { Environment, Role, Timeout } = lambdaFunction
+    .pick({ Environment: true, Role: true, Timeout: true })
+    .parse(Properties);
+  return { id, Role, Timeout, ...Environment };
 }
 
 const reference = z.union([

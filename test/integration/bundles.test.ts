@@ -6,7 +6,7 @@ import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
-import { checksOf, usedIdempotencyKey } from '../../functions/delivery/checks.ts';
+import { checksOf, usedIdempotencyKey } from '../../functions/delivery/version-checks.ts';
 import { type FunctionEntry, functionEntries } from '../../functions/operations.ts';
 import { toUnixSeconds } from '../../functions/runtime/unix-time.ts';
 import { FunctionProcesses } from '../support/function-processes.ts';

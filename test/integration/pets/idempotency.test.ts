@@ -168,18 +168,25 @@ describe('a creation', () => {
     more: { CancellationReasons: [{ Code: 'None' }, { Code: code, Message: 'No.' }] },
   });
 
-  test('that conflicts with another transaction is repeated, after delays that grow', async () => {
-    await behindProxy(async (proxy, table) => {
-      proxy.fate = () => (proxy.calls.length <= 7 ? cancelledBy('TransactionConflict') : 'pass');
-      vi.spyOn(Math, 'random').mockReturnValue(0.999);
-      onTestFinished(() => vi.mocked(Math.random).mockRestore());
-      const waits: number[] = [];
-      onWait((milliseconds) => waits.push(Math.round(milliseconds)));
-      const outcome = await createPetOnce(table, idempotency, rex, newRequest());
-      expect(outcome.kind).toBe('created');
-      expect(waits).toEqual([25, 50, 100, 200, 400, 400, 400]);
-    });
-  });
+  test.each([
+    [0.999, [25, 50, 100, 200, 400, 400, 400]],
+    [0.2, [5, 10, 20, 40, 80, 80, 80]],
+    [0, [0, 0, 0, 0, 0, 0, 0]],
+  ])(
+    'that conflicts with another transaction is repeated, after random delays that grow: %d',
+    async (random, delays) => {
+      await behindProxy(async (proxy, table) => {
+        proxy.fate = () => (proxy.calls.length <= 7 ? cancelledBy('TransactionConflict') : 'pass');
+        vi.spyOn(Math, 'random').mockReturnValue(random);
+        onTestFinished(() => vi.mocked(Math.random).mockRestore());
+        const waits: number[] = [];
+        onWait((milliseconds) => waits.push(Math.round(milliseconds)));
+        const outcome = await createPetOnce(table, idempotency, rex, newRequest());
+        expect(outcome.kind).toBe('created');
+        expect(waits).toEqual(delays);
+      });
+    },
+  );
 
   test('that keeps conflicting ends with its signal', async () => {
     await behindProxy(async (proxy, table) => {

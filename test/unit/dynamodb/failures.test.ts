@@ -11,10 +11,26 @@ const ofOwnClass = (attempts: number) => new ResourceNotFoundException(answer(at
 const named = (name: string, attempts = 1, httpStatusCode = 400) =>
   new DynamoDBServiceException({ name, $fault: 'client', ...answer(attempts, httpStatusCode) });
 
+/** https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/CommonErrors.html, and those of signatures and credentials */
+const refusalsOfEveryService = [
+  'AccessDeniedException',
+  'ExpiredTokenException',
+  'IncompleteSignatureException',
+  'InvalidSignatureException',
+  'MissingAuthenticationTokenException',
+  'RequestExpired',
+  'SerializationException',
+  'UnknownOperationException',
+  'UnrecognizedClientException',
+  'ValidationException',
+];
+
 describe('an error of a write', () => {
-  test.each([
+  test.each<[string, unknown]>([
     ['of a class of DynamoDB', ofOwnClass(1)],
-    ['that every AWS service has', named('AccessDeniedException')],
+    ...refusalsOfEveryService.map(
+      (name) => [`that every AWS service has, ${name}`, named(name)] as [string, unknown],
+    ),
     ['that is not from a call', new TypeError('a bug')],
     ['that is none', 'text'],
   ])('%s: nothing is written', (_, error) => {

@@ -7,12 +7,12 @@ import {
 } from '@aws-sdk/client-cloudformation';
 import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import type { Caller, Concurrency, StackState } from './checks.ts';
-import type { Target } from './target.ts';
+import type { Caller, Concurrency, StackState } from './preconditions.ts';
+import type { Deployment } from './deployment.ts';
 import type { Throttle } from '../../../lib/configuration/settings.ts';
 
 /** What the account of the credentials answers, in the Region of the stage. */
-export function openAccount({ settings, profile, toolkitStackName = 'CDKToolkit' }: Target) {
+export function openAccount({ settings, profile, toolkitStackName = 'CDKToolkit' }: Deployment) {
   const { AWS_REGION, AWS_DEFAULT_REGION } = process.env;
   const region = settings.region ?? AWS_REGION ?? AWS_DEFAULT_REGION;
   const configuration = {

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigurationError, contextKeys } from '../../../lib/configuration/context.ts';
 import type { Account } from './account.ts';
-import { judgeTemplate } from './checks.ts';
+import { judgeTemplate } from './preconditions.ts';
 import { lossesConfirmedBy } from './commits.ts';
 import { report } from './finding.ts';
-import type { Target } from './target.ts';
+import type { Deployment } from './deployment.ts';
 import { versionIn } from './template.ts';
 
 /** Runs the CDK of a project. @returns its exit code */
@@ -20,7 +20,7 @@ function cdk(project: string, args: readonly string[]): number {
 /** Synthesizes the assembly of a stack into a folder. @returns the exit code */
 export function synthesize(
   project: string,
-  { stackName, contextArgs }: Target,
+  { stackName, contextArgs }: Deployment,
   { folder, version, more }: { folder: string; version: string; more: readonly string[] },
 ): number {
   const commit = version === '' ? [] : ['-c', `${contextKeys.commit}=${version}`];
@@ -29,26 +29,26 @@ export function synthesize(
 }
 
 /** The template of a stack in an assembly. */
-export function templateIn(assembly: string, { stackName }: Target): unknown {
+export function templateIn(assembly: string, { stackName }: Deployment): unknown {
   return JSON.parse(readFileSync(join(assembly, `${stackName}.template.json`), 'utf8'));
 }
 
 /** Deploys a stack from an assembly, unless the guard stops it. @returns the exit code */
 export async function deployAssembly(
   account: Account,
-  target: Target,
+  deployment: Deployment,
   {
     assembly,
     creates,
     args,
   }: { readonly assembly: string; readonly creates: boolean; readonly args: readonly string[] },
 ): Promise<number> {
-  const { stackName } = target;
+  const { stackName } = deployment;
   if (!creates) {
     const [deployed] = await Promise.allSettled([account.template(stackName)]);
-    const next = templateIn(assembly, target);
+    const next = templateIn(assembly, deployment);
     const live = deployed.status === 'fulfilled' ? versionIn(deployed.value) : undefined;
-    const confirmed = new Set([...target.confirmed, ...lossesConfirmedBy(versionIn(next) ?? '', live)]);
+    const confirmed = new Set([...deployment.confirmed, ...lossesConfirmedBy(versionIn(next) ?? '', live)]);
     if (!report(judgeTemplate(deployed, next, confirmed))) return nothingDeployed();
   }
   return cdk(process.cwd(), ['deploy', stackName, '--app', assembly, ...args]);
@@ -78,7 +78,7 @@ export function nothingDeployed(): number {
  *
  * @param help what `--help` prints, without credentials
  */
-export async function runAsProcess(
+export async function runDeployCommand(
   help: (stage: string) => string,
   command: (stage: string | undefined, args: readonly string[]) => Promise<number>,
 ): Promise<void> {

@@ -1,17 +1,17 @@
 import { createInterface } from 'node:readline/promises';
 import { openAccount } from './account.ts';
-import * as checks from './checks.ts';
+import * as preconditions from './preconditions.ts';
 import {
   deployAssembly,
   inNewFolder,
   nothingDeployed,
-  runAsProcess,
+  runDeployCommand,
   synthesize,
   templateIn,
 } from './command.ts';
 import { ageOf, versionOfWorkTree } from './commits.ts';
 import { type Finding, judge, report } from './finding.ts';
-import { readTarget, type Target } from './target.ts';
+import { readDeployment, type Deployment } from './deployment.ts';
 import { versionIn } from './template.ts';
 
 const help = (stage: string) => `Usage: npm run deploy:${stage} -- [OPTIONS]
@@ -29,57 +29,67 @@ Options:
 All other options go to "cdk deploy", such as --require-approval never. docs/deploy.md has the steps.`;
 
 /** `npm run deploy:staging` */
-await runAsProcess(help, async (name, args) => {
-  const target = readTarget(name, args);
-  const { stackName, settings, accountSettings, app } = target;
-  const account = openAccount(target);
+await runDeployCommand(help, async (name, args) => {
+  const deployment = readDeployment(name, args);
+  const { stackName, settings, accountSettings, app } = deployment;
+  const account = openAccount(deployment);
   const [caller] = await Promise.allSettled([account.caller()]);
-  if (!report([checks.checkCaller(caller, target)]) || caller.status === 'rejected') return nothingDeployed();
+  if (!report([preconditions.checkCaller(caller, deployment)]) || caller.status === 'rejected')
+    return nothingDeployed();
   const [stack, bootstrap, gateway, concurrency] = await Promise.allSettled([
     account.stack(stackName),
     account.bootstrap(),
     account.gateway(),
     account.concurrency(),
   ]);
-  const creates = stack.status === 'fulfilled' && checks.isNew(stack.value);
+  const creates = stack.status === 'fulfilled' && preconditions.isNew(stack.value);
   const isManaged = accountSettings === 'managed';
-  const version = (app === undefined ? versionOfWorkTree() : versionIn(templateIn(app, target))) ?? '';
+  const version = (app === undefined ? versionOfWorkTree() : versionIn(templateIn(app, deployment))) ?? '';
   const findings = [
-    judge('The stack', stack, (found) => checks.checkStack(target, found)),
+    judge('The stack', stack, (found) => preconditions.checkStack(deployment, found)),
     ...(creates
       ? []
-      : [judge('The live version', stack, (found) => compareVersions(target, version, found))]),
-    judge('The bootstrap', bootstrap, (found) => checks.checkBootstrap(found, caller.value)),
-    judge("API Gateway's role", gateway, ({ role }) => checks.checkLoggingRole(role, isManaged)),
-    judge("API Gateway's throttle", gateway, ({ throttle }) => checks.checkThrottle(throttle, settings)),
-    judge("Lambda's concurrency", concurrency, (found) => checks.checkConcurrency(found, settings, creates)),
-    ...(await notifications(target)),
+      : [judge('The live version', stack, (found) => compareVersions(deployment, version, found))]),
+    judge('The bootstrap', bootstrap, (found) => preconditions.checkBootstrap(found, caller.value)),
+    judge("API Gateway's role", gateway, ({ role }) => preconditions.checkLoggingRole(role, isManaged)),
+    judge("API Gateway's throttle", gateway, ({ throttle }) =>
+      preconditions.checkThrottle(throttle, settings),
+    ),
+    judge("Lambda's concurrency", concurrency, (found) =>
+      preconditions.checkConcurrency(found, settings, creates),
+    ),
+    ...(await notifications(deployment)),
   ];
   if (!report(findings)) return nothingDeployed();
   if (app !== undefined)
-    return deployAssembly(account, target, {
+    return deployAssembly(account, deployment, {
       assembly: app,
       creates,
-      args: ['--exclusively', ...target.rest],
+      args: ['--exclusively', ...deployment.rest],
     });
   const needsRole = gateway.status === 'fulfilled' && gateway.value.role === undefined;
-  for (const more of checks.deploymentsOf(target, { creates, needsRole })) {
+  for (const more of preconditions.deploymentsOf(deployment, { creates, needsRole })) {
     const code = await inNewFolder(async (assembly) => {
-      const failed = synthesize(process.cwd(), target, { folder: assembly, version, more });
-      return failed || deployAssembly(account, target, { assembly, creates, args: target.rest });
+      const failed = synthesize(process.cwd(), deployment, { folder: assembly, version, more });
+      return failed || deployAssembly(account, deployment, { assembly, creates, args: deployment.rest });
     });
     if (code !== 0) return code;
   }
   return 0;
 });
 
-function compareVersions(target: Target, version: string, stack: checks.StackState): Finding {
+function compareVersions(deployment: Deployment, version: string, stack: preconditions.StackState): Finding {
   const live = stack?.version;
-  return checks.checkVersion(target, version, live, live === undefined ? 'unknown' : ageOf(version, live));
+  return preconditions.checkVersion(
+    deployment,
+    version,
+    live,
+    live === undefined ? 'unknown' : ageOf(version, live),
+  );
 }
 
 /** Asks whether prod may have alarms that notify nobody. */
-async function notifications({ stage, settings }: Target): Promise<Finding[]> {
+async function notifications({ stage, settings }: Deployment): Promise<Finding[]> {
   if (stage !== 'prod' || !settings.alarms || settings.notificationAddress !== undefined) return [];
   const problem =
     'The alarms of prod notify nobody. Set notificationAddress in cdk.json: an e-mail address, or "elsewhere" if you subscribe ' +

@@ -19,7 +19,7 @@ const loss: Readonly<Record<string, string>> = {
   'AWS::ApiGateway::UsagePlan': 'Its keys get 401 until "npm run keys -- repair" has ended.',
   'AWS::Budgets::Budget': 'Nobody is told before the budget is spent.',
   'AWS::CloudWatch::Alarm': 'Nobody is told, and no canary stops, when what it watches goes wrong.',
-  'AWS::CodeDeploy::Application': 'New versions get all requests at once, without checks.',
+  'AWS::CodeDeploy::Application': 'New versions get all requests at once, without preconditions.',
   'AWS::DynamoDB::GlobalTable': 'Its data is gone for the service.',
   'AWS::DynamoDB::Table': 'Its data is gone for the service.',
   'AWS::Logs::LogGroup': 'The saved queries no longer find its lines.',

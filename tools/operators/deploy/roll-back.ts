@@ -8,18 +8,18 @@ import {
   withOverrides,
 } from '../../../lib/configuration/context.ts';
 import { openAccount } from './account.ts';
-import { checkCaller, checkStack, isNew } from './checks.ts';
+import { checkCaller, checkStack, isNew } from './preconditions.ts';
 import {
   deployAssembly,
   inNewFolder,
   nothingDeployed,
-  runAsProcess,
+  runDeployCommand,
   synthesize,
   templateIn,
 } from './command.ts';
 import { describeVersion, git, hashOf } from './commits.ts';
 import { judge, report } from './finding.ts';
-import { projectFile, readTarget, type Target } from './target.ts';
+import { projectFile, readDeployment, type Deployment } from './deployment.ts';
 import { versionIn } from './template.ts';
 
 const help = (stage: string) => `Usage: npm run roll-back:${stage} -- COMMIT [OPTIONS]
@@ -45,56 +45,57 @@ ${versions()}`;
  * Nothing but CloudFormation moves an alias: CodeDeploy refuses a deployment whose alias is not at the version of the template
  * (serverless-application-model issue 291), and the update's own rollback then restores the version of the template.
  */
-await runAsProcess(help, async (name, [first, ...others]) => {
+await runDeployCommand(help, async (name, [first, ...others]) => {
   const revision = first?.startsWith('-') === false ? first : undefined;
-  const target = readTarget(
+  const deployment = readDeployment(
     name,
     revision === undefined && first !== undefined ? [first, ...others] : others,
   );
-  const { stage, stackName, app, output } = target;
+  const { stage, stackName, app, output } = deployment;
   const commit = revision === undefined ? '' : hashOf(revision);
   if (commit === '' && app === undefined)
     throw new ConfigurationError(
       `Give a commit or tag of this repository${revision === undefined ? '' : ` (got "${revision}")`}: npm run roll-back:${stage} -- COMMIT\n${versions()}`,
     );
-  if (output !== undefined) return synthesizeCommit(commit, target, resolve(output));
+  if (output !== undefined) return synthesizeCommit(commit, deployment, resolve(output));
 
-  const account = openAccount(target);
+  const account = openAccount(deployment);
   const [caller, stack] = await Promise.allSettled([account.caller(), account.stack(stackName)]);
-  if (!report([checkCaller(caller, target)])) return nothingDeployed();
+  if (!report([checkCaller(caller, deployment)])) return nothingDeployed();
   if (stack.status === 'fulfilled' && isNew(stack.value))
     throw new ConfigurationError(`There is nothing to roll back: ${stackName} is not deployed.`);
-  if (!report([judge('The stack', stack, (found) => checkStack(target, found))])) return nothingDeployed();
+  if (!report([judge('The stack', stack, (found) => checkStack(deployment, found))]))
+    return nothingDeployed();
   const live = stack.status === 'fulfilled' ? stack.value?.version : undefined;
   console.log(
     `Live in ${stage}: ${live === undefined ? 'a version that did not record its commit' : describeVersion(live)}`,
   );
-  const version = app === undefined ? commit : (versionIn(templateIn(app, target)) ?? app);
+  const version = app === undefined ? commit : (versionIn(templateIn(app, deployment)) ?? app);
   console.log(`Deploys to ${stage}: ${describeVersion(version)}`);
 
-  const args = ['--exclusively', '--require-approval', 'never', ...target.rest];
-  if (app !== undefined) return deployAssembly(account, target, { assembly: app, creates: false, args });
+  const args = ['--exclusively', '--require-approval', 'never', ...deployment.rest];
+  if (app !== undefined) return deployAssembly(account, deployment, { assembly: app, creates: false, args });
   return inNewFolder(async (assembly) => {
-    const failed = await synthesizeCommit(commit, target, assembly);
-    return failed || deployAssembly(account, target, { assembly, creates: false, args });
+    const failed = await synthesizeCommit(commit, deployment, assembly);
+    return failed || deployAssembly(account, deployment, { assembly, creates: false, args });
   });
 });
 
 /** Synthesizes a commit with today's settings, from a copy of it. @returns the exit code */
-function synthesizeCommit(commit: string, target: Target, folder: string): Promise<number> {
+function synthesizeCommit(commit: string, deployment: Deployment, folder: string): Promise<number> {
   return inNewFolder(async (copy) => {
     try {
       git('worktree', 'add', '--quiet', '--detach', copy, commit);
       const file = join(copy, 'cdk.json');
-      writeFileSync(file, JSON.stringify(withSettingsOf(target, JSON.parse(readFileSync(file, 'utf8')))));
+      writeFileSync(file, JSON.stringify(withSettingsOf(deployment, JSON.parse(readFileSync(file, 'utf8')))));
       const inCopy = { cwd: copy, stdio: 'inherit', shell: process.platform === 'win32' } as const;
       // Without the registry, if npm has installed these packages on this machine before.
       const { status } = spawnSync('npm', ['ci', '--prefer-offline', '--no-audit', '--no-fund'], inCopy);
       if (status !== 0) return status ?? 1;
-      const overrides = withOverrides(target.context, target.stage, { deployment: 'all-at-once' });
+      const overrides = withOverrides(deployment.context, deployment.stage, { deployment: 'all-at-once' });
       const more = ['-c', `overrides=${overrides}`, '-c', `${contextKeys.unknownSettings}=left-out`];
       rmSync(folder, { recursive: true, force: true });
-      return synthesize(copy, target, { folder, version: commit, more });
+      return synthesize(copy, deployment, { folder, version: commit, more });
     } finally {
       git('worktree', 'remove', '--force', copy);
     }
@@ -102,7 +103,7 @@ function synthesizeCommit(commit: string, target: Target, folder: string): Promi
 }
 
 /** The cdk.json of an earlier commit with today's settings. The CDK's flags belong to the code. */
-function withSettingsOf({ projectFile: today }: Target, earlier: unknown): object {
+function withSettingsOf({ projectFile: today }: Deployment, earlier: unknown): object {
   const then = projectFile.parse(earlier);
   const entries = (context: object, are: boolean) =>
     Object.entries(context).filter(([key]) => isSetting(key) === are);

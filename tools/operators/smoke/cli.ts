@@ -6,7 +6,7 @@ import { ToolError, usageError } from '../command-line/errors.ts';
 import { type Io, Output } from '../command-line/output.ts';
 import { runProgram } from '../command-line/program.ts';
 import { wholeNumber } from '../command-line/stage-command.ts';
-import { type Check, checks, SkippedCheck } from './checks.ts';
+import { type Check, checks, SkippedCheck } from './smoke-checks.ts';
 import { Client, get } from './client.ts';
 import { describeFailure, requestsNeeded, waitUntilReady } from './wait-until-ready.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { repeatRefused } from '../../../functions/delivery/refusals.ts';
+import { repeatRefused } from '../../../functions/delivery/repeat-refused.ts';
 
 const failureOf = (name: string) => Object.assign(new Error('refused'), { name });
 const refused = failureOf('AccessDeniedException');

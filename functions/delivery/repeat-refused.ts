@@ -23,13 +23,13 @@ export async function repeatRefused<T>(
     try {
       return await call();
     } catch (error) {
-      if (!isRefusal(error) || now() + pause > end) throw error;
+      if (!endsByItself(error) || now() + pause > end) throw error;
       await sleep(pause);
     }
   }
 }
 
-function isRefusal(error: unknown): boolean {
+function endsByItself(error: unknown): boolean {
   return (
     error instanceof Error &&
     /^(AccessDenied|TooManyRequests|Throttling|ProvisionedThroughputExceeded)/.test(error.name)

@@ -3,7 +3,7 @@ import type { StageSettings, Throttle } from '../../../lib/configuration/setting
 import { type Age, describeVersion } from './commits.ts';
 import { type Finding, messageOf, ok, stop, warning } from './finding.ts';
 import { guard } from './guard.ts';
-import type { Target } from './target.ts';
+import type { Deployment } from './deployment.ts';
 
 // What the answers of an account mean for a deployment: one pure function for each check.
 
@@ -16,7 +16,7 @@ export interface Caller {
 
 export function checkCaller(
   caller: PromiseSettledResult<Caller>,
-  { stage, settings }: Pick<Target, 'stage' | 'settings'>,
+  { stage, settings }: Pick<Deployment, 'stage' | 'settings'>,
 ): Finding {
   if (caller.status === 'rejected')
     return stop(
@@ -50,7 +50,7 @@ export function judgeTemplate(
 
 /** @param version what is deployed @param age of it, compared with the live version */
 export function checkVersion(
-  { stage }: Pick<Target, 'stage'>,
+  { stage }: Pick<Deployment, 'stage'>,
   version: string,
   live: string | undefined,
   age: Age,
@@ -92,7 +92,7 @@ export function isNew(stack: StackState): boolean {
 }
 
 export function checkStack(
-  { stackName: name, stage, app }: Pick<Target, 'stackName' | 'stage' | 'app'>,
+  { stackName: name, stage, app }: Pick<Deployment, 'stackName' | 'stage' | 'app'>,
   stack: StackState,
 ): Finding {
   const status = stack?.status ?? 'REVIEW_IN_PROGRESS';
@@ -211,7 +211,7 @@ export function checkConcurrency(
  * second deployment.
  */
 export function deploymentsOf(
-  { stage, settings, context }: Pick<Target, 'stage' | 'settings' | 'context'>,
+  { stage, settings, context }: Pick<Deployment, 'stage' | 'settings' | 'context'>,
   { creates, needsRole }: { readonly creates: boolean; readonly needsRole: boolean },
 ): readonly (readonly string[])[] {
   const role = needsRole ? ['-c', 'accountSettings=managed'] : [];

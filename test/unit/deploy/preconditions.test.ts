@@ -9,7 +9,7 @@ import {
   checkVersion,
   deploymentsOf,
   isNew,
-} from '../../../tools/operators/deploy/checks.ts';
+} from '../../../tools/operators/deploy/preconditions.ts';
 import type { Finding } from '../../../tools/operators/deploy/finding.ts';
 import { readConfiguration } from '../../../lib/configuration/context.ts';
 

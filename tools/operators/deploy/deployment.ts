@@ -17,7 +17,7 @@ export const projectFile = z.looseObject({
 });
 
 /** What a call is about. @param args options, of which those that are not ours go to `cdk deploy`. @throws ConfigurationError */
-export function readTarget(name: string | undefined, args: readonly string[]) {
+export function readDeployment(name: string | undefined, args: readonly string[]) {
   const stage = (['staging', 'prod'] as const).find((each) => each === name);
   if (stage === undefined) throw new ConfigurationError(`The stage must be staging or prod (got "${name}").`);
   const { values, tokens } = parseArgs({
@@ -72,4 +72,4 @@ export function readTarget(name: string | undefined, args: readonly string[]) {
     rest: args.filter((_, index) => !own.has(index)),
   };
 }
-export type Target = ReturnType<typeof readTarget>;
+export type Deployment = ReturnType<typeof readDeployment>;
