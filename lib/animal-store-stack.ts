@@ -1,4 +1,5 @@
 import { Annotations, CfnOutput, Stack, type StackProps } from 'aws-cdk-lib';
+import { ManagedPolicy, PermissionsBoundary } from 'aws-cdk-lib/aws-iam';
 import type { Construct } from 'constructs';
 import { Alarms } from './observability/alarms.ts';
 import { Api } from './api/api.ts';
@@ -36,6 +37,10 @@ export class AnimalStoreStack extends Stack {
       terminationProtection: settings.deletionProtection,
       tags: { service: 'animal-store', stage },
     });
+    if (settings.permissionsBoundary !== undefined)
+      PermissionsBoundary.of(this).apply(
+        ManagedPolicy.fromManagedPolicyName(this, 'PermissionsBoundary', settings.permissionsBoundary),
+      );
     const { byName: tables } = new Tables(this, 'Tables', settings);
     const { byEntry: functions } = new Functions(this, 'Functions', { stage, settings, tables });
     const api = new Api(this, 'Api', { stage, functions, settings });

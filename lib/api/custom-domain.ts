@@ -23,8 +23,9 @@ export class CustomDomain extends Construct {
       domainName: domain.name,
       certificate: Certificate.fromCertificateArn(this, 'Certificate', domain.certificateArn),
       endpointType: apigateway.EndpointType.REGIONAL,
-      securityPolicy: tlsPolicy,
-      endpointAccessMode: apigateway.EndpointAccessMode.STRICT,
+      ...(domain.tlsPolicy === 'TLS_1_2'
+        ? { securityPolicy: apigateway.SecurityPolicy.TLS_1_2 }
+        : { securityPolicy: tlsPolicy, endpointAccessMode: apigateway.EndpointAccessMode.STRICT }),
     });
     (domainName.node.defaultChild as apigateway.CfnDomainName).endpointConfiguration = {
       types: [apigateway.EndpointType.REGIONAL],

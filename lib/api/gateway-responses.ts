@@ -27,7 +27,7 @@ type Shown = keyof typeof mappings;
 /**
  * The limit and its reset, if the setting `gatewayResponseHeaders` is `caller`: from the authorizer's context (`toCallerContext` in
  * functions/access/caller.ts). AWS documents only "request parameters or static values" here, and API Gateway may refuse it when it is
- * deployed (docs/aws-checks.md). With `static`, and where the authorizer may not have run, all three headers are 0: the response does
+ * deployed (docs/aws-checks.md). Otherwise, and where the authorizer may not have run, all three headers are 0: the response does
  * not know the limit, and another plan's would mislead.
  */
 const mappings = {
@@ -100,7 +100,8 @@ export class GatewayResponses extends Construct {
         responseHeaders: {
           'Content-Type': fixed('application/json'),
           ...Object.fromEntries(Object.entries(fixedHeaders).map(([name, value]) => [name, fixed(value)])),
-          [requestIdHeader]: 'context.requestId',
+          // AWS documents no mapping of it either, but others deploy it.
+          ...(headers !== 'static' && { [requestIdHeader]: 'context.requestId' }),
           ...rateLimit(mappings[headers === 'caller' ? shows : 'nothing']),
           ...(retryAfter !== undefined && { 'Retry-After': fixed(retryAfter) }),
           ...(challenge !== undefined && { 'WWW-Authenticate': fixed(challenge) }),

@@ -93,8 +93,16 @@ export const stageSettings = z
      * stage with method settings. Set it when the account's quota was raised, after `accountThrottle`.
      */
     throttle: throttle.optional(),
-    /** X-RateLimit-* of API Gateway's own responses: from the authorizer's context, or fixed. See gateway-responses.ts. */
-    gatewayResponseHeaders: z.enum(['caller', 'static']),
+    /**
+     * What API Gateway's own responses show of the request: nothing (`static`), its ID, or its ID and the caller's limits. See
+     * gateway-responses.ts.
+     */
+    gatewayResponseHeaders: z.enum(['static', 'request-id', 'caller']),
+    /** The name of a managed policy, which no role of the stage exceeds: docs/deploy.md#limit-what-cloudformation-may-do. */
+    permissionsBoundary: z
+      .string()
+      .regex(/^[\w+=,.@-]{1,128}$/, 'must be the name of a managed policy, such as "AnimalStore-Boundary"')
+      .optional(),
     /** The stage's own address: `https://<name>/v1`. */
     domain: z
       .strictObject({
@@ -105,6 +113,11 @@ export const stageSettings = z
           .regex(certificateArn, 'must be the ARN of a certificate in ACM'),
         /** The Route 53 zone in which the name's records are created. Default: they are created elsewhere. */
         hostedZone: z.strictObject({ id: z.string(), name: hostname }).optional(),
+        /**
+         * Default: `strict`. `TLS_1_2` permits mutual TLS, which AWS refuses with `strict`, and weaker ciphers. The API's own address stays strict.
+         * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-custom-domain-tls-version.html
+         */
+        tlsPolicy: z.enum(['strict', 'TLS_1_2']).optional(),
         /** Whether the address of API Gateway answers 403, once every client uses the domain. */
         disableExecuteApiEndpoint: z.boolean().optional(),
       })

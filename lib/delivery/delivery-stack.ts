@@ -82,6 +82,7 @@ export class DeliveryStack extends Stack {
         allow('cloudformation:GetTemplate', stackArn(stageStack)),
         allow('apigateway:GET', this.formatArn({ service: 'apigateway', account: '', resource: '/account' })),
         allow('lambda:GetAccountSettings', '*'),
+        allow('cloudformation:DescribeType', '*'),
       ];
       const role = addRole(`Deploy${titleCase(stage)}`, `environment:${stage}`, statements, {
         description: `Deploys ${stageStack}`,
@@ -94,7 +95,7 @@ export class DeliveryStack extends Stack {
         [idsOf(stageStack)]: anyId,
         [idsOf(toolkit)]: anyId,
         'AwsSolutions-IAM5[Resource::*]':
-          'The action that reads the concurrency of the account supports no resource.',
+          'The actions that read the concurrency of the account and the types of CloudFormation are for all of them.',
       });
       new CfnOutput(this, `DeployRoleArn${titleCase(stage)}`, { value: roleArn });
     }

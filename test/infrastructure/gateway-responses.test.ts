@@ -10,7 +10,7 @@ import { rateLimitHeaders } from '../../functions/http/headers.ts';
 import { freeCaller, proxyEvent } from '../support/events.ts';
 import { lambdaContext, reply } from '../support/lambda.ts';
 import { captureLog } from '../support/service.ts';
-import { resourcesOf, type Stack, stackOf } from './synthesis.ts';
+import { resourcesOf, type Stack, stackOf, stacksOf } from './synthesis.ts';
 
 const gatewayResponse = z.object({
   ResponseType: z.string(),
@@ -40,7 +40,7 @@ const answersOf = (stack: Stack) =>
     }),
   );
 const prod = stackOf('AnimalStore-prod');
-/** With the default, `gatewayResponseHeaders: "static"`. */
+/** With the default, `gatewayResponseHeaders: "request-id"`. */
 const answers = answersOf(prod);
 const ofCaller = answersOf(stackOf('Shelter-prod'));
 const types = [...answers.keys()];
@@ -98,6 +98,17 @@ describe('a gateway response', () => {
     }
     expect(headers.get('Cache-Control')).toBe("'no-store'");
     expect(headers.get('X-Request-Id')).toBe('context.requestId');
+  });
+
+  it('maps nothing of the request with "static", so that API Gateway cannot refuse a mapping', () => {
+    const stages = { prod: { gatewayResponseHeaders: 'static' } };
+    const fixed = answersOf(stacksOf({ stage: 'prod', stages }).get('AnimalStore-prod')!);
+    expect([...fixed.keys()]).toEqual(types);
+    for (const [type, { headers }] of fixed) {
+      for (const value of headers.values()) expect(value).toMatch(/^'[^']*'$/);
+      const others = [...answers.get(type)!.headers].filter(([name]) => name !== 'X-Request-Id');
+      expect([...headers]).toEqual(others);
+    }
   });
 
   it.each(types)('echoes nothing that the client sent: %s', (type) => {

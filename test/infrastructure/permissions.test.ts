@@ -105,6 +105,7 @@ describe('every stack', () => {
       'xray:PutTraceSegments',
       'cloudwatch:DescribeAlarms',
       'lambda:GetAccountSettings',
+      'cloudformation:DescribeType',
     ]);
     expect(wide.flatMap(({ Action }) => Action).filter((action) => !known.has(action))).toEqual([]);
   });

@@ -78,14 +78,11 @@ beforeAll(async () => {
         response.end(
           `<ErrorResponse><Error><Code>${answer ?? 'ValidationError'}</Code><Message>${message}</Message></Error></ErrorResponse>`,
         );
-      } else if (action === 'GetCallerIdentity')
-        response.end(`<R><GetCallerIdentityResult>${xml(answer)}</GetCallerIdentityResult></R>`);
-      else if (action === 'GetTemplate')
-        response.end(`<R><GetTemplateResult>${xml(answer)}</GetTemplateResult></R>`);
-      else
+      } else if (action === 'DescribeStacks')
         response.end(
           `<R><DescribeStacksResult><Stacks><member>${xml(answer)}</member></Stacks></DescribeStacksResult></R>`,
         );
+      else response.end(`<R><${action}Result>${xml(answer)}</${action}Result></R>`);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -334,6 +331,16 @@ test('credentials of another account stop the deployment and the roll back befor
     expect(lines[0]).toContain('stop: These credentials are of account 123456789012');
     expect([code, calls]).toEqual([1, []]);
   }
+});
+
+test('a budget where CloudFormation has none stops the deployment', async () => {
+  await configure({ monthlyBudget: 500 });
+  answers['DescribeType'] = 'TypeNotFoundException';
+  const refused = await run('deploy', 'prod');
+  expect(refused.lines).toContainEqual(expect.stringContaining('stop: CloudFormation cannot create budgets'));
+  expect([refused.code, refused.calls]).toEqual([1, []]);
+  answers['DescribeType'] = { TypeName: 'AWS::Budgets::Budget' };
+  expect((await run('deploy', 'prod')).code).toBe(0);
 });
 
 test('the Region of the settings is that of the checks', async () => {

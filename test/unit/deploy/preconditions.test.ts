@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   checkBootstrap,
+  checkBudget,
   checkCaller,
   checkConcurrency,
   checkLoggingRole,
@@ -137,6 +138,11 @@ test('the first deployment of prod is without protection, then with it, and keep
   ]);
   const unprotected = { ...target, settings: settingsWith({ deletionProtection: false }) };
   expect(deploymentsOf(unprotected, { creates: true, needsRole: false })).toEqual([[]]);
+});
+
+test('a Region in which CloudFormation has no budgets stops the deployment of one', () => {
+  expect(checkBudget(true).kind).toBe('ok');
+  expect(checkBudget(false)).toEqual(finding('stop', 'Remove monthlyBudget from cdk.json'));
 });
 
 test.each([

@@ -2,8 +2,10 @@ import { APIGatewayClient, GetAccountCommand } from '@aws-sdk/client-api-gateway
 import {
   CloudFormationClient,
   DescribeStacksCommand,
+  DescribeTypeCommand,
   GetTemplateCommand,
   type Stack,
+  TypeNotFoundException,
 } from '@aws-sdk/client-cloudformation';
 import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
@@ -62,6 +64,17 @@ export function openAccount({ settings, profile, toolkitStackName = 'CDKToolkit'
     async bootstrap(): Promise<number | undefined> {
       const found = await describe(toolkitStackName);
       return found && Number(outputOf(found, 'BootstrapVersion'));
+    },
+
+    /** Whether CloudFormation has a type of resources in the Region. */
+    async hasType(type: string): Promise<boolean> {
+      try {
+        await cloudFormation.send(new DescribeTypeCommand({ Type: 'RESOURCE', TypeName: type }));
+        return true;
+      } catch (error) {
+        if (error instanceof TypeNotFoundException) return false;
+        throw error;
+      }
     },
 
     async gateway(): Promise<{ readonly role: string | undefined; readonly throttle: Throttle }> {

@@ -36,11 +36,12 @@ await runDeployCommand(help, async (name, args) => {
   const [caller] = await Promise.allSettled([account.caller()]);
   if (!report([preconditions.checkCaller(caller, deployment)]) || caller.status === 'rejected')
     return nothingDeployed();
-  const [stack, bootstrap, gateway, concurrency] = await Promise.allSettled([
+  const [stack, bootstrap, gateway, concurrency, budget] = await Promise.allSettled([
     account.stack(stackName),
     account.bootstrap(),
     account.gateway(),
     account.concurrency(),
+    settings.monthlyBudget === undefined ? undefined : account.hasType('AWS::Budgets::Budget'),
   ]);
   const creates = stack.status === 'fulfilled' && preconditions.isNew(stack.value);
   const isManaged = accountSettings === 'managed';
@@ -58,6 +59,9 @@ await runDeployCommand(help, async (name, args) => {
     judge("Lambda's concurrency", concurrency, (found) =>
       preconditions.checkConcurrency(found, settings, creates),
     ),
+    ...(settings.monthlyBudget === undefined
+      ? []
+      : [judge('The budget', budget, (exists) => preconditions.checkBudget(exists === true))]),
     ...(await notifications(deployment)),
   ];
   if (!report(findings)) return nothingDeployed();

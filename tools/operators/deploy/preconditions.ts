@@ -141,6 +141,15 @@ export function checkBootstrap(
   return ok(`Region ${region} is bootstrapped with version ${version}.`);
 }
 
+/** @param exists whether CloudFormation can create budgets in the Region */
+export function checkBudget(exists: boolean): Finding {
+  if (exists) return ok('CloudFormation can create the budget.');
+  return stop(
+    'CloudFormation cannot create budgets in this Region. Remove monthlyBudget from cdk.json, and create the budget in Billing: it is ' +
+      'for the whole account.',
+  );
+}
+
 /** @param role the role with which API Gateway logs in this account and Region @param isManaged by the setting */
 export function checkLoggingRole(role: string | undefined, isManaged: boolean): Finding {
   if (role === undefined)
