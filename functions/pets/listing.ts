@@ -28,25 +28,47 @@ const position = z.pipe(
   }),
 );
 
-/** The query of a listing (docs/interface.md#41-list-animals). A filter is read as the partition of an index. */
-export const listing = z.pipe(
-  z.object({
-    limit: z.optional(limit),
-    status: z.optional(z.pipe(petStatus, z.transform(byStatus))),
-    cursor: z.optional(position),
-  }),
-  z.transform(({ limit: size = pageSize.default, status: filter, cursor }, context) => {
-    if (cursor === undefined || cursor.filter === textOf(filter))
+/** Of the text in a query. The filter is read as the partition of an index whose key has the filter's name. */
+type Filter = z.ZodMiniType<Partition, string>;
+
+/**
+ * The query of a listing (docs/interface.md#41-list-animals). A page is read from one index, so a query has one filter at most.
+ *
+ * @param filters by their names
+ */
+export function listingWith<Name extends string>(filters: Readonly<Record<Name, Filter>>) {
+  const names = Object.keys(filters) as Name[];
+  const optional = Object.fromEntries(names.map((name) => [name, z.optional(filters[name])]));
+  return z.pipe(
+    z.object({
+      limit: z.optional(limit),
+      ...(optional as Record<Name, z.ZodMiniOptional<Filter>>),
+      cursor: z.optional(position),
+    }),
+    z.transform((query, context) => {
+      const { limit: size = pageSize.default, cursor } = query as {
+        readonly limit?: number;
+        readonly cursor?: z.output<typeof position>;
+      };
+      const given = query as Readonly<Partial<Record<Name, Partition>>>;
+      const [name, other] = names.filter((each) => given[each] !== undefined);
+      const filter = name && given[name];
+      const refuse = (field: string, message: string) => {
+        context.issues.push({ code: 'custom', message, path: [field], input: query });
+        return z.NEVER;
+      };
+      if (other !== undefined) return refuse(other, `cannot be sent together with ${name}`);
+      if (cursor !== undefined && cursor.filter !== textOf(filter))
+        return refuse(
+          'cursor',
+          'belongs to a listing with another filter; send the filter of the previous page',
+        );
       return { limit: size, filter, before: cursor?.before };
-    context.issues.push({
-      code: 'custom',
-      message: 'belongs to a listing with another filter; send the filter of the previous page',
-      path: ['cursor'],
-      input: cursor,
-    });
-    return z.NEVER;
-  }),
-);
+    }),
+  );
+}
+
+export const listing = listingWith({ status: z.pipe(petStatus, z.transform(byStatus)) });
 
 /** A filter as a cursor has it. */
 export function textOf(filter: Partition | undefined): string | undefined {

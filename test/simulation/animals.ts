@@ -9,7 +9,8 @@ import { day, explain, hasFault, type History, minute, require, rounding, type S
 export const animals: Resource = {
   path: '/pets',
   bodies: { NewPet: newPetBody },
-  filters: (random) => (random.chance(0.5) ? [['status', random.pick(statuses)]] : []),
+  filters: (random) =>
+    filterNames.flatMap((name) => (random.chance(0.5) ? [[name, random.pick(filters[name])] as const] : [])),
   expectedOf,
   isMalformed: ({ path }, history) =>
     versionsOf(history, path).some(({ item }) => petOf(item) === 'malformed'),
@@ -48,18 +49,21 @@ function expectedOf(sent: Sent, history: History): number[] {
 }
 
 function isValidQuery(query: ReadonlyMap<string, string>): boolean {
-  const [limit, status] = [query.get('limit') ?? '1', query.get('status') ?? 'sold'];
+  const limit = query.get('limit') ?? '1';
   const cursor = query.get('cursor');
+  const sent = filterNames.filter((name) => query.has(name));
   return (
     Number(limit) >= 1 &&
     Number(limit) <= 100 &&
-    /^(available|pending|sold)$/.test(status) &&
+    sent.length <= 1 &&
+    sent.every((name) => (filters[name] as readonly string[]).includes(query.get(name)!)) &&
     (cursor === undefined || readCursor(cursor).filter === filterOf(query))
   );
 }
 
-/** The parameters of a query that are filters, each of the field with its name. */
-const filterNames = ['status'] as const;
+/** The filters of a list, each of the field with its name, and every value of it that is sent and valid. A list takes one at most. */
+const filters = { status: statuses } as const;
+const filterNames = Object.keys(filters) as (keyof typeof filters)[];
 
 /** Such as `status=sold`. Undefined: every animal. */
 function filterOf(query: ReadonlyMap<string, string>): string | undefined {

@@ -2,8 +2,8 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import { encodeCursor } from '../../../functions/pets/cursor.ts';
-import { listing } from '../../../functions/pets/listing.ts';
-import { petStatuses } from '../../../functions/pets/schema.ts';
+import { listing, listingWith } from '../../../functions/pets/listing.ts';
+import { petStatus, petStatuses } from '../../../functions/pets/schema.ts';
 import { byStatus } from '../../../functions/pets/store.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
 
@@ -72,5 +72,22 @@ describe('the query of a listing', () => {
         },
       ),
     );
+  });
+
+  test('has one filter at most, of all that there are', () => {
+    const number = z.pipe(
+      z.string(),
+      z.transform((value: string) => ({ index: 'byCategory', key: 'categoryId', value: BigInt(value) })),
+    );
+    const two = listingWith({ status: z.pipe(petStatus, z.transform(byStatus)), categoryId: number });
+    expect(z.parse(two, { categoryId: '7' })).toMatchObject({ filter: { key: 'categoryId', value: 7n } });
+    expect(z.parse(two, { status: 'sold' })).toMatchObject({ filter: byStatus('sold') });
+    const { error } = z.safeParse(two, { status: 'sold', categoryId: '7' });
+    expect(error?.issues).toMatchObject([
+      { path: ['categoryId'], message: 'cannot be sent together with status' },
+    ]);
+    const cursor = encodeCursor({ filter: 'categoryId=7', before: 1n });
+    expect(z.parse(two, { categoryId: '7', cursor })).toMatchObject({ before: 1n });
+    expect(z.safeParse(two, { status: 'sold', cursor }).success).toBe(false);
   });
 });

@@ -99,8 +99,10 @@ function describe(name: BodyName, registry: z.core.$ZodRegistry<z.core.JSONSchem
     const own = required(schema);
     const copy = isOptional ? z.optional(own) : z.core.clone(own, own._zod.def);
     const description = [inDocument(described), ...rules].join(' ');
-    registry.add(copy, { description, examples: [described.sample] });
-    keywordsOf.set(copy, described.keywords);
+    const examples = [described.sample];
+    registry.add(copy, { description, examples });
+    // zod drops the examples of what it transforms.
+    keywordsOf.set(copy, { examples, ...described.keywords });
     return [field, copy] as const;
   });
   registry.add(z.object(Object.fromEntries(fields)), {
