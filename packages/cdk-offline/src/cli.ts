@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
-import { relative } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { endWith } from './dev/lifetime.ts';
 import { terminalLog } from './dev/log.ts';
 import { CdkApp } from './dev/cdk-app.ts';
+import { plainFolders } from './dev/plain-folders.ts';
 import { watch, type WatchOptions } from './dev/watch.ts';
 import { type DatabaseName, databaseNames } from './dynamodb/engines.ts';
 import { serve } from './service/serve.ts';
@@ -64,7 +65,7 @@ async function main(): Promise<void> {
     throw new Error(`--watch needs the cdk.json of an app, and ${process.cwd()} has none.`);
   }
   const synthesize = async (): Promise<string> => {
-    await app?.synthesize(assembly);
+    await app?.synthesize(assembly, !isWatching);
     return assembly;
   };
   const since = Date.now();
@@ -81,12 +82,19 @@ async function main(): Promise<void> {
   });
   stop = () => service.stop();
   if (isWatching && app !== undefined) {
+    const bundled = await functionBuilds(app);
     await watch(service, {
       folders: folders.length > 0 ? folders : [app.folder],
       isIgnored: folders.length > 0 ? undefined : (path, isFile) => app.isIgnored(path, isFile),
       since,
       synthesize,
-      functions: await functionBuilds(app),
+      functions: async (served) => {
+        const builds = await plainFolders(resolve(assembly), bundled)(served);
+        print(
+          `Watching: ${builds.count} of ${served.functions.length} functions are built without a synthesis.`,
+        );
+        return builds;
+      },
       onMessage: print,
     });
   }
@@ -118,16 +126,12 @@ async function functionBuilds(app: CdkApp): Promise<WatchOptions['functions']> {
       import('./dev/esbuild.ts'),
       import('./dev/cdk-bundles.ts'),
     ]);
-    const start = buildFunctions({ app: app.entry, bundle: cdkBundles(() => app.bundles) });
-    return async (service) => {
-      const builds = await start(service);
-      const all = service.functions.length;
-      print(`Watching: ${builds.count} of ${all} functions are built without a synthesis.`);
-      return builds;
-    };
+    return buildFunctions({ app: app.entry, bundle: cdkBundles(() => app.bundles) });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
-    print('esbuild is not installed beside cdk-offline, so that every change is synthesized.');
+    print(
+      'esbuild is not installed beside cdk-offline, so that changes of bundled functions are synthesized.',
+    );
     return undefined;
   }
 }

@@ -97,7 +97,7 @@ export class CdkApp {
   }
 
   /** Synthesizes the app as `cdk synth` does. The assembly gets the time at which the synthesis started. */
-  async synthesize(assembly: string): Promise<void> {
+  async synthesize(assembly: string, copiesAssets = true): Promise<void> {
     await mkdir(assembly, { recursive: true });
     const unlock = await lockWhenFree(assembly);
     let temporary: ReturnType<typeof temporaryDirectory> | undefined;
@@ -113,6 +113,8 @@ export class CdkApp {
         .join(' ');
       await synthesize(assembly, {
         project: this.folder,
+        // As "cdk synth --no-staging": the assembly names the folders of functions in place of copies.
+        context: copiesAssets ? {} : { 'aws:cdk:disable-asset-staging': true },
         // As the CDK CLI with an account: many apps take the environment of their stacks from there.
         env: {
           CDK_DEFAULT_ACCOUNT: process.env['CDK_DEFAULT_ACCOUNT'] ?? accountId,

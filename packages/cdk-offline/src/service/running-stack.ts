@@ -105,13 +105,14 @@ export class RunningStack implements OfflineService {
 
   get functions(): ServedFunction[] {
     return this.#parts.functions.definitions.map(
-      ({ logicalId, label, name, constructPath, handler, taskRoot: directory }) => ({
+      ({ logicalId, label, name, constructPath, handler, taskRoot: directory, source }) => ({
         logicalId,
         label,
         name,
         constructPath,
         handler,
         directory,
+        source,
       }),
     );
   }

@@ -21,6 +21,8 @@ export interface ServedFunction {
   readonly handler: string;
   /** The folder with its code: a copy of the asset, in which the paths of source maps are absolute. */
   readonly directory: string;
+  /** The asset: a folder or zip file of the app or of the assembly. */
+  readonly source: string;
 }
 
 export interface OfflineService {

@@ -5,8 +5,9 @@ import { serve, synthesize, watch, type WatchOptions } from 'cdk-offline';
 import { buildFunctions } from 'cdk-offline/esbuild';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { cdkBundles } from '../../src/dev/cdk-bundles.ts';
+import { plainFolders } from '../../src/dev/plain-folders.ts';
 import { startGate } from './gate.ts';
-import { greetingStack, greetingTemplate, serveGreeting, stage } from './greeting.ts';
+import { greetingAssembly, greetingStack, greetingTemplate, serveGreeting, stage } from './greeting.ts';
 import { manifestOf, removeDirectory, resource } from './template.ts';
 
 /** Writes the assembly of the stack, with the function built from code/greet.ts, as a CDK app does. */
@@ -286,4 +287,46 @@ describe('synthesize', () => {
       /^The CDK app failed:\n[\s\S]*the app fails/,
     );
   });
+});
+
+it('a function that is a folder of the app is served from there without a synthesis', async () => {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'plain-')));
+  onTestFinished(() => removeDirectory(folder));
+  const save = (body: string) =>
+    writeFile(
+      join(folder, 'index.mjs'),
+      `export const handler = async () => ({ statusCode: 200, body: ${body} });`,
+    );
+  await save(`'one'`);
+  // As with the context "aws:cdk:disable-asset-staging".
+  const assembly = await greetingAssembly(greetingTemplate({}, { Code: { S3Key: 'plain.zip' } }));
+  const asset = {
+    source: { path: folder, packaging: 'zip' },
+    destinations: { here: { objectKey: 'plain.zip' } },
+  };
+  await writeFile(join(assembly, 'assets.json'), JSON.stringify({ files: { asset } }));
+  const { service, get } = await serveGreeting(undefined, { assembly });
+  const messages: string[] = [];
+  const stop = await watch(service, {
+    folders: [folder],
+    synthesize: () => Promise.reject(new Error('not needed')),
+    functions: plainFolders(assembly, undefined),
+    onMessage: (message) => void messages.push(message),
+  });
+  onTestFinished(stop);
+  const printed = async (pattern: RegExp) => {
+    await expect.poll(() => messages.join('\n'), { timeout: 60_000 }).toMatch(pattern);
+  };
+  expect(await (await get()).text()).toBe('one');
+  await save(`'two'`);
+  await printed(/^[\d:]{8} Applied Greet \(\d+ ms\)$/);
+  expect(await (await get()).text()).toBe('two');
+  await save(`'three`);
+  await printed(/Not applied: Greet\. The service goes on as before\.$/);
+  expect(await (await get()).text()).toBe('two');
+  messages.length = 0;
+  await save(`'four'`);
+  await printed(/^[\d:]{8} Applied Greet /);
+  expect(await (await get()).text()).toBe('four');
+  expect(messages.join()).not.toContain('not needed');
 });
