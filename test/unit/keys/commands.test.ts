@@ -248,6 +248,57 @@ test.each([
   expect(world.suspensionOf(world.records[0]!)).toBe(until);
 });
 
+describe('a plan that is not deployed yet', () => {
+  const notYet = 'Plan business is not deployed in stage local. Deploy the stage first.';
+  const withoutBusiness = () => {
+    const { UsagePlanIdBusiness: _, ...others } = world.outputs;
+    world.outputs = others;
+  };
+
+  test('stops no command about keys on other plans', async () => {
+    const { keyId } = await issue();
+    withoutBusiness();
+    const { keyId: next } = (await run(`rotate ${keyId}`)) as unknown as { keyId: string };
+    for (const command of [
+      `change-plan ${next} --plan pro`,
+      `suspend ${next}`,
+      `resume ${next}`,
+      `show ${next}`,
+      `usage ${next}`,
+      'list --owner Ada',
+      'list --plan business',
+      'repair --owner Ada',
+      'cleanup --owner Ada',
+      `revoke ${next}`,
+      'create --owner Ada --plan free',
+    ])
+      expect(await world.run(command.split(' '))).toMatchObject({ exitCode: 0 });
+  });
+
+  test.each(['create --owner Ada --plan business', 'change-plan ID --plan business'])(
+    'is refused, and nothing is changed: %s',
+    async (command) => {
+      const { keyId } = await issue();
+      const before = world.state;
+      withoutBusiness();
+      const { exitCode, stdout, stderr } = await world.run(command.replace('ID', keyId).split(' '));
+      expect({ exitCode, stdout }).toEqual({ exitCode: 4, stdout: '' });
+      expect(stderr).toContain(notYet);
+      expect({ ...world.state, granted: [] }).toEqual({ ...before, granted: [] });
+      expect(world.processes.at(-1)!.calls.some(([operation]) => operation.startsWith('POST'))).toBe(false);
+    },
+  );
+});
+
+test('a key can be revoked without the output for the authorizer, whose cache then ends by itself', async () => {
+  const { keyId, key } = await issue();
+  const { RestApiId: _, ...others } = world.outputs;
+  world.outputs = others;
+  const { stderr } = await run(`revoke ${keyId}`);
+  expect(stderr).toContain('It applies within 60 s, when the cache of the authorizer expires.');
+  expect(world.call(key)).toBe(401);
+});
+
 test('a full audit trail takes only a change that ends the key, or a repair', async () => {
   const full = await issue();
   const [record] = world.records;
@@ -310,8 +361,8 @@ test.each([[[]], [['--json']]])(
       `change-plan ${next} --plan pro`,
       'list --owner Ada',
       'identify',
-      'repair',
-      'cleanup',
+      'repair --owner Ada',
+      'cleanup --owner Ada',
     ]) {
       const { stdout, stderr } = await world.run(command.split(' '), { input: `Bearer ${secrets[0]}\n` });
       expect(stdout + stderr).not.toBe('');

@@ -88,7 +88,7 @@ const outputs = {
     planNames.map((name) => [`UsagePlanId${name[0]!.toUpperCase()}${name.slice(1)}`, name]),
   ),
 };
-const stack = { name: 'AnimalStore-local', id: 'local', createdAt: 0, outputs };
+const stack = { name: 'AnimalStore-local', id: 'local', createdAt: 0 };
 const local = {
   endpoint: 'http://127.0.0.1:1',
   credentials: { accessKeyId: 'local', secretAccessKey: 'local', sessionToken: 'local' },
@@ -122,6 +122,8 @@ export function useWorlds(now: number): void {
 export class World {
   readonly processes: Process[] = [];
   readonly tables = serviceTables(Date.now);
+  /** Of the deployed stack. */
+  outputs: Readonly<Record<string, string>> = outputs;
   readonly gateway: ApiKeyStore;
   /** What the authorizer has cached, by hash. */
   readonly granted: Map<string, KeyDecision>;
@@ -267,7 +269,8 @@ export class World {
     if (headers['x-amz-target'] !== undefined)
       return answerDynamoDb(() => this.tables.call(operation, JSON.parse(String(body)) as object));
     const given = { method, path, headers, query: new URLSearchParams(query), body: Buffer.from(body) };
-    if (operation === 'cloudformation') return answerCloudFormation(stack, given);
+    if (operation === 'cloudformation')
+      return answerCloudFormation({ ...stack, outputs: this.outputs }, given);
     this.#note(operation, String(body));
     const state = {
       keys: this.gateway,

@@ -4,7 +4,6 @@ import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-clo
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
-import type { z } from 'zod';
 import type { AuditLine, ReportedChange } from './change.ts';
 import { type Target, ToolError } from './errors.ts';
 import { retryCalls } from './retry.ts';
@@ -29,24 +28,21 @@ export type StackOptions = Target & { readonly stackName?: string } & Hooks;
 /**
  * Finds the resources of a stage in the outputs of its stack.
  *
- * @throws ToolError if the stack does not exist, or is of another version
+ * @throws ToolError if the stack does not exist
  */
-export async function openStack<Outputs>(
-  {
-    stage,
-    endpoint,
-    credentials = { accessKeyId: 'unknown', secretAccessKey: 'unknown', sessionToken: 'unknown' },
-    region,
-    profile,
-    stackName = `${defaultStackPrefix}-${stage}`,
-    onChange = () => {},
-    notify = () => {},
-    afterStep = () => {},
-    clock = Date.now,
-    sleep = setTimeout,
-  }: StackOptions,
-  schema: z.ZodType<Outputs>,
-) {
+export async function openStack({
+  stage,
+  endpoint,
+  credentials = { accessKeyId: 'unknown', secretAccessKey: 'unknown', sessionToken: 'unknown' },
+  region,
+  profile,
+  stackName = `${defaultStackPrefix}-${stage}`,
+  onChange = () => {},
+  notify = () => {},
+  afterStep = () => {},
+  clock = Date.now,
+  sleep = setTimeout,
+}: StackOptions) {
   // A network that swallows packets must not stop the tool for good.
   const requestHandler = new NodeHttpHandler({
     connectionTimeout: 5_000,
@@ -61,7 +57,7 @@ export async function openStack<Outputs>(
     maxAttempts: 1,
   };
   const cloudFormation = retryCalls(new CloudFormationClient(configuration), { notify, sleep });
-  const outputs = await describe(cloudFormation, stackName, endpoint, schema);
+  const outputs = await readOutputs(cloudFormation, stackName, endpoint);
   /** Loads the client of STS for changes only. */
   const callerArn = async () => {
     const { GetCallerIdentityCommand, STSClient } = await import('@aws-sdk/client-sts');
@@ -79,7 +75,17 @@ export async function openStack<Outputs>(
     isLocal: endpoint !== undefined,
     /** For the clients of AWS services, which need `retryCalls`. */
     configuration,
+    /** All of the stack, of whatever version it is. */
     outputs,
+    /** @throws ToolError if the stack lacks it. So a command asks for those that it uses, when it uses them */
+    output: (name: string) => {
+      const value = outputs[name];
+      if (value !== undefined) return value;
+      throw new ToolError(
+        'failed',
+        `Stack ${stackName} lacks the output ${name}: its deployment is incomplete, or of another version. Deploy it again.`,
+      );
+    },
     now,
     clock,
     /** A line of an audit trail, of now. */
@@ -107,12 +113,11 @@ export function documentClient(client: DynamoDBClient): DynamoDBDocumentClient {
   });
 }
 
-async function describe<Outputs>(
+async function readOutputs(
   client: CloudFormationClient,
   stackName: string,
   endpoint: string | undefined,
-  schema: z.ZodType<Outputs>,
-): Promise<Outputs> {
+): Promise<Readonly<Partial<Record<string, string>>>> {
   const command = new DescribeStacksCommand({ StackName: stackName });
   const { Stacks: stacks } = await client.send(command).catch(async (error: Error) => {
     // CloudFormation has no error type for a stack that does not exist.
@@ -123,13 +128,8 @@ async function describe<Outputs>(
     );
   });
   const [{ Outputs: described = [] } = {}] = stacks ?? [];
-  const values = described.map(({ OutputKey: key, OutputValue: value }) => [key, value]);
-  const { data: outputs, error } = schema.safeParse(Object.fromEntries(values));
-  if (outputs !== undefined) return outputs;
-  const missing = error?.issues.map(({ path }) => path.join('.')).join(', ');
-  throw new ToolError(
-    'failed',
-    `Stack ${stackName} lacks the outputs ${missing}: its deployment is incomplete, or of another version. Deploy it again.`,
+  return Object.fromEntries(
+    described.map(({ OutputKey: key = '', OutputValue: value = '' }) => [key, value]),
   );
 }
 

@@ -8,7 +8,6 @@ import {
   NotFoundException,
   paginateGetApiKeys,
 } from '@aws-sdk/client-api-gateway';
-import type { Plan } from '../../../functions/access/plans.ts';
 import { OutcomeUnknownError } from '../command-line/change.ts';
 import { explain, ToolError } from '../command-line/errors.ts';
 import { isBusy, mayBeDone } from '../command-line/retry.ts';
@@ -20,7 +19,7 @@ import {
   newestKeys,
   readKey,
 } from './records.ts';
-import type { KeyService } from './service.ts';
+import { type KeyService, usagePlanIdOf } from './service.ts';
 
 /**
  * API Gateway keys and their usage plans. An API Gateway key is named by our key ID. Its value is the key's hash, or
@@ -52,10 +51,12 @@ export async function withGatewayKey(
   commit: (gatewayKeyId: string) => Promise<void>,
 ): Promise<void> {
   const startedAt = service.now();
+  // Before anything is made.
+  const usagePlanId = usagePlanIdOf(service, plan);
   let id: string | undefined;
   try {
     id = await createGatewayKey(service, keyId, value, descriptionOf(service, owner));
-    await addToPlan(service, id, plan);
+    await addToPlan(service, id, usagePlanId);
     if (service.now() - startedAt > longestMaking)
       throw new ToolError('failed', 'API Gateway took over 10 minutes. Run the command again.');
     await commit(id);
@@ -111,11 +112,11 @@ async function findGatewayKey({ apiGateway: client, sleep }: KeyService, name: s
 
 /** Adds a key to its usage plan. It must be in no other one of the same stage. */
 export async function addToPlan(
-  { apiGateway, usagePlanIds }: KeyService,
+  { apiGateway }: KeyService,
   keyId: string,
-  plan: Plan,
+  usagePlanId: string,
 ): Promise<void> {
-  const membership = { usagePlanId: usagePlanIds[plan], keyId };
+  const membership = { usagePlanId, keyId };
   try {
     await apiGateway.send(new CreateUsagePlanKeyCommand({ ...membership, keyType: 'API_KEY' }));
   } catch (error) {
@@ -131,19 +132,25 @@ export async function addToPlan(
 /** Runs a step after the write that decides. If it fails, that is a note: the change is made. */
 async function finish(
   { notify, stage }: KeyService,
-  step: Promise<unknown>,
+  step: () => Promise<unknown>,
   consequence: string,
 ): Promise<void> {
-  await step.catch((error: unknown) => notify(`${consequence} (${explain(error, { stage }).message})`));
+  try {
+    await step();
+  } catch (error) {
+    notify(`${consequence} (${explain(error, { stage }).message})`);
+  }
 }
 
 /** Empties the authorizer's cache after a change, so that it applies before the 60 s of the cache are over. */
 export async function flushAuthorizer(service: KeyService): Promise<void> {
-  const { apiGateway, restApiId } = service;
-  // The stage of API Gateway is the version segment of the base URL (docs/interface.md, Versioning).
-  const flush = new FlushStageAuthorizersCacheCommand({ restApiId, stageName: 'v1' });
+  const flush = () => {
+    const { apiGateway, restApiId } = service;
+    // The stage of API Gateway is the version segment of the base URL (docs/interface.md, Versioning).
+    return apiGateway.send(new FlushStageAuthorizersCacheCommand({ restApiId, stageName: 'v1' }));
+  };
   const consequence = 'The change is made. It applies within 60 s, when the cache of the authorizer expires.';
-  await finish(service, apiGateway.send(flush), consequence);
+  await finish(service, async () => flush(), consequence);
 }
 
 /** Deletes the API Gateway key that a key does not use after a change. */
@@ -152,7 +159,7 @@ export async function deleteFormerGatewayKey(
   { keyId, gatewayKeyId }: Pick<AdministeredKey, 'keyId' | 'gatewayKeyId'>,
 ): Promise<void> {
   const consequence = `The change is made. The API Gateway key of ${keyId} is left over. It lets nobody in: "cleanup" deletes it.`;
-  await finish(service, deleteGatewayKey(service, gatewayKeyId), consequence);
+  await finish(service, () => deleteGatewayKey(service, gatewayKeyId), consequence);
 }
 
 /** Deletes a key if it exists, which also removes it from its usage plan. */

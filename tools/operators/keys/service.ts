@@ -1,45 +1,51 @@
 import { APIGatewayClient } from '@aws-sdk/client-api-gateway';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { z } from 'zod';
 import { type Plan, planNames } from '../../../functions/access/plans.ts';
 import { titleCase } from '../../../lib/title-case.ts';
+import { ToolError } from '../command-line/errors.ts';
 import { retryCalls } from '../command-line/retry.ts';
 import { documentClient, openStack, type StackOptions } from '../command-line/stack.ts';
 
 /** Where the keys of one stage are stored, and how to reach them. */
 export type KeyService = Awaited<ReturnType<typeof openKeyService>>;
 
-/** The output of the stack with the ID of a usage plan. */
-const usagePlanOutput = (plan: Plan) => `UsagePlanId${titleCase(plan)}` as `UsagePlanId${Capitalize<Plan>}`;
-
-const outputs = z.object({
-  RestApiId: z.string(),
-  ApiKeysTableName: z.string(),
-  RateLimitsTableName: z.string(),
-  ...(Object.fromEntries(planNames.map((plan) => [usagePlanOutput(plan), z.string()])) as Readonly<
-    Record<ReturnType<typeof usagePlanOutput>, z.ZodString>
-  >),
-});
-
 /**
- * Finds the tables and usage plans of a stage.
+ * Finds the tables and usage plans of a stage. What the stack lacks is an error where it is used, so that a command does not need
+ * what others need: a plan that is not deployed yet must not keep anybody from revoking a key.
  *
- * @throws ToolError if the stack does not exist, or is of another version
+ * @throws ToolError if the stack does not exist
  */
 export async function openKeyService(options: StackOptions) {
-  const { outputs: found, configuration, ...stack } = await openStack(options, outputs);
+  const { outputs, output, configuration, ...stack } = await openStack(options);
   const client = documentClient(retryCalls(new DynamoDBClient(configuration), stack));
   const apiGateway = retryCalls(new APIGatewayClient(configuration), stack, async (operation) => {
     if (!operation.startsWith('Get')) await stack.afterStep(operation);
   });
   return {
     ...stack,
-    keyTable: { client, tableName: found.ApiKeysTableName },
-    limitTable: { client, tableName: found.RateLimitsTableName },
     apiGateway,
-    restApiId: found.RestApiId,
+    get keyTable() {
+      return { client, tableName: output('ApiKeysTableName') };
+    },
+    get limitTable() {
+      return { client, tableName: output('RateLimitsTableName') };
+    },
+    get restApiId() {
+      return output('RestApiId');
+    },
+    /** Of the plans that are deployed. See `usagePlanIdOf`. */
     usagePlanIds: Object.fromEntries(
-      planNames.map((plan) => [plan, found[usagePlanOutput(plan)]]),
-    ) as Readonly<Record<Plan, string>>,
+      planNames.map((plan) => [plan, outputs[`UsagePlanId${titleCase(plan)}`]]),
+    ) as Readonly<Record<Plan, string | undefined>>,
   };
+}
+
+/** @throws ToolError if the plan is not deployed */
+export function usagePlanIdOf(
+  { usagePlanIds, stage }: Pick<KeyService, 'usagePlanIds' | 'stage'>,
+  plan: Plan,
+): string {
+  const id = usagePlanIds[plan];
+  if (id !== undefined) return id;
+  throw new ToolError('refused', `Plan ${plan} is not deployed in stage ${stage}. Deploy the stage first.`);
 }

@@ -20,7 +20,7 @@ import {
   type PlanLimits,
   write,
 } from '../records.ts';
-import type { KeyService } from '../service.ts';
+import { type KeyService, usagePlanIdOf } from '../service.ts';
 
 export const changePlan = (open: Open) =>
   keyCommand(
@@ -38,6 +38,7 @@ export const changePlan = (open: Open) =>
       checkLimits(wanted);
       return onValidKey(open, keyId, options, 'put on another plan', async (session, key) => {
         const { service, output, confirm } = session;
+        if (key.plan !== plan) usagePlanIdOf(service, plan);
         // Before the change: a failed read must not look like a failed change.
         const usage = await readUsage(service.limitTable, key.keyHash);
         await confirm(`Change ${nameOf(key)} to ${describePlan(wanted)}?`);

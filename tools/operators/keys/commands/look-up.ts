@@ -9,7 +9,7 @@ import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
 import { keyCommand, onKey, type Open, ownerFilter, planFilter } from '../key-command.ts';
 import { readUsage, readUsages } from '../key-usage.ts';
 import { type AdministeredKey, type KeyFilter, newestKeys, readKey } from '../records.ts';
-import type { KeyService } from '../service.ts';
+import { type KeyService, usagePlanIdOf } from '../service.ts';
 import { detailsText, keyStatuses, listText, statusOf, viewOf } from '../views.ts';
 
 export const list = (open: Open) =>
@@ -77,11 +77,17 @@ export const usage = (open: Open) =>
 
 /** API Gateway's counts, empty if it has none. @param dates consecutive days */
 async function requestsPerDay(
-  { apiGateway: client, usagePlanIds }: KeyService,
+  service: KeyService,
   { plan, gatewayKeyId: keyId }: AdministeredKey,
   dates: readonly string[],
 ): Promise<number[]> {
-  const query = { usagePlanId: usagePlanIds[plan], keyId, startDate: dates[0], endDate: dates.at(-1) };
+  const { apiGateway: client } = service;
+  const query = {
+    usagePlanId: usagePlanIdOf(service, plan),
+    keyId,
+    startDate: dates[0],
+    endDate: dates.at(-1),
+  };
   try {
     const pages = await Array.fromAsync(paginateGetUsage({ client }, query));
     return pages.flatMap(({ items }) => items?.[keyId] ?? []).map(([requests = 0]) => requests);

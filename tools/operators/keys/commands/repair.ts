@@ -12,7 +12,7 @@ import { isBusy, mayBeDone } from '../../command-line/retry.ts';
 import { type Open, ownerFilter, planFilter } from '../key-command.ts';
 import * as gateway from '../gateway.ts';
 import * as records from '../records.ts';
-import type { KeyService } from '../service.ts';
+import { type KeyService, usagePlanIdOf } from '../service.ts';
 
 /** How API Gateway can differ from a key's record. */
 const driftText = {
@@ -73,7 +73,7 @@ export async function findDrift(service: KeyService, filter: records.KeyFilter) 
 /** The usage plans of this service that API Gateway keys are in, by the ID of the key. */
 async function membershipsOf({ apiGateway: client, usagePlanIds }: KeyService) {
   const plansOf = new Map<string, string[]>();
-  for (const usagePlanId of Object.values(usagePlanIds))
+  for (const usagePlanId of Object.values(usagePlanIds).filter((id) => id !== undefined))
     for await (const { items = [] } of paginateGetUsagePlanKeys({ client, pageSize: 500 }, { usagePlanId }))
       for (const { id = '' } of items) plansOf.set(id, [...(plansOf.get(id) ?? []), usagePlanId]);
   return plansOf;
@@ -100,13 +100,13 @@ async function repairKey(service: KeyService, { key: seen, found, drift }: Drift
       return true;
     }
     const { id: keyId, usagePlanIds } = found;
-    const target = service.usagePlanIds[key.plan];
+    const target = usagePlanIdOf(service, key.plan);
     await commit(keyId);
     for (const usagePlanId of usagePlanIds.filter((id) => id !== target))
       await gateway.ignoreNotFound(
         service.apiGateway.send(new DeleteUsagePlanKeyCommand({ usagePlanId, keyId })),
       );
-    if (!usagePlanIds.includes(target)) await gateway.addToPlan(service, keyId, key.plan);
+    if (!usagePlanIds.includes(target)) await gateway.addToPlan(service, keyId, target);
     return true;
   } catch (error) {
     const isExisting = error instanceof ConflictException && !isBusy(error) && !mayBeDone(error);
