@@ -26,7 +26,7 @@ export const customPlan = 'enterprise';
 export type FixedPlan = keyof typeof fixedPlans;
 export type Plan = FixedPlan | typeof customPlan;
 
-export const planNames = ['free', 'pro', 'business', customPlan] as const satisfies readonly Plan[];
+export const planNames: readonly Plan[] = [...(Object.keys(fixedPlans) as FixedPlan[]), customPlan];
 
 /**
  * The highest limits of one key: each request is a write to its item, and DynamoDB permits 1,000 of them a second.

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Client, type Reply } from '../../tools/operators/smoke/client.ts';
 import { expectPets, nextOf, rateOf } from '../../tools/operators/smoke/expectations.ts';
+import { planNames } from '../../functions/access/plans.ts';
 import { isLocal } from './support.ts';
 
 /** Starts `npm start`, or another command that does, and gathers what it prints. */
@@ -79,7 +80,7 @@ describe.runIf(isLocal)('npm start', () => {
         const run = start(args);
         const url = await untilReady(run);
         const keys: Record<string, string> = JSON.parse(await readFile(keysFile, 'utf8'));
-        expect(Object.keys(keys)).toEqual(['free', 'pro', 'business', 'enterprise']);
+        expect(Object.keys(keys)).toEqual(planNames);
         expect((await stat(keysFile)).mode & 0o077, 'others cannot read the keys').toBe(0);
         const page = await (await fetch(new URL('/', url))).text();
         for (const key of Object.values(keys)) {

@@ -1,5 +1,6 @@
 import { Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
+import { planNames } from '../../functions/access/plans.ts';
 import { type TableName, tableNames } from '../../functions/tables.ts';
 import { titleCase } from '../../lib/title-case.ts';
 import {
@@ -213,7 +214,7 @@ describe('a stack', () => {
 
   it('has the outputs that the key tool, the smoke test and operators use', () => {
     const tables = tableNames.map((name) => `${titleCase(name)}TableName`);
-    const plans = ['Free', 'Pro', 'Business', 'Enterprise'].map((plan) => `UsagePlanId${plan}`);
+    const plans = planNames.map((plan) => `UsagePlanId${titleCase(plan)}`);
     const names = ['ApiUrl', 'RestApiId', ...tables, ...plans];
     expect(Object.keys(stackOf('AnimalStore-local').Outputs).toSorted()).toEqual(names.toSorted());
     expect(Object.keys(prod.Outputs).toSorted()).toEqual([...names, 'AlarmTopicArn'].toSorted());

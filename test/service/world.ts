@@ -170,6 +170,7 @@ export class World {
     const write = (item: object) => this.put('rateLimits', { ...item, keyHash });
     const key: Key = {
       name: `key ${number}`,
+      plan: name,
       token,
       keyHash,
       ...limits,

@@ -2,6 +2,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Bundle } from 'dynamodb-interleavings/simulation';
 import type { hashOfKey, newKey } from '../../functions/access/keys.ts';
+import type { limitsOf, planNames } from '../../functions/access/plans.ts';
 import { functionEntries } from '../../functions/operations.ts';
 import { bundleOptions } from '../../lib/bundler/bundle.ts';
 import { describedQueries } from '../support/used-operations.ts';
@@ -27,9 +28,16 @@ export interface KeyFormat {
   readonly hashOfKey: typeof hashOfKey;
 }
 
+/** Also in the bundle: the plans of a version. */
+export const planList = 'access/plans';
+export interface PlanList {
+  readonly planNames: typeof planNames;
+  readonly limitsOf: typeof limitsOf;
+}
+
 async function versionIn(folder: string, commit?: string): Promise<Version> {
   const { target, mainFields, plugins } = bundleOptions('');
-  const entries = [...functionEntries, keyFormat].filter((entry) =>
+  const entries = [...functionEntries, keyFormat, planList].filter((entry) =>
     existsSync(join(folder, 'functions', `${entry}.ts`)),
   );
   const bundle = await Bundle.build({

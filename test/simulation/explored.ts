@@ -133,6 +133,7 @@ function gatewayOf({ limits, versions = [] }: Scene, { world, network }: Simulat
 function keyOf({ limits, usage }: Scene): Key {
   return {
     name: 'the key',
+    plan: 'enterprise',
     token,
     keyHash,
     ...limits,

@@ -1,11 +1,12 @@
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
+import { customPlan } from '../../functions/access/plans.ts';
 import { operations } from '../../functions/operations.ts';
 import { descriptions } from '../../tools/contributors/openapi/operations.ts';
 import { type Call, type Fault, faults as allFaults, type Item, type Tables } from 'dynamodb-interleavings';
 import { Network, Random, settled, World } from 'dynamodb-interleavings/simulation';
 import { queryOf } from '../support/used-operations.ts';
 import { serviceTables } from '../support/table-shapes.ts';
-import { type KeyFormat, keyFormat, type Version } from './environments.ts';
+import { type KeyFormat, keyFormat, type PlanList, planList, type Version } from './environments.ts';
 import { Gateway, type Exchange, type Sent } from './gateway.ts';
 import { noteEvaluations } from '../service/limits.check.ts';
 import { rejectionsThatSuspend } from '../service/limits.model.ts';
@@ -153,9 +154,18 @@ async function record(
       };
     },
   });
+  // The operator issues a key of a plan when it is deployed, so there are keys of the plans of the earlier version.
+  const issuing = versions.find(({ commit }) => commit) ?? versions[0]!;
+  const plans = partOf(planList, issuing, world, network) as PlanList;
   const keys = Array.from({ length: aim.keys ?? 1 + random.below(2) }, (_, index) =>
-    newKeyOf(random, world, network, index + 1, aim, random.pick(versions)),
+    withPlan(
+      newKeyOf(random, world, network, index + 1, aim, random.pick(versions)),
+      Random.of(seed, `plan ${index}`),
+      aim,
+      plans,
+    ),
   );
+  for (const key of keys) network.tables.put('ApiKeys', keyItem(key));
   const pets = addPets(random, world, network, aim.pets ?? 12);
   const events = eventsOf(random, world, tables, writes, gateway, keys, conditions);
   const happened: History['events'][number][] = [];
@@ -402,36 +412,46 @@ function newKeyOf(
     expiresWithin !== undefined || (limits === undefined && expires)
       ? Math.floor(world.now / 1000 + after) * 1000
       : 0;
-  const key: Key = {
+  return {
     name: `key ${number}`,
     token,
     keyHash,
+    plan: customPlan,
     perMinute,
     perDay,
     expiresAt,
     revokedAt: Infinity,
     suspensions: [],
   };
-  network.tables.put('ApiKeys', keyItem(key));
-  return key;
+}
+
+/** A third of the keys that need no small limits are on one of all plans. */
+function withPlan(key: Key, random: Random, { limits, flood }: Aim, { planNames, limitsOf }: PlanList): Key {
+  if (limits === 'narrow' || flood || random.chance(2 / 3)) return key;
+  const plan = random.pick(planNames);
+  return { ...key, plan, ...limitsOf(plan) };
 }
 
 /** Keys of each version are in use. */
-function keyFormatOf({ bundle, entries }: Version, world: World, network: Network): KeyFormat {
-  if (!entries.has(keyFormat)) return { newKey, hashOfKey };
-  const requestHandler = network.handlerFor('key tool', () => {}, Infinity);
-  const { random } = world;
-  return bundle.start(keyFormat, { world, clockOffset: 0, random, variables: {}, requestHandler }) as never;
+function keyFormatOf(version: Version, world: World, network: Network): KeyFormat {
+  if (!version.entries.has(keyFormat)) return { newKey, hashOfKey };
+  return partOf(keyFormat, version, world, network) as KeyFormat;
 }
 
-function keyItem({ keyHash, perMinute, perDay, expiresAt }: Key, status = 'active'): Item {
+/** What a module of a version exports. */
+function partOf(entry: string, { bundle }: Version, world: World, network: Network): unknown {
+  const requestHandler = network.handlerFor('key tool', () => {}, Infinity);
+  const { random } = world;
+  return bundle.start(entry, { world, clockOffset: 0, random, variables: {}, requestHandler });
+}
+
+function keyItem({ keyHash, plan, perMinute, perDay, expiresAt }: Key, status = 'active'): Item {
   return {
     keyHash: { S: keyHash },
     keyId: { S: 'key_1' },
-    plan: { S: 'enterprise' },
+    plan: { S: plan },
     status: { S: status },
-    perMinute: { N: String(perMinute) },
-    perDay: { N: String(perDay) },
+    ...(plan === customPlan && { perMinute: { N: String(perMinute) }, perDay: { N: String(perDay) } }),
     ...(expiresAt > 0 && { expiresAt: { N: String(expiresAt / 1000) } }),
   };
 }

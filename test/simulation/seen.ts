@@ -12,6 +12,7 @@ export interface Key {
   readonly name: string;
   readonly token: string;
   readonly keyHash: string;
+  readonly plan: string;
   readonly perMinute: number;
   readonly perDay: number;
   /** Milliseconds since the Unix epoch. */

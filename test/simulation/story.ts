@@ -37,10 +37,10 @@ export function tell(violation: Violation, history: History, rest: readonly stri
   ].join('\n');
 }
 
-function describeKey({ name, perMinute, perDay, expiresAt, before }: Key): string {
+function describeKey({ name, plan, perMinute, perDay, expiresAt, before }: Key): string {
   const expiry = expiresAt === 0 ? '' : `, expires at ${new Date(expiresAt).toISOString()}`;
   const usage = before === undefined ? '' : `, stored before: ${JSON.stringify(before)}`;
-  return `${name} has ${perMinute} requests a minute and ${perDay} a day${expiry}${usage}`;
+  return `${name} (${plan}) has ${perMinute} requests a minute and ${perDay} a day${expiry}${usage}`;
 }
 
 function seconds(at: number, start: number): string {

@@ -4,7 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { fullBucket, quotaRemaining, takeToken, type Throttle, utcDay } from 'cdk-offline/metering';
 import type { Limits } from '../../functions/access/plans.ts';
 import { toleratedRate } from '../../functions/access/limiter-decisions.ts';
-import { customPlanCeiling, fixedPlans, limitsOf, planNames } from '../../functions/access/plans.ts';
+import {
+  customPlanCeiling,
+  type FixedPlan,
+  fixedPlans,
+  limitsOf,
+  planNames,
+} from '../../functions/access/plans.ts';
 import { usagePlanSettings } from '../../lib/api/usage-plans.ts';
 import { presets } from '../../lib/configuration/stages.ts';
 import { titleCase } from '../../lib/title-case.ts';
@@ -93,7 +99,7 @@ describe('the bucket of a usage plan', () => {
     );
   });
 
-  test.each(['free', 'pro', 'business'] as const)(
+  test.each(Object.keys(fixedPlans) as FixedPlan[])(
     'of the %s plan admits the hardest of them for an hour on end',
     (plan) => {
       const { perMinute } = fixedPlans[plan];
@@ -233,7 +239,7 @@ describe('the quota of a usage plan', () => {
     { minLength: 1, maxLength: 30 },
   );
 
-  test.each(['free', 'pro', 'business'] as const)(
+  test.each(Object.keys(fixedPlans) as FixedPlan[])(
     'of the %s plan never rejects a client that is not rejected more often than admitted',
     (plan) => {
       const { quota = 0 } = usagePlanSettings(plan, account);

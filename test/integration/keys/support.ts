@@ -31,7 +31,7 @@ export async function newKeyService(): Promise<KeyService> {
     keyTable,
     limitTable,
     apiGateway: new APIGatewayClient({ region: 'us-east-1', endpoint: 'http://127.0.0.1:1' }),
-    usagePlanIds: { free: 'f', pro: 'p', business: 'b', enterprise: 'e' },
+    usagePlanIds: Object.fromEntries(planNames.map((plan) => [plan, plan])) as Record<Plan, string>,
     restApiId: 'api',
     isLocal: true,
     now: () => now,
