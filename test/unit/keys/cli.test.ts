@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { newKey } from '../../../functions/access/keys.ts';
+import { planNames } from '../../../functions/access/plans.ts';
 import { exitCodes } from '../../../tools/operators/command-line/errors.ts';
 import { runKeys } from '../../../tools/operators/keys/cli.ts';
 import { runPets } from '../../../tools/operators/pets/cli.ts';
@@ -98,7 +99,7 @@ describe('invalid arguments', () => {
     ],
     ['list --stage production', 'Allowed choices are local, staging, prod.'],
     ['list --stage prod --port 3000', '--port requires --stage local.'],
-    ['create --stage local --owner Ada --plan gold', 'Allowed choices are free, pro'],
+    ['create --stage local --owner Ada --plan gold', `Allowed choices are ${planNames.join(', ')}`],
     ['show Ada --stage local', 'A key ID looks like'],
     [`show ${id} ${id} --stage local`, 'Too many arguments'],
     [`usage ${id} --stage local --days 91`, 'from 1 to 90.'],
