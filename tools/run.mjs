@@ -23,6 +23,7 @@ const tools = new Map([
   ['update-dependencies', ['tools/contributors/update-dependencies.ts']],
   ['deploy', ['tools/operators/deploy/deploy.ts']],
   ['roll-back', ['tools/operators/deploy/roll-back.ts']],
+  ['compare-templates', ['tools/operators/deploy/compare-templates.ts']],
   ['cdk', ['node_modules/aws-cdk/bin/cdk']],
   ['test', ['node_modules/vitest/vitest.mjs', 'run']],
 ]);

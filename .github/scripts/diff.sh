@@ -25,7 +25,7 @@ for stack in "$@"; do
     continue
   fi
   # The comment (pull-request.yml) looks for these lines.
-  node tools/operators/deploy/compare-templates.ts "${deployed}/${stack}.json" "${assembly}/${stack}.template.json"
+  node tools/run.mjs compare-templates "${deployed}/${stack}.json" "${assembly}/${stack}.template.json"
   # Every change of the API or of a function's code replaces a deployment or version, as CDK creates them.
   lost=$(grep -E '^\[(-|~)\] .* (destroy|orphan|replace|may be replaced)( |$)' <<<"${diff}" || true)
   if [ -n "${lost}" ] && grep -vqE '^\[(-|~)\] AWS::(ApiGateway::Deployment|Lambda::Version) ' <<<"${lost}"; then

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { globSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -114,6 +115,14 @@ describe('the launcher of the tools', () => {
     );
     expect(behind.stdout).toBe('start\n');
     expect((await start({ [own]: '24.21.0', 'node-sunos-x64': '24.9.0' })).stderr).toBe('');
+  });
+
+  it('runs every script of a workflow, whose Node.js may be too old for TypeScript', async () => {
+    const files = globSync(['.github/**/*.{yml,sh}', '.ci/*']);
+    const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')));
+    const calls = texts.flatMap((text) => text.match(/(?<![\w-])node +\S+\.(?:mjs|ts)\b/g) ?? []);
+    expect(calls).toContain('node tools/run.mjs');
+    expect(calls.filter((call) => call.endsWith('.ts'))).toEqual([]);
   });
 
   it('says that there are no credentials before anything is synthesized', async () => {

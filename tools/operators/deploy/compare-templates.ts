@@ -4,7 +4,7 @@ import { report } from './finding.ts';
 import { guard } from './guard.ts';
 import { versionIn } from './template.ts';
 
-/** `node compare-templates.ts DEPLOYED NEW`: prints what the guard of a deployment finds, with what the commits up to HEAD confirm. */
+/** `node tools/run.mjs compare-templates DEPLOYED NEW`: prints what the guard of a deployment finds, with what the commits up to HEAD confirm. */
 const [deployed, next] = process.argv
   .slice(2)
   .map((file) => JSON.parse(readFileSync(file, 'utf8')) as unknown);
