@@ -195,7 +195,8 @@ describe.runIf(isLocal && installed)('The API reference', () => {
 });
 
 it('No file of the API reference has a key, and its page allows scripts of its own only', async () => {
-  const files = referenceFiles('http://127.0.0.1:3000/v1');
+  const files = referenceFiles('http://127.0.0.1:4321/v1');
+  expect(files.get('/api.html')!.body).toContain('export API=http://127.0.0.1:4321/v1');
   for (const path of ['/', '/page.js', '/openapi.yaml'])
     expect(files.get(path)!.body).not.toMatch(/as_local_\w{20}/);
   expect(files.get('/')!.body).toContain("script-src 'self';");

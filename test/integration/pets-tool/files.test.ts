@@ -147,6 +147,17 @@ describe('import', () => {
     expect((await allPets(store.table)).find((pet) => pet?.id === sold)?.status).toBe('sold');
   });
 
+  test('ends at once with the number of a line that is far too long', { timeout: 20_000 }, async () => {
+    const store = await newStore();
+    const file = await fileWith(
+      store,
+      `{"name":"Rex","categoryId":7,"status":"${'x'.repeat(60_000_000)}"}\n\n{}\n`,
+    );
+    const { exitCode, stderr } = await store.run(['import', file]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(`${file}:1: is longer than 65,536 characters\n${file}:3: name: is required`);
+  });
+
   test('refuses animals without an ID, which it could add twice', async () => {
     const store = await newStore();
     const file = await fileWith(store, `${toJson(rex)}\n${linesOf(2)}`);

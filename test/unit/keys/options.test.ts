@@ -5,6 +5,7 @@ import { newKey } from '../../../functions/access/keys.ts';
 import {
   checkLimits,
   duration,
+  ownerFilter,
   perDayOption,
   perMinuteOption,
 } from '../../../tools/operators/keys/key-command.ts';
@@ -77,6 +78,14 @@ describe('the owner and the note of a key', () => {
       expect(line(100)(text)).toBe(text);
     },
   );
+});
+
+test('an owner is found in whatever form of Unicode it was typed', () => {
+  const [composed, decomposed] = ['Zo\u00eb', 'Zoe\u0308'];
+  const parsers = [line(100), ownerFilter.parseArg!];
+  for (const parse of parsers)
+    expect([composed, decomposed].map((text) => parse(text, undefined))).toEqual([composed, composed]);
+  expect(line(3)(decomposed)).toBe(composed);
 });
 
 describe('a duration', () => {

@@ -27,6 +27,11 @@ describe('a line of an import', () => {
     expect(parse(toJson({ ...pet, [field]: null }))).toMatch(new RegExp(`^${field}: `));
   });
 
+  test('can have the name of a field, and what looks like one, in a value', () => {
+    const name = '"name":"Rex","id":1,{"status":';
+    expect(parse(toJson({ ...pet, name }))).toEqual({ ...pet, name });
+  });
+
   test.each([
     ['{"name":"Rex","categoryId":7', 'is not JSON'],
     ['[]', 'must be a JSON object'],
@@ -37,6 +42,9 @@ describe('a line of an import', () => {
     ['{"id":9007199254740992,"name":"Rex","categoryId":7}', 'id: must be from 0 to 9007199254740991'],
     ['{"id":"7","name":"Rex","categoryId":7}', /^id: must be a whole number/],
     [`{"id":${newest + 1n},"name":"Rex","categoryId":7}`, 'id: is of a moment in the future'],
+    ['{"id":7,"id":8,"name":"Rex","categoryId":7}', 'has the field "id" twice'],
+    ['{"name":"Rex","categoryId":7,"\\u006eame" : "Max"}', 'has the field "name" twice'],
+    [toJson({ ...pet, name: 'x'.repeat(65_536) }), 'is longer than 65,536 characters'],
     ['{}', /name: is required; categoryId: is required/],
   ])('%s is invalid', (text, problem) => {
     expect(parse(text)).toEqual(typeof problem === 'string' ? problem : expect.stringMatching(problem));

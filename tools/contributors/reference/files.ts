@@ -18,6 +18,9 @@ const docsFile = (name: string) => join(import.meta.dirname, '..', '..', '..', '
 /** The pages of docs/ for users of the API. The introduction of docs/openapi.yaml links to the first. */
 const guides = ['api', 'interface', 'limits'];
 
+/** The service on this machine, as the pages write it. */
+const localUrl = 'http://127.0.0.1:3000/v1';
+
 /** The address of the page that sends requests, with a key for them. Browsers do not send what follows `#`. */
 export function withKey(page: string, key: string): string {
   return `${page}#key=${key}`;
@@ -41,7 +44,7 @@ export function referenceFiles(server?: string): ReadonlyMap<string, ReferenceFi
     ...guides.map((name) => [
       `/${name}.html`,
       'text/html',
-      page(guidePage(read(docsFile(`${name}.md`)), guides)),
+      page(guidePage(read(docsFile(`${name}.md`)).replaceAll(localUrl, server ?? localUrl), guides)),
     ]),
     ['/page.js', 'text/javascript', read(ownFile('page.js'))],
     ['/page.css', 'text/css', read(ownFile('page.css'))],

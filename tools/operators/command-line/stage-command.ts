@@ -68,9 +68,10 @@ export function onRecord<Service, Item>(
   );
 }
 
-/** Text that is stored, and printed on terminals later. */
+/** Text that is stored, and printed on terminals later. In one form of Unicode (NFC), by which it is found again. */
 export function line(longest: number): (text: string) => string {
-  return (text) => {
+  return (given) => {
+    const text = given.normalize('NFC');
     if (redact(text) !== text) throw new InvalidArgumentError('It must not contain an API key.');
     if (/^[^\p{C}\p{Zl}\p{Zp}]*$/u.test(text) && /\S/.test(text) && text.length <= longest) return text;
     throw new InvalidArgumentError(`It must be one line of 1 to ${longest} printable characters.`);

@@ -4,11 +4,12 @@ import { rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import * as z from 'zod';
 import { parseJson } from '../../../functions/http/exact-json.ts';
+import { maxBodyBytes } from '../../../functions/http/input.ts';
 import { int64 } from '../../../functions/pets/int64.ts';
 import { idsPerMillisecond, newPetId } from '../../../functions/pets/ids.ts';
 import { newPet } from '../../../functions/pets/schema.ts';
 import { problemsIn, ToolError, usageError } from '../command-line/errors.ts';
-import { counted, printable } from '../command-line/output.ts';
+import { counted, grouped, printable } from '../command-line/output.ts';
 import type { Session } from './pet-command.ts';
 import type { PetService } from './service.ts';
 
@@ -71,15 +72,36 @@ export async function readPets({ service, output }: Session, file: string): Prom
   return lines;
 }
 
-/** The lines of a file, trimmed, also of a byte-order mark. Only a line feed ends a line: names can contain U+2028. */
+/** Characters of a line, at most: as many as the service takes bytes. */
+const longestLine = maxBodyBytes;
+
+/**
+ * The lines of a file, trimmed, also of a byte-order mark. Only a line feed ends a line: names can contain U+2028. Of a line that is
+ * too long, which may be a file of another kind, comes only the beginning.
+ */
 async function* linesOf(file: string): AsyncGenerator<string> {
   let rest = '';
   for await (const chunk of createReadStream(file, 'utf8')) {
     const texts = `${rest}${chunk as string}`.split('\n');
-    rest = texts.pop() ?? '';
+    rest = texts.pop()?.slice(0, longestLine + 1) ?? '';
     yield* texts.map((text) => text.trim());
   }
   yield rest.trim();
+}
+
+/** The name of a member that an object has twice, of which `JSON.parse` keeps the last. @param json is valid */
+function repeatedMember(json: string): string | undefined {
+  const names = new Set<string>();
+  let depth = 0;
+  for (const [token, name, colon] of json.matchAll(/("(?:[^"\\]|\\.)*")\s*(:)?|[{}[\]]/g)) {
+    if (token === '{' || token === '[') depth += 1;
+    else if (token === '}' || token === ']') depth -= 1;
+    if (name === undefined || colon === undefined || depth !== 1) continue;
+    const member = JSON.parse(name) as string;
+    if (names.has(member)) return member;
+    names.add(member);
+  }
+  return undefined;
 }
 
 /**
@@ -90,12 +112,15 @@ async function* linesOf(file: string): AsyncGenerator<string> {
 export function petParser(newest: bigint) {
   const linesById = new Map<bigint, number>();
   return (text: string, number: number): ImportedPet | string => {
+    if (text.length > longestLine) return `is longer than ${grouped(longestLine)} characters`;
     let value: unknown;
     try {
       value = parseJson(text);
     } catch {
       return 'is not JSON';
     }
+    const repeated = repeatedMember(text);
+    if (repeated !== undefined) return `has the field ${JSON.stringify(repeated)} twice`;
     const { data: pet, error } = z.safeParse(importedPet, value);
     if (pet === undefined) return problemsIn(value, error);
     if (pet.id === undefined) return pet;
