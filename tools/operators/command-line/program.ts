@@ -60,42 +60,41 @@ ${exitCodeHelp}`;
     const output = new Output(io, args.includes('--json'));
     let target: Target | undefined;
     let confirmed: string | undefined;
-    const open: Open<Service> = async ({ stage, port, region, profile, name, yes }, run) => {
+    let service: Service | undefined;
+    const open: Open<Service> = async ({ stage, port, region, profile, name, yes }) => {
       if (stage !== 'local' && port !== undefined) throw usageError('--port requires --stage local.');
       const found = port === undefined ? (hooks.local ?? readAddress()) : readAddress(port);
       const local = found ?? { endpoint: `http://127.0.0.1:${port ?? 3000}` };
       target = stage === 'local' ? { stage, ...local } : { stage, region, profile };
-      const service = await openService({
+      service = await openService({
         ...hooks,
         ...target,
         stackName: `${name}-${stage}`,
         onChange: (change) => output.report(changeJson(change), changeText(change)),
         notify: (message) => output.note(message, 'yellow'),
       });
-      try {
-        await run({
-          service,
-          output,
-          confirm: async (question) => {
-            if (stage !== 'prod' || yes || question === confirmed) return;
-            await ask(io, `${stage}: ${question}`);
-            confirmed = question;
-          },
-          input: (prompt) => {
-            if (io.interactive) output.note(prompt);
-            return readAll(io.stdin);
-          },
-        });
-      } finally {
-        service.close();
-      }
+      return {
+        service,
+        output,
+        confirm: async (question) => {
+          if (stage !== 'prod' || yes || question === confirmed) return;
+          await ask(io, `${stage}: ${question}`);
+          confirmed = question;
+        },
+        input: (prompt) => {
+          if (io.interactive) output.note(prompt);
+          return readAll(io.stdin);
+        },
+      };
     };
     for (const command of commands) program.addCommand(command(open));
-    return runProgram(program, args, io, {
+    const exitCode = await runProgram(program, args, io, {
       output,
       explain: (error) => explain(error, target),
       afterInterruption,
     });
+    service?.close();
+    return exitCode;
   };
 }
 

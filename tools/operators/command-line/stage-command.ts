@@ -1,6 +1,5 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { StageName } from '../../../lib/configuration/stages.ts';
-import { untilCurrent } from './change.ts';
 import { ToolError } from './errors.ts';
 import { grouped, type Output, redact } from './output.ts';
 import { defaultStackPrefix } from './stack.ts';
@@ -38,34 +37,15 @@ export function stageCommand(name: string, summary: string, example: string, det
 }
 
 /** The options of every command, and `--yes` of those that ask. */
-export type CommonOptions = ReturnType<ReturnType<typeof stageCommand>['opts']> & { readonly yes?: true };
+type CommonOptions = ReturnType<ReturnType<typeof stageCommand>['opts']> & { readonly yes?: true };
 
-/** Runs a command on the stage that its options name. */
-export type Open<Service> = (
-  options: CommonOptions,
-  run: (session: Session<Service>) => Promise<void>,
-) => Promise<void>;
+/** Opens the stage that the options of a command name, until the program ends. */
+export type Open<Service> = (options: CommonOptions) => Promise<Session<Service>>;
 
-/**
- * Runs a command on a record, which it reads, and again if someone else changes it meanwhile.
- *
- * @param name of the record, such as `Key key_06fz1m4tqabcdefg`
- */
-export function onRecord<Service, Item>(
-  open: Open<Service>,
-  options: CommonOptions,
-  name: string,
-  read: (service: Service) => Promise<Item | undefined>,
-  run: (session: Session<Service>, item: Item) => Promise<void>,
-): Promise<void> {
-  return open(options, (session) =>
-    untilCurrent(async () => {
-      const item = await read(session.service);
-      if (item !== undefined) return run(session, item);
-      const message = `${name} does not exist in stage ${options.stage}. "list" shows all.`;
-      throw new ToolError('not_found', message);
-    }),
-  );
+/** The record that a command is about. @param name such as `Key key_06fz1m4tqabcdefg` @throws ToolError if there is none */
+export function existing<Item>(item: Item | undefined, name: string, stage: string): Item {
+  if (item !== undefined) return item;
+  throw new ToolError('not_found', `${name} does not exist in stage ${stage}. "list" shows all.`);
 }
 
 /** Text that is stored, and printed on terminals later. In one form of Unicode (NFC), by which it is found again. */

@@ -8,7 +8,6 @@ import type { KeyService } from './service.ts';
 
 /** What commands of the key tool share: how they look up their key, and their options. */
 
-type Session = operator.Session<KeyService>;
 export type Open = operator.Open<KeyService>;
 
 /** A command about one key. */
@@ -22,30 +21,9 @@ export function keyCommand(name: string, summary: string, example = '', details 
   return command.argument('<key-id>', 'ID of the key', keyId);
 }
 
-type KeyAction = (session: Session, key: AdministeredKey) => Promise<void>;
-
-/** Runs a command on any key. */
-export function onKey(
-  open: Open,
-  id: string,
-  options: operator.CommonOptions,
-  run: KeyAction,
-): Promise<void> {
-  return operator.onRecord(open, options, `Key ${id}`, (service) => findKeyById(service, id), run);
-}
-
-/** Runs a command on a valid key. @param participle what cannot be done with others, such as `rotated` */
-export function onValidKey(
-  open: Open,
-  id: string,
-  options: operator.CommonOptions,
-  participle: string,
-  run: KeyAction,
-): Promise<void> {
-  return onKey(open, id, options, async (session, key) => {
-    expectValid(key, session.service.now(), participle);
-    return run(session, key);
-  });
+/** @throws ToolError if there is no such key */
+export async function lookUp(service: KeyService, id: string): Promise<AdministeredKey> {
+  return operator.existing(await findKeyById(service, id), `Key ${id}`, service.stage);
 }
 
 /** @param now Unix seconds @param participle what cannot be done with others, such as `rotated` */

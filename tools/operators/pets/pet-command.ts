@@ -25,14 +25,9 @@ function petId(text: string): string {
   throw new InvalidArgumentError('An ID of an animal is a whole number such as 114052972904448.');
 }
 
-/** Runs a command on an animal or a malformed item. */
-export function onPet(
-  open: Open,
-  id: string,
-  options: operator.CommonOptions,
-  run: (session: Session, stored: StoredItem) => Promise<void>,
-): Promise<void> {
-  return operator.onRecord(open, options, `Animal ${id}`, ({ table }) => readItem(table, id), run);
+/** An animal, or a malformed item. @throws ToolError if there is none */
+export async function lookUp({ table, stage }: PetService, id: string): Promise<StoredItem> {
+  return operator.existing(await readItem(table, id), `Animal ${id}`, stage);
 }
 
 export const rateOption = new Option('--rate <n>', 'animals written a second, at most')

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { untilCurrent } from '../../command-line/change.ts';
 import { yesOption } from '../../command-line/stage-command.ts';
 import {
   checkLimits,
+  expectValid,
   keyCommand,
+  lookUp,
   nameOf,
-  onValidKey,
   type Open,
   perDayOption,
   perMinuteOption,
@@ -33,11 +35,13 @@ export const changePlan = (open: Open) =>
     .addOption(perMinuteOption)
     .addOption(perDayOption)
     .addOption(yesOption)
-    .action((keyId, { plan, perMinute, perDay, ...options }) => {
+    .action(async (keyId, { plan, perMinute, perDay, ...options }) => {
       const wanted = { plan, perMinute, perDay };
       checkLimits(wanted);
-      return onValidKey(open, keyId, options, 'put on another plan', async (session, key) => {
-        const { service, output, confirm } = session;
+      const { service, output, confirm } = await open(options);
+      await untilCurrent(async () => {
+        const key = await lookUp(service, keyId);
+        expectValid(key, service.now(), 'put on another plan');
         if (key.plan !== plan) usagePlanIdOf(service, plan);
         // Before the change: a failed read must not look like a failed change.
         const usage = await readUsage(service.limitTable, key.keyHash);

@@ -10,8 +10,8 @@ import {
   duration,
   expectValid,
   keyCommand,
+  lookUp,
   nameOf,
-  onKey,
   type Open,
   perDayOption,
   perMinuteOption,
@@ -44,15 +44,13 @@ export const create = (open: Open) =>
     .addOption(perMinuteOption)
     .addOption(perDayOption)
     .option('--note <text>', 'what the key is for', line(200))
-    .action((options) => {
-      checkLimits(options);
-      return open(options, async ({ service, output }) => {
-        const { owner, plan, perMinute, perDay, note } = options;
-        const request = { owner, plan, perMinute, perDay, note };
-        const issued = await untilCurrent(() => createKey(service, request));
-        await reveal(service, output, issued);
-        output.note('The key is valid. API Gateway can need some seconds until it accepts it everywhere.');
-      });
+    .action(async ({ owner, plan, perMinute, perDay, note, ...options }) => {
+      const request = { owner, plan, perMinute, perDay, note };
+      checkLimits(request);
+      const { service, output } = await open(options);
+      const issued = await untilCurrent(() => createKey(service, request));
+      await reveal(service, output, issued);
+      output.note('The key is valid. API Gateway can need some seconds until it accepts it everywhere.');
     });
 
 export const rotate = (open: Open) =>
@@ -68,8 +66,10 @@ export const rotate = (open: Open) =>
         .default(86_400, '24h'),
     )
     .addOption(yesOption)
-    .action((id, { overlap, ...options }) =>
-      onKey(open, id, options, async ({ service, output, confirm }, old) => {
+    .action(async (id, { overlap, ...options }) => {
+      const { service, output, confirm } = await open(options);
+      await untilCurrent(async () => {
+        const old = await lookUp(service, id);
         const { keyId, status, owner, plan, note, perMinute, perDay, replacedBy: successor } = old;
         if (successor !== undefined && status === 'active')
           throw new ToolError('refused', `${keyId} was replaced by ${successor}. Rotate that one.`);
@@ -93,8 +93,8 @@ export const rotate = (open: Open) =>
           const rejection = rejectionText(usage, limitsInForce(old), service.now());
           output.note(`The old one is valid ${untilTime(expiresAt)}.${rejection}`);
         }
-      }),
-    );
+      });
+    });
 
 /** A request for a new key. */
 export interface KeyRequest extends PlanLimits {

@@ -6,7 +6,7 @@ import { auditJson } from '../../command-line/change.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
 import { grouped, isoTime, table } from '../../command-line/output.ts';
 import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
-import { keyCommand, onKey, type Open, ownerFilter, planFilter } from '../key-command.ts';
+import { keyCommand, lookUp, type Open, ownerFilter, planFilter } from '../key-command.ts';
 import { readUsage, readUsages } from '../key-usage.ts';
 import { type AdministeredKey, type KeyFilter, newestKeys, readKey } from '../records.ts';
 import { type KeyService, usagePlanIdOf } from '../service.ts';
@@ -18,13 +18,12 @@ export const list = (open: Open) =>
     .addOption(planFilter)
     .addOption(new Option('--status <status>', 'only keys with this status').choices(keyStatuses))
     .option('--limit <n>', 'keys at most', wholeNumber(1, 10_000), 20)
-    .action((options) =>
-      open(options, async ({ service, output }) => {
-        const { keys, hasMore } = await listKeys(service, options);
-        output.result({ keys, hasMore }, keys[0] ? listText(output, keys) : 'No keys.');
-        if (hasMore && !output.json) output.note('There are more. To see them, use --limit or a filter.');
-      }),
-    );
+    .action(async (options) => {
+      const { service, output } = await open(options);
+      const { keys, hasMore } = await listKeys(service, options);
+      output.result({ keys, hasMore }, keys[0] ? listText(output, keys) : 'No keys.');
+      if (hasMore && !output.json) output.note('There are more. To see them, use --limit or a filter.');
+    });
 
 /** The newest keys. A filter on the status, or on owner and plan together, reads more than it returns. */
 export async function listKeys(
@@ -43,15 +42,15 @@ export async function listKeys(
 }
 
 export const show = (open: Open) =>
-  keyCommand('show', 'show a key: plan, use, suspension and audit trail').action((id, options) =>
-    onKey(open, id, options, async ({ service, output }, key) => {
-      const view = viewOf(key, await readUsage(service.limitTable, key.keyHash), service.now());
-      const audit = key.audit.map(auditJson);
-      const trail = audit.map(({ at, by, did, detail }) => [at ?? '', by, `${did} ${detail ?? ''}`]);
-      const text = `${detailsText(output, view)}\n\n${table([['WHEN', 'WHO', 'WHAT'], ...trail])}`;
-      output.result({ ...view, audit }, text);
-    }),
-  );
+  keyCommand('show', 'show a key: plan, use, suspension and audit trail').action(async (id, options) => {
+    const { service, output } = await open(options);
+    const key = await lookUp(service, id);
+    const view = viewOf(key, await readUsage(service.limitTable, key.keyHash), service.now());
+    const audit = key.audit.map(auditJson);
+    const trail = audit.map(({ at, by, did, detail }) => [at ?? '', by, `${did} ${detail ?? ''}`]);
+    const text = `${detailsText(output, view)}\n\n${table([['WHEN', 'WHO', 'WHAT'], ...trail])}`;
+    output.result({ ...view, audit }, text);
+  });
 
 export const usage = (open: Open) =>
   keyCommand(
@@ -61,19 +60,19 @@ export const usage = (open: Open) =>
     'API Gateway counts the requests, those answered 429 included, some minutes late. It forgets the counts of a key that is revoked or changes plans.',
   )
     .option('--days <n>', 'number of days, today included', wholeNumber(1, 90), 7)
-    .action((keyId, { days: count, ...options }) =>
-      onKey(open, keyId, options, async ({ service, output }, key) => {
-        const dateOf = (age: number) => isoTime(service.now() - age * secondsPerDay)!.slice(0, 10);
-        const dates = Array.from({ length: count }, (_, index) => dateOf(count - 1 - index));
-        const counts = await requestsPerDay(service, key, dates);
-        const days = counts.length === 0 ? [] : dates.map((date, i) => ({ date, requests: counts[i] ?? 0 }));
-        const rows = days.map(({ date, requests }) => [date, grouped(requests)]);
-        const text = rows[0]
-          ? table([['DAY (UTC)', 'REQUESTS'], ...rows])
-          : `API Gateway has no counts for ${keyId}.`;
-        output.result({ keyId, days }, text);
-      }),
-    );
+    .action(async (keyId, { days: count, ...options }) => {
+      const { service, output } = await open(options);
+      const key = await lookUp(service, keyId);
+      const dateOf = (age: number) => isoTime(service.now() - age * secondsPerDay)!.slice(0, 10);
+      const dates = Array.from({ length: count }, (_, index) => dateOf(count - 1 - index));
+      const counts = await requestsPerDay(service, key, dates);
+      const days = counts.length === 0 ? [] : dates.map((date, i) => ({ date, requests: counts[i] ?? 0 }));
+      const rows = days.map(({ date, requests }) => [date, grouped(requests)]);
+      const text = rows[0]
+        ? table([['DAY (UTC)', 'REQUESTS'], ...rows])
+        : `API Gateway has no counts for ${keyId}.`;
+      output.result({ keyId, days }, text);
+    });
 
 /** API Gateway's counts, empty if it has none. @param dates consecutive days */
 async function requestsPerDay(
@@ -102,21 +101,20 @@ export const identify = (open: Open) =>
     'identify',
     'read an API key from standard input and print its ID',
     '--stage prod < leaked-key.txt',
-  ).action((options) =>
-    open(options, async ({ service, output, input }) => {
-      const given = (await input('Paste the API key, then press Enter and Ctrl-D.'))
-        .trim()
-        .replace(/^Bearer +/i, '');
-      const stage = stageOfKey(given);
-      if (given === '') throw usageError('Standard input is empty. Paste the API key, or pipe it in.');
-      if (stage === undefined)
-        throw usageError('Standard input is not an API key: its form or its checksum is wrong.');
-      if (stage !== options.stage)
-        throw usageError(`The API key is one of stage ${stage}. Use --stage ${stage}.`);
-      const key = await readKey(service, hashOfKey(given));
-      if (key === undefined) throw new ToolError('not_found', `Stage ${stage} never issued this API key.`);
-      const { keyId, owner } = key;
-      const status = statusOf(key, await readUsage(service.limitTable, key.keyHash), service.now());
-      output.result({ keyId, status, owner }, `${keyId} of ${owner}, ${status}`);
-    }),
-  );
+  ).action(async (options) => {
+    const { service, output, input } = await open(options);
+    const given = (await input('Paste the API key, then press Enter and Ctrl-D.'))
+      .trim()
+      .replace(/^Bearer +/i, '');
+    const stage = stageOfKey(given);
+    if (given === '') throw usageError('Standard input is empty. Paste the API key, or pipe it in.');
+    if (stage === undefined)
+      throw usageError('Standard input is not an API key: its form or its checksum is wrong.');
+    if (stage !== options.stage)
+      throw usageError(`The API key is one of stage ${stage}. Use --stage ${stage}.`);
+    const key = await readKey(service, hashOfKey(given));
+    if (key === undefined) throw new ToolError('not_found', `Stage ${stage} never issued this API key.`);
+    const { keyId, owner } = key;
+    const status = statusOf(key, await readUsage(service.limitTable, key.keyHash), service.now());
+    output.result({ keyId, status, owner }, `${keyId} of ${owner}, ${status}`);
+  });

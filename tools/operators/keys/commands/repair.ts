@@ -32,22 +32,21 @@ export const repair = (open: Open) =>
     .addOption(planFilter)
     .option('--dry-run', 'only show the drift', false)
     .addOption(yesOption)
-    .action((options) =>
-      open(options, async ({ service, output, confirm }) => {
-        const { dryRun } = options;
-        const { valid, drifted, disabled } = await findDrift(service, options);
-        const count = grouped(drifted.length);
-        for (const keyId of disabled)
-          service.notify(`${keyId} is disabled in API Gateway: its requests get 401. It was left disabled.`);
-        if (!dryRun && drifted[0]) await confirm(`Repair ${count} of ${counted(valid, 'valid key')}?`);
-        const repaired = dryRun ? [] : await repairKeys(service, drifted);
-        const shown = drifted.map(({ key: { keyId }, drift }) => ({ keyId, drift }));
-        const lines = shown.map(({ keyId, drift }) => `${keyId}: ${driftText[drift]}\n`).join('');
-        const done = dryRun ? `To repair: ${count}` : `Repaired: ${grouped(repaired.length)}`;
-        const text = `${dryRun ? lines : ''}Valid keys: ${grouped(valid)}. ${done}.`;
-        output.result({ dryRun, valid, drifted: shown, repaired, disabled }, text);
-      }),
-    );
+    .action(async (options) => {
+      const { service, output, confirm } = await open(options);
+      const { dryRun } = options;
+      const { valid, drifted, disabled } = await findDrift(service, options);
+      const count = grouped(drifted.length);
+      for (const keyId of disabled)
+        service.notify(`${keyId} is disabled in API Gateway: its requests get 401. It was left disabled.`);
+      if (!dryRun && drifted[0]) await confirm(`Repair ${count} of ${counted(valid, 'valid key')}?`);
+      const repaired = dryRun ? [] : await repairKeys(service, drifted);
+      const shown = drifted.map(({ key: { keyId }, drift }) => ({ keyId, drift }));
+      const lines = shown.map(({ keyId, drift }) => `${keyId}: ${driftText[drift]}\n`).join('');
+      const done = dryRun ? `To repair: ${count}` : `Repaired: ${grouped(repaired.length)}`;
+      const text = `${dryRun ? lines : ''}Valid keys: ${grouped(valid)}. ${done}.`;
+      output.result({ dryRun, valid, drifted: shown, repaired, disabled }, text);
+    });
 
 /** Compares the records of all valid keys with API Gateway. Keys that someone disabled there stay disabled. */
 export async function findDrift(service: KeyService, filter: records.KeyFilter) {
@@ -123,26 +122,25 @@ export const cleanup = (open: Open) =>
     'It leaves alone what is younger than 15 minutes, in case another run is making it. Run it once a month, and after a command that failed half way.',
   )
     .addOption(ownerFilter)
-    .action(({ owner, ...options }) =>
-      open(options, async ({ service, output }) => {
-        const { valid, gatewayKeys } = await gateway.survey(service, { owner });
-        const own = gateway.descriptionOf(service, owner ?? '');
-        const isOwn = ({ description = '' }: ApiKey) =>
-          owner === undefined ? description.startsWith(own) : description === own;
-        const unused = gatewayKeys.filter((each) => isOwn(each) && !valid.has(each.value ?? ''));
-        const removed: { readonly keyId: string; readonly reason: string }[] = [];
-        for (const { name: keyId = '', ...gatewayKey } of unused) {
-          const reason = await reasonToDelete(service, keyId, gatewayKey);
-          if (reason === undefined) continue;
-          const line = await service.auditLine('cleaned up', reason);
-          await gateway.deleteGatewayKey(service, gatewayKey.id!);
-          service.report({ keyId }, line);
-          removed.push({ keyId, reason });
-        }
-        const lines = removed.map(({ keyId, reason }) => `${keyId}: deleted the API Gateway key (${reason})`);
-        output.result({ removed }, lines.join('\n') || 'Nothing to clean up.');
-      }),
-    );
+    .action(async ({ owner, ...options }) => {
+      const { service, output } = await open(options);
+      const { valid, gatewayKeys } = await gateway.survey(service, { owner });
+      const own = gateway.descriptionOf(service, owner ?? '');
+      const isOwn = ({ description = '' }: ApiKey) =>
+        owner === undefined ? description.startsWith(own) : description === own;
+      const unused = gatewayKeys.filter((each) => isOwn(each) && !valid.has(each.value ?? ''));
+      const removed: { readonly keyId: string; readonly reason: string }[] = [];
+      for (const { name: keyId = '', ...gatewayKey } of unused) {
+        const reason = await reasonToDelete(service, keyId, gatewayKey);
+        if (reason === undefined) continue;
+        const line = await service.auditLine('cleaned up', reason);
+        await gateway.deleteGatewayKey(service, gatewayKey.id!);
+        service.report({ keyId }, line);
+        removed.push({ keyId, reason });
+      }
+      const lines = removed.map(({ keyId, reason }) => `${keyId}: deleted the API Gateway key (${reason})`);
+      output.result({ removed }, lines.join('\n') || 'Nothing to clean up.');
+    });
 
 /** Looks at the record itself: the indexes lag behind. */
 async function reasonToDelete(service: KeyService, keyId: string, { value, createdDate }: ApiKey) {

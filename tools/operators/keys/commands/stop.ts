@@ -1,9 +1,9 @@
-import { commit } from '../../command-line/change.ts';
+import { commit, untilCurrent } from '../../command-line/change.ts';
 import { ToolError } from '../../command-line/errors.ts';
 import { isoTime } from '../../command-line/output.ts';
 import { yesOption } from '../../command-line/stage-command.ts';
 import { deleteFormerGatewayKey, flushAuthorizer } from '../gateway.ts';
-import { duration, keyCommand, nameOf, onKey, onValidKey, type Open } from '../key-command.ts';
+import { duration, expectValid, keyCommand, lookUp, nameOf, type Open } from '../key-command.ts';
 import { indefinitely, readUsage, rejectionText, setSuspension, untilTime } from '../key-usage.ts';
 import { type AdministeredKey, limitsInForce, write } from '../records.ts';
 import type { KeyService } from '../service.ts';
@@ -18,8 +18,11 @@ export const suspend = (open: Open) =>
     .option('--for <duration>', 'how long: 15m, 24h, 7d (default: until it is resumed)', duration(1))
     .option('--shorten', 'also end a suspension earlier', false)
     .addOption(yesOption)
-    .action((keyId, { for: seconds, shorten, ...options }) =>
-      onValidKey(open, keyId, options, 'suspended', async ({ service, output, confirm }, key) => {
+    .action(async (keyId, { for: seconds, shorten, ...options }) => {
+      const { service, output, confirm } = await open(options);
+      await untilCurrent(async () => {
+        const key = await lookUp(service, keyId);
+        expectValid(key, service.now(), 'suspended');
         const { keyHash } = key;
         const { suspendedUntil } = await readUsage(service.limitTable, keyHash);
         const earlier = suspendedUntil > service.now() ? suspendedUntil : 0;
@@ -40,25 +43,30 @@ export const suspend = (open: Open) =>
           { keyId, changed, suspendedUntil: isoTime(until), suspendedUntilBefore: isoTime(earlier) },
           `${keyId} is suspended ${untilTime(until)}${changed ? before : ' already'}.`,
         );
-      }),
-    );
+      });
+    });
 
 export const resume = (open: Open) =>
-  keyCommand('resume', 'lift the suspension of a key, automatic ones included').action((keyId, options) =>
-    onValidKey(open, keyId, options, 'resumed', async ({ service, output }, key) => {
-      const usage = await readUsage(service.limitTable, key.keyHash);
-      const { suspendedUntil: earlier } = usage;
-      const changed = earlier > service.now();
-      if (changed) {
-        await write(service, { key, did: 'resumed', detail: `(suspended ${untilTime(earlier)})` });
-        await apply(service, key, 0);
-      }
-      const text = changed
-        ? `${keyId} is resumed, before that suspended ${untilTime(earlier)}.`
-        : `${keyId} is not suspended.`;
-      const resumed = { ...usage, suspendedUntil: 0 };
-      output.result({ keyId, changed }, text + rejectionText(resumed, limitsInForce(key), service.now()));
-    }),
+  keyCommand('resume', 'lift the suspension of a key, automatic ones included').action(
+    async (keyId, options) => {
+      const { service, output } = await open(options);
+      await untilCurrent(async () => {
+        const key = await lookUp(service, keyId);
+        expectValid(key, service.now(), 'resumed');
+        const usage = await readUsage(service.limitTable, key.keyHash);
+        const { suspendedUntil: earlier } = usage;
+        const changed = earlier > service.now();
+        if (changed) {
+          await write(service, { key, did: 'resumed', detail: `(suspended ${untilTime(earlier)})` });
+          await apply(service, key, 0);
+        }
+        const text = changed
+          ? `${keyId} is resumed, before that suspended ${untilTime(earlier)}.`
+          : `${keyId} is not suspended.`;
+        const resumed = { ...usage, suspendedUntil: 0 };
+        output.result({ keyId, changed }, text + rejectionText(resumed, limitsInForce(key), service.now()));
+      });
+    },
   );
 
 /**
@@ -87,8 +95,10 @@ export const revoke = (open: Open) =>
     'The authorizer can accept the key for at most 60 s more.',
   )
     .addOption(yesOption)
-    .action((keyId, options) =>
-      onKey(open, keyId, options, async ({ service, output, confirm }, key) => {
+    .action(async (keyId, options) => {
+      const { service, output, confirm } = await open(options);
+      await untilCurrent(async () => {
+        const key = await lookUp(service, keyId);
         const changed = key.status !== 'revoked';
         if (changed) {
           await confirm(`Revoke ${nameOf(key)}? It cannot be undone.`);
@@ -99,5 +109,5 @@ export const revoke = (open: Open) =>
         await flushAuthorizer(service);
         await deleteFormerGatewayKey(service, key);
         output.result({ keyId, changed }, changed ? `${keyId} is revoked.` : `${keyId} was revoked before.`);
-      }),
-    );
+      });
+    });

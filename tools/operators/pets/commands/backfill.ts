@@ -23,7 +23,7 @@ If it stops, run the same command again.`,
     .addOption(rateOption)
     .option('--dry-run', 'only check and show the changes', false)
     .addOption(yesOption)
-    .action((module, options) => open(options, (session) => backfillPets(session, module, options)));
+    .action(async (module, options) => backfillPets(await open(options), module, options));
 
 /** Changes that are shown. */
 const examplesShown = 5;

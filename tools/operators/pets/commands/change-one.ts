@@ -1,18 +1,21 @@
 import { Argument } from '@commander-js/extra-typings';
 import { toJson } from '../../../../functions/http/exact-json.ts';
 import { petStatuses } from '../../../../functions/pets/schema.ts';
+import { untilCurrent } from '../../command-line/change.ts';
 import { ToolError } from '../../command-line/errors.ts';
 import { printable } from '../../command-line/output.ts';
 import { yesOption } from '../../command-line/stage-command.ts';
 import { deleteItem, updateItem } from '../items.ts';
-import { nameOf, onPet, type Open, petCommand } from '../pet-command.ts';
+import { lookUp, nameOf, type Open, petCommand } from '../pet-command.ts';
 
 export const setStatus = (open: Open) =>
   petCommand('set-status', 'change the status of an animal', '114052972904448 sold --stage prod')
     .addArgument(new Argument('<status>', 'the new status').choices(petStatuses))
     .addOption(yesOption)
-    .action((id, status, options) =>
-      onPet(open, id, options, async ({ service, output, confirm }, { item, pet, malformed }) => {
+    .action(async (id, status, options) => {
+      const { service, output, confirm } = await open(options);
+      await untilCurrent(async () => {
+        const { item, pet, malformed } = await lookUp(service, id);
         if (pet === undefined) {
           const advice = 'Repair it with "import --replace malformed".';
           throw new ToolError('refused', `Animal ${id} is malformed (${malformed}). ${advice}`);
@@ -25,8 +28,8 @@ export const setStatus = (open: Open) =>
         }
         const text = changed ? `is ${status}` : `was ${status} before`;
         output.result({ id: pet.id, changed, status }, `${id} ${text}.`);
-      }),
-    );
+      });
+    });
 
 export const remove = (open: Open) =>
   petCommand(
@@ -36,11 +39,13 @@ export const remove = (open: Open) =>
     'The output has the animal as a line for "import", which adds it again with the same ID.',
   )
     .addOption(yesOption)
-    .action((id, options) =>
-      onPet(open, id, options, async ({ service, output, confirm }, { item, pet, malformed }) => {
+    .action(async (id, options) => {
+      const { service, output, confirm } = await open(options);
+      await untilCurrent(async () => {
+        const { item, pet, malformed } = await lookUp(service, id);
         await confirm(`Remove ${pet ? nameOf(pet) : `${id} (malformed: ${printable(malformed)})`}?`);
         const line = printable(pet ? toJson(pet) : `malformed: ${malformed}`);
         await deleteItem(service, item, { did: 'removed', detail: line });
         output.result({ id, removed: pet ?? null }, pet ? line : `${id} is removed.`);
-      }),
-    );
+      });
+    });

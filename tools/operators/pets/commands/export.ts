@@ -17,24 +17,23 @@ export const exportPets = (open: Open) =>
   )
     .argument('<file>', 'file to write, or - for standard output')
     .option('--table <name>', 'another table of the account, such as a restored one')
-    .action((file, options) =>
-      open(options, async (session) => {
-        const { service, output } = session;
-        const { client, tableName: own } = service.table;
-        const { table: tableName = own } = options;
-        const table = { client, tableName };
-        if (tableName !== own) await expectPets(table);
-        const counts = { exported: 0, malformed: 0 };
-        const texts = linesOf(session, table, counts);
-        if (file === '-') {
-          for await (const text of texts) await output.data(text);
-          return;
-        }
-        await writeNewFile(file, texts);
-        const text = `Exported ${counted(counts.exported, 'animal')} to ${file}.${leftOutText(counts)}`;
-        output.result({ file, ...counts }, text);
-      }),
-    );
+    .action(async (file, options) => {
+      const session = await open(options);
+      const { service, output } = session;
+      const { client, tableName: own } = service.table;
+      const { table: tableName = own } = options;
+      const table = { client, tableName };
+      if (tableName !== own) await expectPets(table);
+      const counts = { exported: 0, malformed: 0 };
+      const texts = linesOf(session, table, counts);
+      if (file === '-') {
+        for await (const text of texts) await output.data(text);
+        return;
+      }
+      await writeNewFile(file, texts);
+      const text = `Exported ${counted(counts.exported, 'animal')} to ${file}.${leftOutText(counts)}`;
+      output.result({ file, ...counts }, text);
+    });
 
 /** @throws ToolError if the table does not exist, or is not one of animals */
 async function expectPets({ client, tableName }: PetTable): Promise<void> {

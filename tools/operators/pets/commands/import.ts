@@ -21,21 +21,20 @@ were created within the last hour, in the order of the lines. Another run gives 
   )
     .argument('<file>', 'file of JSON Lines')
     .argument('<new-file>', 'file to write')
-    .action((file, newFile, options) =>
-      open(options, async (session) => {
-        const lines = await readPets(session, file);
-        const assigned = lines.filter(({ pet }) => pet.id === undefined).length;
-        const ids = newFileIds(session.service, assigned);
-        const texts = lines.map(
-          ({ pet: { id = ids.next().value, ...rest } }) => `${toJson({ id, ...rest })}\n`,
-        );
-        await writeNewFile(newFile, texts);
-        session.output.result(
-          { file: newFile, animals: lines.length, assigned },
-          `Wrote ${counted(lines.length, 'animal')} to ${newFile}, ${grouped(assigned)} with a new ID.`,
-        );
-      }),
-    );
+    .action(async (file, newFile, options) => {
+      const session = await open(options);
+      const lines = await readPets(session, file);
+      const assigned = lines.filter(({ pet }) => pet.id === undefined).length;
+      const ids = newFileIds(session.service, assigned);
+      const texts = lines.map(
+        ({ pet: { id = ids.next().value, ...rest } }) => `${toJson({ id, ...rest })}\n`,
+      );
+      await writeNewFile(newFile, texts);
+      session.output.result(
+        { file: newFile, animals: lines.length, assigned },
+        `Wrote ${counted(lines.length, 'animal')} to ${newFile}, ${grouped(assigned)} with a new ID.`,
+      );
+    });
 
 const replaceable = ['malformed', 'all'] as const;
 
@@ -58,7 +57,7 @@ To correct an animal, use "set-status" or "backfill", which keep what clients ch
     )
     .option('--dry-run', 'only check the lines', false)
     .addOption(yesOption)
-    .action((file, options) => open(options, (session) => importFile(session, file, options)));
+    .action(async (file, options) => importFile(await open(options), file, options));
 
 interface ImportOptions {
   readonly rate: number;

@@ -8,24 +8,26 @@ import { byStatus, listPets } from '../../../../functions/pets/store.ts';
 import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
 import { printable, table } from '../../command-line/output.ts';
 import { idOf, pagesOf } from '../items.ts';
-import { onPet, type Open, petCommand, type Session, viewOf } from '../pet-command.ts';
+import { lookUp, type Open, petCommand, type Session, viewOf } from '../pet-command.ts';
 
 export const show = (open: Open) =>
   petCommand('show', 'show an animal, or what is wrong with its item', '114052972904448 --stage prod').action(
-    (id, options) =>
-      onPet(open, id, options, async ({ output }, { item, pet, malformed }) => {
-        if (pet === undefined) {
-          // Numbers as their digits.
-          const attributes = unmarshall(marshall(item), { wrapNumbers: String });
-          const text = `${id} is malformed: ${printable(malformed)}\n${printable(toJson(attributes))}`;
-          return output.result({ id, malformed, item: attributes }, text);
-        }
-        const rows = Object.entries(viewOf(pet)).map(([name, value]) => [
-          name,
-          printable(String(value ?? '-')),
-        ]);
-        output.result(viewOf(pet), table(rows));
-      }),
+    async (id, options) => {
+      const { service, output } = await open(options);
+      const { item, pet, malformed } = await lookUp(service, id);
+      if (pet === undefined) {
+        // Numbers as their digits.
+        const attributes = unmarshall(marshall(item), { wrapNumbers: String });
+        const text = `${id} is malformed: ${printable(malformed)}\n${printable(toJson(attributes))}`;
+        output.result({ id, malformed, item: attributes }, text);
+        return;
+      }
+      const rows = Object.entries(viewOf(pet)).map(([name, value]) => [
+        name,
+        printable(String(value ?? '-')),
+      ]);
+      output.result(viewOf(pet), table(rows));
+    },
   );
 
 export const list = (open: Open) =>
@@ -34,9 +36,10 @@ export const list = (open: Open) =>
     .option('--limit <n>', 'animals at most', wholeNumber(pageSize.min, pageSize.max), pageSize.default)
     .option('--cursor <cursor>', 'continue after the previous page', cursor)
     .option('--malformed', 'read the whole table for items that are not valid animals')
-    .action((options) =>
-      open(options, (session) => (options.malformed ? listMalformed(session) : listPage(session, options))),
-    );
+    .action(async (options) => {
+      const session = await open(options);
+      await (options.malformed ? listMalformed(session) : listPage(session, options));
+    });
 
 async function listPage(
   { service, output }: Session,
