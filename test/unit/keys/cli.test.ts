@@ -28,6 +28,7 @@ const commands = [
   'identify',
   'cleanup',
   'repair',
+  'forget',
 ];
 
 /** Answers CloudFormation's calls as configured. */
@@ -107,6 +108,7 @@ describe('invalid arguments', () => {
     [`suspend ${id} --stage local --for 0s`, 'such as 90s, 24h or 7d'],
     ['list --stage local --owner=', 'one line of 1 to 100'],
     ['repair --stage local --owner=', 'one line of 1 to 100'],
+    ['forget --stage local', option('--owner <name>')],
   ])('end with 2, and one line says why: %s', async (call, expected) => {
     const args = call.split(' ').filter((word) => word !== '');
     const { exitCode, stdout, stderr } = await keys(args);
@@ -150,7 +152,7 @@ test.each(commands)(
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/--stage <stage> [^-]*\(required\)/);
     if (command === 'create') expect(stdout).toMatch(/--owner <name> +who uses the key \(required\)/);
-    const asks = ['rotate', 'revoke', 'suspend', 'change-plan', 'repair'].includes(command);
+    const asks = ['rotate', 'revoke', 'suspend', 'change-plan', 'repair', 'forget'].includes(command);
     expect(stdout.includes('--yes')).toBe(asks);
     expect(stdout).toMatch(new RegExp(`Example:\\n  npm run keys -- ${command} .*--stage`));
   },

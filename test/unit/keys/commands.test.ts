@@ -248,6 +248,55 @@ test.each([
   expect(world.suspensionOf(world.records[0]!)).toBe(until);
 });
 
+describe('forget', () => {
+  const everything = () => JSON.stringify(world.state);
+
+  test('deletes the name and the notes of an owner, and keeps the keys by their IDs', async () => {
+    const [revoked, expired] = [await issue('free --note ring-Ada'), await issue()];
+    const other = (await run('create --owner Grace --plan free')) as unknown as Issued;
+    const { keyId: next } = (await run(`rotate ${expired.keyId} --overlap 0s`)) as unknown as Issued;
+    for (const keyId of [revoked.keyId, next]) await run(`revoke ${keyId}`);
+    // Left over by a command that ended half way.
+    const description = 'AnimalStore-local, owner Ada';
+    world.gateway.create({ name: 'key_06fz1m4tqabcdefg', description, enabled: true }, noon - 3_600_000);
+    const ids = [revoked.keyId, expired.keyId, next].toSorted().toReversed();
+    const before = everything();
+    const dry = (await run('forget --owner Ada --dry-run')) as unknown as { keys: string[] };
+    expect(dry.keys.toSorted().toReversed()).toEqual(ids);
+    expect(everything()).toBe(before);
+    const { stderr } = await run('forget --owner Ada');
+    expect(everything()).not.toContain('Ada');
+    for (const keyId of ids) {
+      expect(stderr).toContain(`"did":"forgot the owner","detail":null,"keyId":"${keyId}"`);
+      expect(world.records.find((record) => record.keyId === keyId)).toMatchObject({ owner: '(deleted)' });
+    }
+    expect(world.call(revoked.key)).toBe(401);
+    expect(world.call(other.key)).toBe(200);
+    expect((await world.run(['forget', '--owner', 'Ada'])).exitCode).toBe(3);
+  });
+
+  test('is refused while a key is valid, and changes nothing', async () => {
+    const [valid, revoked] = [await issue(), await issue()];
+    await run(`revoke ${revoked.keyId}`);
+    const before = everything();
+    const { exitCode, stderr } = await world.run(['forget', '--owner', 'Ada']);
+    expect([exitCode, everything()]).toEqual([4, before]);
+    expect(stderr).toContain(`The owner has 1 valid key. Revoke first: ${valid.keyId}.`);
+  });
+
+  test('says that a key which may be on its way still has the name', async () => {
+    const { keyId } = await issue();
+    await run(`revoke ${keyId}`);
+    const description = 'AnimalStore-local, owner Ada';
+    world.gateway.create({ name: 'key_06fz1m4tqabcdefg', description, enabled: true }, noon);
+    const { exitCode, stdout, stderr } = await world.run(['forget', '--owner', 'Ada']);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 4, stdout: '' });
+    expect(stderr).toContain('Run the same command again in 15 minutes.');
+    expect(await run('forget --owner Ada', later)).toMatchObject({ keys: [] });
+    expect(everything()).not.toContain('Ada');
+  });
+});
+
 describe('a plan that is not deployed yet', () => {
   const notYet = 'Plan business is not deployed in stage local. Deploy the stage first.';
   const withoutBusiness = () => {

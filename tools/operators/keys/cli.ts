@@ -1,5 +1,6 @@
 import { defineTool } from '../command-line/program.ts';
 import { changePlan } from './commands/change-plan.ts';
+import { forget } from './commands/forget.ts';
 import { create, rotate } from './commands/issue.ts';
 import { identify, list, show, usage } from './commands/look-up.ts';
 import { cleanup, repair } from './commands/repair.ts';
@@ -22,6 +23,7 @@ export const runKeys = defineTool<KeyService>({
     changePlan,
     cleanup,
     repair,
+    forget,
     list,
     show,
     usage,

@@ -124,23 +124,29 @@ export const cleanup = (open: Open) =>
     .addOption(ownerFilter)
     .action(async ({ owner, ...options }) => {
       const { service, output } = await open(options);
-      const { valid, gatewayKeys } = await gateway.survey(service, { owner });
-      const own = gateway.descriptionOf(service, owner ?? '');
-      const isOwn = ({ description = '' }: ApiKey) =>
-        owner === undefined ? description.startsWith(own) : description === own;
-      const unused = gatewayKeys.filter((each) => isOwn(each) && !valid.has(each.value ?? ''));
-      const removed: { readonly keyId: string; readonly reason: string }[] = [];
-      for (const { name: keyId = '', ...gatewayKey } of unused) {
-        const reason = await reasonToDelete(service, keyId, gatewayKey);
-        if (reason === undefined) continue;
-        const line = await service.auditLine('cleaned up', reason);
-        await gateway.deleteGatewayKey(service, gatewayKey.id!);
-        service.report({ keyId }, line);
-        removed.push({ keyId, reason });
-      }
+      const removed = await deleteUnused(service, owner);
       const lines = removed.map(({ keyId, reason }) => `${keyId}: deleted the API Gateway key (${reason})`);
       output.result({ removed }, lines.join('\n') || 'Nothing to clean up.');
     });
+
+/** Deletes the API Gateway keys that no valid key uses, of one owner or of all. */
+export async function deleteUnused(service: KeyService, owner: string | undefined) {
+  const { valid, gatewayKeys } = await gateway.survey(service, { owner });
+  const own = gateway.descriptionOf(service, owner ?? '');
+  const isOwn = ({ description = '' }: ApiKey) =>
+    owner === undefined ? description.startsWith(own) : description === own;
+  const unused = gatewayKeys.filter((each) => isOwn(each) && !valid.has(each.value ?? ''));
+  const removed: { readonly keyId: string; readonly reason: string }[] = [];
+  for (const { name: keyId = '', ...gatewayKey } of unused) {
+    const reason = await reasonToDelete(service, keyId, gatewayKey);
+    if (reason === undefined) continue;
+    const line = await service.auditLine('cleaned up', reason);
+    await gateway.deleteGatewayKey(service, gatewayKey.id!);
+    service.report({ keyId }, line);
+    removed.push({ keyId, reason });
+  }
+  return removed;
+}
 
 /** Looks at the record itself: the indexes lag behind. */
 async function reasonToDelete(service: KeyService, keyId: string, { value, createdDate }: ApiKey) {
