@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
@@ -26,8 +26,6 @@ export interface Target {
 export interface ColdStart {
   /** From the start of the process to its first response, in milliseconds. */
   readonly response: number;
-  /** Processor time until then, all threads, in milliseconds. */
-  readonly cpu: number;
 }
 
 /**
@@ -108,11 +106,10 @@ export class Lambda {
         sent = performance.now();
         return;
       }
-      const cpu = await processorTime(child.pid);
       const body = (await buffer(request)).toString();
       const isAccepted =
         request.url === `${runtimePath}/invocation/${requestId}/response` && target.accepts(JSON.parse(body));
-      if (isAccepted) done.resolve({ response: init + now - sent, cpu });
+      if (isAccepted) done.resolve({ response: init + now - sent });
       else done.reject(new Error(`${target.name} failed: ${request.url} ${body.slice(0, 2_000)}`));
       // Without an answer the process does not ask for another event before it is ended.
     };
@@ -148,13 +145,4 @@ export class Lambda {
     this.#server.closeAllConnections();
     await new Promise((done) => this.#server.close(done));
   }
-}
-
-/** https://docs.kernel.org/scheduler/sched-stats.html: the first figure of `schedstat` is nanoseconds on a processor. */
-async function processorTime(pid: number | undefined): Promise<number> {
-  const threads = await readdir(`/proc/${pid}/task`);
-  const times = await Promise.all(
-    threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8')),
-  );
-  return times.reduce((sum, time) => sum + Number(time.split(' ')[0]), 0) / 1_000_000;
 }
