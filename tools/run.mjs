@@ -45,8 +45,8 @@ process.env.PATH = [dirname(node), process.env.PATH].join(delimiter);
 // Vitest colours its output also for CI, where it is a file.
 if (tool === 'test' && !process.stdout.isTTY && process.env.FORCE_COLOR === undefined)
   process.env.NO_COLOR ??= '1';
-const isProxied = bypassProxy();
-if (node === process.execPath && !isProxied) {
+const mustStartAgain = [bypassProxy(), trustCertificates()].includes(true);
+if (node === process.execPath && !mustStartAgain) {
   withoutTypeStrippingWarning();
   process.argv = [process.argv[0], script, ...args];
   await import(pathToFileURL(script).href);
@@ -85,6 +85,14 @@ function bypassProxy() {
   const hosts = (process.env[name] ?? '').split(',').filter((host) => host !== '');
   if (hosts.includes('127.0.0.1')) return false;
   process.env[name] = [...hosts, '127.0.0.1', 'localhost', '::1'].join(',');
+  return true;
+}
+
+/** The AWS CLI and the CDK read this variable, and the SDK does not. Node.js reads its own when it starts. */
+function trustCertificates() {
+  const { AWS_CA_BUNDLE: bundle, NODE_EXTRA_CA_CERTS: extra } = process.env;
+  if (bundle === undefined || extra !== undefined) return false;
+  process.env.NODE_EXTRA_CA_CERTS = bundle;
   return true;
 }
 
