@@ -63,7 +63,8 @@ describe('replaceCode', () => {
     const { service, get } = await start();
     const constructPath = 'Greeting/Greet/Resource';
     const names = { logicalId: 'Greet', name: 'Greeting-Greet', constructPath, handler: 'index.handler' };
-    expect(service.functions).toEqual([{ ...names, label: 'Greet', directory: expect.any(String) }]);
+    const folders = { directory: expect.any(String), source: expect.any(String) };
+    expect(service.functions).toEqual([{ ...names, label: 'Greet', ...folders }]);
     expect(await get()).toBe('one');
     for (const name of Object.values(names)) {
       await service.replaceCode(name, await codeDirectory(answers(name)));

@@ -129,9 +129,14 @@ describe('a stack that cannot be served is rejected with the reason', () => {
     ],
     ['an imported API', (stack) => set(stack, 'Api', { Body: {} }), /Api .*OpenAPI/s],
     [
-      'a Cognito authorizer',
+      'a Cognito authorizer without a pool',
       (stack) => set(stack, 'Authorizer', { Type: 'COGNITO_USER_POOLS' }),
-      /GET \/guarded, .* answers 501: Authorizer .*only TOKEN and REQUEST authorizers/,
+      /GET \/guarded, .* answers 501: Authorizer .*ProviderARNs/,
+    ],
+    [
+      'an authorizer of another type',
+      (stack) => set(stack, 'Authorizer', { Type: 'JWT' }),
+      /GET \/guarded, .* answers 501: Authorizer .*authorizers of this type are not supported/,
     ],
     [
       'an invalid token expression',
