@@ -83,6 +83,10 @@ function described(operation: (typeof operations)[number]): Node {
   };
 }
 
+const tagDescriptions: Readonly<Record<string, string>> = {
+  Pets: 'The animals of a stage, which all its API keys share. Clients cannot change or delete them.',
+};
+
 /** The document, as docs/openapi.yaml has it. */
 export function describeService() {
   const paths: Record<string, Record<string, Node>> = {};
@@ -93,10 +97,11 @@ export function describeService() {
     info,
     servers,
     security: [{ apiKey: [] }],
-    tags: Array.from(new Set(operations.map(({ path }) => tagOf(path))), (name) => ({
-      name,
-      description: `Operations under /${name.toLowerCase()}.`,
-    })),
+    tags: Array.from(new Set(operations.map(({ path }) => tagOf(path))), (name) => {
+      const description = tagDescriptions[name];
+      if (description === undefined) throw new Error(`${name} needs an entry in tagDescriptions.`);
+      return { name, description };
+    }),
     paths,
     components: { schemas: jsonSchemas(), ...components, securitySchemes: { apiKey } },
   };

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { parseDocument } from 'yaml';
-import { baseUrl } from '../openapi/headers.ts';
+import { baseUrl, commonHeaders, specialHeaders } from '../openapi/headers.ts';
 import { guidePage, htmlOf } from './guide.ts';
 
 export interface ReferenceFile {
@@ -59,11 +59,39 @@ export function referenceFiles(server?: string): ReadonlyMap<string, ReferenceFi
   return new Map(files.map(([path, type, body]) => [path, { type: `${type}; charset=utf-8`, body }]));
 }
 
-/** The document as the page shows it: it links to the guide beside it, and names the server that it sends requests to. */
+/** Headers that page.js shows once, not with each response. */
+const shownOnce = Object.entries({
+  ...commonHeaders,
+  'RateLimit-Policy': specialHeaders['RateLimit-Policy'],
+  RateLimit: specialHeaders.RateLimit,
+  Deprecation: specialHeaders.Deprecation,
+  Sunset: specialHeaders.Sunset,
+});
+
+const headerTable = `
+**Headers of every response.** \`RateLimit-Policy\` and \`RateLimit\` need a valid key, \`Deprecation\` and \`Sunset\` come with a deprecated operation:
+
+| Header | Meaning |
+| --- | --- |
+${shownOnce.map(([name, { text }]) => `| \`${name}\` | ${text} |`).join('\n')}
+`;
+
+/**
+ * The document as the page shows it: it links to the guide beside it, says once which headers every response has, and names the server
+ * that the page sends requests to.
+ */
 function served(openApi: string, server: string | undefined): string {
   const text = openApi.replaceAll(/\bapi\.md\b/g, htmlOf);
-  if (server === undefined) return text;
-  const document = parseDocument(text.replaceAll(baseUrl, server).replaceAll('as_prod_', 'as_local_'));
-  document.set('servers', [{ url: server, description: 'The service on this machine.' }]);
+  const document = parseDocument(
+    server === undefined ? text : text.replaceAll(baseUrl, server).replaceAll('as_prod_', 'as_local_'),
+  );
+  const description = ['info', 'description'];
+  document.setIn(description, `${String(document.getIn(description))}\n${headerTable}`);
+  document.set(
+    'x-shown-once',
+    shownOnce.map(([name]) => name),
+  );
+  if (server !== undefined)
+    document.set('servers', [{ url: server, description: 'The service on this machine.' }]);
   return document.toString();
 }

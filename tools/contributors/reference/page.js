@@ -32,6 +32,19 @@ const exactIntegers = ({ React }) => ({
   },
 });
 
+/** The introduction has the headers of every response (files.ts), so a response shows the others. */
+const ownHeaders = ({ React }) => ({
+  wrapComponents: {
+    headers:
+      (Headers, { specSelectors }) =>
+      ({ headers, ...properties }) => {
+        const shownOnce = specSelectors.specJson().get('x-shown-once');
+        const own = headers.filterNot((_header, name) => shownOnce.includes(name));
+        return own.size > 0 && React.createElement(Headers, { ...properties, headers: own });
+      },
+  },
+});
+
 /** Takes the key out of the address. A reload keeps it. */
 function takeKey() {
   const [, given] = /^#key=(\w+)$/.exec(location.hash) ?? [];
@@ -48,8 +61,9 @@ function showReference(container) {
   const reference = SwaggerUIBundle({
     domNode: container,
     url: 'openapi.yaml',
-    plugins: [exactIntegers],
+    plugins: [exactIntegers, ownHeaders],
     deepLinking: true,
+    docExpansion: 'full',
     defaultModelsExpandDepth: 0,
     displayRequestDuration: true,
     validatorUrl: null,
