@@ -63,7 +63,7 @@ export async function replay(endpoint, { tables, items = {}, requests, afterward
   for (const { sender, operation, fate } of steps.filter((step) => requests[step.sender.split(' ')[1] - 1])) {
     // The process goes on by itself.
     if (fate === 'resumes') continue;
-    const list = fate === 'arrives' ? late : open;
+    const list = fate === 'arrives' || fate === 'told' ? late : open;
     const isIt = (each) => each.sender === sender && each.operation === operation;
     for (let waited = 0; !list.some(isIt); waited += 5) {
       if (waited > waitMs) throw new Error(`${sender} does not call ${operation}`);
@@ -72,14 +72,16 @@ export async function replay(endpoint, { tables, items = {}, requests, afterward
     const index = list.findIndex(isIt);
     const call = list[index];
     if (fate === 'paused') continue;
-    if (fate === 'item') {
-      await call.oneItem();
+    if (fate === 'item' || fate === 'left') {
+      await call.oneItem(fate === 'left');
       continue;
     }
     list.splice(index, 1);
-    if (fate === 'late') late.push(call);
+    if (fate === 'late' || fate === 'applied') late.push(call);
     if (fate === 'lostAfter' || fate === 'crashedAfter' || fate === 'arrives') await call.send();
-    if (fate === 'answered') await call.answer();
+    if (fate === 'applied') await call.apply();
+    else if (fate === 'told') call.tell();
+    else if (fate === 'answered') await call.answer();
     else if (fate === 'stale') await call.answer((name) => copyOf(name));
     else if (fate === 'shortPage') await call.answer((name) => name, { Limit: 1 });
     else if (fate === 'unprocessed') call.leaveRest();
@@ -108,6 +110,9 @@ class HeldCall {
   #input;
   /** What of a batch has been answered. */
   #responses = {};
+  /** What of it has been left out. */
+  #left = {};
+  #held;
   #settle = Promise.withResolvers();
 
   constructor(network, sender, request) {
@@ -147,15 +152,29 @@ class HeldCall {
     const { TableName } = this.#input;
     const input = { ...this.#input, ...(rename && { TableName: rename(TableName) }), ...more };
     const { response, body } = await this.send(input);
-    this.#resolve(response, this.operation === 'BatchGetItem' ? this.#merged(JSON.parse(body)) : body);
+    this.#resolve(response, this.operation.startsWith('Batch') ? this.#merged(JSON.parse(body)) : body);
   }
 
-  /** DynamoDB gets to the next item of a batch. */
-  async oneItem() {
+  /** DynamoDB applies it. Its client is told later. */
+  async apply() {
+    this.#held = await this.send();
+  }
+
+  tell() {
+    this.#resolve(this.#held.response, this.#held.body);
+  }
+
+  /** DynamoDB gets to the next item of a batch, or leaves it out. */
+  async oneItem(isLeft) {
     const [[table, of]] = Object.entries(this.#input.RequestItems);
     const list = of.Keys ?? of;
     const one = list.splice(0, 1);
     if (list.length === 0) delete this.#input.RequestItems[table];
+    if (isLeft) {
+      const left = (this.#left[table] ??= of.Keys ? { ...of, Keys: [] } : []);
+      (left.Keys ?? left).push(...one);
+      return;
+    }
     const { body } = await this.send({
       ...this.#input,
       RequestItems: { [table]: of.Keys ? { ...of, Keys: one } : one },
@@ -176,6 +195,8 @@ class HeldCall {
   }
 
   #merged(answer) {
+    for (const [name, left] of Object.entries(this.#left))
+      (answer.UnprocessedKeys ?? answer.UnprocessedItems)[name] = left;
     for (const [name, found] of Object.entries(this.#responses))
       (answer.Responses[name] ??= []).unshift(...found);
     return JSON.stringify(answer);

@@ -416,7 +416,7 @@ export async function explore<Given>(scene: Scene<Given>): Promise<number> {
   );
   const requestOf = (step: Step<Given>) => requests.get(step)!;
   const report = await exploreSchedules<Shared>({
-    tables: tableDefinitions,
+    tables: tableDefinitions.map((each) => ({ ...each, BillingMode: 'PAY_PER_REQUEST' as const })),
     startsAt: startOf(at, from),
     shared: (simulation) => {
       // Retries of the SDK do not wait.
@@ -441,7 +441,6 @@ export async function explore<Given>(scene: Scene<Given>): Promise<number> {
     faults,
     ...(kinds && { kinds }),
     delays: Infinity,
-    skipKnownStates: true,
   });
   if (report.failure) throw new Error(textOf(report));
   return report.schedules;

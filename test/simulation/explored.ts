@@ -51,8 +51,7 @@ interface Shared {
 }
 
 /**
- * Runs the requests in every order of their calls, and with every fate of each call, up to a number of faults. A schedule that
- * reaches a state that another one has reached is not run to its end: all continuations have been run.
+ * Runs the requests in every order of their calls, and with every fate of each call, up to a number of faults.
  * @param only arguments of vitest that run this alone
  * @returns the number of schedules
  * @throws Error with the story of the shortest schedule that violates the interface
@@ -72,7 +71,7 @@ export async function explore(scene: Scene, only: string): Promise<number> {
     JSON.stringify([each, versions[index]?.commit]);
   const requests = new Map(scene.requests.map((each, index) => [nameOf(each, index), send(each)]));
   const report = await exploreSchedules<Shared>({
-    tables: tableDefinitions,
+    tables: tableDefinitions.map((each) => ({ ...each, BillingMode: 'PAY_PER_REQUEST' as const })),
     ...(usage && { items: { RateLimits: [{ keyHash, ...usage }] } }),
     startsAt: scene.now * 1000,
     shared: (simulation) => {
@@ -104,7 +103,6 @@ export async function explore(scene: Scene, only: string): Promise<number> {
     faults: scene.maxFaults,
     kinds: kinds.filter((kind) => kind !== 'conflict' || conflicts),
     delays: Infinity,
-    skipKnownStates: true,
     ...(process.env['REPEAT'] !== undefined && { repeat: process.env['REPEAT'] }),
   });
   if (report.failure)

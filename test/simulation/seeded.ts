@@ -24,6 +24,8 @@ const others = new Set<Fault>([
   'stale',
   'shortPage',
   'unprocessed',
+  // The seeds stay what they were without it.
+  'failedAfter',
   // Only a schedule of dynamodb-interleavings ends a process.
   'crashedBefore',
   'crashedAfter',

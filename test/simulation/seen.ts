@@ -168,9 +168,11 @@ function limitOf({ headers }: Reply, log: LogLine, endedAt: number): Limit | und
 
 export function hasFault(calls: readonly Call[], ...kinds: readonly Fault[]): boolean {
   return calls.some(
-    ({ fate, latency = [0, 0] }) =>
+    ({ fate, outcome, latency = [0, 0] }) =>
       // An answer that comes so late can be too late for the calls that follow.
       latency[0] + latency[1] > 250 ||
+      // It was applied, and its client has given it up.
+      (kinds.length === 0 && outcome === undefined) ||
       (fate !== 'answered' && (kinds.length === 0 || kinds.some((kind) => kind === fate))),
   );
 }

@@ -30,6 +30,8 @@ export interface Call {
   applied: boolean;
   /** Items of a batch that DynamoDB has got to, and what came of each. */
   readonly parts: object[];
+  /** Those that it has left out. */
+  readonly left: Set<number>;
   /** The client waits for it no more. */
   ended: boolean;
   endedAt?: number;
@@ -55,14 +57,23 @@ export interface Server {
   readonly isRead: (call: Call) => boolean;
   /** Whether it would change something if it got a call. */
   readonly writes: (call: Call) => boolean;
-  /** Whether a call can meet a fate, and whether it would then not be answered all the same. */
-  readonly canMeet: (fate: Fate, call: Call) => boolean;
-  /** Gets to the next item of a batch. False if it is the last one, with which it answers, or no batch. */
-  readonly advance?: (call: Call) => boolean;
+  /** In how many ways a call can meet a fate in which it is not answered all the same. `Call.variant` says which. */
+  readonly ways: (fate: Fate, call: Call) => number;
+  /** Whether DynamoDB gets to an item of a batch and then to others. */
+  readonly hasMore?: (call: Call) => boolean;
+  /** Whether only the next item of a batch is left out, and not all others. */
+  readonly leavesOne?: (call: Call) => boolean;
+  /** Gets to the next item of a batch. @param isLeft it leaves it out */
+  readonly advance?: (call: Call, isLeft: boolean) => void;
   readonly apply: (call: Call, reading?: Reading) => Reply | Promise<Reply>;
   readonly refuse: (
     call: Call,
     fate: 'failed' | 'throttled' | 'denied' | 'conflict',
     given?: Refusal,
   ) => Reply;
+}
+
+/** Which of so many ways a call meets its fate in. */
+export function wayOf({ variant }: Pick<Call, 'variant'>, ways: number): number {
+  return Math.min(ways - 1, Math.floor(variant * ways));
 }

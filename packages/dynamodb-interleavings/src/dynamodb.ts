@@ -1,5 +1,5 @@
 import type { Fate } from './faults.ts';
-import type { Call, Reply, Server } from './call.ts';
+import { type Call, type Reply, type Server, wayOf } from './call.ts';
 import { cancelled, Refusal, type Unsupported } from './tables/errors.ts';
 import type { Reading, Tables } from './tables/tables.ts';
 import type { World } from './world.ts';
@@ -12,9 +12,8 @@ interface BatchOutput {
 const lag = 1_000;
 const searches = new Set<string>(['Query', 'Scan']);
 const reads = new Set<string>(['GetItem', 'BatchGetItem', ...searches]);
-/** What is refused while a transaction writes the same item. */
-const conflicting = new Set<string>(['PutItem', 'UpdateItem', 'DeleteItem', 'TransactWriteItems']);
-const throttlings = ['ProvisionedThroughputExceededException', 'ThrottlingException', 'RequestLimitExceeded'];
+const transactions = new Set<string>(['TransactWriteItems', 'TransactGetItems']);
+const writes = new Set<string>(['PutItem', 'UpdateItem', 'DeleteItem']);
 
 /** DynamoDB as the network sees it: tables that answer. */
 export class DynamoDb implements Server {
@@ -37,34 +36,46 @@ export class DynamoDb implements Server {
     return parts.length > 0 || this.#tables.writes(operation, input);
   }
 
-  canMeet(fate: Fate, call: Call): boolean {
-    const { operation, input, parts } = call;
+  ways(fate: Fate, call: Call): number {
+    if (fate === 'answered') return 1;
+    if (fate === 'unprocessed') return this.#waysToLeave(call);
     // DynamoDB has got to some items of a batch, so nothing else refuses or loses it.
-    if (parts.length > 0) return fate === 'answered' || fate === 'unprocessed';
-    // A batch of which nothing is processed is throttled.
-    if (fate === 'unprocessed') return false;
-    if (fate === 'conflict') return conflicting.has(operation);
-    if (fate !== 'stale' && fate !== 'shortPage') return true;
-    const isOfFate = (fate === 'stale' ? reads : searches).has(operation);
-    return isOfFate && this.#tables.differs(operation, input, this.#readingOf(call, fate));
+    if (call.parts.length > 0) return 0;
+    if (fate === 'stale' || fate === 'shortPage') return this.#readings(fate, call).length;
+    if (fate === 'throttled' || fate === 'conflict') return this.#refusals(fate, call).length;
+    return 1;
   }
 
-  advance({ operation, input, parts }: Call): boolean {
-    if (parts.length + 1 >= this.#tables.sizeOf(input)) return false;
-    try {
-      parts.push(this.#tables.call(operation, input, { done: parts.length, fit: 1 }));
-      return true;
-    } catch (error) {
-      if (error instanceof Refusal) return false;
-      throw error;
-    }
+  /** The item and all that follow, or only the item. A batch of which nothing is processed is throttled instead. */
+  #waysToLeave({ input, parts, left }: Call): number {
+    const size = this.#tables.sizeOf(input);
+    const [isFirst, isLast] = [parts.length === left.size, parts.length + 1 === size];
+    if (size === 0) return 0;
+    return isLast ? Number(!isFirst) : isFirst ? 1 : 2;
+  }
+
+  /** Whether only one item is left out. */
+  leavesOne(call: Call): boolean {
+    const { input, parts, left } = call;
+    const isLast = parts.length + 1 === this.#tables.sizeOf(input);
+    return !isLast && (parts.length === left.size || wayOf(call, 2) === 1);
+  }
+
+  hasMore({ input, operation, parts }: Call): boolean {
+    return parts.length + 1 < this.#tables.sizeOf(input) && !this.#tables.refuses(operation, input);
+  }
+
+  advance({ operation, input, parts, left }: Call, isLeft: boolean): void {
+    const { length: done } = parts;
+    if (isLeft) left.add(done);
+    parts.push(isLeft ? {} : this.#tables.call(operation, input, { done, fit: 1 }));
   }
 
   apply(call: Call, reading?: Reading): Reply {
-    const { operation, input, parts } = call;
-    const read = reading ?? (call.fate ? this.#readingOf(call, call.fate) : {});
+    const { operation, input, parts, left, fate } = call;
+    const read = reading ?? (fate ? this.#readingOf(call, fate) : {});
     return this.#reply(() => {
-      const output = this.#tables.call(operation, input, { ...read, done: parts.length });
+      const output = this.#tables.call(operation, input, { ...read, done: parts.length, left });
       for (const { Responses: items } of parts.toReversed() as BatchOutput[])
         for (const [table, all] of Object.entries(items ?? {}))
           (output as BatchOutput).Responses![table]!.unshift(...all);
@@ -80,27 +91,63 @@ export class DynamoDb implements Server {
   }
 
   #refusalOf(call: Call, fate: 'failed' | 'throttled' | 'denied' | 'conflict'): Refusal {
-    const { operation, input, variant } = call;
-    const isTransaction = operation === 'TransactWriteItems';
     if (fate === 'failed') return new Refusal('InternalServerError');
     if (fate === 'denied') return new Refusal('AccessDeniedException');
-    if (fate === 'conflict')
-      return isTransaction
-        ? this.#cancelled(input, 'TransactionConflict')
-        : new Refusal('TransactionConflictException');
-    const type = throttlings[Math.floor(variant * throttlings.length * (isTransaction ? 2 : 1))];
-    return type === undefined ? this.#cancelled(input, 'ThrottlingError') : new Refusal(type);
+    const all = this.#refusals(fate, call);
+    return all[wayOf(call, all.length)]!;
   }
 
-  #readingOf({ parts }: Call, fate: Fate): Reading {
-    if (fate === 'stale') return { asOf: this.#world.now - lag };
-    if (fate !== 'shortPage' && fate !== 'unprocessed') return {};
-    return { fit: fate === 'shortPage' || parts.length === 0 ? 1 : 0 };
+  /** Every way to refuse a call for a reason that has several. */
+  #refusals(fate: 'throttled' | 'conflict', { operation, input }: Call): Refusal[] {
+    const places = transactions.has(operation) ? this.#tables.placesIn(input) : [];
+    const cancellations = (codesOf: (table: string) => readonly string[]) =>
+      places.flatMap((table, index) =>
+        codesOf(table).map((code) =>
+          cancelled(places.map((_, at) => ({ Code: at === index ? code : 'None' }))),
+        ),
+      );
+    if (fate === 'conflict') {
+      const single = writes.has(operation) ? [new Refusal('TransactionConflictException')] : [];
+      return [...single, ...cancellations(() => ['TransactionConflict'])];
+    }
+    const isIn = (mode: string) =>
+      tablesOf(input).some((table) => (this.#tables.billing(table) ?? mode) === mode);
+    return [
+      ...(isIn('PAY_PER_REQUEST') ? [new Refusal('ThrottlingException')] : []),
+      ...(isIn('PROVISIONED') ? [new Refusal('ProvisionedThroughputExceededException')] : []),
+      ...cancellations((table) => {
+        const mode = this.#tables.billing(table);
+        return [
+          ...(mode === 'PROVISIONED' ? [] : ['ThrottlingError']),
+          ...(mode === 'PAY_PER_REQUEST' ? [] : ['ProvisionedThroughputExceeded']),
+        ];
+      }),
+      new Refusal('RequestLimitExceeded'),
+    ];
   }
 
-  #cancelled(input: object, code: string): Refusal {
-    const items = this.#tables.written('TransactWriteItems', input);
-    return cancelled(items.map((_, index) => ({ Code: index === items.length - 1 ? code : 'None' })));
+  #readingOf(call: Call, fate: Fate): Reading {
+    if (fate === 'unprocessed') return { fit: 0 };
+    if (fate !== 'stale' && fate !== 'shortPage') return {};
+    const all = this.#readings(fate, call);
+    return all[wayOf(call, all.length)] ?? {};
+  }
+
+  /** Every way to read of which the answer is another one than the latest, or than that of another way. */
+  #readings(fate: 'stale' | 'shortPage', { operation, input }: Call): Reading[] {
+    if (!(fate === 'stale' ? reads : searches).has(operation)) return [];
+    const outputOf = (reading: Reading) => JSON.stringify(this.#tables.call(operation, input, reading));
+    try {
+      const seen = new Set([outputOf({})]);
+      const all: Reading[] =
+        fate === 'stale'
+          ? this.#tables.writesSince(this.#world.now - lag).map((before) => ({ before }))
+          : this.#tables.pageSizes(operation as 'Query' | 'Scan', input).map((fit) => ({ fit }));
+      return all.filter((each) => seen.size < seen.add(outputOf(each)).size);
+    } catch (error) {
+      if (error instanceof Refusal) return [];
+      throw error;
+    }
   }
 
   #reply(answer: () => object): Reply {

@@ -7,6 +7,8 @@ import { Random } from './world.ts';
 
 /** The exploration that runs in this process, until it has ended. */
 let current: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
+const unendedPauses =
+  'no pause ends, and no late call arrives, between two equal answers to a request that polls';
 /** Milliseconds after which a run says how far it is, and then again. */
 const reportEvery = 5_000;
 /** In milliseconds. The clock of the process is replaced while a schedule runs. */
@@ -22,9 +24,9 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
     running.stop.abort();
     await running.ended;
   }
-  const { budget = 100_000, seed, repeat, reduce = true, skipKnownStates = false } = options;
+  const { budget = 100_000, seed, repeat, reduce = true } = options;
   const judge = options.check ? undefined : serializable(options);
-  const search = new Search(reduce, skipKnownStates);
+  const search = new Search(reduce);
   const random = new Random(seed ?? 0);
   const path = repeat?.split('.').map(Number);
   let [schedules, violations, isComplete] = [0, 0, false];
@@ -34,6 +36,7 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
   let first: Schedule<Shared> | undefined;
   let best: Schedule<Shared> | undefined;
   const successful = new Set<number>();
+  const leftOut = new Set<string>();
   const [stop, ended] = [new AbortController(), Promise.withResolvers<void>()];
   current = { stop, ended: ended.promise };
   const startedAt = realNow();
@@ -49,6 +52,7 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
       isStuck ||= schedule.isStuck;
       if (!schedule.isKnown) schedules += 1;
       first ??= schedule;
+      for (const each of schedule.leftOut) leftOut.add(each);
       for (const [index, outcome] of schedule.history.outcomes.entries())
         if (outcome?.status === 'fulfilled') successful.add(index);
       cut ??= schedule.cut;
@@ -90,7 +94,7 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
     schedules,
     violations,
     isComplete: isComplete && cut === undefined,
-    bounds: boundsOf(options),
+    bounds: [boundsOf(options), ...leftOut, ...(search.leavesOutEnds ? [unendedPauses] : [])].join('; '),
     perSecond,
     cut,
     failure: best?.failure,

@@ -1,4 +1,4 @@
-import type { Call, Reply, Server } from './call.ts';
+import { type Call, type Reply, type Server, wayOf } from './call.ts';
 import { DynamoDb, tablesOf } from './dynamodb.ts';
 import type { Fate } from './faults.ts';
 import { operationOf, OtherServer, type Service, type ServiceRequest } from './services.ts';
@@ -25,20 +25,22 @@ export interface RequestHandler {
 /** Answers that DynamoDB does not give. */
 const strangers = [
   { statusCode: 200, text: '<html></html>' },
-  { statusCode: 200, text: '{"Item":' },
   { statusCode: 200, text: '' },
+  { statusCode: 503, text: '<html></html>' },
+  { statusCode: 400, text: '{"__type":"SomethingNew"}' },
+  { statusCode: 200, text: '{"Item":' },
   { statusCode: 200, text: 'null' },
   { statusCode: 200, text: ' []' },
   { statusCode: 200, text: '"{}"' },
   { statusCode: 204, text: '' },
   { statusCode: 302, text: '<html></html>' },
-  { statusCode: 503, text: '<html></html>' },
   { statusCode: 400, text: '<html></html>' },
   { statusCode: 400, text: '{"message":"No."}' },
-  { statusCode: 400, text: '{"__type":"SomethingNew"}' },
   { statusCode: 301, text: '{"__type":"ResourceNotFoundException"}' },
   { statusCode: 503, text: '{"message":"No."}' },
 ] as const;
+/** How many of them, the first ones, are run in every order: what cannot be read, and what is empty. */
+const typicalStrangers = 2;
 
 /** DynamoDB and other services, and what is between them and the code that calls them. */
 export class Network {
@@ -93,6 +95,7 @@ export class Network {
         deadline: Infinity,
         applied: false,
         parts: [],
+        left: new Set(),
         received: false,
         ended: false,
         answer: (response) => end(() => resolve({ response: response as never })),
@@ -163,14 +166,33 @@ export class Network {
     return this.#serverOf(call).writes(call);
   }
 
-  /** Whether a call can meet a fate, and whether it would then not be answered all the same. */
-  canMeet(fate: Fate, call: Call): boolean {
-    return this.#serverOf(call).canMeet(fate, call);
+  /** In how many ways a call can meet a fate in which it is not answered all the same. `call.variant`, in [0, 1), says which. */
+  ways(fate: Fate, call: Call): number {
+    const ways = this.#serverOf(call).ways(fate, call);
+    return fate.startsWith('unreadable') ? ways * strangers.length : ways;
   }
 
-  /** DynamoDB gets to the next item of a batch. False if it is the last one, with which it answers, or no batch. */
-  advance(call: Call): boolean {
-    return this.#serverOf(call).advance?.(call) ?? false;
+  /** How many of these ways, the first ones, are worth to be run in every order. */
+  typicalWays(fate: Fate, call: Call): number {
+    const ways = this.ways(fate, call);
+    // The last one is RequestLimitExceeded.
+    if (fate === 'throttled' && call.service === 'DynamoDB') return ways && ways - 1;
+    return fate.startsWith('unreadable') ? Math.min(ways, typicalStrangers) : ways;
+  }
+
+  /** Whether DynamoDB gets to an item of a batch before others. */
+  hasMore(call: Call): boolean {
+    return this.#serverOf(call).hasMore?.(call) ?? false;
+  }
+
+  /** Of a batch that is unprocessed: whether only its next item is. */
+  leavesOne(call: Call): boolean {
+    return this.#serverOf(call).leavesOne?.(call) ?? false;
+  }
+
+  /** DynamoDB gets to the next item of a batch. @param isLeft it leaves it out */
+  advance(call: Call, isLeft = false): void {
+    this.#serverOf(call).advance!(call, isLeft);
   }
 
   /** Applies a call, unless it is refused. What comes of it nobody is told. */
@@ -197,10 +219,7 @@ export class Network {
     };
     const after = (applied: Reply | Promise<Reply>, then: () => void) => () =>
       applied instanceof Promise ? applied.then(then, call.fail) : then();
-    const stranger = () => {
-      const { statusCode, text } = strangers[Math.floor(call.variant * strangers.length)]!;
-      return { statusCode, headers: {}, text };
-    };
+    const stranger = () => ({ headers: {}, ...strangers[wayOf(call, strangers.length)]! });
     switch (call.fate!) {
       case 'answered':
         return answer(refusal ? server.refuse(call, 'denied', refusal) : this.#replyOf(call, reading));
@@ -225,13 +244,15 @@ export class Network {
         return after(this.#replyOf(call), () => tell(stranger()));
       case 'unreadableBefore':
         return answer(stranger());
+      case 'failedAfter':
+        return after(this.#replyOf(call), () => tell(server.refuse(call, 'failed')));
       case 'failed':
       case 'denied':
       case 'throttled':
         return answer(server.refuse(call, call.fate));
       case 'conflict':
         return answer(
-          refusal || server.canMeet('conflict', call)
+          refusal || server.ways('conflict', call) > 0
             ? server.refuse(call, 'conflict', refusal)
             : this.#replyOf(call),
         );

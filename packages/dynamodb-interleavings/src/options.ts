@@ -114,11 +114,6 @@ export interface Options<Shared = unknown> {
   readonly partial?: boolean;
   /** Runs only the schedule of a failure. */
   readonly repeat?: string;
-  /**
-   * Leaves out schedules that reach a state that another one has reached: the same tables, answers and time. Sound only for
-   * requests whose behaviour depends on nothing else. Default: false
-   */
-  readonly skipKnownStates?: boolean;
 }
 
 export interface Failure {
@@ -128,13 +123,14 @@ export interface Failure {
   /** The same as a sequence diagram in Mermaid, for issues and pull requests. */
   readonly diagram: string;
   /**
-   * What calls met, in order, to make the same happen elsewhere. `arrives`: a call that its client has given up. `item`: DynamoDB
-   * gets to the next item of a batch, before it answers. `resumes`: the pause before the call ends.
+   * What calls met, in order, to make the same happen elsewhere. `arrives`: a call that its client has given up. `item`, `left`:
+   * DynamoDB gets to the next item of a batch before it answers, or leaves it out. `resumes`: the pause before the call ends.
+   * `applied`, `told`: DynamoDB applies the call, and the answer arrives.
    */
   readonly steps: readonly {
     readonly sender: string;
     readonly operation: string;
-    readonly fate: Fate | 'arrives' | 'item' | 'resumes';
+    readonly fate: Fate | 'arrives' | 'item' | 'left' | 'resumes' | 'applied' | 'told';
   }[];
   /** For the option `repeat`. */
   readonly repeat: string;
@@ -146,7 +142,10 @@ export interface Report {
   readonly violations: number;
   /** Whether these were all schedules. */
   readonly isComplete: boolean;
-  /** What the schedules do not go beyond, such as `no fault and at most 2 delays, calls of at most 1 s`. */
+  /**
+   * What the schedules do not go beyond, such as `no fault and at most 2 delays, calls of at most 1 s`, and what these requests could
+   * meet on AWS and do in no schedule.
+   */
   readonly bounds: string;
   readonly perSecond: number;
   /** A call that a request repeats without a pause while another call waits, so that there is no end of schedules. */

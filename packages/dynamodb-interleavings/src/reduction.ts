@@ -12,21 +12,15 @@ export interface Choice {
   readonly subject: string;
   /** Until when a subject can wait. */
   readonly until: number;
-  /** Of one that waits: whether something happens until then, so far as it is known. */
+  /** It makes a difference only if time goes on before the next thing happens to the subject. */
+  readonly needsTime: boolean;
+  /** Of one that needs time: whether something happens until then, so far as it is known. */
   readonly isUseful: boolean;
   /** The subject has waited before: it goes on waiting while the others only repeat what they have done. */
   readonly isPatient: boolean;
+  /** What decided that it can happen has read this. It is recorded in the effects of whatever happens to the subject. */
+  readonly footprint: Footprint;
   readonly take: () => void | Promise<void>;
-}
-
-/** Where the requests are. */
-export interface State {
-  /** Equal if everything that can follow is equal, but for the names of equal requests. */
-  readonly text: string;
-  /** A choice, by the name that its request has in the text. */
-  readonly nameOf: (id: string) => string;
-  /** Equal for the same choice of equal requests that are equally far: what follows is equal but for their names. */
-  readonly kindOf: (id: string) => string;
 }
 
 /** What a step has done. */
@@ -60,15 +54,12 @@ interface Node {
   readonly segment: number;
   /** Choices with which every continuation has been run already, in another order. */
   readonly asleep: Asleep;
-  /** Choices that have been taken, and those that are the same but for the name of their request. */
+  /** Choices that have been taken. */
   readonly done: Map<string, Step>;
-  readonly kindOf: State['kindOf'];
-  /** The only choices that are to be taken: its state is known otherwise. */
-  readonly only: ReadonlySet<string> | undefined;
   /** Processes of which every step is to be taken. */
   readonly processes: Set<string>;
-  /** Who is to wait, although nothing that happens later was known here. */
-  readonly waits: Set<string>;
+  /** What is to be taken that needs time, although nothing that happens later was known here. */
+  readonly timely: Set<string>;
   /** Nothing new has happened from here until time went on. */
   isIdle: boolean;
   taken: number;
@@ -84,21 +75,19 @@ const time: Event['choice'] = { process: 'time', subject: '' };
  */
 export class Search {
   readonly #reduces: boolean;
-  /** What was asleep in each state, by their texts. */
-  readonly #known: Map<string, ReadonlySet<string>> | undefined;
   readonly #nodes: Node[] = [];
   readonly #events: Event[] = [];
+  /** Whether what goes on waiting was left out because the others only repeated what they had done. */
+  leavesOutEnds = false;
   #position = 0;
   #segment = 0;
 
-  /** @param skipsKnown does not go on from a state in which another schedule has been: source sets would miss what follows */
-  constructor(reduces: boolean, skipsKnown: boolean) {
+  constructor(reduces: boolean) {
     this.#reduces = reduces;
-    this.#known = skipsKnown ? new Map() : undefined;
   }
 
   /** Which choice to take. Undefined: every continuation has been run already. */
-  choose(choices: readonly Choice[], state: () => State): number | undefined {
+  choose(choices: readonly Choice[]): number | undefined {
     const known = this.#nodes[this.#position];
     if (known !== undefined) {
       this.#position += 1;
@@ -107,23 +96,20 @@ export class Search {
       return known.taken;
     }
     const asleep = this.#asleep();
-    const reached = this.#known && { known: this.#known, ...state() };
     // What sleeps here can be in a race later, which the other choices of its process do not show.
     const isPartlyAsleep = choices.some(
       ({ id, process }) =>
         asleep.has(id) && choices.some((each) => each.process === process && !asleep.has(each.id)),
     );
-    const all = !this.#reduces || this.#known !== undefined || isPartlyAsleep;
+    const all = !this.#reduces || isPartlyAsleep;
     const node: Node = {
       choices,
       events: this.#events.length,
       segment: this.#segment,
       asleep,
       done: new Map(),
-      kindOf: reached?.kindOf ?? ((id) => id),
-      only: reached && awakeIn(reached, asleep, choices),
       processes: new Set(all ? choices.map(({ process }) => process) : []),
-      waits: new Set(),
+      timely: new Set(),
       isIdle: false,
       taken: -1,
     };
@@ -142,27 +128,27 @@ export class Search {
     const node = this.#nodes[this.#position - 1]!;
     if (this.#position < this.#nodes.length) return;
     const choice = node.choices[node.taken]!;
-    const kind = node.kindOf(choice.id);
-    for (const each of node.choices)
-      if (node.kindOf(each.id) === kind) node.done.set(each.id, { choice: each, effects });
+    node.done.set(choice.id, { choice, effects });
     if (!this.#reduces) return;
     const event = this.#add(node, choice, effects);
-    // Who was answered could have waited for what this step has started.
+    // What happened to a call could have waited for what this step has started, or its answer.
     for (const at of effects.timers)
       for (const earlier of this.#events.slice(this.#events.findLastIndex((each) => !each.node) + 1))
         if (!isBefore(earlier, event)) {
-          const { choices, waits } = earlier.node!;
-          const wait = choices.find(
-            (each) => each.kind === 'wait' && each.subject === earlier.choice.subject && at < each.until,
-          );
-          if (wait) waits.add(wait.id);
+          const { choices, timely } = earlier.node!;
+          for (const { id, subject, needsTime, until } of choices)
+            if (needsTime && subject === earlier.choice.subject && at < until) timely.add(id);
         }
   }
 
   /** @param isIdle nothing new has happened since it last did */
   timePasses(isIdle: boolean): void {
     if (this.#position < this.#nodes.length) return;
-    if (isIdle) for (const node of this.#nodes.slice(this.#segment)) node.isIdle = true;
+    if (isIdle)
+      for (const node of this.#nodes.slice(this.#segment)) {
+        node.isIdle = true;
+        this.leavesOutEnds ||= node.choices.some(({ isPatient }) => isPatient);
+      }
     this.#segment = this.#nodes.length;
     if (this.#reduces) this.#add(undefined, time, { footprint: new Footprint(), timers: [], started: [] });
   }
@@ -192,10 +178,8 @@ export class Search {
   #asleep(): Asleep {
     const last = this.#events.at(-1);
     if (!last?.node) return none;
-    const { choices, taken, asleep, done, kindOf } = last.node;
-    const kind = kindOf(choices[taken]!.id);
-    // What is the same but for a name has been taken before only in the place of this one.
-    const before = [...done].filter(([id]) => kindOf(id) !== kind);
+    const { choices, taken, asleep, done } = last.node;
+    const before = [...done].filter(([id]) => id !== choices[taken]!.id);
     return new Map([...asleep, ...before].filter(([, each]) => !areDependent(each, last)));
   }
 
@@ -230,32 +214,16 @@ export class Search {
 }
 
 /** The next choice that is to be taken at a node. */
-function next({ choices, asleep, done, only, processes, waits, isIdle }: Node): number | undefined {
+function next({ choices, asleep, done, processes, timely, isIdle }: Node): number | undefined {
   const index = choices.findIndex(
     ({ id, kind, process, isUseful, isPatient }) =>
       !done.has(id) &&
       !asleep.has(id) &&
-      only?.has(id) !== false &&
       (kind === 'event' || processes.has(process)) &&
-      (isUseful || waits.has(id)) &&
+      (isUseful || timely.has(id)) &&
       !(isPatient && isIdle),
   );
   return index < 0 ? undefined : index;
-}
-
-/**
- * The choices that are to be taken in a state: all, or those that were asleep whenever it was reached before (Godefroid: Partial-Order
- * Methods for the Verification of Concurrent Systems, 1996, figure 5.2). Remembers that they are taken now.
- */
-function awakeIn(
-  { known, text, nameOf }: State & { readonly known: Map<string, ReadonlySet<string>> },
-  asleep: Asleep,
-  choices: readonly Choice[],
-): ReadonlySet<string> {
-  const before = known.get(text);
-  const now = new Set([...asleep.keys()].map(nameOf));
-  known.set(text, before ? now.intersection(before) : now);
-  return new Set(choices.map(({ id }) => id).filter((id) => before?.has(nameOf(id)) !== false));
 }
 
 function isBefore({ index, choice }: Event, { clock }: Event): boolean {

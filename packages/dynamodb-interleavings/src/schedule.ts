@@ -3,8 +3,8 @@ import { marshall } from '@aws-sdk/util-dynamodb';
 import { Footprint } from './footprint.ts';
 import { replaceGlobals } from './globals.ts';
 import { stayOffline } from './offline.ts';
-import { defaultKinds, type Fate, type Fault } from './faults.ts';
 import type { Call } from './call.ts';
+import { defaultKinds, type Fate } from './faults.ts';
 import { Network } from './network.ts';
 import {
   defaults,
@@ -15,11 +15,19 @@ import {
   type Request,
   type Simulation,
 } from './options.ts';
-import type { Choice, Effects, State } from './reduction.ts';
-import { diagramOf, type Entry, entryOf, entryOfOutcome, linesOf, outcomeText } from './story.ts';
+import type { Choice, Effects } from './reduction.ts';
+import { diagramOf, type Entry, entryOf, entryOfOutcome, linesOf } from './story.ts';
 import { Tables } from './tables/tables.ts';
 import type { Item } from './tables/values.ts';
-import { type Process, processes, Random, settled, type Timer, World } from './world.ts';
+import {
+  type Happening,
+  type Pending,
+  possible,
+  type RequestProcess,
+  type Situation,
+  untilOf,
+} from './transitions.ts';
+import { processes, Random, settled, type Timer, World } from './world.ts';
 
 /** What a schedule takes at most. No few requests take more, unless they do not end. */
 const maxSteps = 1_000;
@@ -28,14 +36,6 @@ const maxRepetitions = 25;
 const stackFrames = 60;
 /** After how many steps a process that stands still goes on. */
 const longestPause = maxSteps / 2;
-/** What is the same for a call that writes nothing: a read, or one that DynamoDB refuses. */
-const twins: Readonly<Partial<Record<Fate, Fault>>> = {
-  lostAfter: 'lostBefore',
-  late: 'lostBefore',
-  hungAfter: 'hungBefore',
-  unreadableAfter: 'unreadableBefore',
-  crashedAfter: 'crashedBefore',
-};
 /** What a client of the SDK would look up in variables and files, or compute, for each call. It finds the defaults, as on Lambda. */
 const configuration = {
   region: 'eu-central-1',
@@ -55,7 +55,7 @@ const maxTurns = 10;
 /** What decides what happens. */
 export interface Director {
   /** The index of the choice to take. Undefined: this schedule need not go on. */
-  readonly choose: (choices: readonly Choice[], state: () => State) => number | undefined;
+  readonly choose: (choices: readonly Choice[]) => number | undefined;
   /** After the step that was chosen. */
   readonly stepped: (effects: Effects) => void;
   /** @param isIdle nothing new has happened since it last did */
@@ -69,30 +69,6 @@ interface Settings {
   readonly seed?: number;
   /** Of the requests, those afterwards included. */
   readonly names?: readonly string[];
-}
-
-/** A request that runs, with a generator of random numbers of its own. */
-interface RequestProcess extends Process {
-  readonly index: number;
-  readonly name: string;
-  readonly random: () => number;
-  /** In the order in which they were sent. */
-  readonly calls: Call[];
-}
-
-/** A call that has not met its fate, or that its client has given up and that has not arrived yet. */
-interface Pending {
-  readonly id: string;
-  readonly process: string;
-  readonly owner: RequestProcess | undefined;
-  readonly call: Call;
-  readonly isLate: boolean;
-  /** Its process stands still before it. */
-  isPaused?: boolean;
-  /** It has been waited for while time went on. */
-  isSlow: boolean;
-  /** It does not happen before time goes on. */
-  waits: boolean;
 }
 
 /** Takes the choices of a path, then always the first one. */
@@ -125,6 +101,8 @@ export class Schedule<Shared> implements Simulation {
   isKnown = false;
   /** Whether a request has not ended. */
   isStuck = false;
+  /** What could have happened on AWS, and is in no schedule. */
+  readonly leftOut = new Set<string>();
   faults = 0;
   readonly world: World;
   readonly tables: Tables;
@@ -211,6 +189,8 @@ export class Schedule<Shared> implements Simulation {
       await this.#settled();
       await this.#interleave();
       if (this.isKnown || this.cut !== undefined) return;
+      if (this.#timers().length > 0) this.leftOut.add('no timer goes off after the last request has ended');
+      if (this.#options.shared) this.leftOut.add('nobody uses what is shared between a write and its answer');
       this.sentence = (await this.#finish()) ?? (await this.#judge());
       this.trace.push(
         ...this.#outcomes.map((outcome, index) => entryOfOutcome(outcome, index, this.world.now)),
@@ -264,7 +244,7 @@ export class Schedule<Shared> implements Simulation {
     const { calls, name } = owner ?? this.#nobody;
     calls.push(call);
     const id = `${name} call ${calls.length}`;
-    this.#pending.push({ id, process: name, owner, call, isLate: false, isSlow: false, waits: false });
+    this.#pending.push({ id, process: name, owner, call, state: 'sent', isSlow: false, waits: false });
     const text = `${name} ${call.operation} ${JSON.stringify(call.input)}`;
     this.#repetitions.set(text, (this.#repetitions.get(text) ?? 0) + 1);
   }
@@ -283,7 +263,7 @@ export class Schedule<Shared> implements Simulation {
         continue;
       }
       if (this.#isBusy()) return;
-      const taken = this.#director.choose(choices, () => this.#state());
+      const taken = this.#director.choose(choices);
       if (taken === undefined) {
         this.isKnown = true;
         return;
@@ -298,18 +278,22 @@ export class Schedule<Shared> implements Simulation {
     const [timers, pending] = [new Set(this.#timers()), new Set(this.#pending)];
     this.#steps += 1;
     this.taken.push(taken);
-    const footprint = (this.tables.footprint = new Footprint());
+    const footprint = (this.tables.footprint = choice.footprint);
     const { shared, namesShared = false } = this.#options;
+    const { length: ended } = this.#outcomes.filter(Boolean);
     if (shared && !namesShared && choice.kind !== 'wait') footprint.add('shared', 'write');
     await choice.take();
     await this.#settled();
+    if (this.#outcomes.filter(Boolean).length > ended) footprint.add('ended', 'mark');
     // An event happens only while a call is open, so whether it can depends on every step.
     if (this.#options.events) footprint.add('events', choice.kind === 'event' ? 'write' : 'read');
     this.tables.footprint = new Footprint();
     this.#director.stepped({
       footprint,
       timers: this.#timers().flatMap((timer) => (timers.has(timer) ? [] : [timer.at])),
-      started: this.#pending.flatMap((each) => (each.isLate && !pending.has(each) ? [each.process] : [])),
+      started: this.#pending.flatMap((each) =>
+        each.state === 'late' && !pending.has(each) ? [each.process] : [],
+      ),
     });
   }
 
@@ -334,7 +318,7 @@ export class Schedule<Shared> implements Simulation {
 
   /** Runs the requests afterwards. What is wrong if one does not end. */
   async #finish(): Promise<string | undefined> {
-    for (const { call } of this.#pending.filter(({ isLate }) => isLate)) this.network.apply(call);
+    for (const { call } of this.#pending.filter(({ state }) => state === 'late')) this.network.apply(call);
     for (const request of [undefined, ...(this.#options.afterwards ?? [])]) {
       if (request) this.#start(request);
       do {
@@ -380,7 +364,7 @@ export class Schedule<Shared> implements Simulation {
       await settled();
     }
     if (this.network.unsupported) throw this.network.unsupported;
-    this.#pending = this.#pending.filter(({ isLate, call: { ended } }) => isLate || !ended);
+    this.#pending = this.#pending.filter(({ state, call: { ended } }) => state === 'late' || !ended);
   }
 
   #hasEnded(): boolean {
@@ -397,149 +381,159 @@ export class Schedule<Shared> implements Simulation {
 
   /** Timers but the time-outs of the calls that have not met their fates. */
   #timers(): Timer[] {
-    const timeouts = new Set(this.#pending.flatMap(({ isLate, call }) => (isLate ? [] : [call.timeout])));
+    const timeouts = new Set(
+      this.#pending.flatMap(({ state, call }) => (state === 'late' ? [] : [call.timeout])),
+    );
     return this.world.timers.filter((timer) => !timeouts.has(timer) && timer.at < Infinity);
   }
 
   /** What can happen next. None: time goes on. */
   #choices(): Choice[] {
-    const { faults = 0, delays = defaults.delays, kinds = defaultKinds } = this.#options;
     const [timer] = this.#timers();
-    const fates = ['answered', ...(this.faults < faults ? kinds : [])] as const;
-    const choicesOf = (pending: Pending): Choice[] => {
-      const { id, process, call, isLate, isPaused, isSlow } = pending;
-      const until = untilOf(pending);
-      const canWait =
-        (isLate && !this.#hasEnded()) ||
-        (isPaused ? this.#steps < longestPause : isSlow || this.#delays < delays);
-      const choice = { process, subject: id, until, isUseful: true, isPatient: isSlow && canWait };
-      const stepOf = (what: string, take: Choice['take']): Choice => ({
-        ...choice,
-        id: `${id} ${what}`,
-        kind: 'step',
-        take,
-      });
-      const steps = isPaused
-        ? [stepOf('resumes', () => this.#resume(pending))]
-        : isLate
-          ? [stepOf('arrives', () => this.#arrive(pending))]
-          : fates
-              .filter((fate) => this.#canMeet(fate, pending))
-              .map((fate) => stepOf(`${fate} ${call.parts.length}`, () => this.#meet(pending, fate)));
-      const isUseful = timer !== undefined && timer.at < until;
-      const wait = {
-        id: `${id} waits`,
-        kind: 'wait',
-        isUseful,
-        isPatient: false,
-        take: () => this.#wait(pending),
-      } as const;
-      const waits = canWait ? [{ ...choice, ...wait }] : [];
-      return isSlow ? [...waits, ...steps] : [...steps, ...waits];
-    };
     const active = this.#pending
       .filter(({ waits }) => !waits)
       .toSorted((a, b) => Number(a.isSlow) - Number(b.isSlow));
-    const events = [...this.#events].map((name): Choice => {
-      const id = `event ${name}`;
-      return {
-        id,
-        process: id,
-        kind: 'event',
-        subject: id,
-        until: 0,
-        isUseful: true,
-        isPatient: false,
-        take: () => this.#happen(name),
-      };
-    });
-    return [...active.flatMap(choicesOf), ...(active.some(({ isLate }) => !isLate) ? events : [])];
+    const choices = active.flatMap((pending) => this.#choicesOf(pending, timer));
+    const hasOpen = active.some(({ state }) => state !== 'late');
+    return [...choices, ...(hasOpen ? [...this.#events].map((name) => this.#eventOf(name)) : [])];
   }
 
-  /** What each request has been told, and when, says where it is. Equal requests can change places. */
-  #state(): State {
-    const { requests, delays, tables, faults = 0, kinds = defaultKinds } = this.#options;
-    const textOf = (owner: RequestProcess | undefined): string =>
-      JSON.stringify([
-        owner && requests.indexOf(requests[owner.index]!),
-        owner?.calls.map(({ fate, parts, outcome, ended, sentAt, endedAt }) => [
-          [fate, parts, outcome],
-          [ended, sentAt, endedAt],
-        ]),
-        owner && this.#outcomes[owner.index] && outcomeText(this.#outcomes[owner.index]),
-        this.#pending
-          .filter((each) => each.owner === owner)
-          .map(({ id, call, isLate, isPaused, isSlow, waits }) => [
-            [id.slice(id.indexOf(' call ')), call.operation, call.input],
-            [isLate, isPaused, isSlow, waits],
-          ]),
-      ]);
-    const texts = this.#processes.map(textOf);
-    const order = texts.map((_, index) => index).toSorted((a, b) => (texts[a]! < texts[b]! ? -1 : 1));
-    const renamed = (id: string, numberOf: (index: number) => number) =>
-      id.replace(/request (\d+)/, (_, number) => `request ${numberOf(Number(number) - 1)}`);
-    const delayed = delays === Infinity ? 0 : this.#delays;
-    const met = this.#together.length;
-    const rest = [this.world.now, this.faults, delayed, met, this.#isIdle, [...this.#events]];
-    const timers = this.world.timers.map(({ at }) => at);
-    const text = JSON.stringify([rest, timers, textOf(undefined), texts.toSorted()]);
-    // A stale read sees earlier versions.
-    const versions = () => JSON.stringify(tables.map(({ TableName: name }) => this.tables.versions(name!)));
-    const stored = this.faults < faults && kinds.includes('stale') ? versions() : this.tables.contents;
+  #choicesOf(pending: Pending, timer: Timer | undefined): Choice[] {
+    const { id, process, call, state, isSlow } = pending;
+    const until = untilOf(pending);
+    const footprint = (this.tables.footprint = new Footprint());
+    const all = [...possible(pending, this.#situation)];
+    // One without an end goes on waiting while the others only repeat what they have done.
+    const isEndless = state === 'late' || state === 'paused';
+    const isPatient = isEndless && isSlow && all.some(({ name }) => name === 'waits');
+    const choices = all.map(({ name, variant, needsTime }): Choice => {
+      const isWait = name === 'waits';
+      return {
+        id: `${id} ${name} ${variant} ${call.parts.length}`,
+        process,
+        kind: isWait ? 'wait' : 'step',
+        subject: id,
+        until,
+        needsTime,
+        isUseful: !needsTime || (timer !== undefined && timer.at < until),
+        isPatient: isPatient && !isWait,
+        footprint,
+        take: () => (isWait ? this.#wait(pending) : this.#step(pending, name, variant)),
+      };
+    });
+    return isPatient ? choices.toReversed() : choices;
+  }
+
+  get #situation(): Situation {
+    const { faults = 0, delays = defaults.delays, kinds = defaultKinds } = this.#options;
+    const { requests, events, shared, services } = this.#options;
     return {
-      text: `${text} ${stored}`,
-      nameOf: (id) => renamed(id, (index) => order.indexOf(index)),
-      kindOf: (id) => renamed(id, (index) => texts.indexOf(texts[index]!)),
+      network: this.network,
+      kinds,
+      hasFaults: this.faults < faults,
+      hasDelays: this.#delays < delays,
+      canStandStill: this.#steps < longestPause,
+      seesPauses: requests.length > 1 || [events, shared, services].some((each) => each !== undefined),
+      hasEnded: () => {
+        this.tables.footprint.add('ended', 'read');
+        return this.#hasEnded();
+      },
     };
   }
 
+  #eventOf(name: string): Choice {
+    const id = `event ${name}`;
+    const common = { kind: 'event', until: 0, needsTime: false, isUseful: true, isPatient: false } as const;
+    const take = () => this.#happen(name);
+    return { ...common, id, process: id, subject: id, footprint: new Footprint(), take };
+  }
+
   #wait(pending: Pending): void {
-    if (!pending.isLate && !pending.isSlow) this.#delays += 1;
-    if (!pending.isSlow) this.#isIdle = false;
+    const { state, isSlow } = pending;
+    if (state !== 'late' && !isSlow) this.#delays += 1;
+    if (!isSlow) this.#isIdle = false;
     pending.isSlow = true;
     pending.waits = true;
   }
 
-  /** Whether it is possible, and not the same as another fate. A pause that nobody sees is the same as none. */
-  #canMeet(fate: Fate, { owner, call }: Pending): boolean {
-    const { kinds = defaultKinds } = this.#options;
-    const twin = twins[fate];
-    if (twin !== undefined && kinds.includes(twin) && !this.#canWrite(fate, call)) return false;
-    const isOfProcess = fate === 'paused' || fate.startsWith('crashed');
-    if (isOfProcess && owner === undefined) return false;
-    const isAlone = () => this.#outcomes.every((outcome, index) => outcome || index === owner!.index);
-    return this.network.canMeet(fate, call) && !(fate === 'paused' && isAlone());
+  async #step(pending: Pending, name: Exclude<Happening, 'waits'>, variant: number): Promise<void> {
+    const { call } = pending;
+    call.variant = variant;
+    switch (name) {
+      case 'paused':
+        this.#pause(pending);
+        break;
+      case 'resumes':
+        this.#resume(pending);
+        break;
+      case 'arrives':
+        this.#close(pending);
+        this.network.apply(call);
+        break;
+      case 'item':
+        this.leftOut.add('batches do their items in order');
+        this.network.advance(call);
+        break;
+      case 'applied':
+        await this.#apply(pending);
+        break;
+      case 'told':
+        this.#close(pending);
+        await pending.tell!();
+        break;
+      default:
+        await this.#meet(pending, name);
+        return;
+    }
+    this.#isIdle = false;
+    this.#note(call, name);
   }
 
-  /** One that arrives later can be refused now, and not then. */
-  #canWrite(fate: Fate, call: Call): boolean {
-    return fate === 'late' ? !this.network.isRead(call) : this.network.writes(call);
+  #note(call: Call, fate: Failure['steps'][number]['fate']): void {
+    this.#met.push({ sender: call.name, operation: call.operation, fate });
+    this.trace.push(entryOf(call, this.world.now, fate));
+  }
+
+  #close(pending: Pending): void {
+    this.#pending = this.#pending.filter((each) => each !== pending);
   }
 
   async #meet(pending: Pending, fate: Fate): Promise<void> {
     const { call, owner } = pending;
-    if (fate === 'paused') {
-      this.#pause(pending);
-      return;
-    }
-    if (fate === 'answered' && this.network.advance(call)) {
-      this.#isIdle = false;
-      this.trace.push(entryOf(call, this.world.now, 'item'));
-      this.#met.push({ sender: call.name, operation: call.operation, fate: 'item' });
-      return;
-    }
-    this.#pending = this.#pending.filter((each) => each !== pending);
     if (fate !== 'answered') this.faults += 1;
+    if (fate === 'unprocessed' && this.network.leavesOne(call)) {
+      this.network.advance(call, true);
+      this.#isIdle = false;
+      this.#note(call, 'left');
+      return;
+    }
+    this.#close(pending);
     if (fate === 'late')
-      this.#pending.push({ ...pending, process: `late ${pending.id}`, isLate: true, waits: false });
+      this.#pending.push({ ...pending, process: `late ${pending.id}`, state: 'late', waits: false });
     call.fate = fate;
     const last = this.#calls.findLast(({ name }) => name === call.name);
     this.#calls.push(call);
-    this.#met.push({ sender: call.name, operation: call.operation, fate });
     await this.network.meet(call)();
     if (owner && fate.startsWith('crashed')) this.#crash(owner);
+    if (/^(Query|Scan)$/.test(call.operation) && /"Count":(?!0,|1,)/.test(call.outcome ?? ''))
+      this.leftOut.add('a query or scan sees one state of its items');
+    if (fate === 'throttled' && call.service === 'DynamoDB')
+      this.leftOut.add('no call is throttled by RequestLimitExceeded');
+    if (fate === 'stale') this.leftOut.add('a stale read sees all items as of one moment');
+    if (fate.startsWith('unreadable')) this.leftOut.add('what answers instead is an HTML page or empty');
     this.#isIdle &&= fate === 'answered' && last !== undefined && isSame(last, call);
-    this.trace.push(entryOf(call, this.world.now));
+    this.#note(call, fate);
+  }
+
+  /** DynamoDB applies a call. Its answer comes after time has gone on. */
+  async #apply(pending: Pending): Promise<void> {
+    const { call } = pending;
+    this.#wait(pending);
+    call.fate = 'answered';
+    this.#calls.push(call);
+    pending.tell = this.network.meet(call);
+    pending.state = 'applied';
+    await undefined;
   }
 
   /**
@@ -548,7 +542,7 @@ export class Schedule<Shared> implements Simulation {
    */
   #crash(owner: RequestProcess): void {
     this.world.end(owner);
-    this.#pending = this.#pending.filter((each) => each.isLate || each.owner !== owner);
+    this.#pending = this.#pending.filter((each) => each.state === 'late' || each.owner !== owner);
     this.#outcomes[owner.index] ??= { status: 'crashed' };
   }
 
@@ -556,34 +550,18 @@ export class Schedule<Shared> implements Simulation {
   #pause(pending: Pending): void {
     this.faults += 1;
     pending.owner!.state = 'paused';
-    pending.isPaused = true;
+    pending.state = 'paused';
     pending.isSlow = true;
     pending.waits = true;
     this.world.cancel(pending.call.timeout);
-    this.#isIdle = false;
-    this.#met.push({ sender: pending.call.name, operation: pending.call.operation, fate: 'paused' });
-    this.trace.push(entryOf(pending.call, this.world.now, 'paused'));
   }
 
   /** The process goes on: with what was due meanwhile, and with its call, which can still meet any fate. */
   #resume(pending: Pending): void {
     pending.owner!.state = 'running';
-    pending.isPaused = false;
+    pending.state = 'sent';
     pending.isSlow = false;
     pending.call.await();
-    this.#isIdle = false;
-    this.#met.push({ sender: pending.call.name, operation: pending.call.operation, fate: 'resumes' });
-    this.trace.push({ name: pending.call.name, at: this.world.now, what: 'goes on' });
-  }
-
-  /** DynamoDB applies a call that its client has given up. */
-  #arrive(pending: Pending): void {
-    const { call } = pending;
-    this.#pending = this.#pending.filter((each) => each !== pending);
-    this.#met.push({ sender: call.name, operation: call.operation, fate: 'arrives' });
-    this.network.apply(call);
-    this.#isIdle = false;
-    this.trace.push(entryOf(call, this.world.now, 'arrives'));
   }
 
   #happen(name: string): void {
@@ -592,11 +570,6 @@ export class Schedule<Shared> implements Simulation {
     this.#options.events![name]!(this);
     this.trace.push({ at: this.world.now, what: name });
   }
-}
-
-/** Until when what is pending can wait. What a paused process waits for has no end. */
-function untilOf({ isLate, owner, call }: Pending): number {
-  return isLate || owner?.state === 'paused' ? Infinity : call.deadline;
 }
 
 /** Whether a call repeats another one, and got the same answer. */

@@ -78,9 +78,9 @@ export class OtherServer implements Server {
     return !this.isRead(call);
   }
 
-  canMeet(fate: Fate): boolean {
-    if (fate === 'stale' || fate === 'shortPage' || fate === 'unprocessed') return false;
-    return fate !== 'conflict' || this.#service.refusals?.conflict !== undefined;
+  ways(fate: Fate): number {
+    if (fate === 'stale' || fate === 'shortPage' || fate === 'unprocessed') return 0;
+    return Number(fate !== 'conflict' || this.#service.refusals?.conflict !== undefined);
   }
 
   async apply(call: Call): Promise<Reply> {

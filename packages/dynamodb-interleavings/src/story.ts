@@ -1,9 +1,8 @@
 import type { SourceMap } from 'node:module';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Fate } from './faults.ts';
 import type { Call } from './call.ts';
-import type { Outcome, Report } from './options.ts';
+import type { Failure, Outcome, Report } from './options.ts';
 
 /** Something that has happened, for the text and the diagram of a failure. */
 export interface Entry {
@@ -16,7 +15,7 @@ export interface Entry {
   readonly service?: string;
   /** What came of a call. */
   readonly result?: string;
-  readonly fate?: Fate | 'arrives' | 'item';
+  readonly fate?: Failure['steps'][number]['fate'];
   /** Its stack says which line of the user's code it comes from. */
   readonly origin?: Error | undefined;
   /** How many steps of a polling loop it begins, and how often they are repeated. */
@@ -30,6 +29,8 @@ const results: Readonly<Partial<Record<NonNullable<Entry['fate']>, string>>> = {
   arrives: 'arrives at DynamoDB, although it was given up',
   hungBefore: 'DynamoDB does not get it, and no answer comes',
   hungAfter: 'applied, and no answer comes',
+  applied: 'applied, and the answer is on its way',
+  resumes: 'the process goes on',
   crashedBefore: 'the process ends before DynamoDB gets it',
   crashedAfter: 'applied, and the process ends',
   paused: 'the process stands still before it',
@@ -46,7 +47,10 @@ const notes: Readonly<Partial<Record<NonNullable<Entry['fate']>, string>>> = {
 /** @param fate if it is not the one that it has met */
 export function entryOf(call: Call, at: number, fate: NonNullable<Entry['fate']> = call.fate!): Entry {
   const note = notes[fate];
-  const answer = fate === 'item' ? `item ${call.parts.length} is done` : answerOf(call);
+  const answer =
+    fate === 'item' || fate === 'left'
+      ? `item ${call.parts.length} is ${fate === 'item' ? 'done' : 'left out'}`
+      : answerOf(call);
   const { name, service, origin } = call;
   const result =
     results[fate]?.replace('DynamoDB', service) ?? (note === undefined ? answer : `${note}: ${answer}`);
@@ -209,10 +213,11 @@ export function diagramOf(entries: readonly Entry[]): string {
     if (loop) lines.push(`loop ${loop.times} times`);
     left = loop ? loop.steps : left;
     if (name === undefined) lines.push(`Note over D: ${text(what)}`);
-    else if (result === undefined || fate === 'paused') lines.push(`Note over ${who}: ${text(what)}`);
+    else if (result === undefined || fate === 'paused' || fate === 'resumes')
+      lines.push(`Note over ${who}: ${text(what)}`);
     else {
       const isLost = fate !== undefined && results[fate] !== undefined;
-      const arrives = !isLost || /After$|arrives/.test(fate);
+      const arrives = !isLost || /After$|arrives|applied/.test(fate);
       lines.push(`${who}${arrives ? '->>' : '-x'}${server}: ${text(what)}`);
       lines.push(isLost ? `Note over ${who}: ${text(result)}` : `${server}-->>${who}: ${text(result)}`);
     }

@@ -26,7 +26,7 @@ beforeAll(prepare);
 
 /** Runs a scene in every way. Returns how many there are. */
 async function explore({ start, commands, faults = [] }: Scene): Promise<number> {
-  const search = new Search(true, false);
+  const search = new Search(true);
   const before = new World(start);
   let count = 0;
   do {
@@ -56,7 +56,7 @@ async function runOnce(
   for (;;) {
     const choices = world.processes.flatMap((process) => choicesOf(process, world, faults));
     if (choices.length === 0) return true;
-    const taken = search.choose(choices, () => ({ text: '', nameOf: String, kindOf: String }));
+    const taken = search.choose(choices);
     if (taken === undefined) return false;
     const footprint = (world.tables.footprint = new Footprint());
     const { step, changes } = choices[taken]!;
@@ -81,7 +81,9 @@ function choicesOf(process: Process, world: World, faults: readonly Fate[]) {
     subject: `${name} ${calls.length}`,
     kind: 'step' as const,
     until: Infinity,
+    needsTime: false,
     isUseful: true,
+    footprint: new Footprint(),
     isPatient: false,
     take: () => {},
     changes: !isRead(pending.operation),

@@ -38,6 +38,8 @@ export class Schema {
   readonly keys: readonly KeyAttribute[];
   readonly indexes: ReadonlyMap<string, Index>;
   readonly timeToLive: string | undefined;
+  /** Undefined: it can be any. */
+  readonly billing: TableDefinition['BillingMode'];
 
   constructor(definition: TableDefinition) {
     const {
@@ -58,6 +60,7 @@ export class Schema {
         });
       });
     this.name = name;
+    this.billing = definition.BillingMode;
     this.keys = keysOf(definition.KeySchema);
     if (this.keys.length === 0) throw new Error(`${name} needs a KeySchema.`);
     const { GlobalSecondaryIndexes: globals = [], LocalSecondaryIndexes: locals = [] } = definition;

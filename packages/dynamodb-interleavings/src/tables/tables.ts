@@ -10,16 +10,22 @@ import { type Item, normalized, order, typeOf, type Value } from './values.ts';
 /** What an item was from a time on. Undefined: it did not exist. */
 export interface Version {
   readonly since: number;
+  /** Of the write, among all writes of all tables. */
+  readonly number: number;
   readonly item: Item | undefined;
 }
 
 export interface Reading {
   /** A read that is not consistent sees the items of this time, or each item of its own. Default: the latest. */
   readonly asOf?: number | ((key: Item) => number);
+  /** It does not see this write and later ones. */
+  readonly before?: number;
   /** Items that fit in the answer of a query or scan, or that a batch gets to. */
   readonly fit?: number;
   /** Items of a batch that it has got to before. */
   readonly done?: number;
+  /** Those of them that it has left out. */
+  readonly left?: ReadonlySet<number>;
 }
 
 type Write = 'Put' | 'Update' | 'Delete' | 'ConditionCheck';
@@ -124,6 +130,7 @@ export class Tables {
   readonly #tables: ReadonlyMap<string, Table>;
   readonly #tokens = new Map<string, { readonly input: string; readonly at: number }>();
   readonly #now: () => number;
+  #writeCount = 0;
 
   /** @param now milliseconds since the Unix epoch, for versions, tokens and the time to live */
   constructor(definitions: readonly TableDefinition[], now: () => number = Date.now) {
@@ -215,24 +222,56 @@ export class Tables {
     return Object.values(requests).reduce((sum, each) => sum + ('Keys' in each ? each.Keys : each).length, 0);
   }
 
-  /** Whether the output of a read depends on how DynamoDB reads. */
-  differs(operation: string, input: object, reading: Reading): boolean {
+  /** How a table is paid for. Undefined: it can be either way. */
+  billing(table: string): TableDefinition['BillingMode'] {
+    return this.#tables.get(table)?.billing;
+  }
+
+  /** The table of each item of a transaction. */
+  placesIn(input: object): string[] {
+    const { TransactItems: items = [] } = input as Partial<TransactInput>;
+    return items.map((each) => Object.values(each)[0]!.TableName);
+  }
+
+  /** The numbers of the writes after a time, the latest one first. */
+  writesSince(time: number): number[] {
+    const all = [...this.#tables.values()].flatMap(({ histories }) => [...histories.values()].flat());
+    const recent = all.filter(({ since }) => since > time).map(({ number }) => number);
+    return recent.toSorted((a, b) => b - a);
+  }
+
+  /** At how many items a page can end early. */
+  pageSizes(operation: 'Query' | 'Scan', input: object): number[] {
+    const { ScannedCount: count } = this.call(operation, input) as { ScannedCount: number };
+    return Array.from({ length: Math.max(0, count - 1) }, (_, index) => index + 1);
+  }
+
+  /** Whether a call is refused as a whole. */
+  refuses(operation: string, input: object): boolean {
     try {
-      const [one, other] = [this.call(operation, input, reading), this.call(operation, input)];
-      return JSON.stringify(one) !== JSON.stringify(other);
-    } catch {
+      this.#trying(() => this.call(operation, input));
       return false;
+    } catch (error) {
+      if (error instanceof Refusal) return true;
+      throw error;
     }
   }
 
   /** Whether a call writes. It does not if it is a read, if it is refused, or if it repeats a transaction that is done. */
   writes(operation: string, input: object): boolean {
-    const tried = (this.#tried = { hasWritten: false });
     try {
-      this.call(operation, input);
-      return tried.hasWritten;
+      return this.#trying(() => this.call(operation, input));
     } catch {
       return false;
+    }
+  }
+
+  /** Whether something would write. */
+  #trying(call: () => void): boolean {
+    const tried = (this.#tried = { hasWritten: false });
+    try {
+      call();
+      return tried.hasWritten;
     } finally {
       this.#tried = undefined;
     }
@@ -250,14 +289,15 @@ export class Tables {
       return;
     }
     const versions = table.histories.get(id) ?? [];
-    versions.push({ since: this.#now(), item });
+    this.#writeCount += 1;
+    versions.push({ since: this.#now(), number: this.#writeCount, item });
     table.histories.set(id, versions);
     this.footprint.add(`${table.name} ${id}`, 'write');
     this.footprint.add(table.partition((JSON.parse(id) as Value[])[0]), 'mark');
     this.footprint.add(table.name, 'mark');
   }
 
-  #get(input: Input, { asOf }: Reading): Item | undefined {
+  #get(input: Input, reading: Reading): Item | undefined {
     const table = this.#table(input.TableName);
     refuseMixed(input, legacy);
     const expressions = new Expressions(input);
@@ -267,7 +307,7 @@ export class Tables {
     const id = table.idOfKey(key);
     this.footprint.add(`${table.name} ${id}`, 'read');
     const versions = table.histories.get(id) ?? [];
-    const item = input.ConsistentRead === true ? versions.at(-1)?.item : itemAt(versions, key, asOf);
+    const item = input.ConsistentRead === true ? versions.at(-1)?.item : itemAt(versions, key, reading);
     return item && paths ? project(item, paths) : item;
   }
 
@@ -398,7 +438,7 @@ export class Tables {
   }
 
   #batchGet({ RequestItems: requests }: BatchInput<GetRequests>, reading: Reading): object {
-    const { done = 0, fit = Infinity } = reading;
+    const { done = 0, fit = Infinity, left } = reading;
     const gets = Object.entries(requests).flatMap(([table, { Keys: keys, ...rest }]) => {
       onlyKnown('BatchGetItem of a table', rest);
       return keys.map((key) => {
@@ -414,12 +454,13 @@ export class Tables {
     const unprocessed: Record<string, { Keys: Item[] }> = {};
     for (const { table, item } of gets.slice(done, done + fit))
       if (item !== undefined) responses[table]!.push(item);
-    for (const { table, key, rest } of gets.slice(done + fit))
-      (unprocessed[table] ??= { ...rest, Keys: [] }).Keys.push(key);
+    for (const [index, { table, key, rest }] of gets.entries())
+      if (index >= done + fit || left?.has(index) === true)
+        (unprocessed[table] ??= { ...rest, Keys: [] }).Keys.push(key);
     return { Responses: responses, UnprocessedKeys: unprocessed };
   }
 
-  #batchWrite(input: BatchInput<WriteRequests>, { done = 0, fit = Infinity }: Reading): object {
+  #batchWrite(input: BatchInput<WriteRequests>, { done = 0, fit = Infinity, left }: Reading): object {
     for (const request of Object.values(input.RequestItems).flat())
       for (const [kind, each] of Object.entries(request)) onlyKnown(kind as 'PutRequest', each);
     const writes = this.#writes('BatchWriteItem', input);
@@ -429,15 +470,16 @@ export class Tables {
     );
     const unprocessed: Record<string, object[]> = {};
     for (const [index, { table, id, decide }] of writes.entries()) {
-      if (index < done) continue;
-      if (index >= done + fit)
+      if (index < done && left?.has(index) !== true) continue;
+      if (index < done || index >= done + fit)
         (unprocessed[table.name] ??= []).push(Object.values(input.RequestItems).flat()[index]!);
       else this.#set(table, id, decide(table.latest(id)));
     }
     return { UnprocessedItems: unprocessed };
   }
 
-  #search(operation: 'Query' | 'Scan', input: Input, { asOf, fit = Infinity }: Reading): object {
+  #search(operation: 'Query' | 'Scan', input: Input, reading: Reading): object {
+    const { fit = Infinity } = reading;
     const table = this.#table(input.TableName);
     const index = input.IndexName === undefined ? undefined : table.index(input.IndexName);
     const { keys } = index ?? table;
@@ -492,7 +534,9 @@ export class Tables {
         const { item: first } = versions.find(({ item }) => item !== undefined) ?? {};
         if (first === undefined) return [];
         const item =
-          input.ConsistentRead === true ? versions.at(-1)!.item : itemAt(versions, keyOf(table, first), asOf);
+          input.ConsistentRead === true
+            ? versions.at(-1)!.item
+            : itemAt(versions, keyOf(table, first), reading);
         return item === undefined ? [] : [item];
       })
       .filter((item) => keys.every(({ name }) => item[name] !== undefined))
@@ -526,10 +570,14 @@ function pick(item: Item, names: readonly string[]): Item {
   return Object.fromEntries(names.flatMap((name) => (item[name] === undefined ? [] : [[name, item[name]]])));
 }
 
-/** The item as it was at a time, or is now. */
-function itemAt(versions: readonly Version[], key: Item, asOf: Reading['asOf'] = Infinity): Item | undefined {
+/** The item as a read sees it that is not consistent. */
+function itemAt(
+  versions: readonly Version[],
+  key: Item,
+  { asOf = Infinity, before = Infinity }: Reading,
+): Item | undefined {
   const time = typeof asOf === 'number' ? asOf : asOf(key);
-  return versions.findLast(({ since }) => since <= time)?.item;
+  return versions.findLast(({ since, number }) => since <= time && number < before)?.item;
 }
 
 function projectionOf(

@@ -133,33 +133,6 @@ test.each([
     expect(await explore({ ...scene, requests, reduce: false })).toMatchObject({ schedules: all });
 });
 
-test('known states are left out, and equal requests change places', async () => {
-  const requests = [increment, increment, increment, increment];
-  const report = await explore({ ...scene, requests, skipKnownStates: true });
-  expect(report.schedules).toBeLessThan(20);
-  expect(report.failure?.sentence).toBeDefined();
-});
-
-test('equal requests that have sent other things do not change places', async () => {
-  const last = new Set<unknown>();
-  const write = async (environment: Environment<{ started: number }>) => {
-    const count = (environment.shared.started += 1);
-    await documents(environment).send(new PutCommand({ TableName, Item: { id: 'a', count } }));
-  };
-  const report = await explore({
-    ...scene,
-    shared: () => ({ started: 0 }),
-    requests: [write, write],
-    skipKnownStates: true,
-    check: ({ tables }) => {
-      last.add(tables.versions(TableName)[0]!.at(-1)!.item!['count']!.N);
-      return undefined;
-    },
-  });
-  expect(report).toMatchObject({ schedules: 2, isComplete: true });
-  expect(last).toEqual(new Set(['1', '2']));
-});
-
 test('requests share what is made for each schedule, and an event happens at any time or not at all', async () => {
   const counts = new Set<unknown>();
   const visit = async ({ shared }: { readonly shared: { client: DynamoDBDocumentClient } }) => {
@@ -179,7 +152,6 @@ test('requests share what is made for each schedule, and an event happens at any
     events: {
       'somebody sets it to 7': ({ tables }) => tables.put(TableName, { id: { S: 'a' }, count: { N: '7' } }),
     },
-    skipKnownStates: true,
     check: ({ outcomes: [outcome] }) => {
       counts.add(outcome!.status === 'fulfilled' && outcome!.value);
       return outcome!.status === 'fulfilled' ? undefined : 'It fails.';
