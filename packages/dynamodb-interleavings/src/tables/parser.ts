@@ -238,6 +238,13 @@ export class Parser {
   }
 
   #assigned(): Assigned {
+    if (this.#accept('(')) {
+      if (this.#tokens[0] === '(') invalid('The expression has redundant parentheses');
+      const assigned = this.#assigned();
+      this.#expect(')');
+      if (['+', '-'].includes(this.#tokens[0] ?? '')) throw new Unsupported('arithmetic with parentheses');
+      return assigned;
+    }
     const left = this.#summand();
     const kind = (['+', '-'] as const).find((each) => this.#accept(each));
     if (kind === undefined) return left;

@@ -3,7 +3,14 @@ import { Footprint } from '../footprint.ts';
 import { cancelled, invalid, Refusal, Unsupported } from './errors.ts';
 import { holds, project, updated } from './evaluation.ts';
 import { conditionOf, type Legacy, refuseMixed } from './legacy.ts';
-import { type Action, type Condition, type Path, Expressions, type Substitutes } from './parser.ts';
+import {
+  type Action,
+  type Condition,
+  Expressions,
+  type Operator,
+  type Path,
+  type Substitutes,
+} from './parser.ts';
 import { type Index, type KeyAttribute, Schema, type TableDefinition } from './schema.ts';
 import { type Item, normalized, order, typeOf, type Value } from './values.ts';
 
@@ -315,6 +322,9 @@ export class Tables {
     const table = this.#table(input.TableName);
     const expressions = new Expressions(input);
     const { ConditionExpression: test, UpdateExpression: update } = input;
+    const { ReturnValuesOnConditionCheckFailure: returned = 'NONE' } = input;
+    if (returned !== 'NONE' && returned !== 'ALL_OLD')
+      invalid(`Value '${returned}' at 'returnValuesOnConditionCheckFailure' is not one of ALL_OLD, NONE`);
     const parsed = test === undefined ? undefined : expressions.condition(test);
     const actions = update === undefined ? [] : expressions.parse(update, (parser) => parser.update());
     expressions.end();
@@ -327,8 +337,7 @@ export class Tables {
       this.footprint.add(`${table.name} ${id}`, 'read');
       if (put) table.checkIndexKeys(put);
       if (parsed && !holds(parsed, old ?? {})) {
-        const shown = input.ReturnValuesOnConditionCheckFailure === 'ALL_OLD' &&
-          old !== undefined && { Item: old };
+        const shown = returned === 'ALL_OLD' && old !== undefined && { Item: old };
         throw new Refusal('ConditionalCheckFailedException', 'The conditional request failed', { ...shown });
       }
       if (kind === 'Delete') return undefined;
@@ -336,6 +345,9 @@ export class Tables {
       for (const { path } of actions)
         if (table.isKey(path[0]))
           invalid(`Cannot update attribute ${path[0]}. This attribute is part of the key`);
+      // What only removes makes no item.
+      if (old === undefined && actions.length > 0 && actions.every((each) => each.kind === 'REMOVE'))
+        return undefined;
       const item = put ?? updated(old ?? key, actions);
       table.checkIndexKeys(item);
       return item;
@@ -378,12 +390,10 @@ export class Tables {
     this.#set(table, id, item);
     if (values === 'NONE') return {};
     const all = values.endsWith('OLD') ? old : item;
-    // The whole attribute of each path that leads to something.
-    const updatedIn = (each: Item) =>
-      actions.flatMap(({ path }) =>
-        Object.keys(project(each, [path])).length > 0 ? [path.slice(0, 1)] : [],
-      );
-    const shown = all && values.startsWith('UPDATED') ? project(all, updatedIn(all)) : all;
+    // Only what is at the paths, within its attribute. What was removed has no new value.
+    const changed = actions.filter(({ kind: action }) => action !== 'REMOVE' || values === 'UPDATED_OLD');
+    const paths = changed.map(({ path }) => path);
+    const shown = all && values.startsWith('UPDATED') ? project(all, paths) : all;
     return shown === undefined || Object.keys(shown).length === 0 ? {} : { Attributes: shown };
   }
 
@@ -641,7 +651,24 @@ function keyConditionOf(
 }
 
 function conjuncts(each: Condition): readonly Condition[] {
-  return each.kind === 'and' ? each.parts.flatMap(conjuncts) : [each];
+  return each.kind === 'and' ? each.parts.flatMap(conjuncts) : [pathFirst(each)];
+}
+
+const mirrored: Readonly<Partial<Record<Operator, Operator>>> = {
+  '=': '=',
+  '<': '>',
+  '<=': '>=',
+  '>': '<',
+  '>=': '<=',
+};
+
+/** `:v < s` as `s > :v`. */
+function pathFirst(each: Condition): Condition {
+  if (each.kind !== 'test') return each;
+  const operator = mirrored[each.operator];
+  const [first, second] = each.operands;
+  const isSwapped = operator !== undefined && first?.kind === 'value' && second?.kind === 'path';
+  return isSwapped ? { kind: 'test', operator, operands: [second, first] } : each;
 }
 
 /** Whether a condition is one that a query can have on a key. */
