@@ -34,8 +34,11 @@ function agreed({ operation, input }: RandomCall, outcome: Outcome, expected: Ou
     }),
     // DynamoDB Local knows of a page that ends with the last item that there is no other one. DynamoDB does not.
     ...(isDynamoDbLocal && expected.LastEvaluatedKey === undefined && { LastEvaluatedKey: undefined }),
-    // Dynoxide returns more of an item than DynamoDB: its key, if it did not exist before, and what is beside a change.
-    ...(!isDynamoDbLocal && values !== 'ALL_NEW' && { Attributes: undefined }),
+    // Dynoxide returns more of an item than DynamoDB: its key, if it did not exist before. What an update returns of what it has changed
+    // is not the same on all engines: unit/tables.test.ts has it from tests that run on AWS.
+    ...((values?.startsWith('UPDATED') === true || (!isDynamoDbLocal && values !== 'ALL_NEW')) && {
+      Attributes: undefined,
+    }),
   };
 }
 
@@ -48,6 +51,11 @@ function isLeftToDynamoDbLocal({ operation, input }: RandomCall): boolean {
   if (text.includes('NOT_CONTAINS')) return true;
   // Beyond the end of a list it sets null first, and it removes several elements one after the other.
   return /"UpdateExpression":"[^"]*\[/.test(text);
+}
+
+/** An update that only removes makes an item on engines, and none on AWS: unit/tables.test.ts. */
+function onlyRemoves({ input }: RandomCall): boolean {
+  return /"UpdateExpression":"remove (?![^"]*\b(?:set|add|delete) )/i.test(JSON.stringify(input));
 }
 
 /** Whether an engine is known to accept what DynamoDB refuses. */
@@ -66,7 +74,7 @@ test('random calls end as on the engine', async () => {
       const open = [...calls];
       for (let each = open.shift(); each !== undefined; each = open.shift()) {
         const call = JSON.parse(JSON.stringify(each).replaceAll(runMark, `run ${run}`)) as RandomCall;
-        if (!isDynamoDbLocal && isLeftToDynamoDbLocal(call)) continue;
+        if (onlyRemoves(call) || (!isDynamoDbLocal && isLeftToDynamoDbLocal(call))) continue;
         const found = callTables(tables, call.operation, call.input);
         if (found.error === 'Unsupported' || isLeftOut(found)) continue;
         const expected = await engine.call(call.operation, call.input);
