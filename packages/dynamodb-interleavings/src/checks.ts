@@ -20,6 +20,27 @@ export function once(table: string): Check {
   };
 }
 
+/** Of an attribute of which no two items of a table have the same value, such as an e-mail address. */
+export function unique(table: string, attribute: string): Check {
+  return ({ tables }) => {
+    const values = tables
+      .items(table)
+      .flatMap((item) => (attribute in item ? [String(item[attribute])] : []));
+    const twice = values.find((value, index) => values.indexOf(value) < index);
+    return twice === undefined ? undefined : `Two items of ${table} have the ${attribute} ${twice}.`;
+  };
+}
+
+/** Of numbers that are moved between items, such as balances: their sum stays what it was. */
+export function sum(table: string, attribute: string, total: number): Check {
+  return ({ tables }) => {
+    const found = tables.items(table).reduce((before, item) => before + Number(item[attribute] ?? 0), 0);
+    return found === total
+      ? undefined
+      : `The ${attribute} of ${table} sums up to ${found} instead of ${total}.`;
+  };
+}
+
 /**
  * Of a counter that each request raises by one, those afterwards, too: every one that succeeds is counted once, every other at most
  * once.
@@ -29,7 +50,7 @@ export function once(table: string): Check {
 export function counter(table: string, attribute: string, from = 0): Check {
   return ({ outcomes, tables }) => {
     const values = tables.items(table).map((item) => Number(item[attribute] ?? 0));
-    const counted = values.reduce((sum, value) => sum + value, 0) - from;
+    const counted = values.reduce((before, value) => before + value, 0) - from;
     const done = outcomes.filter(({ status }) => status === 'fulfilled').length;
     return counted >= done && counted <= outcomes.length
       ? undefined

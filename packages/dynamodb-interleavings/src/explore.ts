@@ -1,3 +1,4 @@
+import type { Fate } from './faults.ts';
 import { defaults, type Options, type Report } from './options.ts';
 import { Search } from './reduction.ts';
 import { type Director, following, Schedule } from './schedule.ts';
@@ -11,6 +12,8 @@ const unendedPauses =
   'no pause ends, and no late call arrives, between two equal answers to a request that polls';
 /** Milliseconds after which a run says how far it is, and then again. */
 const reportEvery = 5_000;
+/** Failures with different sentences that are kept. */
+const mostFailures = 20;
 /** In milliseconds. The clock of the process is replaced while a schedule runs. */
 const realNow = performance.now.bind(performance);
 
@@ -34,9 +37,11 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
   let cut: string | undefined;
   const end = realNow() + (options.timeLimit ?? Infinity);
   let first: Schedule<Shared> | undefined;
-  let best: Schedule<Shared> | undefined;
+  /** The shortest one for each sentence. */
+  const failures = new Map<string, Schedule<Shared>>();
   const successful = new Set<number>();
   const leftOut = new Set<string>();
+  const met = new Set<Fate | undefined>();
   const [stop, ended] = [new AbortController(), Promise.withResolvers<void>()];
   current = { stop, ended: ended.promise };
   const startedAt = realNow();
@@ -53,6 +58,8 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
       if (!schedule.isKnown) schedules += 1;
       first ??= schedule;
       for (const each of schedule.leftOut) leftOut.add(each);
+      for (const { fate } of schedule.history.calls) met.add(fate);
+      if (schedule.hasPaused) met.add('paused');
       for (const [index, outcome] of schedule.history.outcomes.entries())
         if (outcome?.status === 'fulfilled') successful.add(index);
       cut ??= schedule.cut;
@@ -60,7 +67,9 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
         schedule.sentence ??= await judge(schedule.history);
       if (schedule.sentence !== undefined) {
         violations += 1;
-        if (best === undefined || isShorter(schedule, best)) best = schedule;
+        const best = failures.get(schedule.sentence);
+        if (best ? isShorter(schedule, best) : failures.size < mostFailures)
+          failures.set(schedule.sentence, schedule);
       }
       if (stop.signal.aborted)
         throw new Error(
@@ -85,10 +94,16 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
         '`new DynamoDBClient(client)`.',
     );
   const failing = options.requests.findIndex((_, index) => !successful.has(index));
-  if (first && best === undefined && path === undefined && failing >= 0) {
+  if (first && failures.size === 0 && path === undefined && failing >= 0) {
     first.sentence = `Request ${failing + 1} succeeds in no schedule. If it is to fail, let it return its error.`;
-    [best, violations] = [first, schedules];
+    failures.set(first.sentence, first);
+    violations = schedules;
   }
+  const told = [...failures.values()]
+    .toSorted((a, b) => (isShorter(a, b) ? -1 : 1))
+    .map(({ failure }) => failure);
+  if (options.kinds && isComplete && path === undefined && (options.faults ?? 0) > 0)
+    for (const kind of options.kinds) if (!met.has(kind)) leftOut.add(`no call met the fault ${kind}`);
   const perSecond = schedules / Math.max(0.001, (realNow() - startedAt) / 1_000);
   return {
     schedules,
@@ -97,7 +112,8 @@ export async function explore<Shared>(options: Options<Shared>): Promise<Report>
     bounds: [boundsOf(options), ...leftOut, ...(search.leavesOutEnds ? [unendedPauses] : [])].join('; '),
     perSecond,
     cut,
-    failure: best?.failure,
+    failure: told[0],
+    failures: told,
   };
 }
 

@@ -2,7 +2,7 @@ export type { TableDefinition } from './tables/schema.ts';
 export type { Operation, Tables, Version } from './tables/tables.ts';
 export type { Item, Value } from './tables/values.ts';
 export { version } from './version.ts';
-export { counter, lock, once } from './checks.ts';
+export { counter, lock, once, sum, unique } from './checks.ts';
 export { explore, verify } from './explore.ts';
 export type {
   Environment,

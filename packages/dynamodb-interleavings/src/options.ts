@@ -152,4 +152,6 @@ export interface Report {
   readonly cut: string | undefined;
   /** With the fewest faults and then the fewest steps of those that were run. */
   readonly failure: Failure | undefined;
+  /** The same for each sentence, the shortest first. */
+  readonly failures: readonly Failure[];
 }

@@ -149,8 +149,13 @@ export class Schedule<Shared> implements Simulation {
     this.network = new Network(world, tables, (call) => this.#send(call));
   }
 
+  /** Also one that was aborted before anything happened to it. */
   get hasCalls(): boolean {
-    return this.#calls.length > 0;
+    return [this.#nobody, ...this.#processes].some(({ calls }) => calls.length > 0);
+  }
+
+  get hasPaused(): boolean {
+    return this.#met.some(({ fate }) => fate === 'paused');
   }
 
   get failure(): Failure {
@@ -229,12 +234,16 @@ export class Schedule<Shared> implements Simulation {
 
   /** Runs a section in which no other process may be. One that has crashed is in none. */
   async #guard<Result>(process: RequestProcess, section: () => Promise<Result>): Promise<Result> {
-    this.tables.footprint.add('sections', 'write');
+    const note = (what: string): void => {
+      this.tables.footprint.add('sections', 'write');
+      this.trace.push({ name: process.name, at: this.world.now, what });
+    };
+    note('is inside');
     this.#inside.add(process);
     const together = [...this.#inside].filter(({ state }) => state !== 'crashed');
     if (together.length > 1 && this.#together.length === 0) this.#together = together.map(({ name }) => name);
     return section().finally(() => {
-      this.tables.footprint.add('sections', 'write');
+      note('is outside again');
       this.#inside.delete(process);
     });
   }
@@ -459,32 +468,29 @@ export class Schedule<Shared> implements Simulation {
   async #step(pending: Pending, name: Exclude<Happening, 'waits'>, variant: number): Promise<void> {
     const { call } = pending;
     call.variant = variant;
-    switch (name) {
-      case 'paused':
-        this.#pause(pending);
-        break;
-      case 'resumes':
-        this.#resume(pending);
-        break;
-      case 'arrives':
+    const steps: Readonly<Partial<Record<Happening, () => void | Promise<void>>>> = {
+      paused: () => this.#pause(pending),
+      resumes: () => this.#resume(pending),
+      arrives: () => {
         this.#close(pending);
         this.network.apply(call);
-        break;
-      case 'item':
+      },
+      item: () => {
         this.leftOut.add('batches do their items in order');
         this.network.advance(call);
-        break;
-      case 'applied':
-        await this.#apply(pending);
-        break;
-      case 'told':
+      },
+      applied: () => this.#apply(pending),
+      told: () => {
         this.#close(pending);
-        await pending.tell!();
-        break;
-      default:
-        await this.#meet(pending, name);
-        return;
+        return pending.tell!();
+      },
+    };
+    const step = steps[name];
+    if (step === undefined) {
+      await this.#meet(pending, name as Fate);
+      return;
     }
+    await step();
     this.#isIdle = false;
     this.#note(call, name);
   }
@@ -526,14 +532,13 @@ export class Schedule<Shared> implements Simulation {
   }
 
   /** DynamoDB applies a call. Its answer comes after time has gone on. */
-  async #apply(pending: Pending): Promise<void> {
+  #apply(pending: Pending): void {
     const { call } = pending;
     this.#wait(pending);
     call.fate = 'answered';
     this.#calls.push(call);
     pending.tell = this.network.meet(call);
     pending.state = 'applied';
-    await undefined;
   }
 
   /**

@@ -78,10 +78,23 @@ function described({ service, operation, table, input }: Call): string {
   } = input as Record<string, object> & {
     IndexName?: string;
   };
-  const items = writes && Object.values(writes as object[]).map((each) => Object.keys(each)[0]);
   const subject = key ?? item;
-  const detail = subject ? brief(subject) : items ? items.join(', ') : index ? `by ${index}` : '';
+  const detail = subject
+    ? brief(subject)
+    : writes
+      ? (writes as object[]).map(describedItem).join(', ')
+      : index
+        ? `by ${index}`
+        : '';
   return `${operation} ${table} ${detail}`.trimEnd();
+}
+
+/** Such as `Put {id: "a"}`, of a transaction. */
+function describedItem(each: object): string {
+  const [[kind, { Key: key, Item: item }] = ['', {}]] = Object.entries(
+    each as Record<string, { readonly Key?: object; readonly Item?: object }>,
+  );
+  return `${kind} ${brief(key ?? item ?? {}, 30)}`;
 }
 
 function answerOf({ service, operation, outcome = '' }: Call): string {
@@ -93,8 +106,8 @@ function answerOf({ service, operation, outcome = '' }: Call): string {
     if (error !== undefined) return late + error.split('#').at(-1)!;
     const { Items: items, Item: item, Attributes: attributes, LastEvaluatedKey: last, ...rest } = output;
     if (items) return `${late}${(items as object[]).length} items${last ? ', and more' : ''}`;
-    const shown = item ?? attributes ?? (Object.keys(rest).length > 0 ? rest : undefined);
-    return late + (shown ? brief(shown) : operation === 'GetItem' ? 'nothing' : 'done');
+    const told = item ?? attributes ?? (Object.keys(rest).length > 0 ? rest : undefined);
+    return late + (told ? brief(told) : operation === 'GetItem' ? 'nothing' : 'done');
   } catch {
     return outcome;
   }
@@ -109,10 +122,20 @@ export function brief(value: object | string, most = 60): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 
-export function outcomeText(outcome: Outcome | undefined): string {
+/** A value as JSON, with what JSON does not have. */
+function jsonOf(value: unknown): string {
+  const text = (_: string, each: unknown) => (typeof each === 'bigint' ? `${each}n` : each);
+  try {
+    return value === undefined ? 'undefined' : JSON.stringify(value, text);
+  } catch {
+    return String(value);
+  }
+}
+
+function outcomeText(outcome: Outcome | undefined): string {
   if (outcome === undefined) return 'does not end';
   if (outcome.status === 'crashed') return 'has crashed';
-  if (outcome.status === 'fulfilled') return `returns ${JSON.stringify(outcome.value)}`;
+  if (outcome.status === 'fulfilled') return `returns ${jsonOf(outcome.value)}`;
   const { reason } = outcome;
   const cause = reason instanceof Error ? firstCause(reason) : reason;
   return `fails: ${String(reason)}${cause === reason ? '' : `, because of ${String(cause)}`}`;
@@ -227,16 +250,23 @@ export function diagramOf(entries: readonly Entry[]): string {
   return ['sequenceDiagram', ...lines.map((line) => `  ${line}`)].join('\n');
 }
 
-/** The shortest failure: its sentence, its trace and how to repeat it. */
-export function textOf({ failure, violations, schedules, bounds, perSecond, isComplete }: Report): string {
+/** How many failures are told beside the shortest one. */
+const mostOthers = 4;
+
+/** The shortest failure: its sentence, its trace and how to repeat it. Then those with other sentences. */
+export function textOf(report: Report): string {
+  const { failure, failures, violations, schedules, bounds, perSecond, isComplete } = report;
   const all = isComplete && schedules > 1 ? 'all ' : '';
   if (failure === undefined)
     return `${all}${schedules} schedules with ${bounds}, ${Math.round(perSecond)} a second: no violation.`;
+  const told = ({ sentence, trace }: Failure) => [sentence, '', ...trace.map((line) => `  ${line}`), ''];
+  const others = failures.filter((each) => each !== failure);
   return [
-    failure.sentence,
-    '',
-    ...failure.trace.map((line) => `  ${line}`),
-    '',
+    ...told(failure),
     `${violations} of ${schedules} schedules violate it. To repeat this one: repeat: '${failure.repeat}'`,
+    ...others
+      .slice(0, mostOthers)
+      .flatMap((each) => ['', 'Another failure:', ...told(each), `To repeat it: repeat: '${each.repeat}'`]),
+    ...(others.length > mostOthers ? ['', `${others.length - mostOthers} more are in \`failures\`.`] : []),
   ].join('\n');
 }

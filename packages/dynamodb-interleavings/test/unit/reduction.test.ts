@@ -149,7 +149,7 @@ const requestOf =
       else if (step.kind === 'time') seen.push(`${Date.now() % 100_000 > 500}`);
       else if (step.kind === 'leave') setTimeout(() => void put(step), duration);
       else if (step.kind === 'race')
-        seen.push(String(await Promise.race([put(step), sleep(duration).then(() => 'late')])));
+        seen.push(await Promise.race([put(step), sleep(duration).then(() => 'late')]));
       else if (step.kind === 'shared') {
         shared.use();
         seen.push(`shared ${(shared.count += 1)}`);

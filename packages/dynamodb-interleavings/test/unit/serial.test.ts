@@ -1,7 +1,17 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocument } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, test } from 'vitest';
-import { counter, type Environment, explore, lock, once, type Options, verify } from '../../src/index.ts';
+import {
+  counter,
+  type Environment,
+  explore,
+  lock,
+  once,
+  type Options,
+  verify,
+  sum,
+  unique,
+} from '../../src/index.ts';
 
 const TableName = 'Counters';
 const tables = [
@@ -173,6 +183,34 @@ describe('a check that is ready', () => {
       };
     await expect(verify({ tables, requests: [work('a', 0), work('b', 1)], check: lock() })).rejects.toThrow(
       'hold the lock',
+    );
+  });
+
+  test('of what is unique, and of a sum that stays', async () => {
+    const take =
+      (id: string): Request =>
+      async (environment) => {
+        const client = documents(environment);
+        const { Items: found = [] } = await client.scan({ TableName, ConsistentRead: true });
+        if (!found.some((each) => each['email'] === 'ann@example.com'))
+          await client.put({ TableName, Item: { id, email: 'ann@example.com' } });
+      };
+    await expect(
+      verify({ tables, requests: [take('a'), take('b')], check: unique(TableName, 'email') }),
+    ).rejects.toThrow(/^Two items of \w+ have the email ann@example\.com\./);
+    const move: Request = async (environment) => {
+      const client = documents(environment);
+      const read = async (id: string) =>
+        Number((await client.get({ TableName, Key: { id }, ConsistentRead: true })).Item!['balance']);
+      const [from, to] = [await read('a'), await read('b')];
+      await client.put({ TableName, Item: { id: 'a', balance: from - 1 } });
+      await client.put({ TableName, Item: { id: 'b', balance: to + 1 } });
+    };
+    const items = { [TableName]: ['a', 'b'].map((id) => ({ id, balance: 10 })) };
+    const check = sum(TableName, 'balance', 20);
+    expect(await verify({ tables, items, requests: [move], check })).toMatchObject({ violations: 0 });
+    await expect(verify({ tables, items, requests: [move, move], check })).rejects.toThrow(
+      /^The balance of \w+ sums up to \d+ instead of 20\./,
     );
   });
 

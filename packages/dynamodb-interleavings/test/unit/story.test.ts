@@ -1,7 +1,7 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocument } from '@aws-sdk/lib-dynamodb';
 import { expect, test } from 'vitest';
-import { explore, type Request } from '../../src/index.ts';
+import { explore, type Request, textOf } from '../../src/index.ts';
 
 const TableName = 'Jobs';
 const tables = [
@@ -69,4 +69,97 @@ test('a diagram escapes the signs that Mermaid takes for its own', async () => {
     DynamoDBDocument.from(new DynamoDB(client)).get({ TableName, Key: { id: 'a#1;2' } });
   const { failure } = await explore({ tables, requests: [get], check: () => 'It is drawn.' });
   expect(failure!.diagram).toContain('GetItem Jobs {id: "a#35;1#59;2"}');
+});
+
+const put = (environment: Parameters<Request>[0], id: string) =>
+  DynamoDBDocument.from(new DynamoDB(environment.client)).put({ TableName, Item: { id } });
+const linesOf = (lines: readonly string[]) => lines.map((line) => line.replace(/ {2,}\S+:\d+$/, ''));
+
+test('each sentence of a failure is told with its shortest schedule', async () => {
+  const report = await explore({
+    tables,
+    requests: [(environment) => put(environment, 'a')],
+    faults: 1,
+    kinds: ['crashedBefore', 'crashedAfter'],
+    check: ({ outcomes, tables: stored }) =>
+      outcomes[0]!.status === 'crashed'
+        ? `It crashed with ${stored.items(TableName).length} jobs.`
+        : undefined,
+  });
+  expect(report.failures.map(({ sentence }) => sentence).toSorted()).toEqual([
+    'It crashed with 0 jobs.',
+    'It crashed with 1 jobs.',
+  ]);
+  const text = textOf(report);
+  expect(text).toContain('It crashed with 0 jobs.');
+  expect(text).toContain('It crashed with 1 jobs.');
+  for (const { repeat } of report.failures) expect(text).toContain(`repeat: '${repeat}'`);
+});
+
+test('a transaction names its keys, and a section says when it begins and ends', async () => {
+  const { failure } = await explore({
+    tables,
+    requests: [
+      (environment) =>
+        environment.inside(() =>
+          DynamoDBDocument.from(new DynamoDB(environment.client)).transactWrite({
+            TransactItems: [
+              { Put: { TableName, Item: { id: 'a' } } },
+              { Delete: { TableName, Key: { id: 'b' } } },
+            ],
+          }),
+        ),
+    ],
+    check: () => 'It is told.',
+  });
+  expect(linesOf(failure!.trace).slice(0, 3)).toEqual([
+    '1  is inside',
+    '1  TransactWriteItems Jobs Put {id: "a"}, Delete {id: "b"} → done',
+    '1  is outside again',
+  ]);
+});
+
+test('a request can return what JSON does not have', async () => {
+  const { failure } = await explore({
+    tables,
+    requests: [
+      async (environment) => {
+        await put(environment, 'a');
+        return { id: 1n };
+      },
+    ],
+    check: () => 'It is told.',
+  });
+  expect(failure!.trace.at(-1)).toBe('1  returns {"id":"1n"}');
+});
+
+test('a fault that no call met is named', async () => {
+  const { bounds } = await explore({
+    tables,
+    requests: [(environment) => put(environment, 'a')],
+    faults: 1,
+    kinds: ['lostAfter', 'stale'],
+    check: () => undefined,
+  });
+  expect(bounds).toMatch(/; no call met the fault stale$/);
+});
+
+test('a call that is aborted has reached the simulation', async () => {
+  const report = await explore({
+    tables,
+    requests: [
+      async ({ client: { requestHandler } }) => {
+        const stop = new AbortController();
+        const headers = { 'x-amz-target': 'DynamoDB_20120810.Scan' };
+        const answer = requestHandler.handle(
+          { headers, body: JSON.stringify({ TableName }) },
+          { abortSignal: stop.signal },
+        );
+        stop.abort();
+        await answer.catch(() => {});
+      },
+    ],
+    check: () => undefined,
+  });
+  expect(report).toMatchObject({ isComplete: true, schedules: 1 });
 });

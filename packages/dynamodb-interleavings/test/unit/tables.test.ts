@@ -184,7 +184,7 @@ describe('as on AWS,', () => {
       ExpressionAttributeValues: { ':id': { S: 'a' } },
     };
     expect(stored().call('Query', query)).toMatchObject({ Count: 1 });
-    const definition: TableDefinition = {
+    const lines: TableDefinition = {
       TableName: 'Lines',
       KeySchema: [
         { AttributeName: 'p', KeyType: 'HASH' },
@@ -195,7 +195,7 @@ describe('as on AWS,', () => {
         { AttributeName: 's', AttributeType: 'N' },
       ],
     };
-    const tables = new Tables([definition], () => 0);
+    const tables = new Tables([lines], () => 0);
     for (const N of ['1', '2', '3']) tables.put('Lines', { p: { S: 'a' }, s: { N } });
     const counts = (condition: string) =>
       tables.call('Query', {
