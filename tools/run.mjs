@@ -15,9 +15,9 @@ const project = dirname(dirname(fileURLToPath(import.meta.url)));
 const tools = new Map([
   ['start', ['tools/contributors/local/main.ts', 'start']],
   ['dev', ['tools/contributors/local/main.ts', 'dev']],
-  ['keys', ['tools/operators/keys/main.ts']],
-  ['pets', ['tools/operators/pets/main.ts']],
-  ['smoke', ['tools/operators/smoke/main.ts']],
+  ['keys', ['tools/operators/keys/keys.ts']],
+  ['pets', ['tools/operators/pets/pets.ts']],
+  ['smoke', ['tools/operators/smoke/smoke.ts']],
   ['docs', ['tools/contributors/reference/main.ts']],
   ['openapi', ['tools/contributors/openapi/main.ts']],
   ['update-dependencies', ['tools/contributors/update-dependencies.ts']],

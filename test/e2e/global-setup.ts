@@ -8,7 +8,7 @@ import { openKeyService } from '../../tools/operators/keys/service.ts';
 import { openPetService } from '../../tools/operators/pets/service.ts';
 import { announceAddress, type LocalAddress } from '../../tools/operators/command-line/local-address.ts';
 import { localStage, startLocalStack, synthesizeLocal } from '../../tools/contributors/local/stack.ts';
-import { seedAnimals } from '../../tools/contributors/seed.ts';
+import { seedAnimals } from '../../tools/contributors/local/seed.ts';
 import { databaseOfTests } from '../support/database.ts';
 
 declare module 'vitest' {

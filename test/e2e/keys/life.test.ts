@@ -150,7 +150,7 @@ describe.runIf(isLocal)('output', () => {
 describe.runIf(isLocal)('a reader that goes away', () => {
   /** Runs the program in a shell: `true` reads nothing and ends at once. */
   async function inShell(redirection: string, ...args: string[]) {
-    const program = join(import.meta.dirname, '..', '..', '..', 'tools', 'operators', 'keys', 'main.ts');
+    const program = join(import.meta.dirname, '..', '..', '..', 'tools', 'operators', 'keys', 'keys.ts');
     const port = new URL(inject('local')?.endpoint ?? '').port;
     const script = `"$0" "$@" ${redirection}; exit "\${PIPESTATUS[0]}"`;
     const all = [program, ...args, '--stage', 'local', '--port', port];

@@ -2,7 +2,7 @@ import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import * as fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
 import * as z from 'zod/mini';
-import { putPets } from '../../../tools/contributors/put-pets.ts';
+import { putPets } from '../../../tools/contributors/local/put-pets.ts';
 import { encodeCursor } from '../../../functions/pets/cursor.ts';
 import { petStatuses } from '../../../functions/pets/schema.ts';
 import { anError, commonHeaders } from '../../support/expected-errors.ts';

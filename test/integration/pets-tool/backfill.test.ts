@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { NumberValue } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, test } from 'vitest';
 import { newPetId } from '../../../functions/pets/ids.ts';
-import { putPets } from '../../../tools/contributors/put-pets.ts';
+import { putPets } from '../../../tools/contributors/local/put-pets.ts';
 import { allItems, newStore, put, type Store } from './support.ts';
 
 const id = newPetId(Date.UTC(2026, 6, 1), 0);

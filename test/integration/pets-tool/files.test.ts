@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { toJson } from '../../../functions/http/exact-json.ts';
 import { newPetId } from '../../../functions/pets/ids.ts';
 import { listPets } from '../../../functions/pets/store.ts';
-import { putPets } from '../../../tools/contributors/put-pets.ts';
+import { putPets } from '../../../tools/contributors/local/put-pets.ts';
 import { createTable } from '../../support/create-tables.ts';
 import { allItems, allPets, newStore, put, type Store } from './support.ts';
 

@@ -2,7 +2,7 @@ import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import * as fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { putPets } from '../../../tools/contributors/put-pets.ts';
+import { putPets } from '../../../tools/contributors/local/put-pets.ts';
 import { newPetId } from '../../../functions/pets/ids.ts';
 import { type NewPet, type Pet, petStatuses } from '../../../functions/pets/schema.ts';
 import {

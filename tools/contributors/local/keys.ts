@@ -5,7 +5,7 @@ import type { Limits, Plan } from '../../../functions/access/plans.ts';
 import { customPlan, customPlanCeiling, planNames } from '../../../functions/access/plans.ts';
 import { createKey } from '../../operators/keys/commands/issue.ts';
 import type { KeyService } from '../../operators/keys/service.ts';
-import { writePrivateJson } from '../private-file.ts';
+import { writePrivateJson } from './private-file.ts';
 
 /** An API key of each plan. */
 export type Keys = Readonly<Record<Plan, string>>;

@@ -1,6 +1,6 @@
 import { BatchWriteCommand, type BatchWriteCommandInput } from '@aws-sdk/lib-dynamodb';
-import type { Pet } from '../../functions/pets/schema.ts';
-import type { PetTable } from '../../functions/pets/store.ts';
+import type { Pet } from '../../../functions/pets/schema.ts';
+import type { PetTable } from '../../../functions/pets/store.ts';
 
 /** DynamoDB takes at most 25 items in one BatchWriteItem. */
 const batchSize = 25;

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { putPets } from './put-pets.ts';
 import { writePrivateJson } from './private-file.ts';
-import { idEpoch, newPetId } from '../../functions/pets/ids.ts';
-import type { Pet, PetStatus } from '../../functions/pets/schema.ts';
-import { listPets, type PetTable } from '../../functions/pets/store.ts';
+import { idEpoch, newPetId } from '../../../functions/pets/ids.ts';
+import type { Pet, PetStatus } from '../../../functions/pets/schema.ts';
+import { listPets, type PetTable } from '../../../functions/pets/store.ts';
 
 const names = ['Bella', 'Milo', 'Luna', 'Oscar', 'Nala', 'Rocky', 'Coco', 'Simba', 'Daisy'];
 const categories = 5;
