@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { lossesConfirmedBy } from './commits.ts';
-import { report } from './finding.ts';
 import { guard } from './guard.ts';
 import { versionIn } from './template.ts';
 
@@ -8,4 +7,6 @@ import { versionIn } from './template.ts';
 const [deployed, next] = process.argv
   .slice(2)
   .map((file) => JSON.parse(readFileSync(file, 'utf8')) as unknown);
-report(guard(deployed, next, new Set(lossesConfirmedBy('HEAD', versionIn(deployed)))));
+// Also a stop is output here: the comment of the pull request shows it.
+for (const { kind, text } of guard(deployed, next, new Set(lossesConfirmedBy('HEAD', versionIn(deployed)))))
+  console.log(`${kind}: ${text}`);
