@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { type FixedPlan, fixedPlans } from '../../functions/access/plans.ts';
-import { usagePlanSettings } from '../../lib/api/usage-plans.ts';
+import { usagePlanSettings } from '../../lib/api/usage-plan-settings.ts';
 import { presets } from '../../lib/configuration/stages.ts';
 import { anchorOf } from '../../tools/contributors/reference/guide.ts';
 
@@ -20,16 +20,6 @@ const { scripts } = z
   .parse(JSON.parse(read('package.json')));
 
 const number = new Intl.NumberFormat('en-US');
-
-describe('docs/interface.md', () => {
-  it.each(Object.entries(fixedPlans))('shows the limits of the %s plan', (plan, { perMinute, perDay }) => {
-    const rows = read('docs/interface.md')
-      .split('\n')
-      .map((row) => row.trim().replaceAll(/\s+/g, ' '));
-    const name = plan[0]!.toUpperCase() + plan.slice(1);
-    expect(rows).toContain(`| ${name} | ${number.format(perMinute)} | ${number.format(perDay)} |`);
-  });
-});
 
 it('the samples in README.md have the limits of the Pro plan', () => {
   const { perMinute, perDay } = fixedPlans.pro;

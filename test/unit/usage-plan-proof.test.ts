@@ -1,19 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fullBucket, quotaRemaining, takeToken, type Throttle, utcDay } from 'cdk-offline/metering';
 import type { Limits } from '../../functions/access/plans.ts';
-import { toleratedRate } from '../../functions/access/limiter-decisions.ts';
-import {
-  customPlanCeiling,
-  type FixedPlan,
-  fixedPlans,
-  limitsOf,
-  planNames,
-} from '../../functions/access/plans.ts';
-import { usagePlanSettings } from '../../lib/api/usage-plans.ts';
+import { customPlanCeiling, type FixedPlan, fixedPlans } from '../../functions/access/plans.ts';
+import { usagePlanSettings } from '../../lib/api/usage-plan-settings.ts';
 import { presets } from '../../lib/configuration/stages.ts';
-import { titleCase } from '../../lib/title-case.ts';
 import { ReferenceLimiter } from '../support/reference-limiter.ts';
 import { rounds } from '../support/rounds.ts';
 
@@ -256,26 +247,6 @@ describe('the quota of a usage plan', () => {
       expect(most, 'one client used the whole quota').toBe(2 * fixedPlans[plan].perDay);
     },
   );
-});
-
-describe('the table in docs/limits.md', () => {
-  const number = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 });
-
-  test.each(planNames)('has the numbers of %s', async (plan) => {
-    const rows = (await readFile('docs/limits.md', 'utf8'))
-      .split('\n')
-      .map((row) => row.replaceAll(/\s+/g, ' '));
-    const { rateLimit, burstLimit, quota } = usagePlanSettings(plan, account);
-    const limits = limitsOf(plan);
-    const ofPlan =
-      limits === undefined
-        ? ["on the key's record", "on the key's record", '2.5 × its limit, 270 to 10,000']
-        : [limits.perMinute, limits.perDay, toleratedRate(limits)];
-    const cells = [titleCase(plan), ...ofPlan, rateLimit, burstLimit, quota ?? 'none'].map((cell) =>
-      typeof cell === 'number' ? number.format(cell) : cell,
-    );
-    expect(rows).toContain(`| ${cells.join(' | ')} |`);
-  });
 });
 
 /**

@@ -1,18 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fullBucket, quotaRemaining, takeToken, type Throttle, utcDay } from 'cdk-offline/metering';
 import { suspensionThreshold, toleratedRate } from '../../../functions/access/limiter-decisions.ts';
-import {
-  customPlanCeiling,
-  fixedPlans,
-  type Limits,
-  limitsOf,
-  planNames,
-} from '../../../functions/access/plans.ts';
-import { usagePlanSettings } from '../../../lib/api/usage-plans.ts';
+import { customPlanCeiling, fixedPlans, type Limits } from '../../../functions/access/plans.ts';
+import { usagePlanSettings } from '../../../lib/api/usage-plan-settings.ts';
 import { presets } from '../../../lib/configuration/stages.ts';
-import { titleCase } from '../../../lib/title-case.ts';
 import { toApiError } from '../../../packages/client/src/errors.ts';
 import { retryDelay } from '../../../packages/client/src/retry.ts';
 import { LimitedKey, rejectionsThatSuspend } from '../../service/limits.model.ts';
@@ -225,7 +217,7 @@ describe('clients that obey Retry-After are never suspended:', () => {
     },
   );
 
-  test('but 500 with a Free key and one that goes on cannot be told apart from a flood (docs/limits.md#floods)', () => {
+  test('but 500 with a Free key and one that goes on cannot be told apart from a flood (docs/limits.md#exceptions)', () => {
     expect(bothWays('free', fleet(500, apiGuide, 30))[0]).toBeLessThan(minute);
   });
 });
@@ -319,7 +311,7 @@ describe('a flood', () => {
     expect(found).toContain(undefined);
   });
 
-  test('of 300 requests a second for 9.9 seconds of each minute cannot be told apart from a wave (docs/limits.md#floods)', () => {
+  test('of 300 requests a second for 9.9 seconds of each minute cannot be told apart from a wave (docs/limits.md#exceptions)', () => {
     expect(bothWays('tiny enterprise', () => flood(300, 9_900))).toEqual(never);
   });
 });
@@ -506,26 +498,3 @@ test.each([
     expect(suspensionThreshold(noon / second + at, { perMinute, perDay: 1e9 })).toBe(rejections);
   },
 );
-
-test.each(planNames)('the tables in docs/limits.md and docs/api.md have the numbers of %s', async (plan) => {
-  const rowsOf = async (file: string) =>
-    (await readFile(file, 'utf8')).split('\n').map((row) => row.replaceAll(/\s+/g, ' '));
-  const text = (number: number) =>
-    new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 }).format(number);
-  const { rateLimit, burstLimit, quota } = usagePlanSettings(plan, account);
-  const limits = limitsOf(plan);
-  const onRecord = ["on the key's record", "on the key's record", '2.5 × its limit, 270 to 10,000'];
-  const ofPlan =
-    limits === undefined ? onRecord : [limits.perMinute, limits.perDay, toleratedRate(limits)].map(text);
-  const cells = [
-    titleCase(plan),
-    ...ofPlan,
-    text(rateLimit),
-    text(burstLimit),
-    quota === undefined ? 'none' : text(quota),
-  ];
-  expect(await rowsOf('docs/limits.md')).toContain(`| ${cells.join(' | ')} |`);
-  if (limits === undefined) return;
-  const start = `| ${titleCase(plan)} | ${text(toleratedRate(limits))} `;
-  expect((await rowsOf('docs/api.md')).some((row) => row.includes(start))).toBe(true);
-});

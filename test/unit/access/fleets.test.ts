@@ -4,7 +4,7 @@ import { retryDelay } from '../../../packages/client/src/retry.ts';
 import { toApiError } from '../../../packages/client/src/errors.ts';
 import { toleratedRate } from '../../../functions/access/limiter-decisions.ts';
 import { fixedPlans, type Limits } from '../../../functions/access/plans.ts';
-import { usagePlanSettings } from '../../../lib/api/usage-plans.ts';
+import { usagePlanSettings } from '../../../lib/api/usage-plan-settings.ts';
 import { titleCase } from '../../../lib/title-case.ts';
 import { presets } from '../../../lib/configuration/stages.ts';
 import { suspendedAfter, type Worker } from '../../support/fleets.ts';
@@ -157,7 +157,7 @@ function constantly(perSecond: number, part = 60_000): () => readonly Worker[] {
   return () => Array.from({ length: count }, (_, index) => worker((index * 200) / count));
 }
 
-describe('what the limiter cannot tell apart (docs/limits.md#floods):', () => {
+describe('what the limiter cannot tell apart (docs/limits.md#exceptions):', () => {
   test('300 requests a second for 9.9 seconds of each minute, and workers that come back when the window resets', () => {
     expect(bothWays('tiny enterprise', constantly(300, 9_900))).toEqual(never);
   });

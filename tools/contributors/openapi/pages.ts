@@ -5,10 +5,11 @@ import { describeService, removalInWords } from './document.ts';
 import { advice, allErrors, errorsOf, exampleOf } from './errors.ts';
 import { commonHeaders, type Header, type Node, specialHeaders } from './headers.ts';
 import { descriptions } from './operations.ts';
+import { limitsOfPlans, numbersOfPlans } from './plans.ts';
 import { fieldWordsOf, sampleOf } from './schemas.ts';
 import { onPage } from './words.ts';
 
-// The parts of docs/interface.md and docs/api.md that say what docs/openapi.yaml says, in Markdown.
+// The parts of pages that say what the service enforces, in Markdown.
 
 const number = new Intl.NumberFormat('en-US');
 
@@ -94,7 +95,9 @@ export function partsOfPages(): Readonly<Record<string, Readonly<Record<string, 
           exampleOf(code).meaning.replaceAll('<', '\\<'),
         ]),
       ),
+      plans: table(limitsOfPlans.head, limitsOfPlans.rows),
     },
+    'docs/limits.md': { plans: table(numbersOfPlans.head, numbersOfPlans.rows) },
     'docs/api.md': {
       errors: table(
         ['Status', '`code`', 'Retry?', 'What to do'],
@@ -105,6 +108,7 @@ export function partsOfPages(): Readonly<Record<string, Readonly<Record<string, 
           advice[code].text,
         ]),
       ),
+      plans: table(limitsOfPlans.head, limitsOfPlans.rows),
     },
   };
 }
