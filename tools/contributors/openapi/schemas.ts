@@ -97,7 +97,7 @@ export function sampleOf(name: BodyName): Readonly<Record<string, unknown>> {
 function describe(name: BodyName, registry: z.core.$ZodRegistry<z.core.JSONSchemaMeta>): void {
   const fields = fieldsOf(name).map(({ field, schema, isOptional, described, rules }) => {
     const own = required(schema);
-    const copy = isOptional ? z.optional(own) : z.core.clone(own, own._zod.def);
+    const copy = isOptional ? z.optional(own) : z.nonoptional(own);
     const description = [inDocument(described), ...rules].join(' ');
     const examples = [described.sample];
     registry.add(copy, { description, examples });
