@@ -1,11 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { retryDelay } from '../../../packages/client/src/retry.ts';
 import { toApiError } from '../../../packages/client/src/errors.ts';
 import { toleratedRate } from '../../../functions/access/limiter-decisions.ts';
 import { fixedPlans, type Limits } from '../../../functions/access/plans.ts';
 import { usagePlanSettings } from '../../../lib/api/usage-plan-settings.ts';
-import { titleCase } from '../../../lib/title-case.ts';
 import { presets } from '../../../lib/configuration/stages.ts';
 import { suspendedAfter, type Worker } from '../../support/fleets.ts';
 
@@ -131,14 +129,6 @@ describe('never suspended within an hour:', () => {
     });
   });
 });
-
-test.each(Object.entries(fixedPlans))(
-  'docs/api.md has the rate that suspends a key of the plan %s',
-  async (name, limits) => {
-    const rate = toleratedRate(limits).toLocaleString('en-US');
-    expect(await readFile('docs/api.md', 'utf8')).toMatch(new RegExp(`\\| ${titleCase(name)} +\\| ${rate} `));
-  },
-);
 
 /** A client that ignores what it is answered, as workers with five requests a second, for a part of each minute. */
 function constantly(perSecond: number, part = 60_000): () => readonly Worker[] {
