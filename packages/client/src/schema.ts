@@ -18,7 +18,7 @@ export interface NewPet {
    */
   name: string;
   /**
-   * Category that the animal is in. The full range of int64, returned digit for digit. In JavaScript, `JSON.parse` rounds a value beyond ±(2^53 − 1) without an error, and so do clients that openapi-typescript, orval or hey-api generate, which have it as `number`. Use `animal-store-client` for such values, or `context.source` in a reviver of `JSON.parse`, and `JSON.rawJSON`. A string gets 400, also that of a `BigInt` of hey-api.
+   * Category that the animal is in. The full range of int64, returned digit for digit. JavaScript, also in a generated client, rounds a value beyond ±(2^53 − 1) without an error: use animal-store-client. A string gets 400.
    */
   categoryId: number;
   /**
@@ -48,7 +48,7 @@ export interface Error {
  */
 export interface Pet {
   /**
-   * Assigned by the service. At most 2^53 − 1, in order of creation, so a `number` of JavaScript is exact.
+   * Assigned by the service, in order of creation. At most 2^53 − 1, so a `number` of JavaScript is exact.
    */
   id: number;
   /**
@@ -56,7 +56,7 @@ export interface Pet {
    */
   name: string;
   /**
-   * Category that the animal is in. The full range of int64, returned digit for digit. In JavaScript, `JSON.parse` rounds a value beyond ±(2^53 − 1) without an error, and so do clients that openapi-typescript, orval or hey-api generate, which have it as `number`. Use `animal-store-client` for such values, or `context.source` in a reviver of `JSON.parse`, and `JSON.rawJSON`. A string gets 400, also that of a `BigInt` of hey-api.
+   * Category that the animal is in. The full range of int64, returned digit for digit. JavaScript, also in a generated client, rounds a value beyond ±(2^53 − 1) without an error: use animal-store-client. A string gets 400.
    */
   categoryId: number;
   /**

@@ -14,7 +14,6 @@ import {
 } from './headers.ts';
 import type { descriptions } from './operations.ts';
 import { jsonContent, referenceTo } from './schemas.ts';
-import { inDocument } from './words.ts';
 
 // The answers of operations.
 
@@ -63,7 +62,7 @@ const deprecation = (occurrence: Occurrence): Occurrences => ({
 export function successResponse(operation: Operation, { success }: Description): Node {
   const { deprecated } = operation;
   return {
-    description: inDocument(success.words),
+    description: success.words.text,
     headers: headers({
       ...windows('always'),
       ...(deprecated && deprecation('always')),

@@ -24,18 +24,15 @@ export interface Body {
 /** Of Pet, and of NewPet, which has all but `id`. */
 const petFields = {
   id: {
-    text: 'Assigned by the service.',
-    decided: 'At most 2^53 − 1, in order of creation, so a `number` of JavaScript is exact.',
+    text: 'Assigned by the service, in order of creation. At most 2^53 − 1, so a `number` of JavaScript is exact.',
     sample: 115_448_523_194_368,
   },
   name: { text: 'Name of the animal.', sample: 'Rex' },
   categoryId: {
-    text: 'Category that the animal is in.',
-    decided:
-      'The full range of int64, returned digit for digit. In JavaScript, `JSON.parse` rounds a value beyond ±(2^53 − 1) without an ' +
-      'error, and so do clients that openapi-typescript, orval or hey-api generate, which have it as `number`. Use `animal-store-client` for ' +
-      'such values, or `context.source` in a reviver of `JSON.parse`, and `JSON.rawJSON`. A string gets 400, also that of a `BigInt` of ' +
-      'hey-api.',
+    text:
+      'Category that the animal is in. The full range of int64, returned digit for digit. JavaScript, also in a generated client, rounds a ' +
+      'value beyond ±(2^53 − 1) without an error: use animal-store-client. A string gets 400.',
+    see: '[how to keep it exact](api.md#keep-int64-exact)',
     sample: 7,
   },
   status: { text: 'Whether the animal can be adopted.', sample: 'available' },
@@ -43,14 +40,12 @@ const petFields = {
 
 const errorFields = {
   code: {
-    text: 'Machine-readable error code.',
-    decided: 'The list can grow: treat an unknown code by its status.',
+    text: 'Machine-readable error code. The list can grow: treat an unknown code by its status.',
     sample: 'invalid_request',
     keywords: { 'x-extensible-enum': Object.keys(errorCatalogue) },
   },
   message: {
-    text: 'Description for people.',
-    decided: 'It names every invalid field.',
+    text: 'Description for people. It names every invalid field.',
     sample: 'name: is required',
   },
   status: { text: 'The HTTP status code.', sample: 400, keywords: { format: 'int32' } },
@@ -69,8 +64,7 @@ export const bodies = {
   Pet: { words: { text: 'An animal, as the service returns it.' }, schema: storedPet, fields: petFields },
   NewPet: {
     words: {
-      text: 'The body of a creation: a Pet without `id`.',
-      decided: 'Unknown fields are ignored, `id` included.',
+      text: 'The body of a creation: a Pet without `id`. Unknown fields are ignored, `id` included.',
       see: reasons('animals'),
     },
     schema: newPet,

@@ -6,7 +6,6 @@ import { components, errorResponses, successResponse } from './answers.ts';
 import { baseUrl, type Node } from './headers.ts';
 import { descriptions } from './operations.ts';
 import { jsonContent, jsonSchemas, referenceTo } from './schemas.ts';
-import { inDocument } from './words.ts';
 
 // The OpenAPI document: what the service enforces (functions/), and what is said of it here.
 
@@ -61,12 +60,12 @@ function described(operation: (typeof operations)[number]): Node {
     tags: [tagOf(path)],
     summary,
     ...(deprecated && { deprecated: true }),
-    description: removalInWords(operation) + inDocument(words),
+    description: removalInWords(operation) + words.text,
     parameters: Object.entries(parameters).map(([name, parameter]) => ({
       name,
       in: parameter.in,
       ...(parameter.in === 'path' && { required: true }),
-      description: inDocument(parameter.words),
+      description: parameter.words.text,
       schema: typeof parameter.schema === 'string' ? referenceTo(parameter.schema) : parameter.schema,
     })),
     ...(request && {

@@ -60,7 +60,7 @@ export const descriptions: Readonly<Record<OperationEntry, Description>> = {
   'list-pets': {
     summary: 'List animals',
     words: {
-      decided:
+      text:
         'Newest first. When more animals follow, the header `Link` has the URL of the next page, with a `cursor`. An invalid value of a ' +
         'parameter gets 400.',
       see: reasons('lists'),
@@ -77,7 +77,7 @@ export const descriptions: Readonly<Record<OperationEntry, Description>> = {
   'create-pet': {
     summary: 'Add an animal',
     words: {
-      decided:
+      text:
         'Send an `Idempotency-Key` with every creation: a repeated request with the same key and the same body gets the first response ' +
         'and creates nothing. The same key with another body gets 422, a body above 64 KiB 413, and another content type 415.',
       see: reasons('repeated-creations'),
@@ -111,8 +111,7 @@ export const descriptions: Readonly<Record<OperationEntry, Description>> = {
   'get-pet': {
     summary: 'Get an animal',
     words: {
-      text: 'Use `GET /pets` with `status` instead.',
-      decided: '404 also for a `petId` that is no int64.',
+      text: 'Use `GET /pets` with `status` instead. A `petId` that is not an int64 gets 404.',
       see: reasons('animals'),
     },
     parameters: { petId: { in: 'path', words: { text: 'The ID of the animal.' }, schema: int64 } },

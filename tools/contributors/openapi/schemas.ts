@@ -5,7 +5,6 @@ import { readablePattern, storedInt64 } from '../../../functions/pets/schema.ts'
 import { bodies, type Body, type BodyName, bodyOf, type Field, type Schema } from './bodies.ts';
 import type { Node } from './headers.ts';
 import { descriptions } from './operations.ts';
-import { inDocument } from './words.ts';
 
 // The schemas of bodies.ts as JSON Schema.
 
@@ -98,7 +97,7 @@ function describe(name: BodyName, registry: z.core.$ZodRegistry<z.core.JSONSchem
   const fields = fieldsOf(name).map(({ field, schema, isOptional, described, rules }) => {
     const own = required(schema);
     const copy = isOptional ? z.optional(own) : z.nonoptional(own);
-    const description = [inDocument(described), ...rules].join(' ');
+    const description = [described.text, ...rules].join(' ');
     const examples = [described.sample];
     registry.add(copy, { description, examples });
     // zod drops the examples of what it transforms.
@@ -107,7 +106,7 @@ function describe(name: BodyName, registry: z.core.$ZodRegistry<z.core.JSONSchem
   });
   registry.add(z.object(Object.fromEntries(fields)), {
     id: name,
-    description: inDocument(bodyOf(name).words),
+    description: bodyOf(name).words.text,
   });
 }
 
@@ -119,7 +118,7 @@ function written(io: 'input' | 'output', names: readonly BodyName[]): Readonly<R
   const registry = z.registry<z.core.JSONSchemaMeta>();
   for (const name of names) describe(name, registry);
   for (const [id, { schema, words }] of Object.entries(bodies))
-    if (!('shape' in schema)) registry.add(schema, { id, description: inDocument(words) });
+    if (!('shape' in schema)) registry.add(schema, { id, description: words.text });
   const { schemas } = z.toJSONSchema(registry, { ...writing, io, metadata: registry, uri: addressOf });
   return Object.fromEntries(
     Object.entries(schemas).map(([name, schema]) => {
