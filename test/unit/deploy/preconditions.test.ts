@@ -41,7 +41,7 @@ test.each([
 
 test('a protected stack that failed to be created stops the deployment', () => {
   const stack = { status: 'ROLLBACK_COMPLETE', isProtected: true };
-  expect(checkStack(target, stack)).toEqual(finding('stop', 'if-the-first-deployment-fails'));
+  expect(checkStack(target, stack)).toEqual(finding('stop', 'remove-a-stage'));
 });
 
 test.each([
