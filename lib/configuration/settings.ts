@@ -5,7 +5,7 @@ import { fixedPlans } from '../../functions/access/plans.ts';
 import { type FunctionEntry, functionEntries } from '../../functions/operations.ts';
 import { tableNames } from '../../functions/tables.ts';
 
-/** MiB. CPU grows in proportion. docs/performance.md explains the choice. */
+/** MiB. CPU grows in proportion. bench/README.md explains the choice. */
 const memorySize = z.int().min(128).max(10_240);
 
 const functionSettings = z.strictObject({

@@ -6,7 +6,7 @@ import { bundles } from './built-functions.ts';
 
 /**
  * The modules that a function loads before its first request. They determine the cold start, and one import can add a
- * hundred of them. See docs/performance.md.
+ * hundred of them. See bench/README.md.
  */
 
 /** Maximum bytes of code that a function loads at start. */
