@@ -10,7 +10,6 @@ import { langGraphSubjects } from './langgraph.mjs';
 import { powertoolsSubjects } from './powertools.mjs';
 import { sessionSubjects } from './sessions.mjs';
 import { shopifySubjects } from './shopify.mjs';
-import { serviceSubjects } from './this-service.mjs';
 
 /*
  * What is run: a library, a property in one sentence, requests and faults. Each request returns what its code was told, so that the
@@ -29,5 +28,4 @@ export const subjects = [
   ...flexibleSubjects,
   ...dynamoDbLockSubjects,
   ...electroSubjects,
-  ...serviceSubjects,
 ];

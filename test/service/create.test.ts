@@ -28,7 +28,7 @@ test('two of them at the same time, and a third one later, in every order and wi
     steps: [create, create],
     afterwards: [create],
     faults: 1,
-    kinds: ['lostBefore', 'lostAfter', 'throttled', 'conflict'],
+    kinds: ['lostBefore', 'lostAfter', 'late', 'throttled', 'conflict'],
     check: ({ tables }) => expect(tables.items('Pets')).toHaveLength(1),
   });
   expect(schedules).toBeGreaterThan(20);
