@@ -145,7 +145,7 @@ export default defineConfig({
     'cdk.out',
     '.local',
     'bench/node_modules',
-    'findings/node_modules',
+    'packages/dynamodb-interleavings/findings/node_modules',
     'test/e2e/generated-clients',
   ],
 });

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 // CONTRIBUTING.md#update-dependencies says why some packages stay behind.
 
 /** The folders with a lock file. That of the project has `packages/`, too. */
-const folders = ['.', 'bench', 'findings', 'tools/contributors/checks'];
+const folders = ['.', 'bench', 'packages/dynamodb-interleavings/findings', 'tools/contributors/checks'];
 const sameMajor = 'aws-cdk,@types/node,node-*';
 const fixed = 'undici7,idempotency-2.33';
 

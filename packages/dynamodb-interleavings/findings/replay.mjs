@@ -16,6 +16,13 @@ const waitMs = 20_000;
 const copyOf = (name) => `${name}-at-the-start`;
 const lost = () => Object.assign(new Error('The connection broke'), { name: 'TimeoutError' });
 const crashed = { status: 'crashed' };
+const jsonHeaders = { 'content-type': 'application/x-amz-json-1.0' };
+/** What DynamoDB answers to a call that meets one of these. */
+const errors = {
+  failed: { statusCode: 500, __type: 'InternalServerError' },
+  failedAfter: { statusCode: 500, __type: 'InternalServerError' },
+  throttled: { statusCode: 400, __type: 'ThrottlingException' },
+};
 
 /** @returns what the check of the subject says */
 export async function replay(endpoint, { tables, items = {}, requests, afterwards = [], check }, { steps }) {
@@ -78,7 +85,7 @@ export async function replay(endpoint, { tables, items = {}, requests, afterward
     }
     list.splice(index, 1);
     if (fate === 'late' || fate === 'applied') late.push(call);
-    if (fate === 'lostAfter' || fate === 'crashedAfter' || fate === 'arrives') await call.send();
+    if (fate.endsWith('After') || fate === 'arrives') await call.send();
     if (fate === 'applied') await call.apply();
     else if (fate === 'told') call.tell();
     else if (fate === 'answered') await call.answer();
@@ -86,7 +93,9 @@ export async function replay(endpoint, { tables, items = {}, requests, afterward
     else if (fate === 'shortPage') await call.answer((name) => name, { Limit: 1 });
     else if (fate === 'unprocessed') call.leaveRest();
     else if (fate.startsWith('crashed')) crashes[sender.split(' ')[1] - 1].resolve([crashed]);
-    else if (fate !== 'arrives') call.reject(lost());
+    else if (errors[fate]) call.refuse(errors[fate]);
+    else if (/^(lost|hung)/.test(fate) || fate === 'late') call.reject(lost());
+    else if (fate !== 'arrives') throw new Error(`replay.mjs cannot repeat the fate "${fate}".`);
     // What the code does next, before anything else happens.
     await sleep(50);
   }
@@ -131,6 +140,10 @@ class HeldCall {
 
   reject(error) {
     this.#settle.reject(error);
+  }
+
+  refuse({ statusCode, ...body }) {
+    this.#resolve({ statusCode, headers: jsonHeaders }, JSON.stringify(body));
   }
 
   async send(input = this.#input) {
@@ -190,8 +203,7 @@ class HeldCall {
       this.operation === 'BatchGetItem'
         ? { Responses: this.#responses, UnprocessedKeys: rest }
         : { UnprocessedItems: rest };
-    const response = { statusCode: 200, headers: { 'content-type': 'application/x-amz-json-1.0' } };
-    this.#resolve(response, JSON.stringify(answer));
+    this.#resolve({ statusCode: 200, headers: jsonHeaders }, JSON.stringify(answer));
   }
 
   #merged(answer) {

@@ -6,7 +6,7 @@ import { replay } from './replay.mjs';
 import { subjects } from './subjects/index.mjs';
 
 /**
- * Explores every subject, repeats each violation on a running engine, and writes the tables of README.md and the diagrams of issues/.
+ * Explores every subject, repeats each violation on a running engine, and writes the tables of RESULTS.md and the diagrams of issues/.
  */
 
 Object.assign(process.env, { AWS_REGION: 'eu-central-1', AWS_LAMBDA_FUNCTION_NAME: 'work' });
@@ -59,8 +59,8 @@ for (const [property, { issue, diagram }] of diagrams)
 if (only === '') {
   const columns = ['library', 'version', 'what should hold', 'schedules'];
   const more = ['violations', 'what happens', 'shortest schedule', 'on an engine', 'report'];
-  await replaceGenerated('README.md', 'violations', tableOf([...columns, ...more], violated));
-  await replaceGenerated('README.md', 'proofs', tableOf(columns, held));
+  await replaceGenerated('RESULTS.md', 'violations', tableOf([...columns, ...more], violated));
+  await replaceGenerated('RESULTS.md', 'proofs', tableOf(columns, held));
 }
 
 function linkText(issue) {
