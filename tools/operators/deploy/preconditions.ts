@@ -109,7 +109,7 @@ export function checkStack(
     );
   if (isNew(stack)) return warning(`${is} The CDK deletes it, then creates it again.`);
   if (status.endsWith('_IN_PROGRESS'))
-    return stop(`${is} Wait until it has ended, or stop it: docs/operate.md#roll-back.`);
+    return stop(`${is} Wait until it has ended, or stop it: docs/operate.md#stop-a-canary.`);
   if (status === 'DELETE_FAILED') return stop(`${is} Delete it again: npm run cdk -- destroy ${name}.`);
   if (status.endsWith('_FAILED'))
     return stop(`${is} Complete its rollback: npm run cdk -- rollback ${name}.`);
