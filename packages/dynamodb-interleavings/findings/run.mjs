@@ -22,7 +22,7 @@ try {
     let isUsed = false;
     const report = await explore({
       ...subject,
-      budget: 1_200,
+      budget: 2_000,
       check: (history) => {
         isUsed ||= history.outcomes.every(({ status }) => status === 'fulfilled');
         return subject.check(history);
@@ -30,6 +30,8 @@ try {
     });
     const { failure, violations } = report;
     if (!isUsed && !failure) throw new Error(`${library}: in every schedule a request failed.`);
+    if (!failure && !report.isComplete)
+      throw new Error(`${library}: ${report.schedules} schedules are not all. Raise the budget.`);
     const schedules = `${report.schedules}${report.isComplete ? '' : ' (not all)'}`;
     console.log(`\n${library} ${version}: ${property}\n  ${schedules} schedules, ${violations} violations`);
     const cells = [`[${library}](${promise})`, 'VERSIONS', property, schedules];

@@ -1,5 +1,6 @@
 import { authSubjects } from './auth-js.mjs';
 import { autoIncrementSubjects } from './nasa-autoincrement.mjs';
+import { castoreSubjects } from './castore.mjs';
 import { dynamoDbLockClientSubjects } from './dynamodb-lock-client.mjs';
 import { dynamoDbLockSubjects } from './dynamodb-lock.mjs';
 import { electroSubjects } from './electrodb.mjs';
@@ -17,6 +18,7 @@ import { shopifySubjects } from './shopify.mjs';
  */
 export const subjects = [
   ...authSubjects,
+  ...castoreSubjects,
   ...httpClientToolkitSubjects,
   ...dynamoDbLockClientSubjects,
   ...keyvSubjects,
