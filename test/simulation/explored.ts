@@ -24,6 +24,8 @@ export interface Scene {
   /** Until when an operator suspends the key meanwhile. Unix seconds. */
   readonly suspendedUntil?: number;
   readonly maxFaults: number;
+  /** How many calls at most are answered only after a timer has gone off. Default: any number */
+  readonly delays?: number;
   /** What calls can meet. Default: everything. */
   readonly kinds?: readonly Fault[];
   /** Of the execution environment of each request. Default: the work tree's. */
@@ -57,7 +59,7 @@ interface Shared {
  * @throws Error with the story of the shortest schedule that violates the interface
  */
 export async function explore(scene: Scene, only: string): Promise<number> {
-  const { suspendedUntil, usage, kinds = allKinds, versions = [] } = scene;
+  const { suspendedUntil, usage, kinds = allKinds, delays = Infinity, versions = [] } = scene;
   // No transaction writes the table of the limiter.
   const conflicts = scene.requests.some(({ method }) => method === 'POST');
   const send =
@@ -102,11 +104,13 @@ export async function explore(scene: Scene, only: string): Promise<number> {
       }),
     faults: scene.maxFaults,
     kinds: kinds.filter((kind) => kind !== 'conflict' || conflicts),
-    delays: Infinity,
+    delays,
     ...(process.env['REPEAT'] !== undefined && { repeat: process.env['REPEAT'] }),
   });
   if (report.failure)
     throw new Error(`${textOf(report)}\n${howToRepeat(versions, `REPEAT=${report.failure.repeat} `, only)}`);
+  if (!report.isComplete && process.env['REPEAT'] === undefined)
+    throw new Error(`Not all schedules were run: ${textOf(report)}`);
   return report.schedules;
 }
 

@@ -46,7 +46,12 @@ const scenes: readonly (readonly [
   ],
   [
     'with one left in the day, the first one of a minute and the last one of the minute before',
-    { now: noon - 0.2, usage: { ...atNoon, minute: noon - 60, minuteCount: 1, dayCount: 9 } },
+    {
+      now: noon - 0.2,
+      usage: { ...atNoon, minute: noon - 60, minuteCount: 1, dayCount: 9 },
+      // Each timer is a moment at which a delayed call can be answered. One call that is late meets every minute.
+      delays: 1,
+    },
     [request, { ...request, after: 300 }, { ...request, after: 350 }],
   ],
   [
@@ -133,16 +138,20 @@ interface Size extends Pick<Scene, 'maxFaults' | 'kinds' | 'versions'> {
 }
 
 const commonKinds = ['lostBefore', 'lostAfter', 'throttled', 'conflict'] as const;
-const pair = { count: 2, maxFaults: 1, ...(!isFullRun && { kinds: commonKinds }) } as const;
+// A fault multiplies the schedules by kinds and calls. An answer that is lost after the call was applied makes the most states.
+const lostAnswer = ['lostAfter'] as const;
+const pair = { count: 2, maxFaults: 1, ...(!isFullRun && { kinds: lostAnswer }) } as const;
 const sizes: readonly Size[] = [
   ...(isFullRun
     ? [
-        { title: '2 concurrent requests', count: 2, maxFaults: 2 },
-        { title: '3 concurrent requests', count: 3, maxFaults: 1 },
-        { title: '3 equal requests', count: 3, maxFaults: 2, kinds: commonKinds, needsEqual: true },
+        { title: '1 request', count: 1, maxFaults: 2 },
+        { title: '2 concurrent requests', ...pair },
+        { title: '2 concurrent requests, common faults', count: 2, maxFaults: 2, kinds: commonKinds },
+        { title: '3 concurrent requests', count: 3, maxFaults: 0 },
+        { title: '3 equal requests', count: 3, maxFaults: 1, kinds: lostAnswer, needsEqual: true },
       ]
     : [
-        { title: '1 request', count: 1, maxFaults: 2 },
+        { title: '1 request', count: 1, maxFaults: 2, kinds: commonKinds },
         { title: '2 concurrent requests', ...pair },
       ]),
   ...(earlier === undefined
