@@ -53,7 +53,8 @@ export class Recording {
       const operation = name as Operation;
       try {
         const answer = call(operation, input, reading);
-        this.calls.push({ operation, input, answer });
+        // A page that a test has made short is another one of an engine.
+        if (reading?.fit === undefined) this.calls.push({ operation, input, answer });
         return answer;
       } catch (error) {
         if (error instanceof Refusal)

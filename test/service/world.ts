@@ -27,7 +27,7 @@ import { bundleOptions } from '../../lib/bundler/bundle.ts';
 import { titleCase } from '../../lib/title-case.ts';
 import type { RunTool } from '../../tools/operators/command-line/program.ts';
 import { Recording, replay } from '../deployed/replay.ts';
-import { Gateway, type Sent } from '../simulation/gateway.ts';
+import { Gateway, type Invocation, type Sent } from '../simulation/gateway.ts';
 import { check } from '../simulation/model.ts';
 import { type Key as KeyOfModel, Violation } from '../simulation/seen.ts';
 import type { Reply } from '../support/lambda.ts';
@@ -42,6 +42,8 @@ export interface Answer extends Reply {
   readonly log: Readonly<Record<string, unknown>>;
   /** The calls of DynamoDB that the function has made, and what they met. */
   readonly calls: readonly Call[];
+  /** If its answer was not in API Gateway's cache. */
+  readonly authorizer: Invocation | undefined;
 }
 
 export interface Key extends KeyOfModel {
@@ -56,7 +58,7 @@ export interface Run {
   readonly stderr: string;
 }
 
-type More = Partial<Pick<Sent, 'body' | 'idempotencyKey' | 'contentType'>>;
+type More = Partial<Omit<Sent, 'method' | 'path' | 'token'>>;
 
 interface WorldOptions {
   /** Default: the time of `from`, or noon. */
@@ -80,9 +82,11 @@ export class World {
   readonly apiKeys: ApiKeyStore;
   /** What a call meets. @param number of the call in its request, from 1 */
   meets: (call: Call, number: number) => Fate = () => 'answered';
+  /** What functions draw, in [0, 1). */
+  random: () => number;
   readonly #time: Time;
   readonly #network: Network;
-  readonly #random: Random;
+  readonly #below: (below: number) => number;
   readonly #isDriven: boolean;
   readonly #evaluations: Evaluations;
   #gateway: Gateway | undefined;
@@ -91,7 +95,9 @@ export class World {
     this.#isDriven = within === undefined;
     this.#time = within?.world ?? new Time(startOf(at, from) + 999, () => 0);
     this.tables = within?.tables ?? serviceTables(() => this.#time.now);
-    this.#random = new Random(this.#time.now);
+    const random = new Random(this.#time.now);
+    this.random = random.next;
+    this.#below = (below) => random.below(below);
     this.#network =
       within?.network ??
       new Network(this.#time, this.tables, (call, network) => {
@@ -154,7 +160,7 @@ export class World {
     usage: Partial<Usage> = {},
     more: Readonly<Record<string, string | number>> = {},
   ): Key {
-    const token = newKey('local', (below) => this.#random.below(below));
+    const token = newKey('local', this.#below);
     const keyHash = hashOfKey(token);
     const number = this.keys.length + 1;
     const [name, own] = typeof plan === 'string' ? [plan, {}] : (['enterprise', plan] as const);
@@ -216,11 +222,12 @@ export class World {
     };
     const gateway = this.#open();
     const exchanges = await this.#drive(Promise.all(Array.from({ length: count }, () => gateway.send(sent))));
-    return exchanges.map(({ answer, operation }) => ({
+    return exchanges.map(({ answer, operation, authorizer }) => ({
       ...(answer.headers === undefined ? { ...answer, headers: {}, text: '', body: undefined } : answer),
       code: answer.headers && (answer.body as { readonly code?: string } | undefined)?.code,
       log: JSON.parse(operation?.log[0] ?? '{}') as Answer['log'],
       calls: operation?.calls ?? [],
+      authorizer,
     }));
   }
 
@@ -236,7 +243,7 @@ export class World {
     const { runKeys } = (await commands()).start(tool!, {
       world: this.#time,
       clockOffset: 0,
-      random: this.#random.next,
+      random: () => this.random(),
       variables: {},
       requestHandler: this.#network.handlerFor(command, name, Infinity),
     });
@@ -264,7 +271,7 @@ export class World {
       world: this.#time,
       network: this.#network,
       stage: 'local',
-      machine: () => ({ random: this.#random.next }),
+      machine: () => ({ random: () => this.random() }),
       ...(this.#isDriven
         ? { hasGatewayKey: (value) => this.#admits(value) }
         : { authorized: this.#passed() }),
@@ -388,6 +395,8 @@ export interface Scene<Given> {
   readonly steps: readonly Step<Given>[];
   /** One after the other, when all others have ended. */
   readonly afterwards?: readonly Step<Given>[];
+  /** What else happens, each at most once and at any time. */
+  readonly events?: Readonly<Record<string, (world: World, given: Given) => void>>;
   readonly faults?: number;
   readonly kinds?: readonly Fault[];
   /** What holds in the end, beside everything that the interface promises. */
@@ -401,7 +410,7 @@ export interface Scene<Given> {
  * @throws Error with the story of the shortest one that is wrong
  */
 export async function explore<Given>(scene: Scene<Given>): Promise<number> {
-  const { at, from, given, steps, afterwards = [], faults = 0, kinds } = scene;
+  const { at, from, given, steps, afterwards = [], events = {}, faults = 0, kinds } = scene;
   // Nothing is replayed of schedules.
   if (isReplayed()) TestRunner.getCurrentTest()?.context.skip('It has no part on a real engine');
   interface Shared {
@@ -428,6 +437,12 @@ export async function explore<Given>(scene: Scene<Given>): Promise<number> {
     namesShared: true,
     requests: steps.map(requestOf),
     afterwards: afterwards.map(requestOf),
+    events: Object.fromEntries(
+      Object.entries(events).map(([name, event]) => [
+        name,
+        ({ shared }: { readonly shared: Shared }) => event(shared.world, shared.of),
+      ]),
+    ),
     check: ({ shared: { world, of }, outcomes }) => {
       for (const outcome of outcomes) if (outcome.status === 'rejected') return String(outcome.reason);
       try {

@@ -21,9 +21,12 @@ export interface Sent {
   readonly method: Operation['method'];
   readonly path: string;
   readonly query?: readonly (readonly [string, string])[];
-  readonly body?: string;
+  /** API Gateway passes bytes as base64. */
+  readonly body?: string | Buffer;
   readonly contentType?: string;
   readonly idempotencyKey?: string;
+  /** Further headers, as they are spelled. */
+  readonly headers?: readonly (readonly [string, string])[];
   /** The API key. */
   readonly token: string;
 }
@@ -140,6 +143,7 @@ export class Gateway {
       body = null,
       contentType = 'application/json',
       idempotencyKey,
+      headers = [],
     } = exchange.sent;
     const result = await this.#authorize(exchange);
     if (result === undefined) return { status: 503 };
@@ -167,6 +171,7 @@ export class Gateway {
       headers: [
         ...(body === null ? [] : [['Content-Type', contentType] as const]),
         ...(idempotencyKey === undefined ? [] : [['Idempotency-Key', idempotencyKey] as const]),
+        ...headers,
       ],
     });
     const operation = await this.#invoke(exchange, entry, event, timeouts.operation);

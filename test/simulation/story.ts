@@ -57,7 +57,7 @@ function summary(exchange: Exchange, key: Key | undefined, start: number): strin
   return [
     `${seconds(startedAt, start)}  #${number} ${key?.name ?? 'unknown key'}: ${method} ${asked}`,
     ...(idempotencyKey === undefined ? [] : [` Idempotency-Key "${idempotencyKey}"`]),
-    ...(body === undefined || body.length > 200 ? [] : [` ${body}`]),
+    ...(body === undefined || body.length > 200 ? [] : [` ${String(body)}`]),
     ` → ${answer.status}${code}${left === undefined ? '' : `, ${left} left`}`,
     `, after ${((endedAt - startedAt) / 1000).toFixed(3)}`,
     operation === undefined ? '' : `, by ${operation.environment.name}`,

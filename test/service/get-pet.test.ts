@@ -1,0 +1,109 @@
+import * as fc from 'fast-check';
+import { beforeEach, describe, expect, test } from 'vitest';
+import * as arbitrary from '../support/arbitraries.ts';
+import { anError, commonHeaders } from '../support/expected-errors.ts';
+import { rounds } from '../support/rounds.ts';
+import { ample, base } from './animals.ts';
+import { type Key, World } from './world.ts';
+
+// GET /pets/{petId}: docs/interface.md#43-get-an-animal-deprecated.
+
+/** What every answer of a deprecated operation tells (RFC 9745, RFC 8594). */
+const deprecation = {
+  Deprecation: '@1767225600',
+  Sunset: 'Thu, 05 Dec 2030 00:00:00 GMT',
+  Link: `<${base}/pets>; rel="successor-version"`,
+};
+const notFound = anError('pet_not_found', { headers: deprecation });
+const rex = { id: 1_000n, name: 'seed', categoryId: 2n ** 63n - 1n, status: 'sold' };
+
+let world: World;
+let key: Key;
+
+beforeEach(() => {
+  world = new World({ isChecked: false });
+  key = world.key(ample);
+  world.put('pets', rex);
+});
+
+test('an animal comes with every digit, the dates of the removal and a link to a list that has it', async () => {
+  const answer = await world.send(key, 'GET /pets/1000');
+  expect(answer).toMatchObject({ status: 200, body: rex });
+  expect(answer.text).toContain('"categoryId":9223372036854775807,');
+  const Link = `<${base}/pets?status=sold>; rel="successor-version"`;
+  expect(answer.headers).toMatchObject({ ...commonHeaders, ...deprecation, Link });
+  expect((await world.send(key, 'GET /pets?status=sold')).body).toEqual([rex]);
+  world.check();
+});
+
+test('one consistent read finds it, and one that does not exist', async () => {
+  for (const id of [1_000, 10 ** 15]) {
+    const { calls } = await world.send(key, `GET /pets/${id}`);
+    const reads = calls.filter(({ table }) => table === 'Pets');
+    expect(reads).toMatchObject([{ operation: 'GetItem', input: { ConsistentRead: true } }]);
+  }
+});
+
+test.each([
+  '1',
+  '-1',
+  '9223372036854775807',
+  '-9223372036854775808',
+  '9223372036854775808',
+  '0x1',
+  '1.0',
+  '1e3',
+  '+1',
+  '01',
+  'abc',
+  '%20',
+  '%00',
+  '%2F..%2F',
+  '%C3%A9',
+  '%',
+  '%zz',
+  "'%20OR%201=1",
+  '%3Cscript%3E',
+  '%3E;%20rel="next"',
+  '%0d%0aX-Evil:%201',
+  'null',
+  '__proto__',
+  '9'.repeat(8_000),
+  '01000',
+  '+1000',
+  '1000.0',
+  '%201000',
+  '1000%20',
+  '1000%0a',
+])('the ID %s is unknown', async (id) => {
+  expect(await world.send(key, `GET /pets/${id}`)).toMatchObject(notFound);
+});
+
+test('an ID can be percent-encoded', async () => {
+  expect(await world.send(key, 'GET /pets/%31%30%30%30')).toMatchObject({ status: 200, body: rex });
+});
+
+test('any other ID is unknown, never an error', async () => {
+  const id = fc.oneof(arbitrary.text({ minLength: 1 }), arbitrary.numberLike);
+  await fc.assert(
+    fc.asyncProperty(id, async (text) => {
+      fc.pre(text !== '' && text !== '1000');
+      expect(await world.send(key, `GET /pets/${encodeURIComponent(text)}`)).toMatchObject(notFound);
+    }),
+    { numRuns: rounds({ full: 100, sample: 30 }) },
+  );
+});
+
+describe('a malformed item', () => {
+  test.each([
+    ['no name', { name: undefined }],
+    ['a categoryId beyond int64', { categoryId: 2n ** 63n }],
+  ])('with %s is a 500 that says nothing of it, and the log does', async (_what, damage) => {
+    world.put('pets', { ...rex, id: 999n, ...damage });
+    const answer = await world.send(key, 'GET /pets/999');
+    expect(answer).toMatchObject(anError('internal_error', { headers: deprecation }));
+    expect(answer.text).not.toContain('999');
+    expect(answer.log).toMatchObject({ level: 'ERROR', errors: [{ name: 'MalformedItemError' }] });
+    expect(JSON.stringify(answer.log['errors'])).toContain('The stored pet with ID 999 is malformed');
+  });
+});
