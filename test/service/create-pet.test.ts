@@ -6,7 +6,7 @@ import { newPet } from '../../functions/pets/schema.ts';
 import * as arbitrary from '../support/arbitraries.ts';
 import { anError, commonHeaders } from '../support/expected-errors.ts';
 import { openApiDocument, withoutReferences } from '../support/openapi-document.ts';
-import { rounds } from '../support/rounds.ts';
+import { isFullRun, rounds } from '../support/rounds.ts';
 import { ample, base, everyPage, pet } from './animals.ts';
 import { type Answers, Creations } from './idempotency.model.ts';
 import { explore, isReplayed, type Key, World } from './world.ts';
@@ -482,7 +482,7 @@ test.each<[string, readonly ((world: World, key: Key) => Promise<unknown>)[], nu
       steps,
       afterwards: [once],
       faults: 1,
-      kinds: ['lostBefore', 'lostAfter', 'throttled', 'conflict'],
+      kinds: ['lostBefore', 'lostAfter', 'throttled', 'conflict', ...(isFullRun ? (['late'] as const) : [])],
       check: ({ tables }) => {
         const count = tables.items('Pets').length;
         expect([count >= 1, count <= most]).toEqual([true, true]);
