@@ -255,46 +255,6 @@ const update: fc.Arbitrary<Parts> = fc
   );
 const projection = fc.uniqueArray(path, { minLength: 1, maxLength: 3 }).map((all): Parts => [all.join(', ')]);
 
-// Parameters that expressions have replaced.
-const operators = (...names: string[]) => fc.constantFrom(...names);
-const comparison = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      ComparisonOperator: operators(
-        'EQ',
-        'NE',
-        'LT',
-        'LE',
-        'GT',
-        'GE',
-        'CONTAINS',
-        'NOT_CONTAINS',
-        'BEGINS_WITH',
-      ),
-      AttributeValueList: fc.tuple(scalar),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({ ComparisonOperator: operators('EQ', 'NE'), AttributeValueList: fc.tuple(value) }),
-  },
-  { weight: 2, arbitrary: fc.record({ ComparisonOperator: operators('NULL', 'NOT_NULL') }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      ComparisonOperator: operators('IN', 'BETWEEN', 'EQ'),
-      AttributeValueList: fc.tuple(scalar, scalar),
-    }),
-  },
-);
-const attributeName = fc.constantFrom('a', 'b', 'c', 's', 'l', 'm', 'status');
-const comparisons = fc.dictionary(attributeName, comparison, { minKeys: 1, maxKeys: 2 });
-const joined = fc.constantFrom(undefined, 'AND', 'OR');
-const attributesToGet = fc.record({
-  AttributesToGet: fc.uniqueArray(attributeName, { minLength: 1, maxLength: 3 }),
-});
-
 /** Members of an input, with the expressions among them as parts. */
 type Draft = Readonly<Record<string, unknown>>;
 
@@ -364,9 +324,6 @@ export function callsOf(
     kind === 'Update'
       ? fc.constantFrom('NONE', 'ALL_OLD', 'ALL_NEW', 'UPDATED_OLD', 'UPDATED_NEW')
       : fc.constantFrom('NONE', 'ALL_OLD');
-  const legacyGet = fc
-    .record({ place, attributesToGet })
-    .map((each) => ({ ...each.place, ...each.attributesToGet }));
   const get = fc
     .record({ place, consistent: fc.boolean(), projection: maybe(projection) })
     .map((each) =>
@@ -434,38 +391,6 @@ export function callsOf(
       ),
     ),
   );
-  const legacySearch = fc
-    .record({
-      id,
-      sort: maybe(
-        fc.record({
-          ComparisonOperator: operators('LT', 'LE', 'GE', 'GT', 'EQ', 'BETWEEN', 'BEGINS_WITH'),
-          AttributeValueList: fc.array(fc.record({ N: wholeNumber }), { minLength: 1, maxLength: 2 }),
-        }),
-      ),
-      filter: maybe(comparisons),
-      joined,
-      attributesToGet: fc.oneof(attributesToGet, fc.constant({})),
-      options,
-    })
-    .map((each) => ({
-      TableName: tables.sorted,
-      KeyConditions: {
-        id: { ComparisonOperator: 'EQ', AttributeValueList: [each.id] },
-        ...(each.sort && { sk: each.sort }),
-      },
-      ...(each.filter && { QueryFilter: each.filter, ConditionalOperator: each.joined }),
-      ...each.attributesToGet,
-      Limit: each.options.Limit,
-      ScanIndexForward: each.options.ScanIndexForward,
-    }));
-  const legacyScan = fc.record({ id, filter: comparisons }).map((each) => ({
-    TableName: tables.simple,
-    ScanFilter: {
-      ...each.filter,
-      id: { ComparisonOperator: 'BEGINS_WITH', AttributeValueList: [{ S: runMark }] },
-    },
-  }));
   const ofRun = (each: Parts | undefined): Parts => [
     ...(each ? ['(', ...each, ') AND '] : []),
     'begins_with(id, ',
@@ -486,9 +411,6 @@ export function callsOf(
       ),
     },
     { weight: 3, arbitrary: get.map((input) => ({ operation: 'GetItem', input })) },
-    { weight: 1, arbitrary: legacyGet.map((input) => ({ operation: 'GetItem', input })) },
-    { weight: 2, arbitrary: legacySearch.map((input) => ({ operation: 'Query', input })) },
-    { weight: 1, arbitrary: legacyScan.map((input) => ({ operation: 'Scan', input })) },
     { weight: 5, arbitrary: searches.map((input) => ({ operation: 'Query', input })) },
     { weight: 1, arbitrary: scans.map((input) => ({ operation: 'Scan', input })) },
     {

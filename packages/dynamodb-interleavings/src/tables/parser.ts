@@ -352,7 +352,7 @@ function refuseSame(operator: string, [first, ...others]: readonly Assigned[]): 
 }
 
 /** The condition, unless its operands are wrong whatever the item is. */
-export function tested(operator: Operator, operands: readonly Operand[]): Condition {
+function tested(operator: Operator, operands: readonly Operand[]): Condition {
   const [first, second, third] = operands as [Operand, Operand?, Operand?];
   refuseSame(operator, operands);
   switch (operator) {

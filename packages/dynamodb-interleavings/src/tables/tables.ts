@@ -2,7 +2,6 @@ import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { Footprint } from '../footprint.ts';
 import { cancelled, invalid, Refusal, Unsupported } from './errors.ts';
 import { holds, project, updated } from './evaluation.ts';
-import { conditionOf, type Legacy, refuseMixed } from './legacy.ts';
 import {
   type Action,
   type Condition,
@@ -37,7 +36,7 @@ export interface Reading {
 
 type Write = 'Put' | 'Update' | 'Delete' | 'ConditionCheck';
 
-interface Input extends Substitutes, Legacy {
+interface Input extends Substitutes {
   readonly TableName: string;
   readonly Key: Item;
   readonly Item: Item;
@@ -71,21 +70,14 @@ const read = 'ConsistentRead ProjectionExpression ExpressionAttributeNames';
 const condition =
   'ConditionExpression ExpressionAttributeNames ExpressionAttributeValues ReturnValuesOnConditionCheckFailure';
 const search = `TableName IndexName Limit Select ExclusiveStartKey FilterExpression ExpressionAttributeValues ${read}`;
-const legacy = [
-  'AttributesToGet',
-  'KeyConditions',
-  'QueryFilter',
-  'ScanFilter',
-  'ConditionalOperator',
-] as const satisfies readonly (keyof Legacy)[];
 /** The members of inputs that are known. */
 const members = {
-  GetItem: `TableName Key AttributesToGet ${read}`,
+  GetItem: `TableName Key ${read}`,
   PutItem: `TableName Item ReturnValues ${condition}`,
   UpdateItem: `TableName Key UpdateExpression ReturnValues ${condition}`,
   DeleteItem: `TableName Key ReturnValues ${condition}`,
-  Query: `KeyConditionExpression KeyConditions QueryFilter ConditionalOperator AttributesToGet ScanIndexForward ${search}`,
-  Scan: `ScanFilter ConditionalOperator AttributesToGet ${search}`,
+  Query: `KeyConditionExpression ScanIndexForward ${search}`,
+  Scan: search,
   TransactGetItems: 'TransactItems',
   TransactWriteItems: 'TransactItems ClientRequestToken',
   BatchGetItem: 'RequestItems',
@@ -97,7 +89,7 @@ const members = {
   ConditionCheck: `TableName Key ${condition}`,
   PutRequest: 'Item',
   DeleteRequest: 'Key',
-  'BatchGetItem of a table': `Keys AttributesToGet ${read}`,
+  'BatchGetItem of a table': `Keys ${read}`,
 } as const;
 export type Operation = Extract<keyof typeof members, `${string}Item` | `${string}Items` | 'Query' | 'Scan'>;
 
@@ -306,7 +298,6 @@ export class Tables {
 
   #get(input: Input, reading: Reading): Item | undefined {
     const table = this.#table(input.TableName);
-    refuseMixed(input, legacy);
     const expressions = new Expressions(input);
     const paths = projectionOf(input, expressions, table);
     expressions.end();
@@ -498,12 +489,9 @@ export class Tables {
     if (index?.isLocal === false && input.ConsistentRead === true)
       invalid('Consistent reads are not supported on global secondary indexes');
     const expressions = new Expressions(input);
-    refuseMixed(input, legacy);
     const keyCondition = operation === 'Query' ? keyConditionOf(input, expressions, keys) : undefined;
     const filter =
-      input.FilterExpression === undefined
-        ? conditionOf(input.QueryFilter ?? input.ScanFilter ?? {}, input.ConditionalOperator)
-        : expressions.condition(input.FilterExpression);
+      input.FilterExpression === undefined ? undefined : expressions.condition(input.FilterExpression);
     if (filter) table.checkPaths(pathsOf(filter));
     if (operation === 'Query' && filter)
       for (const path of pathsOf(filter))
@@ -591,16 +579,11 @@ function itemAt(
 }
 
 function projectionOf(
-  { ProjectionExpression: text, AttributesToGet: names }: Input,
+  { ProjectionExpression: text }: Input,
   expressions: Expressions,
   table: Table,
 ): readonly Path[] | undefined {
-  if (names !== undefined && new Set(names).size < names.length)
-    invalid('One or more parameter values were invalid: Duplicate value in attribute name');
-  const paths =
-    text === undefined
-      ? names?.map((name) => [name])
-      : expressions.parse(text, (parser) => parser.projection());
+  const paths = text === undefined ? undefined : expressions.parse(text, (parser) => parser.projection());
   if (paths) table.checkPaths(paths);
   return paths;
 }
@@ -631,13 +614,12 @@ function checkSelect(select: string | undefined, index: Index | undefined, isPro
 
 /** https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.KeyConditionExpressions.html */
 function keyConditionOf(
-  { KeyConditionExpression: text, KeyConditions: comparisons = {} }: Input,
+  { KeyConditionExpression: text }: Input,
   expressions: Expressions,
   [partition, sort]: readonly KeyAttribute[],
 ): { readonly all: Condition; readonly partition: Condition } {
-  const all =
-    (text === undefined ? conditionOf(comparisons) : expressions.condition(text)) ??
-    invalid('The KeyConditions or KeyConditionExpression parameter must be specified');
+  if (text === undefined) invalid('The KeyConditions or KeyConditionExpression parameter must be specified');
+  const all = expressions.condition(text);
   const parts = conjuncts(all);
   const on = (key: KeyAttribute | undefined) =>
     parts.filter((part) => key !== undefined && isOnKey(part, key));

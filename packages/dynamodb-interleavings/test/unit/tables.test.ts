@@ -103,6 +103,8 @@ test.each([
     'Expected of Put',
   ],
   ['Scan', { TableName: 'Items', TotalSegments: 2 }, 'TotalSegments of Scan'],
+  ['GetItem', { TableName: 'Items', Key: {}, AttributesToGet: ['id'] }, 'AttributesToGet of GetItem'],
+  ['Query', { TableName: 'Items', KeyConditions: {} }, 'KeyConditions of Query'],
   [
     'GetItem',
     { TableName: 'Items', Key: {}, ReturnConsumedCapacity: 'TOTAL' },
