@@ -1,6 +1,11 @@
-/** What a simulation of your own is made of: virtual time, a network, tables in memory, and bundles that run on them. */
+/**
+ * What a simulation of your own is made of: virtual time, a network, tables in memory, bundles that run on them, and the search
+ * through all schedules.
+ */
 export { Bundle, type BundleOptions, type Host } from './bundle.ts';
+export { Footprint } from './footprint.ts';
 export { Network, type RequestHandler } from './network.ts';
+export { type Choice, type Effects, Search } from './reduction.ts';
 export { cancelled, Refusal, Unsupported } from './tables/errors.ts';
 export { type Reading, Tables } from './tables/tables.ts';
 export { Random, settled, type Timer, World } from './world.ts';

@@ -1,6 +1,5 @@
 import { beforeAll, expect, test, vi } from 'vitest';
-import { Footprint } from '../../../packages/dynamodb-interleavings/src/footprint.ts';
-import { Search } from '../../../packages/dynamodb-interleavings/src/reduction.ts';
+import { Footprint, Search } from 'dynamodb-interleavings/simulation';
 import { hashOfKey } from '../../../functions/access/keys.ts';
 import { isFullRun } from '../../support/rounds.ts';
 import { checkCompleted, checkEnd, checkNow, leftOvers } from './invariants.ts';
