@@ -1,7 +1,8 @@
 import * as z from 'zod/mini';
 import { petStatuses } from '../../functions/pets/schema.ts';
 import { domainName } from '../support/events.ts';
-import type { Answer, Key, World } from './world.ts';
+import type { Reply } from '../support/lambda.ts';
+import type { Key, World } from './world.ts';
 
 /** An animal and nothing else, with the fields of docs/interface.md, Pet. */
 export const pet = z.strictObject({
@@ -32,7 +33,7 @@ export function store(world: World, count: number, first = 1_000): Pet[] {
 }
 
 /** The path and query of the following page, as `Link` gives it. @throws Error for any other link */
-export function nextOf({ headers: { Link: link } }: Answer): string | undefined {
+export function nextOf({ headers: { Link: link } }: Pick<Reply, 'headers'>): string | undefined {
   if (link === undefined) return undefined;
   const target = /^<([^>]+)>; rel="next"$/.exec(link)?.[1];
   if (target?.startsWith(`${base}/pets?`) !== true) throw new Error(`No link to a following page: ${link}`);

@@ -7,7 +7,8 @@ import { newPet } from '../../../functions/pets/schema.ts';
 import { openApiDocument, withoutReferences } from '../../support/openapi-document.ts';
 import { anError, commonHeaders } from '../../support/expected-errors.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
-import { base, create, everyPage, pet } from '../../support/pets.ts';
+import { base, pet } from '../../service/animals.ts';
+import { create, everyPage } from '../../support/pets.ts';
 import { rounds } from '../../support/rounds.ts';
 import { captureLog, newCaller, Service } from '../../support/service.ts';
 

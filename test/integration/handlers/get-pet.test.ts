@@ -3,7 +3,8 @@ import { beforeAll, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import { anError, commonHeaders } from '../../support/expected-errors.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
-import { base, create, pet } from '../../support/pets.ts';
+import { base, pet } from '../../service/animals.ts';
+import { create } from '../../support/pets.ts';
 import { rounds } from '../../support/rounds.ts';
 import { captureLog, Service } from '../../support/service.ts';
 
