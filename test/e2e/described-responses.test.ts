@@ -199,7 +199,8 @@ const provocations: Readonly<Record<string, (request: Ask, of: Described) => Pro
 async function provoke(status: number, of: Described): Promise<Reply[]> {
   const request = await validRequest(of);
   const provocation = provocations[status < 400 ? 'success' : status];
-  if (provocation === undefined) throw new Error(`No request provokes ${of.operationId} ${status}.`);
+  if (provocation === undefined)
+    throw new Error(`No request provokes ${of.operationId} ${status}. Add ${status} to "provocations".`);
   return provocation(request, of);
 }
 

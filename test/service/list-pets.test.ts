@@ -9,7 +9,7 @@ import { rounds } from '../support/rounds.ts';
 import { ample, everyPage, nextOf, pets, store } from './animals.ts';
 import { explore, World } from './world.ts';
 
-// GET /pets: docs/interface.md#41-list-all-animals.
+// GET /pets: docs/interface.md#41-list-animals.
 
 describe('a page', () => {
   test('has the 20 newest animals, and links to the next page', async () => {

@@ -686,7 +686,8 @@ class Client {
   #body(path: string, name: string): string {
     const { used } = this.#shared;
     const body = resourceOf(path)?.bodies[name];
-    if (body === undefined) throw new Error(`test/simulation/ has no body ${name} for ${path}`);
+    if (body === undefined)
+      throw new Error(`Add ${name} to "bodies" of the resource ${path} in test/simulation/`);
     return body(this.#random, (used.names += 1));
   }
 

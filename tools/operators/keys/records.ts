@@ -185,6 +185,12 @@ function parseRecord(item: Readonly<Record<string, unknown>>): AdministeredKey {
   const { data, error } = z.safeParse(administeredKey, item);
   if (data !== undefined) return data;
   const keyId = String(item['keyId']);
+  const { plan } = item;
+  if (typeof plan === 'string' && !planNames.some((name) => name === plan))
+    throw new MalformedRecordError(
+      'failed',
+      `The plan "${plan}" of key ${keyId} is unknown to this version of the tool. Run the command in a checkout that has the plan.`,
+    );
   throw new MalformedRecordError(
     'failed',
     `The record of key ${keyId} is malformed: ${problemsIn(item, error)}`,
