@@ -1,10 +1,11 @@
 import { hostname, userInfo } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
-import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
+import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import type { AuditLine, ReportedChange } from './change.ts';
+import { describeStack } from './describe-stack.ts';
 import { type Target, ToolError } from './errors.ts';
 import { retryCalls } from './retry.ts';
 
@@ -118,18 +119,14 @@ async function readOutputs(
   stackName: string,
   endpoint: string | undefined,
 ): Promise<Readonly<Partial<Record<string, string>>>> {
-  const command = new DescribeStacksCommand({ StackName: stackName });
-  const { Stacks: stacks } = await client.send(command).catch(async (error: Error) => {
-    // CloudFormation has no error type for a stack that does not exist.
-    if (error.name !== 'ValidationError' || !error.message.includes('does not exist')) throw error;
+  const stack = await describeStack(client, stackName);
+  if (stack === undefined)
     throw new ToolError(
       'not_found',
       `Stack ${stackName} does not exist at ${endpoint ?? `Region ${await client.config.region()}`}. Deploy it, or give its Region with --region, its account with --profile, or the name of a copy with --name.`,
     );
-  });
-  const [{ Outputs: described = [] } = {}] = stacks ?? [];
   return Object.fromEntries(
-    described.map(({ OutputKey: key = '', OutputValue: value = '' }) => [key, value]),
+    (stack.Outputs ?? []).map(({ OutputKey: key = '', OutputValue: value = '' }) => [key, value]),
   );
 }
 

@@ -1,7 +1,6 @@
 import { APIGatewayClient, GetAccountCommand } from '@aws-sdk/client-api-gateway';
 import {
   CloudFormationClient,
-  DescribeStacksCommand,
   DescribeTypeCommand,
   GetTemplateCommand,
   type Stack,
@@ -9,6 +8,7 @@ import {
 } from '@aws-sdk/client-cloudformation';
 import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import { describeStack } from '../command-line/describe-stack.ts';
 import type { Caller, Concurrency, StackState } from './preconditions.ts';
 import type { Deployment } from './deployment.ts';
 import type { Throttle } from '../../../lib/configuration/settings.ts';
@@ -24,18 +24,6 @@ export function openAccount({ settings, profile, toolkitStackName = 'CDKToolkit'
     requestHandler: { connectionTimeout: 3_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
   };
   const cloudFormation = new CloudFormationClient(configuration);
-  const describe = async (name: string) => {
-    try {
-      const { Stacks: [stack] = [] } = await cloudFormation.send(
-        new DescribeStacksCommand({ StackName: name }),
-      );
-      return stack;
-    } catch (error) {
-      // CloudFormation has no error type for a stack that does not exist.
-      if (error instanceof Error && error.message.includes('does not exist')) return undefined;
-      throw error;
-    }
-  };
   return {
     async caller(): Promise<Caller> {
       const sts = new STSClient(configuration);
@@ -44,7 +32,7 @@ export function openAccount({ settings, profile, toolkitStackName = 'CDKToolkit'
     },
 
     async stack(name: string): Promise<StackState> {
-      const found = await describe(name);
+      const found = await describeStack(cloudFormation, name);
       return (
         found && {
           status: found.StackStatus!,
@@ -62,7 +50,7 @@ export function openAccount({ settings, profile, toolkitStackName = 'CDKToolkit'
 
     /** The version of the stack of `cdk bootstrap`. */
     async bootstrap(): Promise<number | undefined> {
-      const found = await describe(toolkitStackName);
+      const found = await describeStack(cloudFormation, toolkitStackName);
       return found && Number(outputOf(found, 'BootstrapVersion'));
     },
 
