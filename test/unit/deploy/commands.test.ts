@@ -496,6 +496,6 @@ test('a stage that was never deployed is not rolled back', async () => {
 test('a roll back waits for no deployment, and says how to stop it', async () => {
   answers['DescribeStacks AnimalStore-prod'] = { StackStatus: 'UPDATE_IN_PROGRESS' };
   const { code, lines, calls } = await run('roll-back', 'prod', 'v1');
-  expect(lines.join('\n')).toContain('docs/operate.md#roll-back');
+  expect(lines.join('\n')).toContain('docs/operate.md#stop-a-canary');
   expect([code, calls]).toEqual([1, []]);
 });
