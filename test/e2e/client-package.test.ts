@@ -131,6 +131,7 @@ describe.runIf(isLocal)('The packed client in a project of its own', () => {
       .split('\n')
       .map((path) => path.replace(/^package\//, ''));
     expect(files.filter((path) => !/^[\w-]+\.d\.ts$/.test(path)).toSorted()).toEqual([
+      'CHANGELOG.md',
       'LICENSE',
       'README.md',
       'index.d.mts',

@@ -26,6 +26,8 @@ export interface Scene {
   readonly maxFaults: number;
   /** How many calls at most are answered only after a timer has gone off. Default: any number */
   readonly delays?: number;
+  /** So many schedules at random, instead of all of them. */
+  readonly sample?: number;
   /** What calls can meet. Default: everything. */
   readonly kinds?: readonly Fault[];
   /** Of the execution environment of each request. Default: the work tree's. */
@@ -53,13 +55,13 @@ interface Shared {
 }
 
 /**
- * Runs the requests in every order of their calls, and with every fate of each call, up to a number of faults.
+ * Runs the requests in every order of their calls, and with every fate of each call, up to a number of faults; or a sample of that.
  * @param only arguments of vitest that run this alone
  * @returns the number of schedules
  * @throws Error with the story of the shortest schedule that violates the interface
  */
 export async function explore(scene: Scene, only: string): Promise<number> {
-  const { suspendedUntil, usage, kinds = allKinds, delays = Infinity, versions = [] } = scene;
+  const { suspendedUntil, usage, kinds = allKinds, delays = Infinity, sample, versions = [] } = scene;
   // No transaction writes the table of the limiter.
   const conflicts = scene.requests.some(({ method }) => method === 'POST');
   const send =
@@ -105,11 +107,12 @@ export async function explore(scene: Scene, only: string): Promise<number> {
     faults: scene.maxFaults,
     kinds: kinds.filter((kind) => kind !== 'conflict' || conflicts),
     delays,
+    ...(sample !== undefined && { budget: sample, seed: 1 }),
     ...(process.env['REPEAT'] !== undefined && { repeat: process.env['REPEAT'] }),
   });
   if (report.failure)
     throw new Error(`${textOf(report)}\n${howToRepeat(versions, `REPEAT=${report.failure.repeat} `, only)}`);
-  if (!report.isComplete && process.env['REPEAT'] === undefined)
+  if (!report.isComplete && sample === undefined && process.env['REPEAT'] === undefined)
     throw new Error(`Not all schedules were run: ${textOf(report)}`);
   return report.schedules;
 }

@@ -55,13 +55,14 @@ describe('the packed package, installed in an empty folder', () => {
     await removeDirectory(assembly);
   });
 
-  it('has JavaScript, declarations, the licence and the README, and nothing else', async () => {
+  it('has JavaScript, declarations, the licence, the changelog and the README, and nothing else', async () => {
     const { stdout } = await run('tar', ['-tzf', join(folder, tarball)]);
     const files = stdout
       .trim()
       .split('\n')
       .map((path) => path.replace(/^package\//, ''));
     expect(files.filter((path) => !/\.(?:c?js|d\.c?ts)$/.test(path)).toSorted()).toEqual([
+      'CHANGELOG.md',
       'LICENSE',
       'README.md',
       'package.json',
