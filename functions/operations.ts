@@ -101,7 +101,7 @@ export function operationName(entry: FunctionEntry): string {
 }
 
 /** Whether a 503 of an operation can follow a write. */
-export function writes(operation: Operation): operation is Operation & Writing {
+export function isWriteOperation(operation: Operation): operation is Operation & Writing {
   return !(reads as readonly Action[]).includes(operation.data.action);
 }
 

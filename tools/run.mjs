@@ -13,13 +13,13 @@ const platform = process.platform === 'win32' ? 'win' : process.platform;
 const project = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The script of each tool, and its first arguments. */
 const tools = new Map([
-  ['start', ['tools/contributors/local/main.ts', 'start']],
-  ['dev', ['tools/contributors/local/main.ts', 'dev']],
+  ['start', ['tools/contributors/local/start.ts', 'start']],
+  ['dev', ['tools/contributors/local/start.ts', 'dev']],
   ['keys', ['tools/operators/keys/keys.ts']],
   ['pets', ['tools/operators/pets/pets.ts']],
   ['smoke', ['tools/operators/smoke/smoke.ts']],
-  ['docs', ['tools/contributors/reference/main.ts']],
-  ['openapi', ['tools/contributors/openapi/main.ts']],
+  ['docs', ['tools/contributors/reference/docs.ts']],
+  ['openapi', ['tools/contributors/openapi/openapi.ts']],
   ['update-dependencies', ['tools/contributors/update-dependencies.ts']],
   ['deploy', ['tools/operators/deploy/deploy.ts']],
   ['roll-back', ['tools/operators/deploy/roll-back.ts']],

@@ -9,7 +9,13 @@ import type { Built } from './build.ts';
 import { type CpuQuota, startCpuQuota } from './cpu-quota.ts';
 import { type Answers, type DynamoDbServer, startDynamoDb } from './dynamodb.ts';
 import { events, keyHash } from './fixtures.ts';
-import { type ColdStart, Lambda, type ProcessorModel, processorModels, type Target } from './lambda.ts';
+import {
+  type ColdStart,
+  Lambda,
+  type ProcessorModel,
+  processorModels,
+  type ColdStartTarget,
+} from './lambda.ts';
 import { median, round } from './stats.ts';
 import { variables } from './variables.ts';
 
@@ -22,13 +28,13 @@ export interface Subject {
   /** Memory of the function in MB. */
   readonly memory: number;
   readonly built: Built;
-  readonly target: Target;
+  readonly target: ColdStartTarget;
 }
 
 export type OnRound = (done: number, of: number) => void;
 
 /** The first event of a subject, and whether its answer is as expected. */
-export type Invocation = Pick<Target, 'event' | 'accepts'>;
+export type Invocation = Pick<ColdStartTarget, 'event' | 'accepts'>;
 
 const accepts = (schema: z.ZodType) => (answer: unknown) => schema.safeParse(answer).success;
 const success = z.object({ statusCode: z.union([z.literal(200), z.literal(201)]) });

@@ -10,7 +10,7 @@ import type { CpuQuota } from './cpu-quota.ts';
 const runtimeClient = createRequire(import.meta.url).resolve('aws-lambda-ric');
 
 /** A function and its first event. */
-export interface Target {
+export interface ColdStartTarget {
   readonly name: string;
   /** The unpacked asset, outside the project: a package.json above it changes how modules load. */
   readonly directory: string;
@@ -88,7 +88,7 @@ export class Lambda {
   }
 
   /** Starts a process, sends it its event, and ends it. One at a time. @throws Error when any of this fails */
-  async coldStart(target: Target, model: ProcessorModel, quota: CpuQuota): Promise<ColdStart> {
+  async coldStart(target: ColdStartTarget, model: ProcessorModel, quota: CpuQuota): Promise<ColdStart> {
     const { port } = this.#server.address() as AddressInfo;
     const done = Promise.withResolvers<ColdStart>();
     let [start, init, sent] = [0, 0, 0];

@@ -11,7 +11,7 @@ import { metrics } from './metrics.ts';
 import type { Parsed } from './request.ts';
 import type { Recorder } from './telemetry.ts';
 
-export interface RateLimiterOptions {
+export interface AdmissionOptions {
   readonly table: LimitTable;
   /** Whether the operation is deprecated. Its admitted calls are counted per key. */
   readonly deprecated: boolean;
@@ -25,8 +25,11 @@ export interface RateLimitOutcome {
   readonly rejection: ServiceError | undefined;
 }
 
-/** Counts a request against the limits of its caller's plan (docs/interface.md#8-limits). The promise never rejects. */
-export function rateLimiter({ table, deprecated, timeout }: RateLimiterOptions) {
+/**
+ * Admits or rejects a request: counts it against the limits of its caller's plan (docs/interface.md#8-limits), and rejects a key
+ * that has expired. The promise never rejects.
+ */
+export function admissionControl({ table, deprecated, timeout }: AdmissionOptions) {
   const memory = new LimiterMemory();
   return async (caller: Caller, now: UnixSeconds, recorder: Recorder): Promise<RateLimitOutcome> => {
     const { keyHash, limits, expiresAt } = caller;
@@ -62,7 +65,7 @@ export interface Limited extends Parsed {
 
 /** A middleware that begins to count the request. */
 export function limitRequests(
-  limit: ReturnType<typeof rateLimiter>,
+  limit: ReturnType<typeof admissionControl>,
 ): MiddlewareObj<Limited, unknown, unknown> {
   return {
     before: (step) => {

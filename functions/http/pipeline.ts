@@ -2,11 +2,11 @@ import middy from '@middy/core';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import * as z from 'zod/mini';
 import { type Connection, connectionEnvironment } from '../dynamodb/connection.ts';
-import { operationName, operations, type RequestEntry, writes } from '../operations.ts';
+import { isWriteOperation, operationName, operations, type RequestEntry } from '../operations.ts';
 import { timeToAnswer, withDeadline } from '../runtime/deadline.ts';
 import { text, wholeNumber } from '../runtime/environment.ts';
 import { tableVariables } from '../tables.ts';
-import { limitRequests, rateLimiter, withinLimit } from './limit-requests.ts';
+import { admissionControl, limitRequests, withinLimit } from './limit-requests.ts';
 import { type ApiRequest, parseRequests } from './request.ts';
 import { type Answer, answerRequests, toResult } from './respond.ts';
 import { type Recorder, recordRequests } from './telemetry.ts';
@@ -43,8 +43,8 @@ export function pipeline(
   operate: (context: RequestContext) => Promise<Answer>,
 ) {
   const operation = operations.find((each) => each.entry === entry);
-  const isWrite = operation !== undefined && writes(operation);
-  const limit = rateLimiter({
+  const isWrite = operation !== undefined && isWriteOperation(operation);
+  const limit = admissionControl({
     table: { client: dynamoDb.impatientClient, tableName: environment.RATE_LIMITS_TABLE },
     deprecated: operation?.deprecated !== undefined,
     timeout: environment.LIMITER_TIMEOUT_MS,

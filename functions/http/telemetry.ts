@@ -72,7 +72,7 @@ export function toLogLine(record: RequestRecord, namespace: string, now: number)
     message: `${record.operation} ${record.status}`,
     ...fields,
     durationMs: Math.round(durationMs * 1000) / 1000,
-    ...(errors.length > 0 && { errors: errors.map((error) => describe(error)) }),
+    ...(errors.length > 0 && { errors: errors.map((error) => errorForLog(error)) }),
     ...(counts.size > 0 && {
       _aws: { Timestamp: now, CloudWatchMetrics: [{ Namespace: namespace, Dimensions, Metrics }] },
       ...(record.plan !== undefined && { [planDimension]: record.plan }),
@@ -84,9 +84,9 @@ export function toLogLine(record: RequestRecord, namespace: string, now: number)
 const maxCauseDepth = 4;
 
 /** Only fields that are safe to log: other properties of an error may hold a request with its headers. */
-function describe(error: unknown, depth = 0): unknown {
+function errorForLog(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return { message: String(error) };
   const { name, message, stack, cause } = error;
-  const shown = cause !== undefined && depth < maxCauseDepth && { cause: describe(cause, depth + 1) };
+  const shown = cause !== undefined && depth < maxCauseDepth && { cause: errorForLog(cause, depth + 1) };
   return { name, message, stack, ...shown };
 }

@@ -16,7 +16,7 @@ function readSourceMap(file: string): SourceMap | undefined {
 }
 
 /** The line of a stack trace, with the original position where it is known. https://v8.dev/docs/stack-trace-api */
-function describe(frame: NodeJS.CallSite): string {
+function formatFrame(frame: NodeJS.CallSite): string {
   // oxlint-disable-next-line typescript/no-base-to-string -- V8 formats it
   const text = String(frame);
   const [file, line, column] = [frame.getFileName(), frame.getLineNumber(), frame.getColumnNumber()];
@@ -35,4 +35,4 @@ function describe(frame: NodeJS.CallSite): string {
 }
 
 Error.prepareStackTrace = (error, frames) =>
-  [String(error), ...frames.map((frame) => `    at ${describe(frame)}`)].join('\n');
+  [String(error), ...frames.map((frame) => `    at ${formatFrame(frame)}`)].join('\n');

@@ -5,7 +5,7 @@ import type { OfflineService } from 'cdk-offline';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { errorCatalogue } from '../../functions/http/errors.ts';
-import { operations, writes } from '../../functions/operations.ts';
+import { isWriteOperation, operations } from '../../functions/operations.ts';
 import { createKey } from '../../tools/operators/keys/commands/issue.ts';
 import { openKeyService } from '../../tools/operators/keys/service.ts';
 import { localStage, startLocalStack } from '../../tools/contributors/local/stack.ts';
@@ -241,7 +241,7 @@ describe.runIf(isLocal).each(described)('$operationId', (of) => {
 });
 
 const writing = described.filter(({ method, path }) =>
-  writes(operations.find((each) => each.method === method && each.path === path)!),
+  isWriteOperation(operations.find((each) => each.method === method && each.path === path)!),
 );
 
 describe.runIf(isLocal).each(writing)('$operationId, which writes,', (of) => {

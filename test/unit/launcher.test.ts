@@ -30,7 +30,7 @@ async function newProject({
   onTestFinished(() => rm(project, { recursive: true, force: true }));
   await mkdir(join(project, 'tools', 'contributors', 'local'), { recursive: true });
   await copyFile(launcher, join(project, launcher));
-  await writeFile(join(project, 'tools', 'contributors', 'local', 'main.ts'), tool);
+  await writeFile(join(project, 'tools', 'contributors', 'local', 'start.ts'), tool);
   await writeFile(join(project, 'package.json'), JSON.stringify({ optionalDependencies: nodes }));
   if (isInstalled) {
     await mkdir(join(project, 'node_modules'));

@@ -6,7 +6,7 @@ import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Caller } from '../../../functions/access/caller.ts';
 import { metrics } from '../../../functions/http/metrics.ts';
-import { rateLimiter, type RateLimiterOptions } from '../../../functions/http/limit-requests.ts';
+import { admissionControl, type AdmissionOptions } from '../../../functions/http/limit-requests.ts';
 import { Recorder } from '../../../functions/http/telemetry.ts';
 import { toUnixSeconds } from '../../../functions/runtime/unix-time.ts';
 
@@ -33,10 +33,7 @@ afterEach(() => {
 type Send = (command: { readonly input: object }, options?: { abortSignal?: AbortSignal }) => Promise<object>;
 
 /** Checks one request. Every write to the table ends as `send` says. */
-async function check(
-  send: Send,
-  { as = caller, ...more }: Partial<RateLimiterOptions> & { as?: Caller } = {},
-) {
+async function check(send: Send, { as = caller, ...more }: Partial<AdmissionOptions> & { as?: Caller } = {}) {
   const recorder = new Recorder();
   const calls: object[] = [];
   const client = {
@@ -46,7 +43,7 @@ async function check(
     },
   } as unknown as DynamoDBDocumentClient;
   const table = { client, tableName: 'RateLimits' };
-  const { headers, rejection } = await rateLimiter({
+  const { headers, rejection } = await admissionControl({
     table,
     deprecated: false,
     timeout: 60_000,
@@ -120,7 +117,7 @@ describe('an execution environment whose table is throttled', () => {
       send: (...call: Parameters<Send>) => send.current(...call),
     } as unknown as DynamoDBDocumentClient;
     const table = { client, tableName: 'RateLimits' };
-    const limit = rateLimiter({ table, deprecated: false, timeout: 1_000 });
+    const limit = admissionControl({ table, deprecated: false, timeout: 1_000 });
     return (recorder: Recorder) => limit({ ...caller, limits }, toUnixSeconds(Date.now()), recorder);
   }
 

@@ -1,5 +1,5 @@
 import { type ErrorCode, errorBody, errorCatalogue, gatewayErrors } from '../../../functions/http/errors.ts';
-import { type Operation, writes } from '../../../functions/operations.ts';
+import { isWriteOperation, type Operation } from '../../../functions/operations.ts';
 import { bodies } from './bodies.ts';
 import type { descriptions } from './operations.ts';
 
@@ -45,7 +45,7 @@ export function exampleOf(code: ErrorCode): { readonly meaning: string; readonly
 }
 
 export function isIdempotent(operation: Operation): boolean {
-  return writes(operation) && operation.idempotent === true;
+  return isWriteOperation(operation) && operation.idempotent === true;
 }
 
 /** The errors that an operation can answer. */

@@ -93,7 +93,7 @@ export function sampleOf(name: BodyName): Readonly<Record<string, unknown>> {
 }
 
 /** Adds the schema of an object with the words of it and of its fields. */
-function describe(name: BodyName, registry: z.core.$ZodRegistry<z.core.JSONSchemaMeta>): void {
+function registerSchema(name: BodyName, registry: z.core.$ZodRegistry<z.core.JSONSchemaMeta>): void {
   const fields = fieldsOf(name).map(({ field, schema, isOptional, described, rules }) => {
     const own = required(schema);
     const copy = isOptional ? z.optional(own) : z.nonoptional(own);
@@ -116,7 +116,7 @@ export const referenceTo = (name: BodyName): Node => ({ $ref: addressOf(name) })
 /** These schemas as requests or as answers have them, and what they refer to. */
 function written(io: 'input' | 'output', names: readonly BodyName[]): Readonly<Record<string, Node>> {
   const registry = z.registry<z.core.JSONSchemaMeta>();
-  for (const name of names) describe(name, registry);
+  for (const name of names) registerSchema(name, registry);
   for (const [id, { schema, words }] of Object.entries(bodies))
     if (!('shape' in schema)) registry.add(schema, { id, description: words.text });
   const { schemas } = z.toJSONSchema(registry, { ...writing, io, metadata: registry, uri: addressOf });

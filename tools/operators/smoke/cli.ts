@@ -8,7 +8,7 @@ import { runProgram } from '../command-line/program.ts';
 import { wholeNumber } from '../command-line/stage-command.ts';
 import { type Check, checks, SkippedCheck } from './smoke-checks.ts';
 import { Client, get } from './client.ts';
-import { describeFailure, requestsNeeded, waitUntilReady } from './wait-until-ready.ts';
+import { failureText, requestsNeeded, waitUntilReady } from './wait-until-ready.ts';
 
 const help = `
 The API key is read from the variable SMOKE_KEY, or from standard input:
@@ -84,7 +84,7 @@ export async function* runChecks(all: Readonly<Record<string, Check>>, client: C
       () => ({ outcome: 'passed', why: '' }) as const,
       (error: unknown) => {
         const outcome = error instanceof SkippedCheck ? 'skipped' : 'failed';
-        return { outcome, why: describeFailure(error) } as const;
+        return { outcome, why: failureText(error) } as const;
       },
     );
     yield { name, ...ended, milliseconds: performance.now() - startedAt };

@@ -31,7 +31,7 @@ export async function waitUntilReady(
   const start = now();
   for (let pause = 1_000; ; pause = Math.min(2 * pause, 10_000)) {
     const found = await send().then(problemOf, (error: unknown): Problem => [
-      `No response (${describeFailure(error)}). Check the address, and that the service is running`,
+      `No response (${failureText(error)}). Check the address, and that the service is running`,
       Infinity,
     ]);
     if (found === undefined) return;
@@ -62,7 +62,7 @@ function problemOf({ request, status, headers }: Reply): Problem | undefined {
 }
 
 /** The cause says why a connection failed; `fetch failed` alone does not. */
-export function describeFailure(error: unknown): string {
+export function failureText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { message, cause } = error;
   return cause instanceof Error ? `${message}: ${cause.message}` : message;
