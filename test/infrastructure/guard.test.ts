@@ -277,16 +277,49 @@ describe('a deployment of the service', () => {
     );
   });
 
-  it('that removes a function removes its alarms with it, but not its log', () => {
-    const Resources = Object.fromEntries(
-      Object.entries(prod.Resources).filter(
-        ([id, resource]) =>
-          !id.startsWith('FunctionsGetPet') && !JSON.stringify(resource).includes('"FunctionsGetPet'),
+  it('that removes a function removes its alarms with it, but not its log, nor the alarm of all functions', () => {
+    const without = (isRemoved: (text: string) => boolean): Made => ({
+      ...prod,
+      Resources: Object.fromEntries(
+        Object.entries(prod.Resources).filter(
+          ([id, resource]) => !id.startsWith('FunctionsGetPet') && !isRemoved(JSON.stringify(resource)),
+        ),
       ),
-    );
-    const removed = Object.keys(prod.Resources).filter((id) => !(id in Resources));
+    });
+    const isAbout = (text: string) => text.includes('"FunctionsGetPet');
+    const isShared = (text: string) => text.includes('"FunctionsListPetsFunction');
+    const intended = without((text) => isAbout(text) && !isShared(text));
+    const removed = Object.keys(prod.Resources).filter((id) => !(id in intended.Resources));
     expect(removed.some((id) => prod.Resources[id]!.Type === 'AWS::CloudWatch::Alarm')).toBe(true);
-    expect(new Set(lost(prod, { ...prod, Resources }))).toEqual(new Set(['Logs::LogGroup']));
+    expect(new Set(lost(prod, intended))).toEqual(new Set(['Logs::LogGroup']));
+    const [alarm, ...more] = stopsOf(prod, without(isAbout)).filter((text) => text.includes('Alarm)'));
+    expect([alarm, more]).toEqual([expect.stringMatching(/^Alarmsfunctionerrors\w+ .* is deleted/), []]);
+  });
+
+  it.each<[string, Json, string, string]>([
+    [
+      'pointInTimeRecovery',
+      { pointInTimeRecovery: false },
+      'DynamoDB::GlobalTable',
+      'can never again be restored to a time before this',
+    ],
+    ['logRetentionDays', { logRetentionDays: 30 }, 'Logs::LogGroup', 'is kept for 30 days. AWS deletes'],
+  ])('with a %s that destroys data is stopped, until each loss is confirmed', (_, settings, type, text) => {
+    const next = prodWith({ ...everything, ...settings });
+    const found = stopsOf(full, next);
+    expect(new Set(lost(full, next))).toEqual(new Set([type]));
+    expect(found[0]).toContain(text);
+    const options = found.at(-1)!.matchAll(/--confirm-loss (\w+)/g);
+    expect(stopsOf(full, next, ...[...options].map(([, id]) => id!))).toEqual([]);
+    expect(stopsOf(next, full)).toEqual([]);
+  });
+
+  it.each<[string, (text: string) => string]>([
+    ['has another name', (text) => text.replaceAll('"Name":"live"', '"Name":"current"')],
+    ['belongs to another function', (text) => text.replaceAll(/"(Functions\w+Function\w{8})"/g, '"$1New"')],
+    ['is not changed by CodeDeploy', (text) => text.replaceAll('CodeDeployLambdaAliasUpdate', 'Other')],
+  ])('whose alias %s, so that the new version has no canary, is stopped', (_, change) => {
+    expect(lost(full, rewritten(full, change))).toContain('Lambda::Alias');
   });
 
   it('that removes provisioned concurrency from a new version is stopped, and each alone is not', () => {

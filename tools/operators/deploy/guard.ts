@@ -22,6 +22,7 @@ const loss: Readonly<Record<string, string>> = {
   'AWS::CodeDeploy::Application': 'New versions get all requests at once, without preconditions.',
   'AWS::DynamoDB::GlobalTable': 'Its data is gone for the service.',
   'AWS::DynamoDB::Table': 'Its data is gone for the service.',
+  'AWS::Lambda::Alias': 'The new version gets all requests at once, without checks and canary.',
   'AWS::Logs::LogGroup': 'The saved queries no longer find its lines.',
   'AWS::Logs::MetricFilter': 'The alarm of its metric sees nothing.',
   'AWS::Route53::RecordSet': 'Clients do not find the address.',
@@ -45,7 +46,6 @@ const replaceable: ReadonlySet<string> = new Set([
   'AWS::CodeDeploy::DeploymentGroup',
   'AWS::IAM::Policy',
   'AWS::IAM::Role',
-  'AWS::Lambda::Alias',
   'AWS::Lambda::Function',
   'AWS::Lambda::Permission',
   'AWS::Lambda::Version',
@@ -73,7 +73,11 @@ export function guard(
   const losses: { readonly id: string; readonly text: string; readonly isUsed: boolean }[] = [];
   fullDiff(before, after).resources.forEachDifference((id, change) => {
     const what = whatHappens(id, change, before, after);
-    if (what === undefined) return;
+    if (what === undefined) {
+      const inside = lostInside(id, before, after);
+      if (inside !== undefined) losses.push({ id, isUsed: false, text: inside });
+      return;
+    }
     const type = before.Resources[id]!.Type;
     const isUsed = tableTypes.has(type) && uses(before, `\${${id}.Arn}`);
     const consequence =
@@ -114,7 +118,7 @@ function whatHappens(
   if (old === undefined || replaceable.has(old.Type)) return undefined;
   const impact = change.changeImpact;
   if (impact === ResourceImpact.WILL_DESTROY)
-    return watchesRemoved(id, before, after) ? undefined : 'is deleted';
+    return belongsToRemoved(id, before, after) ? undefined : 'is deleted';
   if (impact === ResourceImpact.WILL_ORPHAN) return 'leaves the stack, and stays in the account';
   const replaced = Object.entries(change.propertyUpdates)
     .filter(([, { changeImpact }]) => changeImpact === impact)
@@ -130,17 +134,44 @@ function whatHappens(
   return key === undefined ? undefined : `is replaced by a new one, because the type of ${key} changes`;
 }
 
-/** Whether an alarm is about a function that is removed with it. */
-function watchesRemoved(id: string, before: Template, after: Template): boolean {
+/** Whether an alarm or alias is only about functions that are removed with it. */
+function belongsToRemoved(id: string, before: Template, after: Template): boolean {
   const { Type: type, Properties: properties } = before.Resources[id]!;
-  if (type !== 'AWS::CloudWatch::Alarm') return false;
+  if (type !== 'AWS::CloudWatch::Alarm' && type !== 'AWS::Lambda::Alias') return false;
   const text = JSON.stringify(properties);
-  return Object.entries(before.Resources).some(
-    ([other, { Type }]) =>
-      Type === 'AWS::Lambda::Function' &&
-      after.Resources[other] === undefined &&
-      text.includes(`{"Ref":"${other}"}`),
+  const functions = Object.entries(before.Resources).filter(
+    ([other, { Type }]) => Type === 'AWS::Lambda::Function' && text.includes(`{"Ref":"${other}"}`),
   );
+  return functions.length > 0 && functions.every(([other]) => after.Resources[other] === undefined);
+}
+
+/** What a change destroys inside of something that stays: CloudFormation calls it an update. `undefined`: nothing. */
+function lostInside(id: string, before: Template, after: Template): string | undefined {
+  const [old, now] = [before.Resources[id], after.Resources[id]];
+  if (old === undefined || now === undefined) return undefined;
+  const subject = `${id} (${old.Type})`;
+  if (tableTypes.has(old.Type) && isRecoverable(old) && !isRecoverable(now))
+    return `${subject} loses its point-in-time recovery. It can never again be restored to a time before this.`;
+  if (old.Type === 'AWS::Logs::LogGroup' && daysKept(now) < daysKept(old))
+    return `${subject} is kept for ${daysKept(now)} days. AWS deletes the lines that are older.`;
+  if (old.Type === 'AWS::Lambda::Alias' && isChecked(old) && !isChecked(now))
+    return `${subject} loses its CodeDeploy deployments. ${loss[old.Type]}`;
+  return undefined;
+}
+
+type Resource = Template['Resources'][string];
+
+/** With a global table, in any of its Regions. */
+function isRecoverable({ Properties }: Resource): boolean {
+  return JSON.stringify(Properties).includes('"PointInTimeRecoveryEnabled":true');
+}
+
+function daysKept({ Properties }: Resource): number {
+  return z.number().default(Infinity).parse(Properties['RetentionInDays']);
+}
+
+function isChecked({ UpdatePolicy }: Resource): boolean {
+  return JSON.stringify(UpdatePolicy ?? {}).includes('"CodeDeployLambdaAliasUpdate"');
 }
 
 function tableConflicts(before: Template, after: Template): string[] {
