@@ -40,29 +40,6 @@ export function startInProcess(run: RunTool, args: readonly string[], options: R
   return { stdout: out.text, stderr: err.text, ended: run(args, io, hooks) };
 }
 
-/** Starts a run that stops for good after so many steps, as if its process was killed, and waits until it does. */
-export async function crashInProcess(
-  run: RunTool,
-  args: readonly string[],
-  steps: number,
-  options: RunOptions = {},
-): Promise<ReturnType<typeof startInProcess>> {
-  const reached = Promise.withResolvers<void>();
-  let done = 0;
-  const afterStep = () => {
-    done += 1;
-    if (done < steps) return undefined;
-    reached.resolve();
-    return new Promise<void>(() => {});
-  };
-  const started = startInProcess(run, args, { ...options, afterStep });
-  await Promise.race([
-    reached.promise,
-    started.ended.then(() => Promise.reject(new Error('It ended by itself'))),
-  ]);
-  return started;
-}
-
 function collector(
   onText: (text: string) => unknown = () => {},
   failsToWrite = false,

@@ -39,7 +39,6 @@ export async function newKeyService(): Promise<KeyService> {
     auditLine: async (did, detail) => ({ at: now, by: 'someone', did, detail }),
     report: () => {},
     notify: () => {},
-    afterStep: () => {},
     sleep: () => Promise.resolve(),
     close: () => {},
   };

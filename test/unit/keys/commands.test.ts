@@ -146,12 +146,12 @@ test('cleanup keeps the API Gateway key of a change of plan that ends while it l
 test('a creation that takes longer than cleanup waits makes no key valid, and none is shown', async () => {
   let minutes = 0;
   const clock = () => noon + minutes * 60_000;
-  const { exitCode, stdout, stderr } = await world.run(['create', '--owner', 'Ada', '--plan', 'free'], {
-    clock,
-    afterStep: () => void (minutes = 11),
-  });
-  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-  expect(stderr).toContain('Run the command again');
+  const creation = await world.start(['create', '--owner', 'Ada', '--plan', 'free'], { clock });
+  expect(creation.pending?.operation).toBe('POST /apikeys');
+  minutes = 11;
+  while (creation.pending !== undefined) await world.meet(creation, 'passed');
+  expect(creation.run).toMatchObject({ exitCode: 1, stdout: '' });
+  expect(creation.stderr()).toContain('Run the command again');
   expect([world.records, world.gateway.keys()]).toEqual([[], []]);
 });
 

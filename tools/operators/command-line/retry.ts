@@ -75,12 +75,8 @@ interface Waiting {
   readonly sleep: (milliseconds: number) => Promise<unknown>;
 }
 
-/** Makes a client retry its calls. @param afterCall called after each call that succeeds */
-export function retryCalls<T extends Client>(
-  client: T,
-  { notify, sleep }: Waiting,
-  afterCall: (operation: string) => void | Promise<void> = () => {},
-): T {
+/** Makes a client retry its calls. */
+export function retryCalls<T extends Client>(client: T, { notify, sleep }: Waiting): T {
   client.middlewareStack.add(
     (next, { commandName = '' }) =>
       async (args) => {
@@ -88,9 +84,7 @@ export function retryCalls<T extends Client>(
         let anyLost = false;
         for (let attempt = 1; ; attempt += 1) {
           try {
-            const answer = await next(args);
-            await afterCall(operation);
-            return answer;
+            return await next(args);
           } catch (thrown) {
             const error = thrown as CallError;
             anyLost ||= isLost(error);

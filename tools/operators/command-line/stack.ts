@@ -17,8 +17,6 @@ export interface Hooks {
   readonly onChange?: (change: ReportedChange) => void;
   /** Called when something takes longer, and for each malformed record. */
   readonly notify?: (message: string) => void;
-  /** Called after each step of a change. Tests stop here as a crash would. */
-  readonly afterStep?: (step: string) => void | Promise<void>;
   /** Milliseconds since the Unix epoch. */
   readonly clock?: () => number;
   readonly sleep?: (milliseconds: number) => Promise<unknown>;
@@ -40,7 +38,6 @@ export async function openStack({
   stackName = `${defaultStackPrefix}-${stage}`,
   onChange = () => {},
   notify = () => {},
-  afterStep = () => {},
   clock = Date.now,
   sleep = setTimeout,
 }: StackOptions) {
@@ -99,7 +96,6 @@ export async function openStack({
     /** Reports a change that was made. */
     report: (about: ReportedChange['about'], line: AuditLine) => onChange({ ...line, about, stage }),
     notify,
-    afterStep,
     sleep,
     /** Ends the connections that wait for further calls. */
     close: () => requestHandler.destroy(),

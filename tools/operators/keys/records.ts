@@ -178,7 +178,6 @@ export async function write(service: KeyService, ...changes: readonly Change[]):
     leftOver: 'Then "cleanup" deletes the API Gateway keys that are left over.',
   });
   for (const { Item: item } of puts) service.report({ keyId: item.keyId }, item.audit.at(-1)!);
-  await service.afterStep('record');
 }
 
 function parseRecord(item: Readonly<Record<string, unknown>>): AdministeredKey {

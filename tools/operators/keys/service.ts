@@ -18,9 +18,7 @@ export type KeyService = Awaited<ReturnType<typeof openKeyService>>;
 export async function openKeyService(options: StackOptions) {
   const { outputs, output, configuration, ...stack } = await openStack(options);
   const client = documentClient(retryCalls(new DynamoDBClient(configuration), stack));
-  const apiGateway = retryCalls(new APIGatewayClient(configuration), stack, async (operation) => {
-    if (!operation.startsWith('Get')) await stack.afterStep(operation);
-  });
+  const apiGateway = retryCalls(new APIGatewayClient(configuration), stack);
   return {
     ...stack,
     apiGateway,

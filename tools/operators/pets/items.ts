@@ -151,12 +151,11 @@ async function change(service: PetService, item: Item, audit: Audit | undefined,
   const line = audit && (await service.auditLine(audit.did, audit.detail));
   await commit({ id, send, isMade: async () => isMade(await readItem(service.table, id)) });
   if (line) service.report({ petId: id }, line);
-  await service.afterStep('record');
 }
 
 /** Stores a pet, unless there is an item with its ID, which is then returned. */
 export async function putNew(
-  { table: { client, tableName }, afterStep }: PetService,
+  { table: { client, tableName } }: PetService,
   pet: Pet,
 ): Promise<StoredItem | undefined> {
   try {
@@ -173,6 +172,5 @@ export async function putNew(
     // The document client does not unmarshall the items of errors.
     return toStored(unmarshall(error.Item, { wrapNumbers: true }));
   }
-  await afterStep('record');
   return undefined;
 }

@@ -60,6 +60,5 @@ async function* linesOf(
       output.report({ progress: { exported: counts.exported } }, counted(counts.exported, 'animal'));
     yield page.map(({ pet }) => `${toJson(pet)}\n`).join('');
     counts.exported += page.length;
-    await service.afterStep('page');
   }
 }
