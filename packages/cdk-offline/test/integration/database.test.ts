@@ -230,7 +230,8 @@ it('a database ends whose service was killed before it started', async () => {
   await once(fork(program, [keeper, JSON.stringify(options)], { execArgv: [] }), 'exit');
   // The keeper removes it when the database has ended.
   await expect.poll(() => readdir(temporary), { timeout: 20_000 }).toEqual([]);
-  expect(await isPortFree(port)).toBe(true);
+  // Then it ends itself, and with it the server in front of the database.
+  await expect.poll(() => isPortFree(port), { timeout: 20_000 }).toBe(true);
 });
 
 describe('the tables', () => {
