@@ -79,7 +79,7 @@ export const descriptions: Readonly<Record<OperationEntry, Description>> = {
     words: {
       text:
         'Send an `Idempotency-Key` with every creation: a repeated request with the same key and the same body gets the first response ' +
-        'and creates nothing. The same key with another body gets 422, a body above 64 KiB 413, and another content type 415.',
+        'and creates nothing. The same key with another body gets 422. A body above 64 KiB gets 413. Another content type gets 415.',
       see: reasons('repeated-creations'),
     },
     parameters: {
