@@ -25,7 +25,7 @@ process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.c
 
 /** Run on DynamoDB Local, too. */
 const testsOfTables = [
-  'test/integration/{access,cost,keys,pets}/**/*.test.ts',
+  'test/integration/{cost,keys,pets}/**/*.test.ts',
   'packages/dynamodb-interleavings/test/integration/**/*.test.ts',
 ];
 

@@ -19,9 +19,9 @@ export default defineConfig({
     include: [
       'test/unit/{access,http,pets}/**/*.test.ts',
       'test/unit/{dynamodb,runtime}/*.test.ts',
+      'test/{rules,service}/**/*.test.ts',
       'test/unit/simulation.test.ts',
       'test/integration/{handlers,pets}/**/*.test.ts',
-      'test/integration/access/limiter.test.ts',
     ],
     globalSetup: 'test/integration/global-setup.ts',
     sequence: { sequencer: FastestFirst },
