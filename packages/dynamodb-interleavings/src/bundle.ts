@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createRequire, SourceMap } from 'node:module';
 import { join } from 'node:path';
-import { runInThisContext } from 'node:vm';
+import { constants, runInThisContext } from 'node:vm';
 import { type Machine, scopeOf } from './globals.ts';
 import type { RequestHandler } from './network.ts';
 import { sourceMaps } from './story.ts';
@@ -94,6 +94,20 @@ const withoutNetwork: Plugin = {
   },
 };
 
+/** Loads packages that are imported when they are needed as all others. */
+const importedLater: Plugin = {
+  name: 'imported-later',
+  setup(bundling) {
+    bundling.onResolve({ filter: /^[^./]/ }, ({ path, kind, namespace }) => {
+      if (namespace === 'imported-later') return { path, external: true };
+      return kind === 'dynamic-import' ? { path, namespace: 'imported-later' } : undefined;
+    });
+    bundling.onLoad({ filter: /.*/, namespace: 'imported-later' }, ({ path }) => ({
+      contents: `export * from '${path}';`,
+    }));
+  },
+};
+
 /**
  * Functions of which each execution environment has its own modules, clock, timers, random numbers, variables and network. The
  * packages that they import are loaded once, because they keep nothing between calls but what a client has. Needs esbuild.
@@ -130,6 +144,7 @@ export class Bundle {
       entryPoints: Object.entries(entryPoints).map(([out, path]) => ({ in: path, out })),
       outdir: 'functions',
       packages: 'external',
+      plugins: [importedLater, ...plugins],
       sourcemap: 'inline',
     });
     const imports = Object.values(functions.metafile.outputs).flatMap((output) => output.imports);
@@ -200,9 +215,11 @@ function requireOf({ sleep }: Scope, require: NodeJS.Require) {
 }
 
 function compile(code: string, filename: string): Evaluate {
-  const evaluate = runInThisContext(`(function (${replaced.join(',')}) { ${code}\n})`, { filename }) as (
-    ...values: unknown[]
-  ) => void;
+  const evaluate = runInThisContext(`(function (${replaced.join(',')}) { ${code}\n})`, {
+    filename,
+    // Of files whose names are not known before, as Node.js does it.
+    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+  }) as (...values: unknown[]) => void;
   return (scope) => {
     const module = { exports: {} };
     evaluate(...replaced.map((name) => (name === 'module' ? module : scope[name])));

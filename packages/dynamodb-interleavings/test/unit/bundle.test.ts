@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { type Environment, explore, type Outcome } from '../../src/index.ts';
-import { Bundle, Random } from '../../src/simulation.ts';
+import { Bundle, Random, World } from '../../src/simulation.ts';
 
 // Functions as they are deployed: with the client that they make, and what they keep between calls.
 
@@ -20,7 +20,10 @@ let bundle: Bundle;
 
 beforeAll(async () => {
   bundle = await Bundle.build({
-    entryPoints: { visits: join(import.meta.dirname, '../functions/visits.ts') },
+    entryPoints: {
+      visits: join(import.meta.dirname, '../functions/visits.ts'),
+      later: join(import.meta.dirname, '../functions/later.ts'),
+    },
   });
 });
 
@@ -70,4 +73,19 @@ test('each environment has its own modules, clock and random numbers, and its ca
       },
       { calls: 1, startedAt: '2026-01-01T00:01:30.000Z', at: '2026-01-01T00:01:31.000Z' },
     ]);
+});
+
+test('packages that are imported later meet the network, and files that are not part of it are loaded', async () => {
+  const sent: string[] = [];
+  const requestHandler = {
+    handle: async ({ headers }: { readonly headers: Readonly<Record<string, string>> }) => {
+      sent.push(headers['x-amz-target']!);
+      throw new Error('Nobody is there.');
+    },
+  };
+  const world = new World(0, () => 0);
+  const host = { world, clockOffset: 0, random: () => 0, variables, requestHandler: requestHandler as never };
+  const load = bundle.start('later', host)['load'] as (file: string) => Promise<unknown>;
+  expect(await load('data:text/javascript,export default 7;')).toMatchObject({ default: 7 });
+  expect(sent).toEqual(['DynamoDB_20120810.ListTables']);
 });
