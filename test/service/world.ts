@@ -4,6 +4,7 @@ import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import {
   answerApiGateway,
   answerCloudFormation,
+  answerSts,
   ApiKeyStore,
   type HttpResponse,
   type ManagementRequest,
@@ -56,6 +57,16 @@ export interface Run {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
+}
+
+/** What a command is run in. Without `typed` nobody is there to answer a question. */
+interface Terminal {
+  /** What standard input has. */
+  readonly piped?: string;
+  /** An answer to each question, such as `y\n`. After them, somebody closes the input (Ctrl-D). */
+  readonly typed?: readonly string[];
+  /** Nobody reads standard output any more. */
+  readonly failsToWrite?: boolean;
 }
 
 type More = Partial<Omit<Sent, 'method' | 'path' | 'token'>>;
@@ -129,7 +140,11 @@ export class World {
     );
     this.#network.serve(
       'cloudformation',
-      serviceOf((request) => answerCloudFormation(stack, request)),
+      serviceOf((request) => answerCloudFormation(stackOf(request), request)),
+    );
+    this.#network.serve(
+      'sts',
+      serviceOf((request) => answerSts(request)),
     );
     const plan = { description: undefined, throttle: undefined, quota: undefined, apiStages: [place] };
     this.apiKeys.setPlans(planNames.map((name) => ({ id: name, name, ...plan })));
@@ -231,25 +246,37 @@ export class World {
     }));
   }
 
-  /** Runs a command, such as `keys rotate key_1 --json`. Nobody is there to answer a question. */
-  async run(command: string): Promise<Run> {
+  /** Runs a command, such as `keys rotate key_1 --json`, of the stage local unless it names another one. */
+  async run(command: string, { piped = '', typed, failsToWrite }: Terminal = {}): Promise<Run> {
     const [tool, ...args] = command.split(/ +/);
-    const [out, err] = [collector(), collector()];
+    const answers = [...(typed ?? [])];
+    const stdin = new PassThrough();
+    if (typed === undefined) stdin.end(piped);
+    const out = collector(failsToWrite);
+    const err = collector();
+    err.stream.on('asked', () => {
+      const answer = answers.shift();
+      if (answer === undefined) stdin.end();
+      else stdin.write(answer);
+    });
     let calls = 0;
     const name = (call: Call) => {
       calls += 1;
       call.name = `${command}.${calls}`;
     };
-    const { runKeys } = (await commands()).start(tool!, {
-      world: this.#time,
-      clockOffset: 0,
-      random: () => this.random(),
-      variables: {},
-      requestHandler: this.#network.handlerFor(command, name, Infinity),
-    });
-    const io = { stdin: new PassThrough().end(), stdout: out.stream, stderr: err.stream, interactive: false };
+    const [runTool] = Object.values(
+      (await commands()).start(tool!, {
+        world: this.#time,
+        clockOffset: 0,
+        random: () => this.random(),
+        variables: credentials,
+        requestHandler: this.#network.handlerFor(command, name, Infinity),
+      }),
+    );
+    const io = { stdin, stdout: out.stream, stderr: err.stream, interactive: typed !== undefined };
     const hooks = { local, clock: () => this.#time.now };
-    const ended = (runKeys as RunTool)([...args, '--stage', 'local'], io, hooks);
+    const stage = args.includes('--stage') ? [] : ['--stage', 'local'];
+    const ended = (runTool as RunTool)([...args, ...stage], io, hooks);
     return { exitCode: await this.#drive(ended), stdout: out.text(), stderr: err.text() };
   }
 
@@ -346,15 +373,20 @@ function serviceOf(answer: (request: ManagementRequest) => HttpResponse | Promis
 const place = { apiId: 'api', stage: 'v1' };
 const outputs = {
   RestApiId: place.apiId,
-  ApiKeysTableName: 'ApiKeys',
-  RateLimitsTableName: 'RateLimits',
+  ...Object.fromEntries(tableNames.map((name) => [`${titleCase(name)}TableName`, titleCase(name)] as const)),
   ...Object.fromEntries(planNames.map((name) => [`UsagePlanId${titleCase(name)}`, name])),
 };
-const stack = { name: 'AnimalStore-local', id: 'local', createdAt: 0, outputs };
 const local = {
   endpoint: 'http://127.0.0.1:1',
   credentials: { accessKeyId: 'local', secretAccessKey: 'local', sessionToken: 'local' },
 };
+const credentials = { AWS_REGION: 'eu-central-1', AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' };
+
+/** Every stage is there, and has the same tables. */
+function stackOf({ body }: ManagementRequest) {
+  const name = new URLSearchParams(body.toString()).get('StackName') ?? '';
+  return { name, id: 'id', createdAt: 0, outputs };
+}
 
 let built: Promise<Bundle> | undefined;
 
@@ -362,7 +394,7 @@ let built: Promise<Bundle> | undefined;
 function commands(): Promise<Bundle> {
   const { target, mainFields } = bundleOptions('');
   built ??= Bundle.build({
-    entryPoints: { keys: 'tools/operators/keys/cli.ts' },
+    entryPoints: { keys: 'tools/operators/keys/cli.ts', pets: 'tools/operators/pets/cli.ts' },
     esbuild: {
       target,
       mainFields: [...mainFields],
@@ -373,14 +405,19 @@ function commands(): Promise<Bundle> {
   return built;
 }
 
-function collector() {
+/** It emits `asked` when a question was written. */
+function collector(failsToWrite = false) {
   let text = '';
-  const stream = new Writable({
+  const stream: Writable = new Writable({
     write: (chunk, _encoding, done) => {
+      if (failsToWrite) return done(new Error('EPIPE'));
       text += String(chunk);
       done();
+      if (text.endsWith('[y/N] ')) stream.emit('asked');
+      return undefined;
     },
   });
+  stream.on('error', () => {});
   return { stream, text: () => text };
 }
 

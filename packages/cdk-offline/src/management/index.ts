@@ -2,5 +2,5 @@
 export { type ApiKeySnapshot, ApiKeyStore } from '../usage-plans/store.ts';
 export { jsonAnswer, jsonError, type ManagementRequest } from './answers.ts';
 export { answerApiGateway } from './api-gateway.ts';
-export { answerCloudFormation } from './query-services.ts';
+export { answerCloudFormation, answerSts } from './query-services.ts';
 export type { HttpResponse } from '../http/response.ts';
