@@ -18,7 +18,7 @@ export interface NewPet {
    */
   name: string;
   /**
-   * Category that the animal is in. The full range of int64, returned digit for digit. JavaScript, also in a generated client, rounds a value beyond ±(2^53 − 1) without an error: use animal-store-client. A string gets 400.
+   * Category that the animal is in. Any int64, returned digit for digit. A string gets 400. A JavaScript `number` rounds a value beyond ±(2^53 − 1) without an error, also in a generated client. Use animal-store-client.
    */
   categoryId: number;
   /**
@@ -48,7 +48,7 @@ export interface Error {
  */
 export interface Pet {
   /**
-   * Assigned by the service, in order of creation. At most 2^53 − 1, so a `number` of JavaScript is exact.
+   * Assigned by the service, in order of creation. At most 2^53 − 1, so a JavaScript `number` is exact.
    */
   id: number;
   /**
@@ -56,7 +56,7 @@ export interface Pet {
    */
   name: string;
   /**
-   * Category that the animal is in. The full range of int64, returned digit for digit. JavaScript, also in a generated client, rounds a value beyond ±(2^53 − 1) without an error: use animal-store-client. A string gets 400.
+   * Category that the animal is in. Any int64, returned digit for digit. A string gets 400. A JavaScript `number` rounds a value beyond ±(2^53 − 1) without an error, also in a generated client. Use animal-store-client.
    */
   categoryId: number;
   /**

@@ -24,14 +24,14 @@ export interface Body {
 /** Of Pet, and of NewPet, which has all but `id`. */
 const petFields = {
   id: {
-    text: 'Assigned by the service, in order of creation. At most 2^53 − 1, so a `number` of JavaScript is exact.',
+    text: 'Assigned by the service, in order of creation. At most 2^53 − 1, so a JavaScript `number` is exact.',
     sample: 115_448_523_194_368,
   },
   name: { text: 'Name of the animal.', sample: 'Rex' },
   categoryId: {
     text:
-      'Category that the animal is in. The full range of int64, returned digit for digit. JavaScript, also in a generated client, rounds a ' +
-      'value beyond ±(2^53 − 1) without an error: use animal-store-client. A string gets 400.',
+      'Category that the animal is in. Any int64, returned digit for digit. A string gets 400. A JavaScript `number` rounds a value ' +
+      'beyond ±(2^53 − 1) without an error, also in a generated client. Use animal-store-client.',
     see: '[how to keep it exact](api.md#keep-int64-exact)',
     sample: 7,
   },

@@ -38,7 +38,7 @@ export function exampleOf(code: ErrorCode): { readonly meaning: string; readonly
   const { code: invalid, message, status } = bodies.Error.fields;
   return code === invalid.sample
     ? {
-        meaning: 'The request is not valid. The message names every invalid field.',
+        meaning: 'A required field is missing, or a value is invalid. The message names every invalid field.',
         body: { code, message: message.sample, status: status.sample },
       }
     : { meaning: errorCatalogue[code].message, body: errorBody(code) };

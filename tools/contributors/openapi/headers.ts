@@ -34,15 +34,15 @@ export interface Header {
 /** The headers of every answer, of the functions and of API Gateway itself. */
 export const commonHeaders: Readonly<Record<string, Header>> = {
   [rateLimitHeaders.limit]: {
-    text: 'The limit in force: of the window, minute or day, that has the fewest requests remaining. 0 without a valid key.',
+    text: 'The limit of the minute or of the day, whichever has fewer requests remaining. 0 without a valid key.',
     schema: wholeNumber(perMinute),
   },
   [rateLimitHeaders.remaining]: {
-    text: 'Requests remaining in that window.',
+    text: 'Requests remaining in that minute or day.',
     schema: wholeNumber(perMinute - 1),
   },
   [rateLimitHeaders.reset]: {
-    text: 'Unix timestamp in seconds at which that limit resets.',
+    text: 'Unix timestamp, in seconds, at which that limit resets.',
     schema: wholeNumber(1_767_225_660),
   },
   [requestIdHeader]: {
@@ -52,7 +52,7 @@ export const commonHeaders: Readonly<Record<string, Header>> = {
   ...Object.fromEntries(
     Object.entries(fixedHeaders).map(([name, value]) => [
       name,
-      { text: 'The same in every answer.', schema: only(value) },
+      { text: `Always \`${value}\`.`, schema: only(value) },
     ]),
   ),
 };
@@ -60,14 +60,14 @@ export const commonHeaders: Readonly<Record<string, Header>> = {
 /** The headers of some answers. */
 export const specialHeaders = {
   'RateLimit-Policy': {
-    text: 'Both windows: quota `q` in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11).',
+    text: 'The limits of the minute and of the day: `q` requests in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11).',
     schema: {
       ...text(`"minute";q=${perMinute};w=${secondsPerMinute}, "day";q=${perDay};w=${secondsPerDay}`),
       pattern: `^"minute";q=[0-9]+;w=${secondsPerMinute}, "day";q=[0-9]+;w=${secondsPerDay}$`,
     },
   },
   RateLimit: {
-    text: 'Both windows: `r` requests available in the next `t` seconds.',
+    text: 'What is left of the minute and of the day: `r` requests in the next `t` seconds.',
     schema: {
       ...text('"minute";r=59;t=42, "day";r=999;t=51042'),
       pattern: '^"minute";r=[0-9]+;t=[0-9]+, "day";r=[0-9]+;t=[0-9]+$',
@@ -75,11 +75,11 @@ export const specialHeaders = {
   },
   'Retry-After': { text: 'Whole seconds to wait before the next attempt.', schema: wholeNumber(1, 1) },
   Location: {
-    text: 'URL of the new animal. The body is the animal itself, so there is no need to request it, which is deprecated.',
+    text: 'URL of the new animal. You need not request it, because the body is the animal.',
     schema: { ...text(`${baseUrl}/pets/115448523194368`), format: 'uri' },
   },
   'Idempotency-Replayed': {
-    text: 'Sent with a repeated answer: the animal was created by an earlier request with the same key.',
+    text: '`true` if an earlier request with the same `Idempotency-Key` created the animal.',
     schema: only('true'),
   },
   'Next-Link': {
@@ -89,7 +89,7 @@ export const specialHeaders = {
   },
   'Successor-Link': {
     name: 'Link',
-    text: 'What to use instead, as `rel="successor-version"` (RFC 5829). The list of the animal\'s status when it was found.',
+    text: 'What to use instead of a deprecated operation, as `rel="successor-version"` (RFC 5829).',
     schema: link('/pets?status=available', 'successor-version'),
   },
   Deprecation: {

@@ -51,7 +51,9 @@ const listPets = {
   status: { in: 'query', words: { text: 'Only animals with this status.' }, schema: 'PetStatus' },
   cursor: {
     in: 'query',
-    words: { text: 'Where the previous page ended. Take it from `Link`, with the same filter.' },
+    words: {
+      text: 'Where the previous page ended. It comes with the URL in `Link`, and is valid for the same filter only.',
+    },
     schema: { type: 'string', minLength: 1 },
   },
 } as const satisfies Record<keyof z.input<typeof listing>, Parameter>;
@@ -61,8 +63,8 @@ export const descriptions: Readonly<Record<OperationEntry, Description>> = {
     summary: 'List animals',
     words: {
       text:
-        'Newest first. When more animals follow, the header `Link` has the URL of the next page, with a `cursor`. An invalid value of a ' +
-        'parameter gets 400.',
+        'Newest first. If more animals follow, the header `Link` has the URL of the next page. An invalid value of a parameter gets ' +
+        '400.',
       see: reasons('lists'),
     },
     parameters: listPets,
@@ -78,7 +80,7 @@ export const descriptions: Readonly<Record<OperationEntry, Description>> = {
     summary: 'Add an animal',
     words: {
       text:
-        'Send an `Idempotency-Key` with every creation: a repeated request with the same key and the same body gets the first response ' +
+        'Send an `Idempotency-Key` with every creation. A request that is repeated with the same key and body gets the first response ' +
         'and creates nothing. The same key with another body gets 422. A body above 64 KiB gets 413. Another content type gets 415.',
       see: reasons('repeated-creations'),
     },
@@ -86,9 +88,7 @@ export const descriptions: Readonly<Record<OperationEntry, Description>> = {
       'Idempotency-Key': {
         in: 'header',
         words: {
-          text:
-            'Unique to this creation, such as a UUID: 1 to 255 printable ASCII characters. It is kept for 24 hours for each API ' +
-            'key.',
+          text: 'Unique to this creation, such as a UUID. 1 to 255 printable ASCII characters. Kept for 24 hours for each API key.',
         },
         schema: {
           type: 'string',

@@ -12,6 +12,7 @@ import { onPage } from './words.ts';
 // The parts of pages that say what the service enforces, in Markdown.
 
 const number = new Intl.NumberFormat('en-US');
+const list = new Intl.ListFormat('en-GB');
 
 /** A type with its limits, such as `integer from 1 to 100, 20 by default`. */
 function typeOf(schema: Node): string {
@@ -25,7 +26,8 @@ function typeOf(schema: Node): string {
   ].join(', ');
 }
 
-function body(name: BodyName, schemas: Readonly<Record<string, Node>>): string {
+/** Words that an earlier body has of a field are not repeated. */
+function body(name: BodyName, schemas: Readonly<Record<string, Node>>, said: Set<unknown>): string {
   const { words } = bodies[name];
   const { properties = {}, required = [] } = schemas[name] as {
     readonly properties?: Readonly<Record<string, Node>>;
@@ -33,10 +35,15 @@ function body(name: BodyName, schemas: Readonly<Record<string, Node>>): string {
   };
   const fields = fieldWordsOf(name).map(({ field, words: ofField, rules }) => {
     const type = `${typeOf(properties[field]!)}${required.includes(field) ? '' : ', optional'}`;
-    return `- \`${field}\`: ${[`${type}.`, onPage(ofField), ...rules].join(' ')}`;
+    const isNew = !said.has(ofField);
+    said.add(ofField);
+    return `- \`${field}\`: ${[`${type}.`, ...(isNew ? [onPage(ofField)] : []), ...rules].join(' ')}`;
   });
+  const needed = required.map((field) => `\`${field}\``);
+  const isRequest = Object.values(descriptions).some(({ request }) => request === name);
+  const needs = isRequest ? ` ${list.format(needed)} ${needed.length === 1 ? 'is' : 'are'} required.` : '';
   const sample = fields.length === 0 ? '' : `\`\`\`json\n${JSON.stringify(sampleOf(name))}\n\`\`\`\n\n`;
-  return `### ${name}\n\n${onPage(words)}\n\n${sample}${fields.join('\n')}\n`;
+  return `### ${name}\n\n${onPage(words)}${needs}\n\n${sample}${fields.join('\n')}\n`;
 }
 
 function operation(each: (typeof operations)[number], index: number): string {
@@ -66,6 +73,8 @@ function table(head: readonly string[], rows: readonly (readonly (string | numbe
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
+const firstSentence = (text: string): string => /^.*?\.(?= |$)/.exec(text)?.[0] ?? text;
+
 /** The operations that answer with an error. */
 function answeredBy(code: (typeof allErrors)[number]): string {
   const found = operations.filter((each) => errorsOf(each, descriptions[each.entry]).includes(code));
@@ -77,13 +86,14 @@ function answeredBy(code: (typeof allErrors)[number]): string {
 /** The generated parts of each page, by their names in its markers. */
 export function partsOfPages(): Readonly<Record<string, Readonly<Record<string, string>>>> {
   const { schemas } = describeService().components;
+  const said = new Set<unknown>();
   const headers: readonly (readonly [string, Header])[] = Object.entries({
     ...commonHeaders,
     ...specialHeaders,
   });
   return {
     'docs/interface.md': {
-      bodies: (Object.keys(bodies) as BodyName[]).map((name) => body(name, schemas)).join('\n'),
+      bodies: (Object.keys(bodies) as BodyName[]).map((name) => body(name, schemas, said)).join('\n'),
       operations: operations.map(operation).join('\n\n'),
       headers: headers.map(([id, { name = id, text }]) => `- \`${name}\`: ${text}`).join('\n'),
       errors: table(
@@ -92,7 +102,8 @@ export function partsOfPages(): Readonly<Record<string, Readonly<Record<string, 
           errorCatalogue[code].status,
           `\`${code}\``,
           answeredBy(code),
-          exampleOf(code).meaning.replaceAll('<', '\\<'),
+          // What to do about it is in the guide.
+          firstSentence(exampleOf(code).meaning),
         ]),
       ),
       plans: table(limitsOfPlans.head, limitsOfPlans.rows),
