@@ -5,8 +5,10 @@ import { describeService, removalInWords } from './document.ts';
 import { advice, allErrors, errorsOf, exampleOf } from './errors.ts';
 import { commonHeaders, type Header, type Node, specialHeaders } from './headers.ts';
 import { descriptions } from './operations.ts';
+import { permissionsOfTools } from './permissions.ts';
 import { limitsOfPlans, numbersOfPlans } from './plans.ts';
 import { fieldWordsOf, sampleOf } from './schemas.ts';
+import { settings } from './settings.ts';
 import { onPage } from './words.ts';
 
 // The parts of pages that say what the service enforces, in Markdown.
@@ -87,6 +89,7 @@ function answeredBy(code: (typeof allErrors)[number]): string {
 export function partsOfPages(): Readonly<Record<string, Readonly<Record<string, string>>>> {
   const { schemas } = describeService().components;
   const said = new Set<unknown>();
+  const permissions = permissionsOfTools();
   const headers: readonly (readonly [string, Header])[] = Object.entries({
     ...commonHeaders,
     ...specialHeaders,
@@ -108,6 +111,8 @@ export function partsOfPages(): Readonly<Record<string, Readonly<Record<string, 
       ),
       plans: table(limitsOfPlans.head, limitsOfPlans.rows),
     },
+    'docs/deploy.md': { settings: table(settings.head, settings.rows) },
+    'docs/keys.md': { permissions: table(permissions.head, permissions.rows) },
     'docs/limits.md': { plans: table(numbersOfPlans.head, numbersOfPlans.rows) },
     'docs/api.md': {
       errors: table(

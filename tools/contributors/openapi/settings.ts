@@ -1,0 +1,155 @@
+import { readConfiguration } from '../../../lib/configuration/context.ts';
+import type { StageSettings } from '../../../lib/configuration/settings.ts';
+import { presets } from '../../../lib/configuration/stages.ts';
+
+// What docs/deploy.md says of the settings of a stage. Each sample is one that the CDK app accepts.
+
+interface Row {
+  readonly to: string;
+  readonly sample: unknown;
+  /** What else to know. */
+  readonly note?: string;
+  /** Without the setting. */
+  readonly otherwise?: string;
+}
+
+/** In the order of the page. */
+const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
+  account: [
+    { to: 'refuse every other account', sample: '222222222222', otherwise: 'that of the credentials' },
+  ],
+  region: [{ to: 'refuse every other Region', sample: 'eu-central-1', otherwise: 'that of the credentials' }],
+  notificationAddress: [
+    {
+      to: 'get alarms by e-mail',
+      sample: 'on-call@example.com',
+      note: 'Confirm the e-mail that comes. For several people, use the address of a list.',
+    },
+    {
+      to: 'get alarms in another way',
+      sample: 'elsewhere',
+      note: 'Subscribe to the output `AlarmTopicArn`.',
+    },
+  ],
+  minimumRequests: [{ to: 'get an alarm when fewer requests than this come in 15 minutes', sample: 100 }],
+  monthlyBudget: [
+    {
+      to: 'get an e-mail before the account has cost this many US dollars in a month',
+      sample: 500,
+      note: 'It comes at 80 %, and when AWS expects more than this.',
+    },
+  ],
+  deployment: [
+    {
+      to: 'deploy to all clients at once',
+      sample: 'all-at-once',
+      note: 'Without a canary, whatever the alarms say.',
+    },
+  ],
+  canary: [{ to: 'change the canary', sample: { percent: 5, minutes: 15 }, note: '`minutes` is 5 to 30.' }],
+  functions: [
+    { to: 'avoid cold starts', sample: { 'list-pets': { provisionedConcurrency: 2 } } },
+    { to: 'give a function more memory', sample: { 'list-pets': { memory: 3008 } } },
+    {
+      to: 'reserve concurrent executions for a function, and permit no more',
+      sample: { 'list-pets': { reservedConcurrency: 100 } },
+    },
+  ],
+  memory: [{ to: 'change the memory of all functions', sample: 3008 }],
+  waf: [
+    {
+      to: 'limit the requests from one address in five minutes ([which value](runbook.md#flood))',
+      sample: { requestsPerAddress: 10_000 },
+    },
+  ],
+  throttle: [
+    {
+      to: 'limit the requests of all keys together',
+      sample: { requestsPerSecond: 5_000, burst: 2_500 },
+      note: 'The other APIs of the account keep the rest.',
+    },
+  ],
+  accountThrottle: [
+    {
+      to: "name API Gateway's quota of the account",
+      sample: { requestsPerSecond: 2_500, burst: 1_250 },
+      note: 'A deployment tells you when this is needed.',
+    },
+  ],
+  accountConcurrency: [
+    { to: "name Lambda's quota of the account", sample: 10_000, note: 'An alarm goes off at 80 % of it.' },
+  ],
+  warmThroughput: [
+    {
+      to: 'prepare a table for a launch',
+      sample: { pets: { readUnitsPerSecond: 20_000, writeUnitsPerSecond: 6_000 } },
+      note: 'AWS charges it once, and it cannot be lowered.',
+    },
+  ],
+  logRetentionDays: [{ to: 'keep logs for this many days', sample: 365 }],
+  logLevel: [{ to: 'write more to the logs', sample: 'DEBUG' }],
+  pointInTimeRecovery: [{ to: 'be able to [restore data](runbook.md#restore-data)', sample: true }],
+  deletionProtection: [{ to: 'protect the stack and its tables from deletion', sample: true }],
+  removalPolicy: [
+    {
+      to: 'delete tables and logs with the stack',
+      sample: 'destroy',
+      note: '`retain-on-update-or-delete` keeps them.',
+    },
+  ],
+  gatewayResponseHeaders: [
+    {
+      to: 'deploy if API Gateway refuses a mapping',
+      sample: 'static',
+      note: 'Its own responses then have no `X-Request-Id`.',
+    },
+  ],
+  domain: [
+    {
+      to: '[use your own domain](#use-your-own-domain)',
+      sample: {
+        name: 'api.example.com',
+        certificateArn: 'arn:aws:acm:eu-central-1:222222222222:certificate/ID',
+      },
+    },
+  ],
+  permissionsBoundary: [
+    { to: '[limit what roles may do](#limit-what-cloudformation-may-do)', sample: 'AnimalStore-Boundary' },
+  ],
+  alarms: [{ to: 'have no alarms', sample: false, note: 'Only without a canary.' }],
+  dashboards: [{ to: 'have no dashboards', sample: false }],
+  minify: [{ to: 'read the code in a debugger', sample: false }],
+};
+
+/** In one line, as cdk.json has it. */
+function json(value: unknown): string {
+  return JSON.stringify(value, null, 1).replaceAll(/\n\s*/g, ' ');
+}
+
+/** @throws ConfigurationError if the CDK app refuses the sample */
+function checkedSample(name: string, sample: unknown): string {
+  const needed = {
+    deployment: 'all-at-once',
+    ...(name !== 'alarms' && { notificationAddress: 'you@example.com' }),
+  };
+  readConfiguration({ stages: { prod: { ...needed, [name]: sample } } });
+  return `\`${json(name)}: ${json(sample)}\``;
+}
+
+function defaultOf(name: keyof StageSettings): string {
+  const inWords = (value: unknown): string =>
+    value === undefined || json(value) === '{}' ? 'none' : `\`${json(value)}\``;
+  const [staging, prod] = [inWords(presets.staging[name]), inWords(presets.prod[name])];
+  return staging === prod ? staging : `${staging}, in prod ${prod}`;
+}
+
+export const settings = {
+  head: ['To', 'Set', 'Default'],
+  rows: Object.entries(rows).flatMap(([name, ofName]) =>
+    ofName.map(({ to, sample, note, otherwise }) => [
+      `${to}${note === undefined ? '' : `. ${note}`}`,
+      checkedSample(name, sample),
+      otherwise ?? defaultOf(name as keyof StageSettings),
+    ]),
+  ),
+};
