@@ -1,11 +1,16 @@
 import { spawnSync } from 'node:child_process';
 
 // `npm run update-dependencies`: updates every package.json and lock file, then runs the checks that notice what breaks.
-// CONTRIBUTING.md#update-dependencies says why some packages stay behind.
+// CONTRIBUTING.md#update-dependencies says what to look at before a commit.
 
 /** The folders with a lock file. That of the project has `packages/`, too. */
 const folders = ['.', 'bench', 'packages/dynamodb-interleavings/findings', 'tools/contributors/checks'];
+/**
+ * Stay in their major version. aws-cdk: 3.0.0 on the registry is older code than 2.1148.1, and cannot read what aws-cdk-lib 2
+ * writes. The others: Lambda's Node.js.
+ */
 const sameMajor = 'aws-cdk,@types/node,node-*';
+/** Tests need these versions. */
 const fixed = 'undici7,idempotency-2.33';
 
 const checks = [
