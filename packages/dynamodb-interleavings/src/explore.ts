@@ -1,9 +1,10 @@
-import type { Fate } from './faults.ts';
-import { defaults, type Options, type Report } from './options.ts';
+import { kindsOfAws } from './faults.ts';
+import { defaults, type Level, type Options, type Report } from './options.ts';
 import { Search } from './reduction.ts';
 import { type Director, following, Schedule } from './schedule.ts';
 import { serializable } from './serial.ts';
 import { textOf } from './story.ts';
+import { Tally } from './tally.ts';
 import { Random } from './world.ts';
 
 /** The exploration that runs in this process, until it has ended. */
@@ -12,109 +13,179 @@ const unendedPauses =
   'no pause ends, and no late call arrives, between two equal answers to a request that polls';
 /** Milliseconds after which a run says how far it is, and then again. */
 const reportEvery = 5_000;
-/** Failures with different sentences that are kept. */
-const mostFailures = 20;
+/** The most faults of a level of a run that deepens. */
+const deepest = 2;
+/** Schedules at random have one more at most. */
+const mostAtRandom = deepest + 1;
+/** The part of the time that is left for schedules at random, if a level takes longer. */
+const partForRandom = 0.25;
 /** In milliseconds. The clock of the process is replaced while a schedule runs. */
 const realNow = performance.now.bind(performance);
 
 /**
  * Runs requests in every order of their calls of DynamoDB, with every fate of each call up to a number of faults. Clock, timers and
  * random numbers of this process are replaced meanwhile.
+ * @param now the time that is spent, in milliseconds, for tests
  */
-export async function explore<Shared>(options: Options<Shared>): Promise<Report> {
+export async function explore<Shared>(options: Options<Shared>, now = realNow): Promise<Report> {
   // A runner has given up the test that runs it, or forgets to wait for it.
   for (let running = current; running !== undefined; running = current) {
     running.stop.abort();
     await running.ended;
   }
-  const { budget = 100_000, seed, repeat, reduce = true } = options;
-  const judge = options.check ? undefined : serializable(options);
-  const search = new Search(reduce);
-  const random = new Random(seed ?? 0);
-  const path = repeat?.split('.').map(Number);
-  let [schedules, violations, isComplete] = [0, 0, false];
-  let [hasCalls, isStuck] = [false, false];
-  let cut: string | undefined;
-  const end = realNow() + (options.timeLimit ?? Infinity);
-  let first: Schedule<Shared> | undefined;
-  /** The shortest one for each sentence. */
-  const failures = new Map<string, Schedule<Shared>>();
-  const successful = new Set<number>();
-  const leftOut = new Set<string>();
-  const met = new Set<Fate | undefined>();
   const [stop, ended] = [new AbortController(), Promise.withResolvers<void>()];
   current = { stop, ended: ended.promise };
-  const startedAt = realNow();
-  let reportedAt = startedAt;
   try {
     // Loads what is loaded lazily, so that every schedule finds the same.
     await new Schedule(options, following([]), { loads: true }).run();
-    do {
-      const director = path ? following(path) : seed === undefined ? search : at(random);
-      const schedule = new Schedule(options, director);
-      await schedule.run();
-      hasCalls ||= schedule.hasCalls;
-      isStuck ||= schedule.isStuck;
-      if (!schedule.isKnown) schedules += 1;
-      first ??= schedule;
-      for (const each of schedule.leftOut) leftOut.add(each);
-      for (const { fate } of schedule.history.calls) met.add(fate);
-      if (schedule.hasPaused) met.add('paused');
-      for (const [index, outcome] of schedule.history.outcomes.entries())
-        if (outcome?.status === 'fulfilled') successful.add(index);
-      cut ??= schedule.cut;
-      if (judge && !schedule.isKnown && schedule.cut === undefined)
-        schedule.sentence ??= await judge(schedule.history);
-      if (schedule.sentence !== undefined) {
-        violations += 1;
-        const best = failures.get(schedule.sentence);
-        if (best ? isShorter(schedule, best) : failures.size < mostFailures)
-          failures.set(schedule.sentence, schedule);
-      }
-      if (stop.signal.aborted)
-        throw new Error(
-          'Another exploration has begun in this process. Wait for each, also for one that fails.',
-        );
-      if (realNow() - reportedAt >= reportEvery) {
-        reportedAt = realNow();
-        process.stderr.write(
-          `${progressOf(schedules, reportedAt - startedAt, search.remaining, violations)}\n`,
-        );
-      }
-      if (path) break;
-      if (seed === undefined) isComplete = !search.advance();
-    } while (!isComplete && schedules < budget && realNow() < end && options.signal?.aborted !== true);
+    return await new Exploration(options, stop.signal, now).run();
   } finally {
     current = undefined;
     ended.resolve();
   }
-  if (!hasCalls && !isStuck)
-    throw new Error(
-      'No call has reached the simulation. Give each client of the AWS SDK the `client` of the environment, as in ' +
-        '`new DynamoDBClient(client)`.',
-    );
-  const failing = options.requests.findIndex((_, index) => !successful.has(index));
-  if (first && failures.size === 0 && path === undefined && failing >= 0) {
-    first.sentence = `Request ${failing + 1} succeeds in no schedule. If it is to fail, let it return its error.`;
-    failures.set(first.sentence, first);
-    violations = schedules;
+}
+
+class Exploration<Shared> {
+  readonly #options: Options<Shared>;
+  readonly #tally: Tally<Shared>;
+  readonly #judge: ReturnType<typeof serializable<Shared>> | undefined;
+  readonly #stop: AbortSignal;
+  readonly #now: () => number;
+  readonly #startedAt: number;
+  readonly #deepens: boolean;
+  #reportedAt: number;
+  #levels: Level[] = [];
+  #random = 0;
+  /** What is not explored within the last level that is complete. */
+  #leftOut: readonly string[] = [];
+
+  constructor(options: Options<Shared>, stop: AbortSignal, now: () => number) {
+    this.#options = options;
+    this.#tally = new Tally(options);
+    this.#judge = options.check ? undefined : serializable(options);
+    this.#stop = stop;
+    this.#now = now;
+    this.#startedAt = this.#reportedAt = now();
+    const { time, faults, seed, repeat } = options;
+    this.#deepens = time !== undefined && [faults, seed, repeat].every((each) => each === undefined);
   }
-  const told = [...failures.values()]
-    .toSorted((a, b) => (isShorter(a, b) ? -1 : 1))
-    .map(({ failure }) => failure);
-  if (options.kinds && isComplete && path === undefined && (options.faults ?? 0) > 0)
-    for (const kind of options.kinds) if (!met.has(kind)) leftOut.add(`no call met the fault ${kind}`);
-  const perSecond = schedules / Math.max(0.001, (realNow() - startedAt) / 1_000);
-  return {
-    schedules,
-    violations,
-    isComplete: isComplete && cut === undefined,
-    bounds: [boundsOf(options), ...leftOut, ...(search.leavesOutEnds ? [unendedPauses] : [])].join('; '),
-    perSecond,
-    cut,
-    failure: told[0],
-    failures: told,
-  };
+
+  async run(): Promise<Report> {
+    const { time = Infinity, seed, repeat } = this.#options;
+    const end = this.#startedAt + time;
+    if (repeat !== undefined) await this.#repeat(repeat);
+    else if (seed !== undefined) await this.#runAtRandom(new Random(seed), [undefined], end);
+    else if (this.#deepens) await this.#deepen(end - time * partForRandom, end);
+    else await this.#runLevel(undefined, end);
+    const tally = this.#tally;
+    if (!tally.hasStarted)
+      throw new Error(
+        'No call has reached the simulation. Give each client of the AWS SDK the `client` of the environment, as in ' +
+          '`new DynamoDBClient(client)`.',
+      );
+    if (repeat === undefined && !tally.hasFailures) this.#judgeFailing();
+    const { schedules, violations, failures, cut } = tally;
+    const complete = this.#levels.findLast(({ isComplete }) => isComplete);
+    return {
+      schedules,
+      violations,
+      isComplete: complete !== undefined,
+      levels: this.#levels,
+      random: this.#random,
+      bounds: [boundsOf({ ...this.#options, ...(complete ?? this.#levels[0]) }), ...this.#leftOut].join('; '),
+      perSecond: schedules / Math.max(0.001, (this.#now() - this.#startedAt) / 1_000),
+      cut,
+      failure: failures[0],
+      failures,
+    };
+  }
+
+  /** What a few schedules show is not true of all. */
+  #judgeFailing(): void {
+    const { failing } = this.#tally;
+    if (failing === undefined) return;
+    const sentence = `Request ${failing} succeeds in no schedule`;
+    if (this.#deepens && !this.#levels[0]?.isComplete)
+      this.#leftOut = [...this.#leftOut, `${sentence} that was run`];
+    else this.#tally.fail(`${sentence}. If it is to fail, let it return its error.`);
+  }
+
+  /** @param end of the levels @param endOfAll of the schedules at random, which come last */
+  async #deepen(end: number, endOfAll: number): Promise<void> {
+    for (let faults = 0; faults <= deepest; faults += 1) {
+      await this.#runLevel(faults, end);
+      if (this.#tally.hasFailures) return;
+      if (!this.#levels.at(-1)!.isComplete) break;
+    }
+    const from = this.#levels.filter(({ isComplete }) => isComplete).length;
+    const levels = Array.from({ length: mostAtRandom + 1 - from }, (_, index) => from + index);
+    await this.#runAtRandom(new Random(0), levels, endOfAll);
+  }
+
+  async #runLevel(level: number | undefined, end: number): Promise<void> {
+    const { reduce = true } = this.#options;
+    const { faults = 0 } = this.#optionsOf(level);
+    const search = new Search(reduce);
+    const before = this.#tally.schedules;
+    let isComplete = false;
+    do {
+      await this.#runOne(search, level);
+      isComplete = !search.advance();
+    } while (!isComplete && !this.#isOver(end));
+    isComplete &&= this.#tally.cut === undefined;
+    this.#levels.push({ faults, schedules: this.#tally.schedules - before, isComplete });
+    if (!isComplete && this.#levels.length > 1) return;
+    const unmet = isComplete && faults > 0 ? this.#tally.unmet : [];
+    this.#leftOut = [
+      ...this.#tally.leftOut,
+      ...(search.leavesOutEnds ? [unendedPauses] : []),
+      ...unmet.map((kind) => `no call met the fault ${kind}`),
+    ];
+  }
+
+  /** @param levels one after the other, again and again */
+  async #runAtRandom(random: Random, levels: readonly (number | undefined)[], end: number): Promise<void> {
+    do {
+      const level = levels[this.#random % levels.length];
+      await this.#runOne(at(random), level);
+      this.#random += 1;
+    } while (!this.#isOver(end));
+    if (levels[0] === undefined) this.#leftOut = [...this.#tally.leftOut];
+  }
+
+  async #repeat(repeat: string): Promise<void> {
+    const [, level, path] = /^(?:(\d+):)?(.*)$/s.exec(repeat)!;
+    const director = following(path!.split('.').map(Number));
+    await this.#runOne(director, level === undefined ? undefined : Number(level));
+  }
+
+  async #runOne(director: Director, level: number | undefined): Promise<void> {
+    const schedule = new Schedule(this.#optionsOf(level), director);
+    await schedule.run();
+    if (this.#judge && !schedule.isKnown && schedule.cut === undefined)
+      schedule.sentence ??= await this.#judge(schedule.history);
+    this.#tally.add(schedule, level);
+    if (this.#stop.aborted)
+      throw new Error(
+        'Another exploration has begun in this process. Wait for each, also for one that fails.',
+      );
+    if (this.#now() - this.#reportedAt < reportEvery) return;
+    this.#reportedAt = this.#now();
+    const { schedules, violations } = this.#tally;
+    const remaining = director instanceof Search ? director.remaining : 0;
+    const milliseconds = this.#reportedAt - this.#startedAt;
+    process.stderr.write(`${progressOf(schedules, milliseconds, remaining, violations)}\n`);
+  }
+
+  /** @param level of a run that deepens */
+  #optionsOf(level: number | undefined): Options<Shared> {
+    return level === undefined ? this.#options : { kinds: kindsOfAws, ...this.#options, faults: level };
+  }
+
+  #isOver(end: number): boolean {
+    const { budget = 100_000, signal } = this.#options;
+    return this.#tally.schedules >= budget || this.#now() >= end || signal?.aborted === true;
+  }
 }
 
 /** What the run does not go beyond. */
@@ -137,30 +208,33 @@ function progressOf(schedules: number, milliseconds: number, remaining: number, 
 }
 
 /**
- * @throws Error of the shortest failure: its sentence, its trace and how to repeat it. Or if not all schedules were run, unless the
- * option `partial` allows it
+ * Says on stderr what a run that deepens has reached.
+ * @param now the time that is spent, in milliseconds, for tests
+ * @throws Error of the shortest failure: its sentence, its trace and how to repeat it. Or if not all schedules were run, of a run that
+ * deepens not all without a fault, unless the option `partial` allows it
  */
-export async function verify<Shared>(options: Options<Shared>): Promise<Report> {
-  const report = await explore(options);
+export async function verify<Shared>(options: Options<Shared>, now = realNow): Promise<Report> {
+  const report = await explore(options, now);
   if (report.failure) throw new Error(textOf(report));
   if (!report.isComplete && options.partial !== true && options.repeat === undefined)
     throw new Error(
       `Not all: ${textOf(report)}${report.cut === undefined ? '' : ` A request makes this call: ${report.cut}.`}`,
     );
+  if (report.levels.length > 0 && report.random > 0)
+    process.stderr.write(`dynamodb-interleavings: ${textOf(report)}\n`);
   return report;
 }
 
+/** Each schedule has a rate of its own for what is not most likely, so that faults come early and late. */
 function at(random: Random): Director {
+  const rate = random.next();
   return {
     choose: (choices) => {
       const useful = choices.filter(({ isUseful }) => isUseful);
-      return choices.indexOf(random.pick(useful));
+      const ofSubject = random.pick([...Map.groupBy(useful, ({ subject }) => subject).values()]);
+      return choices.indexOf(random.chance(rate) ? random.pick(ofSubject) : ofSubject[0]!);
     },
     stepped: () => {},
     timePasses: () => {},
   };
-}
-
-function isShorter<Shared>(a: Schedule<Shared>, b: Schedule<Shared>): boolean {
-  return a.faults === b.faults ? a.trace.length < b.trace.length : a.faults < b.faults;
 }

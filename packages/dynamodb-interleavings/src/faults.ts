@@ -51,3 +51,5 @@ const unusual = new Set<Fault>([
 ]);
 /** What they meet otherwise. */
 export const defaultKinds: readonly Fault[] = faults.filter((each) => !unusual.has(each));
+/** What they meet in a run that deepens: all but the answers of something that is not of AWS, which the SDK can take for a success. */
+export const kindsOfAws: readonly Fault[] = faults.filter((each) => !each.startsWith('unreadable'));

@@ -8,6 +8,7 @@ export type {
   Environment,
   Failure,
   History,
+  Level,
   Options,
   Outcome,
   Report,

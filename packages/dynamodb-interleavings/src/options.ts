@@ -89,7 +89,7 @@ export interface Options<Shared = unknown> {
   readonly check?: (history: History<Shared>) => string | undefined | Promise<string | undefined>;
   /** Faults in a schedule at most. Default: 0 */
   readonly faults?: number;
-  /** Faults that calls can meet. */
+  /** Faults that calls can meet. Default: the usual ones. In a run that deepens: all of AWS, so not `unreadable` */
   readonly kinds?: readonly Fault[];
   /** How many calls at most are answered only after a timer has gone off. Default: 2 */
   readonly delays?: number;
@@ -106,13 +106,17 @@ export interface Options<Shared = unknown> {
    * only read it. Default: true
    */
   readonly reduce?: boolean;
-  /** Milliseconds after which the run ends. The report then says that these were not all schedules. Default: none */
-  readonly timeLimit?: number;
-  /** Ends the run in the same way. */
+  /**
+   * Milliseconds to spend. Without `faults`, the run deepens by itself: all schedules without a fault, then all with at most one, then
+   * with at most two, then some at random until the time is over. It ends with the first of these that fails. With
+   * `faults`, it ends the run. Default: no end
+   */
+  readonly time?: number;
+  /** Ends the run. The report then says that these were not all schedules. */
   readonly signal?: AbortSignal;
-  /** `verify` also accepts that not all schedules were run. Default: false */
+  /** `verify` also accepts that not all schedules were run; of a run that deepens, not all without a fault. Default: false */
   readonly partial?: boolean;
-  /** Runs only the schedule of a failure. */
+  /** Runs only the schedule of a failure. One such as `1:0.3` is of the level with at most one fault of a run that deepened. */
   readonly repeat?: string;
 }
 
@@ -136,12 +140,25 @@ export interface Failure {
   readonly repeat: string;
 }
 
+/** Schedules of a run. */
+export interface Level {
+  /** Faults in a schedule at most. */
+  readonly faults: number;
+  readonly schedules: number;
+  /** Whether these were all. */
+  readonly isComplete: boolean;
+}
+
 export interface Report {
   readonly schedules: number;
   /** Schedules that failed. */
   readonly violations: number;
-  /** Whether these were all schedules. */
+  /** Whether all schedules within the `bounds` were run. */
   readonly isComplete: boolean;
+  /** Of a run that deepens, each that it has come to. Its `bounds` are those of the last one that is complete. */
+  readonly levels: readonly Level[];
+  /** How many schedules were chosen at random. */
+  readonly random: number;
   /**
    * What the schedules do not go beyond, such as `no fault and at most 2 delays, calls of at most 1 s`, and what these requests could
    * meet on AWS and do in no schedule.

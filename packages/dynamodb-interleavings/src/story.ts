@@ -253,10 +253,24 @@ export function diagramOf(entries: readonly Entry[]): string {
 /** How many failures are told beside the shortest one. */
 const mostOthers = 4;
 
+/** How far a run that deepens has come: a sentence for each level, and for the schedules at random. */
+function reachedOf({ levels, random }: Report): string[] {
+  if (levels.length === 0 || (levels.length === 1 && random === 0)) return [];
+  const many = (count: number) => `${count} schedule${count === 1 ? '' : 's'}`;
+  const sentences = levels.map(({ faults, schedules, isComplete }) => {
+    const what = faults === 0 ? 'Without a fault' : `With at most ${faults} fault${faults === 1 ? '' : 's'}`;
+    return `${what}: ${many(schedules)}, ${isComplete ? 'all' : 'not all'}.`;
+  });
+  return [...sentences, ...(random > 0 ? [`At random: ${many(random)}.`] : [])];
+}
+
 /** The shortest failure: its sentence, its trace and how to repeat it. Then those with other sentences. */
 export function textOf(report: Report): string {
   const { failure, failures, violations, schedules, bounds, perSecond, isComplete } = report;
   const all = isComplete && schedules > 1 ? 'all ' : '';
+  const reached = reachedOf(report);
+  if (failure === undefined && reached.length > 0)
+    return `no violation. ${reached.join(' ')} ${isComplete ? 'Proved' : 'Not proved'}: ${bounds}.`;
   if (failure === undefined)
     return `${all}${schedules} schedules with ${bounds}, ${Math.round(perSecond)} a second: no violation.`;
   const told = ({ sentence, trace }: Failure) => [sentence, '', ...trace.map((line) => `  ${line}`), ''];
@@ -264,6 +278,7 @@ export function textOf(report: Report): string {
   return [
     ...told(failure),
     `${violations} of ${schedules} schedules violate it. To repeat this one: repeat: '${failure.repeat}'`,
+    ...(reached.length > 0 ? [reached.join(' ')] : []),
     ...others
       .slice(0, mostOthers)
       .flatMap((each) => ['', 'Another failure:', ...told(each), `To repeat it: repeat: '${each.repeat}'`]),

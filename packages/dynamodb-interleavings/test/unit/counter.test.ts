@@ -22,6 +22,7 @@ test('two visits at the same time are both counted', async () => {
       },
     ],
     requests: [visit, visit],
+    time: 3_000,
   });
   await expect(visits).rejects.toThrow('The result is not serializable');
 });

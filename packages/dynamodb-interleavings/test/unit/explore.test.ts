@@ -228,7 +228,7 @@ test('what was not run to its end is not proved', async () => {
     /^Not all: 1 schedules with no fault and at most 2 delays, calls of at most 1 s, \d+ a second: no violation\./,
   );
   expect(await verify({ ...options, partial: true })).toMatchObject({ schedules: 1, isComplete: false });
-  for (const bound of [{ timeLimit: 0 }, { signal: AbortSignal.abort() }])
+  for (const bound of [{ time: 0, faults: 0 }, { signal: AbortSignal.abort() }])
     expect(await explore({ ...twice(incrementOnCondition), ...bound })).toMatchObject({ isComplete: false });
 });
 
@@ -292,7 +292,7 @@ test('a long run says how far it is', async () => {
       check: () => undefined,
       faults: 1,
       kinds: ['lostAfter'],
-      timeLimit: 6_000,
+      time: 6_000,
     });
   } finally {
     lines.push(...write.mock.calls.map(([line]) => line));
