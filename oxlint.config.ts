@@ -119,13 +119,13 @@ export default defineConfig({
   },
   overrides: [
     {
-      files: ['bin/**', 'lib/**', 'test/infrastructure/**'],
+      files: ['bin/**', 'lib/**', 'test/deployed/templates/**'],
       rules: {
         'eslint/no-new': 'off',
       },
     },
     {
-      files: ['test/infrastructure/**'],
+      files: ['test/deployed/templates/**'],
       rules: {
         'vitest/expect-expect': [
           'error',
@@ -146,6 +146,6 @@ export default defineConfig({
     '.local',
     'bench/node_modules',
     'packages/dynamodb-interleavings/findings/node_modules',
-    'test/e2e/generated-clients',
+    'test/deployed/http/generated-clients',
   ],
 });

@@ -8,13 +8,13 @@ import { whyOneDatabase } from './test/support/database.ts';
  * together, so only `npm run test:all` and CI run them.
  */
 const slow = [
-  'test/e2e/client-package.test.ts',
-  'test/e2e/dev.test.ts',
-  'test/e2e/generated-clients.test.ts',
-  'test/e2e/reference.test.ts',
-  'test/e2e/schemathesis.test.ts',
-  'test/e2e/start.test.ts',
-  'test/infrastructure/cfn-lint.test.ts',
+  'test/deployed/http/client-package.test.ts',
+  'test/deployed/http/dev.test.ts',
+  'test/deployed/http/generated-clients.test.ts',
+  'test/deployed/http/reference.test.ts',
+  'test/deployed/http/schemathesis.test.ts',
+  'test/deployed/http/start.test.ts',
+  'test/deployed/templates/cfn-lint.test.ts',
   'packages/cdk-offline/test/integration/command.test.ts',
   'packages/cdk-offline/test/integration/database.test.ts',
   'packages/cdk-offline/test/integration/package.test.ts',
@@ -25,7 +25,8 @@ process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.c
 
 /** Run on DynamoDB Local, too. */
 const testsOfTables = [
-  'test/integration/{cost,keys,pets}/**/*.test.ts',
+  'test/deployed/database/**/*.test.ts',
+  'test/integration/{keys,pets}/**/*.test.ts',
   'packages/dynamodb-interleavings/test/integration/**/*.test.ts',
 ];
 
@@ -36,11 +37,11 @@ export default defineConfig(({ mode }) => {
   // Tests that repeat something run all rounds (test/support/rounds.ts).
   if (mode === 'full') process.env['FULL'] = '1';
   const exclude = process.env['CI'] === undefined && process.env['FULL'] === undefined ? slow : [];
-  const integration = {
-    globalSetup: 'test/integration/global-setup.ts',
+  const withDatabase = {
+    globalSetup: 'test/deployed/global-setup.ts',
     // Files share loaded modules.
     isolate: false,
-    setupFiles: 'test/integration/clean-up.ts',
+    setupFiles: 'test/deployed/clean-up.ts',
     testTimeout: 180_000,
     hookTimeout: 180_000,
   };
@@ -54,7 +55,7 @@ export default defineConfig(({ mode }) => {
         // Pure functions have no state, so files can share loaded modules, which halves the time.
         {
           test: {
-            name: 'unit',
+            name: 'rules',
             include: ['test/{rules,unit}/**/*.test.ts', 'packages/*/test/unit/**/*.test.ts'],
             isolate: false,
             testTimeout: 60_000,
@@ -70,8 +71,8 @@ export default defineConfig(({ mode }) => {
         },
         {
           test: {
-            name: 'infrastructure',
-            include: ['test/infrastructure/**/*.test.ts'],
+            name: 'templates',
+            include: ['test/deployed/templates/**/*.test.ts'],
             exclude,
             // CDK's own template validation takes 4 s in each process. `npm run synth` does it.
             env: { CDK_VALIDATION: 'false' },
@@ -86,15 +87,19 @@ export default defineConfig(({ mode }) => {
         },
         {
           // The same on tables in memory, then every call of these on a real engine.
-          test: { name: 'engine', include: ['test/service/**/*.test.ts'], ...integration },
+          test: { name: 'engine', include: ['test/service/**/*.test.ts'], ...withDatabase },
         },
         {
           test: {
-            name: 'integration',
-            include: ['test/integration/**/*.test.ts', 'packages/*/test/integration/**/*.test.ts'],
+            name: 'deployed',
+            include: [
+              'test/deployed/{commands,database,functions}/**/*.test.ts',
+              'test/integration/**/*.test.ts',
+              'packages/*/test/integration/**/*.test.ts',
+            ],
             exclude,
             provide: { whyOneDatabase: whyOne },
-            ...integration,
+            ...withDatabase,
           },
         },
         ...(whyOne === undefined
@@ -104,20 +109,20 @@ export default defineConfig(({ mode }) => {
                   name: 'dynamodb-local',
                   include: testsOfTables,
                   provide: { database: 'dynamodb-local' as const },
-                  ...integration,
+                  ...withDatabase,
                 },
               },
             ]
           : []),
         {
           test: {
-            name: 'e2e',
-            include: ['test/e2e/**/*.test.ts'],
+            name: 'http',
+            include: ['test/deployed/http/**/*.test.ts'],
             exclude,
-            globalSetup: 'test/e2e/global-setup.ts',
+            globalSetup: 'test/deployed/http/global-setup.ts',
             // Files share loaded modules.
             isolate: false,
-            setupFiles: 'test/e2e/validate-answers.ts',
+            setupFiles: 'test/deployed/http/validate-answers.ts',
             testTimeout: 180_000,
             hookTimeout: 180_000,
           },

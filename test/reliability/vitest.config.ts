@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/reliability/**/*.test.ts', 'packages/*/test/reliability/**/*.test.ts'],
-    globalSetup: 'test/integration/global-setup.ts',
+    globalSetup: 'test/deployed/global-setup.ts',
     fileParallelism: false,
     testTimeout: 1_800_000,
     hookTimeout: 180_000,

@@ -15,7 +15,7 @@ const fixed = 'undici7,idempotency-2.33';
 
 const checks = [
   'npm run check',
-  'npx vitest run --project infrastructure start-path.test.ts',
+  'npx vitest run --project templates start-path.test.ts',
   'npm test',
 ] as const;
 

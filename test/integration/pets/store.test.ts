@@ -318,7 +318,7 @@ describe('a creation', () => {
   });
 });
 
-// Their units: test/integration/cost/capacity.test.ts.
+// Their units: test/deployed/database/capacity.test.ts.
 describe('the requests to DynamoDB', () => {
   let table: PetTable;
   let traffic: Sent[];

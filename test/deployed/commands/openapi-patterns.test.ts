@@ -1,0 +1,134 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { text } from '../../../functions/pets/schema.ts';
+import * as arbitrary from '../../support/arbitraries.ts';
+import { openApiDocument } from '../../support/openapi-document.ts';
+
+/**
+ * Generated clients read a pattern in three ways: JSON Schema searches for it, Python's `re.match` begins at the start, and Bean
+ * Validation compares the whole value. Each pattern of docs/openapi.yaml gives the same answer in all three, in each language.
+ */
+
+interface Found {
+  readonly where: string;
+  readonly pattern: string;
+  readonly examples: readonly string[];
+}
+
+/** Every schema with a pattern. */
+function patternsOf(node: unknown, where: string): Found[] {
+  if (typeof node !== 'object' || node === null) return [];
+  const { pattern, examples = [] } = node as { readonly pattern?: unknown; readonly examples?: unknown };
+  const own = typeof pattern === 'string' ? [{ where, pattern, examples: examples as string[] }] : [];
+  // A parameter is known by its name.
+  const nameOf = (key: string, value: unknown): string => {
+    const name = (value as { readonly name?: unknown } | null)?.name;
+    return typeof name === 'string' ? name : key;
+  };
+  return [
+    ...own,
+    ...Object.entries(node).flatMap(([key, value]) => patternsOf(value, `${where}/${nameOf(key, value)}`)),
+  ];
+}
+
+const patterns = patternsOf(await openApiDocument(), '');
+const isHeader = ({ where }: Found) => /\/(?:headers|Idempotency-Key)\//.test(where);
+
+/** Names that the service takes, some of which only a search or only a comparison of the whole value would find. */
+const names = [
+  'Rex| Rex|Rex |\nRex|Rex\n|R\nx|x\r\n|\u00a0Rex|\u200bRex|é|🐈|ж|\0x|٣|\ue000|~|"|\\'.split('|'),
+  ['\u0085x', 'x\u0085', '\u2028x', 'x\u2028', `\t${'x'.repeat(200)}`],
+  fc.sample(arbitrary.petName, { numRuns: 50, seed: 1 }),
+].flat();
+const others = ['', ' ', '\n', '\t\r\n', '\0', '\x7f', '\u00a0', '\u200b'];
+
+/** What one of its fields can be sent as. In other languages `$` also finds a line break at the end, which no header has. */
+function textsFor(found: Found): string[] {
+  const near = found.examples.flatMap((each) => [
+    each,
+    ` ${each}`,
+    `${each} `,
+    `${each}${each}`,
+    each.slice(1),
+    each.slice(0, -1),
+    each.replaceAll(/\d/g, '٣'),
+  ]);
+  const all = [...near, ...names, ...others];
+  return isHeader(found) ? all.filter((each) => !/[\n\r\u0085\u2028\u2029]/.test(each)) : all;
+}
+
+const questions = patterns.flatMap((found) => textsFor(found).map((value) => ({ ...found, value })));
+type Question = (typeof questions)[number];
+
+/** Such as `101`: found by a search, not at the start, as a whole. */
+function inJavaScript(flags: string) {
+  return ({ pattern, value }: Question): string =>
+    [new RegExp(pattern, flags), new RegExp(pattern, `${flags}y`), new RegExp(`^(?:${pattern})$`, flags)]
+      .map((way) => Number(way.test(value)))
+      .join('');
+}
+
+/** A program of test/support/engines/ reads the base64 of a pattern and of a text in each line, and answers as above. */
+const programs: Readonly<Record<string, readonly [version: string, ...command: string[]]>> = {
+  Java: ['java --version', 'java', 'Engine.java'],
+  Python: ['python3 --version', 'python3', 'engine.py'],
+  Ruby: ['ruby --version', 'ruby', 'engine.rb'],
+  Go: ['go version', 'go', 'run', 'engine.go'],
+  PHP: ['php --version', 'php', 'engine.php'],
+};
+
+function isInstalled(language: string): boolean {
+  // A runtime of Java without a compiler cannot run the source.
+  const commands = [programs[language]![0], ...(language === 'Java' ? ['javac --version'] : [])];
+  const missing = commands.filter((each) => spawnSync(each, { shell: true }).status !== 0);
+  if (missing.length > 0)
+    console.warn(`Patterns are not tried in ${language}: "${missing[0]}" does not work.`);
+  return missing.length === 0;
+}
+
+function answersOf(language: string): string[] {
+  const [, command = '', ...options] = programs[language]!;
+  const base64 = (value: string) => Buffer.from(value).toString('base64');
+  const { stdout, stderr } = spawnSync(command, options, {
+    cwd: join('test', 'support', 'engines'),
+    encoding: 'utf8',
+    input: questions.map(({ pattern, value }) => `${base64(pattern)} ${base64(value)}\n`).join(''),
+  });
+  expect(stderr).toBe('');
+  return stdout.trimEnd().split('\n');
+}
+
+describe('a pattern of docs/openapi.yaml', () => {
+  it('is that of a header, or finds every text that the service takes', () => {
+    const ofBodies = patterns.filter((found) => !isHeader(found));
+    expect(ofBodies.map(({ where }) => where)).toContain('/components/schemas/NewPet/properties/name');
+    expect(patterns.length).toBeGreaterThan(ofBodies.length + 5);
+    const field = text(1, 255);
+    expect(names.filter((name) => !field.safeParse(name).success)).toEqual([]);
+    const refused = ofBodies.filter(({ pattern }) => !names.every((name) => new RegExp(pattern).test(name)));
+    expect(refused).toEqual([]);
+  });
+
+  it.each(patterns)('finds the examples, and not every text: $where', (found) => {
+    const answers = textsFor(found).map((value) => new RegExp(found.pattern).test(value));
+    expect(new Set(answers)).toEqual(new Set([true, false]));
+    expect(found.examples.filter((each) => !new RegExp(found.pattern).test(each))).toEqual([]);
+  });
+
+  it.each(['', 'u'])('gives the same answer in three ways in JavaScript, flags "%s"', (flags) => {
+    const different = questions.filter((each) => !['000', '111'].includes(inJavaScript(flags)(each)));
+    expect(different).toEqual([]);
+  });
+
+  it.each(Object.keys(programs).filter(isInstalled))(
+    'gives the answer of JavaScript in three ways in %s',
+    (language) => {
+      const answers = answersOf(language);
+      expect(answers).toHaveLength(questions.length);
+      const asked = questions.map((each, index) => ({ ...each, answer: answers[index] }));
+      expect(asked.filter((each) => each.answer !== inJavaScript('u')(each))).toEqual([]);
+    },
+  );
+});
