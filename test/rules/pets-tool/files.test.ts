@@ -3,7 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { toJson } from '../../../functions/http/exact-json.ts';
 import { newPetId } from '../../../functions/pets/ids.ts';
 import { newPet } from '../../../functions/pets/schema.ts';
-import { petParser } from '../../../tools/operators/pets/files.ts';
+import { newFileIds, petParser, readPets } from '../../../tools/operators/pets/files.ts';
+import type { Session } from '../../../tools/operators/pets/pet-command.ts';
+import type { PetService } from '../../../tools/operators/pets/service.ts';
+import { Folder } from '../../service/pets-tool/files.ts';
 
 const newest = newPetId(Date.UTC(2026, 6, 1), 0);
 const parse = (text: string) => petParser(newest)(text, 1);
@@ -48,5 +51,45 @@ describe('a line of an import', () => {
     ['{}', /name: is required; categoryId: is required/],
   ])('%s is invalid', (text, problem) => {
     expect(parse(text)).toEqual(typeof problem === 'string' ? problem : expect.stringMatching(problem));
+  });
+});
+
+test('a line that is far too long is read over at once', { timeout: 20_000 }, async () => {
+  const folder = await Folder.make();
+  const file = await folder.write('long.jsonl', `{"name":"${'x'.repeat(60_000_000)}"}\n\n{}\n`);
+  const problems: string[] = [];
+  const session = {
+    service: { clock: () => 1_782_864_000_000 },
+    output: { report: (_: object, text: string) => problems.push(text) },
+  } as unknown as Session;
+  await expect(readPets(session, file)).rejects.toThrow('has 2 invalid lines');
+  expect(problems).toEqual([
+    `${file}:1: is longer than 65,536 characters`,
+    `${file}:3: name: is required; categoryId: is required`,
+  ]);
+});
+
+describe('the IDs of a file', () => {
+  const now = Date.UTC(2026, 6, 1);
+  const idsOf = (count: number) => {
+    const ids = newFileIds({ clock: () => now } as PetService, count);
+    return Array.from({ length: count }, () => ids.next().value);
+  };
+
+  test('are in order, of the past, and none that the service gives', () => {
+    const ids = idsOf(5_000);
+    expect(ids).toEqual([...new Set(ids)].toSorted((a, b) => (a < b ? -1 : 1)));
+    // The service gives those whose last 12 bits are below 2,048.
+    expect(ids.filter((id) => id % 4_096n < 2_048n)).toEqual([]);
+    expect(ids.at(-1)).toBeLessThan(newPetId(now, 0));
+  });
+
+  test('begin anywhere in the last hour', () => {
+    const begins = Array.from({ length: 200 }, () => Number(idsOf(1)[0]! - newPetId(now - 3_600_000, 0)));
+    const millisecond = Number(newPetId(now, 0) - newPetId(now - 1, 0));
+    expect(Math.min(...begins)).toBeGreaterThanOrEqual(0);
+    expect(Math.min(...begins)).toBeLessThan(1_200_000 * millisecond);
+    expect(Math.max(...begins)).toBeGreaterThan(2_400_000 * millisecond);
+    expect(Math.max(...begins)).toBeLessThan(3_600_000 * millisecond);
   });
 });
