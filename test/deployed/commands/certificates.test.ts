@@ -35,6 +35,7 @@ async function callsOf(
   const { port } = server.address() as AddressInfo;
   const env = {
     PATH: process.env['PATH'],
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
     HOME: folder,
     AWS_ENDPOINT_URL: `https://localhost:${port}`,
     AWS_REGION: 'eu-west-3',

@@ -157,6 +157,7 @@ async function run(tool: 'deploy' | 'roll-back', ...args: string[]) {
   await rm(join(project, 'calls.jsonl'), { force: true });
   const environment = {
     PATH: process.env['PATH'],
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
     HOME: project,
     AWS_ENDPOINT_URL: endpoint,
     AWS_REGION: 'eu-west-3',

@@ -1,0 +1,75 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { compile, type JSONSchema } from 'json-schema-to-typescript';
+import { format, resolveConfig } from 'prettier';
+import { stringify } from 'yaml';
+import { describeService } from './document.ts';
+import { partsOfPages, withParts } from './pages.ts';
+import { toVersion30 } from './version-3.0.ts';
+
+const project = join(import.meta.dirname, '..', '..', '..');
+const origin = 'Written by `npm run openapi` from functions/ and tools/contributors/openapi/: do not edit.';
+
+const document = describeService();
+
+/** @param check only whether everything is up to date */
+export async function deriveAll(check: boolean): Promise<void> {
+  const derive = check ? compare : write;
+  await derive('docs/openapi.yaml', `# ${origin}\n${yaml(document)}`);
+  await derive('packages/client/src/schema.ts', await types(document.components.schemas));
+  for (const [name, parts] of Object.entries(partsOfPages())) {
+    const page = await readFile(join(project, name), 'utf8');
+    const formatted = Object.entries(parts).map(async ([part, text]) => [part, await inLines(text)] as const);
+    await derive(name, withParts(name, page, Object.fromEntries(await Promise.all(formatted))));
+  }
+}
+
+/** Writes the document in version 3.0. */
+export async function writeVersion30(file: string): Promise<void> {
+  const made = toVersion30(document);
+  await writeFile(file, file.endsWith('.json') ? JSON.stringify(made, null, 2) : yaml(made));
+}
+
+function yaml(value: object): string {
+  return stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
+}
+
+/** Markdown as the pages have it, in lines that are not longer than theirs. */
+async function inLines(markdown: string): Promise<string> {
+  return (await format(markdown, { parser: 'markdown', proseWrap: 'always', printWidth: 140 })).trim();
+}
+
+async function compare(name: string, text: string): Promise<void> {
+  const { isThere } = await derived(name, text);
+  if (isThere) return;
+  console.error(`${name} is not what the service enforces. Run "npm run openapi".`);
+  process.exitCode = 1;
+}
+
+async function write(name: string, text: string): Promise<void> {
+  const { path, formatted, isThere } = await derived(name, text);
+  if (isThere) return;
+  await writeFile(path, formatted);
+  console.log(`Wrote ${name}.`);
+}
+
+async function derived(name: string, text: string) {
+  const path = join(project, name);
+  const formatted = await format(text, { ...(await resolveConfig(path)), filepath: path });
+  const isThere = formatted === (await readFile(path, 'utf8').catch(() => undefined));
+  return { path, formatted, isThere };
+}
+
+/** A type for each schema, with its name in the document. */
+async function types(schemas: object): Promise<string> {
+  // Not openapi-typescript, which needs TypeScript 5. This generator comments on what its root does not use.
+  const properties = Object.fromEntries(
+    Object.keys(schemas).map((name) => [name, { $ref: `#/components/schemas/${name}` }]),
+  );
+  const root = { title: 'Schemas', type: 'object', required: Object.keys(schemas), properties };
+  return compile({ ...root, components: { schemas } } as JSONSchema, 'Schemas', {
+    additionalProperties: false,
+    bannerComment: `/** ${origin} */`,
+    format: false,
+  });
+}
