@@ -74,6 +74,13 @@ const restricted: readonly (readonly [files: string[], ...patterns: object[]])[]
     },
   ],
   [['packages/*/src/**'], { group: parts, message: 'A package imports nothing of the service.' }],
+  [
+    ['test/**'],
+    {
+      group: ['**/packages/**'],
+      message: 'test/ uses a package as its users do, by its name. Tests of its own files are in its test/.',
+    },
+  ],
 ];
 
 export default defineConfig({

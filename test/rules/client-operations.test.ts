@@ -1,6 +1,6 @@
+import { AnimalStore, type Pets } from 'animal-store-client';
 import { expect, test } from 'vitest';
 import { unmatchedRoute } from '../../functions/operations.ts';
-import { AnimalStore, type Pets } from '../../packages/client/src/index.ts';
 import { entryOf, unused } from '../support/used-operations.ts';
 
 /** Arguments of each method. */

@@ -5,12 +5,11 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:
 import { createServer, request } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { AnimalStore, type Fetch, PermissionDeniedError } from 'animal-store-client';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
-import { AnimalStore, PermissionDeniedError } from '../../../packages/client/src/index.ts';
-import { version } from '../../../packages/client/src/version.ts';
 import { isLocal } from './support.ts';
 
 const run = promisify(execFile);
@@ -89,22 +88,17 @@ describe('The client', () => {
 
 describe.runIf(isLocal)('The packed client in a project of its own', () => {
   let directory: string;
+  let tarball: string;
 
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'client-package-'));
     await run('npm', ['run', 'build', '--workspace', 'animal-store-client'], {
       env: { ...process.env, GITHUB_REPOSITORY: 'example/store' },
     });
-    await run('npm', ['pack', './packages/client/dist', '--pack-destination', directory]);
+    const packed = await run('npm', ['pack', './packages/client/dist', '--pack-destination', directory]);
+    tarball = join(directory, packed.stdout.trim());
     await run('npm', ['init', '--yes'], { cwd: directory });
-    const install = [
-      'install',
-      '--offline',
-      '--no-audit',
-      '--no-fund',
-      `./animal-store-client-${version}.tgz`,
-    ];
-    await run('npm', install, { cwd: directory });
+    await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: directory });
     const compilerOptions = {
       strict: true,
       exactOptionalPropertyTypes: true,
@@ -125,7 +119,7 @@ describe.runIf(isLocal)('The packed client in a project of its own', () => {
   afterAll(() => rm(directory, { recursive: true, force: true }));
 
   it('contains both module formats, declarations and documents, nothing else', async () => {
-    const { stdout } = await run('tar', ['-tzf', join(directory, `animal-store-client-${version}.tgz`)]);
+    const { stdout } = await run('tar', ['-tzf', tarball]);
     const files = stdout
       .trim()
       .split('\n')
@@ -146,9 +140,16 @@ describe.runIf(isLocal)('The packed client in a project of its own', () => {
   it('names its version and where it comes from', async () => {
     const path = join(directory, 'node_modules/animal-store-client/package.json');
     const manifest: unknown = JSON.parse(await readFile(path, 'utf8'));
+    let userAgent = '';
+    const fetch: Fetch = async (_url, { headers }) => {
+      userAgent = headers['User-Agent']!;
+      return new Response('[]');
+    };
+    await new AnimalStore({ baseUrl: 'https://api.example.com/v1', apiKey: 'key', fetch }).pets.list();
+    expect(basename(tarball)).toBe(`${userAgent.replace('/', '-')}.tgz`);
     expect(manifest).toMatchObject({
       name: 'animal-store-client',
-      version,
+      version: userAgent.replace('animal-store-client/', ''),
       license: 'MIT',
       repository: { url: 'git+https://github.com/example/store.git', directory: 'packages/client' },
       homepage: expect.stringContaining('https://github.com/example/store/'),
@@ -180,7 +181,6 @@ describe.runIf(isLocal)('The packed client in a project of its own', () => {
   });
 
   it.runIf(hasTools).each(['attw', 'publint'])('has no fault that %s finds', async (name) => {
-    const tarball = join(directory, `animal-store-client-${version}.tgz`);
     const options = name === 'publint' ? ['--strict'] : [];
     const { stdout } = await run(process.execPath, [join(tools, '.bin', name), tarball, ...options]);
     expect(stdout).toMatch(/No problems found|All good!/);

@@ -1,12 +1,11 @@
+import { AnimalStore } from 'animal-store-client';
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { fullBucket, quotaRemaining, takeToken, type Throttle, utcDay } from 'cdk-offline/metering';
 import { suspensionThreshold, toleratedRate } from '../../../functions/access/limiter-decisions.ts';
 import { customPlanCeiling, fixedPlans, type Limits } from '../../../functions/access/plans.ts';
 import { usagePlanSettings } from '../../../lib/api/usage-plan-settings.ts';
 import { presets } from '../../../lib/configuration/stages.ts';
-import { toApiError } from '../../../packages/client/src/errors.ts';
-import { retryDelay } from '../../../packages/client/src/retry.ts';
 import { LimitedKey, rejectionsThatSuspend } from '../../service/limits.model.ts';
 import { rounds } from '../../support/rounds.ts';
 
@@ -110,19 +109,59 @@ describe('clients that obey Retry-After are never suspended:', () => {
     };
   };
 
+  /** Of the TypeScript client, by `Retry-After` in seconds: the least and the longest wait after each attempt. */
+  const clientWaits = new Map<number, (readonly [number, number])[]>();
+  const longestWaited = 60;
+
+  beforeAll(async () => {
+    vi.useFakeTimers();
+    const drawn = vi.spyOn(Math, 'random');
+    const waitsFor = async (retryAfter: number, draw: number) => {
+      drawn.mockReturnValue(draw);
+      const waits: number[] = [];
+      const headers = { 'Retry-After': String(retryAfter) };
+      const store = new AnimalStore({
+        baseUrl: 'https://api.example.com/v1',
+        apiKey: 'key',
+        fetch: async () => new Response('{}', { status: 429, headers }),
+        onRetry: ({ delay }) => waits.push(delay),
+      });
+      await Promise.all([store.pets.list().catch(() => {}), vi.runAllTimersAsync()]);
+      return waits;
+    };
+    for (let retryAfter = 1; retryAfter <= longestWaited + 1; retryAfter += 1) {
+      const [least, longest] = [await waitsFor(retryAfter, 0), await waitsFor(retryAfter, 1 - 2 ** -53)];
+      clientWaits.set(
+        retryAfter,
+        least.map((each, attempt) => [each, longest[attempt]!]),
+      );
+    }
+    drawn.mockRestore();
+    vi.useRealTimers();
+  });
+
+  test('the TypeScript client waits five times, each time for a minute at most, or not at all', () => {
+    expect([clientWaits.get(1)!.length, clientWaits.get(60)!.length, clientWaits.get(61)]).toEqual([
+      5,
+      5,
+      [],
+    ]);
+    for (const [retryAfter, waits] of clientWaits)
+      for (const [least, longest] of waits)
+        expect([least, longest > least]).toEqual([retryAfter * second, true]);
+  });
+
   /** The TypeScript client. What it throws is not handled: the next call follows after `pause`. */
   const typescriptClient: NewSender = (pause) => {
     let attempt = 0;
     return {
       starts: random() * pause,
-      next: (retryAfter) => {
-        attempt += 1;
-        const details = { status: 429, headers: new Headers(), retryAfter: (retryAfter ?? 0) * second };
-        const failure = toApiError('rate_limit_exceeded', '', details);
-        const delay =
-          retryAfter && retryDelay(failure, attempt, { maxRetries: 5, maxRetryDelay: minute }, random());
-        if (delay === undefined) attempt = 0;
-        return latency() + (delay ?? Math.max(pause, (retryAfter ?? 0) <= 60 ? 0 : hour));
+      next: (retryAfter = 0) => {
+        const wait = clientWaits.get(Math.min(retryAfter, longestWaited + 1))?.[attempt];
+        attempt = wait === undefined ? 0 : attempt + 1;
+        if (wait === undefined) return latency() + Math.max(pause, retryAfter <= longestWaited ? 0 : hour);
+        const [least, longest] = wait;
+        return latency() + least + random() * (longest - least);
       },
     };
   };
