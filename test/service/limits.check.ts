@@ -1,54 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { GetItemCommandOutput, UpdateItemCommandInput } from '@aws-sdk/client-dynamodb';
-import type { Tables } from 'dynamodb-interleavings';
+import type { Item } from 'dynamodb-interleavings';
 import type { Exchange } from '../simulation/gateway.ts';
 import { type Key, Violation } from '../simulation/seen.ts';
 import type { Reply } from '../support/lambda.ts';
-import {
-  type Evaluation,
-  type Evaluations,
-  explain,
-  type Expectation,
-  Memory,
-  unused,
-  type Usage,
-} from './limits.model.ts';
+import type { Evaluations } from './evaluations.ts';
+import { explain, type Expectation, Memory, unused, type Usage } from './limits.model.ts';
 
-/** From now on notes what writes of the limiter meet and leave in the table. */
-export function noteEvaluations(tables: Tables): Evaluations {
-  const evaluations = new Map<object, Omit<Evaluation, 'isReceived'>>();
-  const call = tables.call.bind(tables);
-  const usageOf = (keyHash: unknown): Usage => {
-    const input = { TableName: 'RateLimits', Key: { keyHash } };
-    const { Item: item = {} } = call('GetItem', input) as GetItemCommandOutput;
-    const stored = Object.keys(unused).map((name) => [name, Number(item[name]?.N ?? 0)]);
-    return { ...unused, ...(Object.fromEntries(stored) as Partial<Usage>) };
-  };
-  let isTried = false;
-  const writes = tables.writes.bind(tables);
-  tables.writes = (operation, input) => {
-    isTried = true;
-    const isWrite = writes(operation, input);
-    isTried = false;
-    return isWrite;
-  };
-  tables.call = (operation, input, reading) => {
-    const { TableName: table, Key: key } = input as Partial<UpdateItemCommandInput>;
-    if (isTried || operation !== 'UpdateItem' || table !== 'RateLimits')
-      return call(operation, input, reading);
-    const before = usageOf(key?.['keyHash']);
-    const note = (isWritten: boolean) =>
-      evaluations.set(input, { before, after: usageOf(key?.['keyHash']), isWritten });
-    try {
-      const answer = call(operation, input, reading);
-      note(true);
-      return answer;
-    } catch (error) {
-      note(false);
-      throw error;
-    }
-  };
-  return evaluations;
+/** The usage in an item of the table. */
+function usageIn(item: Item = {}): Usage {
+  const stored = Object.keys(unused).map((name) => [name, Number(item[name]?.N ?? 0)]);
+  return { ...unused, ...(Object.fromEntries(stored) as Partial<Usage>) };
 }
 
 /** Every answer is that of the model, in the order in which the table got the calls. @throws Violation */
@@ -65,9 +26,11 @@ export function checkLimits(
     // Without a key there are no limits. A function that throws has answered nothing.
     if (key === undefined || operation === undefined || answer.headers === undefined || answer.status === 401)
       continue;
-    const calls = operation.calls.flatMap((call) => {
-      const found = evaluations.get(call.input);
-      return found === undefined ? [] : [{ ...found, isReceived: call.received }];
+    const calls = operation.calls.flatMap(({ table, input, received: isReceived }) => {
+      const found = table === 'RateLimits' ? evaluations.get(input) : undefined;
+      if (found === undefined) return [];
+      const { before, after, isWritten } = found;
+      return [{ before: usageIn(before[0]), after: usageIn(after[0]), isWritten, isReceived }];
     });
     const place = `${operation.environment.name} ${key.token}`;
     const memory = memories.get(place) ?? new Memory();

@@ -187,9 +187,6 @@ export interface Evaluation {
   readonly isReceived: boolean;
 }
 
-/** Of each call of the limiter that the table has got, by its input. */
-export type Evaluations = ReadonlyMap<object, Omit<Evaluation, 'isReceived'>>;
-
 /**
  * What a request is told whose calls were these, in any order with those of others: each write is that of the model on the item that
  * it meets, and what the function was told last decides. @returns undefined if a write is another one

@@ -33,8 +33,8 @@ import { check } from '../simulation/model.ts';
 import { type Key as KeyOfModel, Violation } from '../simulation/seen.ts';
 import type { Reply } from '../support/lambda.ts';
 import { serviceTables, tableDefinitions } from '../support/table-shapes.ts';
-import { noteEvaluations } from './limits.check.ts';
-import type { Evaluations, Usage } from './limits.model.ts';
+import { type Evaluations, noteEvaluations } from './evaluations.ts';
+import type { Usage } from './limits.model.ts';
 
 export interface Answer extends Reply {
   /** Of an error. */

@@ -1,9 +1,10 @@
 import * as z from 'zod/mini';
-import type { Call, Item, Version } from 'dynamodb-interleavings';
+import type { Item, Version } from 'dynamodb-interleavings';
 import type { Random } from 'dynamodb-interleavings/simulation';
+import { checkCreations, parseExactly, petWritten } from '../service/idempotency.check.ts';
 import type { Sent } from './gateway.ts';
 import { itemsWithin, type Resource, versionsOf as versionsIn } from './resource.ts';
-import { day, explain, hasFault, type History, minute, require, rounding, type Seen } from './seen.ts';
+import { explain, type History, minute, require, rounding, type Seen } from './seen.ts';
 
 /** Animals: what clients send, what a request can get, what is created and what is read. */
 export const animals: Resource = {
@@ -20,8 +21,13 @@ export const animals: Resource = {
       explain(seen, () => {
         checkDeprecation(seen);
         checkReading(seen, history);
+        checkCreation(seen, history);
       });
-    checkCreations(all, history);
+    checkCreations(
+      all.filter(({ exchange: { sent } }) => sent.method === 'POST'),
+      history.evaluations,
+    );
+    checkCreators(all, history);
   },
 };
 
@@ -207,84 +213,6 @@ function checkPage({ exchange: { sent }, reply, from, to, otherCalls }: Seen, hi
 
 // Creating.
 
-/** An animal, and the request that has stored it. */
-interface Creation {
-  readonly pet: Pet;
-  readonly at: number;
-  readonly body: string;
-  readonly by: Seen;
-}
-
-function checkCreations(all: readonly Seen[], history: History): void {
-  const { tables } = history;
-  const creatorOf = new Map(
-    all.flatMap((seen) =>
-      seen.otherCalls.flatMap((call) => {
-        const item = call.applied ? petWritten(call) : undefined;
-        return item === undefined ? [] : [[item['id']!.N!, seen] as const];
-      }),
-    ),
-  );
-  const created = tables.versions('Pets').flatMap((versions) => versions.find(({ item }) => item) ?? []);
-  const creations = created.flatMap(({ item, since: at }): Creation[] => {
-    const pet = petOf(item);
-    const by = creatorOf.get(item!['id']!.N!);
-    if (pet === undefined || pet === 'malformed' || pet.name.startsWith('seed')) return [];
-    require(by !== undefined, `nobody created animal ${pet.id}`);
-    return [{ pet, at, body: String(by.exchange.sent.body), by }];
-  });
-  const groups = Map.groupBy(creations, ({ by }) => groupOf(by));
-  for (const group of groups.values()) {
-    for (const [index, { at, by }] of group.toSorted((a, b) => a.at - b.at).entries()) {
-      const previous = group[index - 1];
-      if (previous === undefined) continue;
-      // The 24 hours begin with the request, which can wait for DynamoDB before it writes.
-      const since = previous.by.from;
-      explain(by, () => require(at - since >= day - rounding, `${group.length} animals of one creation`));
-    }
-  }
-  for (const seen of all) {
-    const { sent } = seen.exchange;
-    if (sent.method !== 'POST' || sent.path !== '/pets') continue;
-    explain(seen, () => checkCreation(seen, groups.get(groupOf(seen)) ?? []));
-  }
-}
-
-/** The animal that a call creates. A transaction writes it first. */
-function petWritten({ operation, table, input }: Call): Item | undefined {
-  interface Put {
-    readonly Item: Item;
-  }
-  if (table !== 'Pets') return undefined;
-  if (operation === 'PutItem') return (input as Put).Item;
-  if (operation !== 'TransactWriteItems') return undefined;
-  return (input as { readonly TransactItems: readonly { readonly Put: Put }[] }).TransactItems[0]!.Put.Item;
-}
-
-/** An idempotency key belongs to an API key. Without one, every request is a creation of its own. */
-function groupOf({ exchange: { number, sent } }: Seen): string {
-  const { token, idempotencyKey } = sent;
-  return idempotencyKey === undefined ? `request ${number}` : `${token} ${JSON.stringify(idempotencyKey)}`;
-}
-
-/** Equal for equal JSON, whatever its spelling. */
-function canonical(body: unknown): string {
-  return JSON.stringify(body, (_name, value: unknown) =>
-    typeof value === 'bigint'
-      ? { int64: String(value) }
-      : typeof value === 'object' && value !== null && !Array.isArray(value)
-        ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-        : value,
-  );
-}
-
-/** Whole numbers as bigint. */
-function parseExactly(text: string): unknown {
-  return JSON.parse(text, (_name, value, { source = '' }) =>
-    /^-?\d+$/.test(source) ? BigInt(source) : value,
-  );
-}
-
 const newPet = z.object({
   name: z.string().check(z.minLength(1)),
   categoryId: z.bigint(),
@@ -295,45 +223,36 @@ function isValidBody(body: string): boolean {
   return newPet.safeParse(parseExactly(body)).success;
 }
 
-function isSameBody({ body }: Creation, other: string): boolean {
-  return canonical(parseExactly(body)) === canonical(parseExactly(other));
-}
-
-/** @param group what was created with the same idempotency key, or by this request */
-function checkCreation(seen: Seen, group: readonly Creation[]): void {
-  const { exchange, reply, from, to, log, code, otherCalls } = seen;
-  const { sent } = exchange;
-  if (reply === undefined) return;
-  const own = group.filter(({ by }) => by === seen);
-  if (reply.status === 201) {
-    const pet = z.parse(petShown, reply.body);
-    const wanted = newPet.parse(parseExactly(String(sent.body)));
-    require(isSame({ ...wanted, id: pet.id }, pet), 'another animal');
-    const source = group.find((each) => each.pet.id === pet.id);
-    require(source !== undefined, 'the animal is not stored, or of another creation');
-    require(isSame(pet, source.pet), 'the animal is stored otherwise');
-    require(reply.headers['Location'] === `https://api.example.com/v1/pets/${pet.id}`, 'another Location');
-    require(pet.id > 0n && pet.id < 2n ** 53n, 'an ID that is not exact');
-    const replayed = reply.headers['Idempotency-Replayed'] === 'true';
-    require((log?.PetsCreated === 1) === !replayed &&
-      (log?.CreationsReplayed === 1) === replayed, 'the log counts otherwise');
-    if (!replayed) {
-      require(source.by === seen, 'the animal of another request');
-      const madeAt = Date.UTC(2026, 0, 1) + Number(pet.id >> 12n);
-      require(madeAt >= from - rounding &&
-        madeAt <= to + rounding, `an ID of ${new Date(madeAt).toISOString()}`);
-      return;
-    }
-    require(sent.idempotencyKey !== undefined, 'replayed without a key');
-    require(isSameBody(source, String(sent.body)), 'replayed for another body');
-    require(source.at >= from - day - rounding, 'replayed after a day');
-    require(source.by !== seen || hasFault(otherCalls), 'replayed at first');
+/** Which animal it is, idempotency.check.ts says. */
+function checkCreation({ exchange: { sent }, reply, from, to, otherCalls }: Seen, { tables }: History): void {
+  if (reply === undefined || sent.method !== 'POST') return;
+  if (reply.status !== 201) {
+    // Nothing but a 503 leaves open whether the animal exists.
+    require(reply.status === 503 ||
+      !otherCalls.some(({ applied }) => applied), `${reply.status}, but the animal exists`);
     return;
   }
-  if (code === 'idempotency_key_reused')
-    require(group.some(
-      (each) => !isSameBody(each, String(sent.body)) && each.at <= to && each.at >= from - day - rounding,
-    ), '422 without another body');
-  // Nothing but a 503 leaves open whether the animal exists.
-  if (reply.status !== 503) require(own.length === 0, `${reply.status}, but the animal exists`);
+  const pet = z.parse(petShown, reply.body);
+  const wanted = newPet.parse(parseExactly(String(sent.body)));
+  require(isSame({ ...wanted, id: pet.id }, pet), 'another animal');
+  const first = versionsIn(tables, 'Pets', String(pet.id)).find(({ item }) => item);
+  require(isSame(pet, petOf(first?.item)), 'the animal is stored otherwise');
+  require(reply.headers['Location'] === `https://api.example.com/v1/pets/${pet.id}`, 'another Location');
+  require(pet.id > 0n && pet.id < 2n ** 53n, 'an ID that is not exact');
+  if (reply.headers['Idempotency-Replayed'] !== undefined) return;
+  const madeAt = Date.UTC(2026, 0, 1) + Number(pet.id >> 12n);
+  require(madeAt >= from - rounding && madeAt <= to + rounding, `an ID of ${new Date(madeAt).toISOString()}`);
+}
+
+/** Every animal is one of former times, or one that a request has created. */
+function checkCreators(all: readonly Seen[], { tables, evaluations }: History): void {
+  const writes = all.flatMap(({ otherCalls }) =>
+    otherCalls.filter(({ input }) => evaluations.get(input)?.isWritten),
+  );
+  const created = new Set(writes.map((call) => petWritten(call)?.['id']?.N));
+  for (const versions of tables.versions('Pets')) {
+    const pet = petOf(versions.find(({ item }) => item)?.item);
+    if (pet === undefined || pet === 'malformed' || pet.name.startsWith('seed')) continue;
+    require(created.has(String(pet.id)), `nobody created animal ${pet.id}`);
+  }
 }

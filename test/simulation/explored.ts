@@ -1,7 +1,6 @@
 import { explore as exploreSchedules, type Fault, type Simulation, textOf } from 'dynamodb-interleavings';
 import { newKey, hashOfKey } from '../../functions/access/keys.ts';
-import { noteEvaluations } from '../service/limits.check.ts';
-import type { Evaluations } from '../service/limits.model.ts';
+import { type Evaluations, noteEvaluations } from '../service/evaluations.ts';
 import { tableDefinitions } from '../support/table-shapes.ts';
 import type { Version } from './environments.ts';
 import { Gateway, type Sent } from './gateway.ts';

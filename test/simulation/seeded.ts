@@ -8,7 +8,7 @@ import { queryOf } from '../support/used-operations.ts';
 import { serviceTables } from '../support/table-shapes.ts';
 import { type KeyFormat, keyFormat, type PlanList, planList, type Version } from './environments.ts';
 import { Gateway, type Exchange, type Sent } from './gateway.ts';
-import { noteEvaluations } from '../service/limits.check.ts';
+import { noteEvaluations } from '../service/evaluations.ts';
 import { rejectionsThatSuspend } from '../service/limits.model.ts';
 import { animals, statuses } from './animals.ts';
 import { check, resourceOf, resources } from './model.ts';

@@ -142,7 +142,7 @@ describe.runIf(isLocal)('The packed client in a project of its own', () => {
     const manifest: unknown = JSON.parse(await readFile(path, 'utf8'));
     let userAgent = '';
     const fetch: Fetch = async (_url, { headers }) => {
-      userAgent = headers['User-Agent']!;
+      userAgent = new Headers(headers).get('User-Agent')!;
       return new Response('[]');
     };
     await new AnimalStore({ baseUrl: 'https://api.example.com/v1', apiKey: 'key', fetch }).pets.list();
