@@ -9,7 +9,7 @@ import { entryOf, queryOf, unused } from '../support/used-operations.ts';
 import { isFullRun } from '../support/rounds.ts';
 
 // The service in one process, without network and real time: the functions as they are bundled, on tables in memory. One model of
-// the interface (test/simulation/model.ts) says what each answer may be. docs/architecture.md says how to run more of it.
+// the interface (test/simulation/model.ts) says what each answer may be. test/README.md says how to run more of it.
 
 const midnight = Date.parse('2026-07-02T00:00:00Z') / 1000;
 const noon = midnight + 43_200;
