@@ -44,6 +44,8 @@ interface Input extends Substitutes {
   readonly ConditionExpression?: string;
   readonly UpdateExpression?: string;
   readonly ProjectionExpression?: string;
+  /** Legacy, but libraries still send it. */
+  readonly AttributesToGet?: readonly string[];
   readonly KeyConditionExpression?: string;
   readonly FilterExpression?: string;
   readonly ReturnValues?: string;
@@ -66,7 +68,7 @@ interface BatchInput<Request> {
 type WriteRequests = readonly { readonly PutRequest?: Input; readonly DeleteRequest?: Input }[];
 type GetRequests = Input & { readonly Keys: readonly Item[] };
 
-const read = 'ConsistentRead ProjectionExpression ExpressionAttributeNames';
+const read = 'ConsistentRead ProjectionExpression AttributesToGet ExpressionAttributeNames';
 const condition =
   'ConditionExpression ExpressionAttributeNames ExpressionAttributeValues ReturnValuesOnConditionCheckFailure';
 const search = `TableName IndexName Limit Select ExclusiveStartKey FilterExpression ExpressionAttributeValues ${read}`;
@@ -579,11 +581,16 @@ function itemAt(
 }
 
 function projectionOf(
-  { ProjectionExpression: text }: Input,
+  { ProjectionExpression: text, AttributesToGet: names, ...input }: Input,
   expressions: Expressions,
   table: Table,
 ): readonly Path[] | undefined {
-  const paths = text === undefined ? undefined : expressions.parse(text, (parser) => parser.projection());
+  if (names && (text !== undefined || Object.keys(input).some((each) => each.includes('Expression'))))
+    invalid('Can not use both expression and non-expression parameters in the same request');
+  const paths =
+    text === undefined
+      ? names?.map((name) => [name])
+      : expressions.parse(text, (parser) => parser.projection());
   if (paths) table.checkPaths(paths);
   return paths;
 }

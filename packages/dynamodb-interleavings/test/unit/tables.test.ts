@@ -103,7 +103,7 @@ test.each([
     'Expected of Put',
   ],
   ['Scan', { TableName: 'Items', TotalSegments: 2 }, 'TotalSegments of Scan'],
-  ['GetItem', { TableName: 'Items', Key: {}, AttributesToGet: ['id'] }, 'AttributesToGet of GetItem'],
+  ['Scan', { TableName: 'Items', ScanFilter: {} }, 'ScanFilter of Scan'],
   ['Query', { TableName: 'Items', KeyConditions: {} }, 'KeyConditions of Query'],
   [
     'GetItem',
@@ -113,6 +113,20 @@ test.each([
 ])('%s %o is refused by name', (operation, input, name) => {
   const { tables } = atNoon();
   expect(() => tables.call(operation, input)).toThrow(new Unsupported(name));
+});
+
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LegacyConditionalParameters.AttributesToGet.html
+test('AttributesToGet names attributes, and does not go with expressions', () => {
+  const { tables } = atNoon();
+  tables.put('Items', { id: { S: 'a' }, kind: { S: 'x' }, n: { N: '1' } });
+  const [get, scan] = [{ TableName: 'Items', Key: { id: { S: 'a' } } }, { TableName: 'Items' }];
+  const AttributesToGet = ['kind', 'none'];
+  expect(tables.call('GetItem', { ...get, AttributesToGet })).toEqual({ Item: { kind: { S: 'x' } } });
+  expect(tables.call('Scan', { ...scan, AttributesToGet })).toMatchObject({ Items: [{ kind: { S: 'x' } }] });
+  for (const more of [{ ProjectionExpression: 'id' }, { FilterExpression: 'attribute_exists(id)' }])
+    expect(typeOf(() => tables.call('Scan', { ...scan, AttributesToGet, ...more }))).toBe(
+      'ValidationException',
+    );
 });
 
 test('numbers are exact, and returned as DynamoDB does', () => {
