@@ -7,7 +7,7 @@ import { DynamoDBDocument } from '@aws-sdk/lib-dynamodb';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 
 /*
- * Makes a schedule happen outside of the simulation: the same code, real time, a running engine. Calls and answers are held back at
+ * Makes a schedule happen outside of the simulation: the same code, real time unless the subject has a clock, a running engine. Calls and answers are held back at
  * the client's request handler until it is their turn.
  */
 
@@ -25,7 +25,18 @@ const errors = {
 };
 
 /** @returns what the check of the subject says */
-export async function replay(endpoint, { tables, items = {}, requests, afterwards = [], check }, { steps }) {
+export async function replay(endpoint, subject, failure) {
+  const { now } = Date;
+  const { clock } = subject;
+  if (clock !== undefined) Date.now = () => clock;
+  try {
+    return await replayed(endpoint, subject, failure);
+  } finally {
+    Date.now = now;
+  }
+}
+
+async function replayed(endpoint, { tables, items = {}, requests, afterwards = [], check }, { steps }) {
   const credentials = { accessKeyId: randomUUID().replaceAll('-', ''), secretAccessKey: 'local' };
   const network = new NodeHttpHandler();
   const setUp = new DynamoDB({ endpoint, credentials, region: 'eu-central-1', requestHandler: network });

@@ -8,9 +8,11 @@ import { flexibleSubjects } from './rate-limiter-flexible.mjs';
 import { httpClientToolkitSubjects } from './http-client-toolkit.mjs';
 import { keyvSubjects } from './keyv.mjs';
 import { langGraphSubjects } from './langgraph.mjs';
+import { oneTableSubjects } from './onetable.mjs';
 import { powertoolsSubjects } from './powertools.mjs';
 import { sessionSubjects } from './sessions.mjs';
 import { shopifySubjects } from './shopify.mjs';
+import { useDynamoDbSubjects } from './use-dynamodb.mjs';
 
 /*
  * What is run: a library, a property in one sentence, requests and faults. Each request returns what its code was told, so that the
@@ -23,9 +25,11 @@ export const subjects = [
   ...dynamoDbLockClientSubjects,
   ...keyvSubjects,
   ...langGraphSubjects,
+  ...oneTableSubjects,
   ...sessionSubjects,
   ...shopifySubjects,
   ...autoIncrementSubjects,
+  ...useDynamoDbSubjects,
   ...powertoolsSubjects,
   ...flexibleSubjects,
   ...dynamoDbLockSubjects,

@@ -32,6 +32,26 @@ function forExpress(store) {
   return Object.fromEntries(names.map((name) => [name, method(name)]));
 }
 
+/** A client that sends expressions instead of what they have replaced, which the simulation does not have. */
+function withExpressions(client) {
+  const translate = (next) => (call) => {
+    const { ScanFilter: filter, AttributesToGet: names, ...input } = call.input;
+    if (filter === undefined) return next(call);
+    const [[name, { AttributeValueList: values }]] = Object.entries(filter);
+    return next({
+      ...call,
+      input: {
+        ...input,
+        FilterExpression: `${name} < :value`,
+        ExpressionAttributeValues: { ':value': values[0] },
+        ProjectionExpression: names.join(),
+      },
+    });
+  };
+  client.middlewareStack.add(translate, { step: 'initialize' });
+  return client;
+}
+
 /** What a store of express-session has of the session of user 1. @param expires in Unix seconds, as below */
 const storedOf = (expires) => ({
   user: 1,
@@ -63,7 +83,11 @@ const stores = {
     key: 'id',
     open(client) {
       const Store = connect({ Store: function Store() {} });
-      const store = new Store({ client: new DynamoDBClient(client), table: 'sessions', prefix: '' });
+      const store = new Store({
+        client: withExpressions(new DynamoDBClient(client)),
+        table: 'sessions',
+        prefix: '',
+      });
       // Its table is there.
       store.initialized = true;
       return forExpress(store);
