@@ -1,4 +1,5 @@
-import type { SourceMap } from 'node:module';
+import { readFileSync } from 'node:fs';
+import { SourceMap } from 'node:module';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Call } from './call.ts';
@@ -145,32 +146,54 @@ function firstCause(error: Error): Error {
   return error.cause instanceof Error && error.cause !== error ? firstCause(error.cause) : error;
 }
 
-/** Of what has been bundled, by its file. */
-export const sourceMaps = new Map<string, SourceMap>();
+/** By file: of what has been bundled, and of files that name their map. Undefined: it has none. */
+export const sourceMaps = new Map<string, SourceMap | undefined>();
+
+/** The map of a file, which is in the file or beside it. */
+function sourceMapOf(file: string): SourceMap | undefined {
+  if (sourceMaps.has(file)) return sourceMaps.get(file);
+  let map: SourceMap | undefined;
+  try {
+    const [, url] = /^\/\/# sourceMappingURL=(\S+)\s*$/m.exec(readFileSync(file, 'utf8')) ?? [];
+    const [, inline] = /^data:.*;base64,(.*)$/.exec(url ?? '') ?? [];
+    if (url !== undefined) {
+      const text = inline === undefined ? readFileSync(resolve(dirname(file), url), 'utf8') : atob(inline);
+      map = new SourceMap(JSON.parse(text) as never);
+    }
+  } catch {
+    // A line of the file itself is better than none.
+  }
+  sourceMaps.set(file, map);
+  return map;
+}
 
 /** The folder of this file, or this file if the package is one. */
 const own = frames(new Error().stack)[0]?.file.replace(/story\.\w+$/, '');
 
-function frames(stack = ''): { readonly file: string; readonly line: number }[] {
+function frames(stack = ''): { readonly file: string; readonly line: number; readonly column: number }[] {
   return stack.split('\n').flatMap((text) => {
     const [, path, row, column] = /(?:\(|at (?:async )?)([^()]+):(\d+):(\d+)\)?$/.exec(text) ?? [];
     if (path === undefined) return [];
-    const line = Number(row);
-    const source = sourceMaps.get(path)?.findEntry(line - 1, Number(column) - 1);
-    if (source && 'originalSource' in source)
-      return { file: resolve(dirname(path), source.originalSource), line: source.originalLine + 1 };
-    return { file: path.startsWith('file:') ? fileURLToPath(path) : path, line };
+    const file = path.startsWith('file:') ? fileURLToPath(path) : path;
+    return { file, line: Number(row), column: Number(column) };
   });
 }
 
-/** The first line of a stack that is of no package and not of Node.js. */
+/** The first line of a stack that is of no package and not of Node.js, where its source has it. */
 function locationOf(origin: Error | undefined): string | undefined {
   const isOurs = (file: string) => own !== undefined && file.startsWith(own);
-  const found = frames(origin?.stack).find(
-    ({ file }) => !/^node:|[\\/]node_modules[\\/]|^<anonymous>/.test(file) && !isOurs(file),
-  );
-  return found && `${relative(process.cwd(), found.file)}:${found.line}`;
+  for (const { file, line, column } of frames(origin?.stack)) {
+    if (isOfOthers(file) || isOurs(file)) continue;
+    const entry = sourceMapOf(file)?.findEntry(line - 1, column - 1);
+    const isMapped = entry !== undefined && 'originalSource' in entry;
+    const source = isMapped ? resolve(dirname(file), entry.originalSource) : file;
+    if (!isOfOthers(source))
+      return `${relative(process.cwd(), source)}:${isMapped ? entry.originalLine + 1 : line}`;
+  }
+  return undefined;
 }
+
+const isOfOthers = (file: string) => /^node:|[\\/]node_modules[\\/]|^<anonymous>/.test(file);
 
 /** The most steps of a polling loop. */
 const longestLoop = 4;

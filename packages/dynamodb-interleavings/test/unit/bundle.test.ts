@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
+import { build } from 'esbuild';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Environment, explore, type Outcome } from '../../src/index.ts';
 import { Bundle, Random, World } from '../../src/simulation.ts';
 
@@ -17,6 +21,15 @@ const variables = {
   AWS_SECRET_ACCESS_KEY: 'b',
 };
 let bundle: Bundle;
+const folder = mkdtempSync(join(tmpdir(), 'library-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const library = `
+/** Puts a visit. */
+export async function put({ client }: any): Promise<void> {
+  const body = JSON.stringify({ TableName: 'Visits', Item: { id: { S: 'a' } } });
+  await client.requestHandler.handle({ headers: { 'x-amz-target': 'DynamoDB_20120810.PutItem' }, body });
+}
+`;
 
 beforeAll(async () => {
   bundle = await Bundle.build({
@@ -40,6 +53,25 @@ test('a failure names the line of the source', async () => {
   });
   expect(failure!.trace[0]).toMatch(/test[\\/]functions[\\/]visits\.ts:13$/);
 });
+
+test.each(['inline', 'linked'] as const)(
+  'a failure names the line of the source of a built library, map %s',
+  async (sourcemap) => {
+    const outdir = join(folder, sourcemap);
+    await build({
+      stdin: { contents: library, loader: 'ts', sourcefile: 'library.ts', resolveDir: folder },
+      outdir,
+      format: 'cjs',
+      minify: true,
+      sourcemap,
+    });
+    const { put } = createRequire(import.meta.url)(join(outdir, 'stdin.js')) as {
+      readonly put: (environment: Environment) => Promise<unknown>;
+    };
+    const { failure } = await explore({ tables: [visits], requests: [put], check: () => 'Wrong.' });
+    expect(failure!.trace[0]).toMatch(/library\.ts:5$/);
+  },
+);
 
 test('each environment has its own modules, clock and random numbers, and its calls meet the network', async () => {
   const seen: (readonly Outcome[])[] = [];
