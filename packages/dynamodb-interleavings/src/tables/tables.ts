@@ -446,7 +446,8 @@ export class Tables {
       onlyKnown('BatchGetItem of a table', rest);
       return keys.map((key) => {
         const item = this.#get({ ...rest, TableName: table, Key: key }, reading);
-        return { table, key, rest, item, place: `${table} ${this.#table(table).idOfKey(normalized(key))}` };
+        // DynamoDB takes 1 and 1.0 for two keys here, although they are one item.
+        return { table, key, rest, item, place: `${table} ${this.#table(table).idOfKey(key)}` };
       });
     });
     checkBatch(

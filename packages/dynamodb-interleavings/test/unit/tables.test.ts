@@ -148,6 +148,7 @@ test('numbers are exact, and returned as DynamoDB does', () => {
  * [3] https://github.com/nubo-db/dynoxide/issues/35
  * [4] https://github.com/scylladb/scylladb/blob/master/test/alternator/test_key_condition_expression.py
  * [5] https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_UpdateItem.html
+ * [6] https://github.com/scylladb/scylladb/pull/29501
  */
 describe('as on AWS,', () => {
   const Key = { id: { S: 'a' } };
@@ -221,6 +222,23 @@ describe('as on AWS,', () => {
       });
     expect(counts(':v < s')).toMatchObject({ Items: [{ s: { N: '3' } }] });
     expect(counts(':v >= s')).toMatchObject({ Items: [{ s: { N: '1' } }, { s: { N: '2' } }] });
+  });
+
+  test('1 and 1.0 are one item, so a batch cannot write both, but it can get both [6]', () => {
+    const numbers: TableDefinition = {
+      TableName: 'Numbers',
+      KeySchema: [{ AttributeName: 'n', KeyType: 'HASH' }],
+      AttributeDefinitions: [{ AttributeName: 'n', AttributeType: 'N' }],
+    };
+    const tables = new Tables([numbers], () => 0);
+    const keys = ['1', '1.0'].map((N) => ({ n: { N } }));
+    const batch = (requests: object) => () =>
+      tables.call('BatchWriteItem', { RequestItems: { Numbers: requests } });
+    expect(typeOf(batch(keys.map((Item) => ({ PutRequest: { Item } }))))).toBe('ValidationException');
+    tables.put('Numbers', keys[1]!);
+    const get = (Keys: object) => tables.call('BatchGetItem', { RequestItems: { Numbers: { Keys } } });
+    expect(get(keys)).toMatchObject({ Responses: { Numbers: [keys[0], keys[0]] } });
+    expect(typeOf(() => get([keys[0], keys[0]]))).toBe('ValidationException');
   });
 
   test('a failed condition returns the old item or nothing [5]', () => {
