@@ -141,7 +141,7 @@ export class DynamoDb implements Server {
       const seen = new Set([outputOf({})]);
       const all: Reading[] =
         fate === 'stale'
-          ? this.#tables.writesSince(this.#world.now - lag).map((before) => ({ before }))
+          ? missing(this.#tables.recentWrites(operation, input, this.#world.now - lag))
           : this.#tables.pageSizes(operation as 'Query' | 'Scan', input).map((fit) => ({ fit }));
       return all.filter((each) => seen.size < seen.add(outputOf(each)).size);
     } catch (error) {
@@ -175,6 +175,20 @@ export class DynamoDb implements Server {
       text: JSON.stringify(body),
     };
   }
+}
+
+/**
+ * The readings that miss the last writes of some items, each in every way.
+ * @param recent writes of each item, the latest one first
+ */
+function missing(recent: readonly (readonly number[])[]): Reading[] {
+  return recent
+    .reduce<number[][]>(
+      (all, ofItem) =>
+        [0, ...ofItem].flatMap((_, count) => all.map((missed) => [...missed, ...ofItem.slice(0, count)])),
+      [[]],
+    )
+    .map((missed) => ({ misses: new Set(missed) }));
 }
 
 /** The names of the tables anywhere in an input. */

@@ -10,6 +10,16 @@ export class Footprint {
     this.#accesses.set(name, before === access ? access : 'write');
   }
 
+  include(other: Footprint): this {
+    for (const [name, access] of other.#accesses) this.add(name, access);
+    return this;
+  }
+
+  /** Whether it has a read of one of these. */
+  reads(...names: readonly string[]): boolean {
+    return names.some((name) => this.#accesses.get(name) === 'read');
+  }
+
   /** Whether the order of two steps can make a difference. */
   dependsOn(other: Footprint): boolean {
     for (const [name, access] of this.#accesses) {

@@ -525,7 +525,6 @@ export class Schedule<Shared> implements Simulation {
       this.leftOut.add('a query or scan sees one state of its items');
     if (fate === 'throttled' && call.service === 'DynamoDB')
       this.leftOut.add('no call is throttled by RequestLimitExceeded');
-    if (fate === 'stale') this.leftOut.add('a stale read sees all items as of one moment');
     if (fate.startsWith('unreadable')) this.leftOut.add('what answers instead is an HTML page or empty');
     this.#isIdle &&= fate === 'answered' && last !== undefined && isSame(last, call);
     this.#note(call, fate);

@@ -24,8 +24,8 @@ export interface Version {
 export interface Reading {
   /** A read that is not consistent sees the items of this time, or each item of its own. Default: the latest. */
   readonly asOf?: number | ((key: Item) => number);
-  /** It does not see this write and later ones. */
-  readonly before?: number;
+  /** It does not see these writes. */
+  readonly misses?: ReadonlySet<number>;
   /** Items that fit in the answer of a query or scan, or that a batch gets to. */
   readonly fit?: number;
   /** Items of a batch that it has got to before. */
@@ -234,11 +234,19 @@ export class Tables {
     return items.map((each) => Object.values(each)[0]!.TableName);
   }
 
-  /** The numbers of the writes after a time, the latest one first. */
-  writesSince(time: number): number[] {
-    const all = [...this.#tables.values()].flatMap(({ histories }) => [...histories.values()].flat());
-    const recent = all.filter(({ since }) => since > time).map(({ number }) => number);
-    return recent.toSorted((a, b) => b - a);
+  /** The numbers of the writes after a time, of each item that a read looks at, the latest one first. */
+  recentWrites(operation: string, input: object, time: number): number[][] {
+    const before = this.footprint;
+    const footprint = (this.footprint = new Footprint());
+    this.call(operation, input);
+    this.footprint = before.include(footprint);
+    return [...this.#tables.values()].flatMap((table) =>
+      [...table.histories].flatMap(([id, versions]) => {
+        const recent = versions.filter(({ since }) => since > time).map(({ number }) => number);
+        const names = [`${table.name} ${id}`, table.partition((JSON.parse(id) as Value[])[0]), table.name];
+        return recent.length > 0 && footprint.reads(...names) ? [recent.toReversed()] : [];
+      }),
+    );
   }
 
   /** At how many items a page can end early. */
@@ -575,10 +583,10 @@ function pick(item: Item, names: readonly string[]): Item {
 function itemAt(
   versions: readonly Version[],
   key: Item,
-  { asOf = Infinity, before = Infinity }: Reading,
+  { asOf = Infinity, misses }: Reading,
 ): Item | undefined {
   const time = typeof asOf === 'number' ? asOf : asOf(key);
-  return versions.findLast(({ since, number }) => since <= time && number < before)?.item;
+  return versions.findLast(({ since, number }) => since <= time && misses?.has(number) !== true)?.item;
 }
 
 function projectionOf(

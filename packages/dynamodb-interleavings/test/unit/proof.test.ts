@@ -247,6 +247,20 @@ const programs: readonly Case[] = [
     ['1', '2', 'none'],
   ],
   [
+    'a stale read misses a write that came before one that it sees',
+    [
+      async (environment) => {
+        await put(environment, 'a', 1);
+        const other = await get(environment, 'b');
+        const { Items: items } = await call(environment, 'Scan', { TableName });
+        return [other, ...(items as { id: { S: string } }[]).map(({ id }) => id.S)].join(' ');
+      },
+      async (environment) => void (await put(environment, 'b', 1)),
+    ],
+    { ...one, kinds: ['stale'] },
+    ['1', '1 a', '1 a b', '1 b', 'none', 'none a', 'none a b', 'none b'].map((each) => `${each}, undefined`),
+  ],
+  [
     'a page ends at any item',
     [async (environment) => (await call(environment, 'Scan', { TableName }))['Count']],
     { ...one, kinds: ['shortPage'], items: { [TableName]: ['a', 'b', 'c'].map((id) => ({ id, n: 0 })) } },
