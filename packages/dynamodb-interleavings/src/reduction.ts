@@ -14,11 +14,13 @@ export interface Choice {
   readonly until: number;
   /** It makes a difference only if time goes on before the next thing happens to the subject. */
   readonly needsTime: boolean;
+  /** Of one that needs time: DynamoDB has the call before, so what comes of that can take the time. */
+  readonly isApplied?: boolean;
   /** Of one that needs time: whether something happens until then, so far as it is known. */
   readonly isUseful: boolean;
   /** The subject has waited before: it goes on waiting while the others only repeat what they have done. */
   readonly isPatient: boolean;
-  /** What decided that it can happen has read this. It is recorded in the effects of whatever happens to the subject. */
+  /** What decided that it can happen has read this. It becomes a part of its effects. */
   readonly footprint: Footprint;
   readonly take: () => void | Promise<void>;
 }
@@ -129,16 +131,15 @@ export class Search {
     if (this.#position < this.#nodes.length) return;
     const choice = node.choices[node.taken]!;
     node.done.set(choice.id, { choice, effects });
-    if (!this.#reduces) return;
-    const event = this.#add(node, choice, effects);
-    // What happened to a call could have waited for what this step has started, or its answer.
+    const event = this.#reduces ? this.#add(node, choice, effects) : undefined;
+    // What happened to a call could have waited for what this step has started, or its answer: also if the step came of the call.
     for (const at of effects.timers)
-      for (const earlier of this.#events.slice(this.#events.findLastIndex((each) => !each.node) + 1))
-        if (!isBefore(earlier, event)) {
-          const { choices, timely } = earlier.node!;
-          for (const { id, subject, needsTime, until } of choices)
-            if (needsTime && subject === earlier.choice.subject && at < until) timely.add(id);
-        }
+      for (const { choices, taken, events, timely } of this.#nodes.slice(this.#segment, -1)) {
+        const isCause = event !== undefined && isBefore(this.#events[events]!, event);
+        for (const { id, subject, needsTime, isApplied = false, until } of choices)
+          if (needsTime && subject === choices[taken]!.subject && at < until && (isApplied || !isCause))
+            timely.add(id);
+      }
   }
 
   /** @param isIdle nothing new has happened since it last did */
@@ -209,7 +210,9 @@ export class Search {
       .map(({ choice: { process } }) => process);
     if (initials.some((process) => processes.has(process))) return;
     const initial = initials.find((process) => choices.some((each) => each.process === process));
-    if (initial !== undefined) processes.add(initial);
+    // None: something orders the events that is not recorded.
+    const added = initial === undefined ? choices.map(({ process }) => process) : [initial];
+    for (const process of added) processes.add(process);
   }
 }
 

@@ -410,12 +410,11 @@ export class Schedule<Shared> implements Simulation {
   #choicesOf(pending: Pending, timer: Timer | undefined): Choice[] {
     const { id, process, call, state, isSlow } = pending;
     const until = untilOf(pending);
-    const footprint = (this.tables.footprint = new Footprint());
-    const all = [...possible(pending, this.#situation)];
+    const all = possible(pending, this.#situation);
     // One without an end goes on waiting while the others only repeat what they have done.
     const isEndless = state === 'late' || state === 'paused';
     const isPatient = isEndless && isSlow && all.some(({ name }) => name === 'waits');
-    const choices = all.map(({ name, variant, needsTime }): Choice => {
+    const choices = all.map(({ name, variant, needsTime, isApplied, footprint }): Choice => {
       const isWait = name === 'waits';
       return {
         id: `${id} ${name} ${variant} ${call.parts.length}`,
@@ -424,6 +423,7 @@ export class Schedule<Shared> implements Simulation {
         subject: id,
         until,
         needsTime,
+        isApplied,
         isUseful: !needsTime || (timer !== undefined && timer.at < until),
         isPatient: isPatient && !isWait,
         footprint,
@@ -452,9 +452,10 @@ export class Schedule<Shared> implements Simulation {
 
   #eventOf(name: string): Choice {
     const id = `event ${name}`;
-    const common = { kind: 'event', until: 0, needsTime: false, isUseful: true, isPatient: false } as const;
+    const common = { kind: 'event', until: 0, needsTime: false } as const;
     const take = () => this.#happen(name);
-    return { ...common, id, process: id, subject: id, footprint: new Footprint(), take };
+    const footprint = new Footprint();
+    return { ...common, id, process: id, subject: id, isUseful: true, isPatient: false, footprint, take };
   }
 
   #wait(pending: Pending): void {

@@ -1,5 +1,6 @@
 import type { Call } from './call.ts';
 import { type Fate, type Fault, faults } from './faults.ts';
+import { Footprint } from './footprint.ts';
 import type { Network } from './network.ts';
 import type { Process } from './world.ts';
 
@@ -61,6 +62,15 @@ interface Transition {
   readonly guard: (pending: Pending, situation: Situation) => number;
   /** It makes a difference only if time goes on before the next thing happens to the call. */
   readonly needsTime?: boolean;
+  /** Of one that needs time: DynamoDB has the call before, so what comes of that can take the time. */
+  readonly isApplied?: boolean;
+}
+
+/** Something that can happen to a call now. */
+interface Possibility extends Required<Pick<Transition, 'name' | 'needsTime' | 'isApplied'>> {
+  readonly variant: number;
+  /** What decided that it can happen. */
+  readonly footprint: Footprint;
 }
 
 /** What is the same for a call that writes nothing: a read, or one that DynamoDB refuses. */
@@ -109,6 +119,7 @@ const transitions: readonly Transition[] = [
     guard: ({ call, isSlow }, { network, hasDelays }) =>
       Number((isSlow || hasDelays) && !network.hasMore(call)),
     needsTime: true,
+    isApplied: true,
   },
   {
     name: 'waits',
@@ -121,19 +132,32 @@ const transitions: readonly Transition[] = [
   },
 ];
 
-/** What can happen to a call, each way of it. */
-export function* possible(
-  pending: Pending,
-  situation: Situation,
-): Generator<{ readonly name: Happening; readonly variant: number; readonly needsTime: boolean }> {
-  for (const { name, of, guard, needsTime = false } of transitions) {
+/**
+ * What can happen to a call, each way of it. Each has read what decided that it can. The first one, which can always happen, has
+ * also read what decided that others cannot.
+ */
+export function possible(pending: Pending, situation: Situation): Possibility[] {
+  const { network } = situation;
+  const refused = new Footprint();
+  const all: Possibility[] = [];
+  for (const { name, of, guard, needsTime = false, isApplied = false } of transitions) {
     if (!of.includes(pending.state)) continue;
+    const read = (network.tables.footprint = new Footprint());
     const ways = guard(pending, situation);
+    if (ways === 0) refused.include(read);
     const isFault = (faults as readonly string[]).includes(name);
-    const all = ways > 1 && isFault ? situation.network.ways(name as Fault, pending.call) : ways;
+    const known = ways > 1 && isFault ? network.ways(name as Fault, pending.call) : ways;
     for (let way = 0; way < ways; way += 1)
-      yield { name, variant: all > 1 ? (way + 0.5) / all : 0, needsTime };
+      all.push({
+        name,
+        variant: known > 1 ? (way + 0.5) / known : 0,
+        needsTime,
+        isApplied,
+        footprint: new Footprint().include(read),
+      });
   }
+  all[0]!.footprint.include(refused);
+  return all;
 }
 
 /** Until when what is pending can wait. What a paused process waits for has no end. */

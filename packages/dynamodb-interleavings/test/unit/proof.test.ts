@@ -151,6 +151,23 @@ const programs: readonly Case[] = [
     ['in time, 0', 'in time, none', 'too late, 0', 'too late, none'],
   ],
   [
+    'a write is seen, and its writer has the answer only after what that has caused',
+    [
+      async (environment) => {
+        const start = Date.now();
+        await put(environment, 'a');
+        return Date.now() - start;
+      },
+      async (environment) => {
+        if ((await get(environment, 'a')) === 'none') return 'none';
+        await sleep(700);
+        return 'seen';
+      },
+    ],
+    { delays: 1 },
+    ['0, none', '0, seen', '700, seen'],
+  ],
+  [
     'a write whose client gives up, and that is there all the same',
     [
       async (environment) => {
