@@ -63,6 +63,8 @@ export interface Exchange {
 interface Environment {
   /** Such as `create-pet 2`, or `create-pet 2 of v1.0.0`. */
   readonly name: string;
+  /** Among those of its function: the one that was started first is used first. */
+  readonly number: number;
   readonly handler: Handler;
   /** Of the request that it serves, or served last. */
   invocation?: Invocation;
@@ -211,9 +213,8 @@ export class Gateway {
     timeout: number,
   ): Promise<Invocation> {
     const { world, network } = this.#options;
-    // The order in which environments are taken and given back decides who gets which.
-    const useIdle = () => network.tables.footprint.add('idle environments', 'write');
-    useIdle();
+    // Who gets which depends on those that have been given back, in whatever order.
+    network.tables.footprint.add('idle environments', 'write');
     const environment = this.#idle.get(entry)?.pop() ?? this.#start(entry);
     const invocation: Invocation = {
       request: exchange.number,
@@ -242,9 +243,14 @@ export class Gateway {
     world.cancel(timer);
     invocation.endedAt = world.now;
     invocation.leftOver = invocation.calls.filter(({ ended: isEnded }) => !isEnded).length;
-    useIdle();
-    if (invocation.outcome !== 'timedOut')
-      this.#idle.set(entry, [...(this.#idle.get(entry) ?? []), environment]);
+    network.tables.footprint.add('idle environments', 'mark');
+    if (invocation.outcome !== 'timedOut') {
+      const idle = [...(this.#idle.get(entry) ?? []), environment];
+      this.#idle.set(
+        entry,
+        idle.toSorted((a, b) => b.number - a.number),
+      );
+    }
     return invocation;
   }
 
@@ -269,7 +275,7 @@ export class Gateway {
       log: (line) => void environment.invocation?.log.push(line),
       requestHandler: network.handlerFor(name, onCall, Infinity),
     });
-    const environment: Environment = { name, handler: handler as Handler };
+    const environment: Environment = { name, number: count, handler: handler as Handler };
     return environment;
   }
 }
