@@ -34,7 +34,7 @@ try {
       throw new Error(`${library}: ${report.schedules} schedules are not all. Raise the budget.`);
     const schedules = `${report.schedules}${report.isComplete ? '' : ' (not all)'}`;
     console.log(`\n${library} ${version}: ${property}\n  ${schedules} schedules, ${violations} violations`);
-    const cells = [`[${library}](${promise})`, 'VERSIONS', property, schedules];
+    const title = `[${library}](${promise})`;
     if (failure) {
       console.log(
         `  ${failure.sentence}\n${withoutItems(failure.trace)
@@ -42,16 +42,14 @@ try {
           .join('\n')}`,
       );
       const repeated = await replay(engine.endpoint, subject, failure);
-      const onEngine = repeated === failure.sentence ? 'yes' : (repeated ?? 'it holds');
+      const onEngine = repeated === failure.sentence ? '' : ` On an engine: ${repeated ?? 'it holds.'}`;
       const link = issue === undefined ? '' : `[${linkText(issue)}](${issue})`;
-      cells.push(violations, failure.sentence, shortTrace(failure.steps), onEngine, link);
+      const count = `${violations} of ${schedules}`;
+      const cells = [property, failure.sentence + onEngine, count, shortTrace(failure.steps), link];
+      add(violated, title, version, `| ${cells.join(' | ')} |`);
       if (issue?.startsWith('issues/') === true)
         diagrams.set(property, { issue, diagram: shortDiagram(failure.diagram) });
-    }
-    // Versions that behave alike share a row.
-    const rows = failure ? violated : held;
-    const row = `| ${cells.join(' | ')} |`;
-    rows.set(row, [...(rows.get(row) ?? []), version]);
+    } else add(held, title, version, `- ${property} ${schedules} schedule${schedules === '1' ? '' : 's'}.`);
   }
 } finally {
   await engine.stop();
@@ -59,10 +57,10 @@ try {
 for (const [property, { issue, diagram }] of diagrams)
   await replaceGenerated(issue, property, `\`\`\`mermaid\n${diagram}\n\`\`\``);
 if (only === '') {
-  const columns = ['library', 'version', 'what should hold', 'schedules'];
-  const more = ['violations', 'what happens', 'shortest schedule', 'on an engine', 'report'];
-  await replaceGenerated('RESULTS.md', 'violations', tableOf([...columns, ...more], violated));
-  await replaceGenerated('RESULTS.md', 'proofs', tableOf(columns, held));
+  const head = ['What should hold', 'What happens', 'Schedules', 'The shortest', 'Report'];
+  const headLines = `| ${head.join(' | ')} |\n|${' --- |'.repeat(head.length)}\n`;
+  await replaceGenerated('RESULTS.md', 'violations', byLibrary(violated, headLines));
+  await replaceGenerated('RESULTS.md', 'proofs', byLibrary(held));
 }
 
 function linkText(issue) {
@@ -70,9 +68,19 @@ function linkText(issue) {
   return issue.startsWith('#') ? 'accepted' : 'text';
 }
 
-function tableOf(head, rows) {
-  const body = [...rows].map(([row, versions]) => row.replace('VERSIONS', versions.join(', ')));
-  return [`| ${head.join(' | ')} |`, `|${' --- |'.repeat(head.length)}`, ...body].join('\n');
+/** Versions that behave alike share a line. */
+function add(lines, title, version, line) {
+  const found = lines.get(title + line) ?? { title, line, versions: [] };
+  found.versions.push(version);
+  lines.set(title + line, found);
+}
+
+/** The lines of each library, under its name and versions. */
+function byLibrary(lines, head = '') {
+  const heading = ({ title, versions }) => `### ${title} ${versions.join(', ')}`;
+  return [...Map.groupBy(lines.values(), heading)]
+    .map(([text, of]) => `${text}\n\n${head}${of.map(({ line }) => line).join('\n')}`)
+    .join('\n\n');
 }
 
 /** Writes what stands between `<!-- generated: NAME -->` and `<!-- end -->`. */
