@@ -127,7 +127,7 @@ export class Bundle {
   static async build({ entryPoints, esbuild = {} }: BundleOptions): Promise<Bundle> {
     const { build } = await import('esbuild');
     const { absWorkingDir = process.cwd(), plugins = [] } = esbuild;
-    const require = createRequire(join(absWorkingDir, 'package.json'));
+    const require = cached(createRequire(join(absWorkingDir, 'package.json')));
     const options = {
       platform: 'node',
       target: 'node22',
@@ -209,9 +209,17 @@ export class Bundle {
   }
 }
 
-function requireOf({ sleep }: Scope, require: NodeJS.Require) {
-  return (id: string): unknown =>
-    id === 'node:timers/promises' ? { setTimeout: sleep } : (require(id) as unknown);
+function requireOf({ sleep }: Scope, require: (id: string) => unknown) {
+  return (id: string): unknown => (id === 'node:timers/promises' ? { setTimeout: sleep } : require(id));
+}
+
+/** Each environment requires the same modules of Node.js again, which has to find them each time. */
+function cached(require: NodeJS.Require): (id: string) => unknown {
+  const found = new Map<string, unknown>();
+  return (id) => {
+    if (!found.has(id)) found.set(id, require(id));
+    return found.get(id);
+  };
 }
 
 function compile(code: string, filename: string): Evaluate {
