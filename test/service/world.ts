@@ -5,6 +5,7 @@ import {
   answerApiGateway,
   answerCloudFormation,
   answerSts,
+  type ApiKeySnapshot,
   ApiKeyStore,
   type HttpResponse,
   type ManagementRequest,
@@ -15,8 +16,10 @@ import {
   type Fate,
   type Fault,
   type Item,
+  refusal,
   type Service,
   type Simulation,
+  type Tables,
   textOf,
 } from 'dynamodb-interleavings';
 import { Bundle, Network, Random, settled, World as Time } from 'dynamodb-interleavings/simulation';
@@ -54,19 +57,25 @@ export interface Key extends KeyOfModel {
 }
 
 export interface Run {
-  readonly exitCode: number;
+  readonly command: string;
+  /** Undefined: it runs, or its process has crashed. */
+  readonly exitCode: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
+  /** Of AWS, and what they met. */
+  readonly calls: readonly Call[];
 }
 
 /** What a command is run in. Without `typed` nobody is there to answer a question. */
 interface Terminal {
-  /** What standard input has. */
+  /** What standard input has. With `typed`: somebody types it, then Ctrl-D. */
   readonly piped?: string;
   /** An answer to each question, such as `y\n`. After them, somebody closes the input (Ctrl-D). */
   readonly typed?: readonly string[];
   /** Nobody reads standard output any more. */
   readonly failsToWrite?: boolean;
+  /** `--stage local` is not added. */
+  readonly stage?: 'as written';
 }
 
 type More = Partial<Omit<Sent, 'method' | 'path' | 'token'>>;
@@ -89,10 +98,14 @@ interface WorldOptions {
 export class World {
   readonly tables;
   readonly keys: Key[] = [];
+  /** In the order in which they began. */
+  readonly runs: Run[] = [];
+  /** Of the deployed stack. */
+  outputs: Readonly<Record<string, string>> = outputs;
   /** API Gateway's keys and usage plans, which commands change. */
-  readonly apiKeys: ApiKeyStore;
-  /** What a call meets. @param number of the call in its request, from 1 */
-  meets: (call: Call, number: number) => Fate = () => 'answered';
+  readonly apiKeys: KeysOfWorld;
+  /** What a call meets. Until that is known, time stands still. @param number of the call in its request or command, from 1 */
+  meets: (call: Call, number: number) => Fate | Promise<Fate> = () => 'answered';
   /** What functions draw, in [0, 1). */
   random: () => number;
   readonly #time: Time;
@@ -101,6 +114,8 @@ export class World {
   readonly #isDriven: boolean;
   readonly #evaluations: Evaluations;
   #gateway: Gateway | undefined;
+  /** Calls whose fate is not known yet. */
+  #held = 0;
 
   constructor({ at, isChecked = true, from, within }: WorldOptions = {}) {
     this.#isDriven = within === undefined;
@@ -112,16 +127,25 @@ export class World {
     this.#network =
       within?.network ??
       new Network(this.#time, this.tables, (call, network) => {
+        const meet = (fate: Fate) => {
+          call.fate = fate;
+          void network.meet(call)();
+        };
         // Such as `12.1`, the first call of request 12.
-        call.fate = this.meets(call, Number(/[.a](\d+)$/.exec(call.name)?.[1]));
-        void network.meet(call)();
+        const fate = this.meets(call, Number(/[.a](\d+)$/.exec(call.name)?.[1]));
+        if (typeof fate === 'string') meet(fate);
+        else {
+          this.#held += 1;
+          void fate.then(meet).finally(() => (this.#held -= 1));
+        }
       });
     this.#evaluations = noteEvaluations(this.tables);
-    if (this.#isDriven && isReplayed()) {
+    // What a hook stores before tests is what they begin with.
+    if (this.#isDriven && isReplayed() && TestRunner.getCurrentTest() !== undefined) {
       const recording = new Recording(this.tables);
       onTestFinished(() => replay(recording));
     }
-    this.apiKeys = new ApiKeyStore(from?.apiKeys.snapshot());
+    this.apiKeys = new KeysOfWorld(this.#time, from?.apiKeys.snapshot());
     for (const table of tableNames.map((name) => titleCase(name)))
       for (const versions of from?.tables.versions(table) ?? []) {
         const { item } = versions.at(-1)!;
@@ -136,11 +160,12 @@ export class World {
     };
     this.#network.serve(
       'apigateway',
-      serviceOf((request) => answerApiGateway(gatewayState, request)),
+      gatewayOf(this.apiKeys, this.tables, (request) => answerApiGateway(gatewayState, request)),
     );
     this.#network.serve(
       'cloudformation',
-      serviceOf((request) => answerCloudFormation(stackOf(request), request)),
+      // A command changes nothing there.
+      { ...serviceOf((request) => answerCloudFormation(this.#stackOf(request), request)), uses: () => ({}) },
     );
     this.#network.serve(
       'sts',
@@ -181,7 +206,7 @@ export class World {
     const [name, own] = typeof plan === 'string' ? [plan, {}] : (['enterprise', plan] as const);
     const limits = typeof plan === 'string' ? fixedPlans[plan] : plan;
     this.put('apiKeys', { keyHash, keyId: `key_${number}`, status: 'active', plan: name, ...own, ...more });
-    const { id } = this.apiKeys.create({ value: keyHash, enabled: true }, this.#time.now);
+    const { id } = this.apiKeys.create({ value: keyHash, enabled: true });
     this.apiKeys.bind(name, id);
     const read = () => {
       const input = { TableName: 'RateLimits', Key: marshall({ keyHash }) };
@@ -247,11 +272,11 @@ export class World {
   }
 
   /** Runs a command, such as `keys rotate key_1 --json`, of the stage local unless it names another one. */
-  async run(command: string, { piped = '', typed, failsToWrite }: Terminal = {}): Promise<Run> {
-    const [tool, ...args] = command.split(/ +/);
+  async run(command: string, { piped = '', typed, failsToWrite, stage: given }: Terminal = {}): Promise<Run> {
+    const [tool, ...args] = command.trim().split(/ +/);
     const answers = [...(typed ?? [])];
     const stdin = new PassThrough();
-    if (typed === undefined) stdin.end(piped);
+    if (typed === undefined || piped !== '') stdin.end(piped);
     const out = collector(failsToWrite);
     const err = collector();
     err.stream.on('asked', () => {
@@ -259,11 +284,23 @@ export class World {
       if (answer === undefined) stdin.end();
       else stdin.write(answer);
     });
-    let calls = 0;
+    const calls: Call[] = [];
     const name = (call: Call) => {
-      calls += 1;
-      call.name = `${command}.${calls}`;
+      calls.push(call);
+      call.name = `${command}.${calls.length}`;
     };
+    const run = {
+      command,
+      calls,
+      exitCode: undefined as number | undefined,
+      get stdout() {
+        return out.text();
+      },
+      get stderr() {
+        return err.text();
+      },
+    };
+    this.runs.push(run);
     const [runTool] = Object.values(
       (await commands()).start(tool!, {
         world: this.#time,
@@ -275,9 +312,10 @@ export class World {
     );
     const io = { stdin, stdout: out.stream, stderr: err.stream, interactive: typed !== undefined };
     const hooks = { local, clock: () => this.#time.now };
-    const stage = args.includes('--stage') ? [] : ['--stage', 'local'];
+    const stage = given !== undefined || args.includes('--stage') ? [] : ['--stage', 'local'];
     const ended = (runTool as RunTool)([...args, ...stage], io, hooks);
-    return { exitCode: await this.#drive(ended), stdout: out.text(), stderr: err.text() };
+    run.exitCode = await this.#drive(ended);
+    return run;
   }
 
   /** @throws Violation of what the interface promises */
@@ -293,15 +331,20 @@ export class World {
     });
   }
 
+  /** Every stage is there, and has the same tables. */
+  #stackOf({ body }: ManagementRequest) {
+    const name = new URLSearchParams(body.toString()).get('StackName') ?? '';
+    return { name, id: 'id', createdAt: 0, outputs: this.outputs };
+  }
+
   #open(): Gateway {
     this.#gateway ??= new Gateway({
       world: this.#time,
       network: this.#network,
       stage: 'local',
       machine: () => ({ random: () => this.random() }),
-      ...(this.#isDriven
-        ? { hasGatewayKey: (value) => this.#admits(value) }
-        : { authorized: this.#passed() }),
+      hasGatewayKey: (value) => this.#admits(value),
+      ...(!this.#isDriven && { authorized: this.#passed() }),
     });
     return this.#gateway;
   }
@@ -334,11 +377,28 @@ export class World {
     // Streams and modules of a command take turns of their own.
     await settled();
     for (let idleSince = Infinity; !progress.isDone; await settled()) {
-      if (this.#time.step()) idleSince = Infinity;
+      if (this.#held === 0 && this.#time.step()) idleSince = Infinity;
       else idleSince = Math.min(idleSince, performance.now());
       if (performance.now() - idleSince > 5_000) throw new Error('It never ends');
     }
     return done;
+  }
+}
+
+let made = 0;
+
+/** Made at the time of the world, not of this machine, with IDs in the order in which they were made. */
+class KeysOfWorld extends ApiKeyStore {
+  readonly #time: Time;
+
+  constructor(time: Time, snapshot?: ApiKeySnapshot) {
+    super(snapshot);
+    this.#time = time;
+  }
+
+  override create(given: Parameters<ApiKeyStore['create']>[0]): ReturnType<ApiKeyStore['create']> {
+    made += 1;
+    return super.create({ id: String(made).padStart(10, '0'), ...given }, this.#time.now);
   }
 }
 
@@ -370,6 +430,35 @@ function serviceOf(answer: (request: ManagementRequest) => HttpResponse | Promis
   };
 }
 
+/** Its keys are parts of their own: only calls about the same one, or about all, are run in both orders. */
+function gatewayOf(keys: ApiKeyStore, tables: Tables, answer: Parameters<typeof serviceOf>[0]): Service {
+  const { answer: answerAll } = serviceOf(answer);
+  const valueOf = (id: string) => keys.keys().find((key) => key.id === id)?.value ?? id;
+  return {
+    uses: ({ method, path, body }) => {
+      const access = method === 'GET' ? 'read' : 'write';
+      if (path.endsWith('/authorizers')) return { cache: access };
+      const { value, keyId } = JSON.parse(body || '{}') as {
+        readonly value?: string;
+        readonly keyId?: string;
+      };
+      const id = keyId ?? /\/(?:api)?keys\/(\w+)$/.exec(path)?.[1];
+      return { [value ?? (id === undefined ? 'keys' : valueOf(id))]: access };
+    },
+    answer: (request) => {
+      if (request.method !== 'GET') tables.footprint.add('apigateway keys', 'mark');
+      return answerAll(request);
+    },
+    refusals: {
+      conflict: refusal(
+        409,
+        'ConflictException',
+        'Unable to complete operation due to concurrent modification. Please try again later.',
+      ),
+    },
+  };
+}
+
 const place = { apiId: 'api', stage: 'v1' };
 const outputs = {
   RestApiId: place.apiId,
@@ -381,12 +470,6 @@ const local = {
   credentials: { accessKeyId: 'local', secretAccessKey: 'local', sessionToken: 'local' },
 };
 const credentials = { AWS_REGION: 'eu-central-1', AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' };
-
-/** Every stage is there, and has the same tables. */
-function stackOf({ body }: ManagementRequest) {
-  const name = new URLSearchParams(body.toString()).get('StackName') ?? '';
-  return { name, id: 'id', createdAt: 0, outputs };
-}
 
 let built: Promise<Bundle> | undefined;
 
@@ -436,7 +519,9 @@ export interface Scene<Given> {
   readonly events?: Readonly<Record<string, (world: World, given: Given) => void>>;
   readonly faults?: number;
   readonly kinds?: readonly Fault[];
-  /** What holds in the end, beside everything that the interface promises. */
+  /** Whether everything that the interface promises has to hold in the end. Only of keys that the world has made. */
+  readonly isChecked?: boolean;
+  /** What holds in the end, too. */
   readonly check?: (world: World, given: Given) => void;
 }
 
@@ -447,7 +532,7 @@ export interface Scene<Given> {
  * @throws Error with the story of the shortest one that is wrong
  */
 export async function explore<Given>(scene: Scene<Given>): Promise<number> {
-  const { at, from, given, steps, afterwards = [], events = {}, faults = 0, kinds } = scene;
+  const { at, from, given, steps, afterwards = [], events = {}, faults = 0, kinds, isChecked = true } = scene;
   // Nothing is replayed of schedules.
   if (isReplayed()) TestRunner.getCurrentTest()?.context.skip('It has no part on a real engine');
   interface Shared {
@@ -483,7 +568,7 @@ export async function explore<Given>(scene: Scene<Given>): Promise<number> {
     check: ({ shared: { world, of }, outcomes }) => {
       for (const outcome of outcomes) if (outcome.status === 'rejected') return String(outcome.reason);
       try {
-        world.check();
+        if (isChecked) world.check();
         scene.check?.(world, of);
         return undefined;
       } catch (error) {
@@ -494,6 +579,6 @@ export async function explore<Given>(scene: Scene<Given>): Promise<number> {
     ...(kinds && { kinds }),
     delays: Infinity,
   });
-  if (report.failure) throw new Error(textOf(report));
+  if (report.failure || !report.isComplete) throw new Error(textOf(report));
   return report.schedules;
 }

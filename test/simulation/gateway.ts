@@ -104,7 +104,11 @@ export class Gateway {
     this.#options = options;
     for (const [token, context] of Object.entries(options.authorized ?? {}))
       this.#cache.set(token, {
-        result: { policyDocument: { Statement: [{ Effect: 'Allow', Resource: `${api}/*` }] }, context },
+        result: {
+          policyDocument: { Statement: [{ Effect: 'Allow', Resource: `${api}/*` }] },
+          context,
+          usageIdentifierKey: context.keyHash,
+        },
         until: Infinity,
       });
   }
