@@ -26,7 +26,7 @@ export const list = (open: Open) =>
     });
 
 /** The newest keys. A filter on the status, or on owner and plan together, reads more than it returns. */
-export async function listKeys(
+async function listKeys(
   service: KeyService,
   { status, limit, ...filter }: KeyFilter & { status?: string | undefined; limit: number },
 ) {

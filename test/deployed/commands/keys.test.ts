@@ -1,35 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { readFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import packageJson from '../../../package.json' with { type: 'json' };
 import { newKey } from '../../../functions/access/keys.ts';
-import { planNames } from '../../../functions/access/plans.ts';
-import { exitCodes } from '../../../tools/operators/command-line/errors.ts';
 import { runKeys } from '../../../tools/operators/keys/cli.ts';
-import { runPets } from '../../../tools/operators/pets/cli.ts';
 import { runInProcess } from '../../support/run-in-process.ts';
-import { keys } from './support.ts';
 
-const commands = [
-  'create',
-  'list',
-  'show',
-  'usage',
-  'rotate',
-  'revoke',
-  'suspend',
-  'resume',
-  'change-plan',
-  'identify',
-  'cleanup',
-  'repair',
-  'forget',
-];
+/** What operators are told when AWS, the local service or the network fails, and by Ctrl-C. */
+
+const keys = (args: readonly string[]) => runInProcess(runKeys, args);
 
 /** Answers CloudFormation's calls as configured. */
 let answer: { readonly status: number; readonly body: string; readonly type?: string } | undefined;
@@ -75,106 +57,6 @@ function onAws(): void {
 }
 
 const list = ['list', '--stage', 'prod'];
-
-describe('invalid arguments', () => {
-  const id = 'key_06fz1m4tqabcdefg';
-  const missing = (what: string) =>
-    `equired ${what}. If you gave it: npm needs a double dash before all options (npm run keys -- …).`;
-  const option = (name: string) => missing(`option '${name}' not specified`);
-
-  test.each([
-    ['', 'Missing command. See --help.'],
-    ['lsit --stage local', "Unknown command 'lsit' (Did you mean list?)"],
-    ['frobnicate', "Unknown command 'frobnicate'. See --help."],
-    [`identify --stage local ${newKey('local')}`, 'identify" reads it from standard input.'],
-    ['--stage local list', "Unknown option '--stage'. See --help."],
-    ['list', option('--stage <stage>')],
-    ['list local', option('--stage <stage>')],
-    ['create --stage local --owner A', option('--plan <plan>')],
-    ['show --stage local', missing("argument 'key-id'")],
-    ['list --stage local --all', "Unknown option '--all'. See --help."],
-    ['list --stage local --yes', "Unknown option '--yes'. See --help."],
-    [
-      'list --stage local --limit 10001',
-      "Option '--limit <n>' argument '10001' is invalid. It must be a whole number from 1 to 10,000.",
-    ],
-    ['list --stage production', 'Allowed choices are local, staging, prod.'],
-    ['list --stage prod --port 3000', '--port requires --stage local.'],
-    ['create --stage local --owner Ada --plan gold', `Allowed choices are ${planNames.join(', ')}`],
-    ['show Ada --stage local', 'A key ID looks like'],
-    [`show ${id} ${id} --stage local`, 'Too many arguments'],
-    [`usage ${id} --stage local --days 91`, 'from 1 to 90.'],
-    [`rotate ${id} --stage local --overlap 1w`, 'such as 90s, 24h or 7d'],
-    [`suspend ${id} --stage local --for 0s`, 'such as 90s, 24h or 7d'],
-    ['list --stage local --owner=', 'one line of 1 to 100'],
-    ['repair --stage local --owner=', 'one line of 1 to 100'],
-    ['forget --stage local', option('--owner <name>')],
-  ])('end with 2, and one line says why: %s', async (call, expected) => {
-    const args = call.split(' ').filter((word) => word !== '');
-    const { exitCode, stdout, stderr } = await keys(args);
-    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-    expect(stderr).toContain(expected);
-    expect(stderr).toMatch(/(^|\n)[^\n]{10,}[.?…)]\n$/);
-    // The same as JSON, wherever the option stands: one object, and nothing beside it.
-    for (const asJson of [await keys([...args, '--json']), await keys(['--json', ...args])]) {
-      expect(asJson).toMatchObject({ exitCode: 2, stdout: '' });
-      expect(JSON.parse(asJson.stderr)).toEqual({
-        error: { code: 'usage', message: expect.stringMatching(/^[^\n]{10,}[.?…)]$/) },
-      });
-    }
-  });
-
-  test('without a command show the help as well', async () => {
-    expect((await keys([])).stderr).toContain('Commands:');
-  });
-
-  test('do not repeat an API key given in place of its ID', async () => {
-    const key = newKey('prod');
-    for (const args of [
-      ['show', key, '--stage', 'prod'],
-      ['list', '--stage', 'prod', key],
-      ['list', '--stage', key],
-      [key],
-      [`--${key}`],
-    ]) {
-      const { exitCode, stdout, stderr } = await keys(args);
-      expect(exitCode).toBe(2);
-      expect(stdout + stderr).not.toContain(key);
-    }
-    expect((await keys(['show', key, '--stage', 'prod'])).stderr).toContain('identify" reads it');
-  });
-});
-
-test.each(commands)(
-  '%s has help with its required options, --yes if it asks, and an example',
-  async (command) => {
-    const { exitCode, stdout } = await keys([command, '--help']);
-    expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/--stage <stage> [^-]*\(required\)/);
-    if (command === 'create') expect(stdout).toMatch(/--owner <name> +who uses the key \(required\)/);
-    const asks = ['rotate', 'revoke', 'suspend', 'change-plan', 'repair', 'forget'].includes(command);
-    expect(stdout.includes('--yes')).toBe(asks);
-    expect(stdout).toMatch(new RegExp(`Example:\\n  npm run keys -- ${command} .*--stage`));
-  },
-);
-
-test('the help names every command', async () => {
-  const { exitCode, stdout } = await keys(['--help']);
-  expect(exitCode).toBe(0);
-  for (const command of commands) expect(stdout).toMatch(new RegExp(`^  ${command} `, 'm'));
-});
-
-test('every tool has the same exit codes, and docs/keys.md has them all', async () => {
-  const codes = ['0', ...Object.values(exitCodes).map(String)];
-  for (const run of [runKeys, runPets]) {
-    const { stdout } = await runInProcess(run, ['--help']);
-    expect(stdout.split('Exit codes: ').slice(1)).toHaveLength(1);
-    const [, listed = ''] = stdout.split('Exit codes: ');
-    expect([...listed.matchAll(/\b(\d+) /g)].map(([, code]) => code)).toEqual(codes);
-  }
-  const guide = await readFile('docs/keys.md', 'utf8');
-  expect([...guide.matchAll(/^\| (\d+) +\|/gm)].map(([, code]) => code)).toEqual(codes);
-});
 
 describe('one line says what to do', () => {
   /** The last line of a failure. Before it are only notes of repeated calls. */
@@ -297,8 +179,4 @@ test('Ctrl-C ends a process with 130, and says what may have happened', async ()
     stdout: '',
     stderr: `Interrupted. A change may be made or not: look with "list" or "show". "cleanup" deletes what it leaves in API Gateway.\n`,
   });
-});
-
-test('--version prints the version of the project', async () => {
-  expect(await keys(['--version'])).toMatchObject({ exitCode: 0, stdout: `${packageJson.version}\n` });
 });

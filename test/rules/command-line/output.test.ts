@@ -2,11 +2,7 @@ import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
-import { fixedPlans } from '../../../functions/access/plans.ts';
-import { unused } from '../../../functions/access/limiter-decisions.ts';
-import type { AdministeredKey } from '../../../tools/operators/keys/records.ts';
-import { detailsText, viewOf } from '../../../tools/operators/keys/views.ts';
-import { isoTime, Output, redact, table } from '../../../tools/operators/command-line/output.ts';
+import { Output, redact, table } from '../../../tools/operators/command-line/output.ts';
 
 test('no key and no hash gets through, whatever stands around it', () => {
   const surroundings = fc.string({ unit: fc.constantFrom(...' \n"\'/=:;,.()[]{}<>|') });
@@ -48,35 +44,4 @@ test('a table keeps its columns in line, coloured cells included', () => {
     ['\u001b[31mred\u001b[39m', 'y'],
   ];
   expect(table(rows)).toBe('A          LONG HEAD\nwide cell  x\n\u001b[31mred\u001b[39m        y');
-});
-
-const minute = Date.UTC(2026, 6, 1, 12, 0) / 1000;
-const key: AdministeredKey = {
-  keyHash: '0a'.repeat(32),
-  keyId: 'key_06fz1m4tqabcdefg',
-  owner: 'Ada',
-  plan: 'free',
-  status: 'active',
-  createdAt: minute + 12,
-  gatewayKeyId: 'g',
-  audit: [],
-};
-const usage = { ...unused, minute, minuteCount: 1, deprecatedCalls: 1 };
-
-test('every value of a key is a line with its label', () => {
-  const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
-  const output = new Output({ ...streams, interactive: false }, false);
-  const text = detailsText(output, viewOf(key, usage, minute + 30));
-  expect(text).toMatch(/^key id +key_06fz1m4tqabcdefg$/m);
-  expect(text).toMatch(/^used this minute +1$/m);
-  const perDay = fixedPlans.free.perDay.toLocaleString('en-US');
-  expect(text).toMatch(new RegExp(`^per day +${perDay}$`, 'm'));
-  expect(text).toMatch(/^note +-$/m);
-});
-
-test('a key used in the minute in which it was created was not used before', () => {
-  const { createdAt, lastUsedAt } = viewOf(key, usage, minute + 30);
-  expect(lastUsedAt).toBe(createdAt);
-  expect(viewOf(key, { ...usage, minute: minute + 60 }, minute + 90).lastUsedAt).toBe(isoTime(minute + 60));
-  expect(viewOf(key, { ...usage, minute: 0 }, minute + 30).lastUsedAt).toBeNull();
 });
