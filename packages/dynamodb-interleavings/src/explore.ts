@@ -1,5 +1,6 @@
+import { boundsOf } from './bounds.ts';
 import { kindsOfAws } from './faults.ts';
-import { defaults, type Level, type Options, type Report } from './options.ts';
+import { type Level, type Options, type Report } from './options.ts';
 import { Search } from './reduction.ts';
 import { type Director, following, Schedule } from './schedule.ts';
 import { serializable } from './serial.ts';
@@ -92,7 +93,10 @@ class Exploration<Shared> {
       isComplete: complete !== undefined,
       levels: this.#levels,
       random: this.#random,
-      bounds: [boundsOf({ ...this.#options, ...(complete ?? this.#levels[0]) }), ...this.#leftOut].join('; '),
+      bounds: [
+        ...boundsOf(this.#optionsOf(this.#deepens ? (complete?.faults ?? 0) : undefined)),
+        ...this.#leftOut,
+      ].join('; '),
       perSecond: schedules / Math.max(0.001, (this.#now() - this.#startedAt) / 1_000),
       cut,
       failure: failures[0],
@@ -186,17 +190,6 @@ class Exploration<Shared> {
     const { budget = 100_000, signal } = this.#options;
     return this.#tally.schedules >= budget || this.#now() >= end || signal?.aborted === true;
   }
-}
-
-/** What the run does not go beyond. */
-function boundsOf({
-  faults = 0,
-  delays = defaults.delays,
-  requestTimeout = defaults.requestTimeout,
-}: Pick<Options, 'faults' | 'delays' | 'requestTimeout'>): string {
-  const many = (count: number, what: string) =>
-    count === 0 ? `no ${what}` : `at most ${count} ${what}${count === 1 ? '' : 's'}`;
-  return `${many(faults, 'fault')} and ${many(delays, 'delay')}, calls of at most ${requestTimeout / 1_000} s`;
 }
 
 function progressOf(schedules: number, milliseconds: number, remaining: number, violations: number): string {

@@ -1,3 +1,4 @@
+import { longestPauses, unexploredBy } from './bounds.ts';
 import type { Fate } from './faults.ts';
 import type { Failure, Options } from './options.ts';
 import type { Schedule } from './schedule.ts';
@@ -61,11 +62,15 @@ export class Tally<Shared> {
     this.hasStarted ||= schedule.hasCalls || schedule.isStuck;
     this.cut ??= schedule.cut;
     this.#first ??= { schedule, level };
-    for (const each of schedule.leftOut) this.leftOut.add(each);
-    for (const { fate } of schedule.history.calls) this.#met.add(fate);
-    if (schedule.hasPaused) this.#met.add('paused');
+    const { calls } = schedule.history;
+    for (const each of [...schedule.leftOut, ...unexploredBy(calls)]) this.leftOut.add(each);
+    for (const { fate } of calls) this.#met.add(fate);
+    if (schedule.hasPaused) {
+      this.#met.add('paused');
+      this.leftOut.add(longestPauses);
+    }
     // What is not of DynamoDB can look like a success.
-    if (!schedule.history.calls.some(({ fate }) => fate?.startsWith('unreadable')))
+    if (!calls.some(({ fate }) => fate?.startsWith('unreadable')))
       for (const [index, outcome] of schedule.history.outcomes.entries())
         if (outcome?.status === 'fulfilled') this.#succeeded.add(index);
     if (schedule.sentence === undefined) return;

@@ -360,7 +360,7 @@ test('what happens on AWS and in no schedule is named', async () => {
   };
   const write: Program = (environment) => put(environment, 'a');
   expect(await boundsOf([write, batch])).toBe(
-    'no fault and at most 2 delays, calls of at most 1 s; batches do their items in order',
+    'no fault and at most 2 delays, calls of at most 1 s; all clocks show the same time; batches do their items in order',
   );
   expect(await boundsOf([write])).toBe('no fault and at most 2 delays, calls of at most 1 s');
   expect(await boundsOf([write, scan], { items })).toMatch(/; a query or scan sees one state of its items$/);

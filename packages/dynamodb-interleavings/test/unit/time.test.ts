@@ -49,7 +49,8 @@ test('without a failure, the levels are run one after the other, and the rest of
   expect(all).toEqual({
     levels: ['0,1,true', '1,3,true', '2,7,true'],
     random: expect.any(Number) as number,
-    bounds: 'at most 2 faults and at most 2 delays, calls of at most 1 s',
+    bounds:
+      'at most 2 faults and at most 2 delays, calls of at most 1 s; only the faults lostBefore, lostAfter',
     isComplete: true,
   });
   expect(all.random).toBeGreaterThan(30);
@@ -68,7 +69,7 @@ test('what is given besides stays: kinds, delays, and a budget that ends it befo
   );
   expect(report).toMatchObject({ schedules: 40, isComplete: true });
   expect(report.bounds).toBe(
-    'at most 2 faults and no delay, calls of at most 1 s; no call met the fault stale',
+    'at most 2 faults and no delay, calls of at most 1 s; only the faults lostAfter, stale; no call met the fault stale',
   );
   const { levels, random } = await explore({ ...scene, faults: 1, time: 1_000 }, clock());
   expect({ levels, random }).toEqual({ levels: [{ faults: 1, schedules: 12, isComplete: true }], random: 0 });
