@@ -3,7 +3,7 @@ import { customPlan } from '../../functions/access/plans.ts';
 import { operations } from '../../functions/operations.ts';
 import { descriptions } from '../../tools/contributors/openapi/operations.ts';
 import { type Call, type Fault, faults as allFaults, type Item, type Tables } from 'dynamodb-interleavings';
-import { Network, Random, settled, World } from 'dynamodb-interleavings/simulation';
+import { Network, Random, settled, type Stranger, World } from 'dynamodb-interleavings/simulation';
 import { queryOf } from '../support/used-operations.ts';
 import { serviceTables } from '../support/table-shapes.ts';
 import { type KeyFormat, keyFormat, type PlanList, planList, type Version } from './environments.ts';
@@ -32,6 +32,23 @@ const others = new Set<Fault>([
   'paused',
 ]);
 const faults = allFaults.filter((fault) => !others.has(fault));
+/** What answers instead of DynamoDB: what cannot be read, what is empty, and what looks like an answer. */
+const strangers: readonly Stranger[] = [
+  { statusCode: 200, text: '<html></html>' },
+  { statusCode: 200, text: '' },
+  { statusCode: 503, text: '<html></html>' },
+  { statusCode: 400, text: '{"__type":"SomethingNew"}' },
+  { statusCode: 200, text: '{"Item":' },
+  { statusCode: 200, text: 'null' },
+  { statusCode: 200, text: ' []' },
+  { statusCode: 200, text: '"{}"' },
+  { statusCode: 204, text: '' },
+  { statusCode: 302, text: '<html></html>' },
+  { statusCode: 400, text: '<html></html>' },
+  { statusCode: 400, text: '{"message":"No."}' },
+  { statusCode: 301, text: '{"__type":"ResourceNotFoundException"}' },
+  { statusCode: 503, text: '{"message":"No."}' },
+];
 
 /** Which of the things that happen in a simulation happen, to find the few that matter. */
 interface Part {
@@ -142,7 +159,7 @@ async function record(
   const tables = serviceTables(() => world.now);
   const writes = new Writes(tables);
   const arrange = arrangement(seed, world, writes, conditions, met, part?.only.faults);
-  const network = new Network(world, tables, arrange);
+  const network = new Network(world, tables, arrange, strangers);
   const evaluations = noteEvaluations(tables);
   const gateway = new Gateway({
     world,

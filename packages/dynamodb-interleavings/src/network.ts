@@ -22,25 +22,17 @@ export interface RequestHandler {
   readonly destroy: () => void;
 }
 
-/** Answers that DynamoDB does not give. */
-const strangers = [
+/** What answers instead of a service, such as a proxy. */
+export interface Stranger {
+  readonly statusCode: number;
+  readonly text: string;
+}
+
+/** What cannot be read, and what is empty. */
+const usualStrangers: readonly Stranger[] = [
   { statusCode: 200, text: '<html></html>' },
   { statusCode: 200, text: '' },
-  { statusCode: 503, text: '<html></html>' },
-  { statusCode: 400, text: '{"__type":"SomethingNew"}' },
-  { statusCode: 200, text: '{"Item":' },
-  { statusCode: 200, text: 'null' },
-  { statusCode: 200, text: ' []' },
-  { statusCode: 200, text: '"{}"' },
-  { statusCode: 204, text: '' },
-  { statusCode: 302, text: '<html></html>' },
-  { statusCode: 400, text: '<html></html>' },
-  { statusCode: 400, text: '{"message":"No."}' },
-  { statusCode: 301, text: '{"__type":"ResourceNotFoundException"}' },
-  { statusCode: 503, text: '{"message":"No."}' },
-] as const;
-/** How many of them, the first ones, are run in every order: what cannot be read, and what is empty. */
-const typicalStrangers = 2;
+];
 
 /** DynamoDB and other services, and what is between them and the code that calls them. */
 export class Network {
@@ -50,11 +42,21 @@ export class Network {
   readonly #world: World;
   readonly #arrange: (call: Call, network: Network) => void;
   readonly #servers = new Map<string, Server>();
+  readonly #strangers: readonly Stranger[];
 
-  /** @param arrange decides what happens to a call, and when */
-  constructor(world: World, tables: Tables, arrange: (call: Call, network: Network) => void) {
+  /**
+   * @param arrange decides what happens to a call, and when
+   * @param strangers of which one answers a call that meets `unreadable`
+   */
+  constructor(
+    world: World,
+    tables: Tables,
+    arrange: (call: Call, network: Network) => void,
+    strangers = usualStrangers,
+  ) {
     this.#world = world;
     this.#arrange = arrange;
+    this.#strangers = strangers;
     this.tables = tables;
     this.#servers.set('DynamoDB', new DynamoDb(tables, world, (error) => (this.unsupported ??= error)));
   }
@@ -169,15 +171,14 @@ export class Network {
   /** In how many ways a call can meet a fate in which it is not answered all the same. `call.variant`, in [0, 1), says which. */
   ways(fate: Fate, call: Call): number {
     const ways = this.#serverOf(call).ways(fate, call);
-    return fate.startsWith('unreadable') ? ways * strangers.length : ways;
+    return fate.startsWith('unreadable') ? ways * this.#strangers.length : ways;
   }
 
   /** How many of these ways, the first ones, are worth to be run in every order. */
   typicalWays(fate: Fate, call: Call): number {
     const ways = this.ways(fate, call);
     // The last one is RequestLimitExceeded.
-    if (fate === 'throttled' && call.service === 'DynamoDB') return ways && ways - 1;
-    return fate.startsWith('unreadable') ? Math.min(ways, typicalStrangers) : ways;
+    return fate === 'throttled' && call.service === 'DynamoDB' ? ways && ways - 1 : ways;
   }
 
   /** Whether DynamoDB gets to an item of a batch before others. */
@@ -219,7 +220,7 @@ export class Network {
     };
     const after = (applied: Reply | Promise<Reply>, then: () => void) => () =>
       applied instanceof Promise ? applied.then(then, call.fail) : then();
-    const stranger = () => ({ headers: {}, ...strangers[wayOf(call, strangers.length)]! });
+    const stranger = () => ({ headers: {}, ...this.#strangers[wayOf(call, this.#strangers.length)]! });
     switch (call.fate!) {
       case 'answered':
         return answer(refusal ? server.refuse(call, 'denied', refusal) : this.#replyOf(call, reading));

@@ -4,7 +4,7 @@
  */
 export { Bundle, type BundleOptions, type Host } from './bundle.ts';
 export { Footprint } from './footprint.ts';
-export { Network, type RequestHandler } from './network.ts';
+export { Network, type RequestHandler, type Stranger } from './network.ts';
 export { type Choice, type Effects, Search } from './reduction.ts';
 export { cancelled, Refusal, Unsupported } from './tables/errors.ts';
 export { type Reading, Tables } from './tables/tables.ts';
