@@ -1,6 +1,6 @@
 import type { Fate } from './faults.ts';
 import type { Refusal } from './tables/errors.ts';
-import type { Reading } from './tables/tables.ts';
+import type { Reading } from './tables/table.ts';
 import type { Timer } from './world.ts';
 
 /** One attempt of a call. */

@@ -1,7 +1,8 @@
 import type { Fate } from './faults.ts';
 import { type Call, type Reply, type Server, wayOf } from './call.ts';
 import { cancelled, Refusal, type Unsupported } from './tables/errors.ts';
-import type { Reading, Tables } from './tables/tables.ts';
+import type { Reading } from './tables/table.ts';
+import type { Tables } from './tables/tables.ts';
 import type { World } from './world.ts';
 
 interface BatchOutput {

@@ -1,5 +1,7 @@
 export type { TableDefinition } from './tables/schema.ts';
-export type { Operation, Tables, Version } from './tables/tables.ts';
+export type { Operation } from './tables/input.ts';
+export type { Version } from './tables/table.ts';
+export type { Tables } from './tables/tables.ts';
 export type { Item, Value } from './tables/values.ts';
 export { version } from './version.ts';
 export { counter, lock, once, sum, unique } from './checks.ts';

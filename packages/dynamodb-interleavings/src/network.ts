@@ -3,7 +3,8 @@ import { DynamoDb, tablesOf } from './dynamodb.ts';
 import type { Fate } from './faults.ts';
 import { operationOf, OtherServer, type Service, type ServiceRequest } from './services.ts';
 import type { Refusal } from './tables/errors.ts';
-import type { Reading, Tables } from './tables/tables.ts';
+import type { Reading } from './tables/table.ts';
+import type { Tables } from './tables/tables.ts';
 import { processes, type World } from './world.ts';
 
 /** As the request handler of clients of the SDK. */

@@ -7,5 +7,6 @@ export { Footprint } from './footprint.ts';
 export { Network, type RequestHandler, type Stranger } from './network.ts';
 export { type Choice, type Effects, Search } from './reduction.ts';
 export { cancelled, Refusal, Unsupported } from './tables/errors.ts';
-export { type Reading, Tables } from './tables/tables.ts';
+export type { Reading } from './tables/table.ts';
+export { Tables } from './tables/tables.ts';
 export { Random, settled, type Timer, World } from './world.ts';

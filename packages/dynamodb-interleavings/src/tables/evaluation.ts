@@ -1,5 +1,5 @@
 import { invalid } from './errors.ts';
-import type { Action, Assigned, Condition, Operand, Operator, Path } from './parser.ts';
+import type { Action, Assigned, Condition, Operand, Operator, Path } from './operands.ts';
 import { bytes, equal, type Item, order, setOf, sum, typeOf, type Value } from './values.ts';
 
 /** Whether a condition holds for an item. An item that does not exist has no attributes. */

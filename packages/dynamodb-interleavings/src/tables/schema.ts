@@ -1,6 +1,6 @@
 import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb';
 import { invalid, Unsupported } from './errors.ts';
-import type { Path } from './parser.ts';
+import type { Path } from './operands.ts';
 import { type Item, type Type, typeOf } from './values.ts';
 
 type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T;

@@ -1,126 +1,27 @@
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { Footprint } from '../footprint.ts';
-import { cancelled, invalid, Refusal, Unsupported } from './errors.ts';
-import { holds, project, updated } from './evaluation.ts';
+import { cancelled, invalid, Refusal } from './errors.ts';
+import { project } from './evaluation.ts';
 import {
-  type Action,
-  type Condition,
-  Expressions,
-  type Operator,
-  type Path,
-  type Substitutes,
-} from './parser.ts';
-import { type Index, type KeyAttribute, Schema, type TableDefinition } from './schema.ts';
-import { type Item, normalized, order, typeOf, type Value } from './values.ts';
-
-/** What an item was from a time on. Undefined: it did not exist. */
-export interface Version {
-  readonly since: number;
-  /** Of the write, among all writes of all tables. */
-  readonly number: number;
-  readonly item: Item | undefined;
-}
-
-export interface Reading {
-  /** A read that is not consistent sees the items of this time, or each item of its own. Default: the latest. */
-  readonly asOf?: number | ((key: Item) => number);
-  /** It does not see these writes. */
-  readonly misses?: ReadonlySet<number>;
-  /** Items that fit in the answer of a query or scan, or that a batch gets to. */
-  readonly fit?: number;
-  /** Items of a batch that it has got to before. */
-  readonly done?: number;
-  /** Those of them that it has left out. */
-  readonly left?: ReadonlySet<number>;
-}
-
-type Write = 'Put' | 'Update' | 'Delete' | 'ConditionCheck';
-
-interface Input extends Substitutes {
-  readonly TableName: string;
-  readonly Key: Item;
-  readonly Item: Item;
-  readonly ConsistentRead?: boolean;
-  readonly ConditionExpression?: string;
-  readonly UpdateExpression?: string;
-  readonly ProjectionExpression?: string;
-  /** Legacy, but libraries still send it. */
-  readonly AttributesToGet?: readonly string[];
-  readonly KeyConditionExpression?: string;
-  readonly FilterExpression?: string;
-  readonly ReturnValues?: string;
-  readonly ReturnValuesOnConditionCheckFailure?: string;
-  readonly IndexName?: string;
-  readonly Limit?: number;
-  readonly ScanIndexForward?: boolean;
-  readonly Select?: string;
-  readonly ExclusiveStartKey?: Item;
-}
-
-interface TransactInput {
-  readonly TransactItems: readonly Readonly<Record<string, Input>>[];
-  readonly ClientRequestToken?: string;
-}
-
-interface BatchInput<Request> {
-  readonly RequestItems: Readonly<Record<string, Request>>;
-}
-type WriteRequests = readonly { readonly PutRequest?: Input; readonly DeleteRequest?: Input }[];
-type GetRequests = Input & { readonly Keys: readonly Item[] };
-
-const read = 'ConsistentRead ProjectionExpression AttributesToGet ExpressionAttributeNames';
-const condition =
-  'ConditionExpression ExpressionAttributeNames ExpressionAttributeValues ReturnValuesOnConditionCheckFailure';
-const search = `TableName IndexName Limit Select ExclusiveStartKey FilterExpression ExpressionAttributeValues ${read}`;
-/** The members of inputs that are known. */
-const members = {
-  GetItem: `TableName Key ${read}`,
-  PutItem: `TableName Item ReturnValues ${condition}`,
-  UpdateItem: `TableName Key UpdateExpression ReturnValues ${condition}`,
-  DeleteItem: `TableName Key ReturnValues ${condition}`,
-  Query: `KeyConditionExpression ScanIndexForward ${search}`,
-  Scan: search,
-  TransactGetItems: 'TransactItems',
-  TransactWriteItems: 'TransactItems ClientRequestToken',
-  BatchGetItem: 'RequestItems',
-  BatchWriteItem: 'RequestItems',
-  Get: `TableName Key ${read}`,
-  Put: `TableName Item ${condition}`,
-  Update: `TableName Key UpdateExpression ${condition}`,
-  Delete: `TableName Key ${condition}`,
-  ConditionCheck: `TableName Key ${condition}`,
-  PutRequest: 'Item',
-  DeleteRequest: 'Key',
-  'BatchGetItem of a table': `Keys ${read}`,
-} as const;
-export type Operation = Extract<keyof typeof members, `${string}Item` | `${string}Items` | 'Query' | 'Scan'>;
-
-/** A write that is checked but for what depends on the stored item. */
-interface Prepared {
-  readonly table: Table;
-  readonly id: string;
-  /** Its table and ID. */
-  readonly place: string;
-  readonly actions: readonly Action[];
-  /** The item after it. @throws Refusal if the condition fails, or the update does not fit the item */
-  readonly decide: (old: Item | undefined) => Item | undefined;
-}
+  type BatchInput,
+  type GetRequests,
+  type Input,
+  onlyKnown,
+  operationOf,
+  type TransactInput,
+  type Write,
+  type WriteRequests,
+} from './input.ts';
+import { Expressions } from './parser.ts';
+import { projectionOf } from './paths.ts';
+import type { TableDefinition } from './schema.ts';
+import { search } from './search.ts';
+import { itemAt, type Reading, Table, type Version } from './table.ts';
+import { type Item, normalized, type Value } from './values.ts';
+import { prepare, type Prepared } from './write.ts';
 
 /** https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html: ClientRequestToken */
 const tokenLifetime = 600_000;
-
-class Table extends Schema {
-  readonly histories = new Map<string, Version[]>();
-
-  latest(id: string): Item | undefined {
-    return this.histories.get(id)?.at(-1)?.item;
-  }
-
-  /** Names a partition. */
-  partition(key: Value | undefined): string {
-    return `${this.name} ${JSON.stringify(key)}`;
-  }
-}
 
 /** Tables in memory. They apply calls one after the other, and refuse by name what they do not know. */
 export class Tables {
@@ -191,10 +92,8 @@ export class Tables {
 
   /** The output of a call. Inputs and outputs as in the JSON of DynamoDB's protocol. @throws Refusal as DynamoDB does, Unsupported */
   call(operation: string, input: object, reading: Reading = {}): object {
-    if (!Object.hasOwn(members, operation) || !/Items?$|Query|Scan/.test(operation))
-      throw new Unsupported(`the operation ${operation}`);
-    onlyKnown(operation as Operation, input);
-    switch (operation as Operation) {
+    const known = operationOf(operation, input);
+    switch (known) {
       case 'GetItem': {
         const item = this.#get(input as Input, reading);
         return item === undefined ? {} : { Item: item };
@@ -202,10 +101,16 @@ export class Tables {
       case 'PutItem':
       case 'UpdateItem':
       case 'DeleteItem':
-        return this.#write(operation.slice(0, -4) as Write, input as Input);
+        return this.#write(known.slice(0, -4) as Write, input as Input);
       case 'Query':
       case 'Scan':
-        return this.#search(operation as 'Query' | 'Scan', input as Input, reading);
+        return search(
+          known,
+          input as Input,
+          reading,
+          this.#table((input as Input).TableName),
+          this.footprint,
+        );
       case 'TransactGetItems':
         return this.#transactGet(input as TransactInput);
       case 'TransactWriteItems':
@@ -320,40 +225,7 @@ export class Tables {
   }
 
   #prepare(kind: Write, input: Input): Prepared {
-    const table = this.#table(input.TableName);
-    const expressions = new Expressions(input);
-    const { ConditionExpression: test, UpdateExpression: update } = input;
-    const { ReturnValuesOnConditionCheckFailure: returned = 'NONE' } = input;
-    if (returned !== 'NONE' && returned !== 'ALL_OLD')
-      invalid(`Value '${returned}' at 'returnValuesOnConditionCheckFailure' is not one of ALL_OLD, NONE`);
-    const parsed = test === undefined ? undefined : expressions.condition(test);
-    const actions = update === undefined ? [] : expressions.parse(update, (parser) => parser.update());
-    expressions.end();
-    if (kind === 'ConditionCheck' && parsed === undefined) invalid('A ConditionExpression is required');
-    const put = kind === 'Put' ? normalized(input.Item) : undefined;
-    const key = put ?? normalized(input.Key);
-    const id = put ? table.idOf(key) : table.idOfKey(key);
-    if (parsed) table.checkPaths(pathsOf(parsed));
-    const decide = (old: Item | undefined): Item | undefined => {
-      this.footprint.add(`${table.name} ${id}`, 'read');
-      if (put) table.checkIndexKeys(put);
-      if (parsed && !holds(parsed, old ?? {})) {
-        const shown = returned === 'ALL_OLD' && old !== undefined && { Item: old };
-        throw new Refusal('ConditionalCheckFailedException', 'The conditional request failed', { ...shown });
-      }
-      if (kind === 'Delete') return undefined;
-      if (kind === 'ConditionCheck') return old;
-      for (const { path } of actions)
-        if (table.isKey(path[0]))
-          invalid(`Cannot update attribute ${path[0]}. This attribute is part of the key`);
-      // What only removes makes no item.
-      if (old === undefined && actions.length > 0 && actions.every((each) => each.kind === 'REMOVE'))
-        return undefined;
-      const item = put ?? updated(old ?? key, actions);
-      table.checkIndexKeys(item);
-      return item;
-    };
-    return { table, id, place: `${table.name} ${id}`, actions, decide };
+    return prepare(kind, input, this.#table(input.TableName), () => this.footprint);
   }
 
   #writes(operation: string, input: object): Prepared[] {
@@ -489,207 +361,9 @@ export class Tables {
     }
     return { UnprocessedItems: unprocessed };
   }
-
-  #search(operation: 'Query' | 'Scan', input: Input, reading: Reading): object {
-    const { fit = Infinity } = reading;
-    const table = this.#table(input.TableName);
-    const index = input.IndexName === undefined ? undefined : table.index(input.IndexName);
-    const { keys } = index ?? table;
-    const { Limit: limit = Infinity, Select: select, ExclusiveStartKey: start } = input;
-    if (limit < 1) invalid('Limit must be greater than or equal to 1');
-    if (index?.isLocal === false && input.ConsistentRead === true)
-      invalid('Consistent reads are not supported on global secondary indexes');
-    const expressions = new Expressions(input);
-    const keyCondition = operation === 'Query' ? keyConditionOf(input, expressions, keys) : undefined;
-    const filter =
-      input.FilterExpression === undefined ? undefined : expressions.condition(input.FilterExpression);
-    if (filter) table.checkPaths(pathsOf(filter));
-    if (operation === 'Query' && filter)
-      for (const path of pathsOf(filter))
-        if (keys.some(({ name }) => name === path[0]))
-          invalid('Filter Expression can only contain non-primary key attributes');
-    const paths = projectionOf(input, expressions, table);
-    expressions.end();
-    checkSelect(select, index, paths !== undefined);
-    const keyNames = [...new Set([...table.keys, ...keys].map(({ name }) => name))];
-    const names =
-      index === undefined || index.projected === 'ALL' ? undefined : [...keyNames, ...index.projected];
-    const needed = [...(filter ? pathsOf(filter) : []), ...(index?.isLocal === false ? (paths ?? []) : [])];
-    if (names && needed.some(([name]) => !names.includes(String(name))))
-      invalid(
-        `Secondary index ${input.IndexName} does not project one or more attributes of the expressions`,
-      );
-    const compare = (a: Item, b: Item): number => {
-      const sortKey = operation === 'Query' ? keys[1]?.name : undefined;
-      const sorted = sortKey === undefined ? 0 : order(a[sortKey]!, b[sortKey]!)!;
-      const byId = table.idOf(a) < table.idOf(b) ? -1 : Number(table.idOf(a) !== table.idOf(b));
-      return (sorted === 0 ? byId : sorted) * (input.ScanIndexForward === false ? -1 : 1);
-    };
-    const from = start && normalized(start);
-    if (from) {
-      const isKey =
-        Object.keys(from).length === keyNames.length && keyNames.every((name) => from[name] !== undefined);
-      if (!isKey) invalid('The provided starting key is invalid');
-      table.idOf(from);
-      table.checkIndexKeys(from);
-      if (keyCondition && !holds(keyCondition.partition, from))
-        invalid('The provided starting key is outside query boundaries');
-    }
-    const { partition } = keyCondition ?? {};
-    const key = index === undefined && partition?.kind === 'test' ? partition.operands[1] : undefined;
-    this.footprint.add(key?.kind === 'value' ? table.partition(key.value) : table.name, 'read');
-    const candidates = [...table.histories.values()]
-      .flatMap((versions) => {
-        const { item: first } = versions.find(({ item }) => item !== undefined) ?? {};
-        if (first === undefined) return [];
-        const item =
-          input.ConsistentRead === true
-            ? versions.at(-1)!.item
-            : itemAt(versions, keyOf(table, first), reading);
-        return item === undefined ? [] : [item];
-      })
-      .filter((item) => keys.every(({ name }) => item[name] !== undefined))
-      .filter((item) => keyCondition === undefined || holds(keyCondition.all, item))
-      .filter((item) => from === undefined || compare(item, from) > 0)
-      .toSorted(compare);
-    const page = candidates.slice(0, Math.min(limit, fit));
-    const last = page.at(-1);
-    // DynamoDB does not look further than the limit.
-    const more = last !== undefined && (page.length === limit || page.length < candidates.length);
-    const fetched = (item: Item) =>
-      names && !(index!.isLocal && select === 'ALL_ATTRIBUTES') ? pick(item, names) : item;
-    const found = page.map(fetched).filter((item) => filter === undefined || holds(filter, item));
-    return {
-      ...(select !== 'COUNT' && { Items: paths ? found.map((item) => project(item, paths)) : found }),
-      Count: found.length,
-      ScannedCount: page.length,
-      ...(more && { LastEvaluatedKey: pick(last, keyNames) }),
-    };
-  }
-}
-
-function keyOf(table: Table, item: Item): Item {
-  return pick(
-    item,
-    table.keys.map(({ name }) => name),
-  );
-}
-
-function pick(item: Item, names: readonly string[]): Item {
-  return Object.fromEntries(names.flatMap((name) => (item[name] === undefined ? [] : [[name, item[name]]])));
-}
-
-/** The item as a read sees it that is not consistent. */
-function itemAt(
-  versions: readonly Version[],
-  key: Item,
-  { asOf = Infinity, misses }: Reading,
-): Item | undefined {
-  const time = typeof asOf === 'number' ? asOf : asOf(key);
-  return versions.findLast(({ since, number }) => since <= time && misses?.has(number) !== true)?.item;
-}
-
-function projectionOf(
-  { ProjectionExpression: text, AttributesToGet: names, ...input }: Input,
-  expressions: Expressions,
-  table: Table,
-): readonly Path[] | undefined {
-  if (names && (text !== undefined || Object.keys(input).some((each) => each.includes('Expression'))))
-    invalid('Can not use both expression and non-expression parameters in the same request');
-  const paths =
-    text === undefined
-      ? names?.map((name) => [name])
-      : expressions.parse(text, (parser) => parser.projection());
-  if (paths) table.checkPaths(paths);
-  return paths;
-}
-
-function onlyKnown(what: keyof typeof members, input: object): void {
-  const known = members[what].split(' ');
-  for (const [name, value] of Object.entries(input)) {
-    if (value === undefined || known.includes(name)) continue;
-    if (value !== 'NONE' || !/^Return(ConsumedCapacity|ItemCollectionMetrics)$/.test(name))
-      throw new Unsupported(`${name} of ${what}`);
-  }
 }
 
 function checkBatch(ids: readonly string[], most: number): void {
   if (ids.length === 0 || ids.length > most) invalid(`The number of requests must be from 1 to ${most}`);
   if (new Set(ids).size < ids.length) invalid('The request cannot include multiple operations on one item');
-}
-
-function checkSelect(select: string | undefined, index: Index | undefined, isProjected: boolean): void {
-  if (isProjected && select !== undefined && select !== 'SPECIFIC_ATTRIBUTES')
-    invalid(`Cannot specify the ProjectionExpression when choosing to get ${select}`);
-  if (select === 'SPECIFIC_ATTRIBUTES' && !isProjected) invalid('Must specify the ProjectionExpression');
-  if (select === 'ALL_PROJECTED_ATTRIBUTES' && !index)
-    invalid('ALL_PROJECTED_ATTRIBUTES can be used only with an index');
-  if (select === 'ALL_ATTRIBUTES' && index?.isLocal === false && index.projected !== 'ALL')
-    invalid('Select type ALL_ATTRIBUTES is not supported for this global secondary index');
-}
-
-/** https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.KeyConditionExpressions.html */
-function keyConditionOf(
-  { KeyConditionExpression: text }: Input,
-  expressions: Expressions,
-  [partition, sort]: readonly KeyAttribute[],
-): { readonly all: Condition; readonly partition: Condition } {
-  if (text === undefined) invalid('The KeyConditions or KeyConditionExpression parameter must be specified');
-  const all = expressions.condition(text);
-  const parts = conjuncts(all);
-  const on = (key: KeyAttribute | undefined) =>
-    parts.filter((part) => key !== undefined && isOnKey(part, key));
-  const [first, ...others] = on(partition);
-  const isEquality = first?.kind === 'test' && first.operator === '=';
-  if (first === undefined || !isEquality)
-    invalid(`Query condition missed key schema element: ${partition!.name}`);
-  if (others.length > 0 || on(sort).length > 1 || on(sort).length + 1 < parts.length)
-    invalid('Query key condition not supported');
-  return { all, partition: first };
-}
-
-function conjuncts(each: Condition): readonly Condition[] {
-  return each.kind === 'and' ? each.parts.flatMap(conjuncts) : [pathFirst(each)];
-}
-
-const mirrored: Readonly<Partial<Record<Operator, Operator>>> = {
-  '=': '=',
-  '<': '>',
-  '<=': '>=',
-  '>': '<',
-  '>=': '<=',
-};
-
-/** `:v < s` as `s > :v`. */
-function pathFirst(each: Condition): Condition {
-  if (each.kind !== 'test') return each;
-  const operator = mirrored[each.operator];
-  const [first, second] = each.operands;
-  const isSwapped = operator !== undefined && first?.kind === 'value' && second?.kind === 'path';
-  return isSwapped ? { kind: 'test', operator, operands: [second, first] } : each;
-}
-
-/** Whether a condition is one that a query can have on a key. */
-function isOnKey(part: Condition, key: KeyAttribute): boolean {
-  if (part.kind !== 'test') return false;
-  const [first, ...values] = part.operands;
-  if (first?.kind !== 'path' || first.path.length > 1 || first.path[0] !== key.name) return false;
-  const isKnown =
-    ['=', '<', '<=', '>', '>=', 'BETWEEN'].includes(part.operator) ||
-    (part.operator === 'begins_with' && key.type !== 'N');
-  for (const each of values)
-    if (!isKnown || each.kind !== 'value') invalid('Query key condition not supported');
-    else if (typeOf(each.value) !== key.type)
-      invalid(
-        'One or more parameter values were invalid: Condition parameter type does not match schema type',
-      );
-  return isKnown || invalid('Query key condition not supported');
-}
-
-function pathsOf(each: Condition): Path[] {
-  if (each.kind !== 'test') return each.parts.flatMap(pathsOf);
-  return each.operands.flatMap((operand) => {
-    const inner = operand.kind === 'size' ? operand.of : operand;
-    return inner.kind === 'path' ? [inner.path] : [];
-  });
 }
