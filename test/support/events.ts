@@ -1,7 +1,8 @@
-import { allowedMethods } from '../../functions/operations.ts';
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { APIGatewayProxyEvent } from 'aws-lambda';
-import type { CallerContext } from '../../functions/access/caller.ts';
+import { type CallerContext, toCallerContext } from '../../functions/access/caller.ts';
+import { fixedPlans, type Limits, type Plan } from '../../functions/access/plans.ts';
+import { allowedMethods } from '../../functions/operations.ts';
 
 export interface HttpRequest {
   readonly method?: string;
@@ -28,6 +29,16 @@ export const freeCaller = {
   perDay: 1_000,
   expiresAt: 0,
 } as const satisfies CallerContext;
+
+/** The authorizer's result for a new key of a plan, or with its own limits. */
+export function newCaller(
+  plan: Plan,
+  limits: Limits = plan === 'enterprise' ? { perMinute: 60_000, perDay: 1_000_000 } : fixedPlans[plan],
+): CallerContext {
+  const keyHash = randomBytes(32).toString('hex');
+  const caller = { keyHash, keyId: `key_${keyHash.slice(0, 8)}`, plan, limits, expiresAt: 0 };
+  return toCallerContext(caller, Math.floor(Date.now() / 1000), 60);
+}
 
 /**
  * The event of API Gateway's proxy integration for a request that the authorizer let pass:

@@ -12,6 +12,9 @@ import { functionVariables } from './variables.ts';
 
 const outcome = z.union([z.object({ returned: z.unknown() }), z.object({ thrown: z.string() })]);
 
+/** Sends a function an event. What it returned or threw. */
+export type Invoke = (event: unknown) => Promise<z.infer<typeof outcome>>;
+
 export interface FunctionProcessOptions {
   /** Of DynamoDB, for the functions. */
   readonly endpoint: string;
@@ -24,48 +27,70 @@ export interface FunctionProcessOptions {
 /** The bundled functions with their own tables, each in its own process. */
 export class FunctionProcesses {
   readonly tables: Tables;
-  readonly processes: ReadonlyMap<FunctionEntry, ChildProcess>;
-  readonly directory: string;
+  readonly processes: ChildProcess[] = [];
+  readonly #directory: string;
+  readonly #variables: Readonly<Record<string, string>>;
+  readonly #onLine: (line: string) => void;
+  readonly #functions = new Map<FunctionEntry, Invoke>();
 
   private constructor(
     tables: Tables,
-    processes: ReadonlyMap<FunctionEntry, ChildProcess>,
     directory: string,
+    { endpoint, variables = {}, onLine = () => {} }: FunctionProcessOptions,
   ) {
     this.tables = tables;
-    this.processes = processes;
-    this.directory = directory;
+    this.#directory = directory;
+    this.#variables = { ...functionVariables(endpoint, tables), ...variables };
+    this.#onLine = onLine;
   }
 
   static async start(options: FunctionProcessOptions): Promise<FunctionProcesses> {
-    const { endpoint, variables = {}, onLine = () => {} } = options;
-    const tables = await createTables();
     const directory = await mkdtemp(join(tmpdir(), 'animal-store-bundles-'));
-    const env = { ...functionVariables(endpoint, tables), ...variables };
-    const start = async (entry: FunctionEntry) => {
-      await bundle(`functions/${entry}.ts`, directory);
-      const child = fork(new URL('bootstrap.ts', import.meta.url), [join(directory, `${entry}.mjs`)], {
-        env,
-        execArgv: [],
-        stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    const functions = new FunctionProcesses(await createTables(), directory, options);
+    await Promise.all(
+      functionEntries.map(async (entry) => {
+        await bundle(`functions/${entry}.ts`, directory);
+        functions.#functions.set(entry, await functions.another(entry));
+      }),
+    );
+    return functions;
+  }
+
+  /** The environment variables of the functions. */
+  get variables(): Readonly<Record<string, string>> {
+    return this.#variables;
+  }
+
+  /** One more process of a function. @param variables that differ from those of the others */
+  async another(entry: FunctionEntry, variables: Readonly<Record<string, string>> = {}): Promise<Invoke> {
+    const child = fork(new URL('bootstrap.ts', import.meta.url), [join(this.#directory, `${entry}.mjs`)], {
+      env: { ...this.#variables, ...variables },
+      execArgv: [],
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    });
+    this.processes.push(child);
+    createInterface({ input: child.stdout! }).on('line', this.#onLine);
+    await once(child, 'message');
+    let last: Promise<unknown> = Promise.resolve();
+    // One event at a time, as an execution environment.
+    return (event) => {
+      const answer = last.then(async () => {
+        const message = once(child, 'message');
+        child.send(event as object);
+        return outcome.parse(((await message) as unknown[])[0]);
       });
-      createInterface({ input: child.stdout! }).on('line', onLine);
-      await once(child, 'message');
-      return [entry, child] as const;
+      last = answer.catch(() => {});
+      return answer;
     };
-    return new FunctionProcesses(tables, new Map(await Promise.all(functionEntries.map(start))), directory);
   }
 
   /** What the function returned or threw. */
-  async invoke(entry: FunctionEntry, event: unknown): Promise<z.infer<typeof outcome>> {
-    const child = this.processes.get(entry)!;
-    const answer = once(child, 'message');
-    child.send(event as object);
-    return outcome.parse(((await answer) as unknown[])[0]);
+  invoke(entry: FunctionEntry, event: unknown): ReturnType<Invoke> {
+    return this.#functions.get(entry)!(event);
   }
 
   async stop(): Promise<void> {
-    for (const child of this.processes.values()) child.kill();
-    await rm(this.directory, { recursive: true, force: true });
+    for (const child of this.processes) child.kill();
+    await rm(this.#directory, { recursive: true, force: true });
   }
 }

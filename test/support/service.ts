@@ -1,10 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { inject, vi } from 'vitest';
-import { type CallerContext, toCallerContext } from '../../functions/access/caller.ts';
+import type { CallerContext } from '../../functions/access/caller.ts';
 import type { Limits } from '../../functions/access/plans.ts';
-import { fixedPlans, type Plan } from '../../functions/access/plans.ts';
 import { operations } from '../../functions/operations.ts';
-import { type HttpRequest, proxyEvent, routeOf } from './events.ts';
+import { type HttpRequest, newCaller, proxyEvent, routeOf } from './events.ts';
 import { lambdaContext, type Reply, reply } from './lambda.ts';
 import { createTables, type Tables } from './create-tables.ts';
 import { functionVariables } from './variables.ts';
@@ -114,16 +112,6 @@ export class Service {
       ...(caller && { caller }),
     });
   }
-}
-
-/** The authorizer's result for a new key of a plan, or with its own limits. */
-export function newCaller(
-  plan: Plan,
-  limits: Limits = plan === 'enterprise' ? ample : fixedPlans[plan],
-): CallerContext {
-  const keyHash = randomBytes(32).toString('hex');
-  const caller = { keyHash, keyId: `key_${keyHash.slice(0, 8)}`, plan, limits, expiresAt: 0 };
-  return toCallerContext(caller, Math.floor(Date.now() / 1000), 60);
 }
 
 async function load(entry: string): Promise<Handler> {

@@ -11,9 +11,8 @@ import { type FunctionEntry, functionEntries } from '../../../functions/operatio
 import { toUnixSeconds } from '../../../functions/runtime/unix-time.ts';
 import { FunctionProcesses } from '../../support/function-processes.ts';
 import { DynamoDbProxy, type Fate } from '../../support/dynamodb-proxy.ts';
-import { type HttpRequest, proxyEvent } from '../../support/events.ts';
+import { type HttpRequest, newCaller, proxyEvent } from '../../support/events.ts';
 import { type Reply, reply } from '../../support/lambda.ts';
-import { newCaller } from '../../support/service.ts';
 
 /**
  * The functions as they are deployed, with DynamoDB behind TLS. The other tests run the sources, so only these show what a

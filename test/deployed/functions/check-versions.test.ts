@@ -2,21 +2,19 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { ScanCommand } from '@aws-sdk/lib-dynamodb';
-import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { beforeAll, beforeEach, expect, inject, test, vi } from 'vitest';
 import { type FunctionEntry, functionEntries } from '../../../functions/operations.ts';
 import { tableVariables } from '../../../functions/tables.ts';
-import { lambdaContext } from '../../support/lambda.ts';
-import { captureLog, Service } from '../../support/service.ts';
+import { FunctionProcesses, type Invoke } from '../../support/function-processes.ts';
 
-type Handler = (event: unknown, context: unknown) => Promise<unknown>;
-
+/** The functions as they are deployed. */
+let functions: FunctionProcesses;
 /** The new version of each function. */
-let versions: Record<FunctionEntry, Handler>;
+let versions: Record<FunctionEntry, Invoke>;
 /** How Lambda says that an invocation failed. */
 let functionError: 'Handled' | 'Unhandled' | undefined;
 /** What CodeDeploy was told. */
 let reports: unknown[];
-let service: Service;
 let logged: string[];
 /** How many of the next invocations Lambda refuses, and how. */
 let refusals: number;
@@ -50,18 +48,14 @@ async function answer(
   running += 1;
   most = Math.max(most, running);
   const [, entry] = /^\/2015-03-31\/functions\/version-of-([\w-]+)\/invocations$/.exec(request.url!)!;
-  try {
-    const failed = functionError !== undefined;
-    return { body: (await versions[entry as FunctionEntry](body, lambdaContext())) as object, failed };
-  } catch (error) {
-    return { body: { errorMessage: String(error) }, failed: true };
-  } finally {
-    running -= 1;
-  }
+  const outcome = await versions[entry as FunctionEntry](body);
+  running -= 1;
+  if ('thrown' in outcome) return { body: { errorMessage: outcome.thrown }, failed: true };
+  return { body: outcome.returned as object, failed: functionError !== undefined };
 }
 
 beforeAll(async () => {
-  captureLog();
+  functions = await FunctionProcesses.start({ endpoint: inject('dynamodbEndpoint') });
   const server = createServer((request, response) => {
     void answer(request).then(({ body, failed = false, status = 200, type }) => {
       if (failed) response.setHeader('X-Amz-Function-Error', functionError ?? 'Unhandled');
@@ -71,18 +65,21 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  service = await Service.start({
-    variables: {
-      AWS_ENDPOINT_URL_LAMBDA: endpoint,
-      AWS_ENDPOINT_URL_CODEDEPLOY: endpoint,
-      // The SDK's own retries wait in real time.
-      AWS_MAX_ATTEMPTS: '1',
-    },
-  });
-  return () => server.close();
+  const variables = {
+    ...functions.variables,
+    AWS_ENDPOINT_URL_LAMBDA: endpoint,
+    AWS_ENDPOINT_URL_CODEDEPLOY: endpoint,
+    // The SDK's own retries wait in real time.
+    AWS_MAX_ATTEMPTS: '1',
+  };
+  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+  return async () => {
+    server.close();
+    await functions.stop();
+  };
 });
 
-beforeEach(async () => {
+beforeEach(() => {
   reports = [];
   functionError = undefined;
   logged = [];
@@ -95,13 +92,9 @@ beforeEach(async () => {
   vi.spyOn(console, 'error').mockImplementation((...values: unknown[]) => {
     logged.push(values.map(String).join(' '));
   });
-  const loaded = functionEntries.map(async (entry) => [entry, await handlerOf(entry)] as const);
-  versions = Object.fromEntries(await Promise.all(loaded)) as typeof versions;
+  const all = functionEntries.map((entry) => [entry, (event: unknown) => functions.invoke(entry, event)]);
+  versions = Object.fromEntries(all) as typeof versions;
 });
-
-async function handlerOf(entry: FunctionEntry): Promise<Handler> {
-  return ((await import(`../../../functions/${entry}.ts`)) as { handler: Handler }).handler;
-}
 
 /** A time that passes only while every hook that has not ended sleeps, so that no speed of the machine counts. */
 function virtualTime(hooks: number) {
@@ -163,15 +156,13 @@ test('versions that work pass, also with the hooks of all functions at once, and
     );
   }
   expect(logged).toEqual([]);
-  const { client, tableName } = service.tables.pets;
+  const { client, tableName } = functions.tables.pets;
   const { Count: count } = await client.send(new ScanCommand({ TableName: tableName, Select: 'COUNT' }));
   expect(count).toBe(0);
 });
 
 test('a function that does not start stops the deployments of all functions', async () => {
-  versions['list-pets'] = async () => {
-    throw new Error('Cannot find module');
-  };
+  versions['list-pets'] = async () => ({ thrown: 'Cannot find module' });
   expect(await statusesOf('of list-pets', 'of get-pet')).toEqual(['Failed', 'Failed']);
   expect(logged.join()).toContain('The new version of list-pets gets no requests');
   expect(logged.join()).toContain('Cannot find module');
@@ -190,27 +181,22 @@ test.each(['Handled', 'Unhandled'] as const)(
 test.each(functionEntries)('a %s that may not use the tables fails', async (entry) => {
   // As a permission that is missing: DynamoDB answers with an error.
   const names = Object.values(tableVariables);
-  const variables = Object.fromEntries(names.map((name) => [name, process.env[name]]));
-  for (const name of names) vi.stubEnv(name, 'no-such-table');
-  vi.resetModules();
-  versions[entry] = await handlerOf(entry);
-  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+  const variables = Object.fromEntries(names.map((name) => [name, 'no-such-table']));
+  versions[entry] = await functions.another(entry, variables);
   expect(await statusesOf('d-1')).toEqual(['Failed']);
   expect(logged).toHaveLength(1);
 });
 
 test('an authorizer that lets every key pass fails', async () => {
-  versions.authorizer = async () => ({ policyDocument: { Statement: [{ Effect: 'Allow' }] } });
+  versions.authorizer = async () => ({
+    returned: { policyDocument: { Statement: [{ Effect: 'Allow' }] } },
+  });
   expect(await statusesOf('d-1')).toEqual(['Failed']);
   expect(logged.join()).toContain('Effect');
 });
 
 test('a create-pet that cannot write to the table of pets fails', async () => {
-  const pets = process.env['PETS_TABLE'];
-  vi.stubEnv('PETS_TABLE', 'no-such-table');
-  vi.resetModules();
-  versions['create-pet'] = await handlerOf('create-pet');
-  vi.stubEnv('PETS_TABLE', pets);
+  versions['create-pet'] = await functions.another('create-pet', { PETS_TABLE: 'no-such-table' });
   expect(await statusesOf('d-1')).toEqual(['Failed']);
 });
 

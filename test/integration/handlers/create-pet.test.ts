@@ -10,7 +10,8 @@ import * as arbitrary from '../../support/arbitraries.ts';
 import { base, pet } from '../../service/animals.ts';
 import { create, everyPage } from '../../support/pets.ts';
 import { rounds } from '../../support/rounds.ts';
-import { captureLog, newCaller, Service } from '../../support/service.ts';
+import { newCaller } from '../../support/events.ts';
+import { captureLog, Service } from '../../support/service.ts';
 
 const rex = { name: 'Rex', categoryId: 7, status: 'sold' };
 
