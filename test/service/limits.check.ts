@@ -23,9 +23,8 @@ export function checkLimits(
   for (const exchange of exchanges.toSorted(byStart)) {
     const { operation, answer, sent } = exchange;
     const key = keyOf.get(sent.token);
-    // Without a key there are no limits. A function that throws has answered nothing.
-    if (key === undefined || operation === undefined || answer.headers === undefined || answer.status === 401)
-      continue;
+    // Without a key there are no limits.
+    if (key === undefined || operation === undefined || answer.status === 401) continue;
     const calls = operation.calls.flatMap(({ table, input, received: isReceived }) => {
       const found = table === 'RateLimits' ? evaluations.get(input) : undefined;
       if (found === undefined) return [];
@@ -38,6 +37,8 @@ export function checkLimits(
     const told = explain(key, Math.floor(operation.startedAt / 1_000), calls, memory);
     if (told === undefined)
       throw new Violation(`a write that is not the model's: ${JSON.stringify(calls)}`, exchange);
+    // A function that throws, or whose process has crashed, has answered nothing.
+    if (answer.headers === undefined) continue;
     const last = operation.calls.findLast(({ table }) => table === 'RateLimits');
     if (told.kind === 'uncounted' && last?.fate === 'answered' && last.received)
       throw new Violation('not counted, although the table answers', exchange);

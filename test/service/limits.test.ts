@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fixedPlans } from '../../functions/access/plans.ts';
-import { rounds } from '../support/rounds.ts';
+import { isFullRun, rounds } from '../support/rounds.ts';
 import {
   type Answers,
   KeyInEnvironment,
@@ -11,7 +11,7 @@ import {
   type Usage,
 } from './limits.model.ts';
 import { kindOf } from './limits.check.ts';
-import { type Answer, explore, isReplayed, type Key, World } from './world.ts';
+import { type Answer, explore, isReplayed, type Key, type Scene, World } from './world.ts';
 
 // What a client sees of its limits: docs/interface.md#8-limits. `Limits` and what follows from it are in limits.model.ts.
 
@@ -364,7 +364,7 @@ describe('requests at the same time', () => {
   const full = { ...atNoon, minuteCount: 2, dayCount: 2, rejectedSince: noon + 1 };
   const request = (world: World) => world.send(world.keys[0]!);
 
-  test.each<[string, number, Partial<Usage>]>([
+  const scenes: readonly (readonly [string, number, Partial<Usage>])[] = [
     ['the first ones of a key', noon, {}],
     ['the first ones of a day', midnight, before],
     ['the first ones of a minute', noon, { ...atNoon, minute: noon - 60, minuteCount: 2 }],
@@ -388,18 +388,34 @@ describe('requests at the same time', () => {
       noon,
       { ...full, minute: noon + 86_400, day: midnight },
     ],
-  ])(
+  ];
+  const inEveryOrder = (
+    now: number,
+    usage: Partial<Usage>,
+    more: Pick<Scene<Key>, 'afterwards' | 'faults' | 'kinds'>,
+  ) =>
+    explore({
+      at: new Date(now * 1000).toISOString(),
+      given: (world) => world.key({ perMinute: 2, perDay: 10 }, usage),
+      steps: [request, request],
+      ...more,
+    });
+
+  const common = ['lostBefore', 'lostAfter', 'throttled', 'conflict'] as const;
+  test.each(scenes)(
     'requests %s, in every order and with a fault, are told what the model says',
     async (_name, now, usage) => {
-      const schedules = await explore({
-        at: new Date(now * 1000).toISOString(),
-        given: (world) => world.key({ perMinute: 2, perDay: 10 }, usage),
-        steps: [request, request],
-        afterwards: [request, request],
-        faults: 1,
-        kinds: ['lostBefore', 'lostAfter', 'throttled', 'conflict'],
-      });
-      expect(schedules).toBeGreaterThan(1);
+      const more = { afterwards: [request, request], faults: 1, kinds: common };
+      expect(await inEveryOrder(now, usage, more)).toBeGreaterThan(1);
+    },
+  );
+
+  const ends = ['crashedBefore', 'crashedAfter', 'paused', 'late'] as const;
+  test.each(scenes.filter(([name]) => isFullRun || name === 'with one left in the minute'))(
+    'requests %s, in every order, while processes crash or stand still and calls arrive late, are told what the model says',
+    async (_name, now, usage) => {
+      const more = { afterwards: [request], faults: 2, kinds: ends };
+      expect(await inEveryOrder(now, usage, more)).toBeGreaterThan(100);
     },
   );
 });
