@@ -94,6 +94,16 @@ test('any other ID is unknown, never an error', async () => {
   );
 });
 
+test.each(['hungBefore', 'lostBefore', 'failed', 'throttled'] as const)(
+  'a read that is always %s is a 503 in time',
+  async (fate) => {
+    world.meets = ({ table }) => (table === 'Pets' ? fate : 'answered');
+    const answer = await world.send(key, 'GET /pets/1000');
+    expect(answer).toMatchObject(anError('service_unavailable', { headers: deprecation }));
+    world.check();
+  },
+);
+
 describe('a malformed item', () => {
   test.each([
     ['no name', { name: undefined }],
