@@ -94,6 +94,13 @@ test('any other ID is unknown, never an error', async () => {
   );
 });
 
+test('a read does not wait until the request is counted', async () => {
+  world.meets = ({ table }) => (table === 'RateLimits' ? 'hungBefore' : 'answered');
+  const { status, calls } = await world.send(key, 'GET /pets/1000');
+  const [counted, read] = ['RateLimits', 'Pets'].map((name) => calls.find(({ table }) => table === name));
+  expect([status, read!.sentAt]).toEqual([200, counted!.sentAt]);
+});
+
 test.each(['hungBefore', 'lostBefore', 'failed', 'throttled'] as const)(
   'a read that is always %s is a 503 in time',
   async (fate) => {
