@@ -31,7 +31,7 @@ export interface NewPet {
  */
 export interface Error {
   /**
-   * Machine-readable error code. The list can grow: treat an unknown code by its status.
+   * Machine-readable error code. The list can grow. Treat an unknown code by its status.
    */
   code: string;
   /**

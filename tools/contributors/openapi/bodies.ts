@@ -40,7 +40,7 @@ const petFields = {
 
 const errorFields = {
   code: {
-    text: 'Machine-readable error code. The list can grow: treat an unknown code by its status.',
+    text: 'Machine-readable error code. The list can grow. Treat an unknown code by its status.',
     sample: 'invalid_request',
     keywords: { 'x-extensible-enum': Object.keys(errorCatalogue) },
   },
