@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { cancelled } from 'dynamodb-interleavings/simulation';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import { parseJson } from '../../functions/http/exact-json.ts';
@@ -509,3 +510,42 @@ test.each<[string, readonly ((world: World, key: Key) => Promise<unknown>)[], nu
     expect(schedules).toBeGreaterThan(20);
   },
 );
+
+test('after a failed call the ID of another animal, which someone stored meanwhile, is not that of the new one', async () => {
+  const world = new World({ isChecked: false });
+  const key = world.key('free');
+  world.random = () => 0;
+  const { id } = z.parse(pet, (await create(world, key, rex)).body);
+  let drawn = 0;
+  world.random = () => (drawn++ < 1 ? 0 : 0.5);
+  let puts = 0;
+  world.meets = ({ operation }) => (operation === 'PutItem' && (puts += 1) === 1 ? 'failed' : 'answered');
+  const second = await create(world, key, { ...rex, name: 'Max' });
+  expect(second).toMatchObject({ status: 201, body: { name: 'Max' }, log: { PetIdCollisions: 1 } });
+  expect(z.parse(pet, second.body).id).not.toBe(id);
+  expect(world.tables.items('Pets')).toHaveLength(2);
+});
+
+test('50 animals of one millisecond have IDs of their own', async () => {
+  const world = new World({ isChecked: false });
+  const answers = await world.sendAll(50, world.key(ample), 'POST /pets', { body: JSON.stringify(rex) });
+  expect(new Set(answers.map(({ body }) => z.parse(pet, body).id)).size).toBe(50);
+  expect(world.tables.items('Pets')).toHaveLength(50);
+});
+
+test.each([
+  ['ThrottlingError', 'service_unavailable'],
+  ['ProvisionedThroughputExceeded', 'service_unavailable'],
+  ['ValidationError', 'internal_error'],
+] as const)('a transaction that is cancelled by %s is not repeated', async (code, wanted) => {
+  const world = new World({ isChecked: false });
+  const call = world.tables.call.bind(world.tables);
+  let transactions = 0;
+  world.tables.call = (operation, ...rest) => {
+    if (operation !== 'TransactWriteItems') return call(operation, ...rest);
+    transactions += 1;
+    throw cancelled([{ Code: 'None' }, { Code: code }]);
+  };
+  expect(await create(world, world.key('free'), rex, 'one')).toMatchObject(anError(wanted));
+  expect(transactions).toBe(1);
+});

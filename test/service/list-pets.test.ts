@@ -262,3 +262,75 @@ test('an animal whose status changes beside a listing is in it once, in every or
   });
   expect(schedules).toBeGreaterThan(3);
 });
+
+test.each([
+  ['sold', 'available', 'sold', 'sold'],
+  ['pending', 'available', 'pending', 'pending'],
+  // The call that reads the available ones is the last one: its first attempt is lost.
+  ['available again', 'sold', 'available', 'sold'],
+] as const)(
+  'an animal that becomes %s while a page is read is listed once',
+  async (_, first, then, listed) => {
+    for (const limit of [1, 2, 3, 5, 20]) {
+      const world = new World({ isChecked: false });
+      const animals = store(world, 5, 5);
+      const becomes = (status: string) => world.put('pets', { ...animals[2]!, status });
+      const isRead = new Set<string>();
+      world.meets = ({ operation, input }) => {
+        if (operation !== 'Query') return 'answered';
+        const text = JSON.stringify(input);
+        const isOf = (status: string) => text.includes(`"S":"${status}"`);
+        const isLost = first === 'sold' && isOf('available') && !isRead.has(text);
+        isRead.add(text);
+        if (isLost) return 'lostBefore';
+        if (isOf(then)) becomes(then);
+        else if (isOf(first)) becomes(first);
+        return 'answered';
+      };
+      const page = await everyPage(world, world.key(ample), `/pets?limit=${limit}`);
+      for (const each of page) expect(each.length).toBeLessThanOrEqual(limit);
+      expect(page.flat().map(({ id }) => Number(id))).toEqual([5, 4, 3, 2, 1]);
+      if (limit > 2) expect(page.flat()[2]).toMatchObject({ status: listed });
+    }
+  },
+);
+
+test('a listing that fails has waited for all its calls', async () => {
+  const world = new World();
+  const sent = new Map<string, number>();
+  world.meets = ({ operation, input }) => {
+    const text = JSON.stringify(input);
+    if (operation !== 'Query' || text.includes('"sold"'))
+      return operation === 'Query' ? 'denied' : 'answered';
+    sent.set(text, (sent.get(text) ?? 0) + 1);
+    return sent.get(text) === 1 ? 'lostBefore' : 'answered';
+  };
+  const { status, calls } = await world.send(world.key('free'), 'GET /pets');
+  expect([status, [...sent.values()]]).toEqual([500, [2, 2]]);
+  expect(calls.filter(({ ended }) => !ended)).toEqual([]);
+});
+
+test('malformed items are read past by queries for the rest of the page, and each is logged once', async () => {
+  const world = new World({ isChecked: false });
+  store(world, 9, 9);
+  for (const id of [4, 5, 6]) world.put('pets', { id, status: 'sold' });
+  const animal = { name: 'seed', categoryId: 7, status: 'available' };
+  for (const id of [0.5, 1.5, 2.25, 2.5, 7.5, 9.5]) world.put('pets', { ...animal, id });
+  for (const sign of ['', '-'])
+    world.tables.put('Pets', { id: { N: `${sign}1${'0'.repeat(30)}` }, status: { S: 'sold' } });
+  const key = world.key(ample);
+  for (const limit of [1, 2, 3, 5, 6, 20]) {
+    let logged = 0;
+    for (let next: string | undefined = `/pets?limit=${limit}`; next !== undefined;) {
+      const answer = await world.send(key, `GET ${next}`);
+      logged += Number(answer.log['MalformedItems'] ?? 0);
+      next = nextOf(answer);
+    }
+    expect(logged).toBe(11);
+  }
+  const { calls } = await world.send(key, 'GET /pets?limit=2&status=available');
+  const limits = calls.flatMap(({ input }) => (input as { readonly Limit?: number }).Limit ?? []);
+  expect(limits[0]).toBe(3);
+  expect(limits.length).toBeGreaterThan(1);
+  expect(Math.max(...limits.slice(1))).toBeLessThan(3);
+});

@@ -4,7 +4,8 @@ import { before, Folder, json, malformed, many, rex, stored } from './files.ts';
 
 // The command backfill: docs/animals.md.
 
-const nickname = 'export default ({ name, nickname }) => (nickname ? undefined : { nickname: `${name}!` });';
+const nickname =
+  'export default ({ name, title = "", nickname }) => (nickname ? undefined : { nickname: `${title}${name}!` });';
 
 /** With these animals, and a module for the command. */
 async function prepare(text: string, animals: readonly object[], name = 'module.ts') {
@@ -58,10 +59,10 @@ describe('backfill', () => {
   });
 
   test('removes an attribute that is null, and takes an async function in plain JavaScript', async () => {
-    const text = 'export default async ({ oldName }) => ({ oldName: null, title: oldName });';
+    const text = 'export default async ({ oldName }) => ({ oldName: null, title: oldName, note: "" });';
     const { world, file } = await prepare(text, [{ ...rex, oldName: 'x' }], 'module.mjs');
     await json(world, `pets backfill ${file}`);
-    expect(stored(world)).toEqual([{ ...rex, title: 'x' }]);
+    expect(stored(world)).toEqual([{ ...rex, title: 'x', note: '' }]);
   });
 
   test('--dry-run says how many animals would change, and shows some of them', async () => {
@@ -97,9 +98,10 @@ describe('backfill', () => {
       0,
       { ...rex, nickname: 'theirs' },
     ],
+    ['gets another title', { ...rex, title: 'Dr' }, 1, { ...rex, title: 'Dr', nickname: 'DrRex!' }],
     ['is damaged', { ...rex, name: 1 }, 0, { ...rex, name: 1 }],
   ])('an animal that %s meanwhile stays so', async (_what, theirs, changed, expected) => {
-    const { world, file } = await prepare(nickname, [rex]);
+    const { world, file } = await prepare(nickname, [{ ...rex, title: 'Mr' }]);
     before(world, 'UpdateItem', () => world.put('pets', theirs), 1);
     expect(await json(world, `pets backfill ${file}`)).toMatchObject({ changed });
     expect(stored(world)).toEqual([expected]);

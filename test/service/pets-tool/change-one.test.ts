@@ -68,6 +68,8 @@ describe('show', () => {
       malformed: 'status: is required',
       item: { id: '7', name: 'No status', categoryId: '9223372036854775807' },
     });
+    world.put('pets', { ...rex, id: rex.categoryId });
+    expect(await world.run(`pets show ${rex.categoryId}`)).toMatchObject({ exitCode: 0 });
     expect((await world.run('pets show 7')).stdout).toMatch(
       /^7 is malformed: status: is required\n\{.*\}\n$/,
     );
@@ -103,6 +105,9 @@ describe('set-status', () => {
     });
     expect(JSON.parse(stdout)).toEqual({ id: rex.id, changed: true, status: 'sold' });
     expect(stored(world)).toEqual([{ ...rex, status: 'sold', futureField: 'kept' }]);
+    // It reads what was written last.
+    world.meets = ({ operation }) => (operation === 'GetItem' ? 'stale' : 'answered');
+    expect(await json(world, `pets show ${rex.id}`)).toMatchObject({ status: 'sold' });
     expect(await json(world, 'pets list --status sold')).toMatchObject({ pets: [{ name: 'Rex' }] });
     expect(await json(world, 'pets list --status available')).toMatchObject({ pets: [] });
     expect(await world.run(`pets set-status ${rex.id} sold`)).toEqual({
@@ -135,6 +140,12 @@ describe('remove', () => {
     const world = worldWith(malformed, fraction);
     const { stderr } = await world.run('pets remove 7 --stage prod', { typed: ['y\n'] });
     expect(stderr).toContain('Remove 7 (malformed: status: is required)? [y/N] ');
+    world.put('pets', malformed);
+    before(world, 'DeleteItem', () => world.put('pets', { ...malformed, status: 'sold' }), 1);
+    // Someone has repaired it.
+    const repaired = await world.run('pets remove 7 --stage prod', { typed: ['y\n', 'n\n'] });
+    expect(repaired.stderr).toContain('Remove 7 (No status, sold)? [y/N] Nothing was changed.');
+    expect(await world.run('pets remove 7')).toMatchObject({ exitCode: 0 });
     expect(await world.run('pets remove 1.5')).toMatchObject({ exitCode: 0, stdout: '1.5 is removed.\n' });
     expect(stored(world)).toEqual([]);
   });
