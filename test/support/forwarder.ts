@@ -13,8 +13,6 @@ export interface Interception {
   readonly rewrite?: (body: string) => string;
   /** Answers a request instead of the service. Returns whether it did. */
   readonly answer?: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean | Promise<boolean>;
-  /** Whether the connection breaks when the service has executed a request, so that its answer is lost. */
-  readonly losesAnswer?: (incoming: IncomingMessage) => boolean;
 }
 
 /** Sends a request on to another server. @returns its answer, whose body is still to be read */
@@ -47,15 +45,13 @@ export function loseAnswer(answer: IncomingMessage, outgoing: ServerResponse): v
 /** A server on this machine that passes requests on to another one. */
 export async function forwardTo(
   target: string,
-  { rewrite = (body) => body, answer = () => false, losesAnswer = () => false }: Interception,
+  { rewrite = (body) => body, answer = () => false }: Interception,
 ): Promise<Forwarder> {
   const handle = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const received = await buffer(incoming);
     if (await answer(incoming, outgoing)) return;
-    const loses = losesAnswer(incoming);
     const body = Buffer.from(rewrite(received.toString()));
-    const given = await sendOn(target, incoming, body);
-    (loses ? loseAnswer : passBack)(given, outgoing);
+    passBack(await sendOn(target, incoming, body), outgoing);
   };
   const server = createServer((incoming, outgoing) => {
     handle(incoming, outgoing).catch(() => outgoing.destroy());
