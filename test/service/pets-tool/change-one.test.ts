@@ -203,6 +203,18 @@ describe.each([
     expect(stored(world)).toEqual(done.map((each) => ({ ...each, futureField: 'added' })));
   });
 
+  test('does not take for its own what someone else does after its call was lost', async () => {
+    const world = worldWith(rex);
+    let calls = 0;
+    world.meets = (call) => {
+      if (call.operation !== operation || (calls += 1) > 2) return 'answered';
+      if (calls === 2) world.put('pets', { ...rex, name: 'Max' });
+      return calls === 1 ? 'lostBefore' : 'answered';
+    };
+    expect(await world.run(`pets ${command}`)).toMatchObject({ exitCode: 0 });
+    expect(stored(world)).toEqual(done.map((each) => ({ ...each, name: 'Max' })));
+  });
+
   test('gives up if changes do not end, and overwrites none', async () => {
     const world = worldWith(rex);
     let names = 0;
