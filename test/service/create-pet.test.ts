@@ -526,6 +526,15 @@ test('after a failed call the ID of another animal, which someone stored meanwhi
   expect(world.tables.items('Pets')).toHaveLength(2);
 });
 
+test('a lost answer before a conflict with a transaction is a 503: the animal may be stored', async () => {
+  const world = new World({ isChecked: false });
+  let puts = 0;
+  world.meets = ({ operation }) =>
+    operation === 'PutItem' ? ((puts += 1) === 1 ? 'lostAfter' : 'conflict') : 'answered';
+  expect(await create(world, world.key('free'), rex)).toMatchObject(anError('service_unavailable'));
+  expect(world.tables.items('Pets')).toHaveLength(1);
+});
+
 test('50 animals of one millisecond have IDs of their own', async () => {
   const world = new World({ isChecked: false });
   const answers = await world.sendAll(50, world.key(ample), 'POST /pets', { body: JSON.stringify(rex) });
