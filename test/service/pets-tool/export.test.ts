@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { World } from '../world.ts';
 import { Folder, json, malformed, many, rex, stored } from './files.ts';
@@ -72,25 +73,28 @@ describe('export', () => {
 
   test('does not overwrite a file, also one that is made meanwhile', async () => {
     const [world, folder] = [new World(), await Folder.make()];
-    const file = await folder.write('mine.jsonl', 'mine');
-    let scans = 0;
-    world.meets = () => {
-      scans += 1;
+    await folder.write('mine.jsonl', 'mine');
+    const calls: string[] = [];
+    world.meets = ({ operation }) => {
+      calls.push(operation);
+      if (operation === 'Scan') writeFileSync(folder.of('made.jsonl'), 'made');
       return 'answered';
     };
-    const refused = { exitCode: 4, stderr: `${file} exists. Remove it, or choose another name.\n` };
-    expect(await world.run(`pets export ${file}`)).toMatchObject(refused);
-    // Of the stack only: the table is not read for nothing.
-    expect(scans).toBe(1);
+    for (const file of [folder.of('mine.jsonl'), folder.of('made.jsonl')])
+      expect(await world.run(`pets export ${file}`)).toMatchObject({
+        exitCode: 4,
+        stderr: `${file} exists. Remove it, or choose another name.\n`,
+      });
+    // The table is not read for nothing.
+    expect(calls).toEqual(['DescribeStacks', 'DescribeStacks', 'Scan']);
+    world.meets = () => 'answered';
     const two = folder.of('two.jsonl');
     world.put('pets', rex);
     const runs = await Promise.all([world.run(`pets export ${two}`), world.run(`pets export ${two}`)]);
     expect(runs.map(({ exitCode }) => exitCode)).toContain(0);
     expect((await folder.read('two.jsonl')).split('\n')).toHaveLength(2);
-    expect([await folder.read('mine.jsonl'), await folder.names()]).toEqual([
-      'mine',
-      ['mine.jsonl', 'two.jsonl'],
-    ]);
+    expect([await folder.read('mine.jsonl'), await folder.read('made.jsonl')]).toEqual(['mine', 'made']);
+    expect(await folder.names()).toEqual(['made.jsonl', 'mine.jsonl', 'two.jsonl']);
   });
 
   test('says that there is no such folder', async () => {
