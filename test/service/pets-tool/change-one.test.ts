@@ -40,10 +40,12 @@ describe('list', () => {
       expect(await world.run(`pets list ${option}`)).toMatchObject({ exitCode: 2 });
   });
 
-  test('does not let a name change the terminal, nor does show', async () => {
+  test('does not let a name change the terminal, nor do show and a question', async () => {
     const world = worldWith({ ...rex, name: 'Rex\u001b[2J\u202e' });
     for (const command of ['list', `show ${rex.id}`])
       expect((await world.run(`pets ${command}`)).stdout).toContain(String.raw`Rex\u001b[2J\u202e`);
+    const { stderr } = await world.run(`pets remove ${rex.id} --stage prod`, { typed: ['n\n'] });
+    expect(stderr).toContain(String.raw`(Rex\u001b[2J\u202e, available)?`);
   });
 
   test('--malformed finds items that are in no index, and a page names those that are in one', async () => {
