@@ -22,13 +22,6 @@ export async function runInProcess(
   args: readonly string[],
   options: RunOptions = {},
 ): Promise<Run> {
-  const { stdout, stderr, ended } = startInProcess(run, args, options);
-  const exitCode = await ended;
-  return { exitCode, stdout: stdout(), stderr: stderr() };
-}
-
-/** Starts a run of a tool. Its output can be looked at before it ends. */
-export function startInProcess(run: RunTool, args: readonly string[], options: RunOptions = {}) {
   const { input = '', interactive = false, failsToWrite = false, ...given } = options;
   // Nothing waits in tests.
   const hooks = { sleep: async () => {}, ...given };
@@ -37,7 +30,8 @@ export function startInProcess(run: RunTool, args: readonly string[], options: R
   const out = collector(() => {}, failsToWrite);
   const err = collector((text) => text.endsWith('[y/N] ') && stdin.push(answers.shift()));
   const io = { stdin, stdout: out.stream, stderr: err.stream, interactive };
-  return { stdout: out.text, stderr: err.text, ended: run(args, io, hooks) };
+  const exitCode = await run(args, io, hooks);
+  return { exitCode, stdout: out.text(), stderr: err.text() };
 }
 
 function collector(
