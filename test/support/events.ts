@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { APIGatewayProxyEvent } from 'aws-lambda';
 import { type CallerContext, toCallerContext } from '../../functions/access/caller.ts';
-import { fixedPlans, type Limits, type Plan } from '../../functions/access/plans.ts';
+import { customPlanCeiling, limitsOf, type Plan } from '../../functions/access/plans.ts';
 import { allowedMethods } from '../../functions/operations.ts';
 
 export interface HttpRequest {
@@ -30,13 +30,12 @@ export const freeCaller = {
   expiresAt: 0,
 } as const satisfies CallerContext;
 
-/** The authorizer's result for a new key of a plan, or with its own limits. */
-export function newCaller(
-  plan: Plan,
-  limits: Limits = plan === 'enterprise' ? { perMinute: 60_000, perDay: 1_000_000 } : fixedPlans[plan],
-): CallerContext {
+/** The authorizer's result for a new key of a plan. Of the custom plan it has the highest limits. */
+export function newCaller(plan: Plan): CallerContext {
   const keyHash = randomBytes(32).toString('hex');
-  const caller = { keyHash, keyId: `key_${keyHash.slice(0, 8)}`, plan, limits, expiresAt: 0 };
+  const keyId = `key_${keyHash.slice(0, 8)}`;
+  const limits = limitsOf(plan) ?? customPlanCeiling;
+  const caller = { keyHash, keyId, plan, limits, expiresAt: 0 };
   return toCallerContext(caller, Math.floor(Date.now() / 1000), 60);
 }
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { ResponseType as KnownType } from 'aws-cdk-lib/aws-apigateway';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import * as z from 'zod';
 import { toCallerContext } from '../../../functions/access/caller.ts';
 import { type ErrorCode, errorBody, errorCatalogue, ServiceError } from '../../../functions/http/errors.ts';
@@ -9,7 +9,6 @@ import { pipeline } from '../../../functions/http/pipeline.ts';
 import { rateLimitHeaders } from '../../../functions/http/headers.ts';
 import { freeCaller, proxyEvent } from '../../support/events.ts';
 import { lambdaContext, reply } from '../../support/lambda.ts';
-import { captureLog } from '../../support/service.ts';
 import { resourcesOf, type Stack, stackOf, stacksOf } from './synthesis.ts';
 
 const gatewayResponse = z.object({
@@ -84,7 +83,8 @@ describe('a gateway response', () => {
       if (request.resource === '/nowhere') throw new ServiceError('route_not_found');
       return { status: 200, body: [] };
     });
-    captureLog();
+    const log = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+    onTestFinished(() => log.mockRestore());
     const { headers } = answers.get(type)!;
     const own = [...headers.keys()].filter((name) => !['Retry-After', 'WWW-Authenticate'].includes(name));
     for (const resource of ['/pets', '/nowhere']) {
