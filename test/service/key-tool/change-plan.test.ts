@@ -7,6 +7,7 @@ import { World } from '../world.ts';
 test('another plan applies from the next request on, and so do new limits of a key', async () => {
   const world = new World({ isChecked: false });
   const { key, keyId } = await issue(world);
+  const began = world.now;
   const policy = async () => (await world.send(key)).headers['RateLimit-Policy'];
   expect(await policy()).toContain('q=60;w=60');
   const custom = (perMinute: number) => `enterprise --per-minute ${perMinute} --per-day 700`;
@@ -32,6 +33,8 @@ test('another plan applies from the next request on, and so do new limits of a k
     'enterprise (80 a minute, 700 a day) → free',
   ]);
   expect(recordOf(world, keyId)).not.toHaveProperty('perMinute');
+  // The local service need not be waited for.
+  expect(world.now).toBe(began);
   expect(await resultOf(world.run(`keys change-plan ${keyId} --plan free --json`))).toMatchObject({
     changed: false,
   });

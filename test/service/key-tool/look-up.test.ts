@@ -155,8 +155,8 @@ describe('list', () => {
       const createdAt = stored.now - 150 + index;
       const record = { keyHash, keyId, owner, plan, status, createdAt, gatewayKeyId: 'g', audit: [] };
       stored.put('apiKeys', { ...record, ...(ends !== undefined && { expiresAt: stored.now + ends }) });
-      const isSuspended = index % 20 === 7;
-      if (index % 20 < 9)
+      const isSuspended = index % 6 === 1;
+      if (index % 6 < 3)
         stored.put('rateLimits', { keyHash, suspendedUntil: stored.now + (isSuspended ? 60 : 0) });
       const isExpired = ends !== undefined && ends <= 0;
       const is = isExpired ? 'expired' : isSuspended ? 'suspended' : 'active';
@@ -217,6 +217,15 @@ describe('list', () => {
       expect(input).toMatchObject({ RequestItems: { RateLimits: { ConsistentRead: true } } });
   });
 
+  test('has the state of each of more keys than DynamoDB reads at once', async () => {
+    const world = newWorld();
+    const { keys, hasMore } = await resultOf(list(world, { status: 'suspended' }, 100, '--json'));
+    const suspended = all.filter(({ status }) => status === 'suspended').map(({ keyId }) => keyId);
+    expect([(keys as typeof all).map(({ keyId }) => keyId), hasMore]).toEqual([suspended, false]);
+    // The first that is read by the second call.
+    expect(suspended).toContain(all[100]!.keyId);
+  });
+
   test('reads what DynamoDB leaves out of a batch again', async () => {
     const world = newWorld();
     const wanted = await resultOf(list(world, {}, 5, '--json'));
@@ -239,7 +248,8 @@ describe('list', () => {
       );
     expect(end).toBe('');
     expect(stderr).toBe('There are more. To see them, use --limit or a filter.\n');
-    expect(await list(world, { owner: 'owner-3' }, 100)).toMatchObject({ stderr: '' });
+    const { length } = all.filter(({ owner }) => owner === 'owner-3');
+    expect(await list(world, { owner: 'owner-3' }, length)).toMatchObject({ stderr: '' });
     expect((await list(world, { owner: 'owner-3' }, 2, '--json')).stderr).toBe('');
     expect(await list(world, { owner: 'nobody' }, 5)).toMatchObject({
       exitCode: 0,
