@@ -38,6 +38,7 @@ export const unexplored: readonly (readonly [text: string, meets: Meets])[] = [
     'what is denied is so by AccessDeniedException, and never by expired credentials',
     (call) => call.fate === 'denied' && ofDynamoDb(call),
   ],
+  ['a stale read misses writes of the last second only', ({ fate }) => fate === 'stale'],
   ['what answers instead is an HTML page or empty', ({ fate }) => fate!.startsWith('unreadable')],
   ['another service handles a call in one step', (call) => !ofDynamoDb(call)],
 ];

@@ -97,6 +97,16 @@ test.each<[name: string, Program, Partial<Options>, ...texts: string[]]>([
     'what answers instead is an HTML page or empty',
   ],
   [
+    'a stale read',
+    async (environment) => {
+      await write(environment);
+      await call('GetItem', { TableName, Key: { id: { S: 'a' } } })(environment);
+    },
+    meeting('stale'),
+    'only the fault stale',
+    'a stale read misses writes of the last second only',
+  ],
+  [
     'another service',
     send,
     { services: () => ({ sqs: queue }) },
