@@ -1,0 +1,128 @@
+import type { Call } from './call.ts';
+import { defaults, type Options, type Outcome, type Request, type Simulation } from './options.ts';
+import type { Entry } from './story.ts';
+import type { RequestProcess } from './transitions.ts';
+import { processes, Random } from './world.ts';
+
+/** What a client of the SDK would look up in variables and files, or compute, for each call. It finds the defaults, as on Lambda. */
+const configuration = {
+  region: 'eu-central-1',
+  credentials: { accessKeyId: 'simulated', secretAccessKey: 'simulated' },
+  signer: { sign: (request: unknown) => Promise.resolve(request) },
+  useDualstackEndpoint: false,
+  useFipsEndpoint: false,
+  defaultsMode: 'legacy',
+  accountIdEndpointMode: () => Promise.resolve('preferred'),
+  authSchemePreference: () => Promise.resolve([]),
+  endpointDiscoveryEnabledProvider: () => Promise.resolve(undefined),
+  userAgentAppId: () => Promise.resolve(undefined),
+} as const;
+
+export interface Settings {
+  /** For random numbers. */
+  readonly seed?: number;
+  /** Of the requests, those afterwards included. */
+  readonly names?: readonly string[];
+}
+
+/** Whose code runs. */
+export const running = () => processes.getStore() as RequestProcess | undefined;
+
+/** The requests of a schedule, each in an execution environment of its own. */
+export class Requests<Shared> {
+  readonly all: RequestProcess[] = [];
+  /** Of each request that has ended. */
+  readonly outcomes: (Outcome | undefined)[] = [];
+  /** The first ones that were in their sections at the same time. */
+  together: readonly string[] = [];
+  /** Calls that no request makes. */
+  readonly #nobody = { name: 'nobody', calls: [] as Call[] };
+  readonly #inside = new Set<RequestProcess>();
+  readonly #simulation: Simulation;
+  readonly #trace: Entry[];
+  readonly #timeout: number;
+  readonly #settings: Settings;
+
+  constructor(
+    simulation: Simulation,
+    { requestTimeout = defaults.requestTimeout }: Pick<Options, 'requestTimeout'>,
+    trace: Entry[],
+    settings: Settings,
+  ) {
+    this.#simulation = simulation;
+    this.#trace = trace;
+    this.#timeout = requestTimeout;
+    this.#settings = settings;
+  }
+
+  get ended(): number {
+    return this.outcomes.filter(Boolean).length;
+  }
+
+  get hasEnded(): boolean {
+    return this.ended === this.outcomes.length;
+  }
+
+  /** Also one that was aborted before anything happened to it. */
+  get hasCalls(): boolean {
+    return [this.#nobody, ...this.all].some(({ calls }) => calls.length > 0);
+  }
+
+  start(request: Request<Shared>, shared: Shared): void {
+    const index = this.outcomes.push(undefined) - 1;
+    const { seed = 1, names } = this.#settings;
+    const name = names?.[index] ?? `request ${index + 1}`;
+    const { world, network } = this.#simulation;
+    const requestHandler = network.handlerFor(name, () => {}, this.#timeout);
+    const clientOf = (service: string) => ({
+      ...configuration,
+      endpoint: `https://${service}.${configuration.region}.amazonaws.com`,
+      requestHandler,
+    });
+    const random = Random.of(seed, name).next;
+    const process: RequestProcess = { index, name, random, calls: [], state: 'running' };
+    this.all.push(process);
+    const inside = <Result>(section: () => Promise<Result>) => this.#guard(process, section);
+    const environment = { name, world, shared, inside, client: clientOf('dynamodb'), clientOf };
+    processes
+      .run(process, async () => request(environment))
+      .then(
+        (value) => (this.outcomes[index] = { status: 'fulfilled', value }),
+        (reason: unknown) => (this.outcomes[index] = { status: 'rejected', reason }),
+      );
+  }
+
+  /** Ends the process of a request. */
+  crash(process: RequestProcess): void {
+    this.#simulation.world.end(process);
+    this.outcomes[process.index] ??= { status: 'crashed' };
+  }
+
+  /** Notes a call that is sent now. Whose it is, and its ID. */
+  noteCall(call: Call): {
+    readonly owner: RequestProcess | undefined;
+    readonly name: string;
+    readonly id: string;
+  } {
+    const owner = running();
+    const { calls, name } = owner ?? this.#nobody;
+    return { owner, name, id: `${name} call ${calls.push(call)}` };
+  }
+
+  /** Runs a section in which no other process may be. One that has crashed is in none. */
+  async #guard<Result>(process: RequestProcess, section: () => Promise<Result>): Promise<Result> {
+    const { world, tables } = this.#simulation;
+    const note = (what: string): void => {
+      tables.footprint.add('sections', 'write');
+      this.#trace.push({ name: process.name, at: world.now, what });
+    };
+    note('is inside');
+    this.#inside.add(process);
+    const together = [...this.#inside].filter(({ state }) => state !== 'crashed');
+    if (together.length > 1 && this.together.length === 0) this.together = together.map(({ name }) => name);
+    return section().finally(() => {
+      note('is outside again');
+      this.#inside.delete(process);
+    });
+  }
+}
