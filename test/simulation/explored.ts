@@ -27,6 +27,10 @@ export interface Scene {
   readonly delays?: number;
   /** So many schedules at random, instead of all of them. */
   readonly sample?: number;
+  /** Leaves out schedules that differ only in the order of independent steps. Default: true */
+  readonly reduce?: boolean;
+  /** Gets all answers and what is stored, of each schedule. */
+  readonly results?: Set<string>;
   /** What calls can meet. Default: everything. */
   readonly kinds?: readonly Fault[];
   /** Of the execution environment of each request. Default: the work tree's. */
@@ -61,6 +65,7 @@ interface Shared {
  */
 export async function explore(scene: Scene, only: string): Promise<number> {
   const { suspendedUntil, usage, kinds = allKinds, delays = Infinity, sample, versions = [] } = scene;
+  const { reduce = true, results } = scene;
   // No transaction writes the table of the limiter.
   const conflicts = scene.requests.some(({ method }) => method === 'POST');
   const send =
@@ -93,8 +98,10 @@ export async function explore(scene: Scene, only: string): Promise<number> {
           suspend(simulation.shared.key, suspendedUntil, simulation),
       },
     }),
-    check: ({ tables, shared: { gateway, key, evaluations } }) =>
-      violationIn({
+    check: ({ tables, shared: { gateway, key, evaluations } }) => {
+      const answers = gateway.exchanges.map(({ answer }) => ({ ...answer, body: undefined }));
+      results?.add(JSON.stringify([answers, tables.contents]));
+      return violationIn({
         exchanges: gateway.exchanges,
         keys: [key],
         tables,
@@ -102,7 +109,9 @@ export async function explore(scene: Scene, only: string): Promise<number> {
         lag: 0,
         shortQueries: false,
         events: [],
-      }),
+      });
+    },
+    reduce,
     faults: scene.maxFaults,
     kinds: kinds.filter((kind) => kind !== 'conflict' || conflicts),
     delays,

@@ -128,6 +128,10 @@ const sizes: readonly Size[] = [
     : [{ title: '2 concurrent requests of two versions', ...pair, versions: [current, earlier] }]),
 ];
 
+const limitsOf = (requests: Scene['requests']) => ({
+  ...limits,
+  perMinute: requests.includes(request) ? 2 : 10,
+});
 const areEqual = ([, , [first, ...others]]: Named) => others.every((each) => isDeepStrictEqual(each, first));
 
 for (const { title, count, needsEqual = false, ...size } of sizes)
@@ -137,10 +141,9 @@ for (const { title, count, needsEqual = false, ...size } of sizes)
       '%s',
       { timeout: 600_000 },
       async (name, scene, requests) => {
-        const perMinute = requests.includes(request) ? 2 : 10;
         const run = {
           ...scene,
-          limits: { ...limits, perMinute },
+          limits: limitsOf(requests),
           requests: requests.slice(0, count),
           ...size,
         };
@@ -149,6 +152,17 @@ for (const { title, count, needsEqual = false, ...size } of sizes)
       },
     );
   });
+
+describe('2 concurrent requests: the reduction leaves out no answer and nothing that is stored', () => {
+  const size = isFullRun ? { maxFaults: 1, kinds: lostAnswer } : { maxFaults: 0 };
+  test.each(scenes)('%s', { timeout: 600_000 }, async (_, scene, requests) => {
+    const run = { ...scene, limits: limitsOf(requests), requests: requests.slice(0, 2), ...size };
+    const [reduced, all] = [new Set<string>(), new Set<string>()];
+    const schedules = await explore({ ...run, results: reduced }, '');
+    expect(schedules).toBeLessThan(await explore({ ...run, results: all, reduce: false }, ''));
+    expect(reduced).toEqual(all);
+  });
+});
 
 describe('minutes of the service', () => {
   const { SEED: seed, ONLY: only, SECONDS: seconds } = process.env;
