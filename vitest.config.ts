@@ -26,7 +26,6 @@ process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.c
 /** Run on DynamoDB Local, too. */
 const testsOfTables = [
   'test/deployed/database/**/*.test.ts',
-  'test/integration/pets/**/*.test.ts',
   'packages/dynamodb-interleavings/test/integration/**/*.test.ts',
 ];
 

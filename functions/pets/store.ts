@@ -19,7 +19,7 @@ export interface PetTable {
 }
 
 /** A stored item that is not a valid pet. It is logged, never returned. */
-export class MalformedItemError extends Error {
+class MalformedItemError extends Error {
   override readonly name = 'MalformedItemError';
 
   constructor(id: unknown, details: string) {

@@ -17,7 +17,7 @@ export type Fate =
   | 'lose'
   | 'reset'
   | 'hang'
-  | { readonly status: number; readonly type: string; readonly more?: object }
+  | { readonly status: number; readonly type: string }
   | { readonly status: number; readonly body: string; readonly headers?: Readonly<Record<string, string>> };
 
 /** A proxy for the database that records calls, and can delay them or make them fail. */
@@ -99,7 +99,6 @@ export class DynamoDbProxy {
         JSON.stringify({
           __type: `com.amazonaws.dynamodb.v20120810#${fate.type}`,
           message: 'No.',
-          ...fate.more,
         }),
       );
       return;
