@@ -12,8 +12,6 @@ export interface RunOptions extends ToolHooks {
   readonly input?: string | readonly string[];
   /** Whether a person sits there. */
   readonly interactive?: boolean;
-  /** Whether nobody reads standard output any more. */
-  readonly failsToWrite?: boolean;
 }
 
 /** Runs a tool of the operator in this process, as `npm run` would. */
@@ -22,35 +20,26 @@ export async function runInProcess(
   args: readonly string[],
   options: RunOptions = {},
 ): Promise<Run> {
-  const { input = '', interactive = false, failsToWrite = false, ...given } = options;
+  const { input = '', interactive = false, ...given } = options;
   // Nothing waits in tests.
   const hooks = { sleep: async () => {}, ...given };
   const answers = typeof input === 'string' ? [] : [...input];
   const stdin = typeof input === 'string' ? Readable.from([input]) : new PassThrough();
-  const out = collector(() => {}, failsToWrite);
+  const out = collector();
   const err = collector((text) => text.endsWith('[y/N] ') && stdin.push(answers.shift()));
   const io = { stdin, stdout: out.stream, stderr: err.stream, interactive };
   const exitCode = await run(args, io, hooks);
   return { exitCode, stdout: out.text(), stderr: err.text() };
 }
 
-function collector(
-  onText: (text: string) => unknown = () => {},
-  failsToWrite = false,
-): {
-  readonly stream: Writable;
-  readonly text: () => string;
-} {
+function collector(onText: (text: string) => unknown = () => {}) {
   let text = '';
   const stream = new Writable({
     write: (chunk, _encoding, done) => {
-      if (failsToWrite) return done(new Error('EPIPE'));
       text += String(chunk);
       done();
       onText(String(chunk));
-      return undefined;
     },
   });
-  stream.on('error', () => {});
   return { stream, text: () => text };
 }
