@@ -141,6 +141,17 @@ describe('rotate', () => {
     expect([await answer(world, key), await answer(world, next)]).toEqual(['unauthorized', 'admitted']);
   });
 
+  test('ends what the authorizer has let in with the overlap, too', async () => {
+    const world = new World({ isChecked: false });
+    const { keyId, key } = await issue(world);
+    expect(await answer(world, key)).toBe('admitted');
+    await world.run(`keys rotate ${keyId} --overlap 30s`);
+    world.wait(29);
+    expect(await answer(world, key)).toBe('admitted');
+    world.wait(1);
+    expect(await answer(world, key)).toBe('unauthorized');
+  });
+
   test('without an overlap ends a key at once, also one that the authorizer has let in, and its API Gateway key', async () => {
     const world = new World({ isChecked: false });
     const { keyId, key } = await issue(world);

@@ -68,6 +68,15 @@ describe('revoke', () => {
     expect([recordOf(world, keyId).status, world.apiKeys.keys()]).toEqual(['revoked', []]);
   });
 
+  test('stops a key that the authorizer has let in also if its API Gateway key cannot be deleted', async () => {
+    const world = new World({ isChecked: false });
+    const { keyId, key } = await issue(world);
+    expect(await answer(world, key)).toBe('admitted');
+    world.meets = ({ operation }) => (operation.startsWith('DELETE /apikeys') ? 'denied' : 'answered');
+    await world.run(`keys revoke ${keyId}`);
+    expect(await answer(world, key)).toBe('unauthorized');
+  });
+
   test('of a revoked key completes what an earlier run has left', async () => {
     const world = new World({ isChecked: false });
     const { keyId } = await issue(world);
