@@ -263,9 +263,8 @@ export class Tables {
     this.#set(table, id, item);
     if (values === 'NONE') return {};
     const all = values.endsWith('OLD') ? old : item;
-    // Only what is at the paths, within its attribute. What was removed has no new value.
-    const changed = actions.filter(({ kind: action }) => action !== 'REMOVE' || values === 'UPDATED_OLD');
-    const paths = changed.map(({ path }) => path);
+    // Only what is at the paths, within its attribute: of an element that was removed, the one that has its index now.
+    const paths = actions.map(({ path }) => path);
     const shown = all && values.startsWith('UPDATED') ? project(all, paths) : all;
     return shown === undefined || Object.keys(shown).length === 0 ? {} : { Attributes: shown };
   }

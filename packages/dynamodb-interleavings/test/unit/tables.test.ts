@@ -185,7 +185,17 @@ describe('as on AWS,', () => {
 
   test('UPDATED_NEW of what only removes has no attributes [2]', () => {
     expect(update(stored(), 'REMOVE d', { ReturnValues: 'UPDATED_NEW' })).toEqual({});
-    expect(update(stored(), 'REMOVE a.c[0]', { ReturnValues: 'UPDATED_NEW' })).toEqual({});
+    expect(update(stored(), 'REMOVE a.c[2]', { ReturnValues: 'UPDATED_NEW' })).toEqual({});
+  });
+
+  test('UPDATED_NEW of an element that is removed is the one that has its index now [1]', () => {
+    expect(update(stored(), 'REMOVE a.c[0]', { ReturnValues: 'UPDATED_NEW' })).toEqual({
+      Attributes: { a: { M: { c: { L: [{ N: '2' }] } } } },
+    });
+  });
+
+  test('UPDATED_NEW of an element beyond the end has no attributes [1]', () => {
+    expect(update(stored(), 'SET a.c[100] = :v', { ...values, ReturnValues: 'UPDATED_NEW' })).toEqual({});
   });
 
   test('SET takes a value in parentheses [3]', () => {
