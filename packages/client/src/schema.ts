@@ -44,11 +44,11 @@ export interface Error {
   status: number;
 }
 /**
- * An animal, as the service returns it.
+ * An animal, as the service returns it. `status` is not required, but the service returns it with every animal.
  */
 export interface Pet {
   /**
-   * Assigned by the service, in order of creation. At most 2^53 − 1, so a JavaScript `number` is exact.
+   * Assigned by the service. A later animal has a higher ID, except within a millisecond and after an import. At most 2^53 − 1, so a JavaScript `number` is exact.
    */
   id: number;
   /**

@@ -24,7 +24,9 @@ export interface Body {
 /** Of Pet, and of NewPet, which has all but `id`. */
 const petFields = {
   id: {
-    text: 'Assigned by the service, in order of creation. At most 2^53 − 1, so a JavaScript `number` is exact.',
+    text:
+      'Assigned by the service. A later animal has a higher ID, except within a millisecond and after an import. At most 2^53 − 1, so ' +
+      'a JavaScript `number` is exact.',
     sample: 115_448_523_194_368,
   },
   name: { text: 'Name of the animal.', sample: 'Rex' },
@@ -61,7 +63,13 @@ const inWords = new Intl.ListFormat('en-GB').format(petStatuses.map((status) => 
 
 /** In the order of docs/interface.md. */
 export const bodies = {
-  Pet: { words: { text: 'An animal, as the service returns it.' }, schema: storedPet, fields: petFields },
+  Pet: {
+    words: {
+      text: 'An animal, as the service returns it. `status` is not required, but the service returns it with every animal.',
+    },
+    schema: storedPet,
+    fields: petFields,
+  },
   NewPet: {
     words: {
       text: 'The body of a creation: a Pet without `id`. Unknown fields are ignored, `id` included.',
