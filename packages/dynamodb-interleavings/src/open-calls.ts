@@ -69,9 +69,11 @@ export class OpenCalls<Shared> {
     this.#pending = this.#pending.filter(({ state, call: { ended } }) => state === 'late' || !ended);
   }
 
-  /** Time goes on. False if a call would wait longer than its client. */
+  /** Time goes on. False if a call would wait longer than its client, or a late one longer than all requests. */
   passTime(at: number): boolean {
     if (at >= Math.min(...this.#pending.map(untilOf))) return false;
+    const isLast = this.#pending.length > 0 && this.#pending.every(({ state }) => state === 'late');
+    if (isLast && this.#requests.hasEnded) return false;
     for (const each of this.#pending) each.waits = false;
     this.#repetitions.clear();
     this.isIdle = true;

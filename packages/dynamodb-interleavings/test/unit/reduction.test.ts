@@ -127,8 +127,8 @@ function itemOf(name: string, value: string): object {
   return { ...keyOf(name), n: { N: value }, ...(Number(value) % 2 === 0 && { g: { S: 'g' } }) };
 }
 
-/** What takes time: `leave` makes a call later and does not wait for it, `race` waits for a call only for a while. */
-const timely = ['sleep', 'time', 'leave', 'race'] as const;
+/** `leave` makes a call later and does not wait for it, `race` waits for a call only for a while, `both` makes two at once. */
+const others = ['sleep', 'time', 'leave', 'race', 'both'] as const;
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** Returns everything that it has seen. */
@@ -137,12 +137,17 @@ const requestOf =
   async ({ client: { requestHandler }, shared }) => {
     const seen: string[] = [];
     let value = 1;
-    const put = async (step: Step) => {
-      const [operation, input] = calls['update']!(step, String(value));
+    const send = async (kind: string, step: Step) => {
+      const [operation, input] = calls[kind]!(step, String(value));
       const headers = { 'x-amz-target': `DynamoDB_20120810.${operation}` };
-      await requestHandler.handle({ headers, body: JSON.stringify(input) }).catch(() => {});
-      return 'put';
+      const { response } = await requestHandler.handle({ headers, body: JSON.stringify(input) });
+      return (response as { readonly body: Buffer }).body.toString();
     };
+    const put = (step: Step) =>
+      send('update', step).then(
+        () => 'put',
+        () => 'put',
+      );
     for (const step of steps) {
       const duration = step.isConsistent ? 200 : 1_500;
       if (step.kind === 'sleep') await sleep(duration);
@@ -150,21 +155,19 @@ const requestOf =
       else if (step.kind === 'leave') setTimeout(() => void put(step), duration);
       else if (step.kind === 'race')
         seen.push(await Promise.race([put(step), sleep(duration).then(() => 'late')]));
-      else if (step.kind === 'shared') {
+      else if (step.kind === 'both') {
+        const both = [send('update', step), send('get', { ...step, first: step.second })];
+        seen.push(JSON.stringify(await Promise.allSettled(both)));
+      } else if (step.kind === 'shared') {
         shared.use();
         seen.push(`shared ${(shared.count += 1)}`);
-      } else {
-        const [operation, input] = calls[step.kind]!(step, String(value));
+      } else
         try {
-          const headers = { 'x-amz-target': `DynamoDB_20120810.${operation}` };
-          const { response } = await requestHandler.handle({ headers, body: JSON.stringify(input) });
-          const { body } = response as { readonly body: Buffer };
-          seen.push(body.toString());
+          seen.push(await send(step.kind, step));
         } catch (error) {
           if (!goesOn) throw error;
           seen.push(String(error));
         }
-      }
       value = [...(seen.at(-1) ?? '')].reduce(
         (sum, letter) => (sum * 31 + letter.codePointAt(0)!) % 5,
         value,
@@ -176,7 +179,7 @@ const requestOf =
 const step = fc.record({
   kind: fc.oneof(
     { weight: 6, arbitrary: fc.constantFrom(...Object.keys(calls)) },
-    { weight: 2, arbitrary: fc.constantFrom(...timely) },
+    { weight: 2, arbitrary: fc.constantFrom(...others) },
   ),
   first: fc.constantFrom('x1', 'x2', 'y1'),
   second: fc.constantFrom('x1', 'x2', 'y1'),
@@ -332,6 +335,13 @@ test('a call that would be refused now can arrive later', async () => {
   );
   const reader = programOf({ kind: 'get', first: 'y1' }, { kind: 'delete', first: 'x1' });
   const programs = [{ ...writer, goesOn: true }, reader];
+  const { together, apart } = await resultsWithBoth({ ...bare, kinds: [], programs }, ['lostBefore', 'late']);
+  expect(together).toEqual(apart);
+});
+
+test('a call that is late makes no time for timers that go off after the last request', async () => {
+  const get = { kind: 'get', first: 'x1' };
+  const programs = [programOf({ kind: 'leave', first: 'x1' }), { ...programOf(get, get), goesOn: true }];
   const { together, apart } = await resultsWithBoth({ ...bare, kinds: [], programs }, ['lostBefore', 'late']);
   expect(together).toEqual(apart);
 });
