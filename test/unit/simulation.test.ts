@@ -110,12 +110,10 @@ const sizes: readonly Size[] = [
   ...(isFullRun
     ? [
         { title: '1 request', count: 1, maxFaults: 2 },
-        { title: '2 concurrent requests', ...pair },
-        { title: '2 concurrent requests, common faults', count: 2, maxFaults: 2, kinds: commonKinds },
+        { title: '2 concurrent requests', count: 2, maxFaults: 2 },
         { title: '3 concurrent requests', count: 3, maxFaults: 0 },
         { title: '3 equal requests', count: 3, maxFaults: 1, kinds: lostAnswer, needsEqual: true },
         // All of these would take hours.
-        { title: '2 concurrent requests, all faults', count: 2, maxFaults: 2, sample },
         { title: '3 concurrent requests, with a fault', count: 3, maxFaults: 1, sample },
         { title: '3 equal requests, two faults', count: 3, maxFaults: 2, sample, needsEqual: true },
       ]
