@@ -48,14 +48,14 @@ export default defineConfig(({ mode }) => {
     test: {
       // The CDK reports on every stack that a test synthesizes.
       silent: 'passed-only',
-      // More than the processors, because integration tests mostly wait for a server or a child process.
+      // More than the processors, because many tests mostly wait for a server or a child process.
       maxWorkers: availableParallelism() + 1,
       projects: [
         // Pure functions have no state, so files can share loaded modules, which halves the time.
         {
           test: {
             name: 'rules',
-            include: ['test/{rules,unit}/**/*.test.ts', 'packages/*/test/unit/**/*.test.ts'],
+            include: ['test/rules/**/*.test.ts', 'packages/*/test/unit/**/*.test.ts'],
             isolate: false,
             testTimeout: 60_000,
           },
@@ -86,14 +86,18 @@ export default defineConfig(({ mode }) => {
         },
         {
           // The same on tables in memory, then every call of these on a real engine.
-          test: { name: 'engine', include: ['test/service/**/*.test.ts'], ...withDatabase },
+          test: {
+            name: 'engine',
+            include: ['test/service/**/*.test.ts'],
+            exclude: ['test/service/simulation/**'],
+            ...withDatabase,
+          },
         },
         {
           test: {
             name: 'deployed',
             include: [
               'test/deployed/{commands,database,functions}/**/*.test.ts',
-              'test/integration/**/*.test.ts',
               'packages/*/test/integration/**/*.test.ts',
             ],
             exclude,

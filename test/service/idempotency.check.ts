@@ -1,5 +1,5 @@
 import type { Call, Item } from 'dynamodb-interleavings';
-import { explain as explained, require, type Seen } from '../simulation/seen.ts';
+import { explain as explained, require, type Seen } from './simulation/seen.ts';
 import type { Evaluations } from './evaluations.ts';
 import { type Creation, type CreationWrite, explain, type Told } from './idempotency.model.ts';
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Item } from 'dynamodb-interleavings';
-import type { Exchange } from '../simulation/gateway.ts';
-import { type Key, Violation } from '../simulation/seen.ts';
+import type { Exchange } from './simulation/gateway.ts';
+import { type Key, Violation } from './simulation/seen.ts';
 import type { Reply } from '../support/lambda.ts';
 import type { Evaluations } from './evaluations.ts';
 import { explain, type Expectation, Memory, unused, type Usage } from './limits.model.ts';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { lastReleaseOf } from '../../simulation/earlier.ts';
+import { lastReleaseOf } from '../../service/simulation/earlier.ts';
 
 const release = lastReleaseOf('.');
 const read = (commit: string | undefined, path: string) =>

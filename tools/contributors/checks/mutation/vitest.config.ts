@@ -11,19 +11,17 @@ class FastestFirst extends BaseSequencer {
 }
 
 const rank = ({ moduleId }: TestSpecification): number =>
-  /\/(integration|deployed)\//.test(moduleId) ? 2 : moduleId.includes('/simulation') ? 1 : 0;
+  moduleId.includes('/simulation/') ? 2 : moduleId.includes('/rules/') ? 0 : 1;
 
 /** The tests that hold functions/, without those that run it in processes of its own. */
 export default defineConfig({
   test: {
     include: [
-      'test/unit/{access,http,pets}/**/*.test.ts',
       'test/deployed/functions/{client,connection}.test.ts',
-      'test/{rules,service}/**/*.test.ts',
-      'test/unit/simulation.test.ts',
-      'test/integration/{handlers,pets}/**/*.test.ts',
+      'test/rules/{access,dynamodb,http,pets,runtime}/**/*.test.ts',
+      'test/service/*.test.ts',
+      'test/service/simulation/*.test.ts',
     ],
-    globalSetup: 'test/deployed/global-setup.ts',
     sequence: { sequencer: FastestFirst },
     testTimeout: 60_000,
     hookTimeout: 60_000,

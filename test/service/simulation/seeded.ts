@@ -1,15 +1,15 @@
-import { hashOfKey, newKey } from '../../functions/access/keys.ts';
-import { customPlan } from '../../functions/access/plans.ts';
-import { operations } from '../../functions/operations.ts';
-import { descriptions } from '../../tools/contributors/openapi/operations.ts';
+import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
+import { customPlan } from '../../../functions/access/plans.ts';
+import { operations } from '../../../functions/operations.ts';
+import { descriptions } from '../../../tools/contributors/openapi/operations.ts';
 import { type Call, type Fault, faults as allFaults, type Item, type Tables } from 'dynamodb-interleavings';
 import { Network, Random, settled, type Stranger, World } from 'dynamodb-interleavings/simulation';
-import { queryOf } from '../support/used-operations.ts';
-import { serviceTables } from '../support/table-shapes.ts';
+import { queryOf } from '../../support/used-operations.ts';
+import { serviceTables } from '../../support/table-shapes.ts';
 import { type KeyFormat, keyFormat, type PlanList, planList, type Version } from './environments.ts';
 import { Gateway, type Exchange, type Sent } from './gateway.ts';
-import { noteEvaluations } from '../service/evaluations.ts';
-import { rejectionsThatSuspend } from '../service/limits.model.ts';
+import { noteEvaluations } from '../evaluations.ts';
+import { rejectionsThatSuspend } from '../limits.model.ts';
 import { animals, statuses } from './animals.ts';
 import { check, resourceOf, resources } from './model.ts';
 import { type History, type Key, Violation } from './seen.ts';
@@ -704,7 +704,7 @@ class Client {
     const { used } = this.#shared;
     const body = resourceOf(path)?.bodies[name];
     if (body === undefined)
-      throw new Error(`Add ${name} to "bodies" of the resource ${path} in test/simulation/`);
+      throw new Error(`Add ${name} to "bodies" of the resource ${path} in test/service/simulation/`);
     return body(this.#random, (used.names += 1));
   }
 

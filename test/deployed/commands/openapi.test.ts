@@ -11,6 +11,13 @@ import { toVersion30 } from '../../../tools/contributors/openapi/version-3.0.ts'
 
 const run = promisify(execFile);
 
+it('docs/openapi.yaml, parts of the pages and the types of the client are what `npm run openapi` writes', async () => {
+  expect(await run(process.execPath, ['tools/run.mjs', 'openapi', '--check'])).toEqual({
+    stdout: '',
+    stderr: '',
+  });
+});
+
 async function written(name: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'openapi-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { findEarlier, lastReleaseOf } from '../simulation/earlier.ts';
+import { findEarlier, lastReleaseOf } from './earlier.ts';
 
 /** A repository with a function. */
 function newRepository() {

@@ -6,7 +6,7 @@ import type { Answer } from '../../../functions/http/respond.ts';
 import { freeCaller as caller, proxyEvent } from '../../support/events.ts';
 import { lambdaContext, reply } from '../../support/lambda.ts';
 
-// What no operation does, and no client sees. test/simulation/ has the rest.
+// What no operation does, and no client sees. test/service/simulation/ has the rest.
 
 const event = proxyEvent({ resource: '/pets', caller });
 

@@ -1,10 +1,10 @@
 import type { Call } from 'dynamodb-interleavings';
-import { AnswerValidator } from '../support/openapi-validator.ts';
-import { allowedMethods, type FunctionEntry } from '../../functions/operations.ts';
-import { routeOf } from '../support/events.ts';
-import { tableAccess } from '../../lib/table-access.ts';
-import { titleCase } from '../../lib/title-case.ts';
-import { checkLimits } from '../service/limits.check.ts';
+import { AnswerValidator } from '../../support/openapi-validator.ts';
+import { allowedMethods, type FunctionEntry } from '../../../functions/operations.ts';
+import { routeOf } from '../../support/events.ts';
+import { tableAccess } from '../../../lib/table-access.ts';
+import { titleCase } from '../../../lib/title-case.ts';
+import { checkLimits } from '../limits.check.ts';
 import { animals } from './animals.ts';
 import type { Resource } from './resource.ts';
 import {

@@ -1,7 +1,7 @@
 import { explore as exploreSchedules, type Fault, type Simulation, textOf } from 'dynamodb-interleavings';
-import { newKey, hashOfKey } from '../../functions/access/keys.ts';
-import { type Evaluations, noteEvaluations } from '../service/evaluations.ts';
-import { tableDefinitions } from '../support/table-shapes.ts';
+import { newKey, hashOfKey } from '../../../functions/access/keys.ts';
+import { type Evaluations, noteEvaluations } from '../evaluations.ts';
+import { tableDefinitions } from '../../support/table-shapes.ts';
 import type { Version } from './environments.ts';
 import { Gateway, type Sent } from './gateway.ts';
 import { check } from './model.ts';

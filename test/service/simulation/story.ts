@@ -97,5 +97,5 @@ function details({ sent, answer, authorizer, operation }: Exchange, start: numbe
 export function howToRepeat(versions: readonly Version[], variables: string, rest: string): string {
   const [commit] = versions.flatMap((version) => version.commit ?? []);
   const earlier = commit === undefined ? '' : `EARLIER=${commit} `;
-  return `To repeat it: ${earlier}${variables}npx vitest run --project rules test/unit/simulation.test.ts${rest}`;
+  return `To repeat it: ${earlier}${variables}npx vitest run --project service test/service/simulation/simulation.test.ts${rest}`;
 }

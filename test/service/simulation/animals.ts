@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import type { Item, Version } from 'dynamodb-interleavings';
 import type { Random } from 'dynamodb-interleavings/simulation';
-import { checkCreations, parseExactly, petWritten } from '../service/idempotency.check.ts';
+import { checkCreations, parseExactly, petWritten } from '../idempotency.check.ts';
 import type { Sent } from './gateway.ts';
 import { itemsWithin, type Resource, versionsOf as versionsIn } from './resource.ts';
 import { explain, type History, minute, require, rounding, type Seen } from './seen.ts';

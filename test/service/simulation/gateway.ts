@@ -1,16 +1,16 @@
 import type { Call } from 'dynamodb-interleavings';
 import type { Network, World } from 'dynamodb-interleavings/simulation';
-import type { CallerContext } from '../../functions/access/caller.ts';
+import type { CallerContext } from '../../../functions/access/caller.ts';
 import {
   type FunctionEntry,
   type Operation,
   operations,
   unmatchedRoute,
-} from '../../functions/operations.ts';
-import { proxyEvent, routeOf } from '../support/events.ts';
-import { titleCase } from '../../lib/title-case.ts';
-import { type Reply, reply } from '../support/lambda.ts';
-import { namesOfTables } from '../support/variables.ts';
+} from '../../../functions/operations.ts';
+import { proxyEvent, routeOf } from '../../support/events.ts';
+import { titleCase } from '../../../lib/title-case.ts';
+import { type Reply, reply } from '../../support/lambda.ts';
+import { namesOfTables } from '../../support/variables.ts';
 import { current, type Handler, type Version } from './environments.ts';
 
 /** As lib/compute/functions.ts sets them. Milliseconds. */

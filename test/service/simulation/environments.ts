@@ -1,11 +1,11 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Bundle } from 'dynamodb-interleavings/simulation';
-import type { hashOfKey, newKey } from '../../functions/access/keys.ts';
-import type { limitsOf, planNames } from '../../functions/access/plans.ts';
-import { functionEntries } from '../../functions/operations.ts';
-import { bundleOptions } from '../../lib/bundler/bundle.ts';
-import { describedQueries } from '../support/used-operations.ts';
+import type { hashOfKey, newKey } from '../../../functions/access/keys.ts';
+import type { limitsOf, planNames } from '../../../functions/access/plans.ts';
+import { functionEntries } from '../../../functions/operations.ts';
+import { bundleOptions } from '../../../lib/bundler/bundle.ts';
+import { describedQueries } from '../../support/used-operations.ts';
 import { checkOut, findEarlier, hasOtherPackages } from './earlier.ts';
 
 export type Handler = (event: unknown, context: unknown) => Promise<unknown>;
@@ -58,7 +58,7 @@ async function versionIn(folder: string, commit?: string): Promise<Version> {
   };
 }
 
-const project = join(import.meta.dirname, '..', '..');
+const project = join(import.meta.dirname, '..', '..', '..');
 export const current = await versionIn(project);
 /** The version that runs beside the current one. */
 export const earlier = await earlierVersion();

@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { errorCatalogue } from '../../functions/http/errors.ts';
-import { current, earlier } from '../simulation/environments.ts';
-import { explore, type Scene } from '../simulation/explored.ts';
-import { type Exchange } from '../simulation/gateway.ts';
-import { aimCount, simulate, simulatePart, titleOf } from '../simulation/seeded.ts';
-import { entryOf, queryOf, unused } from '../support/used-operations.ts';
-import { isFullRun } from '../support/rounds.ts';
+import { errorCatalogue } from '../../../functions/http/errors.ts';
+import { current, earlier } from './environments.ts';
+import { explore, type Scene } from './explored.ts';
+import { type Exchange } from './gateway.ts';
+import { aimCount, simulate, simulatePart, titleOf } from './seeded.ts';
+import { entryOf, queryOf, unused } from '../../support/used-operations.ts';
+import { isFullRun } from '../../support/rounds.ts';
 
 // The service in one process, without network and real time: the functions as they are bundled, on tables in memory. One model of
-// the interface (test/simulation/model.ts) says what each answer may be. test/README.md says how to run more of it.
+// the interface (test/service/simulation/model.ts) says what each answer may be. test/README.md says how to run more of it.
 
 const midnight = Date.parse('2026-07-02T00:00:00Z') / 1000;
 const noon = midnight + 43_200;

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
-import { type Reply } from '../support/lambda.ts';
+import { type Reply } from '../../support/lambda.ts';
 import type { Tables } from 'dynamodb-interleavings';
-import type { Evaluations } from '../service/evaluations.ts';
+import type { Evaluations } from '../evaluations.ts';
 import type { Exchange, Invocation } from './gateway.ts';
 import type { Call, Fault } from 'dynamodb-interleavings';
 
