@@ -105,7 +105,7 @@ export function checkStack(
   const is = `Stack ${name} is ${status}.`;
   if (stack?.isProtected === true && isNew(stack))
     return stop(
-      `${is} It is protected, so it cannot be created again: docs/operate.md#remove-a-stage, if it has never served a request.`,
+      `${is} It is protected, so it cannot be created again: docs/rare-work.md#remove-a-stage, if it has never served a request.`,
     );
   if (isNew(stack)) return warning(`${is} The CDK deletes it, then creates it again.`);
   if (status.endsWith('_IN_PROGRESS'))
