@@ -41,9 +41,8 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
   ],
   deployment: [
     {
-      to: 'deploy to all clients at once',
+      to: 'deploy to all clients at once, without a canary and even while an alarm is on',
       sample: 'all-at-once',
-      note: 'Without a canary, whatever the alarms say.',
     },
   ],
   canary: [{ to: 'change the canary', sample: { percent: 5, minutes: 15 }, note: '`minutes` is 5 to 30.' }],
@@ -98,6 +97,11 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
     },
   ],
   gatewayResponseHeaders: [
+    {
+      to: "show a key's limit in API Gateway's own 429s",
+      sample: 'caller',
+      note: '[Try it](aws-checks.md#3-api-gateways-own-429) on staging first.',
+    },
     {
       to: 'deploy if API Gateway refuses a mapping',
       sample: 'static',
