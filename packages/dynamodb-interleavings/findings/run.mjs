@@ -14,7 +14,6 @@ const [, , only = ''] = process.argv;
 const chosen = subjects.filter(({ library, property }) => `${library} ${property}`.includes(only));
 const engine = await startDynamoDb();
 const violated = new Map();
-const held = new Map();
 const diagrams = new Map();
 try {
   for (const subject of chosen) {
@@ -44,12 +43,10 @@ try {
       const repeated = await replay(engine.endpoint, subject, failure);
       const onEngine = repeated === failure.sentence ? '' : ` On an engine: ${repeated ?? 'it holds.'}`;
       const link = issue === undefined ? '' : `[${linkText(issue)}](${issue})`;
-      const count = `${violations} of ${schedules}`;
-      const cells = [property, failure.sentence + onEngine, count, shortTrace(failure.steps), link];
-      add(violated, title, version, `| ${cells.join(' | ')} |`);
+      add(title, version, `| ${property} | ${failure.sentence}${onEngine} | ${link} |`);
       if (issue?.startsWith('issues/') === true)
         diagrams.set(property, { issue, diagram: shortDiagram(failure.diagram) });
-    } else add(held, title, version, `- ${property} ${schedules} schedule${schedules === '1' ? '' : 's'}.`);
+    }
   }
 } finally {
   await engine.stop();
@@ -57,10 +54,7 @@ try {
 for (const [property, { issue, diagram }] of diagrams)
   await replaceGenerated(issue, property, `\`\`\`mermaid\n${diagram}\n\`\`\``);
 if (only === '') {
-  const head = ['What should hold', 'What happens', 'Schedules', 'The shortest', 'Report'];
-  const headLines = `| ${head.join(' | ')} |\n|${' --- |'.repeat(head.length)}\n`;
-  await replaceGenerated('RESULTS.md', 'violations', byLibrary(violated, headLines));
-  await replaceGenerated('RESULTS.md', 'proofs', byLibrary(held));
+  await replaceGenerated('RESULTS.md', 'violations', byLibrary());
 }
 
 function linkText(issue) {
@@ -69,17 +63,18 @@ function linkText(issue) {
 }
 
 /** Versions that behave alike share a line. */
-function add(lines, title, version, line) {
-  const found = lines.get(title + line) ?? { title, line, versions: [] };
+function add(title, version, line) {
+  const found = violated.get(title + line) ?? { title, line, versions: [] };
   found.versions.push(version);
-  lines.set(title + line, found);
+  violated.set(title + line, found);
 }
 
-/** The lines of each library, under its name and versions. */
-function byLibrary(lines, head = '') {
+/** The table of each library, under its name and versions. */
+function byLibrary() {
+  const head = '| What should hold | What happens | Report |\n| --- | --- | --- |';
   const heading = ({ title, versions }) => `### ${title} ${versions.join(', ')}`;
-  return [...Map.groupBy(lines.values(), heading)]
-    .map(([text, of]) => `${text}\n\n${head}${of.map(({ line }) => line).join('\n')}`)
+  return [...Map.groupBy(violated.values(), heading)]
+    .map(([text, of]) => `${text}\n\n${head}\n${of.map(({ line }) => line).join('\n')}`)
     .join('\n\n');
 }
 
@@ -93,19 +88,6 @@ async function replaceGenerated(path, name, text) {
   const to = page.indexOf('<!-- end -->', from);
   const written = `${page.slice(0, from)}${start}\n\n${text}\n\n${page.slice(to)}`;
   await writeFile(file, await format(written, { ...(await resolveConfig(file)), parser: 'markdown' }));
-}
-
-/** The calls alone: which request, what, and what it met. What is repeated, such as the items of a batch, is counted. */
-function shortTrace(steps) {
-  const fates = { answered: '', item: ' (an item)', lostAfter: ' (lost)', lostBefore: ' (not sent)' };
-  const runs = [];
-  for (const { sender, operation, fate } of steps) {
-    const [verb] = /^(?:[A-Z][a-z]+)(?:Write|Get)?/.exec(operation.replace(/Item$/, ''));
-    const text = `${verb} ${sender.replace('request ', '')}${fates[fate] ?? ` (${fate})`}`;
-    if (runs.at(-1)?.text === text) runs.at(-1).times += 1;
-    else runs.push({ text, times: 1 });
-  }
-  return runs.map(({ text, times }) => (times > 1 ? `${times} × ${text}` : text)).join(', ');
 }
 
 /** Of the items of a batch, which DynamoDB gets to one after the other, the last line. */
