@@ -89,9 +89,9 @@ function ratioRows(all: readonly Spread[]): string[][] {
     return found === undefined ? '' : `${found.median} (${found.lowest} to ${found.highest})`;
   };
   const labels = {
-    warm: "Processor time of a warm request, of the parts'",
-    burst: "First response of a new environment, of the parts', burst",
-    share: 'The same, share',
+    warm: 'Processor time of a warm request, compared with the parts',
+    burst: 'First response of a new environment, compared with the parts: burst',
+    share: 'First response of a new environment, compared with the parts: share',
   } as const;
   return (['warm', 'burst', 'share'] as const).map((measure) => [
     labels[measure],
