@@ -11,6 +11,7 @@ import {
   resultOf,
   storedOf,
 } from './keys.ts';
+import { drifted as driftedIn } from './keys.model.ts';
 import { World } from '../world.ts';
 
 // What restores and removes: `repair`, `cleanup` and `forget`: docs/keys.md.
@@ -136,7 +137,17 @@ describe('repair', () => {
     });
     expect(await json(world, 'repair')).toMatchObject({ repaired: [] });
     expect(world.apiKeys.keys()).toHaveLength(2);
+    expect(driftedIn(storedOf(world))).toEqual([]);
     expect([await answer(world, lost.key), await answer(world, moved.key)]).toEqual(['admitted', 'admitted']);
+  });
+
+  test('beside another run, which is faster with a key, does not fail', async () => {
+    const world = newWorld();
+    const lost = await issue(world);
+    world.apiKeys.delete(gatewayIdOf(world, lost));
+    before(world, ['repair', 'POST /apikeys'], () => world.run('keys repair'));
+    expect(await json(world, 'repair')).toMatchObject({ repaired: [] });
+    expect(await answer(world, lost.key)).toBe('admitted');
   });
 });
 
