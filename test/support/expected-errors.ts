@@ -16,8 +16,8 @@ export const commonHeaders: Headers = {
 };
 
 /**
- * What an error has to look like, for `toEqual`: exactly the three fields, one status in both places, and the
- * headers of every answer beside those given.
+ * What an error has to look like, for `toMatchObject`: one status in both places, and the headers of every answer beside those
+ * given. No `objectContaining`: Vitest 5.1.1 cannot print how it differs (Maximum call stack size exceeded).
  */
 export function anError(code: ErrorCode, { message, headers }: { message?: string; headers?: Headers } = {}) {
   const { status } = errorCatalogue[code];
@@ -25,6 +25,6 @@ export function anError(code: ErrorCode, { message, headers }: { message?: strin
     status,
     body: { code, message: message ?? (expect.stringMatching(/\S/) as unknown), status: BigInt(status) },
     text: expect.stringMatching(/^\{.*\}$/) as unknown,
-    headers: expect.objectContaining({ ...commonHeaders, ...headers }) as unknown,
+    headers: { ...commonHeaders, ...headers },
   };
 }
