@@ -10,8 +10,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { isLocal, newClient } from './support.ts';
 
 const run = promisify(execFile);
-const guide = await readFile('docs/api.md', 'utf8');
-const commands = [...guide.matchAll(/^( *)```sh\n([^]*?)^ *```$/gm)]
+const pages = await Promise.all(['api', 'write-a-client'].map((name) => readFile(`docs/${name}.md`, 'utf8')));
+const commands = [...pages.join('\n').matchAll(/^( *)```sh\n([^]*?)^ *```$/gm)]
   .map(([, indent = '', code = '']) => code.replaceAll(new RegExp(`^${indent}`, 'gm'), ''))
   .filter((code) => !code.startsWith('export '));
 const program = commands.find((command) => command.startsWith('python3 '))!;
@@ -20,11 +20,11 @@ const program = commands.find((command) => command.startsWith('python3 '))!;
 const paste = (command: string, env: Readonly<Record<string, string>>) =>
   run('bash', ['-euo', 'pipefail', '-c', command], { env: { ...process.env, ...env } });
 
-describe.runIf(isLocal)('docs/api.md', () => {
-  it('has commands that work when pasted one after the other', async () => {
+describe.runIf(isLocal)('docs/api.md and docs/write-a-client.md', () => {
+  it('have commands that work when pasted one after the other', async () => {
     const { baseUrl: API, key: KEY } = await newClient('enterprise');
     const outputs: string[] = [];
-    // The guide has the reader send the first request again, and says that the program can run again.
+    // The pages have the reader send the first request again, and say that the program can run again.
     for (const command of [...commands, commands[0]!, program])
       outputs.push((await paste(command, { API, KEY })).stdout);
     const [curl = '', curlRetry = '', python = '', repeated = '', pythonAgain] = outputs;
@@ -42,7 +42,7 @@ describe.runIf(isLocal)('docs/api.md', () => {
   });
 });
 
-describe('the program in docs/api.md', () => {
+describe('the program in docs/write-a-client.md', () => {
   const pet = { id: 1, name: 'Bella', categoryId: 7, status: 'available' };
   const whole = JSON.stringify(pet);
   const half = whole.slice(0, 20);

@@ -41,9 +41,9 @@ older: true
 429 rate_limit_exceeded
 `;
 
-it('docs/api.md names the generators with their versions', async () => {
+it('docs/write-a-client.md names the generators with their versions', async () => {
   const read = (file: string) => readFile(file, 'utf8');
-  const guide = await read('docs/api.md');
+  const guide = await read('docs/write-a-client.md');
   const named = [...guide.matchAll(/^\| (open\S+|oapi\S+) +\| (\S+) +\|/gm)].map(([, name, version]) => [
     name,
     version,

@@ -171,7 +171,7 @@ describe.runIf(isLocal && installed)('The API reference', () => {
     expect(document).toContain("$ref: '#/components/headers/X-Request-Id'");
   });
 
-  const pages = ['', 'api.html', 'interface.html', 'limits.html'];
+  const pages = ['', 'api.html', 'write-a-client.html', 'interface.html', 'limits.html'];
   it.each(pages)('has contrasts of WCAG AA in both themes: /%s', async (path) => {
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
     onTestFinished(() => context.close());

@@ -96,7 +96,7 @@ describe('clients that obey Retry-After are never suspended:', () => {
     next: (retryAfter) => latency() + (retryAfter === undefined ? pause : (retryAfter + random()) * second),
   });
 
-  /** The program in docs/api.md. After it has given up, it waits as long. */
+  /** The program in docs/write-a-client.md. After it has given up, it waits as long. */
   const apiGuide: NewSender = (pause) => {
     let attempt = 0;
     return {
@@ -194,7 +194,7 @@ describe('clients that obey Retry-After are never suspended:', () => {
   });
 
   describe.each([
-    ['the program in api.md', apiGuide],
+    ['the program in write-a-client.md', apiGuide],
     ['the TypeScript client', typescriptClient],
   ])('500 times %s,', (_name, sender) => {
     test.each<[Name, number[]]>([

@@ -34,7 +34,7 @@ const petFields = {
     text:
       'Category that the animal is in. Any int64, returned digit for digit. A string gets 400. A JavaScript `number` rounds a value ' +
       'beyond ±(2^53 − 1) without an error, also in a generated client. Use animal-store-client.',
-    see: '[how to keep it exact](api.md#keep-int64-exact)',
+    see: '[how to keep it exact](write-a-client.md#keep-int64-exact)',
     sample: 7,
   },
   status: { text: 'Whether the animal can be adopted.', sample: 'available' },

@@ -10,9 +10,9 @@ import { jsonContent, jsonSchemas, referenceTo } from './schemas.ts';
 // The OpenAPI document: what the service enforces (functions/), and what is said of it here.
 
 /** The page before the operations, in Markdown. */
-const introduction = `The [guide](api.md) has complete programs, and says more about [authentication](api.md#authenticate), \
+const introduction = `The [guide](api.md) says more about [authentication](api.md#authenticate), \
 [rate limits](api.md#stay-within-the-rate-limits), [paging](api.md#page-through-a-list), [errors](api.md#handle-errors), \
-[retries](api.md#retry-safely) and [int64](api.md#keep-int64-exact).
+[retries](api.md#retry-safely) and [clients](write-a-client.md).
 
 \`\`\`sh
 export API=${baseUrl} KEY=as_prod_your_key

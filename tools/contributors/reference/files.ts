@@ -15,8 +15,9 @@ const require = createRequire(import.meta.url);
 const ownFile = (name: string) => join(import.meta.dirname, name);
 const docsFile = (name: string) => join(import.meta.dirname, '..', '..', '..', 'docs', name);
 
-/** The pages of docs/ for users of the API. The introduction of docs/openapi.yaml links to the first. */
-const guides = ['api', 'interface', 'limits'];
+/** The pages of docs/ for users of the API. The introduction of docs/openapi.yaml links to some. */
+const guides = ['api', 'write-a-client', 'interface', 'limits'];
+const linkedPages = new RegExp(String.raw`\b(?:${guides.join('|')})\.md\b`, 'g');
 
 /** The service on this machine, as the pages write it. */
 const localUrl = 'http://127.0.0.1:3000/v1';
@@ -77,11 +78,11 @@ ${shownOnce.map(([name, { text }]) => `| \`${name}\` | ${text} |`).join('\n')}
 `;
 
 /**
- * The document as the page shows it: it links to the guide beside it, says once which headers every response has, and names the server
+ * The document as the page shows it: it links to the pages beside it, says once which headers every response has, and names the server
  * that the page sends requests to.
  */
 function served(openApi: string, server: string | undefined): string {
-  const text = openApi.replaceAll(/\bapi\.md\b/g, htmlOf);
+  const text = openApi.replaceAll(linkedPages, htmlOf);
   const document = parseDocument(
     server === undefined ? text : text.replaceAll(baseUrl, server).replaceAll('as_prod_', 'as_local_'),
   );
