@@ -207,6 +207,18 @@ describe('cleanup', () => {
     expect(await world.run('keys cleanup')).toMatchObject({ stdout: 'Nothing to clean up.\n' });
   });
 
+  test('keeps what a change of plan has left for 15 minutes, as API Gateway can still use it', async () => {
+    const world = newWorld();
+    const { keyId } = await issue(world);
+    world.wait(1_000);
+    world.meets = ({ operation }) => (operation.startsWith('DELETE /apikeys') ? 'denied' : 'answered');
+    await world.run(`keys change-plan ${keyId} --plan pro`);
+    world.meets = () => 'answered';
+    expect(await json(world, 'cleanup')).toEqual({ removed: [] });
+    world.wait(901);
+    expect(await json(world, 'cleanup')).toEqual({ removed: [{ keyId, reason: 'earlier plan' }] });
+  });
+
   test('keeps the API Gateway key of a change of plan that ends while it looks', async () => {
     const world = newWorld();
     const { keyId, key } = await issue(world);
