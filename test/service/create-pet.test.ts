@@ -10,7 +10,8 @@ import { openApiDocument, withoutReferences } from '../support/openapi-document.
 import { isFullRun, rounds } from '../support/rounds.ts';
 import { ample, base, everyPage, pet } from './animals.ts';
 import { type Answers, Creations } from './idempotency.model.ts';
-import { explore, isReplayed, type Key, World } from './world.ts';
+import { explore } from './explore.ts';
+import { isReplayed, type Key, World } from './world.ts';
 
 // POST /pets: docs/interface.md#42-add-an-animal. What an Idempotency-Key promises is in idempotency.model.ts.
 

@@ -11,7 +11,8 @@ import {
   type Usage,
 } from './limits.model.ts';
 import { kindOf } from './limits.check.ts';
-import { type Answer, explore, isReplayed, type Key, type Scene, World } from './world.ts';
+import { explore, type Scene } from './explore.ts';
+import { type Answer, isReplayed, type Key, World } from './world.ts';
 
 // What a client sees of its limits: docs/interface.md#8-limits. `Limits` and what follows from it are in limits.model.ts.
 

@@ -7,7 +7,8 @@ import * as arbitrary from '../support/arbitraries.ts';
 import { anError, commonHeaders } from '../support/expected-errors.ts';
 import { rounds } from '../support/rounds.ts';
 import { ample, everyPage, nextOf, pets, store } from './animals.ts';
-import { explore, World } from './world.ts';
+import { explore } from './explore.ts';
+import { World } from './world.ts';
 
 // GET /pets: docs/interface.md#41-list-animals.
 

@@ -1,41 +1,26 @@
-import { PassThrough, Writable } from 'node:stream';
 import type { GetItemCommandOutput } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import {
   answerApiGateway,
   answerCloudFormation,
   answerSts,
-  type ApiKeySnapshot,
-  ApiKeyStore,
-  type HttpResponse,
   type ManagementRequest,
 } from 'cdk-offline/management';
-import {
-  type Call,
-  explore as exploreSchedules,
-  type Fate,
-  type Fault,
-  type Item,
-  refusal,
-  type Service,
-  type Simulation,
-  type Tables,
-  textOf,
-} from 'dynamodb-interleavings';
-import { Bundle, Network, Random, settled, World as Time } from 'dynamodb-interleavings/simulation';
+import type { Call, Fate, Item, Simulation } from 'dynamodb-interleavings';
+import { Network, Random, settled, World as Time } from 'dynamodb-interleavings/simulation';
 import { inject, onTestFinished, TestRunner } from 'vitest';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { fixedPlans, type Limits, planNames } from '../../functions/access/plans.ts';
 import { type TableName, tableNames } from '../../functions/tables.ts';
-import { bundleOptions } from '../../lib/bundler/bundle.ts';
 import { titleCase } from '../../lib/title-case.ts';
-import type { RunTool } from '../../tools/operators/command-line/program.ts';
 import { Recording, replay } from '../deployed/replay.ts';
 import { Gateway, type Invocation, type Sent } from './simulation/gateway.ts';
 import { check } from './simulation/model.ts';
-import { type Key as KeyOfModel, Violation } from './simulation/seen.ts';
+import type { Key as KeyOfModel } from './simulation/seen.ts';
 import type { Reply } from '../support/lambda.ts';
-import { serviceTables, tableDefinitions } from '../support/table-shapes.ts';
+import { serviceTables } from '../support/table-shapes.ts';
+import { gatewayOf, KeysOfWorld, outputs, place, serviceOf } from './account.ts';
+import { newRun, type Run, type Terminal } from './commands.ts';
 import { type Evaluations, noteEvaluations } from './evaluations.ts';
 import type { Usage } from './limits.model.ts';
 
@@ -54,28 +39,6 @@ export interface Key extends KeyOfModel {
   /** Its item in RateLimits. */
   get usage(): Readonly<Record<string, unknown>>;
   set usage(item: object);
-}
-
-export interface Run {
-  readonly command: string;
-  /** Undefined: it runs, or its process has crashed. */
-  readonly exitCode: number | undefined;
-  readonly stdout: string;
-  readonly stderr: string;
-  /** Of AWS, and what they met. */
-  readonly calls: readonly Call[];
-}
-
-/** What a command is run in. Without `typed` nobody is there to answer a question. */
-interface Terminal {
-  /** What standard input has. With `typed`: somebody types it, then Ctrl-D. */
-  readonly piped?: string;
-  /** An answer to each question, such as `y\n`. After them, somebody closes the input (Ctrl-D). */
-  readonly typed?: readonly string[];
-  /** Nobody reads standard output any more. */
-  readonly failsToWrite?: boolean;
-  /** `--stage local` is not added. */
-  readonly stage?: 'as written';
 }
 
 type More = Partial<Omit<Sent, 'method' | 'path' | 'token'>>;
@@ -272,49 +235,11 @@ export class World {
   }
 
   /** Runs a command, such as `keys rotate key_1 --json`, of the stage local unless it names another one. */
-  async run(command: string, { piped = '', typed, failsToWrite, stage: given }: Terminal = {}): Promise<Run> {
-    const [tool, ...args] = command.trim().split(/ +/);
-    const answers = [...(typed ?? [])];
-    const stdin = new PassThrough();
-    if (typed === undefined || piped !== '') stdin.end(piped);
-    const out = collector(failsToWrite);
-    const err = collector();
-    err.stream.on('asked', () => {
-      const answer = answers.shift();
-      if (answer === undefined) stdin.end();
-      else stdin.write(answer);
-    });
-    const calls: Call[] = [];
-    const name = (call: Call) => {
-      calls.push(call);
-      call.name = `${command}.${calls.length}`;
-    };
-    const run = {
-      command,
-      calls,
-      exitCode: undefined as number | undefined,
-      get stdout() {
-        return out.text();
-      },
-      get stderr() {
-        return err.text();
-      },
-    };
+  async run(command: string, terminal: Terminal = {}): Promise<Run> {
+    const { run, load } = newRun(command, terminal);
     this.runs.push(run);
-    const [runTool] = Object.values(
-      (await commands()).start(tool!, {
-        world: this.#time,
-        clockOffset: 0,
-        random: () => this.random(),
-        variables: credentials,
-        requestHandler: this.#network.handlerFor(command, name, Infinity),
-      }),
-    );
-    const io = { stdin, stdout: out.stream, stderr: err.stream, interactive: typed !== undefined };
-    const hooks = { local, clock: () => this.#time.now };
-    const stage = given !== undefined || args.includes('--stage') ? [] : ['--stage', 'local'];
-    const ended = (runTool as RunTool)([...args, ...stage], io, hooks);
-    run.exitCode = await this.#drive(ended);
+    const start = await load(this.#time, this.#network, () => this.random());
+    run.exitCode = await this.#drive(start());
     return run;
   }
 
@@ -385,200 +310,12 @@ export class World {
   }
 }
 
-let made = 0;
-
-/** Made at the time of the world, not of this machine, with IDs in the order in which they were made. */
-class KeysOfWorld extends ApiKeyStore {
-  readonly #time: Time;
-
-  constructor(time: Time, snapshot?: ApiKeySnapshot) {
-    super(snapshot);
-    this.#time = time;
-  }
-
-  override create(given: Parameters<ApiKeyStore['create']>[0]): ReturnType<ApiKeyStore['create']> {
-    made += 1;
-    return super.create({ id: String(made).padStart(10, '0'), ...given }, this.#time.now);
-  }
-}
-
 /** Whether a real engine has to answer as the tables in memory: in the project `engine`. */
 export function isReplayed(): boolean {
   return inject('dynamodbEndpoint') !== undefined;
 }
 
 /** Milliseconds. */
-function startOf(at: string | undefined, from: World | undefined): number {
+export function startOf(at: string | undefined, from: World | undefined): number {
   return at === undefined && from ? from.now * 1_000 : Date.parse(at ?? '2026-07-01T12:00:00Z');
-}
-
-/** A service of cdk-offline, for the network. */
-function serviceOf(answer: (request: ManagementRequest) => HttpResponse | Promise<HttpResponse>): Service {
-  return {
-    answer: async ({ query, body, ...request }) => {
-      const parameters = Object.entries(query).flatMap(([name, value]) =>
-        [value ?? ''].flat().map((each) => [name, each] as [string, string]),
-      );
-      const asked = { ...request, query: new URLSearchParams(parameters), body: Buffer.from(body) };
-      const { status, headers, body: answered } = await answer(asked);
-      return {
-        statusCode: status,
-        headers: Object.fromEntries(headers),
-        body: answered.toString(),
-      };
-    },
-  };
-}
-
-/** Its keys are parts of their own: only calls about the same one, or about all, are run in both orders. */
-function gatewayOf(keys: ApiKeyStore, tables: Tables, answer: Parameters<typeof serviceOf>[0]): Service {
-  const { answer: answerAll } = serviceOf(answer);
-  const valueOf = (id: string) => keys.keys().find((key) => key.id === id)?.value ?? id;
-  return {
-    uses: ({ method, path, body }) => {
-      const access = method === 'GET' ? 'read' : 'write';
-      if (path.endsWith('/authorizers')) return { cache: access };
-      const { value, keyId } = JSON.parse(body || '{}') as {
-        readonly value?: string;
-        readonly keyId?: string;
-      };
-      const id = keyId ?? /\/(?:api)?keys\/(\w+)$/.exec(path)?.[1];
-      return { [value ?? (id === undefined ? 'keys' : valueOf(id))]: access };
-    },
-    answer: (request) => {
-      if (request.method !== 'GET') tables.footprint.add('apigateway keys', 'mark');
-      return answerAll(request);
-    },
-    refusals: {
-      conflict: refusal(
-        409,
-        'ConflictException',
-        'Unable to complete operation due to concurrent modification. Please try again later.',
-      ),
-    },
-  };
-}
-
-const place = { apiId: 'api', stage: 'v1' };
-const outputs = {
-  RestApiId: place.apiId,
-  ...Object.fromEntries(tableNames.map((name) => [`${titleCase(name)}TableName`, titleCase(name)] as const)),
-  ...Object.fromEntries(planNames.map((name) => [`UsagePlanId${titleCase(name)}`, name])),
-};
-const local = {
-  endpoint: 'http://127.0.0.1:1',
-  credentials: { accessKeyId: 'local', secretAccessKey: 'local', sessionToken: 'local' },
-};
-const credentials = { AWS_REGION: 'eu-central-1', AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' };
-
-let built: Promise<Bundle> | undefined;
-
-/** The commands, each run with its own clock, network and random numbers. Built when the first one is run. */
-function commands(): Promise<Bundle> {
-  const { target, mainFields } = bundleOptions('');
-  built ??= Bundle.build({
-    entryPoints: { keys: 'tools/operators/keys/cli.ts', pets: 'tools/operators/pets/cli.ts' },
-    esbuild: {
-      target,
-      mainFields: [...mainFields],
-      logLevel: 'silent',
-      define: { 'import.meta.dirname': JSON.stringify(import.meta.dirname) },
-    },
-  });
-  return built;
-}
-
-/** It emits `asked` when a question was written. */
-function collector(failsToWrite = false) {
-  let text = '';
-  const stream: Writable = new Writable({
-    write: (chunk, _encoding, done) => {
-      if (failsToWrite) return done(new Error('EPIPE'));
-      text += String(chunk);
-      done();
-      if (text.endsWith('[y/N] ')) stream.emit('asked');
-      return undefined;
-    },
-  });
-  stream.on('error', () => {});
-  return { stream, text: () => text };
-}
-
-type Step<Given> = (world: World, given: Given) => Promise<unknown>;
-
-export interface Scene<Given> {
-  readonly at?: string;
-  readonly from?: World;
-  /** What there is before, such as keys. */
-  readonly given?: (world: World) => Given;
-  /** At the same time. The same function twice: they can change places. */
-  readonly steps: readonly Step<Given>[];
-  /** One after the other, when all others have ended. */
-  readonly afterwards?: readonly Step<Given>[];
-  /** What else happens, each at most once and at any time. */
-  readonly events?: Readonly<Record<string, (world: World, given: Given) => void>>;
-  readonly faults?: number;
-  readonly kinds?: readonly Fault[];
-  /** Whether everything that the interface promises has to hold in the end. Only of keys that the world has made. */
-  readonly isChecked?: boolean;
-  /** What holds in the end, too. */
-  readonly check?: (world: World, given: Given) => void;
-}
-
-/**
- * Runs the steps in every order of their calls and with every fate of each.
- *
- * @returns the number of schedules
- * @throws Error with the story of the shortest one that is wrong
- */
-export async function explore<Given>(scene: Scene<Given>): Promise<number> {
-  const { at, from, given, steps, afterwards = [], events = {}, faults = 0, kinds, isChecked = true } = scene;
-  // Nothing is replayed of schedules.
-  if (isReplayed()) TestRunner.getCurrentTest()?.context.skip('It has no part on a real engine');
-  interface Shared {
-    readonly world: World;
-    readonly of: Given;
-  }
-  const requests = new Map(
-    [...steps, ...afterwards].map((step) => [
-      step,
-      async ({ shared }: { readonly shared: Shared }) => void (await step(shared.world, shared.of)),
-    ]),
-  );
-  const requestOf = (step: Step<Given>) => requests.get(step)!;
-  const report = await exploreSchedules<Shared>({
-    tables: tableDefinitions.map((each) => ({ ...each, BillingMode: 'PAY_PER_REQUEST' as const })),
-    startsAt: startOf(at, from),
-    shared: (simulation) => {
-      // Retries of the SDK do not wait.
-      simulation.world.random = () => 0;
-      const world = new World({ from, within: simulation });
-      return { world, of: given?.(world) as Given };
-    },
-    // Nothing but the idle environments of the gateway, which names them, and API Gateway's keys.
-    namesShared: true,
-    requests: steps.map(requestOf),
-    afterwards: afterwards.map(requestOf),
-    events: Object.fromEntries(
-      Object.entries(events).map(([name, event]) => [
-        name,
-        ({ shared }: { readonly shared: Shared }) => event(shared.world, shared.of),
-      ]),
-    ),
-    check: ({ shared: { world, of }, outcomes }) => {
-      for (const outcome of outcomes) if (outcome.status === 'rejected') return String(outcome.reason);
-      try {
-        if (isChecked) world.check();
-        scene.check?.(world, of);
-        return undefined;
-      } catch (error) {
-        return error instanceof Violation ? error.message : String(error);
-      }
-    },
-    faults,
-    ...(kinds && { kinds }),
-    delays: Infinity,
-  });
-  if (report.failure || !report.isComplete) throw new Error(textOf(report));
-  return report.schedules;
 }

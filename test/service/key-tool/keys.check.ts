@@ -2,7 +2,8 @@ import { expect } from 'vitest';
 import { hashOfKey } from '../../../functions/access/keys.ts';
 import { answer, keysIn, storedOf, usageOf } from './keys.ts';
 import { drifted, isValid, leftOvers, planText, retold, type Stored } from './keys.model.ts';
-import type { Run, World } from '../world.ts';
+import type { Run } from '../commands.ts';
+import type { World } from '../world.ts';
 
 /**
  * What holds when commands about Ada's keys have ended, each well or not, or have crashed:

@@ -2,7 +2,8 @@ import type { Fate } from 'dynamodb-interleavings';
 import { expect } from 'vitest';
 import { hashOfKey } from '../../../functions/access/keys.ts';
 import type { KeyRecord, Stored } from './keys.model.ts';
-import type { Run, World } from '../world.ts';
+import type { Run } from '../commands.ts';
+import type { World } from '../world.ts';
 
 /** What operators see of keys, and what is stored of them. */
 

@@ -4,7 +4,9 @@ import { isFullRun } from '../../support/rounds.ts';
 import { checkCompleted, checkEnd } from './keys.check.ts';
 import { decides, exitCodeAfter, faults, type KeyFault, leftOvers, type Stored } from './keys.model.ts';
 import { issue, recordOf, storedOf } from './keys.ts';
-import { explore, isReplayed, type Run, World } from '../world.ts';
+import type { Run } from '../commands.ts';
+import { explore } from '../explore.ts';
+import { isReplayed, World } from '../world.ts';
 
 /**
  * Commands about a key beside each other, in every order of their calls of DynamoDB and API Gateway, and commands of which a call meets

@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { newPetId } from '../../../functions/pets/ids.ts';
 import { petStatuses } from '../../../functions/pets/schema.ts';
 import { isFullRun } from '../../support/rounds.ts';
-import { explore, type Run, World } from '../world.ts';
+import type { Run } from '../commands.ts';
+import { explore } from '../explore.ts';
+import { World } from '../world.ts';
 import { before, Folder, json, malformed, rex, stored } from './files.ts';
 
 // The commands list, show, set-status and remove: docs/animals.md.

@@ -1,0 +1,84 @@
+import { explore as exploreSchedules, type Fault, textOf } from 'dynamodb-interleavings';
+import { TestRunner } from 'vitest';
+import { Violation } from './simulation/seen.ts';
+import { tableDefinitions } from '../support/table-shapes.ts';
+import { isReplayed, startOf, World } from './world.ts';
+
+type Step<Given> = (world: World, given: Given) => Promise<unknown>;
+
+export interface Scene<Given> {
+  readonly at?: string;
+  readonly from?: World;
+  /** What there is before, such as keys. */
+  readonly given?: (world: World) => Given;
+  /** At the same time. The same function twice: they can change places. */
+  readonly steps: readonly Step<Given>[];
+  /** One after the other, when all others have ended. */
+  readonly afterwards?: readonly Step<Given>[];
+  /** What else happens, each at most once and at any time. */
+  readonly events?: Readonly<Record<string, (world: World, given: Given) => void>>;
+  readonly faults?: number;
+  readonly kinds?: readonly Fault[];
+  /** Whether everything that the interface promises has to hold in the end. Only of keys that the world has made. */
+  readonly isChecked?: boolean;
+  /** What holds in the end, too. */
+  readonly check?: (world: World, given: Given) => void;
+}
+
+/**
+ * Runs the steps in every order of their calls and with every fate of each.
+ *
+ * @returns the number of schedules
+ * @throws Error with the story of the shortest one that is wrong
+ */
+export async function explore<Given>(scene: Scene<Given>): Promise<number> {
+  const { at, from, given, steps, afterwards = [], events = {}, faults = 0, kinds, isChecked = true } = scene;
+  // Nothing is replayed of schedules.
+  if (isReplayed()) TestRunner.getCurrentTest()?.context.skip('It has no part on a real engine');
+  interface Shared {
+    readonly world: World;
+    readonly of: Given;
+  }
+  const requests = new Map(
+    [...steps, ...afterwards].map((step) => [
+      step,
+      async ({ shared }: { readonly shared: Shared }) => void (await step(shared.world, shared.of)),
+    ]),
+  );
+  const requestOf = (step: Step<Given>) => requests.get(step)!;
+  const report = await exploreSchedules<Shared>({
+    tables: tableDefinitions.map((each) => ({ ...each, BillingMode: 'PAY_PER_REQUEST' as const })),
+    startsAt: startOf(at, from),
+    shared: (simulation) => {
+      // Retries of the SDK do not wait.
+      simulation.world.random = () => 0;
+      const world = new World({ from, within: simulation });
+      return { world, of: given?.(world) as Given };
+    },
+    // Nothing but the idle environments of the gateway, which names them, and API Gateway's keys.
+    namesShared: true,
+    requests: steps.map(requestOf),
+    afterwards: afterwards.map(requestOf),
+    events: Object.fromEntries(
+      Object.entries(events).map(([name, event]) => [
+        name,
+        ({ shared }: { readonly shared: Shared }) => event(shared.world, shared.of),
+      ]),
+    ),
+    check: ({ shared: { world, of }, outcomes }) => {
+      for (const outcome of outcomes) if (outcome.status === 'rejected') return String(outcome.reason);
+      try {
+        if (isChecked) world.check();
+        scene.check?.(world, of);
+        return undefined;
+      } catch (error) {
+        return error instanceof Violation ? error.message : String(error);
+      }
+    },
+    faults,
+    ...(kinds && { kinds }),
+    delays: Infinity,
+  });
+  if (report.failure || !report.isComplete) throw new Error(textOf(report));
+  return report.schedules;
+}
