@@ -18,6 +18,7 @@ import {
   type Stack,
   stackOf,
   stacksOf,
+  synthesize,
   theResource,
 } from './synthesis.ts';
 
@@ -136,13 +137,16 @@ describe('a new version', () => {
     });
   });
 
-  it('gets another share for another time, if that is set', () => {
-    const stack = stackOf('Shelter-prod');
+  it.each([
+    ['another share', stackOf('Shelter-prod'), { CanaryInterval: 5, CanaryPercentage: 20 }],
+    [
+      'the share for another time',
+      synthesize('accounts').get('AnimalStore-prod')!,
+      { CanaryInterval: 10, CanaryPercentage: 10 },
+    ],
+  ])('gets %s, if that is set', (_, stack, canary) => {
     const [id, { Properties }] = theResource(stack, 'AWS::CodeDeploy::DeploymentConfig');
-    expect(Properties['TrafficRoutingConfig']).toEqual({
-      Type: 'TimeBasedCanary',
-      TimeBasedCanary: { CanaryInterval: 10, CanaryPercentage: 20 },
-    });
+    expect(Properties['TrafficRoutingConfig']).toEqual({ Type: 'TimeBasedCanary', TimeBasedCanary: canary });
     stack.template.allResourcesProperties('AWS::CodeDeploy::DeploymentGroup', {
       DeploymentConfigName: ref(id),
     });

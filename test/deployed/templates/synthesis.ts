@@ -90,7 +90,7 @@ export const contexts = {
     stages: {
       prod: {
         accountThrottle: { requestsPerSecond: 5, burst: 100 },
-        canary: { percent: 20, minutes: 10 },
+        canary: { percent: 20, minutes: 5 },
         domain: { name: 'api.example.com', certificateArn, hostedZone, disableExecuteApiEndpoint: true },
         functions: { authorizer: { memory: 512, reservedConcurrency: 20, provisionedConcurrency: 3 } },
         gatewayResponseHeaders: 'caller',
@@ -118,7 +118,7 @@ export const contexts = {
     '@aws-cdk/core:bootstrapQualifier': 'shelter',
     stages: {
       staging: { account: '111111111111', region: 'eu-west-1' },
-      prod: { account: '222222222222', region: 'eu-central-1' },
+      prod: { account: '222222222222', region: 'eu-central-1', canary: { percent: 10, minutes: 10 } },
     },
   },
   /** Prod alone, in an account that has API Gateway's role and GitHub's provider. */
