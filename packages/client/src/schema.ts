@@ -3,7 +3,7 @@
 export interface Schemas {
   NewPet: NewPet;
   /**
-   * Whether an animal can be adopted: one of the strings `available`, `pending` and `sold`.
+   * Availability of an animal: one of the strings `available`, `pending` and `sold`.
    */
   PetStatus: 'available' | 'pending' | 'sold';
   Error: Error;
@@ -22,7 +22,7 @@ export interface NewPet {
    */
   categoryId: number;
   /**
-   * Whether the animal can be adopted. `available` when omitted.
+   * Availability of the animal. `available` when omitted.
    */
   status?: 'available' | 'pending' | 'sold';
 }
@@ -60,7 +60,7 @@ export interface Pet {
    */
   categoryId: number;
   /**
-   * Whether an animal can be adopted: one of the strings `available`, `pending` and `sold`.
+   * Availability of an animal: one of the strings `available`, `pending` and `sold`.
    */
   status?: 'available' | 'pending' | 'sold';
 }

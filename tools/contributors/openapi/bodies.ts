@@ -37,7 +37,7 @@ const petFields = {
     see: '[how to keep it exact](write-a-client.md#keep-int64-exact)',
     sample: 7,
   },
-  status: { text: 'Whether the animal can be adopted.', sample: 'available' },
+  status: { text: 'Availability of the animal.', sample: 'available' },
 } satisfies Record<keyof Pet, Field>;
 
 const errorFields = {
@@ -79,7 +79,7 @@ export const bodies = {
     fields: petFields,
   },
   PetStatus: {
-    words: { text: `Whether an animal can be adopted: one of the strings ${inWords}.` },
+    words: { text: `Availability of an animal: one of the strings ${inWords}.` },
     schema: petStatus,
   },
   Error: {
