@@ -101,7 +101,7 @@ describe('revoke', () => {
     const world = new World({ isChecked: false });
     const { keyId, key } = await issue(world);
     const overtake = (left: number) =>
-      world.run(`keys change-plan ${keyId} --plan ${left % 2 === 0 ? 'pro' : 'free'}`);
+      world.run(`keys change-plan ${keyId} --plan ${left % 2 === times % 2 ? 'free' : 'pro'}`);
     before(world, ['revoke', 'TransactWriteItems'], overtake, times);
     const run = await world.run(`keys revoke ${keyId}`);
     expect(run.exitCode).toBe(exitCode);
