@@ -40,6 +40,7 @@ describe('the limits of a key', () => {
         },
       ),
     );
+    expect(() => checkLimits({ plan: 'enterprise', perMinute: 60, perDay: 60 })).not.toThrow();
   });
 });
 

@@ -34,6 +34,8 @@ describe('show', () => {
     // The limiter stores the minute only, which began before the key was created.
     const used = { lastUsedAt: created, usedThisMinute: 2, usedToday: 2, deprecatedCalls: 1 };
     expect(await show()).toMatchObject({ ...used, rejectedThisMinute: 3 });
+    world.wait(60);
+    expect(await show()).toMatchObject({ usedThisMinute: 0, usedToday: 2, rejectedThisMinute: 0 });
     await world.run(`keys suspend ${keyId} --for 1h`);
     expect(await show()).toMatchObject({ status: 'suspended', suspendedUntil: timeText(world.now + 3_600) });
     world.wait(3_600);
