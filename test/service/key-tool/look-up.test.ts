@@ -49,7 +49,7 @@ describe('show', () => {
     world.wait(86_400);
     expect(await show()).toMatchObject({ usedToday: 0, lastUsedAt: created });
     await world.send(key);
-    expect(await show()).toMatchObject({ lastUsedAt: '2026-07-02T13:00:00Z' });
+    expect(await show()).toMatchObject({ lastUsedAt: '2026-07-02T13:01:00Z' });
   });
 
   test('of rotated and revoked keys has their states, which go before a suspension', async () => {
