@@ -124,7 +124,6 @@ export function partsOfPages(): Readonly<Record<string, Readonly<Record<string, 
           advice[code].text,
         ]),
       ),
-      plans: table(limitsOfPlans.head, limitsOfPlans.rows),
     },
   };
 }
