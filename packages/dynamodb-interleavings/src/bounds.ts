@@ -7,8 +7,16 @@ type Meets = (call: Call, index: number, calls: readonly Call[]) => boolean;
 
 const isTransaction = ({ operation }: Call) => operation.startsWith('Transact');
 const itemsOf = ({ input }: Call) => (input as { TransactItems?: readonly object[] }).TransactItems ?? [];
+const keysOf = (input: object) =>
+  Object.values((input as { RequestItems: Record<string, { Keys: readonly object[] }> }).RequestItems).reduce(
+    (count, { Keys: keys }) => count + keys.length,
+    0,
+  );
 const tokenOf = ({ input }: Call) => (input as { ClientRequestToken?: string }).ClientRequestToken;
 const ofDynamoDb = ({ service }: Call) => service === 'DynamoDB';
+
+/** Of faults that have more forms on AWS. PROOF.md names these. */
+const forms = 'faults only in the forms of PROOF.md';
 
 /**
  * What happens to calls on AWS and in no schedule, by the errors of each operation
@@ -25,26 +33,25 @@ export const unexplored: readonly (readonly [text: string, meets: Meets])[] = [
     (call, index, calls) =>
       tokenOf(call) !== undefined && calls.slice(0, index).some((each) => tokenOf(each) === tokenOf(call)),
   ],
-  ['no call is throttled by RequestLimitExceeded', (call) => call.fate === 'throttled' && ofDynamoDb(call)],
   [
-    'a transaction is refused at one item only',
-    (call) => isTransaction(call) && itemsOf(call).length > 1 && /^(conflict|throttled)$/.test(call.fate!),
+    'batches and scans answer in the order of the keys',
+    ({ operation, outcome = '', input }) =>
+      operation === 'Scan'
+        ? /"Count":(?!0,|1,)/.test(outcome)
+        : operation === 'BatchGetItem' && keysOf(input) > 1,
   ],
   [
-    'what fails in DynamoDB is InternalServerError, and never ServiceUnavailable',
-    (call) => call.fate!.startsWith('failed') && ofDynamoDb(call),
+    forms,
+    (call) =>
+      /^(unreadable|stale$)/.test(call.fate!) ||
+      (ofDynamoDb(call) && /^(failed|throttled$|denied$)/.test(call.fate!)) ||
+      (call.fate === 'conflict' && isTransaction(call) && itemsOf(call).length > 1),
   ],
-  [
-    'what is denied is so by AccessDeniedException, and never by expired credentials',
-    (call) => call.fate === 'denied' && ofDynamoDb(call),
-  ],
-  ['a stale read misses writes of the last second only', ({ fate }) => fate === 'stale'],
-  ['what answers instead is an HTML page or empty', ({ fate }) => fate!.startsWith('unreadable')],
   ['another service handles a call in one step', (call) => !ofDynamoDb(call)],
 ];
 
-/** Of a schedule in which a process stands still: `longestPause` of schedule.ts. */
-export const longestPauses = 'no process stands still for more than 500 steps';
+/** Of a schedule in which a process stands still. */
+export const longestPauses = forms;
 
 /** What of it the calls of a schedule can meet. */
 export function unexploredBy(calls: readonly Call[]): string[] {
@@ -54,14 +61,13 @@ export function unexploredBy(calls: readonly Call[]): string[] {
 /** What a run does not go beyond, and what follows from its options alone. */
 export function boundsOf<Shared>(options: Options<Shared>): string[] {
   const { faults = 0, delays = defaults.delays, requestTimeout = defaults.requestTimeout } = options;
-  const { kinds = defaultKinds, requests, afterwards = [], tables, events } = options;
+  const { kinds = defaultKinds, tables, events } = options;
   const many = (count: number, what: string) =>
     count === 0 ? `no ${what}` : `at most ${count} ${what}${count === 1 ? '' : 's'}`;
   const isIf = (condition: boolean, text: string) => (condition ? [text] : []);
   return [
     `${many(faults, 'fault')} and ${many(delays, 'delay')}, calls of at most ${requestTimeout / 1_000} s`,
     ...isIf(faults > 0 && kinds.length < allFaults.length, kindsText(kinds)),
-    ...isIf(requests.length + afterwards.length > 1, 'all clocks show the same time'),
     ...isIf(
       events === undefined && tables.some(({ TimeToLiveSpecification: ttl }) => ttl?.Enabled === true),
       'no item is deleted when its time to live is over',
@@ -71,6 +77,20 @@ export function boundsOf<Shared>(options: Options<Shared>): string[] {
       'no write meets ItemCollectionSizeLimitExceededException',
     ),
   ];
+}
+
+/** What is the same for every run. */
+export function alwaysOf<Shared>({ requests, afterwards = [] }: Options<Shared>): string {
+  const isMany = requests.length > 1;
+  const clocks = requests.length + afterwards.length > 1 ? 'one clock for all, ' : '';
+  return `as always (PROOF.md): ${isMany ? 'all requests begin at the same time, ' : ''}${clocks}time goes on only with timers`;
+}
+
+/** Faults that were asked for, and that no call has met. */
+export function unmetText(kinds: readonly Fault[]): string[] {
+  return kinds.length === 0
+    ? []
+    : [`no call met the fault${kinds.length === 1 ? '' : 's'} ${kinds.join(', ')}`];
 }
 
 /** The kinds that calls can meet, or those that they do not meet if these are fewer. */

@@ -1,5 +1,5 @@
-import { boundsOf } from './bounds.ts';
-import { kindsOfAws } from './faults.ts';
+import { alwaysOf, boundsOf, unmetText } from './bounds.ts';
+import { defaultKinds, kindsOfAws } from './faults.ts';
 import { type Level, type Options, type Report } from './options.ts';
 import { Search } from './reduction.ts';
 import { type Director, following, Schedule } from './schedule.ts';
@@ -96,6 +96,7 @@ class Exploration<Shared> {
       bounds: [
         ...boundsOf(this.#optionsOf(this.#deepens ? (complete?.faults ?? 0) : undefined)),
         ...this.#leftOut,
+        alwaysOf(this.#options),
       ].join('; '),
       perSecond: schedules / Math.max(0.001, (this.#now() - this.#startedAt) / 1_000),
       cut,
@@ -128,7 +129,7 @@ class Exploration<Shared> {
 
   async #runLevel(level: number | undefined, end: number): Promise<void> {
     const { reduce = true } = this.#options;
-    const { faults = 0 } = this.#optionsOf(level);
+    const { faults = 0, kinds = defaultKinds } = this.#optionsOf(level);
     const search = new Search(reduce);
     const before = this.#tally.schedules;
     let isComplete = false;
@@ -139,11 +140,11 @@ class Exploration<Shared> {
     isComplete &&= this.#tally.cut === undefined;
     this.#levels.push({ faults, schedules: this.#tally.schedules - before, isComplete });
     if (!isComplete && this.#levels.length > 1) return;
-    const unmet = isComplete && faults > 0 ? this.#tally.unmet : [];
+    const unmet = isComplete && faults > 0 ? this.#tally.unmetOf(kinds) : [];
     this.#leftOut = [
+      ...unmetText(unmet),
       ...this.#tally.leftOut,
       ...(search.leavesOutEnds ? [unendedPauses] : []),
-      ...unmet.map((kind) => `no call met the fault ${kind}`),
     ];
   }
 
@@ -195,7 +196,7 @@ class Exploration<Shared> {
 function progressOf(schedules: number, milliseconds: number, remaining: number, violations: number): string {
   const rate = Math.round((schedules * 1_000) / milliseconds);
   return (
-    `dynamodb-interleavings: ${schedules} schedules in ${Math.round(milliseconds / 1_000)} s, ${rate} a second, ` +
+    `dynamodb-interleavings: ${schedules} schedule${schedules === 1 ? '' : 's'} in ${Math.round(milliseconds / 1_000)} s, ${rate} a second, ` +
     `${violations} of them violations, at least ${remaining} to go`
   );
 }

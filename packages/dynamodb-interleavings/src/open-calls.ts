@@ -17,6 +17,9 @@ import type { Timer } from './world.ts';
 /** How often a request makes the same call again, without a pause, before it is taken for one that waits for another. */
 const maxRepetitions = 25;
 
+/** Of a request that has had two open calls at the same time. */
+const inOrder = 'answers to one request arrive in the order in which DynamoDB gets its calls';
+
 /** What has happened in a schedule. */
 export class Notes {
   readonly trace: Entry[] = [];
@@ -59,6 +62,7 @@ export class OpenCalls<Shared> {
 
   add(call: Call): void {
     const { owner, name, id } = this.#requests.noteCall(call);
+    if (this.#pending.some(({ process }) => process === name)) this.#notes.leftOut.add(inOrder);
     this.#pending.push({ id, process: name, owner, call, state: 'sent', isSlow: false, waits: false });
     const text = `${name} ${call.operation} ${JSON.stringify(call.input)}`;
     this.#repetitions.set(text, (this.#repetitions.get(text) ?? 0) + 1);

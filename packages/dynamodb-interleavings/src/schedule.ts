@@ -158,7 +158,8 @@ export class Schedule<Shared> implements Simulation {
       if (this.isKnown || this.cut !== undefined) return;
       if (this.#calls.timers.length > 0)
         this.leftOut.add('no timer goes off after the last request has ended');
-      if (this.#options.shared) this.leftOut.add('nobody uses what is shared between a write and its answer');
+      if (this.#options.shared)
+        this.leftOut.add('no other request uses what is shared between a call and its answer');
       this.sentence = (await this.#finish()) ?? (await this.#judge());
       this.trace.push(
         ...this.#requests.outcomes.map((outcome, index) => entryOfOutcome(outcome, index, this.world.now)),
@@ -252,9 +253,18 @@ export class Schedule<Shared> implements Simulation {
       this.isStuck = true;
       return this.#steps > maxSteps
         ? `Request ${unanswered} has not ended after ${maxSteps} steps.`
-        : `Request ${unanswered} is never answered. It waits for nothing in the simulation, perhaps for a timer that a module has kept.`;
+        : `Request ${unanswered} is never answered. It waits for nothing in the simulation, ${this.#perhaps()}.`;
     }
     return undefined;
+  }
+
+  /** What a request can wait for that is never answered. */
+  #perhaps(): string {
+    const crashed = this.#requests.outcomes.findIndex((outcome) => outcome?.status === 'crashed') + 1;
+    return this.#options.shared && crashed > 0
+      ? `perhaps for request ${crashed}, which has crashed. If what is shared is the memory of one process, leave out the faults ` +
+          'crashedBefore and crashedAfter'
+      : 'perhaps for a timer or a client that a module has kept';
   }
 
   /** What is wrong by the check. It can wait for timers of the simulation and for what is real. */

@@ -3,6 +3,7 @@ import { SourceMap } from 'node:module';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Call } from './call.ts';
+import type { Fate } from './faults.ts';
 import type { Failure, Outcome, Report } from './options.ts';
 
 /** Something that has happened, for the text and the diagram of a failure. */
@@ -98,21 +99,34 @@ function describedItem(each: object): string {
   return `${kind} ${brief(key ?? item ?? {}, 30)}`;
 }
 
-function answerOf({ service, operation, outcome = '' }: Call): string {
+function answerOf({ service, operation, outcome = '', fate }: Call): string {
   const [, late = '', status, text = ''] = /^(too late: )?(\d+) (.*)$/s.exec(outcome) ?? [];
   if (status === undefined) return outcome;
   if (service !== 'DynamoDB') return `${late}${status} ${brief(text)}`.trimEnd();
   try {
     const { __type: error, ...output } = JSON.parse(text) as Record<string, object> & { __type?: string };
-    if (error !== undefined) return late + error.split('#').at(-1)!;
+    if (error !== undefined) return late + error.split('#').at(-1)! + reasonsOf(output, fate);
     const { Items: items, Item: item, Attributes: attributes, LastEvaluatedKey: last, ...rest } = output;
-    if (items) return `${late}${(items as object[]).length} items${last ? ', and more' : ''}`;
+    if (items) return `${late}${many((items as object[]).length, 'item')}${last ? ', and more' : ''}`;
     const told = item ?? attributes ?? (Object.keys(rest).length > 0 ? rest : undefined);
     return late + (told ? brief(told) : operation === 'GetItem' ? 'nothing' : 'done');
   } catch {
     return outcome;
   }
 }
+
+/** Why a transaction is cancelled, such as ` (conflict at item 2)` for a fault. */
+function reasonsOf({ CancellationReasons: reasons = [] }: Record<string, object>, fate?: Fate): string {
+  const isFault = (code: string) =>
+    (fate === 'conflict' && code === 'TransactionConflict') ||
+    (fate === 'throttled' && /^(Throttl|Provisioned)/.test(code));
+  const all = (reasons as readonly { readonly Code: string }[]).flatMap(({ Code: code }, index) =>
+    code === 'None' ? [] : [`${isFault(code) ? fate : code} at item ${index + 1}`],
+  );
+  return all.length === 0 ? '' : ` (${all.join(', ')})`;
+}
+
+const many = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`;
 
 export function brief(value: object | string, most = 60): string {
   const text = (typeof value === 'string' ? value : JSON.stringify(value))
@@ -279,12 +293,11 @@ const mostOthers = 4;
 /** How far a run that deepens has come: a sentence for each level, and for the schedules at random. */
 function reachedOf({ levels, random }: Report): string[] {
   if (levels.length === 0 || (levels.length === 1 && random === 0)) return [];
-  const many = (count: number) => `${count} schedule${count === 1 ? '' : 's'}`;
   const sentences = levels.map(({ faults, schedules, isComplete }) => {
     const what = faults === 0 ? 'Without a fault' : `With at most ${faults} fault${faults === 1 ? '' : 's'}`;
-    return `${what}: ${many(schedules)}, ${isComplete ? 'all' : 'not all'}.`;
+    return `${what}: ${many(schedules, 'schedule')}, ${isComplete ? 'all' : 'not all'}.`;
   });
-  return [...sentences, ...(random > 0 ? [`At random: ${many(random)}.`] : [])];
+  return [...sentences, ...(random > 0 ? [`At random: ${many(random, 'schedule')}.`] : [])];
 }
 
 /** The shortest failure: its sentence, its trace and how to repeat it. Then those with other sentences. */
@@ -295,12 +308,12 @@ export function textOf(report: Report): string {
   if (failure === undefined && reached.length > 0)
     return `no violation. ${reached.join(' ')} ${isComplete ? 'Proved' : 'Not proved'}: ${bounds}.`;
   if (failure === undefined)
-    return `${all}${schedules} schedules with ${bounds}, ${Math.round(perSecond)} a second: no violation.`;
+    return `${all}${many(schedules, 'schedule')} with ${bounds}, ${Math.round(perSecond)} a second: no violation.`;
   const told = ({ sentence, trace }: Failure) => [sentence, '', ...trace.map((line) => `  ${line}`), ''];
   const others = failures.filter((each) => each !== failure);
   return [
     ...told(failure),
-    `${violations} of ${schedules} schedules violate it. To repeat this one: repeat: '${failure.repeat}'`,
+    `${violations} of ${many(schedules, 'schedule')} violate it. To repeat this one: repeat: '${failure.repeat}'`,
     ...(reached.length > 0 ? [reached.join(' ')] : []),
     ...others
       .slice(0, mostOthers)

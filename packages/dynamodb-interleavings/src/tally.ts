@@ -1,5 +1,5 @@
 import { longestPauses, unexploredBy } from './bounds.ts';
-import type { Fate } from './faults.ts';
+import type { Fate, Fault } from './faults.ts';
 import type { Failure, Options } from './options.ts';
 import type { Schedule } from './schedule.ts';
 
@@ -45,9 +45,9 @@ export class Tally<Shared> {
     }));
   }
 
-  /** Kinds that were asked for, and that no call has met. */
-  get unmet(): string[] {
-    return (this.#options.kinds ?? []).filter((kind) => !this.#met.has(kind));
+  /** Those of these that no call has met. */
+  unmetOf(kinds: readonly Fault[]): Fault[] {
+    return kinds.filter((kind) => !this.#met.has(kind));
   }
 
   /** A request that has succeeded in no schedule. */
@@ -64,8 +64,9 @@ export class Tally<Shared> {
     this.#first ??= { schedule, level };
     const { calls } = schedule.history;
     for (const each of [...schedule.leftOut, ...unexploredBy(calls)]) this.leftOut.add(each);
-    for (const { fate } of calls) this.#met.add(fate);
-    if (schedule.hasPaused) {
+    // One that was not run to its end may be none: a pause needs a timer that goes off meanwhile.
+    if (!schedule.isKnown) for (const { fate } of calls) this.#met.add(fate);
+    if (schedule.hasPaused && !schedule.isKnown) {
       this.#met.add('paused');
       this.leftOut.add(longestPauses);
     }

@@ -141,7 +141,7 @@ test('a fault that no call met is named', async () => {
     kinds: ['lostAfter', 'stale'],
     check: () => undefined,
   });
-  expect(bounds).toMatch(/; no call met the fault stale$/);
+  expect(bounds).toMatch(/; no call met the fault stale; /);
 });
 
 test('a call that is aborted has reached the simulation', async () => {
@@ -162,4 +162,45 @@ test('a call that is aborted has reached the simulation', async () => {
     check: () => undefined,
   });
   expect(report).toMatchObject({ isComplete: true, schedules: 1 });
+});
+
+test('a transaction that is cancelled says why, and at which item', async () => {
+  const { failures } = await explore({
+    tables,
+    requests: [
+      (environment) =>
+        DynamoDBDocument.from(new DynamoDB({ ...environment.client, maxAttempts: 1 }))
+          .transactWrite({ TransactItems: ['a', 'b'].map((id) => ({ Put: { TableName, Item: { id } } })) })
+          .catch(() => {}),
+    ],
+    faults: 1,
+    kinds: ['conflict'],
+    check: ({ calls: [first] }) => first!.outcome,
+  });
+  expect(failures.map(({ trace }) => trace[0])).toEqual(
+    expect.arrayContaining([
+      expect.stringContaining('→ TransactionCanceledException (conflict at item 1)'),
+      expect.stringContaining('→ TransactionCanceledException (conflict at item 2)'),
+    ]),
+  );
+});
+
+test('a request that waits for one that has crashed says so', async () => {
+  const { failures } = await explore<{ done?: Promise<unknown> }>({
+    tables,
+    shared: () => ({}),
+    requests: [0, 1].map(
+      () => (environment) =>
+        (environment.shared.done = (environment.shared.done ?? Promise.resolve()).then(() =>
+          put(environment, 'a'),
+        )),
+    ),
+    faults: 1,
+    kinds: ['crashedBefore'],
+    check: () => undefined,
+  });
+  expect(failures.map(({ sentence }) => sentence)).toEqual([
+    'Request 2 is never answered. It waits for nothing in the simulation, perhaps for request 1, which has crashed. If what is ' +
+      'shared is the memory of one process, leave out the faults crashedBefore and crashedAfter.',
+  ]);
 });
