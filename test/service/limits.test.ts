@@ -418,7 +418,7 @@ describe('requests at the same time', () => {
     'requests %s, in every order, while processes crash or stand still and calls arrive late, are told what the model says',
     async (_name, now, usage) => {
       const more = { afterwards: [request], faults: 2, kinds: ends };
-      expect(await inEveryOrder(now, usage, more)).toBeGreaterThan(100);
+      expect(await inEveryOrder(now, usage, more)).toBeGreaterThan(10);
     },
   );
 });
