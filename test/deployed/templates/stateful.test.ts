@@ -187,6 +187,20 @@ it('stages of different accounts and Regions have stacks there, and each account
   expect(stackOf('AnimalStore-prod').environment).toBe('aws://unknown-account/unknown-region');
 });
 
+it('stages of one account and two Regions have stacks in both', () => {
+  const stages = {
+    staging: { account: '111111111111', region: 'eu-west-1' },
+    prod: { account: '111111111111', region: 'eu-central-1' },
+  };
+  const stacks = stacksOf({ accountSettings: 'managed', stages });
+  expect(Object.fromEntries([...stacks].map(([id, { environment }]) => [id, environment]))).toEqual({
+    'AnimalStore-account-staging': 'aws://111111111111/eu-west-1',
+    'AnimalStore-staging': 'aws://111111111111/eu-west-1',
+    'AnimalStore-account-prod': 'aws://111111111111/eu-central-1',
+    'AnimalStore-prod': 'aws://111111111111/eu-central-1',
+  });
+});
+
 describe('the first deployment of prod', () => {
   const overrides = { prod: { deletionProtection: false } };
   const first = stacksOf({ stage: 'prod', overrides }).get('AnimalStore-prod')!;
