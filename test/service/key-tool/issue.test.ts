@@ -141,6 +141,16 @@ describe('rotate', () => {
     expect([await answer(world, key), await answer(world, next)]).toEqual(['unauthorized', 'admitted']);
   });
 
+  test('gives a key that ends sooner than the overlap no more time', async () => {
+    const world = new World({ isChecked: false });
+    const { keyId, key } = await issue(world);
+    world.put('apiKeys', { ...recordOf(world, keyId), expiresAt: world.now + 60 });
+    const { stderr } = await world.run(`keys rotate ${keyId} --overlap 24h`);
+    expect(stderr).toContain(`\nThe old one is valid until ${timeText(world.now + 60)}.\n`);
+    world.wait(60);
+    expect(await answer(world, key)).toBe('unauthorized');
+  });
+
   test('ends what the authorizer has let in with the overlap, too', async () => {
     const world = new World({ isChecked: false });
     const { keyId, key } = await issue(world);
