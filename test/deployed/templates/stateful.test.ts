@@ -188,11 +188,11 @@ it('stages of different accounts and Regions have stacks there, and each account
 });
 
 it('stages of one account and two Regions have stacks in both', () => {
-  const stages = {
+  const settings = {
     staging: { account: '111111111111', region: 'eu-west-1' },
     prod: { account: '111111111111', region: 'eu-central-1' },
   };
-  const stacks = stacksOf({ accountSettings: 'managed', stages });
+  const stacks = stacksOf({ accountSettings: 'managed', stages: settings });
   expect(Object.fromEntries([...stacks].map(([id, { environment }]) => [id, environment]))).toEqual({
     'AnimalStore-account-staging': 'aws://111111111111/eu-west-1',
     'AnimalStore-staging': 'aws://111111111111/eu-west-1',
