@@ -12,6 +12,22 @@ import { World } from './world.ts';
 
 // GET /pets: docs/interface.md#41-list-animals.
 
+/** Animals 9, 8, 7, 3, 2 and 1, and eleven items that are malformed: by their fields or by their IDs. */
+function storeWithMalformed(world: World): void {
+  store(world, 9, 9);
+  for (const id of [4, 5, 6]) world.put('pets', { id, status: 'sold' });
+  // An index takes any number as a key.
+  const animal = { name: 'seed', categoryId: 7, status: 'available' };
+  for (const id of [0.5, 1.5, 2.25, 2.5, 7.5, 9.5]) world.put('pets', { ...animal, id });
+  for (const sign of ['', '-'])
+    world.tables.put('Pets', {
+      id: { N: `${sign}1${'0'.repeat(30)}` },
+      name: { S: 'seed' },
+      categoryId: { N: '7' },
+      status: { S: 'sold' },
+    });
+}
+
 describe('a page', () => {
   test('has the 20 newest animals, and links to the next page', async () => {
     const world = new World();
@@ -167,18 +183,7 @@ describe('a malformed item', () => {
 
   test('never makes a page short or the last page empty, whatever its ID', async () => {
     const world = new World({ isChecked: false });
-    store(world, 9, 9);
-    for (const id of [4, 5, 6]) world.put('pets', { id, status: 'sold' });
-    // An index takes any number as a key.
-    const animal = { name: 'seed', categoryId: 7, status: 'available' };
-    for (const id of [0.5, 1.5, 2.25, 2.5, 7.5, 9.5]) world.put('pets', { ...animal, id });
-    for (const sign of ['', '-'])
-      world.tables.put('Pets', {
-        id: { N: `${sign}1${'0'.repeat(30)}` },
-        name: { S: 'seed' },
-        categoryId: { N: '7' },
-        status: { S: 'sold' },
-      });
+    storeWithMalformed(world);
     const key = world.key(ample);
     for (const limit of [1, 2, 3, 5, 6, 20]) {
       const pages = await everyPage(world, key, `/pets?limit=${limit}`);
@@ -313,12 +318,7 @@ test('a listing that fails has waited for all its calls', async () => {
 
 test('malformed items are read past by queries for the rest of the page, and each is logged once', async () => {
   const world = new World({ isChecked: false });
-  store(world, 9, 9);
-  for (const id of [4, 5, 6]) world.put('pets', { id, status: 'sold' });
-  const animal = { name: 'seed', categoryId: 7, status: 'available' };
-  for (const id of [0.5, 1.5, 2.25, 2.5, 7.5, 9.5]) world.put('pets', { ...animal, id });
-  for (const sign of ['', '-'])
-    world.tables.put('Pets', { id: { N: `${sign}1${'0'.repeat(30)}` }, status: { S: 'sold' } });
+  storeWithMalformed(world);
   const key = world.key(ample);
   for (const limit of [1, 2, 3, 5, 6, 20]) {
     let logged = 0;
