@@ -14,7 +14,7 @@ const shared = [
 
 const noOffline = {
   group: ['cdk-offline', 'cdk-offline/*'],
-  message: 'Only tools/ and test/ use cdk-offline.',
+  message: 'Only tools/, test/ and bench/ use cdk-offline.',
 };
 const noCommands = {
   group: ['@aws-sdk/lib-dynamodb', '@aws-sdk/client-dynamodb'],
