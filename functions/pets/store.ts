@@ -9,7 +9,7 @@ import {
 import { ConditionalCheckFailedException, TransactionConflictException } from '@aws-sdk/client-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import * as z from 'zod/mini';
-import { int64Max, int64Min, parseInt64 } from './int64.ts';
+import { parseInt64 } from './int64.ts';
 import { type NewPet, type Pet, type PetStatus, petStatuses, storedPet } from './schema.ts';
 
 /** The Pets table: partition key `id`; index `byStatus` with partition key `status` and sort key `id`. */
@@ -145,23 +145,17 @@ export async function getPet(table: PetTable, id: bigint, signal?: AbortSignal):
 type Item = Record<string, unknown>;
 
 /*
- * How a page is merged. With a limit of 3, each partition is read for 4 valid pets. `x` is malformed.
+ * How a page is merged. With a limit of 3, each partition is read for 4 valid pets, so nothing of the page is missing. `x` is
+ * malformed.
  *
- *   available   9 . 7 . . . 3 2 │ and more: nothing is known below 2, which is `readTo`
- *   pending     . 8 . x . . . .   read whole
- *   sold        . . . . 5 4 . .   read whole
+ *   available   9 . 7 . . . 3 2   and more
+ *   pending     . 8 . x . . . .
+ *   sold        . . . . 5 4 . .
  *   page        9 8 7             next: 7. `x` is reported with the page after it
  *
  * The ID of a malformed item may be any number, such as 6.5, but a page begins at a whole number n: `id < n`. Rounded down, 6.5 is
- * reported once, with the page that has 6.5 >= next. As `readTo` it is rounded up, so that it is read again.
+ * reported once, with the page that has 6.5 >= next.
  */
-
-/** What was read of a partition, newest first. */
-interface Part {
-  readonly items: readonly StoredItem[];
-  /** Nothing is known of smaller IDs. Undefined if the partition has none. */
-  readonly readTo: bigint | undefined;
-}
 
 /** An item, and its ID, rounded down. */
 interface StoredItem {
@@ -176,7 +170,7 @@ async function readPartition(
   before: bigint | undefined,
   count: number,
   signal: AbortSignal | undefined,
-): Promise<Part> {
+): Promise<StoredItem[]> {
   const items: StoredItem[] = [];
   let startKey: Item | undefined;
   for (let missing = count; missing > 0; missing = count - items.filter(isValid).length) {
@@ -193,22 +187,19 @@ async function readPartition(
       }),
       signal && { abortSignal: signal },
     );
-    items.push(...(answer.Items ?? []).map((item) => ({ id: wholeId(item, Math.floor), pet: toPet(item) })));
+    items.push(...(answer.Items ?? []).map((item) => ({ id: wholeId(item), pet: toPet(item) })));
     startKey = answer.LastEvaluatedKey;
     if (startKey === undefined) break;
   }
-  return { items, readTo: startKey && wholeId(startKey, Math.ceil) };
+  return items;
 }
 
-function toPage(parts: readonly Part[], limit: number): Page {
-  const items = onceEach(parts.flatMap((part) => part.items).toSorted(newestFirst));
-  // Below the largest ID to which a partition was read, others may have pets that were not read.
-  const readTo = parts.map((part) => part.readTo).reduce(largest, undefined);
-  const known = items.filter(({ id }) => readTo === undefined || id >= readTo);
-  const pets = known.flatMap(({ pet }) => (pet instanceof MalformedItemError ? [] : [pet]));
+function toPage(parts: readonly (readonly StoredItem[])[], limit: number): Page {
+  const items = onceEach(parts.flat().toSorted(newestFirst));
+  const pets = items.flatMap(({ pet }) => (pet instanceof MalformedItemError ? [] : [pet]));
   const page = pets.slice(0, limit);
-  const next = pets.length > limit ? page.at(-1)!.id : readTo;
-  const malformed = known.flatMap(({ id, pet }) =>
+  const next = pets.length > limit ? page.at(-1)!.id : undefined;
+  const malformed = items.flatMap(({ id, pet }) =>
     pet instanceof MalformedItemError && (next === undefined || id >= next) ? [pet] : [],
   );
   return { pets: page, next, malformed };
@@ -229,11 +220,6 @@ function onceEach(items: readonly StoredItem[]): StoredItem[] {
   return items.filter(({ pet }) => pet instanceof MalformedItemError || latest.get(pet.id) === pet);
 }
 
-function largest(a: bigint | undefined, b: bigint | undefined): bigint | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  return a > b ? a : b;
-}
-
 function isValid({ pet }: StoredItem): boolean {
   return !(pet instanceof MalformedItemError);
 }
@@ -243,11 +229,8 @@ function toPet(item: Item): Pet | MalformedItemError {
   return parsed.success ? parsed.data : new MalformedItemError(item['id'], z.prettifyError(parsed.error));
 }
 
-function wholeId({ id }: Item, round: (value: number) => number): bigint {
-  const exact = parseInt64(String(id));
-  if (exact !== undefined) return exact;
-  const rounded = BigInt(round(Number(id)));
-  return rounded > int64Max ? int64Max : rounded < int64Min ? int64Min : rounded;
+function wholeId({ id }: Item): bigint {
+  return parseInt64(String(id)) ?? BigInt(Math.floor(Number(id)));
 }
 
 function newestFirst(a: StoredItem, b: StoredItem): number {
