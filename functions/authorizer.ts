@@ -41,7 +41,7 @@ function recordDecisions(): MiddlewareObj<Attempt, unknown, unknown> {
 }
 
 /**
- * Returns the caller and the limits of their plan (docs/interface.md#5-authentication), or a denial, which API Gateway
+ * Returns the caller and the limits of their plan (docs/interface.md#authentication), or a denial, which API Gateway
  * answers with 401. It answers an error with 503.
  */
 export const handler = middy<unknown, APIGatewayAuthorizerResult, unknown>({ timeoutEarlyInMillis: 0 })

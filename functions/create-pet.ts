@@ -21,7 +21,7 @@ const dynamoDb = connect(environment);
 const table = { client: dynamoDb.client, tableName: environment.PETS_TABLE };
 const idempotency = { client: dynamoDb.client, tableName: environment.IDEMPOTENCY_TABLE };
 
-/** `POST /pets`: adds an animal (docs/interface.md#42-add-an-animal). Limited first: a rejected request writes nothing. */
+/** `POST /pets`: adds an animal (docs/interface.md#add-an-animal). Limited first: a rejected request writes nothing. */
 export const handler = pipeline(
   'create-pet',
   { environment, dynamoDb },

@@ -14,7 +14,7 @@ const environment = z.parse(z.extend(requestEnvironment, { [tableVariables.pets]
 const dynamoDb = connect(environment);
 const table = { client: dynamoDb.client, tableName: environment.PETS_TABLE };
 
-/** `GET /pets`: one page of animals, newest first (docs/interface.md#41-list-animals). */
+/** `GET /pets`: one page of animals, newest first (docs/interface.md#list-animals). */
 export const handler = pipeline(
   'list-pets',
   { environment, dynamoDb },

@@ -1,7 +1,7 @@
 import type { TableName } from './tables.ts';
 
 /**
- * The operations of the API (docs/interface.md#4-operations), by the names of their functions: functions/NAME.ts. Each also has
+ * The operations of the API (docs/interface.md#operations), by the names of their functions: functions/NAME.ts. Each also has
  * requests that a new version is checked by (functions/delivery/requests.ts) and words (tools/contributors/openapi/operations.ts).
  */
 const table = {
@@ -95,7 +95,7 @@ export type FunctionEntry = RequestEntry | 'authorizer';
 /** All functions, each in `functions/<entry>.ts`. */
 export const functionEntries: readonly FunctionEntry[] = [...requestEntries, 'authorizer'];
 
-/** The name of an operation in docs/interface.md#4-operations and in the log: `list-pets` is the function of `listPets`. */
+/** The name of an operation in docs/interface.md#operations and in the log: `list-pets` is the function of `listPets`. */
 export function operationName(entry: FunctionEntry): string {
   return entry.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { type Limits, secondsPerDay, secondsPerMinute, windowStart } from './plans.ts';
 import { storedCount } from './stored-count.ts';
 
-// The decisions of the rate limiter (docs/interface.md#8-limits), without I/O. All times are Unix seconds.
+// The decisions of the rate limiter (docs/interface.md#rate-limits), without I/O. All times are Unix seconds.
 
 /** Seconds until a suspended key works again. */
 const suspensionSeconds = 600;

@@ -13,7 +13,7 @@ export function windowStart(now: number, length: number): number {
   return Math.floor(now / length) * length;
 }
 
-/** docs/interface.md#8-limits: the plans whose limits are the same for every key. */
+/** docs/interface.md#rate-limits: the plans whose limits are the same for every key. */
 export const fixedPlans = {
   free: { perMinute: 60, perDay: 1_000 },
   pro: { perMinute: 300, perDay: 10_000 },

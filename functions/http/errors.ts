@@ -1,4 +1,4 @@
-/** Every `code` with its HTTP status and default message (docs/interface.md#7-errors), also for gateway responses. */
+/** Every `code` with its HTTP status and default message (docs/api.md#handle-errors), also for gateway responses. */
 export const errorCatalogue = {
   invalid_request: { status: 400, message: 'The request is invalid.' },
   unauthorized: {

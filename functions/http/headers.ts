@@ -6,7 +6,7 @@ export const fixedHeaders = { 'Cache-Control': 'no-store' } as const;
 
 export const requestIdHeader = 'X-Request-Id';
 
-/** docs/interface.md#8-limits */
+/** docs/interface.md#rate-limits */
 export const rateLimitHeaders = {
   limit: 'X-RateLimit-Limit',
   remaining: 'X-RateLimit-Remaining',

@@ -26,7 +26,7 @@ export interface RateLimitOutcome {
 }
 
 /**
- * Admits or rejects a request: counts it against the limits of its caller's plan (docs/interface.md#8-limits), and rejects a key
+ * Admits or rejects a request: counts it against the limits of its caller's plan (docs/interface.md#rate-limits), and rejects a key
  * that has expired. The promise never rejects.
  */
 export function admissionControl({ table, deprecated, timeout }: AdmissionOptions) {

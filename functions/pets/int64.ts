@@ -10,7 +10,7 @@ const wholeNumber = z.bigint({
       : 'must be a whole number, written as a JSON number without fraction or exponent',
 });
 
-/** An int64 (docs/interface.md#2-resources). A bigint, because a JavaScript number is inexact above 2^53. */
+/** An int64 (docs/interface.md#bodies). A bigint, because a JavaScript number is inexact above 2^53. */
 export const int64 = wholeNumber.check(z.refine(inRange, `must be between ${int64Min} and ${int64Max}`));
 
 /** An integer that a JavaScript number holds, such as one of 0 to 1,200. Of a stored item: `storedInteger`. */

@@ -3,7 +3,7 @@ import { decodeCursor } from './cursor.ts';
 import { petStatus } from './schema.ts';
 import { byStatus, type Partition } from './store.ts';
 
-/** Page size (docs/interface.md#8-limits). */
+/** Page size (docs/interface.md#list-animals). */
 export const pageSize = { min: 1, max: 100, default: 20 } as const;
 
 const limit = z.pipe(
@@ -32,7 +32,7 @@ const position = z.pipe(
 type Filter = z.ZodMiniType<Partition, string>;
 
 /**
- * The query of a listing (docs/interface.md#41-list-animals). A page is read from one index, so a query has one filter at most.
+ * The query of a listing (docs/interface.md#list-animals). A page is read from one index, so a query has one filter at most.
  *
  * @param filters by their names
  */

@@ -17,7 +17,7 @@ import {
 import type { StageSettings } from '../configuration/settings.ts';
 import type { StageName } from '../configuration/stages.ts';
 
-/** The stage of the API: the version segment of every URL (docs/interface.md#9-versioning). */
+/** The stage of the API: the version segment of every URL (docs/interface.md#compatibility). */
 export const apiStageName = 'v1';
 
 /**

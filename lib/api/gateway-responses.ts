@@ -5,7 +5,7 @@ import { fixedHeaders, rateLimitHeaders, requestIdHeader } from '../../functions
 import type { StageSettings } from '../configuration/settings.ts';
 
 /**
- * API Gateway's own responses, in the shape of all others (docs/interface.md#7-errors). Templates cannot compute, so the
+ * API Gateway's own responses, in the shape of all others (docs/interface.md#error). Templates cannot compute, so the
  * bodies are fixed. `$context.error.message` is not used, because on an unknown route it echoes the key.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html
  */

@@ -7,7 +7,7 @@ import { rounds } from '../support/rounds.ts';
 import { ample } from './animals.ts';
 import { type Answer, type Key, World } from './world.ts';
 
-// Who is let in: docs/interface.md#5-authentication.
+// Who is let in: docs/interface.md#authentication.
 
 const wholeStage = expect.stringMatching(/^arn:aws:execute-api:[^/]+\/v1\/\*\/\*$/) as string;
 

@@ -13,7 +13,7 @@ import { type Answers, Creations } from './idempotency.model.ts';
 import { explore } from './explore.ts';
 import { isReplayed, type Key, World } from './world.ts';
 
-// POST /pets: docs/interface.md#42-add-an-animal. What an Idempotency-Key promises is in idempotency.model.ts.
+// POST /pets: docs/interface.md#add-an-animal. What an Idempotency-Key promises is in idempotency.model.ts.
 
 const rex = { name: 'Rex', categoryId: 7, status: 'sold' };
 const create = (world: World, key: Key, animal: object | string, idempotencyKey?: string) =>

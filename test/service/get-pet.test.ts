@@ -6,7 +6,7 @@ import { rounds } from '../support/rounds.ts';
 import { ample, base } from './animals.ts';
 import { type Key, World } from './world.ts';
 
-// GET /pets/{petId}: docs/interface.md#43-get-an-animal-deprecated.
+// GET /pets/{petId}: docs/interface.md#get-an-animal-deprecated.
 
 /** What every answer of a deprecated operation tells (RFC 9745, RFC 8594). */
 const deprecation = {

@@ -14,7 +14,7 @@ import { kindOf } from './limits.check.ts';
 import { explore, type Scene } from './explore.ts';
 import { type Answer, isReplayed, type Key, World } from './world.ts';
 
-// What a client sees of its limits: docs/interface.md#8-limits. `Limits` and what follows from it are in limits.model.ts.
+// What a client sees of its limits: docs/interface.md#rate-limits. `Limits` and what follows from it are in limits.model.ts.
 
 const noon = Date.parse('2026-07-01T12:00:00Z') / 1000;
 const midnight = noon + 43_200;

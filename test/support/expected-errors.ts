@@ -3,7 +3,7 @@ import { type ErrorCode, errorCatalogue } from '../../functions/http/errors.ts';
 
 type Headers = Readonly<Record<string, unknown>>;
 
-/** The headers that every answer of the functions carries, whatever its status (docs/interface.md, Limits). */
+/** The headers that every answer of the functions carries, whatever its status (docs/interface.md#rate-limits). */
 export const commonHeaders: Headers = {
   'Content-Type': 'application/json',
   'Cache-Control': 'no-store',

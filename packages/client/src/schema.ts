@@ -3,7 +3,7 @@
 export interface Schemas {
   NewPet: NewPet;
   /**
-   * Availability of an animal: one of the strings `available`, `pending` and `sold`.
+   * Availability of an animal: one of the strings `available`, `pending` and `sold`. `available` means listed as available. The interface gives the others no further meaning: agree with the operator what they mean. No operation changes a status. The operator can change any status to any other.
    */
   PetStatus: 'available' | 'pending' | 'sold';
   Error: Error;
@@ -18,7 +18,7 @@ export interface NewPet {
    */
   name: string;
   /**
-   * Category that the animal is in. Any int64, returned digit for digit. A string gets 400. A JavaScript `number` rounds a value beyond ±(2^53 − 1) without an error, also in a generated client. Use animal-store-client.
+   * Category that the animal is in. Any int64, returned digit for digit. A JavaScript `number` rounds a value beyond ±(2^53 − 1) without an error, also in a generated client.
    */
   categoryId: number;
   /**
@@ -48,7 +48,7 @@ export interface Error {
  */
 export interface Pet {
   /**
-   * Assigned by the service. A later animal has a higher ID, except within a millisecond and after an import. At most 2^53 − 1, so a JavaScript `number` is exact.
+   * Assigned by the service. A later animal has a higher ID. Only animals of the same millisecond, and those that the operator imports, can be in another order. At most 2^53 − 1, so a JavaScript `number` is exact.
    */
   id: number;
   /**
@@ -56,11 +56,11 @@ export interface Pet {
    */
   name: string;
   /**
-   * Category that the animal is in. Any int64, returned digit for digit. A string gets 400. A JavaScript `number` rounds a value beyond ±(2^53 − 1) without an error, also in a generated client. Use animal-store-client.
+   * Category that the animal is in. Any int64, returned digit for digit. A JavaScript `number` rounds a value beyond ±(2^53 − 1) without an error, also in a generated client.
    */
   categoryId: number;
   /**
-   * Availability of an animal: one of the strings `available`, `pending` and `sold`.
+   * Availability of an animal: one of the strings `available`, `pending` and `sold`. `available` means listed as available. The interface gives the others no further meaning: agree with the operator what they mean. No operation changes a status. The operator can change any status to any other.
    */
   status?: 'available' | 'pending' | 'sold';
 }

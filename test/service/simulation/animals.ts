@@ -118,7 +118,7 @@ function isSame(a: Pet, b: Pet | 'malformed' | undefined): boolean {
   );
 }
 
-/** docs/interface.md#43-get-an-animal-deprecated, docs/api.md#move-off-get-petspetid */
+/** docs/interface.md#get-an-animal-deprecated, docs/api.md#move-off-get-petspetid */
 function checkDeprecation({ exchange: { sent }, key, reply }: Seen): void {
   if (reply === undefined || key === undefined || !animals.isDeprecated(sent)) return;
   const { status, headers, body } = reply;

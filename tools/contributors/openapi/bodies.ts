@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type errorBody, errorCatalogue } from '../../../functions/http/errors.ts';
 import { newPet, type Pet, petStatus, petStatuses, storedPet } from '../../../functions/pets/schema.ts';
-import { reasons, type Words } from './words.ts';
+import type { Words } from './words.ts';
 
 // The JSON of requests and answers: the schemas of functions/, with words and samples. No function loads this.
 
@@ -25,15 +25,15 @@ export interface Body {
 const petFields = {
   id: {
     text:
-      'Assigned by the service. A later animal has a higher ID, except within a millisecond and after an import. At most 2^53 − 1, so ' +
-      'a JavaScript `number` is exact.',
+      'Assigned by the service. A later animal has a higher ID. Only animals of the same millisecond, and those that the operator imports, ' +
+      'can be in another order. At most 2^53 − 1, so a JavaScript `number` is exact.',
     sample: 115_448_523_194_368,
   },
   name: { text: 'Name of the animal.', sample: 'Rex' },
   categoryId: {
     text:
-      'Category that the animal is in. Any int64, returned digit for digit. A string gets 400. A JavaScript `number` rounds a value ' +
-      'beyond ±(2^53 − 1) without an error, also in a generated client. Use animal-store-client.',
+      'Category that the animal is in. Any int64, returned digit for digit. A JavaScript `number` rounds a value beyond ' +
+      '±(2^53 − 1) without an error, also in a generated client.',
     see: '[how to keep it exact](write-a-client.md#keep-int64-exact)',
     sample: 7,
   },
@@ -73,13 +73,17 @@ export const bodies = {
   NewPet: {
     words: {
       text: 'The body of a creation: a Pet without `id`. Unknown fields are ignored, `id` included.',
-      see: reasons('animals'),
     },
     schema: newPet,
     fields: petFields,
   },
   PetStatus: {
-    words: { text: `Availability of an animal: one of the strings ${inWords}.` },
+    words: {
+      text:
+        `Availability of an animal: one of the strings ${inWords}. \`available\` means listed as available. The interface gives the ` +
+        'others no further meaning: agree with the operator what they mean. No operation changes a status. The operator can change ' +
+        'any status to any other.',
+    },
     schema: petStatus,
   },
   Error: {

@@ -3,7 +3,7 @@ import { isWriteOperation, type Operation } from '../../../functions/operations.
 import { bodies } from './bodies.ts';
 import type { descriptions } from './operations.ts';
 
-// What docs/openapi.yaml, docs/interface.md and docs/api.md say of the errors.
+// What docs/openapi.yaml and docs/api.md say of the errors.
 
 /** What a client does about each error, in Markdown for docs/api.md. */
 export const advice: Readonly<Record<ErrorCode, { readonly retry: string; readonly text: string }>> = {

@@ -5,7 +5,7 @@ import type { OperationEntry } from '../../../functions/operations.ts';
 import { type listing, pageSize } from '../../../functions/pets/listing.ts';
 import type { BodyName } from './bodies.ts';
 import type { HeaderId, Occurrence } from './headers.ts';
-import { reasons, type Words } from './words.ts';
+import type { Words } from './words.ts';
 
 // What docs/openapi.yaml and docs/interface.md say of the operations, beside what functions/operations.ts says.
 
@@ -39,7 +39,7 @@ const int64 = { type: 'integer', format: 'int64' };
 const listPets = {
   limit: {
     in: 'query',
-    words: { text: 'Maximum number of animals in the response.', see: '[section 8](#8-limits)' },
+    words: { text: 'Maximum number of animals in the response.' },
     schema: {
       type: 'integer',
       format: 'int32',
@@ -65,7 +65,6 @@ export const descriptions: Readonly<Record<OperationEntry, Description>> = {
       text:
         'Newest first. If more animals follow, the header `Link` has the URL of the next page. An invalid value of a parameter gets ' +
         '400.',
-      see: reasons('lists'),
     },
     parameters: listPets,
     success: {
@@ -82,7 +81,6 @@ export const descriptions: Readonly<Record<OperationEntry, Description>> = {
       text:
         'Send an `Idempotency-Key` with every creation. A request that is repeated with the same key and body gets the first response ' +
         'and creates nothing. The same key with another body gets 422. A body above 64 KiB gets 413. Another content type gets 415.',
-      see: reasons('repeated-creations'),
     },
     parameters: {
       'Idempotency-Key': {
@@ -112,7 +110,6 @@ export const descriptions: Readonly<Record<OperationEntry, Description>> = {
     summary: 'Get an animal',
     words: {
       text: 'Use `GET /pets` with `status` instead. A `petId` that is not an int64 gets 404.',
-      see: reasons('animals'),
     },
     parameters: { petId: { in: 'path', words: { text: 'The ID of the animal.' }, schema: int64 } },
     success: { status: 200, words: { text: 'The Pet.' }, body: 'Pet' },

@@ -2,7 +2,7 @@ import { errorCatalogue } from '../../../functions/http/errors.ts';
 import { operationName, operations } from '../../../functions/operations.ts';
 import { bodies, type BodyName } from './bodies.ts';
 import { describeService, removalInWords } from './document.ts';
-import { advice, allErrors, errorsOf, exampleOf } from './errors.ts';
+import { advice, allErrors, errorsOf } from './errors.ts';
 import { commonHeaders, type Header, type Node, specialHeaders } from './headers.ts';
 import { descriptions } from './operations.ts';
 import { permissionsOfTools } from './permissions.ts';
@@ -48,7 +48,7 @@ function body(name: BodyName, schemas: Readonly<Record<string, Node>>, said: Set
   return `### ${name}\n\n${onPage(words)}${needs}\n\n${sample}${fields.join('\n')}\n`;
 }
 
-function operation(each: (typeof operations)[number], index: number): string {
+function operation(each: (typeof operations)[number]): string {
   const { entry, method, path, deprecated } = each;
   const description = descriptions[entry];
   const { summary, words, parameters, request, success } = description;
@@ -62,7 +62,7 @@ function operation(each: (typeof operations)[number], index: number): string {
   const takes =
     request === undefined ? '' : ` The body is a [${request}](#${request.toLowerCase()}), and required.`;
   return [
-    `### 4.${index + 1} ${summary}${deprecated ? ' (deprecated)' : ''}`,
+    `### ${summary}${deprecated ? ' (deprecated)' : ''}`,
     `\`${method} ${path}\`, operation \`${operationName(entry)}\`.${takes}`,
     removalInWords(each) + onPage(words),
     ...(parameterLines.length === 0 ? [] : ['Parameters:', parameterLines.join('\n')]),
@@ -73,16 +73,6 @@ function operation(each: (typeof operations)[number], index: number): string {
 
 function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
-}
-
-const firstSentence = (text: string): string => /^.*?\.(?= |$)/.exec(text)?.[0] ?? text;
-
-/** The operations that answer with an error. */
-function answeredBy(code: (typeof allErrors)[number]): string {
-  const found = operations.filter((each) => errorsOf(each, descriptions[each.entry]).includes(code));
-  if (found.length === 0) return 'other paths and methods';
-  if (found.length === operations.length) return 'all';
-  return found.map(({ entry }) => `\`${operationName(entry)}\``).join(', ');
 }
 
 /** The generated parts of each page, by their names in its markers. */
@@ -97,18 +87,8 @@ export function partsOfPages(): Readonly<Record<string, Readonly<Record<string, 
   return {
     'docs/interface.md': {
       bodies: (Object.keys(bodies) as BodyName[]).map((name) => body(name, schemas, said)).join('\n'),
-      operations: operations.map(operation).join('\n\n'),
+      operations: operations.map((each) => operation(each)).join('\n\n'),
       headers: headers.map(([id, { name = id, text }]) => `- \`${name}\`: ${text}`).join('\n'),
-      errors: table(
-        ['Status', '`code`', 'Operations', 'Meaning'],
-        allErrors.map((code) => [
-          errorCatalogue[code].status,
-          `\`${code}\``,
-          answeredBy(code),
-          // What to do about it is in the guide.
-          firstSentence(exampleOf(code).meaning),
-        ]),
-      ),
       plans: table(limitsOfPlans.head, limitsOfPlans.rows),
     },
     'docs/deploy.md': { settings: table(settings.head, settings.rows) },

@@ -9,5 +9,3 @@ export interface Words {
 export function onPage({ text, see }: Words): string {
   return see === undefined ? text : `${text.replace(/\.$/, '')} (${see}).`;
 }
-
-export const reasons = (section: string): string => `[reasons](decisions.md#${section})`;

@@ -146,7 +146,7 @@ async function finish(
 export async function flushAuthorizer(service: KeyService): Promise<void> {
   const flush = () => {
     const { apiGateway, restApiId } = service;
-    // The stage of API Gateway is the version segment of the base URL (docs/interface.md, Versioning).
+    // The stage of API Gateway is the version segment of the base URL (docs/interface.md#compatibility).
     return apiGateway.send(new FlushStageAuthorizersCacheCommand({ restApiId, stageName: 'v1' }));
   };
   const consequence = 'The change is made. It applies within 60 s, when the cache of the authorizer expires.';
