@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { startDynamoDb } from 'cdk-offline/dynamodb';
 import { format, resolveConfig } from 'prettier';
 import { explore } from 'dynamodb-interleavings';
@@ -6,7 +6,8 @@ import { replay } from './replay.mjs';
 import { subjects } from './subjects/index.mjs';
 
 /**
- * Explores every subject, repeats each violation on a running engine, and writes the tables of RESULTS.md and the diagrams of issues/.
+ * Explores every subject, repeats each violation on a running engine, and writes the table of RESULTS.md and the diagrams that
+ * issues/ asks for.
  */
 
 Object.assign(process.env, { AWS_REGION: 'eu-central-1', AWS_LAMBDA_FUNCTION_NAME: 'work' });
@@ -42,24 +43,29 @@ try {
       );
       const repeated = await replay(engine.endpoint, subject, failure);
       const onEngine = repeated === failure.sentence ? '' : ` On an engine: ${repeated ?? 'it holds.'}`;
-      const link = issue === undefined ? '' : `[${linkText(issue)}](${issue})`;
-      add(title, version, `| ${property} | ${failure.sentence}${onEngine} | ${link} |`);
-      if (issue?.startsWith('issues/') === true)
-        diagrams.set(property, { issue, diagram: shortDiagram(failure.diagram) });
+      // RESULTS.md explains what is accepted.
+      if (issue !== '#accepted') add(title, version, `| ${property}${onEngine} | ${linkTo(issue)} |`);
+      diagrams.set(`${issue} ${property}`, shortDiagram(failure.diagram));
     }
   }
 } finally {
   await engine.stop();
 }
-for (const [property, { issue, diagram }] of diagrams)
-  await replaceGenerated(issue, property, `\`\`\`mermaid\n${diagram}\n\`\`\``);
-if (only === '') {
-  await replaceGenerated('RESULTS.md', 'violations', byLibrary());
+for (const file of await readdir(new URL('issues', import.meta.url))) {
+  const issue = `issues/${file}`;
+  for (const property of await generatedIn(issue)) {
+    const isIt = (subject) => subject.issue === issue && subject.property === property;
+    if (!subjects.some(isIt)) throw new Error(`${issue}: no subject has the property "${property}".`);
+    if (!chosen.some(isIt)) continue;
+    const diagram = diagrams.get(`${issue} ${property}`);
+    if (diagram === undefined) throw new Error(`${issue}: the property "${property}" holds.`);
+    await replaceGenerated(issue, property, `\`\`\`mermaid\n${diagram}\n\`\`\``);
+  }
 }
+if (only === '') await replaceGenerated('RESULTS.md', 'violations', violationsTable());
 
-function linkText(issue) {
-  if (issue.startsWith('https:')) return 'known';
-  return issue.startsWith('#') ? 'accepted' : 'text';
+function linkTo(issue) {
+  return issue === undefined ? '' : `[${issue.startsWith('https:') ? 'known' : 'issue'}](${issue})`;
 }
 
 /** Versions that behave alike share a line. */
@@ -69,13 +75,19 @@ function add(title, version, line) {
   violated.set(title + line, found);
 }
 
-/** The table of each library, under its name and versions. */
-function byLibrary() {
-  const head = '| What should hold | What happens | Report |\n| --- | --- | --- |';
-  const heading = ({ title, versions }) => `### ${title} ${versions.join(', ')}`;
-  return [...Map.groupBy(violated.values(), heading)]
-    .map(([text, of]) => `${text}\n\n${head}\n${of.map(({ line }) => line).join('\n')}`)
-    .join('\n\n');
+/** A row for each promise. The first of a library has its name and versions. */
+function violationsTable() {
+  const nameOf = ({ title, versions }) => `${title} ${versions.join(', ')}`;
+  const rows = [...Map.groupBy(violated.values(), nameOf)].flatMap(([name, of]) =>
+    of.map(({ line }, index) => `| ${index === 0 ? name : ''} ${line}`),
+  );
+  return ['| Library | What should hold | Report |', '| --- | --- | --- |', ...rows].join('\n');
+}
+
+/** The names of what is generated in a page. */
+async function generatedIn(path) {
+  const page = await readFile(new URL(path, import.meta.url), 'utf8');
+  return [...page.matchAll(/^<!-- generated: (.+) -->$/gm)].map(([, name]) => name);
 }
 
 /** Writes what stands between `<!-- generated: NAME -->` and `<!-- end -->`. */
