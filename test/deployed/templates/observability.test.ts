@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { metrics } from '../../../functions/http/metrics.ts';
 import { functionEntries, operationName } from '../../../functions/operations.ts';
+import { presets } from '../../../lib/configuration/stages.ts';
 import {
   functionsOf,
   ref,
@@ -19,6 +20,7 @@ const alarmSchema = z.object({
   AlarmName: z.string(),
   AlarmDescription: z.string(),
   DatapointsToAlarm: z.int(),
+  Threshold: z.number(),
   Period: z.int().optional(),
   Namespace: z.string().optional(),
   Metrics: z
@@ -70,17 +72,24 @@ describe('an alarm', () => {
       const address =
         /What to do: https:\/\/github.com\/owner\/repository\/blob\/main\/docs\/runbook.md#([\w-]+)$/;
       const anchor = address.exec(AlarmDescription)?.[1];
-      // The name of a function can begin with that of another.
-      const [entry] = functionEntries
-        .filter((each) => name.startsWith(`${each}-`))
-        .toSorted((one, other) => other.length - one.length);
-      const written =
-        entry === undefined
-          ? name.replace(/.+(?=-(?:throttles|system-errors)$)/, 'TABLE')
-          : name.replace(entry, 'FUNCTION');
-      expect(sectionsOfRunbook().get(anchor!)).toContain(`\`${written}\``);
+      expect(sectionsOfRunbook().get(anchor!)).toContain(`\`${writtenName(name)}\``);
     },
   );
+
+  it.each([...everyAlarm])('has its threshold in the table of the runbook: %s', (name, { Threshold }) => {
+    const rows = sectionsOfRunbook().get('alarms')!.split('\n');
+    const inWords: Readonly<Record<string, string>> = {
+      'api-latency': 'longer than one second',
+      'api-slow': 'longer than one second',
+      'api-traffic': 'than `minimumRequests` in',
+      'account-concurrency': `${(100 * Threshold) / presets.prod.accountConcurrency} %`,
+    };
+    expect(rows.filter((row) => row.startsWith(`| [\`${writtenName(name)}\`]`))).toEqual([
+      expect.stringMatching(
+        inWords[name] ?? (Threshold === 0 ? /\bone\b/ : new RegExp(`\\b${Threshold}\\b`)),
+      ),
+    ]);
+  });
 
   it('sees the requests of clients alone: what it counts of Lambda is of the alias', () => {
     const counts = resourcesOf(prod, 'AWS::CloudWatch::Alarm')
@@ -202,6 +211,17 @@ describe('the dashboards', () => {
     for (const sum of sums) expect(sum).toMatch(/^FILL\(\w+, ?0\)( \+ FILL\(\w+, ?0\))+$/);
   });
 });
+
+/** As the runbook has it. */
+function writtenName(alarm: string): string {
+  // The name of a function can begin with that of another.
+  const [entry] = functionEntries
+    .filter((each) => alarm.startsWith(`${each}-`))
+    .toSorted((one, other) => other.length - one.length);
+  return entry === undefined
+    ? alarm.replace(/.+(?=-(?:throttles|system-errors)$)/, 'TABLE')
+    : alarm.replace(entry, 'FUNCTION');
+}
 
 /** The sections of the runbook by the anchors of their headings on GitHub. */
 function sectionsOfRunbook(): ReadonlyMap<string, string> {
