@@ -15,6 +15,7 @@ interface Row {
 
 /** In the order of the page. */
 const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
+  // What most stages set.
   account: [
     { to: 'refuse every other account', sample: '222222222222', otherwise: 'that of the credentials' },
   ],
@@ -31,7 +32,6 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
       note: 'Subscribe to the output `AlarmTopicArn`.',
     },
   ],
-  minimumRequests: [{ to: 'get an alarm when fewer requests than this come in 15 minutes', sample: 100 }],
   monthlyBudget: [
     {
       to: 'get an e-mail before the account has cost this many US dollars in a month',
@@ -39,6 +39,18 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
       note: 'It comes at 80 %, and when AWS expects more than this.',
     },
   ],
+  minimumRequests: [{ to: 'get an alarm when fewer requests than this come in 15 minutes', sample: 100 }],
+  domain: [
+    {
+      to: '[use your own domain](#use-your-own-domain)',
+      sample: {
+        name: 'api.example.com',
+        certificateArn: 'arn:aws:acm:eu-central-1:222222222222:certificate/ID',
+      },
+    },
+  ],
+  logRetentionDays: [{ to: 'keep logs for this many days', sample: 365 }],
+  // Deployments and data.
   deployment: [
     {
       to: 'deploy to all clients at once, without a canary and even while an alarm is on',
@@ -46,19 +58,15 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
     },
   ],
   canary: [{ to: 'change the canary', sample: { percent: 5, minutes: 15 }, note: '`minutes` is 5 to 30.' }],
+  pointInTimeRecovery: [{ to: 'be able to [restore data](runbook.md#restore-data)', sample: true }],
+  deletionProtection: [{ to: 'protect the stack and its tables from deletion', sample: true }],
+  // Load.
   functions: [
     { to: 'avoid cold starts', sample: { 'list-pets': { provisionedConcurrency: 2 } } },
     { to: 'give a function more memory', sample: { 'list-pets': { memory: 3008 } } },
     {
       to: 'reserve concurrent executions for a function, and permit no more',
       sample: { 'list-pets': { reservedConcurrency: 100 } },
-    },
-  ],
-  memory: [{ to: 'change the memory of all functions', sample: 3008 }],
-  waf: [
-    {
-      to: 'limit the requests from one address in five minutes ([which value](runbook.md#flood))',
-      sample: { requestsPerAddress: 10_000 },
     },
   ],
   throttle: [
@@ -70,13 +78,19 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
   ],
   accountThrottle: [
     {
-      to: "name API Gateway's quota of the account",
+      to: "declare API Gateway's quota of the account",
       sample: { requestsPerSecond: 2_500, burst: 1_250 },
       note: 'A deployment tells you when this is needed.',
     },
   ],
   accountConcurrency: [
-    { to: "name Lambda's quota of the account", sample: 10_000, note: 'An alarm goes off at 80 % of it.' },
+    { to: "declare Lambda's quota of the account", sample: 10_000, note: 'An alarm goes off at 80 % of it.' },
+  ],
+  waf: [
+    {
+      to: 'limit the requests from one address in five minutes ([which value](runbook.md#flood))',
+      sample: { requestsPerAddress: 10_000 },
+    },
   ],
   warmThroughput: [
     {
@@ -85,22 +99,13 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
       note: 'AWS charges it once, and it cannot be lowered.',
     },
   ],
-  logRetentionDays: [{ to: 'keep logs for this many days', sample: 365 }],
+  // Single problems.
   logLevel: [{ to: 'write more to the logs', sample: 'DEBUG' }],
-  pointInTimeRecovery: [{ to: 'be able to [restore data](runbook.md#restore-data)', sample: true }],
-  deletionProtection: [{ to: 'protect the stack and its tables from deletion', sample: true }],
-  removalPolicy: [
-    {
-      to: 'delete tables and logs with the stack',
-      sample: 'destroy',
-      note: '`retain-on-update-or-delete` keeps them.',
-    },
-  ],
   gatewayResponseHeaders: [
     {
       to: "show a key's limit in API Gateway's own 429s",
       sample: 'caller',
-      note: '[Try it](aws-checks.md#3-api-gateways-own-429) on staging first.',
+      note: '[Try it](aws-checks.md#api-gateways-own-429) on staging first.',
     },
     {
       to: 'deploy if API Gateway refuses a mapping',
@@ -108,21 +113,15 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
       note: 'Its own responses then have no `X-Request-Id`.',
     },
   ],
-  domain: [
-    {
-      to: '[use your own domain](#use-your-own-domain)',
-      sample: {
-        name: 'api.example.com',
-        certificateArn: 'arn:aws:acm:eu-central-1:222222222222:certificate/ID',
-      },
-    },
-  ],
   permissionsBoundary: [
     { to: '[limit what roles may do](#limit-what-cloudformation-may-do)', sample: 'AnimalStore-Boundary' },
   ],
-  alarms: [{ to: 'have no alarms', sample: false, note: 'Only without a canary.' }],
-  dashboards: [{ to: 'have no dashboards', sample: false }],
-  minify: [{ to: 'read the code in a debugger', sample: false }],
+  // Hardly ever set: settings.ts says what they are for.
+  memory: [],
+  removalPolicy: [],
+  alarms: [],
+  dashboards: [],
+  minify: [],
 };
 
 /** In one line, as cdk.json has it. */
@@ -132,10 +131,7 @@ function json(value: unknown): string {
 
 /** @throws ConfigurationError if the CDK app refuses the sample */
 function checkedSample(name: string, sample: unknown): string {
-  const needed = {
-    deployment: 'all-at-once',
-    ...(name !== 'alarms' && { notificationAddress: 'you@example.com' }),
-  };
+  const needed = { notificationAddress: 'you@example.com' };
   readConfiguration({ stages: { prod: { ...needed, [name]: sample } } });
   return `\`${json(name)}: ${json(sample)}\``;
 }
