@@ -38,8 +38,9 @@ function callsTo(name: TableName): readonly string[] {
 
 /**
  * The sum of a DynamoDB metric over the functions' calls to a table, per minute. DynamoDB writes it per operation,
- * and no zeros, so the sum needs FILL. That FILL makes zeros of a metric that was never published is assumed (check 7 of
- * docs/aws-checks.md): if it does not, the sum has no data until every call has failed once, and its alarm stays silent.
+ * and no zeros, so the sum needs FILL. That FILL makes zeros of a metric that was never published is assumed
+ * (docs/aws-checks.md#alarms-have-data): if it does not, the sum has no data until every call has failed once, and its alarm
+ * stays silent.
  * And an alarm on the plain metric would never end: alarms on DynamoDB's metrics ignore missing data in every setting.
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html
  */

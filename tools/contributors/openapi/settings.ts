@@ -105,7 +105,7 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
     {
       to: "show a key's limit in API Gateway's own 429s",
       sample: 'caller',
-      note: '[Try it](aws-checks.md#api-gateways-own-429) on staging first.',
+      note: '[Try it](aws-checks.md#checks-of-one-feature) on staging first.',
     },
     {
       to: 'deploy if API Gateway refuses a mapping',
