@@ -109,7 +109,8 @@ export const descriptions: Readonly<Record<OperationEntry, Description>> = {
   'get-pet': {
     summary: 'Get an animal',
     words: {
-      text: 'Use `GET /pets` with `status` instead. A `petId` that is not an int64 gets 404.',
+      text: 'A `petId` that is not an int64 gets 404. Use `GET /pets` with `status` instead.',
+      see: '[how](api.md#move-off-get-petspetid)',
     },
     parameters: { petId: { in: 'path', words: { text: 'The ID of the animal.' }, schema: int64 } },
     success: { status: 200, words: { text: 'The Pet.' }, body: 'Pet' },
