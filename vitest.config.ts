@@ -61,10 +61,11 @@ export default defineConfig(({ mode }) => {
           },
         },
         {
+          // On tables in memory, then the same calls on a real engine.
           test: {
             name: 'service',
             include: ['test/service/**/*.test.ts'],
-            isolate: false,
+            ...withDatabase,
             testTimeout: 600_000,
           },
         },
@@ -82,15 +83,6 @@ export default defineConfig(({ mode }) => {
             sequence: { groupOrder: 1 },
             testTimeout: 180_000,
             hookTimeout: 180_000,
-          },
-        },
-        {
-          // The same on tables in memory, then every call of these on a real engine.
-          test: {
-            name: 'engine',
-            include: ['test/service/**/*.test.ts'],
-            exclude: ['test/service/simulation/**'],
-            ...withDatabase,
           },
         },
         {

@@ -11,7 +11,7 @@ import { isFullRun, rounds } from '../support/rounds.ts';
 import { ample, base, everyPage, pet } from './animals.ts';
 import { type Answers, Creations } from './idempotency.model.ts';
 import { explore } from './explore.ts';
-import { isReplayed, type Key, World } from './world.ts';
+import { type Key, World } from './world.ts';
 
 // POST /pets: docs/interface.md#add-an-animal. What an Idempotency-Key promises is in idempotency.model.ts.
 
@@ -279,10 +279,10 @@ describe('with an Idempotency-Key', () => {
           expect(world.tables.items('Pets')).toHaveLength(model.animals);
         }
       }),
-      { numRuns: isReplayed() ? 10 : rounds({ full: 500, sample: 60 }) },
+      { numRuns: rounds({ full: 500, sample: 60 }) },
     );
-    // So that this proves anything. A few runs on an engine can miss one.
-    if (!isReplayed()) expect(met).toEqual(new Set(['created', 'replayed', 'mismatch', 'unknown']));
+    // So that this proves anything.
+    expect(met).toEqual(new Set(['created', 'replayed', 'mismatch', 'unknown']));
   });
 
   test('repeated after a lost answer it is answered as the first, and one animal is stored', async () => {

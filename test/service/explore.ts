@@ -1,8 +1,7 @@
 import { explore as exploreSchedules, type Fault, textOf } from 'dynamodb-interleavings';
-import { TestRunner } from 'vitest';
 import { Violation } from './simulation/seen.ts';
 import { tableDefinitions } from '../support/table-shapes.ts';
-import { isReplayed, startOf, World } from './world.ts';
+import { startOf, World } from './world.ts';
 
 type Step<Given> = (world: World, given: Given) => Promise<unknown>;
 
@@ -33,8 +32,6 @@ export interface Scene<Given> {
  */
 export async function explore<Given>(scene: Scene<Given>): Promise<number> {
   const { at, from, given, steps, afterwards = [], events = {}, faults = 0, kinds, isChecked = true } = scene;
-  // Nothing is replayed of schedules.
-  if (isReplayed()) TestRunner.getCurrentTest()?.context.skip('It has no part on a real engine');
   interface Shared {
     readonly world: World;
     readonly of: Given;

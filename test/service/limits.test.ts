@@ -12,7 +12,7 @@ import {
 } from './limits.model.ts';
 import { kindOf } from './limits.check.ts';
 import { explore, type Scene } from './explore.ts';
-import { type Answer, isReplayed, type Key, World } from './world.ts';
+import { type Answer, type Key, World } from './world.ts';
 
 // What a client sees of its limits: docs/interface.md#rate-limits. `Limits` and what follows from it are in limits.model.ts.
 
@@ -184,9 +184,8 @@ describe('every answer and every item is that of the model', () => {
           expect(seen).toEqual(wanted);
         },
       ),
-      { numRuns: isReplayed() ? 50 : rounds(runs) },
+      { numRuns: rounds(runs) },
     );
-    if (isReplayed()) return;
     // So that this proves anything.
     expect(met).toEqual(
       new Set([

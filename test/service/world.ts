@@ -8,7 +8,7 @@ import {
 } from 'cdk-offline/management';
 import type { Call, Fate, Item, Simulation } from 'dynamodb-interleavings';
 import { Network, Random, settled, World as Time } from 'dynamodb-interleavings/simulation';
-import { inject, onTestFinished, TestRunner } from 'vitest';
+import { onTestFinished, TestRunner } from 'vitest';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { fixedPlans, type Limits, planNames } from '../../functions/access/plans.ts';
 import { type TableName, tableNames } from '../../functions/tables.ts';
@@ -104,8 +104,9 @@ export class World {
       });
     this.#evaluations = noteEvaluations(this.tables);
     // What a hook stores before tests is what they begin with.
-    if (this.#isDriven && isReplayed() && TestRunner.getCurrentTest() !== undefined) {
-      const recording = new Recording(this.tables);
+    const test = TestRunner.getCurrentTest();
+    if (this.#isDriven && test !== undefined) {
+      const recording = new Recording(this.tables, test);
       onTestFinished(() => replay(recording));
     }
     this.apiKeys = new KeysOfWorld(this.#time, from?.apiKeys.snapshot());
@@ -308,11 +309,6 @@ export class World {
     }
     return done;
   }
-}
-
-/** Whether a real engine has to answer as the tables in memory: in the project `engine`. */
-export function isReplayed(): boolean {
-  return inject('dynamodbEndpoint') !== undefined;
 }
 
 /** Milliseconds. */

@@ -6,7 +6,7 @@ import { decides, exitCodeAfter, faults, type KeyFault, leftOvers, type Stored }
 import { issue, recordOf, storedOf } from './keys.ts';
 import type { Run } from '../commands.ts';
 import { explore } from '../explore.ts';
-import { isReplayed, World } from '../world.ts';
+import { World } from '../world.ts';
 
 /**
  * Commands about a key beside each other, in every order of their calls of DynamoDB and API Gateway, and commands of which a call meets
@@ -183,37 +183,34 @@ function meeting(fault: KeyFault, number: number): World['meets'] {
 
 const isRead = (operation: string) => /^(GET |Query|GetItem|BatchGetItem|DescribeStacks)/.test(operation);
 
-test.skipIf(isReplayed()).each(singles)(
-  '%s of a key that is %s, with every fault of each of its writes',
-  async (text, state) => {
-    const [command, from] = [commandOf(text), states[state]];
-    const before: Stored = storedOf(from);
-    const { calls } = await new World({ isChecked: false, from }).run(command);
-    const writes = calls.flatMap(({ operation }, index) => (isRead(operation) ? [] : [index]));
-    expect(writes.length).toBeGreaterThan(0);
-    // The last two are much like others.
-    const some = isFullRun || /^(create|rotate)/.test(text) ? faults : faults.slice(0, 4);
-    for (const index of writes)
-      for (const fault of some) {
-        const world = new World({ isChecked: false, from });
-        world.meets = meeting(fault, index + 1);
-        const run = await world.run(command);
-        world.meets = () => 'answered';
-        const isDecided =
-          !text.startsWith('repair') &&
-          calls.slice(0, index).some(({ operation }) => decides(text.split(' ')[0]!, operation));
-        const { operation } = calls[index]!;
-        const story = `${fault} ${operation}\n${run.stderr}`;
-        try {
-          expect(run.exitCode).toBe(exitCodeAfter(fault, operation, isDecided));
-          await checkEnd(world, before, shownIn(state), [run]);
-          await complete(world, shownIn(state), [run]);
-        } catch (error) {
-          throw new Error(`${(error as Error).message}\n${story}`, { cause: error });
-        }
+test.each(singles)('%s of a key that is %s, with every fault of each of its writes', async (text, state) => {
+  const [command, from] = [commandOf(text), states[state]];
+  const before: Stored = storedOf(from);
+  const { calls } = await new World({ isChecked: false, from }).run(command);
+  const writes = calls.flatMap(({ operation }, index) => (isRead(operation) ? [] : [index]));
+  expect(writes.length).toBeGreaterThan(0);
+  // The last two are much like others.
+  const some = isFullRun || /^(create|rotate)/.test(text) ? faults : faults.slice(0, 4);
+  for (const index of writes)
+    for (const fault of some) {
+      const world = new World({ isChecked: false, from });
+      world.meets = meeting(fault, index + 1);
+      const run = await world.run(command);
+      world.meets = () => 'answered';
+      const isDecided =
+        !text.startsWith('repair') &&
+        calls.slice(0, index).some(({ operation }) => decides(text.split(' ')[0]!, operation));
+      const { operation } = calls[index]!;
+      const story = `${fault} ${operation}\n${run.stderr}`;
+      try {
+        expect(run.exitCode).toBe(exitCodeAfter(fault, operation, isDecided));
+        await checkEnd(world, before, shownIn(state), [run]);
+        await complete(world, shownIn(state), [run]);
+      } catch (error) {
+        throw new Error(`${(error as Error).message}\n${story}`, { cause: error });
       }
-  },
-);
+    }
+});
 
 type Pair = readonly [one: string, other: string, state: StateName];
 const changes = ['rotate --overlap 1h', 'change-plan --plan business', 'revoke', 'suspend'];
