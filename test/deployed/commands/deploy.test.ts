@@ -6,7 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { deploy } from '../../../tools/operators/deploy/deploy.ts';
+import { rollBack } from '../../../tools/operators/deploy/roll-back.ts';
 
 const execute = promisify(execFile);
 
@@ -120,6 +122,19 @@ process.exit(args.includes('fails') && command === 'deploy' ? 7 : 0);
     join(project, 'package-lock.json'),
     '{"name":"p","version":"1.0.0","lockfileVersion":3,"packages":{}}',
   );
+  for (const [name, value] of Object.entries({
+    HOME: project,
+    AWS_ENDPOINT_URL: endpoint,
+    AWS_REGION: 'eu-west-3',
+    AWS_DEFAULT_REGION: undefined,
+    AWS_PROFILE: undefined,
+    AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
+    AWS_SECRET_ACCESS_KEY: 'secret',
+    AWS_SESSION_TOKEN: undefined,
+    AWS_EC2_METADATA_DISABLED: 'true',
+    npm_config_loglevel: 'silent',
+  }))
+    vi.stubEnv(name, value);
   await git('init', '-q');
   for (const version of ['v1', 'v2']) await commit(version);
   return () => rm(project, { recursive: true, force: true });
@@ -155,28 +170,16 @@ interface Call {
 /** Runs a tool in the project. */
 async function run(tool: 'deploy' | 'roll-back', ...args: string[]) {
   await rm(join(project, 'calls.jsonl'), { force: true });
-  const environment = {
-    PATH: process.env['PATH'],
-    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
-    HOME: project,
-    AWS_ENDPOINT_URL: endpoint,
-    AWS_REGION: 'eu-west-3',
-    AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
-    AWS_SECRET_ACCESS_KEY: 'secret',
-    AWS_EC2_METADATA_DISABLED: 'true',
-  };
-  const script = join(import.meta.dirname, '..', '..', '..', 'tools', 'operators', 'deploy', `${tool}.ts`);
-  const ended = await execute(process.execPath, ['--disable-warning=ExperimentalWarning', script, ...args], {
-    cwd: project,
-    env: environment,
-  }).then(
-    (output) => ({ ...output, code: 0 }),
-    (error: { stdout: string; stderr: string; code: number }) => error,
-  );
+  const [out, err] = (['log', 'error'] as const).map((name) => vi.spyOn(console, name).mockReturnValue());
+  const before = process.cwd();
+  process.chdir(project);
+  const code = await { deploy, 'roll-back': rollBack }[tool](args).finally(() => process.chdir(before));
+  const lines = [out, err].flatMap((each) => each!.mock.calls.flatMap(([text]) => String(text).split('\n')));
+  vi.restoreAllMocks();
   const calls = await readFile(join(project, 'calls.jsonl'), 'utf8').catch(() => '');
   return {
-    code: ended.code,
-    lines: `${ended.stdout}${ended.stderr}`.trim().split('\n'),
+    code,
+    lines,
     calls: calls
       .split('\n')
       .filter((each) => each !== '')
@@ -205,13 +208,13 @@ const argsOf = (calls: readonly Call[]) =>
 const synthesis = ['cdk', 'synth', 'AnimalStore-prod', '--quiet', '--exclusively', '--output'];
 const synthAt = (version: string) => [...synthesis, '-c', `animal-store:commit=${version}`];
 const synth = synthAt('HASH');
-const deploy = ['cdk', 'deploy', 'AnimalStore-prod', '--app'];
+const deployCall = ['cdk', 'deploy', 'AnimalStore-prod', '--app'];
 
 test('a good account gets one line for each check, then the deployment with all further arguments', async () => {
   const { code, lines, calls } = await run('deploy', 'prod', '--verbose', '--confirm-loss', 'Old');
   expect(lines).toEqual(goodLines);
   expect(code).toBe(0);
-  expect(argsOf(calls)).toEqual([synth, [...deploy, '--verbose']]);
+  expect(argsOf(calls)).toEqual([synth, [...deployCall, '--verbose']]);
   expect(calls[0]!.folder).toBe(calls[1]!.folder);
 });
 
@@ -223,9 +226,9 @@ test('an account without stack and role gets both, and the protection at last, i
   const role = ['-c', 'accountSettings=managed'];
   expect(argsOf(calls)).toEqual([
     [...synth, ...role, '-c', 'overrides={"prod":{"deletionProtection":false}}'],
-    deploy,
+    deployCall,
     [...synth, ...role],
-    deploy,
+    deployCall,
   ]);
 });
 
@@ -259,14 +262,14 @@ test('a change that would lose something is stopped, with an assembly of CI too,
 
   const confirmed = await run('deploy', 'prod', '--confirm-loss', 'Pets');
   expect(confirmed.lines).toContainEqual(expect.stringContaining(`warning: ${replaced}`));
-  expect([confirmed.code, argsOf(confirmed.calls).at(-1)]).toEqual([0, deploy]);
+  expect([confirmed.code, argsOf(confirmed.calls).at(-1)]).toEqual([0, deployCall]);
 
   const app = await assemblyOf(await hashOf('v2'), 'name');
   const refused = await run('deploy', 'prod', '--app', app);
   expect([refused.code, refused.calls]).toEqual([1, []]);
   answers['GetTemplate AnimalStore-prod'] = templateOf('name');
   const allowed = await run('deploy', 'prod', '--app', app, '--verbose');
-  expect([allowed.code, argsOf(allowed.calls)]).toEqual([0, [[...deploy, '--exclusively', '--verbose']]]);
+  expect([allowed.code, argsOf(allowed.calls)]).toEqual([0, [[...deployCall, '--exclusively', '--verbose']]]);
 });
 
 test('a commit message confirms a loss for the deployments that bring the commit, and for no other', async () => {
@@ -327,8 +330,8 @@ test('without the deployed template nothing is deployed', async () => {
 
 test('credentials of another account stop the deployment and the roll back before anything is made', async () => {
   await configure({ account: '210987654321' });
-  for (const call of [run('deploy', 'prod'), run('roll-back', 'prod', 'v1')]) {
-    const { code, lines, calls } = await call;
+  for (const [tool, ...commit] of [['deploy'], ['roll-back', 'v1']] as const) {
+    const { code, lines, calls } = await run(tool, 'prod', ...commit);
     expect(lines[0]).toContain('stop: These credentials are of account 123456789012');
     expect([code, calls]).toEqual([1, []]);
   }
@@ -389,7 +392,7 @@ test('a check that cannot be made is named and stops nothing', async () => {
   ]);
   expect(code).toBe(0);
   // Nothing of an unknown account is replaced, and no protection is switched off.
-  expect(argsOf(calls)).toEqual([synth, deploy]);
+  expect(argsOf(calls)).toEqual([synth, deployCall]);
 });
 
 test('credentials that AWS does not accept stop the deployment', async () => {
@@ -417,14 +420,14 @@ const atOnce = (overrides: string) => [
   '-c',
   'animal-store:unknown-settings=left-out',
 ];
-const rollBack = [...deploy, '--exclusively', '--require-approval', 'never'];
+const rollBackCall = [...deployCall, '--exclusively', '--require-approval', 'never'];
 
 test('a roll back deploys an earlier commit from a copy, at once, and leaves nothing behind', async () => {
   const { code, lines, calls } = await run('roll-back', 'prod', 'v1', '--verbose');
   expect(code).toBe(0);
   expect(lines.join('\n')).toMatch(/Deploys to prod: \w+ of [\d-]+, v1/);
   const synthesized = [...synth, ...atOnce('{"prod":{"deployment":"all-at-once"}}')];
-  expect(argsOf(calls)).toEqual([synthesized, [...rollBack, '--verbose']]);
+  expect(argsOf(calls)).toEqual([synthesized, [...rollBackCall, '--verbose']]);
   expect(calls.map(({ version }) => version)).toEqual(['v1', 'v1']);
   const { stdout: copies } = await git('worktree', 'list');
   expect(copies.trim().split('\n')).toHaveLength(1);
@@ -465,7 +468,7 @@ test('the assembly of a roll back can be made without AWS, and deployed later', 
   expect([made.code, made.calls.length, made.calls[0]!.folder]).toEqual([0, 1, join(project, 'assembly')]);
   answers = { ...good };
   const { code, calls } = await run('roll-back', 'prod', '--app', 'assembly');
-  expect([code, argsOf(calls), calls[0]!.version]).toEqual([0, [rollBack], 'v1']);
+  expect([code, argsOf(calls), calls[0]!.version]).toEqual([0, [rollBackCall], 'v1']);
 });
 
 test('a roll back that would lose something is stopped', async () => {

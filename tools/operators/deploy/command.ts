@@ -74,21 +74,25 @@ export function nothingDeployed(): number {
 }
 
 /**
- * Runs a command, and ends the process with its exit code. What it throws for the operator is one line.
+ * A command of the command line. What it throws for the operator is one line.
  *
  * @param help what `--help` prints, without credentials
  */
-export async function runDeployCommand(
+export function deployCommand(
   help: (stage: string) => string,
   command: (stage: string | undefined, args: readonly string[]) => Promise<number>,
-): Promise<void> {
-  const [, , stage, ...args] = process.argv;
-  try {
-    if ([stage, ...args].some((arg) => arg === '--help' || arg === '-h')) console.log(help(stage ?? 'STAGE'));
-    else process.exitCode = await command(stage, args);
-  } catch (error) {
-    if (!(error instanceof ConfigurationError)) throw error;
-    console.error(error.message);
-    process.exitCode = 1;
-  }
+) {
+  /** @returns the exit code */
+  return async ([stage, ...args]: readonly string[]): Promise<number> => {
+    try {
+      if (![stage, ...args].some((arg) => arg === '--help' || arg === '-h'))
+        return await command(stage, args);
+      console.log(help(stage ?? 'STAGE'));
+      return 0;
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      console.error(error.message);
+      return 1;
+    }
+  };
 }

@@ -3,9 +3,9 @@ import { openAccount } from './account.ts';
 import * as preconditions from './preconditions.ts';
 import {
   deployAssembly,
+  deployCommand,
   inNewFolder,
   nothingDeployed,
-  runDeployCommand,
   synthesize,
   templateIn,
 } from './command.ts';
@@ -29,7 +29,7 @@ Options:
 All other options go to "cdk deploy", such as --require-approval never. docs/deploy.md has the steps.`;
 
 /** `npm run deploy:staging` */
-await runDeployCommand(help, async (name, args) => {
+export const deploy = deployCommand(help, async (name, args) => {
   const deployment = readDeployment(name, args);
   const { stackName, settings, accountSettings, app } = deployment;
   const account = openAccount(deployment);

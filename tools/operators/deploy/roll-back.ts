@@ -11,9 +11,9 @@ import { openAccount } from './account.ts';
 import { checkCaller, checkStack, isNew } from './preconditions.ts';
 import {
   deployAssembly,
+  deployCommand,
   inNewFolder,
   nothingDeployed,
-  runDeployCommand,
   synthesize,
   templateIn,
 } from './command.ts';
@@ -45,7 +45,7 @@ ${versions()}`;
  * Nothing but CloudFormation moves an alias: CodeDeploy refuses a deployment whose alias is not at the version of the template
  * (serverless-application-model issue 291), and the update's own rollback then restores the version of the template.
  */
-await runDeployCommand(help, async (name, [first, ...others]) => {
+export const rollBack = deployCommand(help, async (name, [first, ...others]) => {
   const revision = first?.startsWith('-') === false ? first : undefined;
   const deployment = readDeployment(
     name,
