@@ -1,14 +1,21 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { App, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { AttributeType, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { functionEntries } from '../../../functions/operations.ts';
 import { tableAccess } from '../../../lib/table-access.ts';
 import { titleCase } from '../../../lib/title-case.ts';
 import { guard, isDecided } from '../../../tools/operators/deploy/guard.ts';
 import { contexts, idOf, stackOf, stacksOf, synthesize } from './synthesis.ts';
+
+/** Of the templates made here. */
+const outdir = mkdtempSync(join(tmpdir(), 'guard-'));
+afterAll(() => rmSync(outdir, { recursive: true }));
 
 /** What stops a deployment. */
 const stopsOf = (deployed: unknown, next: unknown, ...confirmed: string[]) =>
@@ -42,7 +49,7 @@ function version({
   reads = [],
   usesTable = false,
 }: Version) {
-  const stack = new Stack(new App());
+  const stack = new Stack(new App({ outdir }));
   const text = (name: string) => ({ name, type: AttributeType.STRING });
   const table = new TableV2(stack, id, {
     partitionKey: { name: key, type: keyType },
