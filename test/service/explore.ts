@@ -18,6 +18,8 @@ export interface Scene<Given> {
   readonly events?: Readonly<Record<string, (world: World, given: Given) => void>>;
   readonly faults?: number;
   readonly kinds?: readonly Fault[];
+  /** How many calls can be answered late. Default: all. */
+  readonly delays?: number;
   /** Whether everything that the interface promises has to hold in the end. Only of keys that the world has made. */
   readonly isChecked?: boolean;
   /** What holds in the end, too. */
@@ -31,7 +33,18 @@ export interface Scene<Given> {
  * @throws Error with the story of the shortest one that is wrong
  */
 export async function explore<Given>(scene: Scene<Given>): Promise<number> {
-  const { at, from, given, steps, afterwards = [], events = {}, faults = 0, kinds, isChecked = true } = scene;
+  const {
+    at,
+    from,
+    given,
+    steps,
+    afterwards = [],
+    events = {},
+    faults = 0,
+    kinds,
+    delays = Infinity,
+    isChecked = true,
+  } = scene;
   interface Shared {
     readonly world: World;
     readonly of: Given;
@@ -74,7 +87,7 @@ export async function explore<Given>(scene: Scene<Given>): Promise<number> {
     },
     faults,
     ...(kinds && { kinds }),
-    delays: Infinity,
+    delays,
   });
   if (report.failure || !report.isComplete) throw new Error(textOf(report));
   return report.schedules;

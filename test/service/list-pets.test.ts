@@ -5,7 +5,7 @@ import { encodeCursor } from '../../functions/pets/cursor.ts';
 import { petStatuses } from '../../functions/pets/schema.ts';
 import * as arbitrary from '../support/arbitraries.ts';
 import { anError, commonHeaders } from '../support/expected-errors.ts';
-import { rounds } from '../support/rounds.ts';
+import { isFullRun, rounds } from '../support/rounds.ts';
 import { ample, everyPage, nextOf, pets, store } from './animals.ts';
 import { explore } from './explore.ts';
 import { World } from './world.ts';
@@ -245,6 +245,7 @@ describe('when calls of the table', () => {
 
 test('an animal whose status changes beside a listing is in it once, in every order', async () => {
   const schedules = await explore({
+    delays: isFullRun ? Infinity : 0,
     given: (world) => {
       store(world, 5, 5);
       return world.key({ perMinute: 10, perDay: 10 });
