@@ -11,7 +11,7 @@ import { tableDefinition } from './table-shapes.ts';
 import { awsVariables } from './variables.ts';
 
 /** A client like that of a function, for the database of the tests unless another endpoint is given. */
-export function newClient(endpoint: string = inject('dynamodbEndpoint')): DynamoDBDocumentClient {
+function newClient(endpoint: string = inject('dynamodbEndpoint')): DynamoDBDocumentClient {
   return connect(awsVariables(endpoint)).client;
 }
 
