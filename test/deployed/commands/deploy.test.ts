@@ -174,7 +174,7 @@ async function run(tool: 'deploy' | 'roll-back', ...args: string[]) {
   const before = process.cwd();
   process.chdir(project);
   const code = await { deploy, 'roll-back': rollBack }[tool](args).finally(() => process.chdir(before));
-  const lines = [out, err].flatMap((each) => each!.mock.calls.flatMap(([text]) => String(text).split('\n')));
+  const lines = [out, err].flatMap((each) => each!.mock.calls.flatMap(([line]) => String(line).split('\n')));
   vi.restoreAllMocks();
   const calls = await readFile(join(project, 'calls.jsonl'), 'utf8').catch(() => '');
   return {
@@ -330,8 +330,8 @@ test('without the deployed template nothing is deployed', async () => {
 
 test('credentials of another account stop the deployment and the roll back before anything is made', async () => {
   await configure({ account: '210987654321' });
-  for (const [tool, ...commit] of [['deploy'], ['roll-back', 'v1']] as const) {
-    const { code, lines, calls } = await run(tool, 'prod', ...commit);
+  for (const [tool, ...version] of [['deploy'], ['roll-back', 'v1']] as const) {
+    const { code, lines, calls } = await run(tool, 'prod', ...version);
     expect(lines[0]).toContain('stop: These credentials are of account 123456789012');
     expect([code, calls]).toEqual([1, []]);
   }
