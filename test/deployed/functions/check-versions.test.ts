@@ -200,6 +200,23 @@ test('a create-pet that cannot write to the table of pets fails', async () => {
   expect(await statusesOf('d-1')).toEqual(['Failed']);
 });
 
+test('without the key that creations are checked with, nothing is invoked', async () => {
+  const invoked: string[] = [];
+  for (const entry of functionEntries)
+    versions[entry] = async () => {
+      invoked.push(entry);
+      return { returned: {} };
+    };
+  vi.stubEnv(tableVariables.idempotency, 'no-such-table');
+  expect(
+    await statusesOf('d-1').finally(() =>
+      vi.stubEnv(tableVariables.idempotency, functions.tables.idempotency.tableName),
+    ),
+  ).toEqual(['Failed']);
+  expect(invoked).toEqual([]);
+  expect(logged.join()).toContain('ResourceNotFoundException');
+});
+
 test.each([accessDenied, throttling])('$type is repeated, and one that stays fails', async (kind) => {
   refusal = kind;
   refusals = 25;

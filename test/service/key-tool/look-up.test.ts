@@ -225,6 +225,17 @@ describe('list', () => {
     expect(suspended).toContain(all[100]!.keyId);
   });
 
+  test('says that there are more also when as many as wanted end a page of DynamoDB', async () => {
+    const world = new World({ isChecked: false });
+    for (let index = 0; index <= 1_000; index += 1) {
+      const keyId = `key_06fz1m4tq${String(index).padStart(7, '0')}`;
+      const record = { keyHash: hashOfKey(keyId), keyId, owner: 'Ada', plan: 'pro', status: 'active' };
+      world.put('apiKeys', { ...record, createdAt: world.now, gatewayKeyId: 'g', audit: [] });
+    }
+    const { keys, hasMore } = await resultOf(list(world, { plan: 'pro' }, 1_000, '--json'));
+    expect([(keys as typeof all).length, hasMore]).toEqual([1_000, true]);
+  });
+
   test('reads what DynamoDB leaves out of a batch again', async () => {
     const world = newWorld();
     const wanted = await resultOf(list(world, {}, 5, '--json'));
