@@ -35,7 +35,8 @@ const whyOne = await whyOneDatabase();
 export default defineConfig(({ mode }) => {
   // Tests that repeat something run all rounds (test/support/rounds.ts).
   if (mode === 'full') process.env['FULL'] = '1';
-  const exclude = process.env['CI'] === undefined && process.env['FULL'] === undefined ? slow : [];
+  const isFullRun = process.env['CI'] !== undefined || process.env['FULL'] !== undefined;
+  const exclude = isFullRun ? [] : slow;
   const withDatabase = {
     globalSetup: 'test/deployed/global-setup.ts',
     // Files share loaded modules.
@@ -65,6 +66,7 @@ export default defineConfig(({ mode }) => {
           test: {
             name: 'service',
             include: ['test/service/**/*.test.ts'],
+            provide: isFullRun && whyOne === undefined ? { secondDatabase: 'dynamodb-local' as const } : {},
             ...withDatabase,
             testTimeout: 600_000,
           },

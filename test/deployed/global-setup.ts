@@ -8,6 +8,9 @@ declare module 'vitest' {
     dynamodbEndpoint: string;
     /** Behind `dynamodbEndpoint`. */
     database: DatabaseName;
+    /** Also has to answer what the tables in memory answer (replay.ts). */
+    secondDatabase: DatabaseName | undefined;
+    secondEndpoint: string | undefined;
     /** Why the tests of tables do not run on DynamoDB Local, too. */
     whyOneDatabase: string | undefined;
   }
@@ -16,10 +19,12 @@ declare module 'vitest' {
 /** One database for all tests of a project; each makes tables of its own in it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const given: Partial<ProvidedContext> = project.getProvidedContext();
-  const { database = await chooseDatabase(databaseOfTests), whyOneDatabase } = given;
+  const { database = await chooseDatabase(databaseOfTests), secondDatabase, whyOneDatabase } = given;
   if (whyOneDatabase !== undefined) console.log(whyOneDatabase);
   const dynamodb = await startDynamoDb({ database });
   project.provide('database', database);
   project.provide('dynamodbEndpoint', dynamodb.endpoint);
-  return () => dynamodb.stop();
+  const second = secondDatabase && (await startDynamoDb({ database: secondDatabase }));
+  project.provide('secondEndpoint', second?.endpoint);
+  return async () => void (await Promise.all([dynamodb.stop(), second?.stop()]));
 }

@@ -50,9 +50,15 @@ function isPage(input: object, answer: object): boolean {
   return 'ExclusiveStartKey' in input || 'LastEvaluatedKey' in answer;
 }
 
-/** Asks a real engine the same, one after the other: it has to answer what the tables in memory have answered. */
+/** Asks real engines the same, one after the other: they have to answer what the tables in memory have answered. */
 export async function replay({ calls }: Recording): Promise<void> {
   if (calls.length === 0) return;
+  for (const endpoint of [inject('dynamodbEndpoint'), inject('secondEndpoint')])
+    if (endpoint !== undefined) await replayOn(endpoint, calls);
+}
+
+async function replayOn(endpoint: string, calls: readonly Got[]): Promise<void> {
+  const send = (operation: string, body: string) => answerOf(endpoint, operation, body);
   const run = randomUUID();
   const asked = JSON.stringify(calls);
   const used = tableNames.filter((each) => asked.includes(`"${titleCase(each)}"`));
@@ -72,7 +78,7 @@ export async function replay({ calls }: Recording): Promise<void> {
 }
 
 /** Without the SDK, which takes most of the time. Nobody checks the signature. */
-async function send(operation: string, body: string): Promise<string> {
+async function answerOf(endpoint: string, operation: string, body: string): Promise<string> {
   const headers = {
     'Content-Type': 'application/x-amz-json-1.0',
     'X-Amz-Target': `DynamoDB_20120810.${operation}`,
@@ -80,7 +86,7 @@ async function send(operation: string, body: string): Promise<string> {
     Authorization:
       'AWS4-HMAC-SHA256 Credential=local/20260101/eu-central-1/dynamodb/aws4_request, SignedHeaders=host;x-amz-date, Signature=0',
   };
-  const answer = await fetch(inject('dynamodbEndpoint'), { method: 'POST', headers, body });
+  const answer = await fetch(endpoint, { method: 'POST', headers, body });
   return answer.text();
 }
 
