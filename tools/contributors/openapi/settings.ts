@@ -40,15 +40,6 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
     },
   ],
   minimumRequests: [{ to: 'get an alarm when fewer requests than this come in 15 minutes', sample: 100 }],
-  domain: [
-    {
-      to: '[use your own domain](#use-your-own-domain)',
-      sample: {
-        name: 'api.example.com',
-        certificateArn: 'arn:aws:acm:eu-central-1:222222222222:certificate/ID',
-      },
-    },
-  ],
   logRetentionDays: [{ to: 'keep logs for this many days', sample: 365 }],
   // Deployments and data.
   deployment: [
@@ -57,9 +48,8 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
       sample: 'all-at-once',
     },
   ],
-  canary: [{ to: 'change the canary', sample: { percent: 5, minutes: 15 }, note: '`minutes` is 5 to 30.' }],
+  canary: [{ to: 'change the canary', sample: { percent: 5, minutes: 15 } }],
   pointInTimeRecovery: [{ to: 'be able to [restore data](runbook.md#restore-data)', sample: true }],
-  deletionProtection: [{ to: 'protect the stack and its tables from deletion', sample: true }],
   // Load.
   functions: [
     { to: 'avoid cold starts', sample: { 'list-pets': { provisionedConcurrency: 2 } } },
@@ -113,10 +103,11 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
       note: 'Its own responses then have no `X-Request-Id`.',
     },
   ],
-  permissionsBoundary: [
-    { to: '[limit what roles may do](#limit-what-cloudformation-may-do)', sample: 'AnimalStore-Boundary' },
-  ],
+  // Sections of the page.
+  domain: [],
+  permissionsBoundary: [],
   // Hardly ever set: settings.ts says what they are for.
+  deletionProtection: [],
   memory: [],
   removalPolicy: [],
   alarms: [],
