@@ -232,6 +232,14 @@ test('an account without stack and role gets both, and the protection at last, i
   ]);
 });
 
+test('a setting of one deployment is read to its end', async () => {
+  const arn = 'arn:aws:acm:eu-west-3:123456789012:certificate/a=b';
+  const domain = { name: 'pets.example.com', certificateArn: arn };
+  const setting = `overrides=${JSON.stringify({ prod: { domain } })}`;
+  const { code, calls } = await run('deploy', 'prod', '-c', setting);
+  expect([code, calls[0]!.args.includes(setting)]).toEqual([0, true]);
+});
+
 test('a first deployment that fails is not followed by another one', async () => {
   delete answers['DescribeStacks AnimalStore-prod'];
   const { code, calls } = await run('deploy', 'prod', 'fails');
@@ -279,6 +287,11 @@ test('a commit message confirms a loss for the deployments that bring the commit
   answers['GetTemplate AnimalStore-prod'] = templateOf('id', await hashOf('v2'));
   expect((await run('deploy', 'prod')).code).toBe(0);
   answers['GetTemplate AnimalStore-prod'] = templateOf('id', await hashOf('HEAD'));
+  expect((await run('deploy', 'prod')).code).toBe(1);
+  // Of a version that did not record its commit, only the last message counts.
+  answers['GetTemplate AnimalStore-prod'] = templateOf('id');
+  expect((await run('deploy', 'prod')).code).toBe(0);
+  await git('commit', '-q', '--allow-empty', '-m', 'Change nothing');
   expect((await run('deploy', 'prod')).code).toBe(1);
 });
 
