@@ -27,11 +27,10 @@ export const numbersOfPlans = {
     'Suspended at 429s per minute',
     'Usage plan: requests per second',
     'Usage plan: burst',
-    'Usage plan: requests per day',
   ],
   rows: planNames.map((plan) => {
     const limits = limitsOf(plan);
-    const { rateLimit, burstLimit, quota } = usagePlanSettings(plan, presets.prod.accountThrottle);
+    const { rateLimit, burstLimit } = usagePlanSettings(plan, presets.prod.accountThrottle);
     const ofPlan =
       limits && [limits.perMinute, limits.perDay, toleratedRate(limits)].map((each) => number.format(each));
     return [
@@ -39,7 +38,6 @@ export const numbersOfPlans = {
       ...(ofPlan ?? ["on the key's record", "on the key's record", '2.5 × its limit, 270 to 10,000']),
       number.format(rateLimit),
       number.format(burstLimit),
-      quota === undefined ? 'none' : number.format(quota),
     ];
   }),
 };
