@@ -24,7 +24,7 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
     {
       to: 'get alarms by e-mail',
       sample: 'on-call@example.com',
-      note: 'Confirm the e-mail that comes. For several people, use the address of a list.',
+      note: 'For several people, use the address of a list.',
     },
     {
       to: 'get alarms in another way',
@@ -36,7 +36,6 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
     {
       to: 'get an e-mail before the account has cost this many US dollars in a month',
       sample: 500,
-      note: 'It comes at 80 %, and when AWS expects more than this.',
     },
   ],
   minimumRequests: [{ to: 'get an alarm when fewer requests than this come in 15 minutes', sample: 100 }],
@@ -63,7 +62,6 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
     {
       to: 'limit the requests of all keys together',
       sample: { requestsPerSecond: 5_000, burst: 2_500 },
-      note: 'The other APIs of the account keep the rest.',
     },
   ],
   accountThrottle: [
