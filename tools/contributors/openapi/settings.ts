@@ -64,16 +64,6 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
       sample: { requestsPerSecond: 5_000, burst: 2_500 },
     },
   ],
-  accountThrottle: [
-    {
-      to: "declare API Gateway's quota of the account",
-      sample: { requestsPerSecond: 2_500, burst: 1_250 },
-      note: 'A deployment tells you when this is needed.',
-    },
-  ],
-  accountConcurrency: [
-    { to: "declare Lambda's quota of the account", sample: 10_000, note: 'An alarm goes off at 80 % of it.' },
-  ],
   waf: [
     {
       to: 'limit the requests from one address in five minutes ([which value](runbook.md#flood))',
@@ -101,6 +91,9 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
       note: 'Its own responses then have no `X-Request-Id`.',
     },
   ],
+  // A deployment says when they are needed, and the value.
+  accountThrottle: [],
+  accountConcurrency: [],
   // Sections of the page.
   domain: [],
   permissionsBoundary: [],
