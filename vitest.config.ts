@@ -3,10 +3,9 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { whyOneDatabase } from './test/support/database.ts';
 
-/**
- * Tests that start whole processes again and again, or need a browser or Python. They take as long as all others
- * together, so only `npm run test:all` and CI run them.
- */
+/** What knows nothing of the service. */
+const ofPackages = ['packages/*/test/**/*.test.ts'];
+/** What starts whole processes again and again, or needs a browser or Python. */
 const slow = [
   'test/deployed/http/client-package.test.ts',
   'test/deployed/http/dev.test.ts',
@@ -15,9 +14,6 @@ const slow = [
   'test/deployed/http/schemathesis.test.ts',
   'test/deployed/http/start.test.ts',
   'test/deployed/templates/cfn-lint.test.ts',
-  'packages/cdk-offline/test/integration/command.test.ts',
-  'packages/cdk-offline/test/integration/database.test.ts',
-  'packages/cdk-offline/test/integration/package.test.ts',
 ];
 
 // Every worker and every process that a test starts loads the AWS SDK, the CDK or TypeScript files.
@@ -36,7 +32,16 @@ export default defineConfig(({ mode }) => {
   // Tests that repeat something run all rounds (test/support/rounds.ts).
   if (mode === 'full') process.env['FULL'] = '1';
   const isFullRun = process.env['CI'] !== undefined || process.env['FULL'] !== undefined;
-  const exclude = isFullRun ? [] : slow;
+  // Only CI and `npm run test:all` run all. What a call names is run.
+  const named = process.argv.slice(2).filter((each) => each.includes('/'));
+  const exclude = isFullRun
+    ? []
+    : [
+        ...(named.some((each) => each.includes('packages/')) ? [] : ofPackages),
+        ...slow.filter((file) => !named.some((each) => file.includes(each) || each.endsWith(file))),
+      ];
+  if (!isFullRun && named.length === 0)
+    console.log('Left out: the tests of packages/ and the slowest files. "npm run test:all" runs all tests.');
   const withDatabase = {
     globalSetup: 'test/deployed/global-setup.ts',
     // Files share loaded modules.
@@ -57,6 +62,7 @@ export default defineConfig(({ mode }) => {
           test: {
             name: 'rules',
             include: ['test/rules/**/*.test.ts', 'packages/*/test/unit/**/*.test.ts'],
+            exclude,
             isolate: false,
             testTimeout: 60_000,
           },
@@ -105,6 +111,7 @@ export default defineConfig(({ mode }) => {
                 test: {
                   name: 'dynamodb-local',
                   include: testsOfTables,
+                  exclude,
                   provide: { database: 'dynamodb-local' as const },
                   ...withDatabase,
                 },
