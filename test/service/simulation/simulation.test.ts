@@ -167,7 +167,7 @@ describe('minutes of the service', () => {
   const first = Number(seed ?? (seconds === undefined ? 1 : Date.now()));
   test.each(
     [
-      { versions: [current], byDefault: (isFullRun ? 125 : 2) * aimCount },
+      { versions: [current], byDefault: (isFullRun ? 125 : 1) * aimCount },
       ...(earlier === undefined
         ? []
         : [{ versions: [current, earlier], byDefault: (isFullRun ? 25 : 1) * aimCount }]),
