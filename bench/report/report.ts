@@ -90,10 +90,9 @@ function ratioRows(all: readonly Spread[]): string[][] {
   };
   const labels = {
     warm: 'Processor time of a warm request, compared with the parts',
-    burst: 'First response of a new environment, compared with the parts: burst',
-    share: 'First response of a new environment, compared with the parts: share',
+    burst: 'First response of a new environment, compared with the parts',
   } as const;
-  return (['warm', 'burst', 'share'] as const).map((measure) => [
+  return (['warm', 'burst'] as const).map((measure) => [
     labels[measure],
     cell(measure, 'list'),
     cell(measure, 'create with Idempotency-Key'),
