@@ -35,7 +35,11 @@ export const numbersOfPlans = {
       limits && [limits.perMinute, limits.perDay, toleratedRate(limits)].map((each) => number.format(each));
     return [
       titleCase(plan),
-      ...(ofPlan ?? ["on the key's record", "on the key's record", '2.5 × its limit, 270 to 10,000']),
+      ...(ofPlan ?? [
+        "on the key's record",
+        "on the key's record",
+        '2.5 × its limit, but at least 270 and at most 10,000',
+      ]),
       number.format(rateLimit),
       number.format(burstLimit),
     ];

@@ -91,9 +91,19 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
       note: 'Its own responses then have no `X-Request-Id`.',
     },
   ],
-  // A deployment says when they are needed, and the value.
-  accountThrottle: [],
-  accountConcurrency: [],
+  // The quotas of the account. A deployment says when they are needed, and the value.
+  accountThrottle: [
+    {
+      to: 'state what API Gateway permits the account, if it is not the default',
+      sample: { requestsPerSecond: 20_000, burst: 10_000 },
+    },
+  ],
+  accountConcurrency: [
+    {
+      to: 'state how many concurrent executions Lambda permits the account, if it is not the default',
+      sample: 3_000,
+    },
+  ],
   // Sections of the page.
   domain: [],
   permissionsBoundary: [],
