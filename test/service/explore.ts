@@ -1,9 +1,12 @@
+import { relative } from 'node:path';
 import { explore as exploreSchedules, type Fault, textOf } from 'dynamodb-interleavings';
+import { TestRunner } from 'vitest';
+import type { GatewayOptions } from './simulation/gateway.ts';
 import { Violation } from './simulation/seen.ts';
 import { tableDefinitions } from '../support/table-shapes.ts';
 import { startOf, World } from './world.ts';
 
-type Step<Given> = (world: World, given: Given) => Promise<unknown>;
+export type Step<Given> = (world: World, given: Given) => Promise<unknown>;
 
 export interface Scene<Given> {
   readonly at?: string;
@@ -24,6 +27,12 @@ export interface Scene<Given> {
   readonly isChecked?: boolean;
   /** What holds in the end, too. */
   readonly check?: (world: World, given: Given) => void;
+  /** Of each schedule, for its execution environments. */
+  readonly machine?: () => GatewayOptions['machine'];
+  /** So many schedules at random, instead of all of them. */
+  readonly sample?: number;
+  /** Leaves out schedules that differ only in the order of independent steps. Default: true */
+  readonly reduce?: boolean;
 }
 
 /**
@@ -44,7 +53,11 @@ export async function explore<Given>(scene: Scene<Given>): Promise<number> {
     kinds,
     delays = Infinity,
     isChecked = true,
+    machine,
+    sample,
+    reduce = true,
   } = scene;
+  const { REPEAT: repeat } = process.env;
   interface Shared {
     readonly world: World;
     readonly of: Given;
@@ -62,7 +75,7 @@ export async function explore<Given>(scene: Scene<Given>): Promise<number> {
     shared: (simulation) => {
       // Retries of the SDK do not wait.
       simulation.world.random = () => 0;
-      const world = new World({ from, within: simulation });
+      const world = new World({ from, within: simulation, machine: machine?.() });
       return { world, of: given?.(world) as Given };
     },
     // Nothing but the idle environments of the gateway, which names them, and API Gateway's keys.
@@ -88,7 +101,21 @@ export async function explore<Given>(scene: Scene<Given>): Promise<number> {
     faults,
     ...(kinds && { kinds }),
     delays,
+    reduce,
+    ...(sample !== undefined && { budget: sample, seed: 1 }),
+    ...(repeat !== undefined && { repeat }),
   });
-  if (report.failure || !report.isComplete) throw new Error(textOf(report));
+  if (report.failure) throw new Error(`${textOf(report)}\n${howToRepeat(report.failure.repeat)}`);
+  if (!report.isComplete && sample === undefined && repeat === undefined)
+    throw new Error(`Not all schedules were run: ${textOf(report)}`);
   return report.schedules;
+}
+
+function howToRepeat(repeat: string): string {
+  const { EARLIER: earlier } = process.env;
+  const variables = [...(earlier === undefined ? [] : [`EARLIER=${earlier}`]), `REPEAT=${repeat}`];
+  const { fullTestName, file } = TestRunner.getCurrentTest()!;
+  const name = JSON.stringify(`^${fullTestName.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)}$`);
+  const path = relative('', file.filepath);
+  return `To repeat it: ${variables.join(' ')} npx vitest run --project service ${path} -t ${name}`;
 }

@@ -14,7 +14,13 @@ import { fixedPlans, type Limits, planNames } from '../../functions/access/plans
 import { type TableName, tableNames } from '../../functions/tables.ts';
 import { titleCase } from '../../lib/title-case.ts';
 import { Recording, replay } from '../deployed/replay.ts';
-import { Gateway, type Invocation, type Sent } from './simulation/gateway.ts';
+import {
+  type Exchange,
+  Gateway,
+  type GatewayOptions,
+  type Invocation,
+  type Sent,
+} from './simulation/gateway.ts';
 import { check } from './simulation/model.ts';
 import type { Key as KeyOfModel } from './simulation/seen.ts';
 import type { Reply } from '../support/lambda.ts';
@@ -52,6 +58,8 @@ interface WorldOptions {
   readonly from?: World | undefined;
   /** Of a schedule of `explore`, which decides what happens next. */
   readonly within?: Simulation;
+  /** For its execution environments. Default: each runs the work tree and draws from `random`. */
+  readonly machine?: GatewayOptions['machine'] | undefined;
 }
 
 /**
@@ -75,12 +83,14 @@ export class World {
   readonly #network: Network;
   readonly #below: (below: number) => number;
   readonly #isDriven: boolean;
+  readonly #machine: GatewayOptions['machine'];
   readonly #evaluations: Evaluations;
   #gateway: Gateway | undefined;
   /** Calls whose fate is not known yet. */
   #held = 0;
 
-  constructor({ at, isChecked = true, from, within }: WorldOptions = {}) {
+  constructor({ at, isChecked = true, from, within, machine }: WorldOptions = {}) {
+    this.#machine = machine ?? (() => ({ random: () => this.random() }));
     this.#isDriven = within === undefined;
     this.#time = within?.world ?? new Time(startOf(at, from) + 999, () => 0);
     this.tables = within?.tables ?? serviceTables(() => this.#time.now);
@@ -151,6 +161,16 @@ export class World {
 
   wait(seconds: number): void {
     this.now += seconds;
+  }
+
+  /** In a step of `explore`. Others go on meanwhile. */
+  sleep(milliseconds: number): Promise<void> {
+    return this.#time.sleep(milliseconds);
+  }
+
+  /** The requests, in the order in which they were sent, and everything that is known of them. */
+  get exchanges(): readonly Exchange[] {
+    return this.#open().exchanges;
   }
 
   /** Stores an item as if it had always been there. */
@@ -247,7 +267,7 @@ export class World {
   /** @throws Violation of what the interface promises */
   check(): void {
     check({
-      exchanges: this.#open().exchanges,
+      exchanges: this.exchanges,
       keys: this.keys,
       tables: this.tables,
       evaluations: this.#evaluations,
@@ -268,7 +288,7 @@ export class World {
       world: this.#time,
       network: this.#network,
       stage: 'local',
-      machine: () => ({ random: () => this.random() }),
+      machine: this.#machine,
       hasGatewayKey: (value) => this.#admits(value),
       ...(!this.#isDriven && { authorized: this.#passed() }),
     });

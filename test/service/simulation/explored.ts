@@ -1,19 +1,17 @@
-import { explore as exploreSchedules, type Fault, type Simulation, textOf } from 'dynamodb-interleavings';
-import { newKey, hashOfKey } from '../../../functions/access/keys.ts';
-import { type Evaluations, noteEvaluations } from '../evaluations.ts';
-import { tableDefinitions } from '../../support/table-shapes.ts';
+import type { Fault } from 'dynamodb-interleavings';
+import type { Limits } from '../../../functions/access/plans.ts';
+import { explore as exploreSteps, type Step } from '../explore.ts';
+import type { Usage } from '../limits.model.ts';
+import type { Key, World } from '../world.ts';
 import type { Version } from './environments.ts';
-import { Gateway, type Sent } from './gateway.ts';
-import { check } from './model.ts';
-import { type History, type Key, type Usage, Violation } from './seen.ts';
-import { howToRepeat, tell } from './story.ts';
+import type { GatewayOptions, Sent } from './gateway.ts';
 
-/** A few requests at the same time. */
+/** A few requests with one key at the same time. */
 export interface Scene {
   /** Unix seconds. */
   readonly now: number;
-  readonly limits: { readonly perMinute: number; readonly perDay: number };
-  readonly usage?: Usage;
+  readonly limits: Limits;
+  readonly usage?: Partial<Usage>;
   readonly requests: readonly (Omit<Sent, 'token'> & {
     /** Milliseconds until it is sent. In this order. */
     readonly after?: number;
@@ -47,134 +45,65 @@ const allKinds: readonly Fault[] = [
   'denied',
 ];
 
-const token = newKey('test', () => 0);
-const keyHash = hashOfKey(token);
-
-/** What the requests of a schedule share. */
-interface Shared {
-  readonly gateway: Gateway;
-  readonly key: Key;
-  readonly evaluations: Evaluations;
-}
-
 /**
  * Runs the requests in every order of their calls, and with every fate of each call, up to a number of faults; or a sample of that.
- * @param only arguments of vitest that run this alone
+ *
  * @returns the number of schedules
  * @throws Error with the story of the shortest schedule that violates the interface
  */
-export async function explore(scene: Scene, only: string): Promise<number> {
-  const { suspendedUntil, usage, kinds = allKinds, delays = Infinity, sample, versions = [] } = scene;
-  const { reduce = true, results } = scene;
+export function explore(scene: Scene): Promise<number> {
+  const { now, limits, usage, suspendedUntil, kinds = allKinds, versions = [], results, ...same } = scene;
   // No transaction writes the table of the limiter.
   const conflicts = scene.requests.some(({ method }) => method === 'POST');
-  const send =
-    ({ after, ...request }: Scene['requests'][number]) =>
-    async ({ world, shared }: { readonly world: Simulation['world']; readonly shared: Shared }) => {
-      if (after !== undefined) await world.sleep(after);
-      return (await shared.gateway.send({ ...request, token })).answer.status;
-    };
   // Equal requests of one version are one function, so that they can change places.
-  const nameOf = (each: Scene['requests'][number], index: number) =>
-    JSON.stringify([each, versions[index]?.commit]);
-  const requests = new Map(scene.requests.map((each, index) => [nameOf(each, index), send(each)]));
-  const report = await exploreSchedules<Shared>({
-    tables: tableDefinitions.map((each) => ({ ...each, BillingMode: 'PAY_PER_REQUEST' as const })),
-    ...(usage && { items: { RateLimits: [{ keyHash, ...usage }] } }),
-    startsAt: scene.now * 1000,
-    shared: (simulation) => {
-      // Retries of the SDK do not wait.
-      simulation.world.random = () => 0;
-      const evaluations = noteEvaluations(simulation.tables);
-      return { gateway: gatewayOf(scene, simulation), key: keyOf(scene), evaluations };
-    },
-    // Nothing but the idle environments of the gateway, which names them.
-    namesShared: true,
-    requests: scene.requests.map((each, index) => requests.get(nameOf(each, index))!),
-    afterwards: (scene.afterwards ?? []).map((each) => send({ ...each, after: 1 })),
+  const steps = new Map<string, Step<Key>>();
+  const stepOf = (each: Scene['requests'][number], index: number) => {
+    const name = JSON.stringify([each, versions[index]?.commit]);
+    const step = steps.get(name) ?? stepThatSends(each);
+    steps.set(name, step);
+    return step;
+  };
+  return exploreSteps<Key>({
+    ...same,
+    at: new Date(now * 1000).toISOString(),
+    given: (world) => world.key(limits, usage),
+    steps: scene.requests.map(stepOf),
+    afterwards: (scene.afterwards ?? []).map((each) => stepThatSends({ ...each, after: 1 })),
     ...(suspendedUntil !== undefined && {
-      events: {
-        'an operator suspends the key': (simulation) =>
-          suspend(simulation.shared.key, suspendedUntil, simulation),
-      },
+      events: { 'an operator suspends the key': (world, key) => suspend(world, key, suspendedUntil) },
     }),
-    check: ({ tables, shared: { gateway, key, evaluations } }) => {
-      const answers = gateway.exchanges.map(({ answer }) => ({ ...answer, body: undefined }));
-      results?.add(JSON.stringify([answers, tables.contents]));
-      return violationIn({
-        exchanges: gateway.exchanges,
-        keys: [key],
-        tables,
-        evaluations,
-        lag: 0,
-        shortQueries: false,
-        events: [],
-      });
-    },
-    reduce,
     faults: scene.maxFaults,
     kinds: kinds.filter((kind) => kind !== 'conflict' || conflicts),
-    delays,
-    ...(sample !== undefined && { budget: sample, seed: 1 }),
-    ...(process.env['REPEAT'] !== undefined && { repeat: process.env['REPEAT'] }),
-  });
-  if (report.failure)
-    throw new Error(`${textOf(report)}\n${howToRepeat(versions, `REPEAT=${report.failure.repeat} `, only)}`);
-  if (!report.isComplete && sample === undefined && process.env['REPEAT'] === undefined)
-    throw new Error(`Not all schedules were run: ${textOf(report)}`);
-  return report.schedules;
-}
-
-function gatewayOf({ limits, versions = [] }: Scene, { world, network }: Simulation): Gateway {
-  let environments = 0;
-  return new Gateway({
-    world,
-    network,
-    authorized: { [token]: { keyHash, keyId: 'key_1', plan: 'enterprise', ...limits, expiresAt: 0 } },
-    machine: () => {
-      const environment = (environments += 1);
-      let drawn = 0;
-      return {
-        version: versions[environment - 1],
-        // The first ID is the same for all.
-        random: () => (drawn++ === 0 ? 0 : ((environment * 64 + drawn) % 4096) / 4096),
-      };
+    machine: () => machineOf(versions),
+    check: ({ exchanges, tables }) => {
+      const answers = exchanges.map(({ answer }) => ({ ...answer, body: undefined }));
+      results?.add(JSON.stringify([answers, tables.contents]));
     },
   });
 }
 
-function keyOf({ limits, usage }: Scene): Key {
-  return {
-    name: 'the key',
-    plan: 'enterprise',
-    token,
-    keyHash,
-    ...limits,
-    expiresAt: 0,
-    revokedAt: Infinity,
-    suspensions: usage?.suspendedUntil === undefined ? [] : [{ from: 0, until: usage.suspendedUntil * 1000 }],
-    ...(usage && { before: usage }),
+function stepThatSends({ after, method, path, ...more }: Scene['requests'][number]): Step<Key> {
+  return async (world, key) => {
+    if (after !== undefined) await world.sleep(after);
+    await world.send(key, `${method} ${path}`, more);
+  };
+}
+
+function machineOf(versions: readonly Version[]): GatewayOptions['machine'] {
+  let environments = 0;
+  return () => {
+    const environment = (environments += 1);
+    let drawn = 0;
+    return {
+      version: versions[environment - 1],
+      // The first ID is the same for all.
+      random: () => (drawn++ === 0 ? 0 : ((environment * 64 + drawn) % 4096) / 4096),
+    };
   };
 }
 
 /** As the key tool does. */
-function suspend(key: Key, until: number, { tables, world }: Simulation): void {
-  const stored = tables.versions('RateLimits')[0]?.at(-1)?.item;
-  tables.put('RateLimits', {
-    ...stored,
-    keyHash: { S: keyHash },
-    suspendedUntil: { N: String(until) },
-    rejections: { N: '0' },
-  });
-  key.suspensions.push({ from: world.now, until: until * 1000 });
-}
-
-function violationIn(history: History): string | undefined {
-  try {
-    check(history);
-    return undefined;
-  } catch (violation) {
-    if (violation instanceof Violation) return tell(violation, history);
-    throw violation;
-  }
+function suspend(world: World, key: Key, until: number): void {
+  key.usage = { ...key.usage, suspendedUntil: until, rejections: 0 };
+  key.suspensions.push({ from: world.now * 1_000, until: until * 1_000 });
 }

@@ -25,7 +25,7 @@ export interface Key {
   readonly before?: Usage;
 }
 
-export interface Usage {
+interface Usage {
   readonly minute: number;
   readonly minuteCount: number;
   readonly day: number;
