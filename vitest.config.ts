@@ -40,8 +40,6 @@ export default defineConfig(({ mode }) => {
         ...(named.some((each) => each.includes('packages/')) ? [] : ofPackages),
         ...slow.filter((file) => !named.some((each) => file.includes(each) || each.endsWith(file))),
       ];
-  if (!isFullRun && named.length === 0)
-    console.log('Left out: the tests of packages/ and the slowest files. "npm run test:all" runs all tests.');
   const withDatabase = {
     globalSetup: 'test/deployed/global-setup.ts',
     // Files share loaded modules.

@@ -45,6 +45,9 @@ process.env.PATH = [dirname(node), process.env.PATH].join(delimiter);
 // Vitest colours its output also for CI, where it is a file.
 if (tool === 'test' && !process.stdout.isTTY && process.env.FORCE_COLOR === undefined)
   process.env.NO_COLOR ??= '1';
+// vitest.config.ts
+if (tool === 'test' && options.length === 0 && process.env.CI === undefined && process.env.FULL === undefined)
+  console.log('Left out: the tests of packages/ and the slowest files. "npm run test:all" runs all tests.');
 const mustStartAgain = [bypassProxy(), trustCertificates()].includes(true);
 if (node === process.execPath && !mustStartAgain) {
   withoutTypeStrippingWarning();
