@@ -94,11 +94,12 @@ async function answerOf(endpoint: string, operation: string, body: string): Prom
   return answer.text();
 }
 
-/** Without messages, whose words are not the same. A scan has no order. */
+/** Without messages, whose words are not the same. Scans and batches have no order. */
 function comparable(text: string, operation: Operation): unknown {
-  const parsed = JSON.parse(text, (name, value: unknown) => {
+  return JSON.parse(text, (name, value: unknown) => {
     if (/^message$/i.test(name)) return undefined;
-    return name === '__type' ? String(value).replace(/.*#/, '') : value;
-  }) as { readonly Items?: readonly object[] };
-  return operation === 'Scan' && parsed.Items ? { ...parsed, Items: new Set(parsed.Items) } : parsed;
+    if (name === '__type') return String(value).replace(/.*#/, '');
+    const hasNoOrder = operation === 'BatchGetItem' || (operation === 'Scan' && name === 'Items');
+    return hasNoOrder && Array.isArray(value) ? new Set<unknown>(value) : value;
+  });
 }
