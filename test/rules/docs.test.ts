@@ -99,6 +99,28 @@ describe.each(documents)('%s', (path) => {
   });
 });
 
+describe('whoever pastes a whole block of a page', () => {
+  /** A dry run, and what cannot be undone. */
+  const alone =
+    /--dry-run|--overlap 0s|keys -- (revoke|forget)|pets -- (remove|import|backfill)|cdk -- import|delete-(table|log-group|stack|api-key)|update-alias|npm publish/;
+  /** Without those of AWS that only read. */
+  const command = /\bnpm (?:run|publish) [^|)\n]+|\baws [\w-]+ (?!describe|get|list|wait)[^|)\n]+/g;
+
+  it.each(documents)('runs nothing else with such a command of %s', (path) => {
+    const crowded = [...read(path).matchAll(/^ *```sh\n([^]*?)^ *```$/gm)]
+      .map(([, block]) => block!.replaceAll(/\\\n\s*/g, '').match(command) ?? [])
+      .filter((commands) => commands.length > 1 && commands.some((each) => alone.test(each)));
+    expect(crowded).toEqual([]);
+  });
+
+  it('chooses the stage of a rehearsal once', () => {
+    const [, ...restore] = read('docs/runbook.md').split('## Restore data');
+    expect(restore.join('').match(/.*(?:--stage prod|-prod\b).*/g)).toEqual([
+      expect.stringContaining('export STAGE=prod STACK=AnimalStore-prod'),
+    ]);
+  });
+});
+
 /** The anchors of the headings. */
 function anchorsOf(path: string): string[] {
   return [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, heading]) => anchorOf(heading!));
