@@ -11,9 +11,9 @@ export type Step<Given> = (world: World, given: Given) => Promise<unknown>;
 export interface Scene<Given> {
   readonly at?: string;
   readonly from?: World;
-  /** What there is before, such as keys. */
+  /** What there is before, such as keys. What commands make is in `from`, because this cannot wait. */
   readonly given?: (world: World) => Given;
-  /** At the same time. The same function twice: they can change places. */
+  /** At the same time. The same function twice: they can change places. A command that fails is no failure: see `world.runs`. */
   readonly steps: readonly Step<Given>[];
   /** One after the other, when all others have ended. */
   readonly afterwards?: readonly Step<Given>[];
@@ -31,7 +31,10 @@ export interface Scene<Given> {
   readonly machine?: () => GatewayOptions['machine'];
   /** So many schedules at random, instead of all of them. */
   readonly sample?: number;
-  /** Leaves out schedules that differ only in the order of independent steps. Default: true */
+  /**
+   * Leaves out schedules that differ only in the order of independent steps. Default: true. What steps share outside of the tables must be in
+   * `tables.footprint`.
+   */
   readonly reduce?: boolean;
 }
 
@@ -107,7 +110,7 @@ export async function explore<Given>(scene: Scene<Given>): Promise<number> {
   });
   if (report.failure) throw new Error(`${textOf(report)}\n${howToRepeat(report.failure.repeat)}`);
   if (!report.isComplete && sample === undefined && repeat === undefined)
-    throw new Error(`Not all schedules were run: ${textOf(report)}`);
+    throw new Error(`Not all schedules were run. Use steps of fewer calls, or a sample: ${textOf(report)}`);
   return report.schedules;
 }
 

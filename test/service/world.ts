@@ -52,7 +52,7 @@ type More = Partial<Omit<Sent, 'method' | 'path' | 'token'>>;
 interface WorldOptions {
   /** Default: the time of `from`, or noon. */
   readonly at?: string | undefined;
-  /** Whether everything that the interface promises has to hold when the test ends. */
+  /** Whether everything that the interface promises has to hold when the test ends. Only of keys that `key` has made. */
   readonly isChecked?: boolean;
   /** What is stored before. */
   readonly from?: World | undefined;
@@ -64,7 +64,8 @@ interface WorldOptions {
 
 /**
  * The service: its functions and commands as they are bundled, on tables in memory, behind one gateway, in virtual time. Nothing
- * happens by itself: a request or command runs to its end, or as far as `explore` lets it.
+ * happens by itself: a request or command runs to its end, or as far as `explore` lets it. Time passes only in `wait` and `sleep`, and
+ * while code waits for it.
  */
 export class World {
   readonly tables;
@@ -178,7 +179,7 @@ export class World {
     this.tables.put(titleCase(table), marshall(item, { removeUndefinedValues: true }) as Item);
   }
 
-  /** A valid key. @param usage what is stored of it. @param more other attributes of its record, such as `expiresAt` */
+  /** A valid key for requests. No command knows it: `issue` of key-tool/keys.ts makes one that commands accept. @param usage what is stored of it. @param more other attributes of its record, such as `expiresAt` */
   key(
     plan: Limits | keyof typeof fixedPlans,
     usage: Partial<Usage> = {},
@@ -255,12 +256,13 @@ export class World {
     }));
   }
 
-  /** Runs a command, such as `keys rotate key_1 --json`, of the stage local unless it names another one. */
+  /** Runs a command, such as `keys list --json`, of the stage local unless it names another one. It may fail: see `exitCode`. */
   async run(command: string, terminal: Terminal = {}): Promise<Run> {
     const { run, load } = newRun(command, terminal);
     this.runs.push(run);
     const start = await load(this.#time, this.#network, () => this.random());
     run.exitCode = await this.#drive(start());
+    if (!this.#isDriven && run.exitCode === 2) throw new Error(`${command}: ${run.stderr}`);
     return run;
   }
 
@@ -296,6 +298,8 @@ export class World {
   }
 
   #admits(value: string): boolean {
+    // Commands change it.
+    this.tables.footprint.add(`apigateway ${value}`, 'read');
     return this.apiKeys.meter(value, place, this.#time.now).outcome !== 'invalid';
   }
 

@@ -243,3 +243,25 @@ test.each(isFullRun ? [...pairs, ...more] : pairs)(
     expect(await inEveryOrder([one, other], state, crashes)).toBeGreaterThan(1);
   },
 );
+
+test.each(['change-plan KEY --plan pro', 'rotate KEY --overlap 1h', 'repair', 'resume KEY'])(
+  'a key works all the time beside %s, in every order',
+  async (command) => {
+    const from = new World({ isChecked: false });
+    const { keyId, key } = await issue(from);
+    const limits = new Set<string | undefined>();
+    await explore({
+      from,
+      isChecked: false,
+      steps: [
+        (world) => world.run(`keys ${command.replace('KEY', keyId)} --json`),
+        (world) => world.send(key),
+      ],
+      check: ({ exchanges: [request], runs: [run] }) => {
+        expect([request!.answer.status, run!.exitCode]).toEqual([404, 0]);
+        limits.add(request!.answer.headers?.['X-RateLimit-Limit']);
+      },
+    });
+    expect(limits).toEqual(new Set(command.startsWith('change-plan') ? ['60', '300'] : ['60']));
+  },
+);

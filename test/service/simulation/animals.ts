@@ -102,9 +102,12 @@ function versionsOf({ tables }: History, path: string): readonly Version[] {
   return versionsIn(tables, 'Pets', path.slice('/pets/'.length));
 }
 
-/** What an animal was at some time between two times. */
-function statesWithin(versions: readonly Version[], from: number, to: number) {
-  return itemsWithin(versions, from, to).map((item) => petOf(item));
+/** What an animal was while a request was under way, or a lag before. Milliseconds. */
+function statesWithin(versions: readonly Version[], { operation, from, to }: Seen, lag = 0) {
+  // Time may stand still, and writes have an order.
+  const isBefore = ({ since, number }: Version) =>
+    lag === 0 ? number <= operation!.writesBefore : since <= from - lag;
+  return itemsWithin(versions, isBefore, to).map((item) => petOf(item));
 }
 
 function isSame(a: Pet, b: Pet | 'malformed' | undefined): boolean {
@@ -147,11 +150,11 @@ function readCursor(cursor: string): Cursor {
 }
 
 function checkReading(seen: Seen, history: History): void {
-  const { exchange, reply, from, to } = seen;
+  const { exchange, reply } = seen;
   const { sent } = exchange;
   if (reply === undefined || sent.method !== 'GET') return;
   if (sent.path !== '/pets' && (reply.status === 200 || reply.status === 404)) {
-    const states = statesWithin(versionsOf(history, sent.path), from, to);
+    const states = statesWithin(versionsOf(history, sent.path), seen);
     if (reply.status === 404) require(states.includes(undefined), 'an animal that exists is not found');
     else
       require(states.some((state) =>
@@ -161,7 +164,9 @@ function checkReading(seen: Seen, history: History): void {
   if (sent.path === '/pets' && reply.status === 200) checkPage(seen, history);
 }
 
-function checkPage({ exchange: { sent }, reply, from, to, otherCalls }: Seen, history: History): void {
+function checkPage(seen: Seen, history: History): void {
+  const { exchange, reply, from, to, otherCalls } = seen;
+  const { sent } = exchange;
   const { tables, lag, shortQueries } = history;
   const query = new Map(sent.query);
   const limit = Number(query.get('limit') ?? defaultLimit);
@@ -187,12 +192,12 @@ function checkPage({ exchange: { sent }, reply, from, to, otherCalls }: Seen, hi
     require(fits(filter, pet), 'an animal that the filter leaves out');
     require(before === undefined || pet.id < before, 'an animal of an earlier page');
     require(end === undefined || pet.id >= end, 'an animal of the next page');
-    const states = statesWithin(versionsIn(tables, 'Pets', String(pet.id)), from - lag, to);
+    const states = statesWithin(versionsIn(tables, 'Pets', String(pet.id)), seen, lag);
     require(states.some((state) => isSame(pet, state)), `animal ${pet.id} is not stored like this`);
   }
   let certain = 0;
   for (const versions of tables.versions('Pets')) {
-    const states = statesWithin(versions, from - lag, to);
+    const states = statesWithin(versions, seen, lag);
     if (!states.every((state) => state !== undefined && state !== 'malformed' && fits(filter, state)))
       continue;
     const { id } = states[0] as Pet;

@@ -38,6 +38,8 @@ export interface Invocation {
   readonly entry: FunctionEntry;
   readonly environment: Environment;
   readonly startedAt: number;
+  /** How many writes all tables had got before. */
+  readonly writesBefore: number;
   endedAt: number;
   readonly calls: Call[];
   readonly log: string[];
@@ -191,8 +193,10 @@ export class Gateway {
 
   /** What the authorizer returns, or has returned in the last 60 seconds. Undefined if it fails. */
   async #authorize(exchange: Exchange): Promise<unknown> {
-    const { world } = this.#options;
+    const { world, network } = this.#options;
     const { method, path, token } = exchange.sent;
+    // Commands empty it.
+    network.tables.footprint.add('apigateway cache', 'read');
     let cached = this.#cache.get(token);
     if (cached === undefined || cached.until <= world.now) {
       const methodArn = `${api}/${method}${path}`;
@@ -225,6 +229,7 @@ export class Gateway {
       entry,
       environment,
       startedAt: world.now,
+      writesBefore: network.tables.writeCount,
       endedAt: Infinity,
       calls: [],
       log: [],

@@ -27,9 +27,13 @@ export function versionsOf(tables: Tables, table: string, id: string): readonly 
   return all.find((versions) => versions.some(({ item }) => item?.['id']?.N === id)) ?? [];
 }
 
-/** What an item was at some time between two times. */
-export function itemsWithin(versions: readonly Version[], from: number, to: number): (Item | undefined)[] {
-  const first = versions.findLastIndex(({ since }) => since <= from);
+/** What an item was at some time between two times. @param isBefore whether a version is surely as old as the first */
+export function itemsWithin(
+  versions: readonly Version[],
+  isBefore: (version: Version) => boolean,
+  to: number,
+): (Item | undefined)[] {
+  const first = versions.findLastIndex(isBefore);
   return [
     ...(first < 0 ? [undefined] : []),
     ...versions

@@ -40,6 +40,11 @@ export class Tables {
     this.#now = now;
   }
 
+  /** The number of the latest write. */
+  get writeCount(): number {
+    return this.#writeCount;
+  }
+
   /** Equal for tables with equal items. */
   get contents(): string {
     const items = [...this.#tables.values()].flatMap((table) =>
