@@ -20,6 +20,7 @@ const alarmSchema = z.object({
   AlarmName: z.string(),
   AlarmDescription: z.string(),
   DatapointsToAlarm: z.int(),
+  ComparisonOperator: z.string(),
   Threshold: z.number(),
   Period: z.int().optional(),
   Namespace: z.string().optional(),
@@ -75,6 +76,11 @@ describe('an alarm', () => {
       expect(sectionsOfRunbook().get(anchor!)).toContain(`\`${writtenName(name)}\``);
     },
   );
+
+  it.each([...everyAlarm])('goes off above its threshold: %s', (name, { ComparisonOperator: operator }) => {
+    const ofTooLittle = ['api-traffic', 'certificate-expiry'].includes(name);
+    expect(operator).toBe(ofTooLittle ? 'LessThanThreshold' : 'GreaterThanThreshold');
+  });
 
   it.each([...everyAlarm])('has its threshold in the table of the runbook: %s', (name, { Threshold }) => {
     const rows = sectionsOfRunbook().get('alarms')!.split('\n');
