@@ -55,6 +55,7 @@ describe('an error of a write', () => {
     ['without a name', named('Unknown')],
     ['of a redirection', named('NewException', 1, 307)],
     ['of the server', named('InternalServerError', 1, 500)],
+    ['of the server, with a status that the SDK does not repeat', named('NewException', 1, 501)],
     ['of throttling', named('ThrottlingException')],
   ])('%s: DynamoDB is unavailable', (_, error) => {
     expect({ mayBeWritten: mayBeWritten(error), isUnavailable: isUnavailable(error) }).toEqual({
