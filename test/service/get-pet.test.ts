@@ -112,6 +112,14 @@ test.each(['hungBefore', 'lostBefore', 'failed', 'throttled'] as const)(
   },
 );
 
+test('a read whose first two attempts get no answer is answered by the third', async () => {
+  const attempts: string[] = [];
+  world.meets = ({ table, operation }) =>
+    table === 'Pets' && attempts.push(operation) < 3 ? 'hungBefore' : 'answered';
+  expect(await world.send(key, 'GET /pets/1000')).toMatchObject({ status: 200, body: rex });
+  expect(attempts).toHaveLength(3);
+});
+
 describe('a malformed item', () => {
   test.each([
     ['no name', { name: undefined }],
