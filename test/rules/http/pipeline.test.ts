@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../../functions/http/errors.ts';
 import { pipeline } from '../../../functions/http/pipeline.ts';
 import type { Answer } from '../../../functions/http/respond.ts';
+import { timeToAnswer } from '../../../functions/runtime/deadline.ts';
 import { freeCaller as caller, proxyEvent } from '../../support/events.ts';
 import { lambdaContext, reply } from '../../support/lambda.ts';
 
@@ -24,7 +25,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-function serving(operate: () => Answer) {
+function serving(operate: () => Answer | Promise<Answer>) {
   const environment = {
     RATE_LIMITS_TABLE: 'RateLimits',
     LIMITER_TIMEOUT_MS: 1_000,
@@ -32,7 +33,8 @@ function serving(operate: () => Answer) {
   };
   const dynamoDb = { client, impatientClient: client };
   const handler = pipeline('list-pets', { environment, dynamoDb }, async () => operate());
-  return async (from: unknown = event) => reply(await handler(from as never, lambdaContext()));
+  return async (from: unknown = event, context = lambdaContext()) =>
+    reply(await handler(from as never, context));
 }
 
 test('an answer without a body has no Content-Type', async () => {
@@ -50,6 +52,12 @@ test.each([
     throw error;
   })();
   expect(JSON.parse(lines[0]!)).toMatchObject({ errors: [{ message: logged }] });
+});
+
+test('an operation has all time but that of an answer', async () => {
+  const slowly = () => new Promise<Answer>((resolve) => setTimeout(resolve, 20, { status: 204 }));
+  const context = { ...lambdaContext(), getRemainingTimeInMillis: () => timeToAnswer + 1_000 };
+  expect(await serving(slowly)(event, context)).toMatchObject({ status: 204 });
 });
 
 test.each(['text', null, {}, { requestContext: {} }])(
