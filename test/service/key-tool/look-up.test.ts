@@ -192,7 +192,7 @@ describe('list', () => {
         );
         expect(hasMore).toBe(matching.length > limit);
       }),
-      { numRuns: rounds({ full: 50, sample: 20 }) },
+      { numRuns: rounds({ full: 50, sample: 20 }), examples: [[{ owner: 'owner-0', plan: 'pro' }, 3]] },
     );
   });
 
