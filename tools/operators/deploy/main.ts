@@ -1,0 +1,10 @@
+import { deploy } from './deploy.ts';
+import { rollBack } from './roll-back.ts';
+
+/** `npm run deploy:staging` and `npm run roll-back:prod COMMIT` */
+const commands = new Map([
+  ['deploy', deploy],
+  ['roll-back', rollBack],
+]);
+const [, , command = '', ...args] = process.argv;
+process.exitCode = await commands.get(command)!(args);
