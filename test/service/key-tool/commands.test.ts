@@ -1,4 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import { matchesGlob } from 'node:path';
+import type { Call } from 'dynamodb-interleavings';
 import { beforeAll, describe, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { newKey } from '../../../functions/access/keys.ts';
@@ -376,3 +378,42 @@ test.each(['', ' --json'])(
     }
   },
 );
+
+/** Statements of IAM, with lists of actions and resources. */
+type Statements = readonly Record<'Action' | 'Resource', string | readonly string[]>[];
+
+/** Whether a policy permits a call. A transaction of the tool puts. */
+function permits(statements: Statements, { service, operation, table }: Call): boolean {
+  const [method, path = ''] = operation.replace('TransactWriteItems', 'PutItem').split(' ');
+  const resources: Readonly<Record<string, string>> = {
+    DynamoDB: `arn:aws:dynamodb:eu-central-1:1:table/AnimalStore-prod-Tables${table}1-2`,
+    apigateway: `arn:aws:apigateway:eu-central-1::${path}`,
+  };
+  const is = (pattern: string | readonly string[], text: string) =>
+    [pattern].flat().some((each) => matchesGlob(text.replaceAll('/', ':'), each.replaceAll('/', ':')));
+  return statements.some(
+    ({ Action, Resource }) =>
+      is(Action, `${service.toLowerCase()}:${method}`) && is(Resource, resources[service] ?? 'the stack'),
+  );
+}
+
+test('the policy for the engineer on call is enough to find, suspend, resume and revoke a key, and not to issue one', async () => {
+  const { Statement: statements } = JSON.parse(
+    await readFile('lib/delivery/on-call-policy.json', 'utf8'),
+  ) as { readonly Statement: Statements };
+  const world = new World({ isChecked: false });
+  const { keyId, key } = await issue(world);
+  const refused = async (command: string, terminal = {}) => {
+    const { exitCode, calls } = await world.run(`keys ${command}`, terminal);
+    expect([command, exitCode]).toEqual([command, 0]);
+    return calls.filter((call) => !permits(statements, call)).map(({ operation }) => operation);
+  };
+  for (const command of ['list', 'list --owner Ada']) expect(await refused(command)).toEqual([]);
+  for (const command of ['show', 'usage', 'suspend', 'resume', 'revoke'])
+    expect(await refused(`${command} ${keyId}`)).toEqual([]);
+  expect(await refused('identify', { piped: key })).toEqual([]);
+  expect(await refused('create --owner Ada --plan pro')).toEqual([
+    'POST /apikeys',
+    'POST /usageplans/pro/keys',
+  ]);
+});
