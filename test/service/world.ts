@@ -179,7 +179,12 @@ export class World {
     this.tables.put(titleCase(table), marshall(item, { removeUndefinedValues: true }) as Item);
   }
 
-  /** A valid key for requests. No command knows it: `issue` of key-tool/keys.ts makes one that commands accept. @param usage what is stored of it. @param more other attributes of its record, such as `expiresAt` */
+  /**
+   * A valid key for requests. No command knows it: `issue` of key-tool/keys.ts makes one that commands accept.
+   *
+   * @param usage what is stored of it
+   * @param more other attributes of its record, such as `expiresAt`
+   */
   key(
     plan: Limits | keyof typeof fixedPlans,
     usage: Partial<Usage> = {},

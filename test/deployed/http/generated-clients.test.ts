@@ -15,7 +15,7 @@ const document = resolve('docs/openapi.yaml');
 const checks = resolve('tools/contributors/checks/node_modules');
 
 const succeeds = (command: string, ...args: string[]) => spawnSync(command, args).status === 0;
-/** What generates, compiles and runs clients. The project's check (.ci/run) has all of it. */
+/** What generates, compiles and runs clients. The project's check (.ci/run) has all of it but Go. */
 const installed = {
   'Maven and a JDK': succeeds('mvn', '--version') && succeeds('javac', '--version'),
   Go: succeeds('go', 'version'),
@@ -27,7 +27,7 @@ const has = (...tools: Tool[]) => tools.every((tool) => installed[tool]);
 const missing = Object.entries(installed).filter(([, isInstalled]) => !isInstalled);
 if (missing.length > 0)
   console.warn(
-    `Clients that need one of these are not generated: ${missing.map(([tool]) => tool).join(', ')}. .ci/run installs all.`,
+    `Clients that need one of these are not generated: ${missing.map(([tool]) => tool).join(', ')}. .ci/run installs all but Go.`,
   );
 
 /**

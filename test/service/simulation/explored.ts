@@ -1,13 +1,13 @@
 import type { Fault } from 'dynamodb-interleavings';
 import type { Limits } from '../../../functions/access/plans.ts';
-import { explore as exploreSteps, type Step } from '../explore.ts';
+import { explore as exploreSteps, type Scene as SceneOfSteps, type Step } from '../explore.ts';
 import type { Usage } from '../limits.model.ts';
 import type { Key, World } from '../world.ts';
 import type { Version } from './environments.ts';
 import type { GatewayOptions, Sent } from './gateway.ts';
 
 /** A few requests with one key at the same time. */
-export interface Scene {
+export interface Scene extends Pick<SceneOfSteps<Key>, 'delays' | 'kinds' | 'reduce' | 'sample'> {
   /** Unix seconds. */
   readonly now: number;
   readonly limits: Limits;
@@ -21,16 +21,8 @@ export interface Scene {
   /** Until when an operator suspends the key meanwhile. Unix seconds. */
   readonly suspendedUntil?: number;
   readonly maxFaults: number;
-  /** How many calls at most are answered only after a timer has gone off. Default: any number */
-  readonly delays?: number;
-  /** So many schedules at random, instead of all of them. */
-  readonly sample?: number;
-  /** Leaves out schedules that differ only in the order of independent steps. Default: true */
-  readonly reduce?: boolean;
   /** Gets all answers and what is stored, of each schedule. */
   readonly results?: Set<string>;
-  /** What calls can meet. Default: everything. */
-  readonly kinds?: readonly Fault[];
   /** Of the execution environment of each request. Default: the work tree's. */
   readonly versions?: readonly Version[];
 }
@@ -52,9 +44,10 @@ const allKinds: readonly Fault[] = [
  * @throws Error with the story of the shortest schedule that violates the interface
  */
 export function explore(scene: Scene): Promise<number> {
-  const { now, limits, usage, suspendedUntil, kinds = allKinds, versions = [], results, ...same } = scene;
+  const { now, limits, usage, requests, afterwards = [], suspendedUntil, maxFaults, ...others } = scene;
+  const { kinds = allKinds, versions = [], results, ...same } = others;
   // No transaction writes the table of the limiter.
-  const conflicts = scene.requests.some(({ method }) => method === 'POST');
+  const conflicts = requests.some(({ method }) => method === 'POST');
   // Equal requests of one version are one function, so that they can change places.
   const steps = new Map<string, Step<Key>>();
   const stepOf = (each: Scene['requests'][number], index: number) => {
@@ -67,12 +60,12 @@ export function explore(scene: Scene): Promise<number> {
     ...same,
     at: new Date(now * 1000).toISOString(),
     given: (world) => world.key(limits, usage),
-    steps: scene.requests.map(stepOf),
-    afterwards: (scene.afterwards ?? []).map((each) => stepThatSends({ ...each, after: 1 })),
+    steps: requests.map(stepOf),
+    afterwards: afterwards.map((each) => stepThatSends({ ...each, after: 1 })),
     ...(suspendedUntil !== undefined && {
       events: { 'an operator suspends the key': (world, key) => suspend(world, key, suspendedUntil) },
     }),
-    faults: scene.maxFaults,
+    faults: maxFaults,
     kinds: kinds.filter((kind) => kind !== 'conflict' || conflicts),
     machine: () => machineOf(versions),
     check: ({ exchanges, tables }) => {

@@ -257,8 +257,9 @@ async function resultsOf(of: Scene, options: Pick<Options, 'reduce'>) {
   return report.isComplete ? { results: [...results].toSorted(), schedules: report.schedules } : undefined;
 }
 
-/** More runs, and another seed, by the environment. CI runs more. */
-const runs = Number(process.env['RUNS'] ?? (process.env['CI'] === undefined ? 15 : 40));
+const isFullRun = process.env['CI'] !== undefined || process.env['FULL'] !== undefined;
+/** More runs, and another seed, by the environment. */
+const runs = Number(process.env['RUNS'] ?? (isFullRun ? 40 : 15));
 const seed = Number(process.env['SEED'] ?? 1);
 
 test('the reduction leaves out no result', { timeout: 600_000 }, async () => {
