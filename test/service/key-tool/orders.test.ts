@@ -244,24 +244,26 @@ test.each(isFullRun ? [...pairs, ...more] : pairs)(
   },
 );
 
-test.each(['change-plan KEY --plan pro', 'rotate KEY --overlap 1h', 'repair', 'resume KEY'])(
-  'a key works all the time beside %s, in every order',
-  async (command) => {
-    const from = new World({ isChecked: false });
-    const { keyId, key } = await issue(from);
-    const limits = new Set<string | undefined>();
-    await explore({
-      from,
-      isChecked: false,
-      steps: [
-        (world) => world.run(`keys ${command.replace('KEY', keyId)} --json`),
-        (world) => world.send(key),
-      ],
-      check: ({ exchanges: [request], runs: [run] }) => {
-        expect([request!.answer.status, run!.exitCode]).toEqual([404, 0]);
-        limits.add(request!.answer.headers?.['X-RateLimit-Limit']);
-      },
-    });
-    expect(limits).toEqual(new Set(command.startsWith('change-plan') ? ['60', '300'] : ['60']));
-  },
-);
+// A repair reads so much that most orders are found to be equal only late.
+const harmless = [
+  'change-plan KEY --plan pro',
+  'rotate KEY --overlap 1h',
+  'resume KEY',
+  ...(isFullRun ? ['repair'] : []),
+];
+
+test.each(harmless)('a key works all the time beside %s, in every order', async (command) => {
+  const from = new World({ isChecked: false });
+  const { keyId, key } = await issue(from);
+  const limits = new Set<string | undefined>();
+  await explore({
+    from,
+    isChecked: false,
+    steps: [(world) => world.run(`keys ${command.replace('KEY', keyId)} --json`), (world) => world.send(key)],
+    check: ({ exchanges: [request], runs: [run] }) => {
+      expect([request!.answer.status, run!.exitCode]).toEqual([404, 0]);
+      limits.add(request!.answer.headers?.['X-RateLimit-Limit']);
+    },
+  });
+  expect(limits).toEqual(new Set(command.startsWith('change-plan') ? ['60', '300'] : ['60']));
+});
