@@ -122,6 +122,59 @@ describe('docs/openapi.yaml accepts exactly what the service accepts', () => {
   });
 });
 
+describe('docs/openapi.yaml has names and types of which generators make code', async () => {
+  const document = z
+    .object({
+      paths: z.record(
+        z.string(),
+        z.record(z.string(), z.object({ operationId: z.string(), parameters: parameters.optional() })),
+      ),
+      components: z.object({
+        schemas: z.record(
+          z.string(),
+          z.looseObject({ properties: z.record(z.string(), schema).default({}) }),
+        ),
+      }),
+    })
+    .parse(withoutReferences(await openApiDocument()));
+  const { schemas } = document.components;
+  const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
+  const fields = Object.entries(schemas).flatMap(([of, { properties }]) =>
+    Object.entries(properties).map(([name, described]) => ({ of, name, described })),
+  );
+
+  it('that are identifiers', () => {
+    expect(Object.keys(schemas).filter((name) => !/^(?:[A-Z][a-z]+)+$/.test(name))).toEqual([]);
+    const others = [...operations.map(({ operationId }) => operationId), ...fields.map(({ name }) => name)];
+    expect(others.filter((name) => !/^[a-z]+(?:[A-Z][a-z]+)*$/.test(name))).toEqual([]);
+  });
+
+  it('that are not those of the types that generators add', () => {
+    const typesOf = ({ operationId }: (typeof operations)[number]) =>
+      ['', 'Params', 'Request', 'Response', 'JSONRequestBody'].map((end) => operationId + end);
+    // In Go, the function that makes a Pet is NewPet. docs/write-a-client.md has the option.
+    const makersOf = (name: string) => (name === 'Pet' ? [] : [`New${name}`]);
+    const added = [...operations.flatMap(typesOf), ...Object.keys(schemas).flatMap(makersOf)];
+    const all = [...Object.keys(schemas), ...added].map((name) => name.toLowerCase());
+    expect(all.filter((name, index) => all.indexOf(name) !== index)).toEqual([]);
+  });
+
+  it('that make an int64 of each ID', () => {
+    const ids = fields.filter(({ name }) => /^id$|Id$/.test(name));
+    expect(ids.map(({ of, name }) => `${of}.${name}`)).toEqual([
+      'NewPet.categoryId',
+      'Pet.id',
+      'Pet.categoryId',
+    ]);
+    const inPaths = operations
+      .flatMap((each) => each.parameters ?? [])
+      .filter(({ name }) => name.endsWith('Id'));
+    expect(inPaths.map(({ name }) => name)).toEqual(['petId']);
+    for (const described of [...ids.map((each) => each.described), ...inPaths.map((each) => each.schema)])
+      expect(described).toMatchObject({ type: 'integer', format: 'int64' });
+  });
+});
+
 it('the example of a request is valid', () => {
   const sample = parseJson(JSON.stringify(sampleOf('NewPet')));
   expect(newPet.safeParse(sample)).toMatchObject({ success: true });
