@@ -1,24 +1,20 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { startDynamoDb } from 'cdk-offline/dynamodb';
 import { format, resolveConfig } from 'prettier';
 import { explore } from 'dynamodb-interleavings';
 import { replay } from './replay.mjs';
 import { subjects } from './subjects/index.mjs';
 
-/**
- * Explores every subject, repeats each violation on a running engine, and writes the table of RESULTS.md and the diagrams that
- * issues/ asks for.
- */
+/** Explores every subject, repeats each violation on a running engine, and writes the list of RESULTS.md. */
 
 Object.assign(process.env, { AWS_REGION: 'eu-central-1', AWS_LAMBDA_FUNCTION_NAME: 'work' });
 const [, , only = ''] = process.argv;
 const chosen = subjects.filter(({ library, property }) => `${library} ${property}`.includes(only));
 const engine = await startDynamoDb();
 const violated = new Map();
-const diagrams = new Map();
 try {
   for (const subject of chosen) {
-    const { library, version, property, promise, issue } = subject;
+    const { library, version, property, promise, known, isAccepted } = subject;
     let isUsed = false;
     const report = await explore({
       ...subject,
@@ -34,39 +30,25 @@ try {
       throw new Error(`${library}: ${report.schedules} schedules are not all. Raise the budget.`);
     const schedules = `${report.schedules}${report.isComplete ? '' : ' (not all)'}`;
     console.log(`\n${library} ${version}: ${property}\n  ${schedules} schedules, ${violations} violations`);
-    const title = `[${library}](${promise})`;
     if (failure) {
-      console.log(
-        `  ${failure.sentence}\n${withoutItems(failure.trace)
-          .map((line) => `    ${line}`)
-          .join('\n')}`,
-      );
+      const lines = withoutItems(failure.trace);
+      console.log(`  ${failure.sentence}\n${lines.map((line) => `    ${line}`).join('\n')}`);
       const repeated = await replay(engine.endpoint, subject, failure);
       const onEngine = repeated === failure.sentence ? '' : ` On an engine: ${repeated ?? 'it holds.'}`;
+      const filed = known === undefined ? '' : ` ([known](${known}))`;
       // RESULTS.md explains what is accepted.
-      if (issue !== '#accepted') add(title, version, `| ${property}${onEngine} | ${linkTo(issue)} |`);
-      diagrams.set(`${issue} ${property}`, shortDiagram(failure.diagram));
+      if (isAccepted !== true)
+        add(
+          `[${library}](${promise})`,
+          version,
+          `- **${property}** ${failure.sentence}${onEngine}${filed}\\\n  ${scheduleOf(lines)}`,
+        );
     }
   }
 } finally {
   await engine.stop();
 }
-for (const file of await readdir(new URL('issues', import.meta.url))) {
-  const issue = `issues/${file}`;
-  for (const property of await generatedIn(issue)) {
-    const isIt = (subject) => subject.issue === issue && subject.property === property;
-    if (!subjects.some(isIt)) throw new Error(`${issue}: no subject has the property "${property}".`);
-    if (!chosen.some(isIt)) continue;
-    const diagram = diagrams.get(`${issue} ${property}`);
-    if (diagram === undefined) throw new Error(`${issue}: the property "${property}" holds.`);
-    await replaceGenerated(issue, property, `\`\`\`mermaid\n${diagram}\n\`\`\``);
-  }
-}
-if (only === '') await replaceGenerated('RESULTS.md', 'violations', violationsTable());
-
-function linkTo(issue) {
-  return issue === undefined ? '' : `[${issue.startsWith('https:') ? 'known' : 'issue'}](${issue})`;
-}
+if (only === '') await writeResults();
 
 /** Versions that behave alike share a line. */
 function add(title, version, line) {
@@ -75,42 +57,39 @@ function add(title, version, line) {
   violated.set(title + line, found);
 }
 
-/** A row for each promise. The first of a library has its name and versions. */
-function violationsTable() {
-  const nameOf = ({ title, versions }) => `${title} ${versions.join(', ')}`;
-  const rows = [...Map.groupBy(violated.values(), nameOf)].flatMap(([name, of]) =>
-    of.map(({ line }, index) => `| ${index === 0 ? name : ''} ${line}`),
-  );
-  return ['| Library | What should hold | Report |', '| --- | --- | --- |', ...rows].join('\n');
-}
-
-/** The names of what is generated in a page. */
-async function generatedIn(path) {
-  const page = await readFile(new URL(path, import.meta.url), 'utf8');
-  return [...page.matchAll(/^<!-- generated: (.+) -->$/gm)].map(([, name]) => name);
-}
-
-/** Writes what stands between `<!-- generated: NAME -->` and `<!-- end -->`. */
-async function replaceGenerated(path, name, text) {
-  const file = new URL(path, import.meta.url);
+/** Writes what stands between two lines of RESULTS.md. */
+async function writeResults() {
+  const file = new URL('RESULTS.md', import.meta.url);
   const page = await readFile(file, 'utf8');
-  const start = `<!-- generated: ${name} -->`;
-  const from = page.indexOf(start);
-  if (from < 0) throw new Error(`${path} has no line ${start}`);
-  const to = page.indexOf('<!-- end -->', from);
-  const written = `${page.slice(0, from)}${start}\n\n${text}\n\n${page.slice(to)}`;
+  const nameOf = ({ title, versions }) => `${title} ${versions.join(', ')}`;
+  const sections = [...Map.groupBy(violated.values(), nameOf)].map(
+    ([name, of]) => `## ${name}\n\n${of.map(({ line }) => line).join('\n')}`,
+  );
+  const generated = /^<!-- generated .+ -->$[^]*^<!-- end -->$/m;
+  if (!generated.test(page))
+    throw new Error('RESULTS.md lacks the lines <!-- generated … --> and <!-- end -->.');
+  const [first, last] = generated.exec(page)[0].split(/\n[^]*\n/);
+  const written = page.replace(generated, () => [first, ...sections, last].join('\n\n'));
   await writeFile(file, await format(written, { ...(await resolveConfig(file)), parser: 'markdown' }));
+}
+
+/** Such as `1 Query, 2 PutItem: the answer is lost`, of the lines of a trace. The calls of a request have its number. */
+function scheduleOf(lines) {
+  const special =
+    /applied, and .+|a part of the \w+|without the last writes|\w+Exception|the process .+|[\d.]+ items?/;
+  return lines
+    .flatMap((line) => {
+      const [, request, operation, result] =
+        /^(?:\s*[\d.]+ s)? *[│ ]*(\d+)[│ ]*  (\w+) .*? → (.*?)(?:  .*)?$/.exec(line) ?? [];
+      if (operation === undefined || /^item \d+ is done/.test(result)) return [];
+      const [met] = special.exec(result) ?? [];
+      return [`${request} ${operation}${met === undefined ? '' : ` (${met})`}`];
+    })
+    .join(', ');
 }
 
 /** Of the items of a batch, which DynamoDB gets to one after the other, the last line. */
 function withoutItems(lines) {
   const isItem = (line) => /item \d+ is done$/.test(line ?? '');
   return lines.filter((line, index) => !isItem(line) || !isItem(lines[index + 1]));
-}
-
-/** The same for a diagram, in which a call and its answer are a line each. Binary values are random. */
-function shortDiagram(diagram) {
-  return diagram
-    .replaceAll(/^(.*D: Batch.*\n).*: item \d+ is done\n(?=\1.*: item \d+ is done\n)/gm, '')
-    .replaceAll(/\{B: "[^"…]*/g, '{B: "');
 }

@@ -50,7 +50,6 @@ const subject = {
   version: versionOf('@auth/dynamodb-adapter'),
   promise: 'https://authjs.dev/reference/core/adapters#methods',
   tables: [table(name, 'pk', 'sk', { GSI1: ['GSI1PK', 'GSI1SK'] })],
-  issue: 'issues/auth-js.md',
 };
 const isDone = ({ status }) => status === 'fulfilled';
 const sessions = (tables) => tables.items(name).filter(({ type }) => type === 'SESSION').length;

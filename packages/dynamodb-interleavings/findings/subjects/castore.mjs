@@ -77,7 +77,6 @@ export const castoreSubjects = [
   {
     ...subject,
     property: 'A command appends its event once, although an answer of DynamoDB is lost.',
-    issue: 'issues/castore.md',
     requests: [depositOne],
     faults: 1,
     kinds: ['lostAfter', 'failedAfter'],

@@ -43,7 +43,6 @@ const subject = {
   version: versionOf('dynamodb-lock-client'),
   promise: 'https://www.npmjs.com/package/dynamodb-lock-client',
   tables: [table('Locks', 'id')],
-  issue: 'issues/dynamodb-lock-client.md',
 };
 
 export const dynamoDbLockClientSubjects = [
@@ -59,7 +58,7 @@ export const dynamoDbLockClientSubjects = [
   },
   {
     ...subject,
-    issue: 'https://github.com/tristanls/dynamodb-lock-client/pull/35',
+    known: 'https://github.com/tristanls/dynamodb-lock-client/pull/35',
     property: 'FailOpen: a lock that was released is free, although a heartbeat was under way.',
     requests: [locked('FailOpen', { ...lease, heartbeatPeriodMs: 3_000 }, 3_000)],
     check: ({ outcomes, tables }) =>

@@ -45,7 +45,7 @@ export const dynamoDbLockSubjects = [
     ...lockSubject,
     property:
       'Two who visit under the lock do not meet, although a process stands still for longer than its lease.',
-    issue: '#accepted',
+    isAccepted: true,
     faults: 1,
     kinds: ['paused'],
   },

@@ -41,7 +41,7 @@ export const electroSubjects = [
   {
     ...electro,
     property: 'If the item is there, one of the creations is told that it created it.',
-    issue: '#accepted',
+    isAccepted: true,
     faults: 1,
     kinds: ['lostAfter'],
     check: ({ outcomes, tables }) =>

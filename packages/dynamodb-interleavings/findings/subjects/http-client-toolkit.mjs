@@ -34,7 +34,6 @@ export const httpClientToolkitSubjects = [
     requests: [fetchOnce('first')],
     faults: 1,
     kinds: ['lostAfter'],
-    issue: 'issues/http-client-toolkit.md',
     check: ({ outcomes, tables }) => {
       const [job] = tables.items('Toolkit');
       return job?.status === 'pending' && outcomes.every(({ status }) => status === 'fulfilled')
@@ -57,7 +56,6 @@ export const httpClientToolkitSubjects = [
       },
       fetchOnce('second'),
     ],
-    issue: 'issues/http-client-toolkit.md',
     check: ({ outcomes, tables }) => {
       const [job] = tables.items('Toolkit');
       return outcomes[1].value?.isOwner && job.jobId === outcomes[1].value.jobId && job.status === 'failed'

@@ -11,7 +11,6 @@ const subject = {
   version: versionOf('@keyv/dynamo'),
   promise: 'https://keyv.org/docs/keyv/#api',
   tables: [table('keyv', 'id')],
-  issue: 'issues/keyv.md',
   items: { keyv: ['a', 'b'].map((id) => ({ id, value: `value of ${id}`, expiresAt: 1_893_456_000 })) },
 };
 

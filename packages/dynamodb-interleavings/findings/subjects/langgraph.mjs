@@ -32,7 +32,6 @@ export const langGraphSubjects = [
     version: versionOf('@rwai/langgraphjs-checkpoint-dynamodb'),
     promise: 'https://www.npmjs.com/package/@rwai/langgraphjs-checkpoint-dynamodb',
     property: 'What `putWrites()` has saved is in `getTuple()`, although DynamoDB does a batch in part.',
-    issue: 'issues/langgraph.md',
     tables: [
       table('Checkpoints', 'thread_id', 'checkpoint_id'),
       table('Writes', 'thread_id_checkpoint_id_checkpoint_ns', 'task_id_idx'),

@@ -61,7 +61,6 @@ export const autoIncrementSubjects = [
   {
     ...subject,
     property: '`list()` of a history has all versions, although a page ends early.',
-    issue: 'issues/nasa-autoincrement.md',
     tables: [table('Current', 'id'), history],
     items: { History: [1, 2].map((version) => ({ id: 'a', version })), Current: [{ id: 'a', version: 3 }] },
     requests: [async ({ client }) => historyOf(client).list()],
@@ -73,7 +72,6 @@ export const autoIncrementSubjects = [
   {
     ...subject,
     property: '`list()` of a history has its versions in order.',
-    issue: 'issues/nasa-autoincrement.md',
     tables: [table('Current', 'id'), history],
     items: {
       History: [1, 2, 10].map((version) => ({ id: 'a', version })),

@@ -56,7 +56,6 @@ export const oneTableSubjects = [
     promise: 'https://doc.onetable.io/api/table/schemas/attributes/',
     property:
       'An address that no user has any more can be taken, after two changes of a user at the same time.',
-    issue: 'issues/onetable.md',
     tables: [table('App', 'pk', 'sk')],
     items: {
       App: [

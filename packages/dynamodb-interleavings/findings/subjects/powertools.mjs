@@ -69,17 +69,20 @@ const versions = [
 ];
 export const powertoolsSubjects = versions.flatMap(([name, version]) => {
   const { middy: withMiddy, wrapper } = powertools(name);
-  const issue = 'https://github.com/aws-powertools/powertools-lambda-typescript/issues/5675';
   return [
-    { how: 'makeHandlerIdempotent (middy)', request: withMiddy, issueOfOnce: issue },
+    {
+      how: 'makeHandlerIdempotent (middy)',
+      request: withMiddy,
+      known: 'https://github.com/aws-powertools/powertools-lambda-typescript/issues/5675',
+    },
     { how: 'makeIdempotent', request: wrapper },
-  ].flatMap(({ how, request, issueOfOnce }) => [
+  ].flatMap(({ how, request, known }) => [
     {
       library: `Powertools idempotency, ${how}`,
       version,
       ...idempotency,
       ...once,
-      issue: issueOfOnce,
+      known,
       requests: times(3, request),
     },
     {
@@ -87,7 +90,7 @@ export const powertoolsSubjects = versions.flatMap(([name, version]) => {
       version,
       ...idempotency,
       ...notLockedOut,
-      issue: '#accepted',
+      isAccepted: true,
       requests: [request],
       afterwards: [request],
       faults: 1,

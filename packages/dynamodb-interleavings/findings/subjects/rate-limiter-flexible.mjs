@@ -40,7 +40,6 @@ export const flexibleSubjects = [
   {
     ...flexible,
     property: 'Of three requests with 2 points and `duration: 0` (points are never reset), two are admitted.',
-    issue: 'issues/rate-limiter-flexible.md',
     requests: times(3, limiter(0)),
   },
 ];

@@ -79,7 +79,6 @@ const stores = {
   },
   'connect-dynamodb': {
     promise: 'https://www.npmjs.com/package/connect-dynamodb',
-    issue: 'issues/connect-dynamodb.md',
     key: 'id',
     open(client) {
       const Store = connect({ Store: function Store() {} });
@@ -108,7 +107,6 @@ const stores = {
   },
   'serverless-dynamodb-session-store': {
     promise: 'https://www.npmjs.com/package/serverless-dynamodb-session-store',
-    issue: 'issues/serverless-dynamodb-session-store.md',
     key: 'sessionId',
     open: (client) => forExpress(new ServerlessStore({ client: new DynamoDBClient(client) })),
     itemOf: (sessionId, expires) => ({
@@ -124,9 +122,9 @@ const justExpired = Date.parse('2026-01-01T00:00:00Z') / 1_000 - 1;
 const later = Date.parse('2030-01-01T00:00:00Z') / 1_000;
 
 function of(library) {
-  const { promise, issue, key, open, itemOf } = stores[library];
+  const { promise, key, open, itemOf } = stores[library];
   return {
-    subject: { library, version: versionOf(library), promise, issue, tables: [table('sessions', key)] },
+    subject: { library, version: versionOf(library), promise, tables: [table('sessions', key)] },
     /** A request that calls a method of the store. */
     call:
       (method, ...input) =>
@@ -193,7 +191,6 @@ export const sessionSubjects = [
   {
     ...adonis.subject,
     property: 'A flash message is there in the next request, although DynamoDB reads an older state.',
-    issue: 'issues/adonis-session.md',
     requests: [
       // The request that stores the message, and the one that its redirect leads to.
       async (environment) => {
@@ -224,7 +221,6 @@ export const sessionSubjects = [
   {
     ...pwrdrvr.subject,
     property: 'A session that connect-dynamodb has stored is renewed after the migration.',
-    issue: 'issues/pwrdrvr-session-store.md',
     items: connectDynamoDb.sessions(1),
     requests: [pwrdrvr.call('touch', 'a', { user: 1 })],
     check: ({ outcomes: [touched] }) =>

@@ -19,7 +19,6 @@ const subject = {
   library: '@shopify/shopify-app-session-storage-dynamodb',
   version: versionOf('@shopify/shopify-app-session-storage-dynamodb'),
   promise: 'https://www.npmjs.com/package/@shopify/shopify-app-session-storage-dynamodb',
-  issue: 'issues/shopify-session-storage.md',
   tables: [table(name, 'id', undefined, { shop_index: ['shop'] })],
 };
 

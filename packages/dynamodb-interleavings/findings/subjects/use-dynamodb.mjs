@@ -58,7 +58,6 @@ export const useDynamoDbSubjects = [
     ...subject,
     property:
       'Of two updates at the same time, none overwrites the other, although the clock shows the millisecond of the last write.',
-    issue: 'issues/use-dynamodb.md',
     items: stored(clock),
   },
 ];
