@@ -109,7 +109,6 @@ function withSettingsOf({ projectFile: today }: Deployment, earlier: unknown): o
     Object.entries(context).filter(([key]) => isSetting(key) === are);
   return {
     ...then,
-    toolkitStackName: today.toolkitStackName,
     context: Object.fromEntries([...entries(then.context, false), ...entries(today.context, true)]),
   };
 }
