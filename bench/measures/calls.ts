@@ -1,7 +1,7 @@
-import { startDynamoDb as startEngine } from 'cdk-offline/dynamodb';
 import * as z from 'zod';
 import { tableNames } from '../../functions/tables.ts';
 import { tableDefinition } from '../../test/support/table-shapes.ts';
+import { startDatabase } from '../../tools/contributors/local/database.ts';
 import { Session, type SubjectDefinition } from '../harness/cold-starts.ts';
 import type { Answers, CallAnswer } from '../harness/dynamodb.ts';
 import { median } from '../harness/stats.ts';
@@ -34,7 +34,7 @@ const starts = 3;
 
 /** Counts calls and units on a real engine. Dynoxide, because DynamoDB Local takes a transaction's index writes twice. */
 export async function measureCalls(): Promise<Readonly<Record<'list' | 'create', CallsOfBoth>>> {
-  const engine = await startEngine({ database: 'dynoxide' });
+  const engine = await startDatabase({ database: 'dynoxide' });
   const seen: Call[] = [];
   const answers: Answers = async (operation, input) => {
     const at = performance.now();

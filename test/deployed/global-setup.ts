@@ -1,6 +1,6 @@
 import type { ProvidedContext } from 'vitest';
 import type { TestProject } from 'vitest/node';
-import { chooseDatabase, type DatabaseName, startDynamoDb } from 'cdk-offline/dynamodb';
+import { chooseDatabase, type DatabaseName, startDatabase } from '../../tools/contributors/local/database.ts';
 import { databaseOfTests } from '../support/database.ts';
 
 declare module 'vitest' {
@@ -21,10 +21,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const given: Partial<ProvidedContext> = project.getProvidedContext();
   const { database = await chooseDatabase(databaseOfTests), secondDatabase, whyOneDatabase } = given;
   if (whyOneDatabase !== undefined) console.log(whyOneDatabase);
-  const dynamodb = await startDynamoDb({ database });
+  const dynamodb = await startDatabase({ database });
   project.provide('database', database);
   project.provide('dynamodbEndpoint', dynamodb.endpoint);
-  const second = secondDatabase && (await startDynamoDb({ database: secondDatabase }));
+  const second = secondDatabase && (await startDatabase({ database: secondDatabase }));
   project.provide('secondEndpoint', second?.endpoint);
   return async () => void (await Promise.all([dynamodb.stop(), second?.stop()]));
 }

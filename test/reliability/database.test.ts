@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type OfflineService, serve } from 'cdk-offline';
 import * as z from 'zod';
 import { createKey } from '../../tools/operators/keys/commands/issue.ts';
 import { openKeyService } from '../../tools/operators/keys/service.ts';
+import { type LocalService, serve } from '../../tools/contributors/local/serve.ts';
 import { localStackName, localStage, synthesizeLocal } from '../../tools/contributors/local/stack.ts';
 import { Client, type Reply } from '../../tools/operators/smoke/client.ts';
 import { expectError, expectPet, expectPets, nextOf } from '../../tools/operators/smoke/expectations.ts';
@@ -18,7 +18,7 @@ import { report } from './report.ts';
 
 const limits = { perMinute: 60_000, perDay: 10_000_000 };
 let directory: string;
-let stack: OfflineService;
+let stack: LocalService;
 let restarts = 0;
 
 beforeAll(async () => {

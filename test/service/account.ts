@@ -1,14 +1,11 @@
-import {
-  type ApiKeySnapshot,
-  ApiKeyStore,
-  type HttpResponse,
-  type ManagementRequest,
-} from 'cdk-offline/management';
 import { refusal, type Service, type Tables } from 'dynamodb-interleavings';
 import type { World as Time } from 'dynamodb-interleavings/simulation';
 import { planNames } from '../../functions/access/plans.ts';
 import { tableNames } from '../../functions/tables.ts';
 import { titleCase } from '../../lib/title-case.ts';
+import { type ApiKeySnapshot, ApiKeyStore } from '../../tools/contributors/local/api-keys.ts';
+import type { ManagementRequest } from '../../tools/contributors/local/aws-services.ts';
+import type { HttpResponse } from '../../tools/contributors/local/http.ts';
 
 /** Where the stage is in API Gateway. */
 export const place = { apiId: 'api', stage: 'v1' };
@@ -36,7 +33,7 @@ export class KeysOfWorld extends ApiKeyStore {
   }
 }
 
-/** A service of cdk-offline, for the network. */
+/** A service of AWS, for the network. */
 export function serviceOf(
   answer: (request: ManagementRequest) => HttpResponse | Promise<HttpResponse>,
 ): Service {

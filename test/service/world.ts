@@ -1,11 +1,5 @@
 import type { GetItemCommandOutput } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
-import {
-  answerApiGateway,
-  answerCloudFormation,
-  answerSts,
-  type ManagementRequest,
-} from 'cdk-offline/management';
 import type { Call, Fate, Item, Simulation } from 'dynamodb-interleavings';
 import { Network, Random, settled, World as Time } from 'dynamodb-interleavings/simulation';
 import { onTestFinished, TestRunner } from 'vitest';
@@ -13,6 +7,12 @@ import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { fixedPlans, type Limits, planNames } from '../../functions/access/plans.ts';
 import { type TableName, tableNames } from '../../functions/tables.ts';
 import { titleCase } from '../../lib/title-case.ts';
+import {
+  answerApiGateway,
+  answerCloudFormation,
+  answerSts,
+  type ManagementRequest,
+} from '../../tools/contributors/local/aws-services.ts';
 import { Recording, replay } from '../deployed/replay.ts';
 import {
   type Exchange,
@@ -146,7 +146,7 @@ export class World {
       'sts',
       serviceOf((request) => answerSts(request)),
     );
-    const plan = { description: undefined, throttle: undefined, quota: undefined, apiStages: [place] };
+    const plan = { throttle: undefined, quota: undefined, apiStages: [place] };
     this.apiKeys.setPlans(planNames.map((name) => ({ id: name, name, ...plan })));
     if (isChecked && this.#isDriven) onTestFinished(() => this.check());
   }
@@ -287,7 +287,7 @@ export class World {
   /** Every stage is there, and has the same tables. */
   #stackOf({ body }: ManagementRequest) {
     const name = new URLSearchParams(body.toString()).get('StackName') ?? '';
-    return { name, id: 'id', createdAt: 0, outputs: this.outputs };
+    return { name, outputs: this.outputs };
   }
 
   #open(): Gateway {

@@ -1,5 +1,5 @@
-import { chooseDatabase, databaseNames } from 'cdk-offline/dynamodb';
 import * as z from 'zod';
+import { chooseDatabase, databaseNames } from '../../tools/contributors/local/database.ts';
 
 const given = z
   .enum([...databaseNames, 'all'])

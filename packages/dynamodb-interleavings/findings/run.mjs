@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { startDynamoDb } from 'cdk-offline/dynamodb';
 import { format, resolveConfig } from 'prettier';
 import { explore } from 'dynamodb-interleavings';
+import { startDatabase } from '../../../tools/contributors/local/database.ts';
 import { replay } from './replay.mjs';
 import { subjects } from './subjects/index.mjs';
 
@@ -10,7 +10,7 @@ import { subjects } from './subjects/index.mjs';
 Object.assign(process.env, { AWS_REGION: 'eu-central-1', AWS_LAMBDA_FUNCTION_NAME: 'work' });
 const [, , only = ''] = process.argv;
 const chosen = subjects.filter(({ library, property }) => `${library} ${property}`.includes(only));
-const engine = await startDynamoDb();
+const engine = await startDatabase();
 const violated = new Map();
 try {
   for (const subject of chosen) {

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import type { OfflineService } from 'cdk-offline';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { errorCatalogue } from '../../../functions/http/errors.ts';
 import { isWriteOperation, operations } from '../../../functions/operations.ts';
 import { createKey } from '../../../tools/operators/keys/commands/issue.ts';
 import { openKeyService } from '../../../tools/operators/keys/service.ts';
+import type { LocalService } from '../../../tools/contributors/local/serve.ts';
 import { localStage, startLocalStack } from '../../../tools/contributors/local/stack.ts';
 import { withoutReferences } from '../../support/openapi-document.ts';
 import { rejectedByGateway } from '../../../tools/contributors/openapi/answers.ts';
@@ -73,7 +73,7 @@ const rareHeaders: Readonly<Record<string, string>> = {
 
 const validator = new AnswerValidator();
 let proxy: DynamoDbProxy;
-let stack: OfflineService;
+let stack: LocalService;
 let client: Client;
 
 beforeAll(async () => {

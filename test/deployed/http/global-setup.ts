@@ -77,7 +77,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const business = await createKey(keys, { owner: 'tests', plan: 'business' });
     project.provide('service', { url: service.url, key: business.key, keys: undefined });
     project.provide('local', { ...address, outputs, assembly });
-    project.provide('dynamodbEndpoint', service.dynamodbEndpoint!);
+    project.provide('dynamodbEndpoint', service.dynamodbEndpoint);
     return stop;
   } catch (error) {
     await stop();

@@ -1,11 +1,17 @@
 import { AnimalStore } from 'animal-store-client';
 import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { fullBucket, quotaRemaining, takeToken, type Throttle, utcDay } from 'cdk-offline/metering';
 import { suspensionThreshold, toleratedRate } from '../../../functions/access/limiter-decisions.ts';
 import { customPlanCeiling, fixedPlans, type Limits } from '../../../functions/access/plans.ts';
 import { usagePlanSettings } from '../../../lib/api/usage-plan-settings.ts';
 import { presets } from '../../../lib/configuration/stages.ts';
+import {
+  fullBucket,
+  quotaRemaining,
+  takeToken,
+  type Throttle,
+  utcDay,
+} from '../../../tools/contributors/local/api-keys.ts';
 import { LimitedKey, rejectionsThatSuspend } from '../../service/limits.model.ts';
 import { rounds } from '../../support/rounds.ts';
 

@@ -1,8 +1,8 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Command, Option } from '@commander-js/extra-typings';
-import { databaseNames } from 'cdk-offline/dynamodb';
 import { wholeNumber } from '../../operators/command-line/stage-command.ts';
+import { databaseNames } from './database.ts';
 
 const inspectorPort = 9229;
 

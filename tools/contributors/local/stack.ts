@@ -1,13 +1,79 @@
-import { join } from 'node:path';
-import { type OfflineService, serve, type ServeOptions, synthesize } from 'cdk-offline';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { delimiter, dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { z } from 'zod';
+import { readableTrace } from './readable.ts';
+import { type LocalService, serve, type ServeOptions } from './serve.ts';
 
 export const localStage = 'local';
 export const localStackName = `AnimalStore-${localStage}`;
 const project = join(import.meta.dirname, '..', '..', '..');
 
-/** Writes the assembly of the local stage. The best-practice checks are for the other stages; they take half of the time. */
-export function synthesizeLocal(assembly: string): Promise<void> {
-  return synthesize(assembly, { project, context: { stage: localStage }, env: { CDK_VALIDATION: 'false' } });
+const context = z.record(z.string(), z.unknown());
+const cdkJson = z.object({ app: z.string(), context: context.default({}) });
+
+/**
+ * Writes the assembly of the local stage, as the CDK CLI does, but several seconds faster. The best-practice checks are for the
+ * other stages; they take half of the time.
+ *
+ * @throws Error with the output of the app when it fails
+ */
+export async function synthesizeLocal(assembly: string): Promise<void> {
+  const { app, context: ofCdkJson } = cdkJson.parse(
+    JSON.parse(await readFile(join(project, 'cdk.json'), 'utf8')),
+  );
+  const looked = await readFile(join(project, 'cdk.context.json'), 'utf8').catch(() => '{}');
+  const ofLookups = context.parse(JSON.parse(looked));
+  const child = spawn(app, {
+    cwd: project,
+    shell: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: {
+      ...process.env,
+      // "node" is the Node.js of this process.
+      PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter),
+      CDK_OUTDIR: assembly,
+      CDK_CONTEXT_JSON: JSON.stringify({ ...ofLookups, ...ofCdkJson, stage: localStage }),
+      CDK_VALIDATION: 'false',
+    },
+    // In a new process group, because the app's child processes must end with it.
+    detached: process.platform !== 'win32',
+  });
+  const end = (): void => endGroup(child.pid);
+  // Before temporary folders are removed.
+  process.prependOnceListener('exit', end);
+  try {
+    const [[code], errors] = await Promise.all([once(child, 'exit'), text(child.stderr)]);
+    if (code !== 0) throw new Error(`The CDK app failed:\n${appError(errors)}`);
+  } finally {
+    process.removeListener('exit', end);
+  }
+}
+
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL');
+  } catch {
+    // It has already ended.
+  }
+}
+
+/** What the app printed, without the progress of the CDK, its reports, and the frames of packages and of Node.js. */
+function appError(printed: string): string {
+  return (
+    readableTrace(printed)
+      .split('\n')
+      .filter((line) => !/^(?:Bundling asset |Node\.js v\d|npm warn )/.test(line))
+      .filter((line) => !/^\s+at .*[\\/]node_modules[\\/]/.test(line))
+      .join('\n')
+      // The line of a package or of Node.js that throws, which may be minified.
+      .replaceAll(/^(?:node:\S+|.*[\\/]node_modules[\\/].*):\d+\n.*\n\s*\^*\s*\n/gm, '')
+      .replaceAll(/\n{3,}/g, '\n\n')
+      .trim()
+  );
 }
 
 function endProcess(error: Error): void {
@@ -20,7 +86,6 @@ function endProcess(error: Error): void {
  *
  * @throws Error that says what to do: the port is in use, no database is installed, or the app cannot be synthesized
  */
-export function startLocalStack(options: Partial<Omit<ServeOptions, 'stack'>> = {}): Promise<OfflineService> {
-  const assembly = synthesizeLocal;
-  return serve({ onFailure: endProcess, assembly, ...options, stack: localStackName, hasTables: true });
+export function startLocalStack(options: Partial<Omit<ServeOptions, 'stack'>> = {}): Promise<LocalService> {
+  return serve({ onFailure: endProcess, assembly: synthesizeLocal, ...options, stack: localStackName });
 }

@@ -1,7 +1,4 @@
 import { join, resolve } from 'node:path';
-import { endWith, type OfflineService, watch } from 'cdk-offline';
-import { buildFunctions } from 'cdk-offline/esbuild';
-import { bundleOptions } from '../../../lib/bundler/bundle.ts';
 import { openKeyService } from '../../operators/keys/service.ts';
 import { openPetService } from '../../operators/pets/service.ts';
 import { localStage, startLocalStack, synthesizeLocal } from './stack.ts';
@@ -13,7 +10,9 @@ import { banner } from './banner.ts';
 import { seedKeys } from './keys.ts';
 import { writePrivateJson } from './private-file.ts';
 import { findDrift, repairKeys } from '../../operators/keys/commands/repair.ts';
-import { requestLog } from './request-log.ts';
+import { endWith } from './lifetime.ts';
+import { clock, requestLog } from './request-log.ts';
+import { watch } from './watch.ts';
 import { checkFile, forKeysFile, type LocalOptions, parseOptions } from './options.ts';
 
 /** `npm start` and `npm run dev`: the service on this machine, with sample animals and a key for each plan. */
@@ -51,7 +50,7 @@ async function start(options: LocalOptions): Promise<void> {
   if (keysFile !== undefined) await forKeysFile(keysFile, checkFile(resolve(keysFile)));
   const progress = (message: string): void => {
     // The same time as that of a request.
-    if (!quiet) console.log(`${new Date().toTimeString().slice(0, 8)} ${message}`);
+    if (!quiet) console.log(`${clock()} ${message}`);
   };
   const pages = new Map<string, ReferenceFile>();
   const dataDirectory = data === undefined ? undefined : resolve(data);
@@ -86,7 +85,12 @@ async function start(options: LocalOptions): Promise<void> {
 
   if (reload) {
     progress('Watching functions/ and lib/');
-    const stopWatching = await applyChanges(service, since);
+    const stopWatching = await watch(service, {
+      project: join(import.meta.dirname, '..', '..', '..'),
+      since,
+      synthesize: synthesizeLocal,
+      onMessage: (message) => console.error(message),
+    });
     stop = async () => {
       await stopWatching();
       await service.stop();
@@ -100,23 +104,4 @@ async function start(options: LocalOptions): Promise<void> {
   }
   progress('Ready');
   console.log(banner({ url, keys, reload, inspectorUrl }));
-}
-
-function applyChanges(service: OfflineService, since: number): Promise<() => Promise<void>> {
-  const project = join(import.meta.dirname, '..', '..', '..');
-  return watch(service, {
-    folders: ['bin', 'lib', 'functions'].map((name) => join(project, name)),
-    since,
-    synthesize: synthesizeLocal,
-    functions: buildFunctions({
-      folder: join(project, 'functions'),
-      app: join(project, 'bin', 'animal-store.ts'),
-      bundle: ({ handler }, outputDirectory) =>
-        bundleOptions(`functions/${handler.replace('.handler', '.ts')}`, {
-          outputDirectory,
-          development: true,
-        }),
-    }),
-    onMessage: (message) => console.error(message),
-  });
 }

@@ -1,0 +1,309 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { jsonError, type ManagementRequest } from './aws-services.ts';
+import type { Gateway, RequestRecord } from './gateway.ts';
+import { toGatewayRequest } from './gateway-request.ts';
+import { largestBody } from './gateway-response.ts';
+import { type HttpResponse, isLocalHost } from './http.ts';
+
+/** Static content by its path. */
+export type Pages = ReadonlyMap<string, { readonly type: string; readonly body: string | Uint8Array }>;
+
+/** Limit for the request line and headers, in bytes. https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
+const largestHead = 10_240;
+
+/** Longer than the idle time-out of clients, so that the client closes the connection. */
+const keepAliveMs = 75_000;
+
+/** Further connections are closed at once, to limit memory. */
+const maxConnections = 4_096;
+
+/** Requests in progress. More are rejected as throttled. */
+const maxRequests = 4_096;
+
+/** Requests started in one turn of the event loop. */
+const requestsPerTurn = 4;
+
+/** Bodies of requests in progress, in bytes. Limits the memory for many large requests. */
+const maxBodyBytes = 256 * 1024 * 1024;
+
+export interface HttpHandlers {
+  /** Called for every request, because an update replaces the gateway. */
+  readonly gateway: () => Gateway;
+  /** @param service that the request is signed for */
+  readonly callService: (service: string, call: ManagementRequest) => Promise<HttpResponse>;
+  readonly pages: Pages;
+  readonly onRequest?: ((record: RequestRecord) => void) | undefined;
+  /** Called with errors of the local service itself. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Serves the API under its stage, and signed requests to AWS services elsewhere, on 127.0.0.1. */
+export class HttpServer {
+  /** `http://127.0.0.1:PORT` */
+  readonly endpoint: string;
+  readonly #server: Server;
+  readonly #responder: PromiseWithResolvers<Responder>;
+
+  private constructor(server: Server, responder: PromiseWithResolvers<Responder>) {
+    this.endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    this.#server = server;
+    this.#responder = responder;
+  }
+
+  /**
+   * Requests wait until `serve` is called.
+   *
+   * @param port any free one when 0
+   * @throws Error naming the port when it is in use
+   */
+  static async listen(port: number): Promise<HttpServer> {
+    const responder = Promise.withResolvers<Responder>();
+    const server = createServer(
+      { maxHeaderSize: largestHead, keepAliveTimeout: keepAliveMs, noDelay: true },
+      (request, response) => void responder.promise.then((ready) => ready.respond(request, response)),
+    );
+    answerMalformed(server);
+    server.maxConnections = maxConnections;
+    const listening = once(server, 'listening');
+    // Linux drops connections that do not fit, and the client retries after seconds.
+    server.listen({ port, host: '127.0.0.1', backlog: maxConnections });
+    try {
+      await listening;
+    } catch (error) {
+      const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+      throw isTaken ? new Error(portInUse(port), { cause: error }) : error;
+    }
+    return new HttpServer(server, responder);
+  }
+
+  serve(handlers: HttpHandlers): void {
+    this.#responder.resolve(new Responder(handlers));
+  }
+
+  /** Closes every connection. */
+  async stop(): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+}
+
+export function portInUse(port: number): string {
+  return `Port ${port} is in use. Stop the process that listens on it, or choose another one with --port.`;
+}
+
+class Responder {
+  readonly #handlers: HttpHandlers;
+  readonly #turns = new Turns();
+  #inProgress = 0;
+  #bodyBytes = 0;
+
+  constructor(handlers: HttpHandlers) {
+    this.#handlers = handlers;
+  }
+
+  async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const startedAt = performance.now();
+    const fits = this.#inProgress < maxRequests;
+    this.#inProgress += 1;
+    try {
+      if (fits) await this.#turns.next();
+      await this.#respond(request, response, startedAt, fits);
+    } catch (error) {
+      this.#handlers.onError(error);
+      response.destroy();
+    } finally {
+      this.#inProgress -= 1;
+    }
+  }
+
+  async #respond(
+    request: IncomingMessage,
+    response: ServerResponse,
+    startedAt: number,
+    fits: boolean,
+  ): Promise<void> {
+    const body = fits ? await this.#readBody(request) : 'shed';
+    if (body === 'aborted') return;
+    try {
+      // The rest of the body still arrives, so the connection cannot be reused.
+      if (!request.complete) response.shouldKeepAlive = false;
+      write(response, await this.#answer(request, body, startedAt));
+    } finally {
+      if (body !== 'shed') this.#bodyBytes -= body.length;
+    }
+  }
+
+  async #answer(request: IncomingMessage, body: Buffer | 'shed', startedAt: number): Promise<HttpResponse> {
+    const { method = 'GET', url: target = '/', headers, rawHeaders, socket, httpVersion } = request;
+    const { authority, url } = readTarget(target);
+    const [path = '', query = ''] = url.split(/\?(.*)/s);
+    const time = Date.now();
+    const reject = (status: number, name: string, message: string, functionError?: string): HttpResponse => {
+      const durationMs = performance.now() - startedAt;
+      const record = { time, method, path, query, status, durationMs, requestId: crypto.randomUUID() };
+      this.#handlers.onRequest?.({ ...record, errorType: name, functionError });
+      return jsonError(status, name, message);
+    };
+    if ([headers.host, authority].some((host) => host !== undefined && !isLocalHost(host)))
+      return reject(403, 'ForbiddenException', 'The Host must be 127.0.0.1, localhost or [::1]');
+    if (rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length > 1)
+      return reject(400, 'BadRequestException', 'The request has more than one Host header');
+
+    const gateway = this.#handlers.gateway();
+    const { stage } = gateway.place;
+    const first = path.replace(/^\/+/, '').split('/', 1)[0];
+    if (first === stage) {
+      const { remoteAddress: sourceIp = '127.0.0.1', localPort: port = 0 } = socket;
+      const sent = { method, url, rawHeaders, sourceIp, port, httpVersion };
+      if (body === 'shed')
+        return gateway.shed(toGatewayRequest({ ...sent, body: Buffer.alloc(0) }, stage, time, startedAt));
+      return gateway.handle(toGatewayRequest({ ...sent, body }, stage, time, startedAt));
+    }
+    if (body === 'shed')
+      return reject(503, 'ServiceUnavailableException', 'Too many requests are in progress');
+    const service = signedService(headers.authorization);
+    const page = service === undefined ? this.#handlers.pages.get(path) : undefined;
+    if (page !== undefined && (method === 'GET' || method === 'HEAD')) return pageAnswer(page);
+    if (service === undefined)
+      return reject(403, 'ForbiddenException', 'Forbidden', `no stage ${first}, only ${stage}`);
+    return this.#handlers.callService(service, {
+      method,
+      path: path.replace(/(?<=.)\/+$/, ''),
+      query: new URLSearchParams(query),
+      headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
+      body,
+    });
+  }
+
+  /** Reads little more than the gateway's limit. The bytes count as in progress unless the result is `shed`. */
+  async #readBody(request: IncomingMessage): Promise<Buffer | 'aborted' | 'shed'> {
+    const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
+    if (length === undefined && encoding === undefined) return Buffer.alloc(0);
+    const chunks: Buffer[] = [];
+    let size = 0;
+    let outcome: 'aborted' | 'shed' | undefined;
+    try {
+      for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+        const bytes = Buffer.from(chunk);
+        chunks.push(bytes);
+        size += bytes.length;
+        this.#bodyBytes += bytes.length;
+        if (this.#bodyBytes > maxBodyBytes) outcome = 'shed';
+        if (outcome !== undefined || size > largestBody) break;
+      }
+    } catch {
+      outcome = 'aborted';
+    }
+    if (outcome === undefined) return Buffer.concat(chunks);
+    this.#bodyBytes -= size;
+    return outcome;
+  }
+}
+
+/** A target in absolute form, as clients send to a proxy, has a host of its own (RFC 9112, section 3.2.2). */
+function readTarget(target: string): { readonly authority: string | undefined; readonly url: string } {
+  const [, authority, rest = target] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target) ?? [];
+  return { authority, url: authority === undefined || rest.startsWith('/') ? rest : `/${rest}` };
+}
+
+/**
+ * The service that a request is signed for. The signature is not verified: the session token is the secret.
+ *
+ * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+ */
+function signedService(authorization = ''): string | undefined {
+  return /^AWS4-HMAC-SHA256 .*?Credential=[^/\s]+\/\d{8}\/[^/\s]+\/([^/\s]+)\/aws4_request/.exec(
+    authorization,
+  )?.[1];
+}
+
+/**
+ * Spreads requests over turns of the event loop. A turn accepts one connection, however many requests it serves, and
+ * hands over the results of functions: both would wait for seconds behind a thousand requests.
+ */
+class Turns {
+  readonly #waiting: (() => void)[] = [];
+
+  next(): Promise<void> {
+    if (this.#waiting.length === 0) setImmediate(() => this.#begin());
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #begin(): void {
+    for (const start of this.#waiting.splice(0, requestsPerTurn)) start();
+    if (this.#waiting.length > 0) setImmediate(() => this.#begin());
+  }
+}
+
+/** A page may contain keys: no other site can embed or frame it. */
+function pageAnswer({
+  type,
+  body,
+}: {
+  readonly type: string;
+  readonly body: string | Uint8Array;
+}): HttpResponse {
+  const headers = [
+    ['Content-Type', type],
+    ['Cache-Control', 'no-store'],
+    ['Cross-Origin-Resource-Policy', 'same-origin'],
+    ['X-Content-Type-Options', 'nosniff'],
+    ['X-Frame-Options', 'DENY'],
+  ] as const;
+  return { status: 200, headers, body: Buffer.from(body) };
+}
+
+function write(response: ServerResponse, { status, headers, body }: HttpResponse): void {
+  // Headers are sent as UTF-8, and Node.js writes one byte for each character.
+  const raw = headers.flatMap(([name, value]) => [name, Buffer.from(value).toString('latin1')]);
+  const hasBody = status !== 204 && status !== 304;
+  if (hasBody) raw.push('Content-Length', String(body.length));
+  response.writeHead(status, raw);
+  response.end(hasBody ? body : undefined);
+}
+
+/** Those of Node.js. */
+const statusLines = new Map([
+  ['HPE_HEADER_OVERFLOW', '431 Request Header Fields Too Large'],
+  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', '413 Payload Too Large'],
+  ['ERR_HTTP_REQUEST_TIMEOUT', '408 Request Timeout'],
+]);
+
+/**
+ * Answers what Node.js cannot read as a request, and CONNECT, which only a proxy serves, after the requests before it on
+ * the connection. Node.js alone closes the connection at once, and the client does not learn that those were served.
+ */
+function answerMalformed(server: Server): void {
+  const unanswered = new WeakMap<Duplex, Set<ServerResponse>>();
+  server.on('request', ({ socket }, response) => {
+    const responses = unanswered.get(socket) ?? new Set();
+    unanswered.set(socket, responses.add(response));
+    response.on('close', () => responses.delete(response));
+  });
+  const refuse = (socket: Duplex, status: string): void => {
+    const responses = unanswered.get(socket) ?? new Set();
+    const end = (): void => {
+      if ([...responses].some(({ req }) => req.complete)) return;
+      if (!socket.writable) return void socket.destroy();
+      socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () =>
+        socket.destroy(),
+      );
+    };
+    // It may be the body of the last request, which then gets no other answer.
+    for (const response of responses) if (response.req.complete) response.on('close', end);
+    end();
+  };
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
+    refuse(socket, statusLines.get(error.code ?? '') ?? '400 Bad Request'),
+  );
+  server.on('connect', (_, socket) => {
+    // Node.js no longer listens to its errors.
+    socket.on('error', () => socket.destroy());
+    refuse(socket, '405 Method Not Allowed');
+  });
+}

@@ -1,0 +1,392 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile } from 'node:fs/promises';
+import { Agent, request as send } from 'node:http';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { isDeepStrictEqual } from 'node:util';
+import { apiKeySnapshot, ApiKeyStore, usagePlansOf } from './api-keys.ts';
+import {
+  answerApiGateway,
+  answerCloudFormation,
+  answerSts,
+  jsonError,
+  type ManagementRequest,
+  xmlError,
+} from './aws-services.ts';
+import {
+  chooseDatabase,
+  type DatabaseAccess,
+  type DatabaseName,
+  engines,
+  startDatabase,
+} from './database.ts';
+import { lockFolder, prepareDataFolder, temporaryFolder, withFullDisk } from './folders.ts';
+import {
+  type FunctionDefinition,
+  Functions,
+  functionsOf,
+  InspectedProcess,
+  inspectorPortInUse,
+} from './functions.ts';
+import { Gateway, type RequestRecord } from './gateway.ts';
+import type { HttpResponse } from './http.ts';
+import { HttpServer, type Pages, portInUse } from './http-server.ts';
+import { isPortFree } from './ports.ts';
+import { writePrivate } from './private-file.ts';
+import { createTables, type TableDefinition, tablesOf } from './tables.ts';
+import { region, Stack } from './template.ts';
+
+export interface ServeOptions {
+  /** The folder that `cdk synth` wrote, or what writes it into a new folder. It is read only once. */
+  readonly assembly: string | ((folder: string) => Promise<void>);
+  /** The name of the stack. */
+  readonly stack: string;
+  /** On 127.0.0.1. Any free port when absent or 0. */
+  readonly port?: number | undefined;
+  /** Keeps tables and API keys between runs. In memory when absent. */
+  readonly dataDirectory?: string | undefined;
+  /** When absent Dynoxide, or DynamoDB Local where Dynoxide is not installed. */
+  readonly database?: DatabaseName | undefined;
+  /** A running DynamoDB, called with the access key "local", in place of `database`. */
+  readonly dynamodbEndpoint?: string | undefined;
+  /**
+   * Runs all functions in one process under the Node.js inspector, without time-outs and one invocation at a time.
+   * The port is on 127.0.0.1, any free one when 0.
+   */
+  readonly inspect?: { readonly port: number } | undefined;
+  /** Served for GET and HEAD outside the stage. Pages can be added while the service runs. */
+  readonly pages?: Pages | undefined;
+  /** Called with one line for each step. */
+  readonly onProgress?: ((message: string) => void) | undefined;
+  /** Called with the label of a function and each line that it prints. */
+  readonly onLog?: ((label: string, line: string) => void) | undefined;
+  /** Called once for each answered request. */
+  readonly onRequest?: ((record: RequestRecord) => void) | undefined;
+  /** Called at most once, after the service has stopped because its database is lost. */
+  readonly onFailure?: ((error: Error) => void) | undefined;
+}
+
+export interface LocalService {
+  /** `http://127.0.0.1:PORT/STAGE` */
+  readonly url: string;
+  /** `http://127.0.0.1:PORT`, for SDK clients of API Gateway, CloudFormation, DynamoDB and STS. */
+  readonly endpoint: string;
+  /** Those of this run, for SDK clients of `endpoint`, which refuses calls without its session token. */
+  readonly credentials: {
+    readonly accessKeyId: string;
+    readonly secretAccessKey: string;
+    readonly sessionToken: string;
+  };
+  readonly dynamodbEndpoint: string;
+  /** The stack's outputs, with the local address of the API. */
+  readonly outputs: Readonly<Record<string, string>>;
+  readonly functions: readonly FunctionDefinition[];
+  /** `ws://127.0.0.1:PORT/ID` when `inspect` is set. */
+  readonly inspectorUrl: string | undefined;
+  /**
+   * Runs other code for a function from the next request on. Requests in progress finish on the old code.
+   *
+   * @throws FunctionLoadError when the code cannot be loaded; the old code stays in use
+   */
+  replaceCode(functionArn: string, file: string): Promise<void>;
+  /**
+   * Serves an assembly in place of the one before, whose tables stay. It replaces code set by `replaceCode`.
+   *
+   * @param folder must stay as long as the service
+   * @throws RestartNeeded; TemplateError; FunctionLoadError; Error. The one before stays in use
+   */
+  update(folder: string): Promise<void>;
+  /** Resolves when everything has ended. May be called more than once. */
+  stop(): Promise<void>;
+}
+
+/** Changes that cannot be applied to a running service, one in each line. */
+export class RestartNeeded extends Error {
+  override readonly name = 'RestartNeeded';
+}
+
+/**
+ * Serves the REST API, authorizer, usage plans, functions and tables of the synthesized stack, on the loopback interface.
+ *
+ * @throws Error that says what to do: the port or data directory is in use, no database is installed, or the stack has what is not
+ * known here
+ */
+export async function serve(options: ServeOptions): Promise<LocalService> {
+  // Threads have the time zone of their process, and functions on Lambda that of UTC.
+  process.env['TZ'] = 'UTC';
+  const steps: (() => Promise<unknown> | void)[] = [];
+  let stopping: Promise<void> | undefined;
+  /** In the reverse order of the start. */
+  const stop = (): Promise<void> => {
+    stopping ??= (async () => {
+      const errors: unknown[] = [];
+      for (const step of steps.toReversed())
+        try {
+          await step();
+        } catch (error) {
+          errors.push(error);
+        }
+      if (errors.length > 0) throw new AggregateError(errors, 'The service did not stop cleanly.');
+    })();
+    return stopping;
+  };
+  try {
+    return await start(options, (step) => void steps.push(step), stop);
+  } catch (error) {
+    // Before the files of the start are removed.
+    const explained = withFullDisk(error, options.dataDirectory);
+    await stop();
+    throw explained;
+  }
+}
+
+async function start(
+  options: ServeOptions,
+  onStop: (step: () => Promise<unknown> | void) => void,
+  stop: () => Promise<void>,
+): Promise<LocalService> {
+  const { port = 0, dataDirectory, inspect, onProgress = () => {}, onLog = () => {} } = options;
+  if (port !== 0 && !(await isPortFree(port))) throw new Error(portInUse(port));
+  if (inspect !== undefined && inspect.port !== 0 && !(await isPortFree(inspect.port)))
+    throw new Error(inspectorPortInUse(inspect.port));
+  const name = options.dynamodbEndpoint === undefined ? await chooseDatabase(options.database) : undefined;
+  if (dataDirectory !== undefined) {
+    await prepareDataFolder(dataDirectory);
+    onStop(await lockFolder(dataDirectory));
+  }
+  const folder = temporaryFolder();
+  onStop(folder.remove);
+  const keyFile = dataDirectory && join(dataDirectory, 'gateway-keys.json');
+  const keys = new ApiKeyStore(keyFile === undefined ? undefined : await readKeys(keyFile));
+  const saveKeys = savedInTurn(keyFile, keys);
+
+  const openDatabase = async (): Promise<DatabaseAccess> => {
+    const { dynamodbEndpoint: endpoint = '' } = options;
+    if (name === undefined)
+      return { endpoint, credentials: { accessKeyId: 'local', secretAccessKey: 'local' } };
+    onProgress(`Starting ${engines[name].label}`);
+    const started = await startDatabase({
+      database: name,
+      dataFolder: dataDirectory && join(dataDirectory, 'dynamodb'),
+      temporaryParent: folder.path,
+      onProgress,
+      onLost: (loss) => void stop().finally(() => options.onFailure?.(loss)),
+    });
+    onStop(() => started.stop());
+    return started;
+  };
+  const read = async (): Promise<Stack> => {
+    if (typeof options.assembly === 'string') return Stack.read(options.stack, options.assembly);
+    onProgress('Synthesizing the stack');
+    const assembly = join(folder.path, 'assembly');
+    await mkdir(assembly);
+    await options.assembly(assembly);
+    return Stack.read(options.stack, assembly);
+  };
+  // Wait for both even if one fails: a database that is still starting cannot be stopped.
+  const [opening, reading] = [openDatabase(), read()];
+  await Promise.allSettled([opening, reading]);
+  const database = await opening;
+  const stack = await reading;
+
+  onStop(saveKeys);
+  const inspected = inspect && new InspectedProcess(inspect.port, onProgress);
+  onStop(async () => inspected?.stop());
+  const inspectorUrl = await inspected?.url();
+  // The port is known before the first function starts. Requests wait until the stack is applied.
+  const server = await HttpServer.listen(port);
+  const { endpoint } = server;
+  const credentials = {
+    accessKeyId: 'local',
+    secretAccessKey: 'local',
+    sessionToken: randomBytes(16).toString('hex'),
+  };
+  const functions = new Functions({
+    inspected,
+    onLog,
+    // Every AWS service is local: this service answers for those that it does not have.
+    variables: {
+      AWS_ENDPOINT_URL: endpoint,
+      AWS_ENDPOINT_URL_DYNAMODB: database.endpoint,
+      AWS_ACCESS_KEY_ID: database.credentials.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: database.credentials.secretAccessKey,
+      AWS_SESSION_TOKEN: credentials.sessionToken,
+    },
+  });
+  onStop(() => functions.stop());
+  onStop(() => server.stop());
+  const apply = async (next: Stack, served?: Served): Promise<Served> => {
+    const gateway = new Gateway({
+      stack: next,
+      keys,
+      invoke: functions.invoke,
+      onRequest: options.onRequest,
+      suspendTimeouts: inspected !== undefined,
+    });
+    const tables = tablesOf(next);
+    if (served !== undefined) requireUpdatable(served, { gateway, tables });
+    if ((await createTables(tables, database)) > 0) onProgress('Created the tables');
+    const { apiId } = gateway.place;
+    const local = (text: string) =>
+      text.replaceAll(`https://${apiId}.execute-api.${region}.amazonaws.com`, endpoint);
+    await functions.apply(functionsOf(next, local));
+    keys.setPlans(usagePlansOf(next));
+    await saveKeys();
+    const outputs = Object.entries(next.outputs).map(([key, value]) => [key, local(value)]);
+    return { gateway, tables, outputs: Object.fromEntries(outputs) as Record<string, string> };
+  };
+  let served = await apply(stack);
+
+  const callService = async (service: string, call: ManagementRequest): Promise<HttpResponse> => {
+    const isQuery = service === 'cloudformation' || service === 'sts';
+    if (!isEqual(call.headers['x-amz-security-token'] ?? '', credentials.sessionToken)) {
+      const message = 'The call lacks the session token of this run. Use the credentials of the service.';
+      return isQuery
+        ? xmlError('InvalidClientTokenId', message)
+        : jsonError(400, 'UnrecognizedClientException', message);
+    }
+    const { gateway } = served;
+    const { apiId: restApiId, stage } = gateway.place;
+    const flushAuthorizerCache = (): void => gateway.flushAuthorizerCache();
+    switch (service) {
+      case 'apigateway':
+        return answerApiGateway({ keys, restApiId, stage, flushAuthorizerCache, save: saveKeys }, call);
+      case 'cloudformation':
+        return answerCloudFormation({ name: options.stack, outputs: served.outputs }, call);
+      case 'dynamodb':
+        return forwardToDynamoDb(database, call);
+      case 'sts':
+        return answerSts(call);
+      default:
+        return jsonError(400, 'NotSupported', `The AWS service ${service} is not served locally.`);
+    }
+  };
+  server.serve({
+    gateway: () => served.gateway,
+    callService,
+    pages: options.pages ?? new Map(),
+    onRequest: options.onRequest,
+    onError: (error) => onProgress(`Error in the local service: ${String(error)}`),
+  });
+  return {
+    url: `${endpoint}/${served.gateway.place.stage}`,
+    endpoint,
+    credentials,
+    inspectorUrl,
+    dynamodbEndpoint: database.endpoint,
+    get outputs() {
+      return served.outputs;
+    },
+    get functions() {
+      return functions.definitions;
+    },
+    replaceCode: (arn, file) => functions.replaceCode(arn, file),
+    update: async (assembly) => {
+      served = await apply(Stack.read(options.stack, assembly), served);
+    },
+    stop,
+  };
+}
+
+/** What was made of a stack. */
+interface Served {
+  readonly gateway: Gateway;
+  readonly tables: readonly TableDefinition[];
+  readonly outputs: Readonly<Record<string, string>>;
+}
+
+/** @throws RestartNeeded naming the changes that need a restart */
+function requireUpdatable(current: Served, next: Pick<Served, 'gateway' | 'tables'>): void {
+  const { apiId, stage } = current.gateway.place;
+  const isRenamed = next.gateway.place.apiId !== apiId || next.gateway.place.stage !== stage;
+  const redefined = next.tables.filter((table) => {
+    const before = current.tables.find(({ input }) => input.TableName === table.input.TableName);
+    return before !== undefined && !isDeepStrictEqual(before, table);
+  });
+  const changes = [
+    ...(isRenamed ? ['The API or its stage has another name. Restart to apply it.'] : []),
+    ...redefined.map(
+      ({ input }) =>
+        `The table ${input.TableName} is defined differently. Restart without its data to apply it.`,
+    ),
+  ];
+  if (changes.length > 0) throw new RestartNeeded(changes.join('\n'));
+}
+
+/** The keys of an earlier run, if any. @throws Error when the file is damaged */
+async function readKeys(file: string) {
+  if (!existsSync(file)) return undefined;
+  const text = await readFile(file, 'utf8');
+  try {
+    return apiKeySnapshot.parse(JSON.parse(text));
+  } catch (error) {
+    const advice = 'Move it to another folder and start again without its API keys.';
+    throw new Error(`${file} is damaged. ${advice}`, { cause: error });
+  }
+}
+
+/** Writes the current keys; resolves when they, or newer ones, are in the file. Calls made during a write share the next write. */
+function savedInTurn(file: string | undefined, keys: ApiKeyStore): () => Promise<void> {
+  let writing: Promise<void> = Promise.resolve();
+  let next: Promise<void> | undefined;
+  return async () => {
+    if (file === undefined) return;
+    next ??= writing
+      .catch(() => {}) // reported to the callers of that write
+      .then(() => {
+        next = undefined;
+        writing = writePrivate(file, JSON.stringify(keys.snapshot()));
+        return writing;
+      });
+    await next;
+  };
+}
+
+/** In a time that does not depend on where they differ. */
+function isEqual(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one), Buffer.from(other)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** The global agent goes through the proxy of HTTP_PROXY, also to this machine. */
+const direct = new Agent({ keepAlive: true });
+
+/** A scan of a large table takes seconds. */
+const answerTimeoutMs = 60_000;
+
+/** Forwards a call with the access key of the database, so that tools need one endpoint and no key. */
+async function forwardToDynamoDb(
+  { endpoint, credentials }: DatabaseAccess,
+  { method, headers, body }: ManagementRequest,
+): Promise<HttpResponse> {
+  const kept = ['content-type', 'x-amz-target', 'x-amz-date'].flatMap((name) => {
+    const value = headers[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  // DynamoDB Local has a database for each access key and Region, and does not verify the signature.
+  const authorization = (headers['authorization'] ?? '').replace(
+    /(?<=Credential=)[^/]+\/(\d+)\/[^/]+/,
+    `${credentials.accessKeyId}/$1/${region}`,
+  );
+  const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
+  const options = {
+    agent: direct,
+    method,
+    headers: { ...Object.fromEntries(kept), authorization },
+    signal: AbortSignal.timeout(answerTimeoutMs),
+  };
+  const sent = send(endpoint, options, (response) => {
+    const { statusCode: status = 500, headers: answered } = response;
+    const names = ['content-type', 'x-amz-crc32', 'x-amzn-requestid'];
+    const returned = names.flatMap((name) =>
+      answered[name] === undefined ? [] : [[name, String(answered[name])] as const],
+    );
+    buffer(response).then((content) => resolve({ status, headers: returned, body: content }), reject);
+  });
+  sent.on('error', reject);
+  sent.end(body);
+  return promise.catch((error: unknown) =>
+    jsonError(503, 'ServiceUnavailable', `DynamoDB does not answer: ${String(error)}`),
+  );
+}
