@@ -12,10 +12,6 @@ const shared = [
   'tables.ts',
 ];
 
-const noOffline = {
-  group: ['cdk-offline', 'cdk-offline/*'],
-  message: 'Only tools/, test/ and bench/ use cdk-offline.',
-};
 const noCommands = {
   group: ['@aws-sdk/lib-dynamodb', '@aws-sdk/client-dynamodb'],
   importNamePattern: 'Command$',
@@ -26,7 +22,7 @@ const parts = ['functions', 'lib', 'tools', 'bin', 'test', 'bench'].map((name) =
 
 /** What the files of a folder do not import. The last entry for a file counts. */
 const restricted: readonly (readonly [files: string[], ...patterns: object[]])[] = [
-  [['functions/*.ts'], onlyFunctions(String.raw`^\.\./`), noOffline, noCommands],
+  [['functions/*.ts'], onlyFunctions(String.raw`^\.\./`), noCommands],
   [
     ['functions/*/**'],
     {
@@ -34,13 +30,11 @@ const restricted: readonly (readonly [files: string[], ...patterns: object[]])[]
       message:
         'A resource and functions/access/ import nothing outside their folder but runtime/unix-time.ts.',
     },
-    noOffline,
   ],
-  [['functions/http/**'], onlyFunctions(String.raw`^\.\./\.\./`), noOffline, noCommands],
+  [['functions/http/**'], onlyFunctions(String.raw`^\.\./\.\./`), noCommands],
   [
     ['functions/runtime/**'],
     { group: ['../*', '../*/**'], message: 'functions/runtime/ imports nothing outside itself.' },
-    noOffline,
   ],
   [
     ['functions/dynamodb/**'],
@@ -48,7 +42,6 @@ const restricted: readonly (readonly [files: string[], ...patterns: object[]])[]
       group: ['../*', '../*/**', '!../runtime', '!../runtime/*'],
       message: 'functions/dynamodb/ imports only runtime/.',
     },
-    noOffline,
   ],
   [
     ['functions/delivery/**'],
@@ -57,7 +50,6 @@ const restricted: readonly (readonly [files: string[], ...patterns: object[]])[]
       allowTypeImports: true,
       message: 'functions/delivery/ imports what it checks: nothing outside functions/, no code of http/.',
     },
-    noOffline,
   ],
   [
     ['bin/**', 'lib/**'],
@@ -66,10 +58,7 @@ const restricted: readonly (readonly [files: string[], ...patterns: object[]])[]
       message: `lib/ takes only ${shared.join(', ')} from functions/.`,
     },
     {
-      group: [
-        ...['tools', 'packages', 'test', 'bench', 'bin'].map((name) => `**/${name}/**`),
-        ...noOffline.group,
-      ],
+      group: ['tools', 'packages', 'test', 'bench', 'bin'].map((name) => `**/${name}/**`),
       message: 'lib/ and bin/ import nothing of tools/, packages/, test/ and bench/.',
     },
   ],

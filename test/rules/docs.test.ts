@@ -127,16 +127,12 @@ function anchorsOf(path: string): string[] {
 }
 
 describe('the requirement of Node.js', () => {
-  const manifest = z.object({ engines: z.object({ node: z.string() }) });
-  const enginesOf = (path: string) => manifest.parse(JSON.parse(read(path))).engines.node.replace('>=', '');
+  const { engines } = z
+    .object({ engines: z.object({ node: z.string() }) })
+    .parse(JSON.parse(read('package.json')));
 
-  it.each([
-    ['package.json', ['README.md', 'CONTRIBUTING.md', 'docs/deploy.md']],
-    ['packages/cdk-offline/package.json', ['packages/cdk-offline/README.md']],
-  ])('is that of %s in %j', (file, pages) => {
-    for (const page of pages) {
-      const [, version] = /You need Node\.js ([\d.]+) or later/.exec(read(page)) ?? [];
-      expect({ page, version }).toEqual({ page, version: enginesOf(file) });
-    }
+  it.each(['README.md', 'CONTRIBUTING.md', 'docs/deploy.md'])('is that of package.json in %s', (page) => {
+    const [, version] = /You need Node\.js ([\d.]+) or later/.exec(read(page)) ?? [];
+    expect(version).toBe(engines.node.replace('>=', ''));
   });
 });
