@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { parseDocument } from 'yaml';
-import { baseUrl, commonHeaders, specialHeaders } from '../openapi/headers.ts';
-import { guidePage, htmlOf } from './guide.ts';
+import { baseUrl, commonHeaders, type Header, specialHeaders } from '../openapi/headers.ts';
+import { guidePage, guideSection, htmlOf } from './guide.ts';
 
 export interface ReferenceFile {
   /** Media type. */
@@ -39,6 +39,7 @@ export function referenceFiles(server?: string): ReadonlyMap<string, ReferenceFi
   const read = (file: string) => readFileSync(file, 'utf8');
   const page = (content: string) => read(ownFile('page.html')).replace('<!-- content -->', () => content);
   const reference = `<div id="reference"${server === undefined ? '' : ' data-sends-requests'}></div>
+    ${guideSection(headerTable)}
     <script src="swagger-ui-bundle.js"></script>`;
   const files = [
     ['/', 'text/html', page(reference)],
@@ -60,37 +61,39 @@ export function referenceFiles(server?: string): ReadonlyMap<string, ReferenceFi
   return new Map(files.map(([path, type, body]) => [path, { type: `${type}; charset=utf-8`, body }]));
 }
 
-/** Headers that page.js shows once, not with each response. */
-const shownOnce = Object.entries({
-  ...commonHeaders,
-  'RateLimit-Policy': specialHeaders['RateLimit-Policy'],
-  RateLimit: specialHeaders.RateLimit,
-  Deprecation: specialHeaders.Deprecation,
-  Sunset: specialHeaders.Sunset,
-});
+const headers: Readonly<Record<string, Header>> = { ...commonHeaders, ...specialHeaders };
+/** The headers that the page shows once, after the operations, each with the responses that have it. */
+const shownOnce = [
+  ...Object.keys(commonHeaders).map((id) => [id, 'Every response has it.']),
+  ['RateLimit-Policy', 'Every response to a valid key has it.'],
+  ['RateLimit', 'Every response to a valid key has it.'],
+  ['WWW-Authenticate', 'A 401 has it.'],
+  ['Retry-After', 'A 429 and a 503 have it.'],
+  ['Deprecation', 'Responses of a deprecated operation have it.'],
+  ['Sunset', 'Responses of a deprecated operation have it.'],
+  ['Successor-Link', 'Responses of a deprecated operation have it.'],
+].map(([id = '', responses = '']) => ({ name: id, responses, ...headers[id]! }));
 
 const headerTable = `
-**Headers of every response.** \`RateLimit-Policy\` and \`RateLimit\` need a valid key, \`Deprecation\` and \`Sunset\` come with a deprecated operation:
+## Headers of many responses
 
 | Header | Meaning |
 | --- | --- |
-${shownOnce.map(([name, { text }]) => `| \`${name}\` | ${text} |`).join('\n')}
+${shownOnce.map(({ name, responses, text }) => `| \`${name}\` | ${text} ${responses} |`).join('\n')}
 `;
 
 /**
- * The document as the page shows it: it links to the pages beside it, says once which headers every response has, and names the server
- * that the page sends requests to.
+ * The document as the page shows it: it links to the pages beside it, names the headers that the page shows once by their
+ * description, and the server that the page sends requests to.
  */
 function served(openApi: string, server: string | undefined): string {
   const text = openApi.replaceAll(linkedPages, htmlOf);
   const document = parseDocument(
     server === undefined ? text : text.replaceAll(baseUrl, server).replaceAll('as_prod_', 'as_local_'),
   );
-  const description = ['info', 'description'];
-  document.setIn(description, `${String(document.getIn(description))}\n${headerTable}`);
   document.set(
     'x-shown-once',
-    shownOnce.map(([name]) => name),
+    shownOnce.map((header) => header.text),
   );
   if (server !== undefined)
     document.set('servers', [{ url: server, description: 'The service on this machine.' }]);

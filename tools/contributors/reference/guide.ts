@@ -29,6 +29,11 @@ export function guidePage(markdown: string, pages: readonly string[]): string {
   return `<main class="guide"><p><a href=".">API reference</a></p>\n${parser.render(markdown)}</main>`;
 }
 
+/** A part of a page, as HTML that looks like the guide. */
+export function guideSection(markdown: string): string {
+  return `<section class="guide">${new MarkdownIt().render(markdown)}</section>`;
+}
+
 /** The name of the served page: a web server sends `.md` as a file to save. */
 export function htmlOf(markdownFile: string): string {
   return markdownFile.replace(/\.md$/, '.html');

@@ -32,14 +32,14 @@ const exactIntegers = ({ React }) => ({
   },
 });
 
-/** The introduction has the headers of every response (files.ts), so a response shows the others. */
+/** The page has the headers of many responses once (files.ts), so a response shows the others. */
 const ownHeaders = ({ React }) => ({
   wrapComponents: {
     headers:
       (Headers, { specSelectors }) =>
       ({ headers, ...properties }) => {
         const shownOnce = specSelectors.specJson().get('x-shown-once');
-        const own = headers.filterNot((_header, name) => shownOnce.includes(name));
+        const own = headers.filterNot((header) => shownOnce.includes(header.get('description')));
         return own.size > 0 && React.createElement(Headers, { ...properties, headers: own });
       },
   },
@@ -55,15 +55,27 @@ function takeKey() {
   return given ?? sessionStorage.getItem('key');
 }
 
+/** The samples have the key that the page sends. It is not in the served document, which other users of the machine can load. */
+const withKeyInSamples = (key) => () => ({
+  statePlugins: {
+    spec: {
+      wrapActions: {
+        updateSpec: (update) => (document) => update(document.replaceAll('as_local_your_key', key)),
+      },
+    },
+  },
+});
+
 function showReference(container) {
   const sendsRequests = 'sendsRequests' in container.dataset;
   const key = sendsRequests ? takeKey() : null;
   const reference = SwaggerUIBundle({
     domNode: container,
     url: 'openapi.yaml',
-    plugins: [exactIntegers, ownHeaders],
+    plugins: [exactIntegers, ownHeaders, ...(key === null ? [] : [withKeyInSamples(key)])],
     deepLinking: true,
-    docExpansion: 'full',
+    // On a narrow screen, one open operation is longer than the list of all.
+    docExpansion: matchMedia('(width < 40rem)').matches ? 'list' : 'full',
     defaultModelsExpandDepth: 0,
     displayRequestDuration: true,
     validatorUrl: null,
