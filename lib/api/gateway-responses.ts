@@ -1,6 +1,6 @@
 import { type ResponseType, ResponseType as Type, type RestApi } from 'aws-cdk-lib/aws-apigateway';
 import { Construct } from 'constructs';
-import { errorBody, type gatewayErrors } from '../../functions/http/errors.ts';
+import { type ErrorCode, errorBody, type gatewayErrors } from '../../functions/http/errors.ts';
 import { fixedHeaders, rateLimitHeaders, requestIdHeader } from '../../functions/http/headers.ts';
 import type { StageSettings } from '../configuration/settings.ts';
 
@@ -21,14 +21,14 @@ interface GatewayResponse {
 
 type HeaderSource = StageSettings['gatewayResponseHeaders'];
 
-/** What X-RateLimit-* show. Only `nothing` can precede a successful run of the authorizer, see `mappings`. */
+/** What X-RateLimit-* show, see `mappings`. */
 type Shown = keyof typeof mappings;
 
 /**
- * The limit and its reset, if the setting `gatewayResponseHeaders` is `caller`: from the authorizer's context (`toCallerContext` in
- * functions/access/caller.ts). AWS documents only "request parameters or static values" here, and API Gateway may refuse it when it is
- * deployed (docs/aws-checks.md). Otherwise, and where the authorizer may not have run, all three headers are 0: the response does
- * not know the limit, and another plan's would mislead.
+ * The limit and its reset. `minute` and `day` come from the authorizer's context (`toCallerContext` in functions/access/caller.ts),
+ * unless the setting `gatewayResponseHeaders` goes back to 0. AWS documents only "request parameters or static values" here, but
+ * others have deployed `context.authorizer` in ACCESS_DENIED and UNAUTHORIZED for years (docs/aws-checks.md#checks-that-everybody-needs).
+ * Where the authorizer has not run, API Gateway leaves the header out. `nothing` is 0, for responses to callers who are not known.
  */
 const mappings = {
   nothing: { limit: fixed(0), reset: fixed(0) },
@@ -62,8 +62,9 @@ const responses: readonly GatewayResponse[] = [
 
   // The usage plan. Its bucket refills within a minute. Its quota ends with the day, but a template cannot compute the
   // seconds until then, so Retry-After is an hour (docs/decisions.md#rate-limits).
-  // The throttles of the stage and of the account end in THROTTLED too, before the authorizer runs, and refill within a
-  // second. A template cannot tell them from the usage plan's, so the longer time applies.
+  // The throttles of the stage and of the account end in THROTTLED too, and refill within a second. A template cannot tell them from
+  // the usage plan's, so the longer time applies. Whether they come before the authorizer, and so without the caller's limits, is
+  // not known. https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-request-throttling.html
   { type: Type.THROTTLED, code: 'rate_limit_exceeded', shows: 'minute', retryAfter: 60 },
   { type: Type.QUOTA_EXCEEDED, code: 'rate_limit_exceeded', shows: 'day', retryAfter: 3_600 },
   // The web ACL has only a rate rule. It is evaluated before the authorizer.
@@ -73,7 +74,8 @@ const responses: readonly GatewayResponse[] = [
   // of its own, on purpose: the status in the body must be the same.
   { type: Type.DEFAULT_4XX, code: 'invalid_request', shows: 'nothing' },
 
-  // The authorizer failed, timed out or was throttled. AWS reports that as AUTHORIZER_CONFIGURATION_ERROR.
+  // The authorizer threw (AUTHORIZER_FAILURE), or its function is missing (AUTHORIZER_CONFIGURATION_ERROR, which the access log calls
+  // API_CONFIGURATION_ERROR): https://github.com/ministackorg/ministack/pull/1756, measured on AWS on 2026-09-16.
   { type: Type.AUTHORIZER_FAILURE, code: 'service_unavailable', shows: 'nothing', retryAfter: 1 },
   { type: Type.AUTHORIZER_CONFIGURATION_ERROR, code: 'service_unavailable', shows: 'nothing', retryAfter: 1 },
   // The function of the operation failed, was throttled or timed out.
@@ -89,6 +91,11 @@ const responses: readonly GatewayResponse[] = [
   // - REQUEST_TOO_LARGE: AWS does not support customizing it; API Gateway rejects more than 10 MB with its own body.
 ];
 
+/** The errors whose responses lack X-RateLimit-Limit and X-RateLimit-Reset if the authorizer has not run. */
+export const errorsThatCanLackTheLimit: ReadonlySet<ErrorCode> = new Set(
+  responses.filter(({ shows }) => shows !== 'nothing').map(({ code }) => code),
+);
+
 export class GatewayResponses extends Construct {
   constructor(scope: Construct, id: string, { api, headers }: { api: RestApi; headers: HeaderSource }) {
     super(scope, id);
@@ -100,7 +107,7 @@ export class GatewayResponses extends Construct {
         responseHeaders: {
           'Content-Type': fixed('application/json'),
           ...Object.fromEntries(Object.entries(fixedHeaders).map(([name, value]) => [name, fixed(value)])),
-          // AWS documents no mapping of it either, but others deploy it.
+          // AWS documents no mapping of it either, but it was seen with the right value (ministack pull 1756).
           ...(headers !== 'static' && { [requestIdHeader]: 'context.requestId' }),
           ...rateLimit(mappings[headers === 'caller' ? shows : 'nothing']),
           ...(retryAfter !== undefined && { 'Retry-After': fixed(retryAfter) }),

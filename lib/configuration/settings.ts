@@ -94,8 +94,8 @@ export const stageSettings = z
      */
     throttle: throttle.optional(),
     /**
-     * What API Gateway's own responses show of the request: nothing (`static`), its ID, or its ID and the caller's limits. See
-     * gateway-responses.ts.
+     * What API Gateway's own responses show of the request: its ID and the caller's limits (`caller`). `request-id` and `static`
+     * (nothing) are for a deployment in which API Gateway refuses a mapping. See gateway-responses.ts.
      */
     gatewayResponseHeaders: z.enum(['static', 'request-id', 'caller']),
     /** The name of a managed policy, which no role of the stage exceeds: docs/deploy.md#limit-what-cloudformation-may-do. */

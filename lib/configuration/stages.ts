@@ -25,7 +25,7 @@ const staging: StageSettings = {
   accountThrottle: { requestsPerSecond: 10_000, burst: 5_000 },
   // A flood of staging must leave prod most of the account's request rate, if they share an account.
   throttle: { requestsPerSecond: 500, burst: 1_000 },
-  gatewayResponseHeaders: 'request-id',
+  gatewayResponseHeaders: 'caller',
 };
 
 /** The settings of each stage, before those of cdk.json. */

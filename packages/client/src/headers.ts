@@ -7,7 +7,7 @@ export interface RateLimit {
   readonly reset: Date;
 }
 
-/** `undefined` when the answer does not say, as that of a proxy. API Gateway's own answers have a reset of 0. */
+/** `undefined` when the answer does not say, as that of a proxy, or one of API Gateway itself: the limit is then missing, or 0. */
 export function rateLimitOf(headers: Headers): RateLimit | undefined {
   const [limit, remaining, reset] = ['Limit', 'Remaining', 'Reset'].map((name) => {
     const value = headers.get(`X-RateLimit-${name}`) ?? '';

@@ -93,7 +93,6 @@ export const contexts = {
         canary: { percent: 20, minutes: 5 },
         domain: { name: 'api.example.com', certificateArn, hostedZone, disableExecuteApiEndpoint: true },
         functions: { authorizer: { memory: 512, reservedConcurrency: 20, provisionedConcurrency: 3 } },
-        gatewayResponseHeaders: 'caller',
         logLevel: 'DEBUG',
         minimumRequests: 100,
         monthlyBudget: 500,

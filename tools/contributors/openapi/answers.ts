@@ -2,6 +2,8 @@ import { deepStrictEqual } from 'node:assert';
 import { STATUS_CODES } from 'node:http';
 import { type ErrorCode, errorCatalogue, gatewayErrors } from '../../../functions/http/errors.ts';
 import type { Operation } from '../../../functions/operations.ts';
+import { rateLimitHeaders } from '../../../functions/http/headers.ts';
+import { errorsThatCanLackTheLimit } from '../../../lib/api/gateway-responses.ts';
 import { titleCase } from '../../../lib/title-case.ts';
 import { errorsOf, exampleOf, isIdempotent } from './errors.ts';
 import {
@@ -18,7 +20,8 @@ import { jsonContent, referenceTo } from './schemas.ts';
 // The answers of operations.
 
 type Description = (typeof descriptions)[keyof typeof descriptions];
-type Occurrences = { readonly [Id in HeaderId]?: Occurrence };
+type RateLimitHeader = (typeof rateLimitHeaders)[keyof typeof rateLimitHeaders];
+type Occurrences = { readonly [Id in HeaderId | RateLimitHeader]?: Occurrence };
 
 /** Parts of the document that others refer to. */
 export const components: Record<'headers' | 'responses', Record<string, Node>> = {
@@ -32,7 +35,7 @@ function reference(kind: keyof typeof components, name: string, part: Node): Nod
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-/** Those of every answer, and others. */
+/** Those of every answer, and others. What is said of one replaces that it is in every answer. */
 function headers(others: Occurrences): Node {
   const all: Readonly<Record<string, Header>> = { ...commonHeaders, ...specialHeaders };
   const found = [
@@ -53,6 +56,11 @@ const windows = (occurrence: Occurrence): Occurrences => ({
   'RateLimit-Policy': occurrence,
   RateLimit: occurrence,
 });
+/** Which key it is, API Gateway knows only if the authorizer has run. */
+const limitIfKnown: Occurrences = {
+  [rateLimitHeaders.limit]: 'sometimes',
+  [rateLimitHeaders.reset]: 'sometimes',
+};
 const deprecation = (occurrence: Occurrence): Occurrences => ({
   Deprecation: occurrence,
   Sunset: occurrence,
@@ -82,6 +90,7 @@ function errorResponse(status: number, codes: readonly ErrorCode[], isDeprecated
   return {
     description: codes.map((code) => exampleOf(code).meaning).join(' Or: '),
     headers: headers({
+      ...(codes.some((code) => errorsThatCanLackTheLimit.has(code)) && limitIfKnown),
       ...([429, 503].includes(status) && { 'Retry-After': 'always' }),
       ...(status !== 401 && windows(occurrence)),
       ...(isDeprecated && deprecation(occurrence)),

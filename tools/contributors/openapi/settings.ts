@@ -81,14 +81,14 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
   logLevel: [{ to: 'write more to the logs', sample: 'DEBUG' }],
   gatewayResponseHeaders: [
     {
-      to: "show a key's limit in API Gateway's own 429s",
-      sample: 'caller',
-      note: '[Try it](aws-checks.md#checks-of-one-feature) on staging first.',
+      to: 'deploy if API Gateway refuses the mapping of `context.authorizer`',
+      sample: 'request-id',
+      note: 'Its own responses then show 0 as the limit of a key.',
     },
     {
-      to: 'deploy if API Gateway refuses a mapping',
+      to: 'deploy if API Gateway refuses the mapping of `context.requestId`, too',
       sample: 'static',
-      note: 'Its own responses then have no `X-Request-Id`.',
+      note: 'Its own responses then have no `X-Request-Id` either.',
     },
   ],
   // The quotas of the account. A deployment says when they are needed, and the value.

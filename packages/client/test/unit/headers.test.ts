@@ -52,7 +52,8 @@ describe('The rate limit', () => {
       expect(rateLimitOf(new Headers({ ...headers, [name]: value }))).toBeUndefined();
     }
     expect(rateLimitOf(new Headers())).toBeUndefined();
-    // API Gateway's own answers have fixed values, and a reset of 0.
+    // API Gateway's own answers have a reset of 0 without a valid key, and neither limit nor reset if it does not know the key.
     expect(rateLimitOf(new Headers({ ...headers, 'X-RateLimit-Reset': '0' }))).toBeUndefined();
+    expect(rateLimitOf(new Headers({ 'X-RateLimit-Remaining': '0' }))).toBeUndefined();
   });
 });
