@@ -31,17 +31,18 @@ export interface AnimalStoreStackProps extends StackProps {
 export class AnimalStoreStack extends Stack {
   constructor(scope: Construct, id: string, props: AnimalStoreStackProps) {
     const { stage, settings, commit } = props;
+    const tags = { service: 'animal-store', stage };
     super(scope, id, {
       ...(props.env !== undefined && { env: props.env }),
       description: `Animal Store Service, stage ${stage}`,
       terminationProtection: settings.deletionProtection,
-      tags: { service: 'animal-store', stage },
+      tags,
     });
     if (settings.permissionsBoundary !== undefined)
       PermissionsBoundary.of(this).apply(
         ManagedPolicy.fromManagedPolicyName(this, 'PermissionsBoundary', settings.permissionsBoundary),
       );
-    const { byName: tables } = new Tables(this, 'Tables', settings);
+    const { byName: tables } = new Tables(this, 'Tables', { ...settings, tags });
     const { byEntry: functions } = new Functions(this, 'Functions', { stage, settings, tables });
     const api = new Api(this, 'Api', { stage, functions, settings });
     const { restApi } = api;

@@ -1,3 +1,4 @@
+import { Tags } from 'aws-cdk-lib';
 import { type Attribute, AttributeType, Billing, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { Construct } from 'constructs';
 import type { StageSettings } from '../configuration/settings.ts';
@@ -5,10 +6,13 @@ import { type TableName, tableNames } from '../../functions/tables.ts';
 import { titleCase } from '../title-case.ts';
 import { type Keys, tableDefinitions, timeToLiveAttribute } from './table-definitions.ts';
 
-export type TablesProps = Pick<
+export interface TablesProps extends Pick<
   StageSettings,
   'removalPolicy' | 'deletionProtection' | 'pointInTimeRecovery' | 'warmThroughput'
->;
+> {
+  /** Those of the stack, which CloudFormation gives to no AWS::DynamoDB::GlobalTable: they stand in each of its replicas. */
+  readonly tags: Readonly<Record<string, string>>;
+}
 
 /** The tables, with on-demand capacity, encrypted at rest with keys that DynamoDB owns. */
 export class Tables extends Construct {
@@ -18,6 +22,7 @@ export class Tables extends Construct {
     super(scope, constructId);
     const made = tableNames.map((name) => [name, this.#table(name, props)]);
     this.byName = Object.fromEntries(made) as Record<TableName, TableV2>;
+    for (const [key, value] of Object.entries(props.tags)) Tags.of(this).add(key, value);
   }
 
   #table(name: TableName, props: TablesProps): TableV2 {
