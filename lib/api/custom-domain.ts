@@ -23,9 +23,10 @@ export class CustomDomain extends Construct {
       domainName: domain.name,
       certificate: Certificate.fromCertificateArn(this, 'Certificate', domain.certificateArn),
       endpointType: apigateway.EndpointType.REGIONAL,
-      ...(domain.tlsPolicy === 'TLS_1_2'
-        ? { securityPolicy: apigateway.SecurityPolicy.TLS_1_2 }
-        : { securityPolicy: tlsPolicy, endpointAccessMode: apigateway.EndpointAccessMode.STRICT }),
+      // API Gateway negotiates by the policy of the API, so a weaker one here would admit no further client:
+      // https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-custom-domain-tls-version.html
+      securityPolicy: tlsPolicy,
+      endpointAccessMode: apigateway.EndpointAccessMode.STRICT,
     });
     (domainName.node.defaultChild as apigateway.CfnDomainName).endpointConfiguration = {
       types: [apigateway.EndpointType.REGIONAL],

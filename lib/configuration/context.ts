@@ -128,10 +128,22 @@ function parseWithoutUnknown<T extends z.ZodType>(schema: T, path: string, value
 }
 
 function parseStrictly<T extends z.ZodType>(schema: T, path: string, value: unknown): z.infer<T> {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { error: unknownKey });
   if (result.success) return result.data;
   const errors = result.error.issues.map((issue) => `${[path, ...issue.path].join('.')}: ${issue.message}`);
   throw new ConfigurationError(`${errors.join('; ')}. Change it in cdk.json under "context", or in -c.`);
+}
+
+/** The message about a key that is not known, with those that are. */
+const unknownKey: z.core.$ZodErrorMap = (issue) => {
+  if (issue.code !== 'unrecognized_keys') return undefined;
+  const names = issue.keys.map((key) => `"${key}"`).join(', ');
+  return `${names} is not known here. Known are ${knownKeys(issue.inst).join(', ')}`;
+};
+
+function knownKeys(schema: unknown): readonly unknown[] {
+  if (schema instanceof z.ZodObject) return Object.keys(schema.shape);
+  return schema instanceof z.ZodRecord && schema.keyType instanceof z.ZodEnum ? schema.keyType.options : [];
 }
 
 /** Values from `-c` are text. */

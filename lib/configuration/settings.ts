@@ -113,11 +113,6 @@ export const stageSettings = z
           .regex(certificateArn, 'must be the ARN of a certificate in ACM'),
         /** The Route 53 zone in which the name's records are created. Default: they are created elsewhere. */
         hostedZone: z.strictObject({ id: z.string(), name: hostname }).optional(),
-        /**
-         * Default: `strict`. `TLS_1_2` permits mutual TLS, which AWS refuses with `strict`, and weaker ciphers. The API's own address stays strict.
-         * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-custom-domain-tls-version.html
-         */
-        tlsPolicy: z.enum(['strict', 'TLS_1_2']).optional(),
         /** Whether the address of API Gateway answers 403, once every client uses the domain. */
         disableExecuteApiEndpoint: z.boolean().optional(),
       })

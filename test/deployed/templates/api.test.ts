@@ -123,20 +123,6 @@ describe('the stage of the API', () => {
     ]);
   });
 
-  it('can permit mutual TLS, which AWS refuses with the strict policy, while its own address stays strict', () => {
-    const domain = {
-      name: 'api.example.com',
-      certificateArn: 'arn:aws:acm:eu-west-1:123456789012:certificate/1',
-    };
-    const stages = { prod: { domain: { ...domain, tlsPolicy: 'TLS_1_2' } } };
-    const stack = stacksOf({ stage: 'prod', stages }).get('AnimalStore-prod')!;
-    const [, { Properties }] = theResource(stack, 'AWS::ApiGateway::DomainName');
-    expect(Properties).toMatchObject({ SecurityPolicy: 'TLS_1_2' });
-    expect(Properties).not.toHaveProperty('EndpointAccessMode');
-    const [, api] = theResource(stack, 'AWS::ApiGateway::RestApi');
-    expect(api.Properties).toMatchObject({ EndpointAccessMode: 'STRICT' });
-  });
-
   it('has an address for IPv4 and one for IPv6', () => {
     const shelter = stackOf('Shelter-prod');
     const [domain] = theResource(shelter, 'AWS::ApiGateway::DomainName');

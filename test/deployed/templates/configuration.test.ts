@@ -97,7 +97,7 @@ describe('the configuration', () => {
       functions: { 'list-pets': { memory: 1024 }, 'later-operation': {} },
     };
     const given = { stage: 'prod', stages: { prod: settings }, laterKey: true };
-    expect(() => read(given)).toThrow('Unrecognized key: "laterKey"');
+    expect(() => read(given)).toThrow('"laterKey" is not known here');
     const said = vi.spyOn(console, 'error').mockReturnValue();
     onTestFinished(() => said.mockRestore());
     const found = read({ ...given, 'animal-store:unknown-settings': 'left-out' }).stages.get('prod')!;
@@ -144,7 +144,7 @@ describe('the configuration', () => {
     ],
     ['a repository without owner', { github: 'animal-store' }, 'context.github: must be owner/repository'],
     ['a repository with a wildcard', { github: 'owner/*' }, 'context.github: must be owner/repository'],
-    ['settings of an unknown stage', { stages: { qa: {} } }, 'context.stages: Unrecognized key: "qa"'],
+    ['settings of an unknown stage', { stages: { qa: {} } }, 'context.stages: "qa" is not known here'],
     [
       'settings that are not valid JSON',
       { stages: '{"prod":\n off}' },
@@ -155,7 +155,7 @@ describe('the configuration', () => {
       { accountSettings: 'exists' },
       'context.accountSettings: must be "managed" or "existing"',
     ],
-    ['an unknown key', { stge: 'local' }, 'context: Unrecognized key: "stge"'],
+    ['an unknown key', { stge: 'local' }, 'context: "stge" is not known here'],
   ])('rejects %s', (_, context, message) => {
     expect(() => read(context)).toThrow(ConfigurationError);
     expect(() => read(context)).toThrow(message);
@@ -164,7 +164,7 @@ describe('the configuration', () => {
   const certificateArn = 'arn:aws:acm:eu-west-1:123456789012:certificate/1';
 
   it.each([
-    ['an unknown key', { alarm: true }, 'stages.prod: Unrecognized key: "alarm"'],
+    ['an unknown key', { alarm: true }, 'stages.prod: "alarm" is not known here'],
     [
       'a domain without a certificate',
       { domain: { name: 'api.example.com' } },
@@ -232,7 +232,7 @@ describe('the configuration', () => {
     [
       'a function that does not exist',
       { functions: { 'no-such-function': { memory: 128 } } },
-      'stages.prod.functions: Unrecognized key: "no-such-function"',
+      'stages.prod.functions: "no-such-function" is not known here. Known are ',
     ],
     [
       "a burst that exceeds the account's",
@@ -243,6 +243,17 @@ describe('the configuration', () => {
       "a rate that exceeds the account's",
       { accountThrottle: { requestsPerSecond: 2_500 }, throttle: { requestsPerSecond: 2_501, burst: 1 } },
       'stages.prod.throttle.requestsPerSecond: must not exceed accountThrottle.requestsPerSecond (2500)',
+    ],
+    [
+      'a TLS policy of a domain, which would admit no further client',
+      {
+        domain: {
+          name: 'api.example.com',
+          certificateArn: 'arn:aws:acm:eu-west-1:123456789012:certificate/1',
+          tlsPolicy: 'TLS_1_2',
+        },
+      },
+      'stages.prod.domain: "tlsPolicy" is not known here. Known are name, certificateArn, hostedZone, disableExecuteApiEndpoint.',
     ],
     [
       'a log level that drops the metrics',
@@ -282,7 +293,11 @@ describe('the configuration', () => {
     });
     await import('../../../bin/animal-store.ts');
     expect(print.mock.calls).toEqual([
-      ['stages.prod: Unrecognized key: "waff". Change it in cdk.json under "context", or in -c.'],
+      [
+        expect.stringMatching(
+          /^stages\.prod: "waff" is not known here\. Known are account, .+, waf\. Change it in cdk\.json under "context", or in -c\.$/,
+        ),
+      ],
     ]);
     expect(exit).toHaveBeenCalledExactlyOnceWith(1);
     expect(once).toHaveBeenCalledExactlyOnceWith('beforeExit', expect.anything());
