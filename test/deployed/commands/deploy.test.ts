@@ -240,6 +240,16 @@ test('a setting of one deployment is read to its end', async () => {
   expect([code, calls[0]!.args.includes(setting)]).toEqual([0, true]);
 });
 
+test('a certificate of another Region stops the deployment before anything is made', async () => {
+  const certificateArn = 'arn:aws:acm:us-east-1:123456789012:certificate/1';
+  await configure({ domain: { name: 'pets.example.com', certificateArn } });
+  const { code, lines, calls } = await run('deploy', 'prod');
+  expect(lines).toContainEqual(
+    expect.stringMatching(/^stop: The certificate of pets\.example\.com is of .* us-east-1\./),
+  );
+  expect([code, calls]).toEqual([1, []]);
+});
+
 test('a first deployment that fails is not followed by another one', async () => {
   delete answers['DescribeStacks AnimalStore-prod'];
   const { code, calls } = await run('deploy', 'prod', 'fails');

@@ -3,6 +3,7 @@ import {
   checkBootstrap,
   checkBudget,
   checkCaller,
+  checkCertificate,
   checkConcurrency,
   checkLoggingRole,
   checkStack,
@@ -118,6 +119,16 @@ test.each([
     reason === undefined ? { status: 'fulfilled' as const, value } : { status: 'rejected' as const, reason };
   const given = account === undefined ? settings : settingsWith({ account });
   expect(checkCaller(caller, { stage: 'prod', settings: given })).toEqual(finding(kind, text));
+});
+
+test.each([
+  ['eu-west-3:111111111111', 'ok', 'of this account and Region'],
+  ['eu-west-1:111111111111', 'stop', 'needs one of account 111111111111, Region eu-west-3: issue it in ACM'],
+  ['eu-west-3:222222222222', 'stop', 'is of account 222222222222, Region eu-west-3.'],
+])('a certificate of %s', (of, kind, text) => {
+  const domain = { name: 'api.example.com', certificateArn: `arn:aws:acm:${of}:certificate/1` };
+  const found = checkCertificate({ account: '111111111111', region: 'eu-west-3' }, domain);
+  expect(found).toEqual(finding(kind as Finding['kind'], text));
 });
 
 test('an assembly updates a stack and creates none, so that no pipeline brings a removed stage back', () => {

@@ -59,6 +59,7 @@ export const deploy = deployCommand(help, async (name, args) => {
     judge("Lambda's concurrency", concurrency, (found) =>
       preconditions.checkConcurrency(found, settings, creates),
     ),
+    ...(settings.domain === undefined ? [] : [preconditions.checkCertificate(caller.value, settings.domain)]),
     ...(settings.monthlyBudget === undefined
       ? []
       : [judge('The budget', budget, (exists) => preconditions.checkBudget(exists === true))]),

@@ -58,7 +58,7 @@ export function isDecided(type: string): boolean {
 }
 
 /**
- * What stops the new template from being deployed over the deployed one. A confirmed loss is a warning.
+ * What stops the new template from being deployed over the deployed one. A confirmed loss is a warning, and so is what takes long.
  *
  * @param confirmed logical IDs
  * @throws ZodError if one of them is no template
@@ -87,6 +87,7 @@ export function guard(
   const open = losses.filter(({ id, isUsed }) => isUsed || !confirmed.has(id));
   const confirmable = open.filter(({ isUsed }) => !isUsed).map(({ id }) => id);
   return [
+    ...tlsPolicies(before, after).map(warning),
     ...losses.filter((each) => !open.includes(each)).map(({ text }) => warning(`${text} This is confirmed.`)),
     ...open.map(({ text }) => stop(text)),
     ...(confirmable.length === 0 ? [] : [stop(howToConfirm(confirmable))]),
@@ -178,6 +179,20 @@ function tableConflicts(before: Template, after: Template): string[] {
   return Object.entries(before.Resources)
     .filter(([id, { Type }]) => tableTypes.has(Type) && after.Resources[id]?.Type === Type)
     .flatMap(([id]) => indexConflicts(id, before, after));
+}
+
+/** https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-security-policies.html */
+function tlsPolicies(before: Template, after: Template): string[] {
+  const policyOf = ({ Resources }: Template, id: string) => Resources[id]?.Properties['SecurityPolicy'];
+  return Object.entries(before.Resources)
+    .filter(
+      ([id, { Type }]) => after.Resources[id]?.Type === Type && policyOf(before, id) !== policyOf(after, id),
+    )
+    .map(
+      ([id, { Type }]) =>
+        `${id} (${Type}) changes its TLS policy from ${String(policyOf(before, id))} to ${String(policyOf(after, id))}. API Gateway takes 15 ` +
+        'minutes to an hour for it, and refuses other changes of it meanwhile.',
+    );
 }
 
 const alias = z.object({

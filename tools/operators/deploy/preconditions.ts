@@ -141,6 +141,23 @@ export function checkBootstrap(
   return ok(`Region ${region} is bootstrapped with version ${version}.`);
 }
 
+/**
+ * API Gateway takes the certificate of a Regional domain only from ACM of its own account and Region.
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-regional-api-custom-domain-create.html
+ */
+export function checkCertificate(
+  { account, region }: Pick<Caller, 'account' | 'region'>,
+  { name, certificateArn }: NonNullable<StageSettings['domain']>,
+): Finding {
+  const [, , , itsRegion, itsAccount] = certificateArn.split(':');
+  if (itsRegion === region && itsAccount === account)
+    return ok(`The certificate of ${name} is of this account and Region.`);
+  return stop(
+    `The certificate of ${name} is of account ${itsAccount}, Region ${itsRegion}. API Gateway needs one of account ${account}, Region ` +
+      `${region}: issue it in ACM there, and set domain.certificateArn.`,
+  );
+}
+
 /** @param exists whether CloudFormation can create budgets in the Region */
 export function checkBudget(exists: boolean): Finding {
   if (exists) return ok('CloudFormation can create the budget.');
