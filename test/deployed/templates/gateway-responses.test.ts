@@ -168,17 +168,20 @@ describe('a gateway response', () => {
 
   // Of a path that it does not describe, the document says nothing.
   const described = types.filter((type) => answers.get(type)!.body.code !== 'route_not_found');
-  it.each(described)('is what docs/openapi.yaml describes, also before the authorizer has run: %s', (type) => {
-    const { status, text, headers } = answers.get(type)!;
-    const sent = [...headers].flatMap(([name, value]) => {
-      // API Gateway leaves out a header whose source is missing.
-      if (value.startsWith('context.authorizer.')) return [];
-      return [[name, value === 'context.requestId' ? 'an-id' : value.slice(1, -1)] as [string, string]];
-    });
-    const ask = status === '415' ? { method: 'POST', path: '/pets' } : { method: 'GET', path: '/pets/1' };
-    const seen = { ...ask, status: Number(status), text, headers: new Headers(sent) };
-    expect(new AnswerValidator().violations(seen)).toEqual([]);
-  });
+  it.each(described)(
+    'is what docs/openapi.yaml describes, also before the authorizer has run: %s',
+    (type) => {
+      const { status, text, headers } = answers.get(type)!;
+      const sent = [...headers].flatMap(([name, value]) => {
+        // API Gateway leaves out a header whose source is missing.
+        if (value.startsWith('context.authorizer.')) return [];
+        return [[name, value === 'context.requestId' ? 'an-id' : value.slice(1, -1)] as [string, string]];
+      });
+      const ask = status === '415' ? { method: 'POST', path: '/pets' } : { method: 'GET', path: '/pets/1' };
+      const seen = { ...ask, status: Number(status), text, headers: new Headers(sent) };
+      expect(new AnswerValidator().violations(seen)).toEqual([]);
+    },
+  );
 
   it('reads only values that the authorizer returns', () => {
     const context = toCallerContext(

@@ -219,6 +219,26 @@ describe('a deployment of the service', () => {
     expect(guard(full, prodWith(others))).toEqual([]);
   });
 
+  it('that gives the tables tags loses nothing', () => {
+    const untagged = rewritten(full, (text) => text.replaceAll(/,"Tags":\[[^\]]*\](?=\})/g, ''));
+    expect(untagged).not.toEqual(full);
+    expect(guard(untagged, full)).toEqual([]);
+  });
+
+  it('with another TLS policy is deployed with a warning of the time that it takes', () => {
+    const weaker = rewritten(full, (text) =>
+      text.replace(/("Type":"AWS::ApiGateway::DomainName".*?"SecurityPolicy":")\w+/, '$1TLS_1_2'),
+    );
+    expect(guard(weaker, full)).toEqual([
+      {
+        kind: 'warning',
+        text: expect.stringMatching(
+          /^Domain\w+ \(AWS::ApiGateway::DomainName\) changes its TLS policy from TLS_1_2 to SecurityPolicy_TLS13\w+\. .* an hour/,
+        ),
+      },
+    ]);
+  });
+
   it('with new code loses nothing, nor with constructs that moved and kept their logical IDs', () => {
     const newCode = rewritten(prod, (text) =>
       text.replaceAll(
