@@ -1,5 +1,4 @@
 import { Annotations, CfnOutput, Stack, type StackProps } from 'aws-cdk-lib';
-import { ManagedPolicy, PermissionsBoundary } from 'aws-cdk-lib/aws-iam';
 import type { Construct } from 'constructs';
 import { Alarms } from './observability/alarms.ts';
 import { Api } from './api/api.ts';
@@ -9,6 +8,7 @@ import { Dashboards } from './observability/dashboards.ts';
 import { Functions } from './compute/functions.ts';
 import { titleCase } from './title-case.ts';
 import { SafeDeployment } from './delivery/safe-deployment.ts';
+import { limitRoles } from './security-checks.ts';
 import { SavedQueries } from './observability/saved-queries.ts';
 import type { StageName } from './configuration/stages.ts';
 import type { StageSettings } from './configuration/settings.ts';
@@ -38,10 +38,7 @@ export class AnimalStoreStack extends Stack {
       terminationProtection: settings.deletionProtection,
       tags,
     });
-    if (settings.permissionsBoundary !== undefined)
-      PermissionsBoundary.of(this).apply(
-        ManagedPolicy.fromManagedPolicyName(this, 'PermissionsBoundary', settings.permissionsBoundary),
-      );
+    limitRoles(this, settings.permissionsBoundary);
     const { byName: tables } = new Tables(this, 'Tables', { ...settings, tags });
     const { byEntry: functions } = new Functions(this, 'Functions', { stage, settings, tables });
     const api = new Api(this, 'Api', { stage, functions, settings });

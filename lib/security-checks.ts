@@ -1,11 +1,19 @@
 import { type App, type Stack, Token, Validations } from 'aws-cdk-lib';
-import { type IPrincipal, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { type IPrincipal, ManagedPolicy, PermissionsBoundary, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { AwsSolutionsChecks, ServerlessChecks } from 'cdk-nag';
 import type { IConstruct } from 'constructs';
 
 /** Checks the stacks against cdk-nag's AWS Solutions and Serverless rules. A finding fails the synthesis. */
 export function addSecurityChecks(app: App): void {
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new ServerlessChecks(app));
+}
+
+/** No role of the stack exceeds the managed policy. @param boundary its name, with its path if it has one */
+export function limitRoles(stack: Stack, boundary: string | undefined): void {
+  if (boundary === undefined) return;
+  PermissionsBoundary.of(stack).apply(
+    ManagedPolicy.fromManagedPolicyName(stack, 'PermissionsBoundary', boundary),
+  );
 }
 
 /** Acknowledges findings that do not apply to a construct and its children: rule and reason. */

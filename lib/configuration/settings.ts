@@ -98,10 +98,16 @@ export const stageSettings = z
      * (nothing) are for a deployment in which API Gateway refuses a mapping. See gateway-responses.ts.
      */
     gatewayResponseHeaders: z.enum(['static', 'request-id', 'caller']),
-    /** The name of a managed policy, which no role of the stage exceeds: docs/deploy.md#limit-what-cloudformation-may-do. */
+    /**
+     * A managed policy, by its name, with its path if it has one. No role of the stage exceeds it, nor of the stacks that its account
+     * and Region has once: docs/deploy.md#limit-what-cloudformation-may-do.
+     */
     permissionsBoundary: z
       .string()
-      .regex(/^[\w+=,.@-]{1,128}$/, 'must be the name of a managed policy, such as "AnimalStore-Boundary"')
+      .regex(
+        /^([!-.0-~]+\/)*[\w+=,.@-]{1,128}$/,
+        'must be the name of a managed policy, such as "AnimalStore-Boundary", or "team/AnimalStore-Boundary" with a path',
+      )
       .optional(),
     /** The stage's own address: `https://<name>/v1`. */
     domain: z

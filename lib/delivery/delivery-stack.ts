@@ -1,6 +1,7 @@
 import { CfnOutput, DefaultStackSynthesizer, Duration, Stack, type StackProps } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
+import { rightsToDeploy } from './rights-to-deploy.ts';
 import { titleCase } from '../title-case.ts';
 import { acknowledge, inFinding } from '../security-checks.ts';
 import type { StageName } from '../configuration/stages.ts';
@@ -69,21 +70,8 @@ export class DeliveryStack extends Stack {
     const anyId = 'AWS generates the last part of the ARN of a stack.';
 
     for (const stage of stages) {
-      // The roles of `cdk bootstrap` have the permissions to deploy.
-      const bootstrapRoles = ['deploy', 'file-publishing', 'lookup'].map((part) =>
-        this.#iamArn('role', `cdk-${qualifier}-${part}-role-${this.account}-${this.region}`),
-      );
       const stageStack = `${name}-${stage}`;
-      const toolkit = 'CDKToolkit';
-      const statements = [
-        allow('sts:AssumeRole', ...bootstrapRoles),
-        // For the checks of tools/operators/deploy.
-        allow('cloudformation:DescribeStacks', stackArn(stageStack), stackArn(toolkit)),
-        allow('cloudformation:GetTemplate', stackArn(stageStack)),
-        allow('apigateway:GET', this.formatArn({ service: 'apigateway', account: '', resource: '/account' })),
-        allow('lambda:GetAccountSettings', '*'),
-        allow('cloudformation:DescribeType', '*'),
-      ];
+      const statements = rightsToDeploy(this, qualifier, stageStack).map((right) => allow(...right));
       const role = addRole(`Deploy${titleCase(stage)}`, `environment:${stage}`, statements, {
         description: `Deploys ${stageStack}`,
         // As in .github/actions/deploy/action.yml. A change of the TLS policy can take an hour, see
@@ -93,7 +81,7 @@ export class DeliveryStack extends Stack {
       const { roleArn } = role;
       acknowledge(role, {
         [idsOf(stageStack)]: anyId,
-        [idsOf(toolkit)]: anyId,
+        [idsOf('CDKToolkit')]: anyId,
         'AwsSolutions-IAM5[Resource::*]':
           'The actions that read the concurrency of the account and the types of CloudFormation are for all of them.',
       });

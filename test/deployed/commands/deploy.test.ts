@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { deploy } from '../../../tools/operators/deploy/deploy.ts';
+import { printOnCallPolicy } from '../../../tools/operators/deploy/on-call-policy.ts';
 import { rollBack } from '../../../tools/operators/deploy/roll-back.ts';
 
 const execute = promisify(execFile);
@@ -168,12 +169,13 @@ interface Call {
 }
 
 /** Runs a tool in the project. */
-async function run(tool: 'deploy' | 'roll-back', ...args: string[]) {
+async function run(tool: 'deploy' | 'roll-back' | 'on-call-policy', ...args: string[]) {
   await rm(join(project, 'calls.jsonl'), { force: true });
   const [out, err] = (['log', 'error'] as const).map((name) => vi.spyOn(console, name).mockReturnValue());
   const before = process.cwd();
   process.chdir(project);
-  const code = await { deploy, 'roll-back': rollBack }[tool](args).finally(() => process.chdir(before));
+  const tools = { deploy, 'roll-back': rollBack, 'on-call-policy': printOnCallPolicy };
+  const code = await tools[tool](args).finally(() => process.chdir(before));
   const lines = [out, err].flatMap((each) => each!.mock.calls.flatMap(([line]) => String(line).split('\n')));
   vi.restoreAllMocks();
   const calls = await readFile(join(project, 'calls.jsonl'), 'utf8').catch(() => '');
@@ -238,6 +240,39 @@ test('a setting of one deployment is read to its end', async () => {
   const setting = `overrides=${JSON.stringify({ prod: { domain } })}`;
   const { code, calls } = await run('deploy', 'prod', '-c', setting);
   expect([code, calls[0]!.args.includes(setting)]).toEqual([0, true]);
+});
+
+test('the policy for the engineer on call is that of the deployed stack', async () => {
+  answers['DescribeStacks Shelter-prod'] = {
+    StackStatus: 'UPDATE_COMPLETE',
+    StackId: 'arn:aws:cloudformation:eu-west-3:123456789012:stack/Shelter-prod/1',
+  };
+  const made = [
+    ['LogicalResourceId', 'FunctionsGetPet'],
+    ['ResourceType', 'AWS::Lambda::Function'],
+    ['PhysicalResourceId', 'Shelter-get-pet'],
+  ];
+  const member = made.map(([name, value]) => `<${name}>${value}</${name}>`).join('');
+  answers['ListStackResources Shelter-prod'] = {
+    StackResourceSummaries: `<member>${member}</member>`,
+  };
+  const { code, lines } = await run('on-call-policy', 'prod', '-c', 'name=Shelter');
+  const { Statement } = JSON.parse(lines.join('\n')) as {
+    Statement: { Action: string[]; Resource: string[] }[];
+  };
+  expect([code, Statement.find(({ Action }) => Action.includes('lambda:UpdateAlias'))?.Resource]).toEqual([
+    0,
+    ['', ':live'].map((end) => `arn:aws:lambda:eu-west-3:123456789012:function:Shelter-get-pet${end}`),
+  ]);
+  const missing = await run('on-call-policy', 'staging', '-c', 'name=Shelter');
+  expect([missing.code, missing.lines]).toEqual([
+    1,
+    [
+      expect.stringMatching(
+        /^Stack Shelter-staging does not exist .* Deploy it first, or give the name of the copy\.$/,
+      ),
+    ],
+  ]);
 });
 
 test('a certificate of another Region stops the deployment before anything is made', async () => {

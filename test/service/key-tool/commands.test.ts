@@ -6,6 +6,7 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { newKey } from '../../../functions/access/keys.ts';
 import { planNames } from '../../../functions/access/plans.ts';
 import { answer, before, issue, type Issued, keysIn, recordOf, resultOf, storedOf } from './keys.ts';
+import { onCallPolicy } from '../../../tools/operators/deploy/on-call-policy.ts';
 import { World } from '../world.ts';
 
 // What is the same of several commands. Of each alone: the other files.
@@ -398,9 +399,16 @@ function permits(statements: Statements, { service, operation, table }: Call): b
 }
 
 test('the policy for the engineer on call is enough to find, suspend, resume and revoke a key, and not to issue one', async () => {
-  const { Statement: statements } = JSON.parse(
-    await readFile('lib/delivery/on-call-policy.json', 'utf8'),
-  ) as { readonly Statement: Statements };
+  const made = (type: string, logicalId: string, physicalId: string) => ({ type, logicalId, physicalId });
+  const resources = [
+    ...['ApiKeys', 'RateLimits'].map((table) =>
+      made('AWS::DynamoDB::GlobalTable', `Tables${table}1`, `AnimalStore-prod-Tables${table}1-2`),
+    ),
+    made('AWS::ApiGateway::RestApi', 'Api', 'api'),
+    made('AWS::ApiGateway::UsagePlan', 'Free', 'free'),
+  ];
+  const arn = 'arn:aws:cloudformation:eu-central-1:1:stack/AnimalStore-prod/2';
+  const { Statement: statements } = onCallPolicy({ arn, resources }, 'AnimalStore-prod');
   const world = new World({ isChecked: false });
   const { keyId, key } = await issue(world);
   const refused = async (command: string, terminal = {}) => {

@@ -3,6 +3,7 @@ import {
   CloudFormationClient,
   DescribeTypeCommand,
   GetTemplateCommand,
+  paginateListStackResources,
   type Stack,
   TypeNotFoundException,
 } from '@aws-sdk/client-cloudformation';
@@ -12,6 +13,17 @@ import { describeStack } from '../command-line/describe-stack.ts';
 import type { Caller, Concurrency, StackState } from './preconditions.ts';
 import type { Deployment } from './deployment.ts';
 import type { Throttle } from '../../../lib/configuration/settings.ts';
+
+/** A stack with what CloudFormation has made for it. */
+export interface DeployedStack {
+  readonly arn: string;
+  readonly resources: readonly {
+    readonly logicalId: string;
+    readonly type: string;
+    /** A name or an ID. */
+    readonly physicalId: string;
+  }[];
+}
 
 /** What the account of the credentials answers, in the Region of the stage. */
 export function openAccount({ settings, profile, toolkitStackName = 'CDKToolkit' }: Deployment) {
@@ -46,6 +58,21 @@ export function openAccount({ settings, profile, toolkitStackName = 'CDKToolkit'
     async template(name: string): Promise<unknown> {
       const command = new GetTemplateCommand({ StackName: name, TemplateStage: 'Original' });
       return JSON.parse((await cloudFormation.send(command)).TemplateBody ?? '');
+    },
+
+    async resources(name: string): Promise<DeployedStack | undefined> {
+      const found = await describeStack(cloudFormation, name);
+      if (found === undefined) return undefined;
+      const pages = paginateListStackResources({ client: cloudFormation }, { StackName: name });
+      const summaries = (await Array.fromAsync(pages)).flatMap((page) => page.StackResourceSummaries ?? []);
+      return {
+        arn: found.StackId!,
+        resources: summaries.map((each) => ({
+          logicalId: each.LogicalResourceId!,
+          type: each.ResourceType!,
+          physicalId: each.PhysicalResourceId ?? '',
+        })),
+      };
     },
 
     /** The version of the stack of `cdk bootstrap`. */
