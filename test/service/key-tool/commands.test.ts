@@ -361,7 +361,7 @@ test.each(['', ' --json'])(
       secrets.push(key);
       expect(stdout.split('\n').filter((line) => line.includes(key))).toHaveLength(1);
       expect(stdout.replace(key, '') + stderr).not.toMatch(secret);
-      expect(stderr).toContain('API Gateway can need some seconds');
+      expect(stderr).toContain('API Gateway can need minutes');
       return /key_[0-9a-z]{16}/.exec(stdout)![0];
     };
     const old = await reveal('create --owner Ada --plan free --note a-note');

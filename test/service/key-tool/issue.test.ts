@@ -22,7 +22,7 @@ describe('create', () => {
       new RegExp(`^${timeText(world.now)}  \\S+@\\S+  ${keyId} in local: created free\n`),
     );
     expect(stderr).toMatch(
-      /\nThe key is valid\. API Gateway can need some seconds until it accepts it everywhere\.\n$/,
+      /\nThe key is valid\. API Gateway can need minutes until it accepts it everywhere\.\n$/,
     );
     expect(record).toMatchObject({
       keyHash: hashOfKey(key),
@@ -130,7 +130,8 @@ describe('rotate', () => {
     const { keyId, key } = await issue(world, '--owner Ada --plan pro --note for-the-shop');
     const rotated = await world.run(`keys rotate ${keyId} --overlap 1h`);
     const [next = ''] = keysIn(rotated.stdout);
-    expect(rotated.stderr).toContain('The new key is valid. API Gateway can need some seconds');
+    expect(rotated.stderr).toContain('The new key is valid. API Gateway can need minutes');
+    expect(rotated.stderr).not.toContain('With an overlap below');
     expect(rotated.stderr).toContain(`\nThe old one is valid until ${timeText(world.now + 3_600)}.\n`);
     const made = recordsOf(world).find((record) => record.keyId !== keyId)!;
     expect(made).toMatchObject({ owner: 'Ada', plan: 'pro', note: 'for-the-shop', replaces: keyId });
@@ -139,6 +140,19 @@ describe('rotate', () => {
     expect([await answer(world, key), await answer(world, next)]).toEqual(['admitted', 'admitted']);
     world.wait(1);
     expect([await answer(world, key), await answer(world, next)]).toEqual(['unauthorized', 'admitted']);
+  });
+
+  test('warns of an overlap that can end before API Gateway accepts the new key', async () => {
+    const world = new World({ isChecked: false });
+    const stderr = async (overlap: string) => {
+      const { keyId } = await issue(world);
+      return (await world.run(`keys rotate ${keyId} --overlap ${overlap}`)).stderr;
+    };
+    for (const overlap of ['0s', '60s', '179s'])
+      expect(await stderr(overlap)).toMatch(
+        /^With an overlap below 3m, the old key can end before API Gateway accepts the new one\. .+ 401 in between\.\n/,
+      );
+    expect(await stderr('3m')).not.toContain('With an overlap below');
   });
 
   test('gives a key that ends sooner than the overlap no more time', async () => {

@@ -35,7 +35,7 @@ export const create = (open: Open) =>
     'create',
     'issue an API key and show it once',
     '--stage local --owner "Ada Lovelace" --plan enterprise --per-minute 6000 --per-day 1000000',
-    'On AWS a new key becomes usable some seconds later. Until then requests can get 401.',
+    'On AWS, API Gateway can need minutes until it accepts a new key. Until then requests can get 401.',
   )
     .addOption(
       new Option('--owner <name>', 'who uses the key (required)').argParser(line(100)).makeOptionMandatory(),
@@ -50,15 +50,18 @@ export const create = (open: Open) =>
       const { service, output } = await open(options);
       const issued = await untilCurrent(() => createKey(service, request));
       await reveal(service, output, issued);
-      output.note('The key is valid. API Gateway can need some seconds until it accepts it everywhere.');
+      output.note('The key is valid. API Gateway can need minutes until it accepts it everywhere.');
     });
+
+/** Seconds. API Gateway has needed up to two minutes to accept a new key: tools/operators/smoke/wait-until-ready.ts. */
+const shortestOverlap = 180;
 
 export const rotate = (open: Open) =>
   keyCommand(
     'rotate',
     'issue a key in place of another, which stays valid for a while',
     '--overlap 24h',
-    'On AWS a new key becomes usable some seconds later: an overlap below 60s can lock its owner out.',
+    'On AWS, API Gateway can need minutes until it accepts the new key: an overlap below 3m can lock its owner out.',
   )
     .addOption(
       new Option('--overlap <duration>', 'how long the old key stays valid: 0s, 15m, 7d')
@@ -76,6 +79,11 @@ export const rotate = (open: Open) =>
         expectValid(old, service.now(), 'rotated');
         // Before the change: a failed read must not look like a failed change.
         const usage = await readUsage(service.limitTable, old.keyHash);
+        if (overlap < shortestOverlap)
+          output.note(
+            'With an overlap below 3m, the old key can end before API Gateway accepts the new one. Its owner gets 401 in between.',
+            'yellow',
+          );
         await confirm(`Replace ${nameOf(old)}?`);
         // A rotation cannot give a key more time than it had.
         const expiresAt = Math.min(service.now() + overlap, old.expiresAt || Infinity);
@@ -83,9 +91,7 @@ export const rotate = (open: Open) =>
         await reveal(service, output, issued, { old, overlapSeconds: overlap });
         // Cached results of the authorizer have no expiry.
         await flushAuthorizer(service);
-        output.note(
-          'The new key is valid. API Gateway can need some seconds until it accepts it everywhere.',
-        );
+        output.note('The new key is valid. API Gateway can need minutes until it accepts it everywhere.');
         if (expiresAt <= service.now()) {
           await deleteFormerGatewayKey(service, old);
           output.note('The old one is not valid any more.');
