@@ -38,10 +38,10 @@ function callsTo(name: TableName): readonly string[] {
 
 /**
  * The sum of a DynamoDB metric over the functions' calls to a table, per minute. DynamoDB writes it per operation,
- * and no zeros, so the sum needs FILL. That FILL makes zeros of a metric that was never published is assumed
- * (docs/aws-checks.md#alarms-have-data): if it does not, the sum has no data until every call has failed once, and its alarm
- * stays silent.
- * And an alarm on the plain metric would never end: alarms on DynamoDB's metrics ignore missing data in every setting.
+ * and no zeros, so the sum needs FILL. Whether FILL makes zeros of a metric that was never published is not known
+ * (docs/aws-checks.md#alarms-have-data). The alarm does not depend on it: a sum of which one operand is missing has a value
+ * (compiler-explorer/infra 1661, applied on 2025-06-10), and without any value there is nothing to report.
+ * An alarm on the plain metric would never end: alarms on DynamoDB's metrics ignore missing data in every setting.
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html
  */
 export function tableMetric(

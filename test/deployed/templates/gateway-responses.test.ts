@@ -144,6 +144,16 @@ describe('a gateway response', () => {
     expect(said).toEqual(['60', '60', '3600']);
   });
 
+  it('of a failure has a row in the runbook, if it has a type of its own', async () => {
+    const runbook = await readFile('docs/runbook.md', 'utf8');
+    const [, section = ''] = /^### `api-5xx`\n([^]*?)^### /m.exec(runbook) ?? [];
+    const failures = types.filter(
+      (type) => answers.get(type)!.status!.startsWith('5') && type !== 'DEFAULT_5XX',
+    );
+    expect(failures.filter((type) => !section.includes(`\`${type}\``))).toEqual([]);
+    expect(failures.length).toBeGreaterThan(4);
+  });
+
   const limitOf = (all: typeof answers, type: string) => {
     const { limit, remaining, reset } = rateLimitHeaders;
     return [limit, remaining, reset].map((name) => all.get(type)?.headers.get(name));

@@ -112,7 +112,9 @@ export function checkStack(
     return stop(`${is} Wait until it has ended, or stop it: docs/operate.md#stop-a-canary.`);
   if (status === 'DELETE_FAILED') return stop(`${is} Delete it again: npm run cdk -- destroy ${name}.`);
   if (status.endsWith('_FAILED'))
-    return stop(`${is} Complete its rollback: npm run cdk -- rollback ${name}.`);
+    return stop(
+      `${is} Complete its rollback: npm run cdk -- rollback ${name} (docs/operate.md#complete-a-rollback).`,
+    );
   return ok(is);
 }
 
