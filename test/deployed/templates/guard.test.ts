@@ -219,6 +219,12 @@ describe('a deployment of the service', () => {
     expect(guard(full, prodWith(others))).toEqual([]);
   });
 
+  it('that creates the rest of a stack into which tables were imported loses nothing', () => {
+    const imported = Object.entries(prod.Resources).filter(([id]) => /^Tables(Pets|ApiKeys)/.test(id));
+    expect(imported).toHaveLength(2);
+    expect(guard({ Resources: Object.fromEntries(imported) }, prod)).toEqual([]);
+  });
+
   it('that gives the tables tags loses nothing', () => {
     const untagged = rewritten(full, (text) => text.replaceAll(/,"Tags":\[[^\]]*\](?=\})/g, ''));
     expect(untagged).not.toEqual(full);

@@ -28,6 +28,7 @@ test.each([
   ['ROLLBACK_FAILED', true, 'warning', 'deletes it'],
   ['CREATE_COMPLETE', false, 'ok', 'is CREATE_COMPLETE'],
   ['UPDATE_ROLLBACK_COMPLETE', false, 'ok', 'is UPDATE_ROLLBACK_COMPLETE'],
+  ['IMPORT_COMPLETE', false, 'ok', 'is IMPORT_COMPLETE'],
   ['UPDATE_IN_PROGRESS', false, 'stop', 'Wait until it has ended'],
   ['UPDATE_COMPLETE_CLEANUP_IN_PROGRESS', false, 'stop', 'Wait until it has ended'],
   ['CREATE_FAILED', false, 'stop', 'npm run cdk -- rollback Shelter-prod'],
