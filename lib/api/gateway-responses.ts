@@ -27,7 +27,7 @@ type Shown = keyof typeof mappings;
 /**
  * The limit and its reset. `minute` and `day` come from the authorizer's context (`toCallerContext` in functions/access/caller.ts),
  * unless the setting `gatewayResponseHeaders` goes back to 0. AWS documents only "request parameters or static values" here, but
- * others have deployed `context.authorizer` in ACCESS_DENIED and UNAUTHORIZED for years (docs/aws-checks.md#checks-that-everybody-needs).
+ * others have deployed `context.authorizer` in ACCESS_DENIED and UNAUTHORIZED for years (docs/aws-checks.md#api-gateways-own-429).
  * Where the authorizer has not run, API Gateway leaves the header out. `nothing` is 0, for responses to callers who are not known.
  */
 const mappings = {
