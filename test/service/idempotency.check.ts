@@ -1,5 +1,5 @@
 import type { Call, Item } from 'dynamodb-interleavings';
-import { explain as explained, require, type Seen } from './simulation/seen.ts';
+import { ensure, type Seen, within } from './simulation/seen.ts';
 import type { Evaluations } from './evaluations.ts';
 import { type Creation, type CreationWrite, explain, type Told } from './idempotency.model.ts';
 
@@ -29,7 +29,7 @@ export function checkCreations(all: readonly Seen[], evaluations: Evaluations): 
     return { body: bodies.get(animal) ?? 'of nobody', until: Number(record['expiresAt']!.N), animal };
   };
   for (const seen of all)
-    explained(seen, () => {
+    within(seen.exchange, () => {
       const { token, idempotencyKey } = seen.exchange.sent;
       const hasKey = idempotencyKey !== undefined;
       const writes = writesOf(seen, evaluations);
@@ -47,11 +47,11 @@ export function checkCreations(all: readonly Seen[], evaluations: Evaluations): 
       });
       // Of each idempotency key of an API key, one record.
       for (const { record } of writes) {
-        require((record === undefined) === !hasKey, 'an idempotency key without a record, or the reverse');
+        ensure((record === undefined) === !hasKey, 'an idempotency key without a record, or the reverse');
         if (record === undefined) continue;
         const owner = `${token} ${idempotencyKey}`;
-        require((records.get(owner) ?? record) === record, 'two records of one idempotency key');
-        require((owners.get(record) ?? owner) === owner, 'one record of two idempotency keys');
+        ensure((records.get(owner) ?? record) === record, 'two records of one idempotency key');
+        ensure((owners.get(record) ?? owner) === owner, 'one record of two idempotency keys');
         records.set(owner, record);
         owners.set(record, owner);
       }
@@ -59,7 +59,7 @@ export function checkCreations(all: readonly Seen[], evaluations: Evaluations): 
       const now = Math.floor((seen.otherCalls[0]?.sentAt ?? 0) / 1_000);
       const told: Told<string> | undefined =
         writes.length === 0 ? { outcome: 'unknown' } : explain({ body: bodyOf(seen), now, hasKey }, model);
-      require(told !== undefined, `a write that is not the model's: ${JSON.stringify(model)}`);
+      ensure(told !== undefined, `a write that is not the model's: ${JSON.stringify(model)}`);
       checkTold(seen, told);
     });
 }
@@ -74,10 +74,15 @@ function checkTold({ reply, code, log }: Seen, told: Told<string>): void {
     id: told.animal,
     isReused: told.outcome === 'mismatch',
   };
-  require(JSON.stringify(shown) ===
-    JSON.stringify(wanted), `${JSON.stringify(shown)} instead of ${told.outcome} ${wanted.id ?? ''}`);
-  require(log?.PetsCreated === (told.outcome === 'created' ? 1 : undefined) &&
-    log?.CreationsReplayed === (told.outcome === 'replayed' ? 1 : undefined), 'the log counts otherwise');
+  ensure(
+    JSON.stringify(shown) === JSON.stringify(wanted),
+    `${JSON.stringify(shown)} instead of ${told.outcome} ${wanted.id ?? ''}`,
+  );
+  ensure(
+    log?.PetsCreated === (told.outcome === 'created' ? 1 : undefined) &&
+      log?.CreationsReplayed === (told.outcome === 'replayed' ? 1 : undefined),
+    'the log counts otherwise',
+  );
 }
 
 /** The writes of a request that the tables have got. */

@@ -21,7 +21,7 @@ import {
   type Invocation,
   type Sent,
 } from './simulation/gateway.ts';
-import { check } from './simulation/model.ts';
+import { check } from './simulation/check.ts';
 import type { Key as KeyOfModel } from './simulation/seen.ts';
 import type { Reply } from '../support/lambda.ts';
 import { serviceTables } from '../support/table-shapes.ts';

@@ -72,11 +72,21 @@ export class AnswerValidator {
     ];
   }
 
+  /** Such as `GET`. Undefined: the document does not have the path. */
+  methodsOf(path: string): string[] | undefined {
+    const item = this.#itemOf(path);
+    return item && Object.keys(item).map((method) => method.toUpperCase());
+  }
+
   #operationOf({ method, path }: SeenAnswer) {
+    return this.#itemOf(path)?.[method.toLowerCase()];
+  }
+
+  #itemOf(path: string) {
     const template = Object.keys(this.#document.paths).find((each) =>
       new RegExp(`^${each.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),
     );
-    return template === undefined ? undefined : this.#document.paths[template]?.[method.toLowerCase()];
+    return template === undefined ? undefined : this.#document.paths[template];
   }
 
   #resolve(response: unknown): z.infer<typeof responseSchema> {

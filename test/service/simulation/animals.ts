@@ -4,7 +4,7 @@ import type { Random } from 'dynamodb-interleavings/simulation';
 import { checkCreations, parseExactly, petWritten } from '../idempotency.check.ts';
 import type { Sent } from './gateway.ts';
 import { itemsWithin, type Resource, versionsOf as versionsIn } from './resource.ts';
-import { explain, type History, minute, require, rounding, type Seen } from './seen.ts';
+import { within, type History, minute, ensure, rounding, type Seen } from './seen.ts';
 
 /** Animals: what clients send, what a request can get, what is created and what is read. */
 export const animals: Resource = {
@@ -18,7 +18,7 @@ export const animals: Resource = {
   isDeprecated: (sent) => sent.method === 'GET' && sent.path.startsWith('/pets/'),
   check: (all, history) => {
     for (const seen of all)
-      explain(seen, () => {
+      within(seen.exchange, () => {
         checkDeprecation(seen);
         checkReading(seen, history);
         checkCreation(seen, history);
@@ -125,11 +125,11 @@ function isSame(a: Pet, b: Pet | 'malformed' | undefined): boolean {
 function checkDeprecation({ exchange: { sent }, key, reply }: Seen): void {
   if (reply === undefined || key === undefined || !animals.isDeprecated(sent)) return;
   const { status, headers, body } = reply;
-  require(headers['Deprecation'] === `@${Date.UTC(2026, 0, 1) / 1000}`, 'another date of deprecation');
-  require(headers['Sunset'] === 'Thu, 05 Dec 2030 00:00:00 GMT', 'another date of removal');
+  ensure(headers['Deprecation'] === `@${Date.UTC(2026, 0, 1) / 1000}`, 'another date of deprecation');
+  ensure(headers['Sunset'] === 'Thu, 05 Dec 2030 00:00:00 GMT', 'another date of removal');
   const filter = status === 200 ? `?status=${(body as { readonly status: string }).status}` : '';
   const successor = `<https://api.example.com/v1/pets${filter}>; rel="successor-version"`;
-  require(headers['Link'] === successor, 'another successor');
+  ensure(headers['Link'] === successor, 'another successor');
 }
 
 // Reading.
@@ -155,11 +155,12 @@ function checkReading(seen: Seen, history: History): void {
   if (reply === undefined || sent.method !== 'GET') return;
   if (sent.path !== '/pets' && (reply.status === 200 || reply.status === 404)) {
     const states = statesWithin(versionsOf(history, sent.path), seen);
-    if (reply.status === 404) require(states.includes(undefined), 'an animal that exists is not found');
+    if (reply.status === 404) ensure(states.includes(undefined), 'an animal that exists is not found');
     else
-      require(states.some((state) =>
-        isSame(z.parse(petShown, reply.body), state),
-      ), 'an animal that is not stored');
+      ensure(
+        states.some((state) => isSame(z.parse(petShown, reply.body), state)),
+        'an animal that is not stored',
+      );
   }
   if (sent.path === '/pets' && reply.status === 200) checkPage(seen, history);
 }
@@ -173,27 +174,35 @@ function checkPage(seen: Seen, history: History): void {
   const filter = filterOf(query);
   const before = query.has('cursor') ? readCursor(query.get('cursor')!).position : undefined;
   const partitions = otherCalls.slice(0, filter === undefined ? statuses.length : 1);
-  require(partitions.every(({ sentAt }) => sentAt === from), 'partitions are not read at the same time');
+  ensure(
+    partitions.every(({ sentAt }) => sentAt === from),
+    'partitions are not read at the same time',
+  );
   const page = z.parse(z.array(petShown), reply!.body);
   const link = reply!.headers['Link'];
   const next = link === undefined ? undefined : new URL(/^<([^>]+)>; rel="next"$/.exec(link)![1]!);
   const cursor = next && readCursor(next.searchParams.get('cursor')!);
   const end = cursor?.position;
   if (next !== undefined) {
-    require(next.href.startsWith('https://api.example.com/v1/pets?'), 'the next page is elsewhere');
-    require(next.searchParams.get('limit') === String(limit), 'the next page has another limit');
-    require(filterOf(new Map(next.searchParams)) === filter &&
-      cursor!.filter === filter, 'the next page has another filter');
-    require(before === undefined || end! < before, 'the next page is the same');
+    ensure(next.href.startsWith('https://api.example.com/v1/pets?'), 'the next page is elsewhere');
+    ensure(next.searchParams.get('limit') === String(limit), 'the next page has another limit');
+    ensure(
+      filterOf(new Map(next.searchParams)) === filter && cursor!.filter === filter,
+      'the next page has another filter',
+    );
+    ensure(before === undefined || end! < before, 'the next page is the same');
   }
-  require(page.length <= limit, 'more animals than the limit');
+  ensure(page.length <= limit, 'more animals than the limit');
   for (const [index, pet] of page.entries()) {
-    require(index === 0 || pet.id < page[index - 1]!.id, 'not newest first, or twice');
-    require(fits(filter, pet), 'an animal that the filter leaves out');
-    require(before === undefined || pet.id < before, 'an animal of an earlier page');
-    require(end === undefined || pet.id >= end, 'an animal of the next page');
+    ensure(index === 0 || pet.id < page[index - 1]!.id, 'not newest first, or twice');
+    ensure(fits(filter, pet), 'an animal that the filter leaves out');
+    ensure(before === undefined || pet.id < before, 'an animal of an earlier page');
+    ensure(end === undefined || pet.id >= end, 'an animal of the next page');
     const states = statesWithin(versionsIn(tables, 'Pets', String(pet.id)), seen, lag);
-    require(states.some((state) => isSame(pet, state)), `animal ${pet.id} is not stored like this`);
+    ensure(
+      states.some((state) => isSame(pet, state)),
+      `animal ${pet.id} is not stored like this`,
+    );
   }
   let certain = 0;
   for (const versions of tables.versions('Pets')) {
@@ -206,14 +215,17 @@ function checkPage(seen: Seen, history: History): void {
     if (filter === undefined && new Set(states.map((state) => (state as Pet).status)).size > 1) continue;
     certain += 1;
     if (end !== undefined && id < end) continue;
-    require(page.some((pet) => pet.id === id), `animal ${id} is missing`);
+    ensure(
+      page.some((pet) => pet.id === id),
+      `animal ${id} is missing`,
+    );
   }
   // A page after another is empty only if something has changed in between.
   const hasChanged = tables
     .versions('Pets')
     .some((versions) => versions.some(({ since }) => since > from - lag - minute && since <= to));
-  require(page.length > 0 || (certain === 0 && (before === undefined || hasChanged)), 'an empty page');
-  if (!shortQueries) require(page.length >= Math.min(limit, certain), 'fewer animals than the limit');
+  ensure(page.length > 0 || (certain === 0 && (before === undefined || hasChanged)), 'an empty page');
+  if (!shortQueries) ensure(page.length >= Math.min(limit, certain), 'fewer animals than the limit');
 }
 
 // Creating.
@@ -233,20 +245,22 @@ function checkCreation({ exchange: { sent }, reply, from, to, otherCalls }: Seen
   if (reply === undefined || sent.method !== 'POST') return;
   if (reply.status !== 201) {
     // Nothing but a 503 leaves open whether the animal exists.
-    require(reply.status === 503 ||
-      !otherCalls.some(({ applied }) => applied), `${reply.status}, but the animal exists`);
+    ensure(
+      reply.status === 503 || !otherCalls.some(({ applied }) => applied),
+      `${reply.status}, but the animal exists`,
+    );
     return;
   }
   const pet = z.parse(petShown, reply.body);
   const wanted = newPet.parse(parseExactly(String(sent.body)));
-  require(isSame({ ...wanted, id: pet.id }, pet), 'another animal');
+  ensure(isSame({ ...wanted, id: pet.id }, pet), 'another animal');
   const first = versionsIn(tables, 'Pets', String(pet.id)).find(({ item }) => item);
-  require(isSame(pet, petOf(first?.item)), 'the animal is stored otherwise');
-  require(reply.headers['Location'] === `https://api.example.com/v1/pets/${pet.id}`, 'another Location');
-  require(pet.id > 0n && pet.id < 2n ** 53n, 'an ID that is not exact');
+  ensure(isSame(pet, petOf(first?.item)), 'the animal is stored otherwise');
+  ensure(reply.headers['Location'] === `https://api.example.com/v1/pets/${pet.id}`, 'another Location');
+  ensure(pet.id > 0n && pet.id < 2n ** 53n, 'an ID that is not exact');
   if (reply.headers['Idempotency-Replayed'] !== undefined) return;
   const madeAt = Date.UTC(2026, 0, 1) + Number(pet.id >> 12n);
-  require(madeAt >= from - rounding && madeAt <= to + rounding, `an ID of ${new Date(madeAt).toISOString()}`);
+  ensure(madeAt >= from - rounding && madeAt <= to + rounding, `an ID of ${new Date(madeAt).toISOString()}`);
 }
 
 /** Every animal is one of former times, or one that a request has created. */
@@ -258,6 +272,6 @@ function checkCreators(all: readonly Seen[], { tables, evaluations }: History): 
   for (const versions of tables.versions('Pets')) {
     const pet = petOf(versions.find(({ item }) => item)?.item);
     if (pet === undefined || pet === 'malformed' || pet.name.startsWith('seed')) continue;
-    require(created.has(String(pet.id)), `nobody created animal ${pet.id}`);
+    ensure(created.has(String(pet.id)), `nobody created animal ${pet.id}`);
   }
 }

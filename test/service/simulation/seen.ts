@@ -69,12 +69,12 @@ export class Violation extends Error {
   }
 }
 
-export function require(condition: boolean, message: string): asserts condition {
+export function ensure(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Violation(message);
 }
 
 /** @throws Violation of this exchange */
-export function explain({ exchange }: Seen, work: () => void): void {
+export function within(exchange: Exchange, work: () => void): void {
   try {
     work();
   } catch (error) {

@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { errorCatalogue } from '../../../functions/http/errors.ts';
+import { aimCount } from './aims.ts';
 import { current, earlier } from './environments.ts';
 import { explore, type Scene } from './explored.ts';
 import { type Exchange } from './gateway.ts';
-import { aimCount, simulate, simulatePart, titleOf } from './seeded.ts';
+import { simulate, simulatePart, titleOf } from './seeded.ts';
 import { entryOf, queryOf, unused } from '../../support/used-operations.ts';
 import { isFullRun } from '../../support/rounds.ts';
 
