@@ -92,13 +92,19 @@ export interface GatewayOptions {
     /** Of its functions. Default: the work tree's */
     readonly version?: Version | undefined;
   };
+  /**
+   * While traffic shifts: the version that serves an invocation, such as `of list-pets for request 7`. Lambda chooses it for each one.
+   * Default: that of any environment
+   */
+  readonly versionFor?: (invocation: string) => Version;
 }
 
 /** API Gateway and Lambda: routes, the authorizer and its cache, and execution environments that serve one request at a time. */
 export class Gateway {
   readonly exchanges: Exchange[] = [];
   readonly #options: GatewayOptions;
-  readonly #idle = new Map<FunctionEntry, Environment[]>();
+  /** By the function and its version. */
+  readonly #idle = new Map<string, Environment[]>();
   readonly #started = new Map<FunctionEntry, number>();
   readonly #cache = new Map<string, Cached>();
 
@@ -223,7 +229,9 @@ export class Gateway {
     const { world, network } = this.#options;
     // Who gets which depends on those that have been given back, in whatever order.
     network.tables.footprint.add('idle environments', 'write');
-    const environment = this.#idle.get(entry)?.pop() ?? this.#start(entry);
+    const version = this.#options.versionFor?.(`of ${entry} for request ${exchange.number}`);
+    const pool = `${entry} ${version?.commit ?? ''}`;
+    const environment = this.#idle.get(pool)?.pop() ?? this.#start(entry, version);
     const invocation: Invocation = {
       request: exchange.number,
       entry,
@@ -254,20 +262,21 @@ export class Gateway {
     invocation.leftOver = invocation.calls.filter(({ ended: isEnded }) => !isEnded).length;
     network.tables.footprint.add('idle environments', 'mark');
     if (invocation.outcome !== 'timedOut') {
-      const idle = [...(this.#idle.get(entry) ?? []), environment];
+      const idle = [...(this.#idle.get(pool) ?? []), environment];
       this.#idle.set(
-        entry,
+        pool,
         idle.toSorted((a, b) => b.number - a.number),
       );
     }
     return invocation;
   }
 
-  #start(entry: FunctionEntry): Environment {
+  #start(entry: FunctionEntry, wanted: Version | undefined): Environment {
     const { world, network, machine } = this.#options;
     const count = (this.#started.get(entry) ?? 0) + 1;
     this.#started.set(entry, count);
-    const { random, version: chosen = current } = machine(`${entry} ${count}`);
+    const { random, version: own = current } = machine(`${entry} ${count}`);
+    const chosen = wanted ?? own;
     // A new function has no other version.
     const version = chosen.entries.has(entry) ? chosen : current;
     const name = `${entry} ${count}${version.commit === undefined ? '' : ` of ${version.commit}`}`;

@@ -63,11 +63,9 @@ export async function record(
     machine: (environment) => {
       const own = Random.of(seed, environment);
       // Few values, so that IDs collide.
-      return {
-        random: conditions.collisions ? () => own.pick([0, 0.999]) : own.next,
-        version: Random.of(seed, `version of ${environment}`).pick(versions),
-      };
+      return { random: conditions.collisions ? () => own.pick([0, 0.999]) : own.next };
     },
+    versionFor: (invocation) => Random.of(seed, `version ${invocation}`).pick(versions),
   });
   const keys = addKeys({ seed, random, world, network, aim, versions });
   const pets = addPets(random, world, network, aim.pets ?? 12);
