@@ -70,8 +70,11 @@ function comparable(output: unknown): Outcome {
       if (each === null || typeof each !== 'object' || Array.isArray(each)) return each;
       // BatchGetItem has its items in any order.
       if (name === 'Responses' && !Array.isArray(each))
-        return Object.values(each).map((items: object[]) =>
-          items.map((item) => JSON.stringify(comparable(item))).toSorted(),
+        return Object.fromEntries(
+          Object.entries(each).map(([table, items]: [string, object[]]) => [
+            table,
+            items.map((item) => JSON.stringify(comparable(item))).toSorted(),
+          ]),
         );
       const value: Value = each;
       const members = setOf(value);

@@ -13,6 +13,20 @@ export class Refusal extends Error {
   }
 }
 
+/** A key of another type or with other attributes than those of the table or index. It cancels a transaction. */
+export class WrongKey extends Refusal {
+  constructor(message: string) {
+    super('ValidationException', message);
+  }
+}
+
+/** A key that is empty. Unlike one of a wrong type, it refuses a transaction as a whole. */
+export class EmptyKey extends Refusal {
+  constructor(message: string) {
+    super('ValidationException', message);
+  }
+}
+
 /** A call that these tables do not know, although DynamoDB may. It is never answered by a guess. */
 export class Unsupported extends Error {
   override readonly name = 'Unsupported';

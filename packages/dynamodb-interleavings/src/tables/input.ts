@@ -1,4 +1,4 @@
-import { Unsupported } from './errors.ts';
+import { invalid, Unsupported } from './errors.ts';
 import type { Substitutes } from './parser.ts';
 import type { Item } from './values.ts';
 
@@ -63,6 +63,7 @@ const members = {
   PutRequest: 'Item',
   DeleteRequest: 'Key',
   'BatchGetItem of a table': `Keys ${read}`,
+  'table of a batch': 'TableName',
 } as const;
 export type Operation = Extract<keyof typeof members, `${string}Item` | `${string}Items` | 'Query' | 'Scan'>;
 
@@ -70,15 +71,34 @@ export type Operation = Extract<keyof typeof members, `${string}Item` | `${strin
 export function operationOf(name: string, input: object): Operation {
   if (!Object.hasOwn(members, name) || !/Items?$|Query|Scan/.test(name))
     throw new Unsupported(`the operation ${name}`);
-  onlyKnown(name as Operation, input);
+  checkMembers(name as Operation, input);
   return name as Operation;
 }
 
-/** @throws Unsupported of a member that is not known */
-export function onlyKnown(what: keyof typeof members, input: object): void {
+/** What DynamoDB checks before anything else. */
+const rules: Readonly<Record<string, (value: never) => boolean>> = {
+  TableName: (value: string) => /^[\w.-]{1,255}$/.test(nameOf(value)),
+  Select: (value: string) =>
+    ['ALL_ATTRIBUTES', 'ALL_PROJECTED_ATTRIBUTES', 'COUNT', 'SPECIFIC_ATTRIBUTES'].includes(value),
+  ReturnValuesOnConditionCheckFailure: (value: string) => ['ALL_OLD', 'NONE'].includes(value),
+  Limit: (value: number) => value >= 1,
+  ClientRequestToken: ({ length }: string) => length >= 1 && length <= 36,
+};
+
+/** The name of a table, of which the ARN can be given as well. */
+export function nameOf(table: string): string {
+  return table.replace(/^arn:[\w-]+:dynamodb:[\w-]*:\d*:table\//, '');
+}
+
+/** @throws Refusal of a value that a member cannot have, Unsupported of a member that is not known */
+export function checkMembers(what: keyof typeof members, input: object): void {
   const known = members[what].split(' ');
-  for (const [name, value] of Object.entries(input)) {
-    if (value === undefined || known.includes(name)) continue;
+  const given = Object.entries(input).filter(([, value]) => value !== undefined);
+  if (known.includes('TableName') && given.every(([name]) => name !== 'TableName'))
+    invalid('TableName is missing');
+  for (const [name, value] of given) {
+    if (rules[name]?.(value as never) === false) invalid(`${name} cannot be '${value}'`);
+    if (known.includes(name)) continue;
     if (value !== 'NONE' || !/^Return(ConsumedCapacity|ItemCollectionMetrics)$/.test(name))
       throw new Unsupported(`${name} of ${what}`);
   }

@@ -2,7 +2,6 @@ import { invalid } from './errors.ts';
 import type { Input } from './input.ts';
 import type { Condition, Path } from './operands.ts';
 import type { Expressions } from './parser.ts';
-import type { Table } from './table.ts';
 
 /** The paths of a condition. */
 export function pathsOf(each: Condition): Path[] {
@@ -13,18 +12,21 @@ export function pathsOf(each: Condition): Path[] {
   });
 }
 
+/** @throws Refusal of a call that has both expressions and `AttributesToGet`, even of other tables */
+export function refuseMixed(inputs: readonly Input[]): void {
+  const hasExpression = inputs.some((input) =>
+    Object.keys(input).some((each) => each.includes('Expression')),
+  );
+  if (hasExpression && inputs.some(({ AttributesToGet: names }) => names))
+    invalid('Can not use both expression and non-expression parameters in the same request');
+}
+
 /** What a read returns of an item. Undefined: all. */
 export function projectionOf(
-  { ProjectionExpression: text, AttributesToGet: names, ...input }: Input,
+  { ProjectionExpression: text, AttributesToGet: names }: Input,
   expressions: Expressions,
-  table: Table,
 ): readonly Path[] | undefined {
-  if (names && (text !== undefined || Object.keys(input).some((each) => each.includes('Expression'))))
-    invalid('Can not use both expression and non-expression parameters in the same request');
-  const paths =
-    text === undefined
-      ? names?.map((name) => [name])
-      : expressions.parse(text, (parser) => parser.projection());
-  if (paths) table.checkPaths(paths);
-  return paths;
+  return text === undefined
+    ? names?.map((name) => [name])
+    : expressions.parse(text, (parser) => parser.projection());
 }

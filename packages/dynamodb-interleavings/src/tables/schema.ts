@@ -1,5 +1,5 @@
 import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb';
-import { invalid, Unsupported } from './errors.ts';
+import { EmptyKey, invalid, Unsupported, WrongKey } from './errors.ts';
 import type { Path } from './operands.ts';
 import { type Item, type Type, typeOf } from './values.ts';
 
@@ -91,7 +91,7 @@ export class Schema {
   /** @throws Refusal unless it has the attributes of the primary key and no more */
   idOfKey(key: Item): string {
     if (Object.keys(key).length !== this.keys.length)
-      invalid('The provided key element does not match the schema');
+      throw new WrongKey('The provided key element does not match the schema');
     return this.idOf(key);
   }
 
@@ -117,7 +117,11 @@ export class Schema {
 function checkKey({ name, type }: KeyAttribute, item: Item): void {
   const value = item[name];
   if (value === undefined || typeOf(value) !== type)
-    invalid(`One or more parameter values were invalid: Type mismatch for key ${name}, expected: ${type}`);
+    throw new WrongKey(
+      `One or more parameter values were invalid: Type mismatch for key ${name}, expected: ${type}`,
+    );
   if (value.S === '' || value.B === '')
-    invalid(`One or more parameter values are not valid. A key attribute must not be empty. Key: ${name}`);
+    throw new EmptyKey(
+      `One or more parameter values are not valid. A key attribute must not be empty. Key: ${name}`,
+    );
 }

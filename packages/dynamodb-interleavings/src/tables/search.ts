@@ -4,7 +4,7 @@ import { holds, project } from './evaluation.ts';
 import type { Input } from './input.ts';
 import type { Condition, Operator } from './operands.ts';
 import { Expressions } from './parser.ts';
-import { pathsOf, projectionOf } from './paths.ts';
+import { pathsOf, projectionOf, refuseMixed } from './paths.ts';
 import type { Index, KeyAttribute } from './schema.ts';
 import { itemAt, type Reading, type Table } from './table.ts';
 import { type Item, normalized, order, typeOf } from './values.ts';
@@ -14,16 +14,17 @@ export function search(
   operation: 'Query' | 'Scan',
   input: Input,
   reading: Reading,
-  table: Table,
+  tableOf: (name: string) => Table,
   footprint: Footprint,
 ): object {
   const { fit = Infinity } = reading;
+  const table = tableOf(input.TableName);
   const index = input.IndexName === undefined ? undefined : table.index(input.IndexName);
   const { keys } = index ?? table;
   const { Limit: limit = Infinity, Select: select, ExclusiveStartKey: start } = input;
-  if (limit < 1) invalid('Limit must be greater than or equal to 1');
   if (index?.isLocal === false && input.ConsistentRead === true)
     invalid('Consistent reads are not supported on global secondary indexes');
+  refuseMixed([input]);
   const expressions = new Expressions(input);
   const keyCondition = operation === 'Query' ? keyConditionOf(input, expressions, keys) : undefined;
   const filter =
@@ -33,8 +34,9 @@ export function search(
     for (const path of pathsOf(filter))
       if (keys.some(({ name }) => name === path[0]))
         invalid('Filter Expression can only contain non-primary key attributes');
-  const paths = projectionOf(input, expressions, table);
+  const paths = projectionOf(input, expressions);
   expressions.end();
+  if (paths) table.checkPaths(paths);
   checkSelect(select, index, paths !== undefined);
   const keyNames = [...new Set([...table.keys, ...keys].map(({ name }) => name))];
   const names =
@@ -42,11 +44,14 @@ export function search(
   const needed = [...(filter ? pathsOf(filter) : []), ...(index?.isLocal === false ? (paths ?? []) : [])];
   if (names && needed.some(([name]) => !names.includes(String(name))))
     invalid(`Secondary index ${input.IndexName} does not project one or more attributes of the expressions`);
+  const [partitionKey, sortKey] = keys.map(({ name }) => name) as [string, string?];
+  // A scan, too, has the items of a partition in their order. The order of partitions is any.
   const compare = (a: Item, b: Item): number => {
-    const sortKey = operation === 'Query' ? keys[1]?.name : undefined;
-    const sorted = sortKey === undefined ? 0 : order(a[sortKey]!, b[sortKey]!)!;
-    const byId = table.idOf(a) < table.idOf(b) ? -1 : Number(table.idOf(a) !== table.idOf(b));
-    return (sorted === 0 ? byId : sorted) * (input.ScanIndexForward === false ? -1 : 1);
+    const compared =
+      alphabetically(JSON.stringify(a[partitionKey]), JSON.stringify(b[partitionKey])) ||
+      (sortKey === undefined ? 0 : order(a[sortKey]!, b[sortKey]!)!) ||
+      alphabetically(table.idOf(a), table.idOf(b));
+    return compared * (input.ScanIndexForward === false ? -1 : 1);
   };
   const from = start && normalized(start);
   if (from) {
@@ -88,6 +93,10 @@ export function search(
     ScannedCount: page.length,
     ...(more && { LastEvaluatedKey: pick(last, keyNames) }),
   };
+}
+
+function alphabetically(a: string, b: string): number {
+  return a < b ? -1 : Number(a !== b);
 }
 
 function keyOf(table: Table, item: Item): Item {

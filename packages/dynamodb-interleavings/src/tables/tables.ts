@@ -1,24 +1,26 @@
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { Footprint } from '../footprint.ts';
-import { cancelled, invalid, Refusal } from './errors.ts';
+import { cancelled, EmptyKey, invalid, Refusal, WrongKey } from './errors.ts';
 import { project } from './evaluation.ts';
 import {
   type BatchInput,
+  checkMembers,
   type GetRequests,
   type Input,
-  onlyKnown,
+  nameOf,
   operationOf,
   type TransactInput,
   type Write,
   type WriteRequests,
 } from './input.ts';
+import type { Path } from './operands.ts';
 import { Expressions } from './parser.ts';
-import { projectionOf } from './paths.ts';
+import { projectionOf, refuseMixed } from './paths.ts';
 import type { TableDefinition } from './schema.ts';
 import { search } from './search.ts';
 import { itemAt, type Reading, Table, type Version } from './table.ts';
 import { type Item, normalized, type Value } from './values.ts';
-import { prepare, type Prepared } from './write.ts';
+import { parse, type Parsed, type Prepared } from './write.ts';
 
 /** https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html: ClientRequestToken */
 const tokenLifetime = 600_000;
@@ -100,7 +102,7 @@ export class Tables {
     const known = operationOf(operation, input);
     switch (known) {
       case 'GetItem': {
-        const item = this.#get(input as Input, reading);
+        const item = this.#read(this.#gets([input as Input])[0]!, reading);
         return item === undefined ? {} : { Item: item };
       }
       case 'PutItem':
@@ -109,13 +111,7 @@ export class Tables {
         return this.#write(known.slice(0, -4) as Write, input as Input);
       case 'Query':
       case 'Scan':
-        return search(
-          known,
-          input as Input,
-          reading,
-          this.#table((input as Input).TableName),
-          this.footprint,
-        );
+        return search(known, input as Input, reading, (name) => this.#table(name), this.footprint);
       case 'TransactGetItems':
         return this.#transactGet(input as TransactInput);
       case 'TransactWriteItems':
@@ -135,13 +131,13 @@ export class Tables {
 
   /** How a table is paid for. Undefined: it can be either way. */
   billing(table: string): TableDefinition['BillingMode'] {
-    return this.#tables.get(table)?.billing;
+    return this.#tables.get(nameOf(table))?.billing;
   }
 
   /** The table of each item of a transaction. */
   placesIn(input: object): string[] {
     const { TransactItems: items = [] } = input as Partial<TransactInput>;
-    return items.map((each) => Object.values(each)[0]!.TableName);
+    return items.map((each) => Object.values(each)[0]?.TableName ?? '');
   }
 
   /** The numbers of the writes after a time, of each item that a read looks at, the latest one first. */
@@ -197,7 +193,7 @@ export class Tables {
   }
 
   #table(name: string): Table {
-    const table = this.#tables.get(name);
+    const table = this.#tables.get(nameOf(name));
     if (table) return table;
     throw new Refusal('ResourceNotFoundException', `Requested resource not found: Table: ${name} not found`);
   }
@@ -216,24 +212,44 @@ export class Tables {
     this.footprint.add(table.name, 'mark');
   }
 
-  #get(input: Input, reading: Reading): Item | undefined {
-    const table = this.#table(input.TableName);
-    const expressions = new Expressions(input);
-    const paths = projectionOf(input, expressions, table);
-    expressions.end();
-    const key = normalized(input.Key);
-    const id = table.idOfKey(key);
+  /** What is read by keys. As for writes, expressions are parsed before DynamoDB looks for the tables. */
+  #gets(inputs: readonly Input[], isTransaction = false): Get[] {
+    refuseMixed(inputs);
+    const parsed = inputs.map((input) => {
+      const expressions = new Expressions(input);
+      const paths = projectionOf(input, expressions);
+      expressions.end();
+      return { input, paths, key: normalized(input.Key) };
+    });
+    const found = parsed.map((each) => ({ ...each, table: this.#table(each.input.TableName) }));
+    const gets = found.map((each) => () => {
+      if (each.paths) each.table.checkPaths(each.paths);
+      return { ...each, id: each.table.idOfKey(each.key) };
+    });
+    return isTransaction ? together(gets, (error) => error instanceof WrongKey) : gets.map((each) => each());
+  }
+
+  #read({ input, table, key, id, paths }: Get, reading: Reading): Item | undefined {
     this.footprint.add(`${table.name} ${id}`, 'read');
     const versions = table.histories.get(id) ?? [];
     const item = input.ConsistentRead === true ? versions.at(-1)?.item : itemAt(versions, key, reading);
     return item && paths ? project(item, paths) : item;
   }
 
-  #prepare(kind: Write, input: Input): Prepared {
-    return prepare(kind, input, this.#table(input.TableName), () => this.footprint);
+  #writes(operation: string, input: object): Prepared[] {
+    const parsed = this.#parsed(operation, input);
+    const tables = parsed.map(({ tableName }) => this.#table(tableName));
+    const writes = parsed.map(
+      ({ on }, index) =>
+        () =>
+          on(tables[index]!),
+    );
+    if (operation !== 'TransactWriteItems') return writes.map((each) => each());
+    return together(writes, (error) => error instanceof WrongKey);
   }
 
-  #writes(operation: string, input: object): Prepared[] {
+  #parsed(operation: string, input: object): Parsed[] {
+    const parsed = (kind: Write, each: Input) => parse(kind, each, () => this.footprint);
     if (operation === 'TransactWriteItems')
       return (input as TransactInput).TransactItems.map((each) => {
         const [kind, ...more] = Object.keys(each) as Write[];
@@ -243,26 +259,26 @@ export class Tables {
           !['Put', 'Update', 'Delete', 'ConditionCheck'].includes(kind)
         )
           invalid('TransactItems can only contain one of ConditionCheck, Put, Update or Delete');
-        onlyKnown(kind, each[kind]!);
-        return this.#prepare(kind, each[kind]!);
+        checkMembers(kind, each[kind]!);
+        return parsed(kind, each[kind]!);
       });
     if (operation === 'BatchWriteItem')
       return Object.entries((input as BatchInput<WriteRequests>).RequestItems).flatMap(([table, requests]) =>
         requests.map(({ PutRequest: put, DeleteRequest: deletion }) =>
           put
-            ? this.#prepare('Put', { ...put, TableName: table })
-            : this.#prepare('Delete', { ...deletion!, TableName: table }),
+            ? parsed('Put', { ...put, TableName: table })
+            : parsed('Delete', { ...deletion!, TableName: table }),
         ),
       );
     if (operation !== 'PutItem' && operation !== 'UpdateItem' && operation !== 'DeleteItem') return [];
-    return [this.#prepare(operation.slice(0, -4) as Write, input as Input)];
+    return [parsed(operation.slice(0, -4) as Write, input as Input)];
   }
 
   #write(kind: Write, input: Input): object {
     const { ReturnValues: values = 'NONE' } = input;
     const allowed = kind === 'Update' ? ['ALL_OLD', 'ALL_NEW', 'UPDATED_OLD', 'UPDATED_NEW'] : ['ALL_OLD'];
     if (values !== 'NONE' && !allowed.includes(values)) invalid('Return values set to invalid value');
-    const { table, id, actions, decide } = this.#prepare(kind, input);
+    const { table, id, actions, decide } = this.#writes(`${kind}Item`, input)[0]!;
     const old = table.latest(id);
     const item = decide(old);
     this.#set(table, id, item);
@@ -276,7 +292,7 @@ export class Tables {
 
   #transactWrite(input: TransactInput): object {
     const { ClientRequestToken: token, TransactItems: items } = input;
-    const text = JSON.stringify(items);
+    const text = sorted(items);
     const writes = this.#writes('TransactWriteItems', input);
     checkBatch(
       writes.map(({ place }) => place),
@@ -288,51 +304,47 @@ export class Tables {
       if (done.input === text) return {};
       throw new Refusal('IdempotentParameterMismatchException', 'The token was used with other parameters');
     }
-    const outcomes = writes.map(({ table, id, decide }) => {
-      try {
-        return { Code: 'None', item: decide(table.latest(id)) };
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
-        const isCondition = error.type === 'ConditionalCheckFailedException';
-        return {
-          Code: isCondition ? 'ConditionalCheckFailed' : 'ValidationError',
-          Message: error.message,
-          ...error.members,
-        };
-      }
-    });
-    if (outcomes.some(({ Code: code }) => code !== 'None'))
-      throw cancelled(outcomes.map((each) => (each.Code === 'None' ? { Code: 'None' } : each)));
+    const results = together(
+      writes.map(
+        ({ table, id, decide }) =>
+          () =>
+            decide(table.latest(id)),
+      ),
+      (error) => !(error instanceof EmptyKey),
+    );
     for (const [index, { table, id }] of writes.entries())
-      if (!('ConditionCheck' in items[index]!))
-        this.#set(table, id, (outcomes[index] as { item?: Item }).item);
+      if (!('ConditionCheck' in items[index]!)) this.#set(table, id, results[index]);
     if (token !== undefined && !this.#tried) this.#tokens.set(token, { input: text, at: this.#now() });
     return {};
   }
 
   #transactGet({ TransactItems: items }: TransactInput): object {
-    const gets = items.map(({ Get: get, ...more }) => {
+    const inputs = items.map(({ Get: get, ...more }) => {
       if (get === undefined || Object.keys(more).length > 0) invalid('TransactItems can only contain Get');
-      onlyKnown('Get', get);
-      return get;
+      checkMembers('Get', get);
+      return { ...get, ConsistentRead: true };
     });
-    const ids = gets.map(
-      ({ TableName: table, Key: key }) => `${table} ${this.#table(table).idOfKey(normalized(key))}`,
+    const gets = this.#gets(inputs, true);
+    checkBatch(
+      gets.map(({ table, id }) => `${table.name} ${id}`),
+      100,
     );
-    checkBatch(ids, 100);
-    const found = gets.map((get) => this.#get({ ...get, ConsistentRead: true }, {}));
+    const found = gets.map((get) => this.#read(get, {}));
     return { Responses: found.map((item) => (item === undefined ? {} : { Item: item })) };
   }
 
   #batchGet({ RequestItems: requests }: BatchInput<GetRequests>, reading: Reading): object {
     const { done = 0, fit = Infinity, left } = reading;
-    const gets = Object.entries(requests).flatMap(([table, { Keys: keys, ...rest }]) => {
-      onlyKnown('BatchGetItem of a table', rest);
-      return keys.map((key) => {
-        const item = this.#get({ ...rest, TableName: table, Key: key }, reading);
-        // DynamoDB takes 1 and 1.0 for two keys here, although they are one item.
-        return { table, key, rest, item, place: `${table} ${this.#table(table).idOfKey(key)}` };
-      });
+    const inputs = Object.entries(requests).flatMap(([table, { Keys: keys, ...rest }]) => {
+      checkMembers('BatchGetItem of a table', rest);
+      checkMembers('table of a batch', { TableName: table });
+      return keys.map((key) => ({ ...rest, TableName: table, Key: key }));
+    });
+    const gets = this.#gets(inputs).map((get) => {
+      const { TableName: table, Key: key, ...rest } = get.input;
+      // DynamoDB takes 1 and 1.0 for two keys here, although they are one item.
+      const place = `${get.table.name} ${get.table.idOfKey(key)}`;
+      return { table, key, rest, place, item: this.#read(get, reading) };
     });
     checkBatch(
       gets.map(({ place }) => place),
@@ -350,7 +362,9 @@ export class Tables {
 
   #batchWrite(input: BatchInput<WriteRequests>, { done = 0, fit = Infinity, left }: Reading): object {
     for (const request of Object.values(input.RequestItems).flat())
-      for (const [kind, each] of Object.entries(request)) onlyKnown(kind as 'PutRequest', each);
+      for (const [kind, each] of Object.entries(request)) checkMembers(kind as 'PutRequest', each);
+    for (const table of Object.keys(input.RequestItems))
+      checkMembers('table of a batch', { TableName: table });
     const writes = this.#writes('BatchWriteItem', input);
     checkBatch(
       writes.map(({ place }) => place),
@@ -365,6 +379,42 @@ export class Tables {
     }
     return { UnprocessedItems: unprocessed };
   }
+}
+
+/** A read by a key that is checked but for what depends on the stored item. */
+interface Get {
+  readonly input: Input;
+  readonly table: Table;
+  readonly key: Item;
+  readonly id: string;
+  readonly paths: readonly Path[] | undefined;
+}
+
+/** The results of all parts of a transaction. @throws Refusal of the whole, if parts are refused by one that cancels it */
+function together<Result>(parts: readonly (() => Result)[], cancels: (error: Refusal) => boolean): Result[] {
+  const results: Result[] = [];
+  const reasons = parts.map((part) => {
+    try {
+      results.push(part());
+      return { Code: 'None' };
+    } catch (error) {
+      if (!(error instanceof Refusal) || !cancels(error)) throw error;
+      const isCondition = error.type === 'ConditionalCheckFailedException';
+      const code = isCondition ? 'ConditionalCheckFailed' : 'ValidationError';
+      return { Code: code, Message: error.message, ...error.members };
+    }
+  });
+  if (results.length < parts.length) throw cancelled(reasons);
+  return results;
+}
+
+/** The JSON of something, whatever the order of its members is. */
+function sorted(value: unknown): string {
+  return JSON.stringify(value, (_, each: unknown) =>
+    each === null || typeof each !== 'object' || Array.isArray(each)
+      ? each
+      : Object.fromEntries(Object.entries(each).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+  );
 }
 
 function checkBatch(ids: readonly string[], most: number): void {

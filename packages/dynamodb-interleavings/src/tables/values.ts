@@ -18,7 +18,8 @@ export type Type = keyof Value;
 export type Item = Readonly<Record<string, Value>>;
 
 export const types: readonly Type[] = ['S', 'N', 'B', 'BOOL', 'NULL', 'L', 'M', 'SS', 'NS', 'BS'];
-const deepest = 32;
+/** Levels of lists and maps within an attribute. */
+const deepest = 31;
 /** Most numbers, which stay as they are. */
 const isPlain = /^(?:0|-?[1-9]\d{0,37})$/;
 

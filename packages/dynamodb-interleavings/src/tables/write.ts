@@ -8,6 +8,13 @@ import { pathsOf } from './paths.ts';
 import type { Table } from './table.ts';
 import { type Item, normalized } from './values.ts';
 
+/** A write of which the expressions are parsed. */
+export interface Parsed {
+  readonly tableName: string;
+  /** @throws Refusal of what is wrong whatever the item is */
+  readonly on: (table: Table) => Prepared;
+}
+
 /** A write that is checked but for what depends on the stored item. */
 export interface Prepared {
   readonly table: Table;
@@ -19,22 +26,18 @@ export interface Prepared {
   readonly decide: (old: Item | undefined) => Item | undefined;
 }
 
-/** @throws Refusal of what is wrong whatever the item is */
-export function prepare(kind: Write, input: Input, table: Table, footprint: () => Footprint): Prepared {
+/** DynamoDB parses all expressions of a call before it looks for the tables. @throws Refusal of what it cannot parse */
+export function parse(kind: Write, input: Input, footprint: () => Footprint): Parsed {
   const expressions = new Expressions(input);
   const { ConditionExpression: test, UpdateExpression: update } = input;
-  const { ReturnValuesOnConditionCheckFailure: returned = 'NONE' } = input;
-  if (returned !== 'NONE' && returned !== 'ALL_OLD')
-    invalid(`Value '${returned}' at 'returnValuesOnConditionCheckFailure' is not one of ALL_OLD, NONE`);
+  const { ReturnValuesOnConditionCheckFailure: returned } = input;
   const parsed = test === undefined ? undefined : expressions.condition(test);
   const actions = update === undefined ? [] : expressions.parse(update, (parser) => parser.update());
   expressions.end();
   if (kind === 'ConditionCheck' && parsed === undefined) invalid('A ConditionExpression is required');
   const put = kind === 'Put' ? normalized(input.Item) : undefined;
   const key = put ?? normalized(input.Key);
-  const id = put ? table.idOf(key) : table.idOfKey(key);
-  if (parsed) table.checkPaths(pathsOf(parsed));
-  const decide = (old: Item | undefined): Item | undefined => {
+  const decide = (table: Table, id: string, old: Item | undefined): Item | undefined => {
     footprint().add(`${table.name} ${id}`, 'read');
     if (put) table.checkIndexKeys(put);
     if (parsed && !holds(parsed, old ?? {})) {
@@ -53,5 +56,10 @@ export function prepare(kind: Write, input: Input, table: Table, footprint: () =
     table.checkIndexKeys(item);
     return item;
   };
-  return { table, id, place: `${table.name} ${id}`, actions, decide };
+  const on = (table: Table): Prepared => {
+    const id = put ? table.idOf(key) : table.idOfKey(key);
+    if (parsed) table.checkPaths(pathsOf(parsed));
+    return { table, id, place: `${table.name} ${id}`, actions, decide: (old) => decide(table, id, old) };
+  };
+  return { tableName: input.TableName, on };
 }
