@@ -195,7 +195,7 @@ export class ApiKeyStore {
           ? 'API Key value exceeds maximum size of 128 characters'
           : !/^[\w-]+$/.test(value)
             ? 'Invalid API Key value specified'
-            : name.length > 1_024 && 'Invalid API Key name specified';
+            : name.length > 1_024 && 'Invalid API Key name, can be at most 1024 characters.';
     if (invalid !== false) throw new ApiKeyError('BadRequestException', invalid);
     if (this.#idsByValue.has(value)) throw new ApiKeyError('ConflictException', 'API Key already exists');
     const key = { ...given, id, value, enabled, createdAt: now, updatedAt: now };

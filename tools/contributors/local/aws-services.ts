@@ -47,8 +47,9 @@ const operations: readonly (readonly [request: RegExp, operation: Operation])[] 
   [
     /^POST \/apikeys$/,
     ({ keys, body }) => {
-      const { value = '', ...given } = parse(body, keyInput);
-      const created = keys.create({ ...given, ...(value !== '' && { value }) }, Date.now());
+      const { name = '', value = '', ...given } = parse(body, keyInput);
+      const texts = { ...(name !== '' && { name }), ...(value !== '' && { value }) };
+      const created = keys.create({ ...given, ...texts }, Date.now());
       return jsonAnswer(201, toKey(created, keys, true));
     },
   ],

@@ -23,11 +23,12 @@ function error(status: number, type: string, errorType: string, message: string 
 }
 
 const denied = 'User is not authorized to access this resource';
+const explicitly = 'with an explicit deny in an identity-based policy';
 const failed = ['InternalServerError', 'Internal server error'] as const;
 
 export const gatewayErrors = {
   accessDenied: error(403, 'ACCESS_DENIED', 'AccessDenied', denied),
-  explicitlyDenied: error(403, 'ACCESS_DENIED', 'AccessDenied', `${denied} with an explicit deny`),
+  explicitlyDenied: error(403, 'ACCESS_DENIED', 'AccessDenied', `${denied} ${explicitly}`),
   /** Recorded by ministack on AWS (its pull request 1756, 2026-09-16). */
   authorizerFailed: error(500, 'AUTHORIZER_FAILURE', 'AuthorizerConfiguration', null),
   authorizerMalformed: error(500, 'AUTHORIZER_CONFIGURATION_ERROR', 'AuthorizerConfiguration', null),
@@ -149,17 +150,15 @@ const base64Flag = z
   .union([z.boolean(), z.enum(['true', 'True', 'false', 'False'])], 'must be true or false')
   .nullish();
 
-/** An answer with another field, or with no field, is malformed. The API has no binary media types: base64 is sent as it is. */
-const proxyAnswer = z
-  .strictObject({
-    statusCode: z.coerce.number().int().min(200).max(599).optional(),
-    headers: z.record(z.string(), scalar).nullish(),
-    multiValueHeaders: z.record(z.string(), z.array(scalar)).nullish(),
-    body: z.string().nullish(),
-    isBase64Encoded: base64Flag,
-    base64Encoded: base64Flag,
-  })
-  .refine((answer) => Object.keys(answer).length > 0, 'has no member');
+/** An answer with another field is malformed. The API has no binary media types: base64 is sent as it is. */
+const proxyAnswer = z.strictObject({
+  statusCode: z.coerce.number().int().min(200).max(599).optional(),
+  headers: z.record(z.string(), scalar).nullish(),
+  multiValueHeaders: z.record(z.string(), z.array(scalar)).nullish(),
+  body: z.string().nullish(),
+  isBase64Encoded: base64Flag,
+  base64Encoded: base64Flag,
+});
 
 /** https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-known-issues.html */
 const remapped =

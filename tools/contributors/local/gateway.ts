@@ -260,7 +260,8 @@ export class Gateway {
     if (!result.ok) return reject(gatewayErrors.integrationFailed, describeFailure(result));
     const answer = readProxyAnswer(result.payload);
     if (typeof answer === 'string') return reject(gatewayErrors.malformedAnswer, answer);
-    const traceId = lastValue(request.headers, 'x-amzn-trace-id') ?? '';
+    const trace = lastValue(request.headers, 'x-amzn-trace-id') ?? '';
+    const traceId = /(?:^|;)\s*Parent=/.test(trace) ? trace : traceIdOf(request);
     const response = { ...answer, headers: [['X-Amzn-Trace-Id', traceId] as const, ...answer.headers] };
     return {
       response: await compressed(response, request, this.#minimumCompressionSize),
