@@ -37,6 +37,8 @@ interface Answer {
   readonly body?: unknown;
   /** Null: there is none. */
   readonly headers?: Readonly<Record<string, string | RegExp | null>>;
+  /** Headers with the values of others. */
+  readonly same?: Readonly<Record<string, string>>;
   /** Members of the event of the function, and of its `requestContext`. */
   readonly event?: Readonly<Record<string, unknown>>;
   readonly context?: Readonly<Record<string, unknown>>;
@@ -669,8 +671,8 @@ const facts: readonly Fact[] = [
         'Access-Control-Allow-Origin': '*',
         'X-Origin': 'https://probe.example',
         'X-Query': 'qv',
-        'X-Req': /^[\da-f-]{36}$/,
       },
+      same: { 'X-Req': 'x-amzn-RequestId' },
     },
   },
   {
@@ -906,6 +908,14 @@ async function answerOf(fact: Fact): Promise<Answer> {
     }),
     ...(recorded.headers && {
       headers: Object.fromEntries(Object.keys(recorded.headers).map((name) => [name, valueOf(name)])),
+    }),
+    ...(recorded.same && {
+      same: Object.fromEntries(
+        Object.entries(recorded.same).map(([name, other]) => [
+          name,
+          valueOf(name) === valueOf(other) ? other : `${valueOf(name)}`,
+        ]),
+      ),
     }),
     ...(recorded.event && { event: membersOf(recorded.event, event()) }),
     ...(recorded.context && { context: membersOf(recorded.context, event()['requestContext']!) }),
