@@ -29,8 +29,9 @@ export function inFinding(value: string, parameter: 'AccountId' | 'Partition' | 
 
 /**
  * A service of AWS that acts for this account. A role that only named the service could be used by a service that somebody in
- * another account deceives: https://docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html. AWS shows this condition for
- * CodeDeploy, and no record of a run with it was found (docs/aws-checks.md#roles-of-this-account-only):
+ * another account deceives: https://docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html. AWS shows the condition for roles of
+ * Lambda and of CodeDeploy. No record of a run with it was found (docs/aws-checks.md#roles-of-this-account-only).
+ * https://docs.aws.amazon.com/lambda/latest/dg/permissions-managed-policies.html
  * https://docs.aws.amazon.com/codedeploy/latest/userguide/security_confused_deputy.html
  */
 export function ofThisAccount(service: string, { account }: Stack): IPrincipal {
