@@ -2,8 +2,8 @@ import type { MiddlewareObj } from '@middy/core';
 import type { Caller } from '../access/caller.ts';
 import { admit, type LimitTable } from '../access/limiter.ts';
 import { LimiterMemory } from '../access/limiter-memory.ts';
+import { LimiterPatience } from './limiter-patience.ts';
 import type { Decision } from '../access/limiter-decisions.ts';
-import { withDeadline } from '../runtime/deadline.ts';
 import { toUnixSeconds, type UnixSeconds } from '../runtime/unix-time.ts';
 import { ServiceError } from './errors.ts';
 import { rateHeaders, zeroRateHeaders } from './headers.ts';
@@ -15,7 +15,10 @@ export interface AdmissionOptions {
   readonly table: LimitTable;
   /** Whether the operation is deprecated. Its admitted calls are counted per key. */
   readonly deprecated: boolean;
-  /** Milliseconds after which a request is decided by what this execution environment remembers. */
+  /**
+   * Milliseconds after which a request is decided by what this execution environment remembers. When the table has not answered the
+   * request before, a request waits less, or not at all.
+   */
   readonly timeout: number;
 }
 
@@ -31,13 +34,14 @@ export interface RateLimitOutcome {
  */
 export function admissionControl({ table, deprecated, timeout }: AdmissionOptions) {
   const memory = new LimiterMemory();
+  const patience = new LimiterPatience(timeout);
   return async (caller: Caller, now: UnixSeconds, recorder: Recorder): Promise<RateLimitOutcome> => {
     const { keyHash, limits, expiresAt } = caller;
-    const counted = await withDeadline('The rate limiter', timeout, (signal) =>
-      admit(table, { keyHash, limits, now, deprecated }, signal),
-    ).catch((error: unknown) => {
-      recorder.errors.push(error);
-    });
+    const counted = await patience
+      .ask(now, (signal) => admit(table, { keyHash, limits, now, deprecated }, signal))
+      .catch((error: unknown) => {
+        recorder.errors.push(error);
+      });
 
     // The key can expire while the authorizer's result is cached. This 401 has no challenge, because API Gateway renames
     // a WWW-Authenticate header that a function sends.

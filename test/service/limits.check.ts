@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Item } from 'dynamodb-interleavings';
-import type { Exchange } from './simulation/gateway.ts';
+import type { Call, Item } from 'dynamodb-interleavings';
+import type { Exchange, Invocation } from './simulation/gateway.ts';
 import { type Key, Violation } from './simulation/seen.ts';
 import type { Reply } from '../support/lambda.ts';
 import type { Evaluations } from './evaluations.ts';
-import { explain, type Expectation, Memory, unused, type Usage } from './limits.model.ts';
+import { explain, type Expectation, Memory, Patience, unused, type Usage } from './limits.model.ts';
 
 /** The usage in an item of the table. */
 function usageIn(item: Item = {}): Usage {
@@ -20,8 +20,16 @@ export function checkLimits(
 ): void {
   const keyOf = new Map(keys.map((key) => [key.token, key]));
   const memories = new Map<string, Memory>();
+  const patiences = new Map<string, Patience>();
   for (const exchange of exchanges.toSorted(byStart)) {
     const { operation, answer, sent } = exchange;
+    // A process that has crashed serves no more requests.
+    if (operation !== undefined && operation.endedAt < Infinity) {
+      const { name } = operation.environment;
+      const patience = patiences.get(name) ?? new Patience();
+      patiences.set(name, patience);
+      checkPatience(exchange, operation, patience);
+    }
     const key = keyOf.get(sent.token);
     // Without a key there are no limits.
     if (key === undefined || operation === undefined || answer.status === 401) continue;
@@ -48,6 +56,42 @@ export function checkLimits(
       throw new Violation(`${is} instead of ${instead} after ${JSON.stringify(calls)}`, exchange);
     }
   }
+}
+
+/** A request asks the table unless its environment got no answers before, and waits for it no longer than it may then. */
+function checkPatience(exchange: Exchange, operation: Invocation, patience: Patience): void {
+  const now = Math.floor(operation.startedAt / 1_000);
+  const calls = operation.calls.filter(({ table }) => table === 'RateLimits');
+  const asks = calls.length > 0;
+  const waits = [...patience.at(now)].filter((wait) => wait > 0 === asks);
+  // An earlier version can ask more often.
+  if (!/ of /.test(operation.environment.name)) {
+    if (waits.length === 0)
+      throw new Violation(asks ? 'asks the table, which did not answer' : 'does not ask the table', exchange);
+    const stoodStill = operation.calls.some(({ fate }) => fate === 'paused');
+    const longest = Math.max(...waits);
+    if (asks && !stoodStill && waitFor(calls, operation) > longest)
+      throw new Violation(`waits ${waitFor(calls, operation)} ms for the table, not ${longest}`, exchange);
+  }
+  patience.request(now, asks, asks ? isInVain(calls, operation, waits) : undefined);
+}
+
+function waitFor(calls: readonly Call[], { startedAt, endedAt }: Invocation): number {
+  return (calls.at(-1)!.endedAt ?? endedAt) - startedAt;
+}
+
+/** Whether a request has waited in vain for the table. An error that comes before half of the time is no silence. */
+function isInVain(
+  calls: readonly Call[],
+  operation: Invocation,
+  waits: readonly number[],
+): boolean | undefined {
+  const { received, outcome } = calls.at(-1)!;
+  if (received && outcome?.startsWith('200')) return false;
+  if (operation.endedAt - operation.startedAt < Math.min(...waits) / 2) return false;
+  const isSilent =
+    !calls.some((call) => call.received) && waitFor(calls, operation) >= Math.max(...waits) / 2;
+  return isSilent ? true : undefined;
 }
 
 function byStart(a: Exchange, b: Exchange): number {

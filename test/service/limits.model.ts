@@ -160,17 +160,63 @@ export class Memory {
   }
 }
 
+/**
+ * Which requests of an execution environment ask the table, and how long each waits. After one that waits in vain, the next ones wait
+ * for a shorter time. After three in a row, one request in four seconds asks.
+ */
+export class Patience {
+  /** What can be: requests in a row that have waited in vain, 3 for more. */
+  #inVain: ReadonlySet<number> = new Set([0]);
+  #askedAt = -Infinity;
+
+  /** Milliseconds that a request can wait at most. 0: it does not ask. More than one, if it is not known what others have met. */
+  at(now: number): ReadonlySet<number> {
+    const isPause = now >= this.#askedAt && now < this.#askedAt + 4;
+    return new Set(
+      [...this.#inVain].map((count) => (count === 3 && isPause ? 0 : count === 0 ? 1_000 : 250)),
+    );
+  }
+
+  /** A request has asked or not. @param isInVain whether it has waited in vain. Undefined: not known */
+  request(now: number, asks: boolean, isInVain?: boolean): void {
+    if (!asks) this.#inVain = new Set([3]);
+    else {
+      const isPause = now >= this.#askedAt && now < this.#askedAt + 4;
+      const before = [...this.#inVain].filter((count) => count < 3 || !isPause);
+      this.#askedAt = now;
+      this.#inVain = new Set([
+        ...(isInVain === false ? [] : before.map((count) => Math.min(3, count + 1))),
+        ...(isInVain === true ? [] : [0]),
+      ]);
+    }
+  }
+}
+
 /** A key that one execution environment serves. */
 export class KeyInEnvironment extends LimitedKey {
   readonly #memory = new Memory();
+  readonly #patience = new Patience();
 
-  override request(now: number, answers: boolean | Answers = 'all'): Expectation {
+  /** @param isSlow whether what is not answered is waited for. Otherwise it is an error at once */
+  override request(now: number, answers: boolean | Answers = 'all', isSlow = false): Expectation {
+    const asks = this.asks(now);
+    const told = asks ? this.#ask(now, answers) : undefined;
+    this.#patience.request(now, asks, isSlow && told === undefined);
+    return told ?? this.#memory.request(this.limits, now);
+  }
+
+  /** Whether a request would ask the table. */
+  asks(now: number): boolean {
+    return !this.#patience.at(now).has(0);
+  }
+
+  /** @returns undefined if the table decides nothing */
+  #ask(now: number, answers: boolean | Answers): Expectation | undefined {
     // A request is counted in the current windows first, before anything is known of its item.
     const isCurrent =
       this.stored.minute === startOf(now, minuteLength) && this.stored.day === startOf(now, dayLength);
     const isAdmitted = decide(at(now, this.stored), this.limits, now) === 'admitted';
-    if (answers === 'none' || (answers === 'first' && isAdmitted && !isCurrent))
-      return this.#memory.request(this.limits, now);
+    if (answers === 'none' || (answers === 'first' && isAdmitted && !isCurrent)) return undefined;
     const told = super.request(now, answers !== 'first');
     this.#memory.remember(this.stored, now);
     return told;

@@ -19,9 +19,10 @@ import { type Answer, type Key, World } from './world.ts';
 const noon = Date.parse('2026-07-01T12:00:00Z') / 1000;
 const midnight = noon + 43_200;
 const yesterday = noon - 43_200;
+const atNoon = { minute: noon, minuteCount: 0, day: yesterday, dayCount: 0 };
 
 /** What the model knows of an answer. */
-function told({ status, code, headers, log }: Answer, { usage: item }: Key) {
+function told({ status, code, headers, log, calls }: Answer, { usage: item }: Key) {
   const shown = Object.entries(headers).filter(([name]) =>
     /^(X-RateLimit-|RateLimit|Retry-After$)/.test(name),
   );
@@ -32,6 +33,7 @@ function told({ status, code, headers, log }: Answer, { usage: item }: Key) {
     code,
     headers: Object.fromEntries(shown) as object,
     stored: Object.fromEntries(stored) as object,
+    asks: calls.length > 0,
   };
 }
 
@@ -42,10 +44,16 @@ const statuses = {
   suspended: [429, 'key_suspended'],
 } as const;
 
-function expected(model: KeyInEnvironment, now: number, answered?: Answers): ReturnType<typeof told> {
-  const { kind, headers } = model.request(now, answered);
+function expected(
+  model: KeyInEnvironment,
+  now: number,
+  answered?: Answers,
+  isSlow?: boolean,
+): ReturnType<typeof told> {
+  const asks = model.asks(now);
+  const { kind, headers } = model.request(now, answered, isSlow);
   const [status, code] = statuses[kind];
-  return { kind, status, code, headers, stored: model.stored };
+  return { kind, status, code, headers, stored: model.stored, asks };
 }
 
 describe('every answer and every item is that of the model', () => {
@@ -125,7 +133,8 @@ describe('every answer and every item is that of the model', () => {
     after: fc.constantFrom(0, 0, 60, 600, 86_400),
     second: fc.constantFrom(0, 0, 1, 9, 10, 11, 30, 31, 45, 59),
     answered: fc.constantFrom<Answers>('none', 'first'),
-    count: fc.constantFrom(1, 1, 2),
+    fate: fc.constantFrom('throttled', 'hungBefore'),
+    count: fc.constantFrom(1, 1, 2, 4),
   };
   const usage = fc.record({
     ...step,
@@ -157,10 +166,14 @@ describe('every answer and every item is that of the model', () => {
         fc.array(steps, { minLength: 1, maxLength }),
         fc.gen(),
         async (of, start, all, gen) => {
+          // The same environment as before: it is answered now, because a clock that was set back ends a pause.
+          world.meets = () => 'answered';
+          world.now = noon - 3_600;
+          await world.send(world.key(of));
           const [key, model] = [world.key(of), new KeyInEnvironment(of)];
           const [seen, wanted]: [object[], object[]] = [[], []];
           let minute = start;
-          for (const { after, second, what: event, answered, count } of all) {
+          for (const { after, second, what: event, answered, fate, count } of all) {
             minute = startOf(minute + after, 60);
             const now = (world.now = minute + second);
             const meanwhile = meanwhiles[event];
@@ -172,13 +185,17 @@ describe('every answer and every item is that of the model', () => {
                 key.usage = model.stored = { ...model.stored, ...meanwhile(model.stored, now) };
                 met.add(event);
               }
-              return event === 'faults' && number > (answered === 'first' ? 1 : 0) ? 'throttled' : 'answered';
+              return event === 'faults' && number > (answered === 'first' ? 1 : 0) ? fate : 'answered';
             };
             for (let each = 0; each < count; each += 1) {
+              // A request that waits in vain moves the clock.
+              const { now: sentAt } = world;
               seen.push(told(await world.send(key), key));
-              const next = expected(model, now, event === 'faults' ? answered : 'all');
+              const isSlow = fate === 'hungBefore';
+              const next = expected(model, sentAt, event === 'faults' ? answered : 'all', isSlow);
               wanted.push(next);
               met.add(next.kind);
+              if (!next.asks && steps === faults) met.add('not asked');
             }
           }
           expect(seen).toEqual(wanted);
@@ -193,7 +210,7 @@ describe('every answer and every item is that of the model', () => {
         'uncounted',
         'rejected',
         'suspended',
-        ...(steps === usage ? Object.keys(meanwhiles) : []),
+        ...(steps === usage ? Object.keys(meanwhiles) : ['not asked']),
       ]),
     );
   });
@@ -360,8 +377,136 @@ describe.each([
   });
 });
 
+describe('while calls of the table hang', () => {
+  const hanging = ({ isChecked = true } = {}) => {
+    const world = new World({ isChecked });
+    const key = world.key('business');
+    world.meets = ({ table }) => (table === 'RateLimits' ? 'hungBefore' : 'answered');
+    return { world, key };
+  };
+  /** One after the other, so one environment serves them. */
+  const sendInTurn = async (world: World, count: number, request?: string, body?: string) => {
+    const found = { asking: 0, counted: 0, milliseconds: 0 };
+    for (let sent = 0; sent < count; sent += 1) {
+      const { calls, log } = await world.send(world.keys[0]!, request, { ...(body && { body }) });
+      found.asking += calls.some(({ table }) => table === 'RateLimits') ? 1 : 0;
+      found.counted += log['RequestsAdmitted'] === 1 ? 1 : 0;
+      const { startedAt, endedAt } = world.exchanges.at(-1)!;
+      found.milliseconds += endedAt - startedAt;
+    }
+    return found;
+  };
+
+  test('three requests wait for an answer, the next ones do not', async () => {
+    const { world } = hanging();
+    expect(await sendInTurn(world, 12)).toEqual({ asking: 3, counted: 0, milliseconds: 1_000 + 250 + 250 });
+  });
+
+  test('then one request in four seconds asks, for a quarter of a second', async () => {
+    const { world } = hanging();
+    await sendInTurn(world, 12);
+    const found = { asking: 0, milliseconds: 0 };
+    for (const end = world.now + 40; world.now <= end; world.wait(1)) {
+      const { asking, milliseconds } = await sendInTurn(world, 5);
+      found.asking += asking;
+      found.milliseconds += milliseconds;
+    }
+    expect(found).toEqual({ asking: 10, milliseconds: 10 * 250 });
+  });
+
+  test.each([0, 1, 2, 3, 4])(
+    'and then are answered, after %i seconds, all requests are counted within five seconds',
+    async (seconds) => {
+      const { world } = hanging();
+      await sendInTurn(world, 12);
+      world.wait(seconds);
+      await sendInTurn(world, 1);
+      world.meets = () => 'answered';
+      const recoveredAt = world.now;
+      const uncounted: number[] = [];
+      for (; world.now < recoveredAt + 60; world.wait(1))
+        if ((await sendInTurn(world, 1)).counted === 0) uncounted.push(world.now - recoveredAt);
+      expect(Math.max(...uncounted)).toBeLessThan(5);
+    },
+  );
+
+  test('a creation does not wait, and a key that was suspended stays suspended', async () => {
+    const { world, key } = hanging();
+    world.meets = () => 'answered';
+    key.usage = { suspendedUntil: noon + 600 };
+    await world.send(key);
+    const other = world.key('free');
+    world.meets = ({ table }) => (table === 'RateLimits' ? 'hungBefore' : 'answered');
+    await sendInTurn(world, 3);
+    expect(await world.send(key)).toMatchObject({ status: 429, code: 'key_suspended', calls: [] });
+    world.keys.unshift(other);
+    await sendInTurn(world, 3, 'POST /pets', newPet);
+    expect(await sendInTurn(world, 2, 'POST /pets', newPet)).toEqual({
+      asking: 0,
+      counted: 0,
+      milliseconds: 0,
+    });
+    expect(world.tables.items('Pets')).toHaveLength(5);
+  });
+
+  test.each([
+    ['GET /pets', undefined],
+    ['GET /pets/1', undefined],
+    ['POST /pets', newPet],
+  ])('and those of all other tables, %s holds its environment for 2.7 seconds', async (request, body) => {
+    const { world, key } = hanging();
+    await world.send(key);
+    world.meets = () => 'hungBefore';
+    for (let sent = 0; sent < 4; sent += 1) {
+      expect(await world.send(key, request, { ...(body && { body }) })).toMatchObject({ status: 503 });
+      const { startedAt, endedAt } = world.exchanges.at(-1)!;
+      expect(endedAt - startedAt).toBe(2_700);
+    }
+  });
+
+  test.each(['throttled', 'failed', 'denied', 'lostBefore', 'unreadableBefore'] as const)(
+    'unlike when they are %s, each request asks, because an error that comes at once holds nobody',
+    async (fate) => {
+      const { world } = hanging();
+      world.meets = ({ table }) => (table === 'RateLimits' ? fate : 'answered');
+      expect(await sendInTurn(world, 12)).toMatchObject({ asking: 12, counted: 0 });
+    },
+  );
+
+  test('a clock that is set back by an hour ends the pause', async () => {
+    const { world } = hanging({ isChecked: false });
+    await sendInTurn(world, 12);
+    world.wait(-3_600);
+    expect(await sendInTurn(world, 2)).toMatchObject({ asking: 1 });
+  });
+
+  test('requests in turn are told what the model says, whichever of their calls hang', async () => {
+    const request = (world: World) => world.send(world.keys[0]!);
+    let paused = 0;
+    await explore({
+      given: (world) => world.key({ perMinute: 4, perDay: 100 }, atNoon),
+      steps: [
+        async (world) => {
+          for (let sent = 0; sent < 4; sent += 1) await request(world);
+          await world.sleep(4_000);
+          await request(world);
+        },
+      ],
+      faults: 4,
+      kinds: ['hungBefore'],
+      delays: 0,
+      check: ({ exchanges }) => {
+        paused += exchanges.some(({ operation }) => operation?.calls.length === 0) ? 1 : 0;
+      },
+    });
+    // So that this proves anything.
+    expect(paused).toBeGreaterThan(0);
+  });
+});
+
+const newPet = '{"name":"Rex","categoryId":7}';
+
 describe('requests at the same time', () => {
-  const atNoon = { minute: noon, minuteCount: 0, day: yesterday, dayCount: 0 };
   const before = { minute: midnight - 60, minuteCount: 2, day: yesterday, dayCount: 9 };
   const full = { ...atNoon, minuteCount: 2, dayCount: 2, rejectedSince: noon + 1 };
   const request = (world: World) => world.send(world.keys[0]!);

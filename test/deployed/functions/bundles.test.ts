@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
@@ -206,5 +207,40 @@ describe('when DynamoDB fails', () => {
     fail('UpdateItem', { status: 400, type: 'ResourceNotFoundException' });
     expect((await list()).status).toBe(200);
     expect(log.join('\n')).toContain('"LimiterFailOpen":1');
+  });
+
+  test('to answer when it counts, few requests wait for it, and soon after it answers again all are counted', async () => {
+    // As it is deployed: lib/compute/functions.ts.
+    const invokeOne = await functions.another('list-pets', { LIMITER_TIMEOUT_MS: '1000' });
+    const event = proxyEvent({ resource: '/pets', caller: newCaller('business') });
+    const sendInTurn = async (count: number) => {
+      const [asked, startedAt, linesBefore] = [
+        attemptsOf('UpdateItem').length,
+        performance.now(),
+        log.length,
+      ];
+      for (let sent = 0; sent < count; sent += 1) {
+        const outcome = await invokeOne(event);
+        expect('returned' in outcome && reply(outcome.returned).status).toBe(200);
+      }
+      await expect.poll(() => log.length).toBe(linesBefore + count);
+      return {
+        seconds: (performance.now() - startedAt) / 1_000,
+        attempts: attemptsOf('UpdateItem').length - asked,
+        counted: log.slice(linesBefore).filter((line) => line.includes('"RequestsAdmitted":1')).length,
+      };
+    };
+    expect(await sendInTurn(2)).toMatchObject({ counted: 2 });
+
+    dynamoDb.fate = (operation) => (operation === 'UpdateItem' ? 'hang' : 'pass');
+    const first = await sendInTurn(12);
+    expect(first.counted).toBe(0);
+    expect(first.seconds).toBeLessThan(6);
+    const more = await sendInTurn(200);
+    expect(more.attempts).toBeLessThanOrEqual(20);
+
+    dynamoDb.fate = () => 'pass';
+    await sleep(5_000);
+    expect(await sendInTurn(10)).toMatchObject({ counted: 10 });
   });
 });
