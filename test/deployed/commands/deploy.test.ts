@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { access, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -99,7 +100,8 @@ beforeEach(async () => {
   await mkdir(join(project, 'tools'));
   await configure({});
   const notes = JSON.stringify(join(project, 'calls.jsonl'));
-  const noting = `import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+  const noting = `import { createHash } from 'node:crypto';
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 const [, , cdk, command, stack, ...args] = process.argv;
 const write = (name, content) => writeFileSync(folder + '/' + stack + name, JSON.stringify(content));
 const folder = args[args.indexOf(command === 'synth' ? '--output' : '--app') + 1];
@@ -110,10 +112,15 @@ if (command === 'synth') {
   const table = ${JSON.stringify(table('id'))};
   if (version === 'harmful') table.Properties.KeySchema[0].AttributeName = 'name';
   const [, commit] = args.find((arg) => arg.startsWith('animal-store:commit=')).split('=');
-  write('.template.json', { Version: version, Resources: { Pets: table }, Outputs: { Commit: { Value: commit } } });
+  const Live = { Type: 'AWS::Lambda::Alias', UpdatePolicy: { CodeDeployLambdaAliasUpdate: { ApplicationName: 'a', BeforeAllowTrafficHook: { Ref: 'Hook' } } } };
+  write('.template.json', { Version: version, Resources: { Pets: table, Live }, Outputs: { Commit: { Value: commit } } });
+  const hash = createHash('sha256').update(readFileSync(folder + '/' + stack + '.template.json')).digest('hex');
+  write('.assets.json', { files: { [hash]: { destinations: { here: { objectKey: hash + '.json' } } } } });
+  writeFileSync(folder + '/manifest.json', JSON.stringify({ stackTemplateAssetObjectUrl: 's3://assets/' + hash + '.json' }));
 }
 const template = JSON.parse(readFileSync(folder + '/' + stack + '.template.json', 'utf8'));
-appendFileSync(${notes}, JSON.stringify({ args: [cdk, command, stack, ...args], folder, context, version: template.Version }) + '\\n');
+const isChecked = JSON.stringify(template).includes('BeforeAllowTrafficHook');
+appendFileSync(${notes}, JSON.stringify({ args: [cdk, command, stack, ...args], folder, context, version: template.Version, isChecked }) + '\\n');
 process.exit(args.includes('fails') && command === 'deploy' ? 7 : 0);
 `;
   await writeFile(join(project, 'tools', 'run.mjs'), noting);
@@ -166,6 +173,8 @@ interface Call {
   readonly folder: string;
   readonly context: unknown;
   readonly version: string;
+  /** Whether CodeDeploy calls a hook before new versions get requests. */
+  readonly isChecked: boolean;
 }
 
 /** Runs a tool in the project. */
@@ -527,6 +536,45 @@ test('the assembly of a roll back can be made without AWS, and deployed later', 
   answers = { ...good };
   const { code, calls } = await run('roll-back', 'prod', '--app', 'assembly');
   expect([code, argsOf(calls), calls[0]!.version]).toEqual([0, [rollBackCall], 'v1']);
+});
+
+test('a roll back can leave out the checks before traffic, whatever the earlier commit has', async () => {
+  expect((await run('roll-back', 'prod', 'v1')).calls.map(({ isChecked }) => isChecked)).toEqual([
+    true,
+    true,
+  ]);
+  const option = '--skip-pre-traffic-checks';
+  const { code, lines, calls } = await run('roll-back', 'prod', 'v1', option);
+  expect(code).toBe(0);
+  expect(lines.join('\n')).toContain('without checks before');
+  expect(argsOf(calls)[1]).toEqual(rollBackCall);
+  expect(calls.map(({ isChecked }) => isChecked)).toEqual([true, false]);
+
+  await run('roll-back', 'prod', 'v1', option, '--output', 'assembly');
+  const read = (name: string) => readFile(join(project, 'assembly', name), 'utf8');
+  const found = await read('AnimalStore-prod.template.json');
+  // Everything else stays, and the CDK uploads it under another name than that of the template with checks.
+  expect(JSON.parse(found)).toMatchObject({
+    Version: 'v1',
+    Resources: { Live: { UpdatePolicy: { CodeDeployLambdaAliasUpdate: { ApplicationName: 'a' } } } },
+  });
+  const hash = createHash('sha256').update(found).digest('hex');
+  expect(JSON.parse(await read('manifest.json'))).toEqual({
+    stackTemplateAssetObjectUrl: `s3://assets/${hash}.json`,
+  });
+  expect(JSON.parse(await read('AnimalStore-prod.assets.json'))).toEqual({
+    files: { [hash]: { destinations: { here: { objectKey: `${hash}.json` } } } },
+  });
+  expect((await run('roll-back', 'prod', '--app', 'assembly')).calls).toMatchObject([{ isChecked: false }]);
+});
+
+test.each([
+  ['roll-back', ['prod', '--app', 'assembly'], 'with --output'],
+  ['deploy', ['prod'], 'is for roll backs'],
+] as const)('%s %j cannot leave out the checks', async (tool, args, message) => {
+  const { code, lines, calls } = await run(tool, ...args, '--skip-pre-traffic-checks');
+  expect([code, calls]).toEqual([1, []]);
+  expect(lines.join('\n')).toContain(message);
 });
 
 test('a roll back that would lose something is stopped', async () => {

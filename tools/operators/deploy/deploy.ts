@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { ConfigurationError } from '../../../lib/configuration/context.ts';
 import { openAccount } from './account.ts';
 import * as preconditions from './preconditions.ts';
 import {
@@ -32,6 +33,10 @@ All other options go to "cdk deploy", such as --require-approval never. docs/dep
 export const deploy = deployCommand(help, async (name, args) => {
   const deployment = readDeployment(name, args);
   const { stackName, settings, accountSettings, app } = deployment;
+  if (deployment.skipsChecks)
+    throw new ConfigurationError(
+      '--skip-pre-traffic-checks is for roll backs: npm run roll-back:STAGE -- COMMIT',
+    );
   const account = openAccount(deployment);
   const [caller] = await Promise.allSettled([account.caller()]);
   if (!report([preconditions.checkCaller(caller, deployment)]) || caller.status === 'rejected')

@@ -8,6 +8,7 @@ const ownOptions = {
   'confirm-loss': { type: 'string', multiple: true },
   context: { type: 'string', short: 'c', multiple: true },
   output: { type: 'string', short: 'o' },
+  'skip-pre-traffic-checks': { type: 'boolean' },
 } as const;
 
 /** cdk.json. */
@@ -66,6 +67,8 @@ export function readDeployment(name: string | undefined, args: readonly string[]
     output: texts(values.output)[0],
     /** Logical IDs of what may be lost. */
     confirmed: texts(values['confirm-loss']),
+    /** Whether new versions get requests without being checked before. For roll backs only. */
+    skipsChecks: values['skip-pre-traffic-checks'] === true,
     /** cdk.json. */
     projectFile: json,
     /** What goes to `cdk deploy`. */

@@ -20,6 +20,7 @@ import {
 import { describeVersion, git, hashOf } from './commits.ts';
 import { judge, report } from './finding.ts';
 import { projectFile, readDeployment, type Deployment } from './deployment.ts';
+import { skipChecks } from './skip-checks.ts';
 import { versionIn } from './template.ts';
 
 const help = (stage: string) => `Usage: npm run roll-back:${stage} -- COMMIT [OPTIONS]
@@ -30,6 +31,8 @@ Stops before it would lose anything.
 Options:
   -c, --context KEY=VALUE   settings for this deployment
       --confirm-loss ID     permit that this resource is deleted, replaced or left behind, by its logical ID
+      --skip-pre-traffic-checks
+                            during an outage that fails the checks of the earlier commit, too
   -o, --output FOLDER       only write the assembly, without AWS
   -a, --app FOLDER          deploy an assembly of --output; needs no commit
       --profile NAME        profile of the AWS configuration (default: AWS_PROFILE)
@@ -56,6 +59,10 @@ export const rollBack = deployCommand(help, async (name, [first, ...others]) => 
   if (commit === '' && app === undefined)
     throw new ConfigurationError(
       `Give a commit or tag of this repository${revision === undefined ? '' : ` (got "${revision}")`}: npm run roll-back:${stage} -- COMMIT\n${versions()}`,
+    );
+  if (deployment.skipsChecks && app !== undefined)
+    throw new ConfigurationError(
+      'An assembly is checked or not as it was made: give --skip-pre-traffic-checks with --output, and leave it out here.',
     );
   if (output !== undefined) return synthesizeCommit(commit, deployment, resolve(output));
 
@@ -95,7 +102,14 @@ function synthesizeCommit(commit: string, deployment: Deployment, folder: string
       const overrides = withOverrides(deployment.context, deployment.stage, { deployment: 'all-at-once' });
       const more = ['-c', `overrides=${overrides}`, '-c', `${contextKeys.unknownSettings}=left-out`];
       rmSync(folder, { recursive: true, force: true });
-      return synthesize(copy, deployment, { folder, version: commit, more });
+      const failed = synthesize(copy, deployment, { folder, version: commit, more });
+      if (failed === 0 && deployment.skipsChecks) {
+        skipChecks(folder, deployment);
+        console.log(
+          'The earlier version gets requests without checks before. Run the smoke test afterwards.',
+        );
+      }
+      return failed;
     } finally {
       git('worktree', 'remove', '--force', copy);
     }
