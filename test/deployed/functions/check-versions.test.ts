@@ -19,6 +19,8 @@ let logged: string[];
 /** How many of the next invocations Lambda refuses, and how. */
 let refusals: number;
 let refusal: { readonly status: number; readonly type: string };
+/** How many of the next reports CodeDeploy refuses. */
+let refusedReports: number;
 /** Whether Lambda answers nothing. */
 let hangs: boolean;
 /** The executions that are free for invocations, those that run, and the most that ran at once. */
@@ -35,6 +37,10 @@ async function answer(
 ): Promise<{ body: object; failed?: boolean; status?: number; type?: string }> {
   const body = JSON.parse(await text(request)) as unknown;
   if (String(request.headers['x-amz-target']).endsWith('.PutLifecycleEventHookExecutionStatus')) {
+    if (refusedReports > 0) {
+      refusedReports -= 1;
+      return { ...accessDenied, body: { message: 'codedeploy:PutLifecycleEventHookExecutionStatus' } };
+    }
     reports.push(body);
     return { body: {} };
   }
@@ -85,6 +91,7 @@ beforeEach(() => {
   logged = [];
   refusals = 0;
   refusal = accessDenied;
+  refusedReports = 0;
   hangs = false;
   free = 1_000;
   running = 0;
@@ -226,6 +233,13 @@ test.each([accessDenied, throttling])('$type is repeated, and one that stays fai
   reports = [];
   expect(await statusesOf('d-2')).toEqual(['Failed']);
   expect(logged.join()).toContain(kind.type);
+});
+
+test('a report that is refused is repeated, also after checks that took all of their own patience', async () => {
+  refusals = Infinity;
+  refusedReports = 25;
+  expect(await statusesOf('d-1')).toEqual(['Failed']);
+  expect(refusedReports).toBe(0);
 });
 
 test('the hooks of all functions at once are content with five executions, or one, and without any they fail', async () => {

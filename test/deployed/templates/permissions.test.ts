@@ -7,6 +7,7 @@ import { titleCase } from '../../../lib/title-case.ts';
 import {
   arnOf,
   functionsOf,
+  hookOf,
   idOf,
   joined,
   ref,
@@ -78,6 +79,24 @@ describe('a function', () => {
     const all = [...functions.values()];
     expect(new Set(all.map(({ Role }) => Role)).size).toBe(all.length);
     expect(new Set(all.map(({ LoggingConfig }) => LoggingConfig.LogGroup)).size).toBe(all.length);
+  });
+});
+
+describe('the hook that checks new versions', () => {
+  it('may invoke any version of every function, report, and store its idempotency key', () => {
+    const { Role } = hookOf(prod);
+    const [logs, ...others] = statementsOf(prod, Role);
+    expect(logs!.Action).toEqual(['logs:CreateLogStream', 'logs:PutLogEvents']);
+    expect(others).toEqual([
+      allow(['lambda:InvokeFunction'], ...others[0]!.Resource),
+      allow(
+        ['codedeploy:PutLifecycleEventHookExecutionStatus'],
+        ...functionEntries.map(() => expect.anything()),
+      ),
+      allow(['dynamodb:PutItem'], arnOf(idOf(prod.Outputs['IdempotencyTableName']?.Value))),
+    ]);
+    const versions = [...functionsOf(prod).values()].map(({ id }) => joined(arnOf(id), ':*'));
+    expect(new Set(others[0]!.Resource)).toEqual(new Set(versions));
   });
 });
 
