@@ -122,6 +122,26 @@ describe('create', () => {
     world.meets = ({ operation }) => (operation === 'POST /apikeys' ? 'denied' : 'answered');
     expect((await world.run(create)).stderr).not.toContain('left over');
   });
+
+  test('whose outcome is unknown leaves the API Gateway key, because its record may still be written', async () => {
+    const world = new World({ isChecked: false });
+    let isDenied = true;
+    world.meets = ({ operation }) => {
+      if (operation === 'TransactWriteItems') return 'lostBefore';
+      if (operation !== 'GetItem' || !isDenied) return 'answered';
+      isDenied = false;
+      return 'denied';
+    };
+    const { exitCode, calls, stderr } = await world.run(create);
+    expect(exitCode).toBe(5);
+    expect(stderr).toContain('Outcome unknown');
+    world.tables.call(
+      'TransactWriteItems',
+      calls.find(({ operation }) => operation === 'TransactWriteItems')!.input,
+    );
+    const [record] = recordsOf(world);
+    expect(world.apiKeys.keys()).toMatchObject([{ id: record!.gatewayKeyId }]);
+  });
 });
 
 describe('rotate', () => {

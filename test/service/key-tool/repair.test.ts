@@ -126,6 +126,12 @@ describe('repair', () => {
     expect((await world.run('keys repair --owner Ada')).calls).toHaveLength(7);
   });
 
+  test('finds nothing to repair of a key that is made while it reads', async () => {
+    const world = newWorld();
+    before(world, ['repair', 'Query'], () => issue(world));
+    expect(await json(world, 'repair --owner Ada')).toMatchObject({ valid: 1, drifted: [], repaired: [] });
+  });
+
   test('leaves alone what another run has repaired meanwhile, and keys that were revoked or moved', async () => {
     const world = newWorld();
     const [lost, moved] = [await issue(world), await issue(world)];
