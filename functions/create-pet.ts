@@ -31,6 +31,7 @@ export const handler = pipeline(
     const idempotencyKey = parseIdempotencyKey(request);
     const creation = {
       newId: () => newPetId(Date.now(), Math.random()),
+      addedBy: request.caller.keyId,
       onCollision: () => recorder.count(metrics.collision),
       signal,
     };

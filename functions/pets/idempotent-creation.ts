@@ -78,7 +78,7 @@ export async function createPetOnce(
   pets: PetTable,
   idempotency: IdempotencyTable,
   newPet: NewPet,
-  { recordId, body, now, newId, onCollision, signal }: IdempotentCreation,
+  { recordId, body, now, newId, addedBy, onCollision, signal }: IdempotentCreation,
 ): Promise<CreationOutcome> {
   for (let attempt = 1; ; attempt += 1) {
     const pet: Pet = { id: newId(), ...newPet };
@@ -87,7 +87,13 @@ export async function createPetOnce(
       await pets.client.send(
         new TransactWriteCommand({
           TransactItems: [
-            { Put: { TableName: pets.tableName, Item: pet, ConditionExpression: idNotTaken } },
+            {
+              Put: {
+                TableName: pets.tableName,
+                Item: { ...pet, addedBy },
+                ConditionExpression: idNotTaken,
+              },
+            },
             {
               Put: {
                 TableName: idempotency.tableName,

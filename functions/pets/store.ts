@@ -74,6 +74,8 @@ export async function listPets(
 
 export interface Creation {
   readonly newId: () => bigint;
+  /** ID of the API key that adds the pet. It is stored beside the pet, and never shown to clients. */
+  readonly addedBy: string;
   /** Called for each new ID that another pet already has. */
   readonly onCollision: () => void;
   readonly signal?: AbortSignal;
@@ -86,7 +88,7 @@ const maxIds = 5;
 export async function createPet(
   table: PetTable,
   pet: NewPet,
-  { newId, onCollision, signal }: Creation,
+  { newId, addedBy, onCollision, signal }: Creation,
 ): Promise<Pet> {
   for (let attempt = 1; ; attempt += 1) {
     const created = { id: newId(), ...pet };
@@ -94,7 +96,7 @@ export async function createPet(
       await table.client.send(
         new PutCommand({
           TableName: table.tableName,
-          Item: created,
+          Item: { ...created, addedBy },
           ConditionExpression: 'attribute_not_exists(id)',
           ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
         }),

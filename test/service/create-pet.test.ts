@@ -40,6 +40,31 @@ describe('an animal', () => {
     expect((await everyPage(world, key, '/pets')).flat()).toEqual([answer.body]);
   });
 
+  test('keeps the ID of the key that added it, which no client sees', async () => {
+    const world = new World();
+    const [ada, ben] = [world.key('free'), world.key('free')];
+    world.put('pets', { ...rex, id: 7, name: 'seed' });
+    const answers = [
+      await create(world, ada, rex),
+      await create(world, ben, rex, 'one'),
+      await create(world, ben, rex, 'one'),
+      await world.send(ben, 'GET /pets'),
+    ];
+    const [first, second] = answers.map(({ body }) => (body as { readonly id?: bigint }).id);
+    answers.push(await world.send(ben, `GET /pets/${first}`));
+    for (const { status, text } of answers) {
+      expect(status).toBeLessThan(300);
+      expect(text).not.toContain('addedBy');
+    }
+    const items = world.tables.items('Pets').map(({ id, addedBy }) => [String(id), addedBy]);
+    // An animal of an earlier version has none.
+    expect(Object.fromEntries(items)).toEqual({
+      [String(first)]: 'key_1',
+      [String(second)]: 'key_2',
+      7: undefined,
+    });
+  });
+
   test('is stored with every field that the OpenAPI document has for it', async () => {
     const world = new World();
     const key = world.key('free');

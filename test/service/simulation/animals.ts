@@ -20,6 +20,7 @@ export const animals: Resource = {
     for (const seen of all)
       within(seen.exchange, () => {
         checkDeprecation(seen);
+        ensure(seen.reply?.text.includes('addedBy') !== true, 'a client sees who added an animal');
         checkReading(seen, history);
         checkCreation(seen, history);
       });
@@ -241,7 +242,10 @@ function isValidBody(body: string): boolean {
 }
 
 /** Which animal it is, idempotency.check.ts says. */
-function checkCreation({ exchange: { sent }, reply, from, to, otherCalls }: Seen, { tables }: History): void {
+function checkCreation(
+  { exchange: { sent }, reply, operation, from, to, otherCalls }: Seen,
+  { tables }: History,
+): void {
   if (reply === undefined || sent.method !== 'POST') return;
   if (reply.status !== 201) {
     // Nothing but a 503 leaves open whether the animal exists.
@@ -259,6 +263,10 @@ function checkCreation({ exchange: { sent }, reply, from, to, otherCalls }: Seen
   ensure(reply.headers['Location'] === `https://api.example.com/v1/pets/${pet.id}`, 'another Location');
   ensure(pet.id > 0n && pet.id < 2n ** 53n, 'an ID that is not exact');
   if (reply.headers['Idempotency-Replayed'] !== undefined) return;
+  // An earlier version stores no key ID.
+  const isEarlier = / of /.test(operation!.environment.name);
+  const { addedBy } = first!.item!;
+  ensure(isEarlier || addedBy?.S?.startsWith('key_') === true, 'nobody knows which key added the animal');
   const madeAt = Date.UTC(2026, 0, 1) + Number(pet.id >> 12n);
   ensure(madeAt >= from - rounding && madeAt <= to + rounding, `an ID of ${new Date(madeAt).toISOString()}`);
 }
