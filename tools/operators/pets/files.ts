@@ -8,6 +8,7 @@ import { maxBodyBytes } from '../../../functions/http/input.ts';
 import { int64 } from '../../../functions/pets/int64.ts';
 import { idsPerMillisecond, newPetId } from '../../../functions/pets/ids.ts';
 import { newPet } from '../../../functions/pets/schema.ts';
+import { isKeyId } from '../keys/key-ids.ts';
 import { problemsIn, ToolError, usageError } from '../command-line/errors.ts';
 import { counted, grouped, printable } from '../command-line/output.ts';
 import type { Session } from './pet-command.ts';
@@ -24,6 +25,9 @@ const importedPet = z.strictObject(
     ...newPet.shape,
     id: z.optional(
       int64.check(z.refine((id) => id >= 0n && id <= largestId, `must be from 0 to ${largestId}`)),
+    ),
+    addedBy: z.optional(
+      z.string().check(z.refine(isKeyId, 'must be a key ID, such as key_06fz1m4tqabcdefg')),
     ),
   },
   {

@@ -1,10 +1,13 @@
+import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { DeleteCommand, GetCommand, paginateScan, PutCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { marshall, NumberValueImpl as NumberValue, unmarshall } from '@aws-sdk/util-dynamodb';
 import * as z from 'zod';
+import { toJson } from '../../../functions/http/exact-json.ts';
 import { newPet, type Pet, storedPet } from '../../../functions/pets/schema.ts';
 import type { PetTable } from '../../../functions/pets/store.ts';
+import { isKeyId } from '../keys/key-ids.ts';
 import { type AuditLine, commit } from '../command-line/change.ts';
 import { problemsIn } from '../command-line/errors.ts';
 import { counted, printable } from '../command-line/output.ts';
@@ -14,6 +17,51 @@ import type { PetService } from './service.ts';
 
 /** Attributes as DynamoDB has them, numbers with their exact digits. */
 export type Item = Readonly<Record<string, unknown>>;
+
+/**
+ * Who added an animal. Absent from older animals. The service stores `addedBy` when a key adds an animal, the import of a file stores
+ * `importId` with what it creates. Only operators see them.
+ */
+export interface Origin {
+  /** A key ID. */
+  readonly addedBy?: string | undefined;
+  /** See `importIdOf`. */
+  readonly importId?: string | undefined;
+}
+
+/** A value that is no such ID is left out: it is no reason to call an animal malformed. */
+export function originOf({ addedBy, importId }: Item): Origin {
+  return {
+    ...(typeof addedBy === 'string' && isKeyId(addedBy) && { addedBy }),
+    ...(typeof importId === 'string' && isImportId(importId) && { importId }),
+  };
+}
+
+/**
+ * The ID of the import of a file: the same for the same animals in the same order, so that an import that was stopped goes on
+ * under its ID.
+ */
+export function importIdOf(animals: readonly object[]): string {
+  const hash = createHash('sha256');
+  for (const each of animals) hash.update(`${toJson(each)}\n`);
+  return `import_${hash.digest('hex').slice(0, 16)}`;
+}
+
+export function isImportId(text: string): boolean {
+  return /^import_[0-9a-f]{16}$/.test(text);
+}
+
+/** @param id of a key or an import. Undefined: any */
+export function isAddedBy(item: Item, id: string | undefined): boolean {
+  const { addedBy, importId } = originOf(item);
+  return id === undefined || id === addedBy || id === importId;
+}
+
+/** An animal as a line of a file, which `import` reads. */
+export function lineOf(pet: Pet, item: Item): string {
+  const { addedBy } = originOf(item);
+  return toJson({ ...pet, ...(addedBy !== undefined && { addedBy }) });
+}
 
 /** An item, as a pet or with what is wrong with it. */
 export type StoredItem =
@@ -129,10 +177,14 @@ export async function deleteItem(service: PetService, item: Item, audit: Audit):
   });
 }
 
-/** Puts a pet in the place of an item. @throws StaleRecordError, OutcomeUnknownError */
+/** Puts a pet in the place of an item, which keeps who added it. @throws StaleRecordError, OutcomeUnknownError */
 export function replaceItem(service: PetService, item: Item, pet: Pet, audit: Audit): Promise<void> {
   const removed = Object.fromEntries(Object.keys(item).map((name) => [name, undefined]));
-  const { id: _, ...attributes } = { ...removed, ...unmarshall(marshall(pet), { wrapNumbers: true }) };
+  const { id: _, ...attributes }: Item = {
+    ...removed,
+    ...originOf(item),
+    ...unmarshall(marshall(pet), { wrapNumbers: true }),
+  };
   return updateItem(service, item, attributes, audit);
 }
 
@@ -157,12 +209,13 @@ async function change(service: PetService, item: Item, audit: Audit | undefined,
 export async function putNew(
   { table: { client, tableName } }: PetService,
   pet: Pet,
+  origin: Origin,
 ): Promise<StoredItem | undefined> {
   try {
     await client.send(
       new PutCommand({
         TableName: tableName,
-        Item: { ...pet },
+        Item: { ...pet, ...origin },
         ConditionExpression: 'attribute_not_exists(id)',
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       }),

@@ -4,7 +4,8 @@ import { parseInt64 } from '../../../functions/pets/int64.ts';
 import type { Pet } from '../../../functions/pets/schema.ts';
 import * as operator from '../command-line/stage-command.ts';
 import { isoTime, printable } from '../command-line/output.ts';
-import { readItem, type StoredItem } from './items.ts';
+import { isKeyId } from '../keys/key-ids.ts';
+import { isImportId, type Item, originOf, readItem, type StoredItem } from './items.ts';
 import type { PetService } from './service.ts';
 
 /** What commands of the tool for animals share. */
@@ -30,6 +31,16 @@ export async function lookUp({ table, stage }: PetService, id: string): Promise<
   return operator.existing(await readItem(table, id), `Animal ${id}`, stage);
 }
 
+/** Reads the whole table. No index has it, because every creation would pay for one. */
+export function addedByOption() {
+  return new Option('--added-by <id>', 'only animals that this key or import added').argParser((id) => {
+    if (isKeyId(id) || isImportId(id)) return id;
+    throw new InvalidArgumentError(
+      'Give a key ID, such as key_06fz1m4tqabcdefg, or the ID that "import" prints, such as import_0123456789abcdef.',
+    );
+  });
+}
+
 export const rateOption = new Option('--rate <n>', 'animals written a second, at most')
   .argParser(operator.wholeNumber(1, 1_000))
   .default(200);
@@ -39,7 +50,8 @@ export function nameOf({ id, name, status }: Pet): string {
   return `${id} (${printable(name)}, ${status})`;
 }
 
-/** A pet as commands print it. */
-export function viewOf({ id, ...pet }: Pet) {
-  return { id, ...pet, createdAt: isoTime(Number(id >> 12n) / 1000 + idEpoch / 1000) };
+/** A pet as commands print it. @param item has who added it */
+export function viewOf({ id, ...pet }: Pet, item: Item = {}) {
+  const createdAt = isoTime(Number(id >> 12n) / 1000 + idEpoch / 1000);
+  return { id, ...pet, createdAt, ...originOf(item) };
 }

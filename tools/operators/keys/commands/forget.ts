@@ -17,7 +17,8 @@ export const forget = (open: Open) =>
     'forget',
     'delete the name of an owner and the notes of its keys, which must all be revoked or expired',
     '--stage prod --owner "Ada Lovelace" --dry-run',
-    'The keys stay, by their IDs, with their audit trails. docs/keys.md says where else the name can be.',
+    `The keys stay, by their IDs, with their audit trails. The animals that they added keep these IDs as "addedBy", and stay.
+docs/keys.md says where else the name can be.`,
   )
     .addOption(
       new Option('--owner <name>', 'the owner (required)').argParser(line(100)).makeOptionMandatory(),

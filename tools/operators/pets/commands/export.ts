@@ -1,22 +1,22 @@
 import { DescribeTableCommand, ResourceNotFoundException } from '@aws-sdk/client-dynamodb';
-import { toJson } from '../../../../functions/http/exact-json.ts';
 import type { PetTable } from '../../../../functions/pets/store.ts';
 import { stageCommand } from '../../command-line/stage-command.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
 import { counted } from '../../command-line/output.ts';
-import type { Open, Session } from '../pet-command.ts';
-import { leftOutText, validPagesOf } from '../items.ts';
+import { addedByOption, type Open, type Session } from '../pet-command.ts';
+import { isAddedBy, leftOutText, lineOf, validPagesOf } from '../items.ts';
 import { writeNewFile } from '../files.ts';
 
 export const exportPets = (open: Open) =>
   stageCommand(
     'export',
-    'write all animals to a file of JSON Lines',
+    'write all animals, or those that a key or an import added, to a file of JSON Lines',
     'animals.jsonl --stage prod',
     'Animals that are added or changed meanwhile may be in the file or not. Malformed items are reported and left out.',
   )
     .argument('<file>', 'file to write, or - for standard output')
     .option('--table <name>', 'another table of the account, such as a restored one')
+    .addOption(addedByOption())
     .action(async (file, options) => {
       const session = await open(options);
       const { service, output } = session;
@@ -25,7 +25,7 @@ export const exportPets = (open: Open) =>
       const table = { client, tableName };
       if (tableName !== own) await expectPets(table);
       const counts = { exported: 0, malformed: 0 };
-      const texts = linesOf(session, table, counts);
+      const texts = linesOf(session, table, options.addedBy, counts);
       if (file === '-') {
         for await (const text of texts) await output.data(text);
         return;
@@ -53,12 +53,14 @@ async function expectPets({ client, tableName }: PetTable): Promise<void> {
 async function* linesOf(
   { service, output }: Session,
   table: PetTable,
+  addedBy: string | undefined,
   counts: { exported: number; malformed: number },
 ): AsyncGenerator<string> {
   for await (const page of validPagesOf(service, table, counts)) {
     if (counts.exported > 0)
       output.report({ progress: { exported: counts.exported } }, counted(counts.exported, 'animal'));
-    yield page.map(({ pet }) => `${toJson(pet)}\n`).join('');
-    counts.exported += page.length;
+    const wanted = page.filter(({ item }) => isAddedBy(item, addedBy));
+    yield wanted.map(({ item, pet }) => `${lineOf(pet, item)}\n`).join('');
+    counts.exported += wanted.length;
   }
 }

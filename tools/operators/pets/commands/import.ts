@@ -7,7 +7,7 @@ import { ToolError, usageError } from '../../command-line/errors.ts';
 import { counted, grouped, printable } from '../../command-line/output.ts';
 import { changeMany } from '../change-many.ts';
 import { type Line, newFileIds, readPets, writeNewFile } from '../files.ts';
-import { putNew, replaceItem } from '../items.ts';
+import { importIdOf, lineOf, putNew, replaceItem } from '../items.ts';
 import { type Open, rateOption, type Session } from '../pet-command.ts';
 import type { PetService } from '../service.ts';
 
@@ -65,6 +65,8 @@ interface ImportOptions {
   readonly dryRun: boolean;
 }
 
+type LineWithId = Line & { readonly pet: Pet };
+
 /** Kept animals that are named. */
 const keptShown = 20;
 
@@ -75,7 +77,7 @@ async function importFile(
 ): Promise<void> {
   const { service, output, confirm } = session;
   const lines = await readPets(session, file);
-  const items = lines.filter((line): line is Line & { readonly pet: Pet } => line.pet.id !== undefined);
+  const items = lines.filter((line): line is LineWithId => line.pet.id !== undefined);
   const withoutId = lines.length - items.length;
   if (withoutId > 0)
     throw usageError(
@@ -83,7 +85,8 @@ async function importFile(
     );
   const counts: Counts = { created: 0, present: 0, replaced: 0, kept: [] };
   const animals = items.length;
-  const done = (text: string) => output.result({ file, dryRun, animals, ...counts }, text);
+  const importId = importIdOf(items.map(({ pet }) => pet));
+  const done = (text: string) => output.result({ file, importId, dryRun, animals, ...counts }, text);
   if (dryRun) return done(`${counted(animals, 'animal')} in ${file}. Nothing was imported.`);
   const replacing = {
     malformed: ', replacing malformed items',
@@ -95,13 +98,15 @@ async function importFile(
     file,
     items,
     rate,
-    write: ({ number, pet }) => importPet(service, number, pet, replace, counts),
+    write: (line) => importPet(service, line, importId, replace, counts),
     written: () =>
       counts.created + counts.replaced > 0 ? `${counts.created} created, ${counts.replaced} replaced` : '',
   });
   const { created, present, replaced, kept } = counts;
   kept.sort((a, b) => a.line - b.line);
-  done(`Created ${grouped(created)}, replaced ${grouped(replaced)}, already there ${grouped(present)}.`);
+  done(
+    `Created ${grouped(created)}, replaced ${grouped(replaced)}, already there ${grouped(present)}. This was ${importId}.`,
+  );
   if (kept.length === 0) return;
   const named = kept.slice(0, keptShown).map(({ line, id }) => `line ${line} (${id})`);
   const message = `Kept as stored: ${counted(kept.length, 'animal')} whose line differs, ${named.join(', ')}. "show PET-ID" prints what is stored. If that is another animal, remove the "id" from the line, and give it a new one with "assign-ids". To correct the stored animal, use "set-status" or "backfill".`;
@@ -115,19 +120,18 @@ interface Counts {
   readonly kept: { readonly line: number; readonly id: bigint }[];
 }
 
-/** @param number of the line */
 async function importPet(
   service: PetService,
-  number: number,
-  pet: Pet,
+  { number, pet: { addedBy, ...pet } }: LineWithId,
+  importId: string,
   replace: ImportOptions['replace'],
   counts: Counts,
 ): Promise<void> {
-  const found = await putNew(service, pet);
+  const found = await putNew(service, pet, { addedBy, importId });
   if (found === undefined) counts.created += 1;
   else if (isDeepStrictEqual(found.pet, pet)) counts.present += 1;
   else if (replace === 'all' || (replace === 'malformed' && found.pet === undefined)) {
-    const before = found.pet ? toJson(found.pet) : `malformed: ${found.malformed}`;
+    const before = found.pet ? lineOf(found.pet, found.item) : `malformed: ${found.malformed}`;
     await replaceItem(service, found.item, pet, { did: 'replaced', detail: printable(before) });
     counts.replaced += 1;
   } else counts.kept.push({ line: number, id: pet.id });

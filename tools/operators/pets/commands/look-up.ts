@@ -3,12 +3,13 @@ import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { toJson } from '../../../../functions/http/exact-json.ts';
 import { parseInt64 } from '../../../../functions/pets/int64.ts';
 import { pageSize } from '../../../../functions/pets/listing.ts';
-import { type PetStatus, petStatuses } from '../../../../functions/pets/schema.ts';
+import { type Pet, type PetStatus, petStatuses } from '../../../../functions/pets/schema.ts';
 import { byStatus, listPets } from '../../../../functions/pets/store.ts';
 import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
 import { printable, table } from '../../command-line/output.ts';
-import { idOf, pagesOf } from '../items.ts';
-import { lookUp, type Open, petCommand, type Session, viewOf } from '../pet-command.ts';
+import { idOf, isAddedBy, pagesOf, validPagesOf } from '../items.ts';
+import { addedByOption, lookUp, type Open, petCommand, type Session, viewOf } from '../pet-command.ts';
+import type { PetService } from '../service.ts';
 
 export const show = (open: Open) =>
   petCommand('show', 'show an animal, or what is wrong with its item', '114052972904448 --stage prod').action(
@@ -22,11 +23,9 @@ export const show = (open: Open) =>
         output.result({ id, malformed, item: attributes }, text);
         return;
       }
-      const rows = Object.entries(viewOf(pet)).map(([name, value]) => [
-        name,
-        printable(String(value ?? '-')),
-      ]);
-      output.result(viewOf(pet), table(rows));
+      const view = viewOf(pet, item);
+      const rows = Object.entries(view).map(([name, value]) => [name, printable(String(value ?? '-'))]);
+      output.result(view, table(rows));
     },
   );
 
@@ -35,23 +34,25 @@ export const list = (open: Open) =>
     .addOption(new Option('--status <status>', 'only animals with this status').choices(petStatuses))
     .option('--limit <n>', 'animals at most', wholeNumber(pageSize.min, pageSize.max), pageSize.default)
     .option('--cursor <cursor>', 'continue after the previous page', cursor)
+    .addOption(addedByOption())
     .option('--malformed', 'read the whole table for items that are not valid animals')
     .action(async (options) => {
       const session = await open(options);
       await (options.malformed ? listMalformed(session) : listPage(session, options));
     });
 
-async function listPage(
-  { service, output }: Session,
-  { limit, status, cursor: before }: { limit: number; status?: PetStatus; cursor?: bigint },
-): Promise<void> {
-  const { pets, next, malformed } = await listPets(service.table, {
-    limit,
-    filter: status && byStatus(status),
-    before,
-  });
-  for (const { message } of malformed) service.notify(message);
-  const views = pets.map(viewOf);
+interface ListOptions {
+  readonly limit: number;
+  readonly status?: PetStatus;
+  readonly cursor?: bigint;
+  readonly addedBy?: string | undefined;
+}
+
+async function listPage({ service, output }: Session, options: ListOptions): Promise<void> {
+  const { pets, next } = await (options.addedBy === undefined
+    ? pageOfIndex(service, options)
+    : pageOfAdded(service, options));
+  const views = pets.map((pet) => viewOf(pet));
   const rows = views.map(({ id, status: state, categoryId, createdAt, name }) => [
     String(id),
     state,
@@ -62,6 +63,32 @@ async function listPage(
   const text = rows[0] ? table([['ID', 'STATUS', 'CATEGORY', 'CREATED', 'NAME'], ...rows]) : 'No animals.';
   output.result({ pets: views, cursor: next ?? null }, text);
   if (next !== undefined && !output.json) output.note(`There are more: --cursor ${next}`);
+}
+
+async function pageOfIndex(
+  { table: pets, notify }: PetService,
+  { limit, status, cursor: before }: ListOptions,
+) {
+  const page = await listPets(pets, { limit, filter: status && byStatus(status), before });
+  for (const { message } of page.malformed) notify(message);
+  return page;
+}
+
+/** Like a page of an index, from the whole table. */
+async function pageOfAdded(service: PetService, { limit, status, cursor: before, addedBy }: ListOptions) {
+  let newest: Pet[] = [];
+  for await (const page of validPagesOf(service, service.table, { malformed: 0 })) {
+    const wanted = page.flatMap(({ item, pet }) =>
+      isAddedBy(item, addedBy) &&
+      (status === undefined || pet.status === status) &&
+      (before === undefined || pet.id < before)
+        ? [pet]
+        : [],
+    );
+    newest = [...newest, ...wanted].toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, limit + 1);
+  }
+  const pets = newest.slice(0, limit);
+  return { pets, next: newest.length > limit ? pets.at(-1)!.id : undefined };
 }
 
 /** Items without a valid status are in no index, so only a scan finds them. */
