@@ -10,10 +10,14 @@ const defaultPetStatus: PetStatus = 'available';
 
 export const petStatus = z.enum(petStatuses, { error: `must be one of ${petStatuses.join(', ')}` });
 
-/** Of a text that people read. It means the same in every language, whether its reader searches or compares the whole text. */
-export const readablePattern = String.raw`^[\s\S]*[^\x00-\x20\x7F][\s\S]*$`;
+/**
+ * Of a text that people read. It means the same in every language, whether its reader searches, begins at the start, or compares the
+ * whole text, so it cannot say all of the rule: not every language knows `\p`, and a PHP client compares bytes, where U+0080 to U+009F
+ * are parts of letters.
+ */
+export const readablePattern = String.raw`^ *[^\x00-\x20\x7F][^\x00-\x1F\x7F]*$`;
 
-/** A text that people read, such as one of 1 to 255 Unicode code points. Of a stored item: `z.string()`. */
+/** A text that people read, such as one of 1 to 255 Unicode code points, on one line. Of a stored item: `z.string()`. */
 export function text(minimum: number, maximum: number) {
   const lengthOf = (value: string): number => Array.from(value).length;
   return z
@@ -24,6 +28,11 @@ export function text(minimum: number, maximum: number) {
         error: 'must not be empty or only whitespace',
         params: { pattern: readablePattern },
       }),
+      // One name with a NUL, an escape sequence or a line feed breaks PostgreSQL, XML, spreadsheets and terminals of all readers.
+      z.refine(
+        (value) => !/\p{Cc}/u.test(value),
+        'must not contain control characters (U+0000 to U+001F, U+007F to U+009F)',
+      ),
       z.refine((value) => value === '' || lengthOf(value) >= minimum, {
         error: `must be at least ${minimum} characters long`,
         params: { minLength: minimum },

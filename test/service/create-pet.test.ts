@@ -150,7 +150,20 @@ describe('an animal', () => {
 });
 
 describe('a body', () => {
-  const unreadable = ['', ' ', '\u200b', '\u00a0', '\ud800', 'a\udc08b', '\ufffd', 'Bell\ufffd'];
+  const unreadable = [
+    '',
+    ' ',
+    'R\0x',
+    'Rex\n',
+    '\u001b[2J',
+    '\u009b2J',
+    '\u200b',
+    '\u00a0',
+    '\ud800',
+    'a\udc08b',
+    '\ufffd',
+    'Bell\ufffd',
+  ];
   const fields = Object.keys(newPet.shape);
   /** The fields that take any text that can be read. */
   const textFields = fields.filter(

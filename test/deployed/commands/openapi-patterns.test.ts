@@ -39,13 +39,38 @@ const isHeader = ({ where }: Found) => /\/(?:headers|Idempotency-Key)\//.test(wh
 
 /** Names that the service takes, some of which only a search or only a comparison of the whole value would find. */
 const names = [
-  'Rex| Rex|Rex |\nRex|Rex\n|R\nx|x\r\n|\u00a0Rex|\u200bRex|é|🐈|ж|\0x|٣|\ue000|~|"|\\'.split('|'),
-  ['\u0085x', 'x\u0085', '\u2028x', 'x\u2028', `\t${'x'.repeat(200)}`],
+  'Rex| Rex|Rex |   Rex|R e x|\u00a0Rex|\u200bRex|é|🐈|ж|Ѐ|٣|\ue000|~|"|\\'.split('|'),
+  ['\u2028x', 'x\u2028', `${' '.repeat(54)}${'x'.repeat(200)}`],
   fc.sample(arbitrary.petName, { numRuns: 50, seed: 1 }),
 ].flat();
-const others = ['', ' ', '\n', '\t\r\n', '\0', '\x7f', '\u00a0', '\u200b'];
+const others = [
+  '',
+  ' ',
+  '\n',
+  '\t\r\n',
+  '\0',
+  '\x7f',
+  '\u00a0',
+  '\u200b',
+  '\u0085x',
+  'x\u0085',
+  'x\u009b',
+].concat([
+  '\nRex',
+  'Rex\n',
+  'R\nx',
+  'x\r\n',
+  'Rex\r',
+  '\0x',
+  'x\0',
+  'R\0x',
+  'x\x1f',
+  'x\x7f',
+  '\x1b[2J',
+  ' \tx',
+]);
 
-/** What one of its fields can be sent as. In other languages `$` also finds a line break at the end, which no header has. */
+/** What one of its fields can be sent as. No header has a line break. */
 function textsFor(found: Found): string[] {
   const near = found.examples.flatMap((each) => [
     each,
@@ -96,6 +121,21 @@ function answersOf(command: string, program: string): string[] {
 }
 
 describe('a pattern of docs/openapi.yaml', () => {
+  it('of a name refuses what every language can refuse', () => {
+    const { pattern } = patterns.find(({ where }) => where === '/components/schemas/NewPet/properties/name')!;
+    const codes = Array.from({ length: 0x80 }, (_, code) => code).filter(
+      (code) => code < 0x20 || code > 0x7e,
+    );
+    for (const control of codes.map((code) => String.fromCodePoint(code)))
+      for (const name of [`${control}Rex`, `R${control}x`, `Rex${control}`])
+        expect(new RegExp(pattern).test(name)).toBe(false);
+    // Long texts do not keep a client busy.
+    const startedAt = performance.now();
+    for (const long of ['x', ' '])
+      expect(new RegExp(pattern).test(`${long.repeat(1_000_000)}\n`)).toBe(false);
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+
   it('is that of a header, or finds every text that the service takes', () => {
     const ofBodies = patterns.filter((found) => !isHeader(found));
     expect(ofBodies.map(({ where }) => where)).toContain('/components/schemas/NewPet/properties/name');
@@ -113,7 +153,7 @@ describe('a pattern of docs/openapi.yaml', () => {
   });
 
   // Characters, classes of ASCII characters without `&&`, and `[\s\S]`, which is any character. Not `.`, `\d`, `\w`, `(?=…)`.
-  const alike = /^\^(?:[\w ";,=<>@-]|\[\^?(?:\\s\\S|\\x[0-7][\dA-F]|[ -%'-Z^-~])+\][+*]?)+\$$/;
+  const alike = /^\^(?:(?:[\w ";,=<>@-]|\[\^?(?:\\s\\S|\\x[0-7][\dA-F]|[ -%'-Z^-~])+\])[+*]?)+\$$/;
   it.each(patterns)('has only what all languages read alike: $where', ({ pattern }) => {
     expect(pattern).toMatch(alike);
   });
@@ -124,12 +164,17 @@ describe('a pattern of docs/openapi.yaml', () => {
   });
 
   it.each(programs.filter(hasProgram))(
-    'gives the answer of JavaScript in three ways in %s',
+    'gives the answer of JavaScript in three ways in %s, but for a line break where a text ends',
     (_, command, program) => {
       const answers = answersOf(command, program);
       expect(answers).toHaveLength(questions.length);
       const asked = questions.map((each, index) => ({ ...each, answer: answers[index] }));
-      expect(asked.filter((each) => each.answer !== inJavaScript('u')(each))).toEqual([]);
+      // There, `$` also finds the place before the line break, so the client sends what the service refuses. No pattern that all
+      // languages can read avoids this. As a whole, the text does not match.
+      const isMore = ({ value, answer = '' }: (typeof asked)[number]) =>
+        /[\n\r]/.test(value) && answer.endsWith('0');
+      const different = asked.filter((each) => each.answer !== inJavaScript('u')(each));
+      expect(different.filter((each) => !isMore(each))).toEqual([]);
     },
   );
 });

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
-import { Output, redact, table } from '../../../tools/operators/command-line/output.ts';
+import { Output, printable, redact, table } from '../../../tools/operators/command-line/output.ts';
 
 test('no key and no hash gets through, whatever stands around it', () => {
   const surroundings = fc.string({ unit: fc.constantFrom(...' \n"\'/=:;,.()[]{}<>|') });
@@ -35,6 +35,14 @@ test('results and notes are redacted, and one line alone can show a key', async 
   await output.reveal({}, `revealed ${key}`);
   expect(stdout.read()?.toString()).toBe(`result [redacted]\nrevealed ${key}\n`);
   expect(stderr.read()?.toString()).toBe('note [redacted]\n');
+});
+
+test('what could change a terminal is escaped, and every script is not', () => {
+  for (const text of ['Zoë', '東京', 'می\u200cخواهم', '👩\u200d👧', '❤\ufe0f'])
+    expect(printable(text)).toBe(text);
+  expect(printable('a\u001b[2J\u009b2J\u202e\u2028\n')).toBe(
+    String.raw`a\u001b[2J\u009b2J\u202e\u2028\u000a`,
+  );
 });
 
 test('a table keeps its columns in line, coloured cells included', () => {

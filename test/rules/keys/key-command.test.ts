@@ -65,20 +65,25 @@ describe('the owner and the note of a key', () => {
     ['more than a hundred characters', 'a'.repeat(101)],
     ['a line break', 'a\nb'],
     ['an escape sequence of terminals', 'a\u001b[31mb'],
-    ['a character that turns the text around', 'a\u202eb'],
-    ['a separator of lines', 'a\u2028b'],
+    ['a NUL', 'a\0b'],
+    ['an escape sequence of one character', 'a\u009bb'],
+    ['invisible', '\u200b'],
     ['a key', `Ada ${newKey('prod')}`],
     ['a hash', 'a1'.repeat(32)],
   ])('cannot be %s', (_what, owner) => {
     expect(() => line(100)(owner)).toThrow(expect.objectContaining({ code: 'commander.invalidArgument' }));
   });
 
-  test.each(['Zoë Müller-東京 & Söhne', 'for the “spring” campaign', 'x'.repeat(100)])(
-    'can be %j',
-    (text) => {
-      expect(line(100)(text)).toBe(text);
-    },
-  );
+  test.each([
+    'Zoë Müller-東京 & Söhne',
+    'for the “spring” campaign',
+    'x'.repeat(100),
+    '🐈'.repeat(100),
+    'می\u200cخواهم',
+    '👩\u200d👧',
+  ])('can be %j', (text) => {
+    expect(line(100)(text)).toBe(text);
+  });
 });
 
 test('an owner is found in whatever form of Unicode it was typed', () => {

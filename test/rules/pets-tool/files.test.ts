@@ -47,6 +47,8 @@ describe('a line of an import', () => {
     [`{"id":${newest + 1n},"name":"Rex","categoryId":7}`, 'id: is of a moment in the future'],
     ['{"id":7,"id":8,"name":"Rex","categoryId":7}', 'has the field "id" twice'],
     ['{"name":"Rex","categoryId":7,"\\u006eame" : "Max"}', 'has the field "name" twice'],
+    [toJson({ ...pet, name: 'Re\nx' }), /^name: must not contain control characters/],
+    [toJson({ ...pet, name: 'Rex\u009b' }), /^name: must not contain control characters/],
     [toJson({ ...pet, name: 'x'.repeat(65_536) }), 'is longer than 65,536 characters'],
     ['{}', /name: is required; categoryId: is required/],
   ])('%s is invalid', (text, problem) => {

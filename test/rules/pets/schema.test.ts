@@ -52,7 +52,7 @@ describe('a new pet', () => {
     const absent = Symbol('absent');
     fc.assert(
       fc.property(
-        field('', ' \t\n', 7n, null, {}, [], true, absent, 'x'.repeat(256), '\ud800'),
+        field('', '  ', 'R\tx', 7n, null, {}, [], true, absent, 'x'.repeat(256), '\ud800'),
         field('7', 1.5, null, {}, [], false, absent, 2n ** 63n, -(2n ** 63n) - 1n),
         field('', 'Available', 'adopted', 7n, null, {}, [], ['sold']),
         (name, categoryId, status) => {
@@ -92,7 +92,11 @@ describe('a name', () => {
     ['255 letters', 'x'.repeat(255)],
     ['255 characters of two UTF-16 units each', '🐈'.repeat(255)],
     ['white space around a letter', ' x '],
-    ['a letter and a NUL', 'x\0'],
+    ['letters and marks of any script', 'Zoë Ѐ Αθηνά 東京 שָׁלוֹם हिन्दी ไทย'],
+    ['joiners between letters', 'می\u200cخواهم क्\u200dष'],
+    ['emoji of several characters', '👩‍👩‍👧🏳️‍🌈❤️'],
+    ['spaces of any script', 'a\u00a0b\u2003c\u3000d\u2028e\u2029f'],
+    ['the neighbours of control characters', ' ~\u00a0'],
   ])('may be %s', (_what, name) => {
     expect(z.parse(newPet, { ...complete, name }).name).toBe(name);
   });
@@ -111,7 +115,18 @@ describe('a name', () => {
     expect(faultsOfName(name)).toEqual(['name: must be a string']);
   });
 
-  test.each(['', ' ', '\t\r\n', '\u00a0\u2003\u3000\ufeff', '\0', '\u200b\u2060'])(
+  test.each(Array.from({ length: 0xa0 }, (_, code) => code).filter((code) => code < 0x20 || code >= 0x7f))(
+    'must not contain the control character %d, wherever it is',
+    (code) => {
+      const control = String.fromCodePoint(code);
+      for (const name of [`${control}Rex`, `R${control}x`, `Rex${control}`, `東京${control}🐈`])
+        expect(faultsOfName(name)).toEqual([
+          'name: must not contain control characters (U+0000 to U+001F, U+007F to U+009F)',
+        ]);
+    },
+  );
+
+  test.each(['', ' ', '\u00a0\u2003\u3000\ufeff', '\u200b\u2060'])(
     'may not be only whitespace: %j',
     (name) => {
       expect(faultsOfName(name)).toEqual(['name: must not be empty or only whitespace']);
@@ -131,6 +146,14 @@ describe('a name', () => {
     expect(faultsOfName('Bell\ufffd')).toEqual([
       'name: must not contain U+FFFD, which replaces bytes that are not UTF-8',
     ]);
+  });
+
+  test('of control characters is rejected for both reasons', () => {
+    for (const name of ['\0', '\t\r\n', ' \u0085'])
+      expect(faultsOfName(name)).toEqual([
+        'name: must not be empty or only whitespace',
+        'name: must not contain control characters (U+0000 to U+001F, U+007F to U+009F)',
+      ]);
   });
 
   test('with two errors is rejected with both', () => {
@@ -179,8 +202,10 @@ describe('a stored pet', () => {
   });
 
   test('stays readable when a name would no longer be accepted', () => {
-    const item = { id: { value: '1' }, categoryId: { value: '2' }, name: '', status: 'sold' };
-    expect(z.parse(storedPet, item)).toMatchObject({ name: '' });
+    for (const name of ['', 'R\0x', '\u009b2J']) {
+      const item = { id: { value: '1' }, categoryId: { value: '2' }, name, status: 'sold' };
+      expect(z.parse(storedPet, item)).toMatchObject({ name });
+    }
   });
 
   test.each([

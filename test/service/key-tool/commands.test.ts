@@ -47,8 +47,8 @@ describe('invalid arguments', () => {
     [`usage ${id} --stage local --days 91`, 'from 1 to 90.'],
     [`rotate ${id} --stage local --overlap 1w`, 'such as 90s, 24h or 7d'],
     [`suspend ${id} --stage local --for 0s`, 'such as 90s, 24h or 7d'],
-    ['list --stage local --owner=', 'one line of 1 to 100'],
-    ['repair --stage local --owner=', 'one line of 1 to 100'],
+    ['list --stage local --owner=', 'It must not be empty or only whitespace.'],
+    ['repair --stage local --owner=', 'It must not be empty or only whitespace.'],
     ['forget --stage local', option('--owner <name>')],
   ])('end with 2, and one line says why: %s', async (call, expected) => {
     const { exitCode, stdout, stderr, calls } = await world.run(`keys ${call}`, { stage: 'as written' });

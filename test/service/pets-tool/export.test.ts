@@ -5,7 +5,7 @@ import { Folder, json, malformed, many, rex, stored } from './files.ts';
 
 // The command export: docs/animals.md. Other tables: test/deployed/http/restored-table.test.ts.
 
-const awkward = 'a "quoted" \\ name\u2028with\u0085all\tthat 東京 👋';
+const awkward = 'a "quoted" \\ name\u2028with\u200dall\u3000that 東京 👋';
 
 describe('export', () => {
   test('writes what import reads, exactly', async () => {

@@ -81,9 +81,9 @@ function exactNumbers(_name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? JSON.rawJSON(value.toString()) : value;
 }
 
-/** Text of clients for a terminal: control characters, which could change what it shows, escaped as in JSON. */
+/** Text of clients for a terminal: control characters, which could change what it shows, escaped as in JSON. Joiners shape letters. */
 export function printable(text: string): string {
-  return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) =>
+  return text.replaceAll(/(?![\u200c\u200d])[\p{C}\p{Zl}\p{Zp}]/gu, (character) =>
     Array.from({ length: character.length }, (_, index) => {
       const code = character.charCodeAt(index).toString(16).padStart(4, '0');
       return `\\u${code}`;

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { text as readableText } from '../../../functions/pets/schema.ts';
 import type { StageName } from '../../../lib/configuration/stages.ts';
 import { ToolError } from './errors.ts';
 import { grouped, type Output, redact } from './output.ts';
@@ -48,13 +49,15 @@ export function existing<Item>(item: Item | undefined, name: string, stage: stri
   throw new ToolError('not_found', `${name} does not exist in stage ${stage}. "list" shows all.`);
 }
 
-/** Text that is stored, and printed on terminals later. In one form of Unicode (NFC), by which it is found again. */
+/** Text that is stored, by the rule for an animal's name. In one form of Unicode (NFC), by which it is found again. */
 export function line(longest: number): (text: string) => string {
+  const schema = readableText(1, longest);
   return (given) => {
-    const text = given.normalize('NFC');
-    if (redact(text) !== text) throw new InvalidArgumentError('It must not contain an API key.');
-    if (/^[^\p{C}\p{Zl}\p{Zp}]*$/u.test(text) && /\S/.test(text) && text.length <= longest) return text;
-    throw new InvalidArgumentError(`It must be one line of 1 to ${longest} printable characters.`);
+    const normal = given.normalize('NFC');
+    if (redact(normal) !== normal) throw new InvalidArgumentError('It must not contain an API key.');
+    const { data, error } = schema.safeParse(normal);
+    if (data !== undefined) return data;
+    throw new InvalidArgumentError(`It ${error.issues.map(({ message }) => message).join(', and ')}.`);
   };
 }
 

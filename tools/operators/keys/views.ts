@@ -1,5 +1,5 @@
 import { windowsAt } from '../../../functions/access/limiter-decisions.ts';
-import { grouped, isoTime, type Output, table } from '../command-line/output.ts';
+import { grouped, isoTime, type Output, printable, table } from '../command-line/output.ts';
 import type { KeyUsage } from './key-usage.ts';
 import { type AdministeredKey, isValid, limitsInForce } from './records.ts';
 
@@ -58,6 +58,6 @@ function labelOf(name: string): string {
 
 function cellOf(output: Output, name: string, value: string | number | null): string {
   if (typeof value === 'number') return grouped(value);
-  if (name !== 'status' || value === null) return value ?? '-';
+  if (name !== 'status' || value === null) return printable(value ?? '-');
   return output.paint(value === 'active' ? 'green' : value === 'suspended' ? 'yellow' : 'red', value);
 }

@@ -4,7 +4,7 @@ import { hashOfKey, stageOfKey } from '../../../../functions/access/keys.ts';
 import { secondsPerDay } from '../../../../functions/access/plans.ts';
 import { auditJson } from '../../command-line/change.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
-import { grouped, isoTime, table } from '../../command-line/output.ts';
+import { grouped, isoTime, printable, table } from '../../command-line/output.ts';
 import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
 import { keyCommand, lookUp, type Open, ownerFilter, planFilter } from '../key-command.ts';
 import { readUsage, readUsages } from '../key-usage.ts';
@@ -116,5 +116,5 @@ export const identify = (open: Open) =>
     if (key === undefined) throw new ToolError('not_found', `Stage ${stage} never issued this API key.`);
     const { keyId, owner } = key;
     const status = statusOf(key, await readUsage(service.limitTable, key.keyHash), service.now());
-    output.result({ keyId, status, owner }, `${keyId} of ${owner}, ${status}`);
+    output.result({ keyId, status, owner }, `${keyId} of ${printable(owner)}, ${status}`);
   });
