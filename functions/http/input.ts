@@ -10,6 +10,8 @@ export const maxBodyBytes = 64 * 1024;
 /** The quotes of a quoted string (IETF draft) are part of the key. */
 export const idempotencyKeys = { maxLength: 255, pattern: /^[ -~]+$/ } as const;
 
+const tooDeep = 'body: is nested too deeply';
+
 /** The JSON of the body, whole numbers as bigint. @throws ServiceError unsupported_media_type, payload_too_large, invalid_request */
 export function readBody({ headers, body }: ApiRequest): unknown {
   if (!isJson(headers.get('content-type'))) throw new ServiceError('unsupported_media_type');
@@ -17,9 +19,9 @@ export function readBody({ headers, body }: ApiRequest): unknown {
   if (body.byteLength === 0) throw invalid('body: is required');
   try {
     return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch {
+  } catch (error) {
     // The parser's message quotes the body, which may contain anything.
-    throw invalid('body: must be valid JSON in UTF-8');
+    throw invalid(error instanceof RangeError ? tooDeep : 'body: must be valid JSON in UTF-8');
   }
 }
 
@@ -29,7 +31,7 @@ export function canonicalBody({ body }: ApiRequest): string {
     return toCanonicalJson(new TextDecoder().decode(body));
   } catch {
     // Sorting nested values needs a little more stack than reading them.
-    throw invalid('body: is nested too deeply');
+    throw invalid(tooDeep);
   }
 }
 

@@ -118,12 +118,19 @@ describe('a body', () => {
     ['followed by more', `${good} {}`],
     ['with a bare word', '{"name":NaN}'],
     ['with a leading zero', '{"age":07}'],
-    ['nested beyond reason', '['.repeat(30_000) + ']'.repeat(30_000)],
+    ['nested beyond reason and cut short', '['.repeat(30_000)],
     ['no UTF-8', Buffer.from([0x22, 0xff, 0x22])],
     ['UTF-16', Buffer.from(good, 'utf16le')],
     ['a picture', Buffer.from('89504e470d0a1a0a', 'hex')],
   ])('%s is rejected as invalid JSON, without quoting it', (_what, body) => {
     expect(refusal(body)).toBe('body: must be valid JSON in UTF-8');
+  });
+
+  test.each([
+    ['arrays', '['.repeat(30_000) + ']'.repeat(30_000)],
+    ['objects', `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`],
+  ])('of valid JSON that has too many %s in each other says so', (_what, body) => {
+    expect(refusal(body)).toBe('body: is nested too deeply');
   });
 
   test.each([

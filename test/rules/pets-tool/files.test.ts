@@ -37,6 +37,7 @@ describe('a line of an import', () => {
 
   test.each([
     ['{"name":"Rex","categoryId":7', 'is not JSON'],
+    [`{"name":${'['.repeat(30_000)}${']'.repeat(30_000)}}`, 'is nested too deeply'],
     ['[]', 'must be a JSON object'],
     ['{"name":"Rex","categoryId":7,"stauts":"sold"}', /"stauts"/],
     ['{"name":"Rex","categoryId":9223372036854775808}', /^categoryId: must be between/],

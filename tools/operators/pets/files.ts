@@ -120,8 +120,8 @@ export function petParser(newest: bigint) {
     let value: unknown;
     try {
       value = parseJson(text);
-    } catch {
-      return 'is not JSON';
+    } catch (error) {
+      return error instanceof RangeError ? 'is nested too deeply' : 'is not JSON';
     }
     const repeated = repeatedMember(text);
     if (repeated !== undefined) return `has the field ${JSON.stringify(repeated)} twice`;
