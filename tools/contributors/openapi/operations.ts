@@ -93,7 +93,6 @@ export const descriptions: Readonly<Record<OperationEntry, Description>> = {
           minLength: 1,
           maxLength: idempotencyKeys.maxLength,
           pattern: idempotencyKeys.pattern.source,
-          examples: ['0b9d6f0e-6a0c-4f5f-9a7e-2f7c0c1d2e3f'],
         },
       },
     },
