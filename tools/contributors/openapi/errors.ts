@@ -16,7 +16,10 @@ export const advice: Readonly<Record<ErrorCode, { readonly retry: string; readon
   route_not_found: { retry: 'no', text: 'Check the base URL: it ends in `/v1`.' },
   method_not_allowed: { retry: 'no', text: 'Use a method that the `Allow` header lists.' },
   payload_too_large: { retry: 'no', text: 'Send at most 64 KiB.' },
-  unsupported_media_type: { retry: 'no', text: 'Send `Content-Type: application/json`.' },
+  unsupported_media_type: {
+    retry: 'no',
+    text: 'Send `Content-Type: application/json`. Compress with `gzip` or `deflate`, or not at all.',
+  },
   idempotency_key_reused: { retry: 'no', text: 'Use a new `Idempotency-Key` for each new animal.' },
   rate_limit_exceeded: { retry: 'yes', text: '[Back off](#back-off-after-a-429).' },
   key_suspended: {

@@ -60,14 +60,14 @@ export const commonHeaders: Readonly<Record<string, Header>> = {
 /** The headers of some answers. */
 export const specialHeaders = {
   'RateLimit-Policy': {
-    text: 'The limits of the minute and of the day: `q` requests in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11).',
+    text: 'The limits of the minute and of the day: `q` requests in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11). It changes with the draft.',
     schema: {
       ...text(`"minute";q=${perMinute};w=${secondsPerMinute}, "day";q=${perDay};w=${secondsPerDay}`),
       pattern: `^"minute";q=[0-9]+;w=${secondsPerMinute}, "day";q=[0-9]+;w=${secondsPerDay}$`,
     },
   },
   RateLimit: {
-    text: 'What is left of the minute and of the day: `r` requests in the next `t` seconds.',
+    text: 'What is left of the minute and of the day: `r` requests in the next `t` seconds. It changes with the draft.',
     schema: {
       ...text('"minute";r=59;t=42, "day";r=999;t=51042'),
       pattern: '^"minute";r=[0-9]+;t=[0-9]+, "day";r=[0-9]+;t=[0-9]+$',
