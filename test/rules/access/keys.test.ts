@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { hashOfKey, keyOfHeader, newKey, stageOfKey } from '../../../functions/access/keys.ts';
@@ -16,6 +17,40 @@ const key = stage.map((each) => newKey(each));
 function accepted(texts: readonly string[]): string[] {
   return texts.filter((text) => stageOfKey(text) !== undefined);
 }
+
+describe('the rules for secret scanners in docs/api.md', () => {
+  const page = readFileSync('docs/api.md', 'utf8');
+  const rules = [/^regex = '''(.+)'''$/m, /re\.compile\(r"(.+)"\)/].map((rule) => rule.exec(page)?.[1] ?? '');
+  const around = [
+    ['export KEY=', ''],
+    ["const options = { apiKey: '", "' };"],
+    ['curl -H "Authorization: Bearer ', '" https://api.example.com/v1/pets'],
+    ['{"animals":{"token":"', '","url":"https://api.example.com/v1"}}'],
+    ['https://example.com/?key=', '&limit=1'],
+    ['# old key ', ', replaced'],
+  ] as const;
+
+  test.each(rules)('%s finds every key, whatever stands around it', (rule) => {
+    fc.assert(
+      fc.property(key, fc.constantFrom(...around), (text, [before, after]) => {
+        expect(new RegExp(rule).exec(`${before}${text}${after}`)?.[0]).toBe(text);
+      }),
+    );
+  });
+
+  test.each(rules)('%s finds no key ID, hash or example, and nothing longer or shorter', (rule) => {
+    const made = newKey('prod');
+    const others = [
+      hashOfKey(made),
+      'key_06fz1m4tqabcdefg',
+      'as_local_your_key',
+      `${made}x`,
+      made.slice(0, -1),
+      `x${made}`,
+    ];
+    for (const text of others) expect(text).not.toMatch(new RegExp(rule));
+  });
+});
 
 describe('a key', () => {
   test('names its stage, is random, and ends in a checksum', () => {
