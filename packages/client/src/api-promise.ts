@@ -1,5 +1,5 @@
 import { callSite, withCallSite } from './call-site.ts';
-import { type RateLimit, rateLimitOf, requestIdOf } from './headers.ts';
+import { type RateLimit, rateLimitOf, type RateLimits, rateLimitsOf, requestIdOf } from './headers.ts';
 
 /** What a call returns, and the response that it was read from. */
 export interface WithResponse<T> {
@@ -8,7 +8,10 @@ export interface WithResponse<T> {
   readonly response: Response;
   /** Identifies the request: quote it when you report a problem. */
   readonly requestId: string | undefined;
+  /** The window, minute or day, that has the fewest requests remaining. */
   readonly rateLimit: RateLimit | undefined;
+  /** Both windows. `undefined` when the answer has no such headers, which follow a draft. */
+  readonly rateLimits: RateLimits | undefined;
 }
 
 export type Received<T> = Pick<WithResponse<T>, 'data' | 'response'>;
@@ -45,6 +48,12 @@ export class ApiPromise<T> extends Promise<T> {
     // A failure rejects this promise too, which nobody else may be waiting for.
     const [{ data, response }] = await Promise.all([this.#received, this]);
     const { headers } = response;
-    return { data, response, requestId: requestIdOf(headers), rateLimit: rateLimitOf(headers) };
+    return {
+      data,
+      response,
+      requestId: requestIdOf(headers),
+      rateLimit: rateLimitOf(headers),
+      rateLimits: rateLimitsOf(headers),
+    };
   }
 }

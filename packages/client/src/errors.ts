@@ -47,6 +47,22 @@ export class AnimalStoreError extends Error {
     super(message, options);
     this.code = code;
   }
+
+  /** What Node.js, Bun and test runners print: the fields on one line. */
+  [Symbol.for('nodejs.util.inspect.custom')](
+    _depth: number,
+    options: object,
+    inspect: (value: unknown, options: object) => string,
+  ): string {
+    const { name: _name, ...fields } = this;
+    const cause = this.cause === undefined ? {} : { cause: this.cause };
+    return `${this.stack} ${inspect({ ...fields, ...cause }, { ...options, compact: true, breakLength: Infinity })}`;
+  }
+}
+
+/** An error that carries the headers of its answer. They are not printed with it, because an answer has dozens. */
+export function withHeaders<E extends AnimalStoreError>(error: E, headers: Headers): E {
+  return Object.defineProperty(error, 'headers', { value: headers, configurable: true });
 }
 
 /** The service answered with an error status. The common statuses have classes of their own. */
@@ -54,7 +70,7 @@ export class ApiError extends AnimalStoreError {
   override readonly name: string = 'ApiError';
   readonly status: number;
   /** Of the answer. */
-  readonly headers: Headers;
+  declare readonly headers: Headers;
   /** Identifies the request: quote it when you report a problem. */
   readonly requestId: string | undefined;
   /** Milliseconds that the service asks to wait before another attempt. */
@@ -63,7 +79,7 @@ export class ApiError extends AnimalStoreError {
   constructor(code: ErrorCode, message: string, { status, headers, retryAfter }: ApiErrorDetails) {
     super(code, message);
     this.status = status;
-    this.headers = headers;
+    withHeaders(this, headers);
     this.requestId = requestIdOf(headers);
     this.retryAfter = retryAfter;
   }

@@ -17,21 +17,53 @@ export function writeJson(value: unknown): string | undefined {
   return `{${members.join(',')}}`;
 }
 
-/** A string, or a number, as JSON spells them (RFC 8259). */
-const token = /"(?:[^"\\]|\\.)*"|-?\d+(\.\d+)?([eE][+-]?\d+)?/gs;
+/** What a string or a number begins with. */
+const begin = /["\d-]/g;
+const number = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y;
 
 /**
  * `JSON.parse` that keeps every digit of whole numbers: those that a number cannot hold are returned as a string of their
  * digits. It does not depend on the source text access of newer engines (`context.source` of a reviver).
  *
- * @throws SyntaxError when the text is not JSON
+ * @throws SyntaxError when the text is not JSON; RangeError when it is too large or too deeply nested for this machine
  */
 export function parseJson(text: string): unknown {
   // Checks the syntax: in text that is not JSON, tokens could be found in the wrong places.
   const parsed: unknown = JSON.parse(text);
-  const quoted = text.replaceAll(token, (found, fraction?: string, exponent?: string) => {
-    const isWhole = !found.startsWith('"') && fraction === undefined && exponent === undefined;
-    return isWhole && !Number.isSafeInteger(Number(found)) ? `"${found}"` : found;
-  });
-  return quoted === text ? parsed : JSON.parse(quoted);
+  const parts: string[] = [];
+  let copied = 0;
+  for (let at = nextToken(text, 0); at !== -1;) {
+    let end: number;
+    if (text[at] === '"') end = endOfString(text, at);
+    else {
+      number.lastIndex = at;
+      const [found = '', fraction, exponent] = number.exec(text)!;
+      end = at + found.length;
+      if (fraction === undefined && exponent === undefined && !Number.isSafeInteger(Number(found))) {
+        parts.push(text.slice(copied, at), `"${found}"`);
+        copied = end;
+      }
+    }
+    at = nextToken(text, end);
+  }
+  return copied === 0 ? parsed : JSON.parse(parts.join('') + text.slice(copied));
+}
+
+/** -1 if there is none. */
+function nextToken(text: string, from: number): number {
+  begin.lastIndex = from;
+  return begin.exec(text)?.index ?? -1;
+}
+
+/** Not by a regular expression, which has no room for a string of 30 MB. @param start of its quotation mark */
+function endOfString(text: string, start: number): number {
+  let end = start;
+  let first: number;
+  do {
+    end = text.indexOf('"', end + 1);
+    first = end;
+    while (text[first - 1] === '\\') first -= 1;
+    // After an odd number of backslashes, the quotation mark is part of the string.
+  } while ((end - first) % 2 === 1);
+  return end + 1;
 }

@@ -17,7 +17,7 @@ export {
   TimeoutError,
   UnprocessableEntityError,
 } from './errors.ts';
-export type { RateLimit } from './headers.ts';
+export type { RateLimit, RateLimits } from './headers.ts';
 export type { Int64Input } from './integers.ts';
 export type {
   AnimalStoreOptions,

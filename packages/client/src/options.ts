@@ -9,7 +9,7 @@ import {
 } from './arguments.ts';
 import { isBrowser } from './browser.ts';
 import type { AnimalStoreError } from './errors.ts';
-import type { RateLimit } from './headers.ts';
+import type { RateLimit, RateLimits } from './headers.ts';
 
 export interface AnimalStoreOptions {
   /** Default: the environment variable `ANIMAL_STORE_API_KEY`. */
@@ -84,6 +84,7 @@ export interface ResponseEvent extends RequestEvent {
   readonly status: number;
   readonly requestId: string | undefined;
   readonly rateLimit: RateLimit | undefined;
+  readonly rateLimits: RateLimits | undefined;
   /** Milliseconds from the request to the end of the answer. */
   readonly duration: number;
 }
@@ -168,8 +169,13 @@ function checkAttempts(timeout: number, maxRetries: number): void {
   checkWholeNumber(maxRetries, 'maxRetries', 0, 1_000);
 }
 
+/** What JavaScript passes for a variable of the environment that is not set or empty. */
+function isAbsent(given: unknown): given is null | undefined | '' {
+  return given === undefined || given === null || given === '';
+}
+
 function readApiKey(given: string | undefined): string {
-  if (given === undefined) throw new TypeError('apiKey is missing. Pass it, or set ANIMAL_STORE_API_KEY.');
+  if (isAbsent(given)) throw new TypeError('apiKey is missing. Pass it, or set ANIMAL_STORE_API_KEY.');
   // The message must not repeat the key, as that of an invalid header would.
   if (typeof given !== 'string' || !/^[!-~]+$/.test(given))
     throw new TypeError('apiKey must be printable ASCII without spaces.');
@@ -178,7 +184,7 @@ function readApiKey(given: string | undefined): string {
 
 /** Without a slash at the end. */
 function readBaseUrl(given: string | URL | undefined): string {
-  if (given === undefined) throw new TypeError('baseUrl is missing. Pass it, or set ANIMAL_STORE_BASE_URL.');
+  if (isAbsent(given)) throw new TypeError('baseUrl is missing. Pass it, or set ANIMAL_STORE_BASE_URL.');
   const text = String(given);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const rest = url && url.username + url.password + url.search + url.hash;

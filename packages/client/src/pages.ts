@@ -1,5 +1,27 @@
 import { ApiPromise } from './api-promise.ts';
 import { traced } from './call-site.ts';
+import { InvalidAnswerError } from './errors.ts';
+
+/** How far a list has come, in constant memory: one of its cursors, and the pages since then. */
+export interface Trail {
+  readonly cursor: string | undefined;
+  readonly pages: number;
+  /** Pages until a later cursor is kept instead: doubled each time (Brent's algorithm). */
+  readonly until: number;
+}
+
+/** @param cursor of the first page */
+export function newTrail(cursor: string | undefined): Trail {
+  return { cursor, pages: 0, until: 1 };
+}
+
+/** The trail with one page more. @throws InvalidAnswerError when the pages run in a circle, after three times its length at most */
+export function follow({ cursor, pages, until }: Trail, next: string): Trail {
+  if (next === cursor) throw new InvalidAnswerError('The list does not end: its pages run in a circle.');
+  return pages + 1 === until
+    ? { cursor: next, pages: 0, until: until * 2 }
+    : { cursor, pages: pages + 1, until };
+}
 
 /** One page of a list. Iterating over it continues with the following pages. */
 export class Page<Item> implements AsyncIterable<Item> {
@@ -42,10 +64,13 @@ export class Page<Item> implements AsyncIterable<Item> {
     // A loop, not a delegation to the next page, which would keep every page in memory.
     yield this;
     let { nextCursor } = this;
+    let request = this.#request;
     while (nextCursor !== undefined) {
-      const page: Page<Item> = await this.#request(nextCursor);
+      const page: Page<Item> = await request(nextCursor);
       yield page;
       nextCursor = page.nextCursor;
+      // It knows the pages before, so that it finds a circle.
+      request = page.#request;
     }
   }
 }

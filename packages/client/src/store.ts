@@ -1,4 +1,4 @@
-import { ApiPromise } from './api-promise.ts';
+import { ApiPromise, type Received } from './api-promise.ts';
 import {
   checkObject,
   checkRequired,
@@ -9,10 +9,10 @@ import {
 } from './arguments.ts';
 import { InvalidAnswerError } from './errors.ts';
 import { writeJson } from './exact-json.ts';
-import { nextTarget } from './headers.ts';
+import { hasNextLink, nextTarget } from './headers.ts';
 import { type Int64Input, toDigits } from './integers.ts';
 import { type AnimalStoreOptions, type CallOptions, readOptions } from './options.ts';
-import { Page, PagePromise } from './pages.ts';
+import { follow, newTrail, Page, PagePromise, type Trail } from './pages.ts';
 import type { Schemas } from './schema.ts';
 import { Transport } from './transport.ts';
 
@@ -191,25 +191,34 @@ export class Pets {
    * @throws AnimalStoreError; TypeError when the query or an option is not valid
    */
   list(query: ListQuery = {}, options?: CallOptions): PagePromise<Pet> {
-    return new PagePromise(() => {
-      checkObject(query, 'query');
-      const { status, limit = 100, cursor, ...unknown } = query;
-      rejectUnknown(unknown, 'pets.list');
-      checkWholeNumber(limit, 'limit', 1, 100);
-      const parameters = new URLSearchParams({
-        limit: String(limit),
-        ...(status !== undefined && { status }),
-        ...(cursor !== undefined && { cursor }),
-      });
-      const call = { name: 'pets.list', method: 'GET', path: `/pets?${parameters.toString()}` } as const;
-      return this.#transport.send(call, options, (body, headers) => {
-        if (!Array.isArray(body)) throw new InvalidAnswerError('A page of animals is not a list.');
-        return new Page(
-          body.map((pet) => toPet(pet)),
-          cursorOf(nextTarget(headers.get('Link'))),
-          (next) => this.list({ ...query, cursor: next }, options),
-        );
-      });
+    return new PagePromise(() => this.#page(query, options));
+  }
+
+  /** @param trail of the pages before. None: it is the first one */
+  async #page(
+    query: ListQuery,
+    options: CallOptions | undefined,
+    trail?: Trail,
+  ): Promise<Received<Page<Pet>>> {
+    checkObject(query, 'query');
+    const { status, limit = 100, cursor, ...unknown } = query;
+    rejectUnknown(unknown, 'pets.list');
+    checkWholeNumber(limit, 'limit', 1, 100);
+    const parameters = new URLSearchParams({
+      limit: String(limit),
+      ...(status !== undefined && { status }),
+      ...(cursor !== undefined && { cursor }),
+    });
+    const call = { name: 'pets.list', method: 'GET', path: `/pets?${parameters.toString()}` } as const;
+    return this.#transport.send(call, options, (body, headers) => {
+      if (!Array.isArray(body)) throw new InvalidAnswerError('A page of animals is not a list.');
+      const nextCursor = nextCursorOf(headers.get('Link'), cursor);
+      const further = nextCursor === undefined ? undefined : follow(trail ?? newTrail(cursor), nextCursor);
+      return new Page(
+        body.map((pet) => toPet(pet)),
+        nextCursor,
+        (next) => new PagePromise(() => this.#page({ ...query, cursor: next }, options, further)),
+      );
     });
   }
 }
@@ -221,11 +230,24 @@ function checkedKey(idempotencyKey: string): string {
   return idempotencyKey;
 }
 
-/** Only the cursor of the link is used: the key is sent to the base URL and nowhere else. */
-function cursorOf(target: string | undefined): string | undefined {
-  if (target === undefined) return undefined;
+/**
+ * Only the cursor of the link is used: the key is sent to the base URL and nowhere else.
+ *
+ * @param sent with the request
+ * @throws InvalidAnswerError when the list would not end, or would end too early
+ */
+function nextCursorOf(link: string | null, sent: string | undefined): string | undefined {
+  const target = nextTarget(link);
+  if (target === undefined) {
+    if (hasNextLink(link)) throw new InvalidAnswerError('The link to the next page cannot be read.');
+    return undefined;
+  }
   const cursor = new URLSearchParams(target.replace(/^[^?]*/, '')).get('cursor');
-  if (cursor === null) throw new InvalidAnswerError('The link to the next page has no cursor.');
+  if (cursor === null || cursor === '')
+    throw new InvalidAnswerError('The link to the next page has no cursor.');
+  if (cursor === sent) {
+    throw new InvalidAnswerError('The list does not end: the next page is the one that was just requested.');
+  }
   return cursor;
 }
 

@@ -7,10 +7,11 @@ import {
   ConnectionError,
   InvalidAnswerError,
   TimeoutError,
+  withHeaders,
 } from './errors.ts';
 import { parseJson } from './exact-json.ts';
 import { addressHint, failureOf } from './error-answers.ts';
-import { rateLimitOf, requestIdOf } from './headers.ts';
+import { rateLimitOf, rateLimitsOf, requestIdOf } from './headers.ts';
 import {
   type CallOptions,
   type FetchInit,
@@ -87,9 +88,14 @@ export class Transport {
       const outcome = await this.#attempt({ url, init, timeout, signal });
       if ('response' in outcome) {
         const { status, headers: received } = outcome.response;
-        const [requestId, rateLimit] = [requestIdOf(received), rateLimitOf(received)];
-        const duration = performance.now() - start;
-        void watch('onResponse', onResponse, { ...request, status, requestId, rateLimit, duration });
+        void watch('onResponse', onResponse, {
+          ...request,
+          status,
+          requestId: requestIdOf(received),
+          rateLimit: rateLimitOf(received),
+          rateLimits: rateLimitsOf(received),
+          duration: performance.now() - start,
+        });
       }
       const result = 'response' in outcome ? this.#result(outcome, read) : outcome;
       if (!(result instanceof AnimalStoreError)) return result;
@@ -98,6 +104,8 @@ export class Transport {
         ? retryDelay(error, attempt, { maxRetries, maxRetryDelay }, Math.random())
         : undefined;
       if (delay === undefined) throw error;
+      // Its frames are those of this client. An error that ends the call gets those of the caller.
+      error.stack = `${error.name}: ${error.message}`;
       const retry = { ...request, error, delay };
       if (logsRetries()) logRetry(retry);
       void watch('onRetry', onRetry, retry);
@@ -128,7 +136,7 @@ export class Transport {
     } catch (error) {
       if (!(error instanceof InvalidAnswerError)) throw error;
       const { status, headers } = response;
-      return Object.assign(error, { status, headers, requestId: requestIdOf(headers) });
+      return withHeaders(Object.assign(error, { status, requestId: requestIdOf(headers) }), headers);
     }
   }
 
@@ -178,7 +186,11 @@ function readBody(text: string, baseUrl: string): unknown {
   try {
     return text === '' ? undefined : parseJson(text);
   } catch (cause) {
-    throw new InvalidAnswerError(`The answer is not valid JSON. ${addressHint(baseUrl)}`, { cause });
+    const message =
+      cause instanceof SyntaxError
+        ? `The answer is not valid JSON. ${addressHint(baseUrl)}`
+        : `The answer of ${text.length} characters is too large or too deeply nested to be read.`;
+    throw new InvalidAnswerError(message, { cause });
   }
 }
 

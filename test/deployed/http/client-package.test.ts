@@ -29,7 +29,7 @@ const proxies = ['undici', 'undici7'];
 const outputs: Readonly<Record<string, RegExp>> = {
   'Add and list animals': /^\d+ Rex\n(?:\d+ .+\n){5}$/,
   'Get one page': /^2 true\n2\n$/,
-  'Read headers and the rate limit': /^200 true 1\ntrue\n$/,
+  'Read headers and the rate limit': /^200 true 1\ntrue\ntrue\n$/,
   'Handle errors': /^400 invalid_request name: .+\n$/,
   'Retry and abort calls': /^Rex\n$/,
   'Test your code': /^Rex true\n$/,

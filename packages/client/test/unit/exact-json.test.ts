@@ -40,6 +40,30 @@ describe('Exact JSON', () => {
     );
   });
 
+  it.each([
+    ['a text of 30 MB', JSON.stringify('x'.repeat(30_000_000))],
+    ['30 MB of escapes', JSON.stringify(String.raw`\"`.repeat(7_500_000))],
+    ['a text of 30 MB beside a large number', `[9223372036854775807,"${'1'.repeat(30_000_000)}"]`],
+  ])('reads %s', (_what, text) => {
+    expect(text.length).toBeGreaterThanOrEqual(30_000_000);
+    // Without the assertion's own comparison, which takes longer.
+    expect(
+      JSON.stringify(parseJson(text)) === text.replace('9223372036854775807', '"9223372036854775807"'),
+    ).toBe(true);
+  });
+
+  it('keeps the digits of numbers between texts that end in backslashes and quotes', () => {
+    const texts = ['', '\\', '"', '\\"', '"\\', '\\\\"1', '-', '1e5', '9223372036854775807'];
+    fc.assert(
+      fc.property(fc.array(fc.oneof(fc.constantFrom(...texts), fc.string())), (values) => {
+        const written = values.map((each) => JSON.stringify(each));
+        expect(parseJson(`[${written.map((each) => `${each},9007199254740993`).join(',')}]`)).toEqual(
+          values.flatMap((each) => [each, '9007199254740993']),
+        );
+      }),
+    );
+  });
+
   it('is written as JSON.stringify writes it, but for a bigint, whose digits it keeps', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.bigInt(), (value, integer) => {

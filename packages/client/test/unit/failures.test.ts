@@ -295,4 +295,24 @@ describe('A success that the interface rules out', () => {
       `The answer is not valid JSON. Check the base address ${baseUrl}: it ends in the version, such as /v1.`,
     );
   });
+
+  it('fails otherwise when it is valid, and more than this machine can read', async () => {
+    const { store } = scripted([respond(200, '[9007199254740993]')]);
+    vi.spyOn(JSON, 'parse').mockImplementationOnce(() => {
+      throw new RangeError('Maximum call stack size exceeded');
+    });
+    onTestFinished(() => void vi.restoreAllMocks());
+    const failure = await caught(store.pets.list());
+    expect(failure).toMatchObject({
+      name: 'InvalidAnswerError',
+      message: 'The answer of 18 characters is too large or too deeply nested to be read.',
+    });
+  });
+
+  it('of 30 MB is read', async () => {
+    const name = 'x'.repeat(30_000_000);
+    const { store } = scripted([respond(200, `{"id":1,"name":"${name}","categoryId":9223372036854775807}`)]);
+    const pet = await store.pets.get(1);
+    expect([pet.name === name, pet.categoryId]).toEqual([true, '9223372036854775807']);
+  });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nextTarget, rateLimitOf, readRetryAfter } from '../../src/headers.ts';
+import { nextTarget, rateLimitOf, rateLimitsOf, readRetryAfter } from '../../src/headers.ts';
 
 describe('The link to the next page', () => {
   it.each([
@@ -16,9 +16,53 @@ describe('The link to the next page', () => {
     '',
     '<http://h/pets>; rel="successor-version"',
     '<http://h/>; rel="nextish"',
-    'http://h; rel="next"',
+    '</a>; rel="prev"; title="what is next"',
   ])('is absent from %s', (header) => {
     expect(nextTarget(header)).toBeUndefined();
+  });
+});
+
+describe('The rate limits of the minute and of the day', () => {
+  const headers = {
+    Date: 'Thu, 01 Jan 2026 00:00:18 GMT',
+    'RateLimit-Policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
+    RateLimit: '"minute";r=59;t=42, "day";r=0;t=86382',
+  };
+
+  it('are read from the headers of a draft', () => {
+    expect(rateLimitsOf(new Headers(headers))).toEqual({
+      minute: { limit: 60, remaining: 59, reset: new Date('2026-01-01T00:01:00Z') },
+      day: { limit: 1_000, remaining: 0, reset: new Date('2026-01-02T00:00:00Z') },
+    });
+  });
+
+  it('are read in another order, and with parameters and windows that are new', () => {
+    const policy = '"day";w=86400;q=1000;qu="requests", "hour";q=5;w=3600, "minute";q=60;pk=:YQ==:;w=60';
+    const limit = '"hour";r=1;t=2,"day";t=86382;r=0,"minute" ; t=42 ;r=59';
+    const read = rateLimitsOf(new Headers({ ...headers, 'RateLimit-Policy': policy, RateLimit: limit }));
+    expect(read).toEqual(rateLimitsOf(new Headers(headers)));
+  });
+
+  it('end by the clock of this machine where the answer has no date', () => {
+    const read = rateLimitsOf(new Headers({ ...headers, Date: 'soon' }));
+    expect(Math.abs(read!.minute.reset.getTime() - Date.now() - 42_000)).toBeLessThan(5_000);
+  });
+
+  it.each([
+    ['RateLimit', ''],
+    ['RateLimit', '"minute";r=59;t=42'],
+    ['RateLimit', '"minute";available=59;t=42, "day";available=0;t=86382'],
+    ['RateLimit', '"minute";r=-1;t=42, "day";r=0;t=86382'],
+    ['RateLimit', '"minute";r=59;t=4.2, "day";r=0;t=86382'],
+    ['RateLimit', `"minute";r=59;t=${'1'.repeat(16)}, "day";r=0;t=86382`],
+    ['RateLimit-Policy', 'minute;q=60;w=60, day;q=1000;w=86400'],
+    ['RateLimit-Policy', ''],
+  ])('are absent when %s is %s, as after a change of the draft', (name, value) => {
+    expect(rateLimitsOf(new Headers({ ...headers, [name]: value }))).toBeUndefined();
+  });
+
+  it("are absent from API Gateway's own answers", () => {
+    expect(rateLimitsOf(new Headers())).toBeUndefined();
   });
 });
 

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { RequestEvent, ResponseEvent, RetryEvent } from '../../src/index.ts';
+import type { ApiError, RequestEvent, ResponseEvent, RetryEvent } from '../../src/index.ts';
 import { apiKey, baseUrl, error, lost, respond, rex, scripted } from '../support.ts';
 
 afterEach(() => vi.unstubAllEnvs());
@@ -55,16 +55,28 @@ describe('Hooks', () => {
     // Whole milliseconds.
     const delay = expect.toSatisfy(Number.isInteger);
     const duration = expect.any(Number);
-    const rateLimit = undefined;
+    const [rateLimit, rateLimits] = [undefined, undefined];
     expect(events).toEqual([
       { ...request, attempt: 1 },
-      { ...request, attempt: 1, status: 503, requestId: 'r-1', rateLimit, duration },
+      { ...request, attempt: 1, status: 503, requestId: 'r-1', rateLimit, rateLimits, duration },
       { ...request, attempt: 1, error: expect.objectContaining({ code: 'service_unavailable' }), delay },
       { ...request, attempt: 2 },
       { ...request, attempt: 2, error: expect.objectContaining({ code: 'connection_failed' }), delay },
       { ...request, attempt: 3 },
-      { ...request, attempt: 3, status: 200, requestId: 'r-2', rateLimit, duration },
+      { ...request, attempt: 3, status: 200, requestId: 'r-2', rateLimit, rateLimits, duration },
     ]);
+  });
+
+  it('see what is left of the minute and of the day', async () => {
+    const limits = {
+      Date: 'Thu, 01 Jan 2026 00:00:18 GMT',
+      'RateLimit-Policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
+      RateLimit: '"minute";r=59;t=42, "day";r=7;t=86382',
+    };
+    const { store, events } = watched([respond(200, rex, limits)]);
+    const { rateLimits } = await store.pets.get(1).withResponse();
+    expect([rateLimits?.minute.remaining, rateLimits?.day.remaining]).toEqual([59, 7]);
+    expect(events[1]).toMatchObject({ rateLimits });
   });
 
   it.each(['throws', 'rejects'])(
@@ -85,6 +97,45 @@ describe('Hooks', () => {
       expect(print.mock.calls).toEqual(names.map((name) => [`animal-store-client: ${name} failed:`, thrown]));
     },
   );
+
+  it('print in a few lines, as an error does, which still has its headers', async () => {
+    const headers = Object.fromEntries(
+      Array.from({ length: 20 }, (_, index) => [`X-Header-${index}`, 'x'.repeat(50)]),
+    );
+    const full = error(429, 'rate_limit_exceeded', { ...headers, 'Retry-After': '0' });
+    const { store, events } = watched([full, full]);
+    const failure = await store.pets.list({ limit: 1 }, { maxRetries: 1 }).catch((thrown: unknown) => thrown);
+    const retry = events.find((event) => 'delay' in event)!;
+    const linesOf = (value: unknown) => inspect(value).split('\n');
+    expect(linesOf(retry).length).toBeLessThanOrEqual(8);
+    expect(linesOf(failure).filter((line) => !line.startsWith('    at ')).length).toBeLessThanOrEqual(2);
+    // The frames are those of the caller.
+    expect(linesOf(failure).filter((line) => line.includes('client/src'))).toHaveLength(1);
+    for (const printed of [inspect(retry), inspect(failure)])
+      for (const part of [
+        'RateLimitError: m',
+        "code: 'rate_limit_exceeded'",
+        'status: 429',
+        "requestId: 'r-1'",
+        'retryAfter: 0',
+        '/pets?limit=1',
+      ])
+        expect(printed).toContain(part);
+    for (const thrown of [failure, retry.error] as ApiError[]) {
+      expect(thrown.headers.get('X-Header-19')).toBe('x'.repeat(50));
+      expect(thrown).toMatchObject({
+        status: 429,
+        retryAfter: 0,
+        method: 'GET',
+        code: 'rate_limit_exceeded',
+      });
+      expect(thrown.stack).toContain('RateLimitError: m');
+    }
+    // What causes an error is printed, and so is what a program adds to it.
+    const { store: other } = watched([lost]);
+    const cut = await other.pets.list({}, { maxRetries: 0 }).catch((thrown: unknown) => thrown);
+    expect(inspect(Object.assign(cut as Error, { task: 7 }))).toMatch(/task: 7[^]*cause[^]*ECONNRESET/);
+  });
 
   it('never see the API key, nor does anything else that is printed', async () => {
     const { store, events } = watched([lost, error(503, 'x'), respond(201, rex), error(401, 'unauthorized')]);

@@ -47,7 +47,15 @@ describe('The API key and the base address', () => {
   });
 
   it('are checked, and the message does not contain the key', () => {
-    for (const bad of ['', `${apiKey}\n`, `${apiKey} x`]) {
+    for (const absent of [undefined, null, ''])
+      expect(() => new AnimalStore({ baseUrl, apiKey: absent as never })).toThrow(
+        /^apiKey is missing\. Pass it, or set /,
+      );
+    for (const absent of [undefined, null, ''])
+      expect(() => new AnimalStore({ apiKey, baseUrl: absent as never })).toThrow(
+        /^baseUrl is missing\. Pass it, or set /,
+      );
+    for (const bad of [' ', `${apiKey}\n`, `${apiKey} x`]) {
       expect(() => new AnimalStore({ baseUrl, apiKey: bad })).toThrow(
         'apiKey must be printable ASCII without spaces.',
       );
@@ -55,7 +63,7 @@ describe('The API key and the base address', () => {
   });
 
   it.each([
-    '',
+    ' ',
     'store.test/v1',
     'ftp://store.test',
     'https://store.test/v1?x=1',
@@ -70,8 +78,8 @@ describe('An argument that is not valid is a TypeError that names it', () => {
   const cases = (name: string, ...values: unknown[]) => values.map((value) => ({ name, value }));
 
   it.each([
-    ...cases('apiKey', null, 1, '', 'a b'),
-    ...cases('baseUrl', null, 1, ''),
+    ...cases('apiKey', 1, ' ', 'a b'),
+    ...cases('baseUrl', 1, ' '),
     ...cases('timeout', -1, 0, Number.NaN, Infinity, 2 ** 31, '1000', null),
     ...cases('maxRetries', -1, 0.5, Infinity, '3', null),
     ...cases('maxRetryDelay', -1, Number.NaN, Infinity, '3', null),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { baseUrl, error, respond, type Step, scripted } from '../support.ts';
+import { AnimalStore } from '../../src/index.ts';
+import { apiKey, baseUrl, error, respond, type Step, scripted } from '../support.ts';
 
 const pets = (...ids: number[]) => JSON.stringify(ids.map((id) => ({ id, name: 'Rex', categoryId: 7 })));
 
@@ -99,5 +100,90 @@ describe('A list', () => {
     for (const broken of [respond(200, '{}'), respond(200, '[]', { Link: '<http://h>; rel="next"' })]) {
       await expect(scripted([broken]).store.pets.list()).rejects.toMatchObject({ code: 'invalid_answer' });
     }
+  });
+
+  describe('whose pages would never end', () => {
+    /** A server that answers in this order, again and again after the first so many. */
+    function endless(cursors: readonly string[], first = 0) {
+      let requests = 0;
+      const fetch = () => {
+        const index = requests < first ? requests : first + ((requests - first) % (cursors.length - first));
+        requests += 1;
+        // A client that never stops would stop here.
+        if (requests > 100_000) throw new Error('endless');
+        return Promise.resolve(page([1], cursors[index])({} as never) as Response);
+      };
+      return { store: new AnimalStore({ baseUrl, apiKey, fetch, maxRetries: 0 }), sent: () => requests };
+    }
+
+    const fault = {
+      name: 'InvalidAnswerError',
+      code: 'invalid_answer',
+      status: 200,
+      method: 'GET',
+      attempts: 1,
+    };
+
+    it('ends with an error when the next cursor is the one just sent, as that of a mock server', async () => {
+      const { store, sent } = endless(['AQEAAG']);
+      const message = 'The list does not end: the next page is the one that was just requested.';
+      await expect(idsOf(store.pets.list())).rejects.toMatchObject({ ...fault, message });
+      expect(sent()).toBe(2);
+      await expect(store.pets.list({ cursor: 'AQEAAG' })).rejects.toMatchObject({ ...fault, message });
+    });
+
+    it('ends with an error when the next cursor is empty', async () => {
+      const empty = respond(200, '[]', { Link: '</pets?cursor=&limit=2>; rel="next"' });
+      await expect(idsOf(scripted([empty]).store.pets.list())).rejects.toMatchObject({
+        ...fault,
+        message: 'The link to the next page has no cursor.',
+      });
+    });
+
+    it.each([
+      [2, 0],
+      [3, 0],
+      [7, 5],
+      [100, 37],
+      [1_000, 1],
+    ])('ends with an error when %d cursors run in a circle after the first %d', async (count, first) => {
+      const cursors = Array.from({ length: count + first }, (_, index) => `c${index}`);
+      for (const iterate of [
+        ({ pets: all }: AnimalStore) => idsOf(all.list()),
+        async ({ pets: all }: AnimalStore) => Array.fromAsync(all.list().pages()),
+        async ({ pets: all }: AnimalStore) => {
+          for (let each = await all.list(); each.hasNextPage();) each = await each.getNextPage();
+        },
+      ]) {
+        const { store, sent } = endless(cursors, first);
+        await expect(iterate(store)).rejects.toMatchObject({
+          ...fault,
+          message: 'The list does not end: its pages run in a circle.',
+        });
+        expect(sent()).toBeGreaterThan(count + first);
+        expect(sent()).toBeLessThanOrEqual(3 * (count + first) + 1);
+      }
+    });
+
+    it.each(['http://h/?cursor=c; rel="next"', '<http://h/?cursor=c; rel="next"', 'cursor=c; rel=next'])(
+      'is not taken for ended when the link to its next page cannot be read: %s',
+      async (link) => {
+        const { store } = scripted([respond(200, pets(2), { Link: link })]);
+        await expect(idsOf(store.pets.list())).rejects.toMatchObject({
+          ...fault,
+          message: 'The link to the next page cannot be read.',
+        });
+      },
+    );
+
+    it('may be as long as it is, and be requested again', async () => {
+      const cursors = Array.from({ length: 3_000 }, (_, index) => `c${index}`);
+      const steps = [...cursors.map((cursor) => page([1], cursor)), page([1])];
+      const { store, sent } = scripted([...steps, ...steps.slice(1)]);
+      const list = store.pets.list();
+      expect(await idsOf(list)).toHaveLength(3_001);
+      expect(await idsOf(await list)).toHaveLength(3_001);
+      expect(sent).toHaveLength(6_001);
+    });
   });
 });
