@@ -14,8 +14,11 @@ export const accountId = '123456789012';
 
 const noEffect = z.unknown().optional();
 /** A type that has no effect on clients of the local service. */
-const unread = z.looseObject({});
+const withoutEffect = (...properties: readonly string[]) =>
+  z.strictObject(Object.fromEntries(properties.map((each) => [each, noEffect])));
 const text = z.union([z.string(), z.number(), z.boolean()]).transform(String);
+/** Of a header of a gateway response. */
+const headerSource = /^(?:'.*'|context\.[\w.]+|method\.request\.(?:header|querystring)\.[\w-]+)$/s;
 const index = z.strictObject({
   IndexName: z.string(),
   KeySchema: z.array(z.strictObject({ AttributeName: z.string(), KeyType: z.enum(['HASH', 'RANGE']) })),
@@ -33,9 +36,9 @@ const types = {
     RestApiId: noEffect,
     Type: z.literal('TOKEN'),
   }),
-  'AWS::ApiGateway::Deployment': unread,
+  'AWS::ApiGateway::Deployment': withoutEffect('Description', 'RestApiId'),
   'AWS::ApiGateway::GatewayResponse': z.strictObject({
-    ResponseParameters: z.record(z.string(), z.string()).default({}),
+    ResponseParameters: z.record(z.string(), z.string().regex(headerSource)).default({}),
     ResponseTemplates: z.strictObject({ 'application/json': z.string() }).optional(),
     ResponseType: z.string(),
     RestApiId: noEffect,
@@ -97,8 +100,8 @@ const types = {
       .strictObject({ AttributeName: z.string(), Enabled: z.literal(true) })
       .optional(),
   }),
-  'AWS::IAM::Policy': unread,
-  'AWS::IAM::Role': unread,
+  'AWS::IAM::Policy': withoutEffect('PolicyDocument', 'PolicyName', 'Roles'),
+  'AWS::IAM::Role': withoutEffect('AssumeRolePolicyDocument', 'Description'),
   'AWS::Lambda::Alias': z.strictObject({
     FunctionName: z.string(),
     FunctionVersion: noEffect,
@@ -122,9 +125,9 @@ const types = {
     Timeout: z.number(),
     TracingConfig: noEffect,
   }),
-  'AWS::Lambda::Permission': unread,
-  'AWS::Lambda::Version': unread,
-  'AWS::Logs::LogGroup': unread,
+  'AWS::Lambda::Permission': withoutEffect('Action', 'FunctionName', 'Principal', 'SourceArn'),
+  'AWS::Lambda::Version': withoutEffect('FunctionName'),
+  'AWS::Logs::LogGroup': withoutEffect('RetentionInDays'),
 };
 
 const resource = z.strictObject({
@@ -144,7 +147,8 @@ const template = z.strictObject({
   Rules: z.strictObject({ CheckBootstrapVersion: noEffect }).optional(),
 });
 
-export type ResourceType = keyof typeof types;
+type ResourceType = keyof typeof types;
+export const resourceTypes = Object.keys(types);
 export interface Resource<T extends ResourceType> {
   readonly logicalId: string;
   /** The value of `Ref`. */
@@ -197,7 +201,7 @@ export class Stack {
         return [];
       }
       const what = `${logicalId} (${type})`;
-      const given = types[type] === unread ? {} : resolved(what, found.Properties);
+      const given = resolved(what, found.Properties);
       if (given === undefined) return [];
       const properties = parse(what, types[type] as z.ZodType<object>, given);
       if (properties === undefined) return [];
