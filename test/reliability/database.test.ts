@@ -1,9 +1,13 @@
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { createKey } from '../../tools/operators/keys/commands/issue.ts';
 import { openKeyService } from '../../tools/operators/keys/service.ts';
@@ -39,14 +43,20 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-async function newClient(): Promise<Client> {
-  const service = await openKeyService({
-    stage: localStage,
-    endpoint: stack.endpoint,
-    credentials: stack.credentials,
-  });
+async function newClient({ endpoint, credentials, url } = stack): Promise<Client> {
+  const service = await openKeyService({ stage: localStage, endpoint, credentials });
   const { key } = await createKey(service, { owner: 'reliability', plan: 'enterprise', ...limits });
-  return new Client(stack.url, key);
+  return new Client(url, key);
+}
+
+/** The process of a database in memory, which is a child of the one that answers at its address. */
+async function databaseAt(endpoint: string): Promise<number> {
+  const { stdout } = await promisify(execFile)('ps', ['-ww', '-eo', 'pid=,ppid=,args=']);
+  const processes = stdout.split('\n').map((line) => line.trim().split(/\s+/));
+  const keeper = processes.find(([, , ...args]) =>
+    args.join(' ').includes(`"port":${new URL(endpoint).port},`),
+  );
+  return Number(processes.find(([, parent]) => parent === keeper?.[0])?.[0]);
 }
 
 /** The process of the database. */
@@ -161,4 +171,48 @@ test('a database that stands still is a 503 within 3 seconds, and repeated creat
   });
   expect(counts).toEqual(creations.map(() => 1));
   expect(Math.max(...durations)).toBeLessThan(3_000);
+});
+
+test('a database in memory that stands still for 10 seconds is 503 for requests under way, and clients that go away end nothing', async () => {
+  const failures: Error[] = [];
+  const assembly = join(directory, 'assembly');
+  const onFailure = (error: Error) => void failures.push(error);
+  const service = await serve({ assembly, stack: localStackName, database: 'dynoxide', onFailure });
+  onTestFinished(() => service.stop());
+  const client = await newClient(service);
+  await warmUp(client);
+  const kept = expectPet(await client.post('{"name":"Kept","categoryId":1}'), 201);
+  const pid = await databaseAt(service.dynamodbEndpoint);
+  const { hostname: host, port } = new URL(service.url);
+  const goAway = async (lines: readonly string[], at: number): Promise<void> => {
+    const socket = connect({ host, port: at });
+    socket.on('error', () => {});
+    socket.write(`${lines.join('\r\n')}\r\n\r\n`, () => socket.resetAndDestroy());
+    await once(socket, 'close');
+  };
+  process.kill(pid, 'SIGSTOP');
+  const answers: Reply[] = [];
+  const until = Date.now() + 10_000;
+  const clients = Array.from({ length: 4 }, async () => {
+    while (Date.now() < until)
+      answers.push(
+        await client.send({ path: `/pets/${kept.id}` }),
+        await client.post('{"name":"Rex","categoryId":1}'),
+      );
+  });
+  const toService = ['GET /v1/pets HTTP/1.1', 'Host: 127.0.0.1', `Authorization: Bearer ${client.key}`];
+  const toDatabase = ['POST / HTTP/1.1', 'Host: 127.0.0.1', 'Content-Length: 0'];
+  for (let each = 1; each <= 400; each += 1) {
+    await goAway(toService, Number(port));
+    await goAway(toDatabase, Number(new URL(service.dynamodbEndpoint).port));
+  }
+  await Promise.all(clients);
+  process.kill(pid, 'SIGCONT');
+  const statuses = new Set(answers.map(({ status }) => status));
+  report('database in memory paused', { answers: answers.length, statuses: [...statuses] });
+  expect([...statuses]).toEqual([503]);
+  await expect
+    .poll(async () => (await client.send({ path: `/pets/${kept.id}` })).text, { timeout: 60_000 })
+    .toContain('Kept');
+  expect(failures).toEqual([]);
 });

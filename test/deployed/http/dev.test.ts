@@ -35,7 +35,8 @@ class DevService {
 
     const keysFile = join(folder, 'keys.json');
     const allArgs = ['tools/run.mjs', 'dev', '--port', '0', '--keys-file', keysFile, ...args];
-    const child = spawn(process.execPath, allArgs, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+    const env = { ...process.env, TZ: 'America/New_York' };
+    const child = spawn(process.execPath, allArgs, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
     onTestFinished(async () => {
       child.kill('SIGTERM');
       if (child.exitCode === null) await once(child, 'exit');
@@ -128,6 +129,14 @@ describe.runIf(isLocal)('npm run dev', { timeout: 900_000 }, () => {
     await service.printed(/^[\d:]{8} Applied get-pet /m);
     await service.text();
     await service.printed(/functions\/get-pet\.ts:5:9/);
+
+    // On Lambda it is UTC.
+    await service.write(
+      getPet,
+      `export const handler = async () => ({ statusCode: 200, body: String(new Date(0).getHours()) });\n`,
+    );
+    await service.printed(/^[\d:]{8} Applied get-pet /m);
+    expect(await service.text()).toBe('0');
 
     await service.write(getPet, answering('four'));
     await service.printed(/^[\d:]{8} Applied get-pet /m);

@@ -17,9 +17,11 @@ import { text } from 'node:stream/consumers';
 export async function prepareDataFolder(folder: string): Promise<void> {
   try {
     await prepare(resolve(folder));
+    if (isFull(folder)) throw new Error('no space left on its disk');
   } catch (error) {
-    const reason = isFull(error) ? 'no space left on its disk' : (error as Error).message;
-    throw new Error(`--data ${folder} cannot be used: ${reason}. Choose another path.`, { cause: error });
+    throw new Error(`--data ${folder} cannot be used: ${(error as Error).message}. Choose another path.`, {
+      cause: error,
+    });
   }
 }
 
@@ -36,28 +38,28 @@ async function prepare(folder: string): Promise<void> {
   if (!found.isDirectory()) throw new Error(`${folder} is a file`);
   // For root `access` succeeds in every folder, also on a read-only file system.
   const probe = await mkdtemp(join(folder, '.check-')).catch((error: unknown) => {
-    throw isFull(error) ? error : new Error(`${folder} is not writable`, { cause: error });
+    const isFullDisk = (error as NodeJS.ErrnoException).code === 'ENOSPC';
+    throw new Error(isFullDisk ? 'no space left on its disk' : `${folder} is not writable`, { cause: error });
   });
   await rm(probe, { recursive: true });
-}
-
-function isFull(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ENOSPC';
 }
 
 /** Less than this is full for what a start writes, in bytes. */
 const leastSpace = 1024 * 1024;
 
+function isFull(folder: string): boolean {
+  if (!existsSync(folder)) return false;
+  const { bavail, blocks, bsize } = statfsSync(folder);
+  // Some that the system makes up, such as /proc, have none.
+  return blocks > 0 && bavail * bsize < leastSpace;
+}
+
 /** The error of a start, which begins with the folder whose disk is full: everything else follows from it. */
 export function withFullDisk(error: unknown, dataFolder: string | undefined): unknown {
   const folders = [...(dataFolder === undefined ? [] : [dataFolder]), tmpdir()];
-  const full = folders.find((folder) => {
-    if (!existsSync(folder)) return false;
-    const { bavail, blocks, bsize } = statfsSync(folder);
-    return blocks > 0 && bavail * bsize < leastSpace;
-  });
+  const full = folders.find((folder) => isFull(folder));
   const reason = (error as Error).message;
-  if (full === undefined || reason.startsWith('No space left')) return error;
+  if (full === undefined || /no space left/i.test(reason)) return error;
   const advice = full === dataFolder ? 'Choose another path with --data' : 'Set TMPDIR to another folder';
   const message = `No space left in ${full}. Free some of it. Or: ${advice}.`;
   return new Error(`${message}\n${reason}`, { cause: error });

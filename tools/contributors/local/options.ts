@@ -6,9 +6,6 @@ import { databaseNames } from './database.ts';
 
 const inspectorPort = 9229;
 
-/** Options of `npm start` and `npm run dev`. */
-export type LocalOptions = ReturnType<typeof parseOptions>;
-
 /**
  * Ends the process with a message when the arguments are invalid, and after `--help`.
  *

@@ -136,7 +136,7 @@ export async function serve(options: ServeOptions): Promise<LocalService> {
   } catch (error) {
     // Before the files of the start are removed.
     const explained = withFullDisk(error, options.dataDirectory);
-    await stop();
+    await stop().catch(() => {});
     throw explained;
   }
 }
