@@ -36,6 +36,16 @@ test('an animal comes with every digit, the dates of the removal and a link to a
   world.check();
 });
 
+test('a name that a creation would refuse today, and who added the animal, change nothing', async () => {
+  const name = 'seed R\0x\u001b[2J\u009b2J\n';
+  world.put('pets', { ...rex, name, addedBy: 'key_06fz1m4tqabcdefg', importId: 7 });
+  const body = { ...rex, name };
+  expect(await world.send(key, 'GET /pets/1000')).toMatchObject({ status: 200, body });
+  expect((await world.send(key, 'GET /pets?limit=1')).body).toEqual([body]);
+  const create = { body: JSON.stringify({ name, categoryId: 7 }) };
+  expect(await world.send(key, 'POST /pets', create)).toMatchObject({ status: 400 });
+});
+
 test('one consistent read finds it, and one that does not exist', async () => {
   for (const id of [1_000, 10 ** 15]) {
     const { calls } = await world.send(key, `GET /pets/${id}`);
