@@ -81,13 +81,13 @@ export class AnimalStoreStack extends Stack {
       const where = 'or subscribe to the topic of the output AlarmTopicArn';
       warn(
         'alarms',
-        `The alarms notify nobody. Set notificationAddress (docs/deploy.md#settings), ${where}.`,
+        `The alarms notify nobody. Set notificationAddress (docs/settings.md#all-settings), ${where}.`,
       );
     }
     if (minimumRequests === undefined)
       warn(
         'silence',
-        'Nobody notices when requests stop coming. Set minimumRequests (docs/deploy.md#settings).',
+        'Nobody notices when requests stop coming. Set minimumRequests (docs/settings.md#all-settings).',
       );
     if (!deletionProtection) {
       const when = 'Deploy again with it once the stack exists';

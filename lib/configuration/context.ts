@@ -61,7 +61,7 @@ const context = z.strictObject({
 });
 
 /**
- * docs/deploy.md and docs/delivery.md explain the keys. `overrides` changes settings on top of `stages`, for one deployment, because
+ * docs/settings.md and docs/delivery.md explain the keys. `overrides` changes settings on top of `stages`, for one deployment, because
  * `-c stages=…` would replace all of cdk.json's `stages`. @throws ConfigurationError
  */
 export function readConfiguration(all: Readonly<Record<string, unknown>>): Configuration {

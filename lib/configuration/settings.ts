@@ -100,7 +100,7 @@ export const stageSettings = z
     gatewayResponseHeaders: z.enum(['static', 'request-id', 'caller']),
     /**
      * A managed policy, by its name, with its path if it has one. No role of the stage exceeds it, nor of the stacks that its account
-     * and Region has once: docs/deploy.md#limit-what-cloudformation-may-do.
+     * and Region has once: docs/settings.md#limit-what-cloudformation-may-do.
      */
     permissionsBoundary: z
       .string()

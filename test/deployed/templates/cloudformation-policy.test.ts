@@ -5,7 +5,7 @@ import * as z from 'zod';
 import actionsOfTypes from './cloudformation-actions.json' with { type: 'json' };
 import { contexts, resourcesOf, stackOf, stacksOf, synthesize } from './synthesis.ts';
 
-/** docs/deploy.md#limit-what-cloudformation-may-do attaches it to CloudFormation's role. */
+/** docs/settings.md#limit-what-cloudformation-may-do attaches it to CloudFormation's role. */
 const text = readFileSync('lib/delivery/cloudformation-policy.json', 'utf8');
 const { Statement: statements } = JSON.parse(text) as {
   Statement: { Action: string | string[]; Resource: string | string[] }[];

@@ -91,7 +91,7 @@ export function partsOfPages(): Readonly<Record<string, Readonly<Record<string, 
       headers: headers.map(([id, { name = id, text }]) => `- \`${name}\`: ${text}`).join('\n'),
       plans: table(limitsOfPlans.head, limitsOfPlans.rows),
     },
-    'docs/deploy.md': { settings: table(settings.head, settings.rows) },
+    'docs/settings.md': { settings: table(settings.head, settings.rows) },
     'docs/keys.md': { permissions: table(permissions.head, permissions.rows) },
     'docs/limits.md': { plans: table(numbersOfPlans.head, numbersOfPlans.rows) },
     'docs/api.md': {

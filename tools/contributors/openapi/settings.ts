@@ -2,7 +2,7 @@ import { readConfiguration } from '../../../lib/configuration/context.ts';
 import type { StageSettings } from '../../../lib/configuration/settings.ts';
 import { presets } from '../../../lib/configuration/stages.ts';
 
-// What docs/deploy.md says of the settings of a stage. Each sample is one that the CDK app accepts.
+// What docs/settings.md says of the settings of a stage. Each sample is one that the CDK app accepts.
 
 interface Row {
   readonly to: string;

@@ -103,7 +103,7 @@ async function notifications({ stage, settings }: Deployment): Promise<Finding[]
   if (stage !== 'prod' || !settings.alarms || settings.notificationAddress !== undefined) return [];
   const problem =
     'The alarms of prod notify nobody. Set notificationAddress in cdk.json: an e-mail address, or "elsewhere" if you subscribe ' +
-    'to the topic of the output AlarmTopicArn yourself (docs/deploy.md#settings).';
+    'to the topic of the output AlarmTopicArn yourself (docs/settings.md#all-settings).';
   if (!process.stdin.isTTY) return [{ kind: 'stop', text: problem }];
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   const answer = await terminal.question(`${problem}\nDeploy without? (y/n) `);

@@ -105,7 +105,7 @@ export function checkStack(
   const is = `Stack ${name} is ${status}.`;
   if (stack?.isProtected === true && isNew(stack))
     return stop(
-      `${is} It is protected, so it cannot be created again: docs/rare-work.md#remove-a-stage, if it has never served a request.`,
+      `${is} It is protected, so it cannot be created again: docs/operate.md#remove-a-stage, if it has never served a request.`,
     );
   if (isNew(stack)) return warning(`${is} The CDK deletes it, then creates it again.`);
   if (status.endsWith('_IN_PROGRESS'))
@@ -184,7 +184,7 @@ export function checkLoggingRole(role: string | undefined, isManaged: boolean): 
 export function checkThrottle(actual: Throttle, { accountThrottle: assumed }: StageSettings): Finding {
   const text = ({ requestsPerSecond, burst }: Throttle) =>
     `${requestsPerSecond} requests a second, bursts of ${burst}`;
-  const todo = `Set the stage's accountThrottle to ${JSON.stringify(actual)} in cdk.json: docs/deploy.md#settings.`;
+  const todo = `Set the stage's accountThrottle to ${JSON.stringify(actual)} in cdk.json: docs/settings.md#all-settings.`;
   const account = `API Gateway permits the account ${text(actual)}`;
   if (actual.requestsPerSecond < assumed.requestsPerSecond || actual.burst < assumed.burst)
     return stop(`${account}; the settings assume ${text(assumed)}, which it would refuse. ${todo}`);
