@@ -7,6 +7,7 @@ import { whyOneDatabase } from './test/support/database.ts';
 const ofPackages = ['packages/*/test/**/*.test.ts'];
 /** What starts whole processes again and again, or needs a browser or Python. */
 const slow = [
+  'test/deployed/commands/local-database.test.ts',
   'test/deployed/http/client-package.test.ts',
   'test/deployed/http/dev.test.ts',
   'test/deployed/http/generated-clients.test.ts',
