@@ -22,6 +22,8 @@ export interface BundleOptions {
   readonly entryPoints: Readonly<Record<string, string>>;
   /** As functions are built: plugins, working directory, conditions. */
   readonly esbuild?: BuildOptions;
+  /** Names of packages that keep something: each environment has its own. */
+  readonly own?: readonly string[];
 }
 
 type Modules = Readonly<Record<string, unknown>>;
@@ -36,6 +38,8 @@ const replaced = [
   'console',
   'Date',
   'Math',
+  'Intl',
+  'crypto',
   'performance',
   'setTimeout',
   'setInterval',
@@ -108,9 +112,22 @@ const importedLater: Plugin = {
   },
 };
 
+/** Takes packages into the functions. */
+const including = (names: readonly string[]): Plugin => ({
+  name: 'including',
+  setup(bundling) {
+    bundling.onResolve({ filter: /^[^./]/ }, ({ path, kind, resolveDir }) =>
+      kind !== 'entry-point' && names.some((name) => path === name || path.startsWith(`${name}/`))
+        ? { path: createRequire(join(resolveDir, 'package.json')).resolve(path) }
+        : undefined,
+    );
+  },
+});
+
 /**
  * Functions of which each execution environment has its own modules, clock, timers, random numbers, variables and network. The
- * packages that they import are loaded once, because they keep nothing between calls but what a client has. Needs esbuild.
+ * packages that they import are loaded once, because most keep nothing between calls but what a client has: `explore` refuses one that
+ * does, which belongs in `own`. Needs esbuild.
  */
 export class Bundle {
   readonly #functions: ReadonlyMap<string, Evaluate>;
@@ -124,7 +141,7 @@ export class Bundle {
     this.#require = require;
   }
 
-  static async build({ entryPoints, esbuild = {} }: BundleOptions): Promise<Bundle> {
+  static async build({ entryPoints, esbuild = {}, own = [] }: BundleOptions): Promise<Bundle> {
     const { build } = await import('esbuild');
     const { absWorkingDir = process.cwd(), plugins = [] } = esbuild;
     const require = cached(createRequire(join(absWorkingDir, 'package.json')));
@@ -144,7 +161,7 @@ export class Bundle {
       entryPoints: Object.entries(entryPoints).map(([out, path]) => ({ in: path, out })),
       outdir: 'functions',
       packages: 'external',
-      plugins: [importedLater, ...plugins],
+      plugins: [including(own), importedLater, ...plugins],
       sourcemap: 'inline',
     });
     const imports = Object.values(functions.metafile.outputs).flatMap((output) => output.imports);
@@ -209,8 +226,8 @@ export class Bundle {
   }
 }
 
-function requireOf({ sleep }: Scope, require: (id: string) => unknown) {
-  return (id: string): unknown => (id === 'node:timers/promises' ? { setTimeout: sleep } : require(id));
+function requireOf({ builtin }: Scope, require: (id: string) => unknown) {
+  return (id: string): unknown => builtin(id) ?? require(id);
 }
 
 /** Each environment requires the same modules of Node.js again, which has to find them each time. */

@@ -1,8 +1,9 @@
 import { alwaysOf, boundsOf, unmetText } from './bounds.ts';
+import { Conduct, differenceOf } from './conduct.ts';
 import { defaultKinds, kindsOfAws } from './faults.ts';
 import { type Level, type Options, type Report } from './options.ts';
 import { Search } from './reduction.ts';
-import { type Director, following, Schedule } from './schedule.ts';
+import { type Director, following, patience, Schedule } from './schedule.ts';
 import { serializable } from './serial.ts';
 import { textOf } from './story.ts';
 import { Tally } from './tally.ts';
@@ -20,6 +21,8 @@ const deepest = 2;
 const mostAtRandom = deepest + 1;
 /** The part of the time that is left for schedules at random, if a level takes longer. */
 const partForRandom = 0.25;
+/** The most repetitions of schedules in which a request does something new. */
+const partForRepetitions = 0.1;
 /** In milliseconds. The clock of the process is replaced while a schedule runs. */
 const realNow = performance.now.bind(performance);
 
@@ -37,9 +40,9 @@ export async function explore<Shared>(options: Options<Shared>, now = realNow): 
   const [stop, ended] = [new AbortController(), Promise.withResolvers<void>()];
   current = { stop, ended: ended.promise };
   try {
-    // Loads what is loaded lazily, so that every schedule finds the same.
-    await new Schedule(options, following([]), { loads: true }).run();
-    return await new Exploration(options, stop.signal, now).run();
+    const exploration = new Exploration(options, stop.signal, now);
+    await exploration.rehearse();
+    return await exploration.run();
   } finally {
     current = undefined;
     ended.resolve();
@@ -54,6 +57,11 @@ class Exploration<Shared> {
   readonly #now: () => number;
   readonly #startedAt: number;
   readonly #deepens: boolean;
+  readonly #conduct: Conduct | undefined;
+  readonly #patience = { milliseconds: patience };
+  /** Kinds of what requests have done. */
+  readonly #deeds = new Set<string>();
+  #repetitions = 0;
   #reportedAt: number;
   #levels: Level[] = [];
   #random = 0;
@@ -69,6 +77,31 @@ class Exploration<Shared> {
     this.#startedAt = this.#reportedAt = now();
     const { time, faults, seed, repeat } = options;
     this.#deepens = time !== undefined && [faults, seed, repeat].every((each) => each === undefined);
+    this.#conduct = options.shared ? undefined : new Conduct();
+  }
+
+  /** Runs a schedule several times. @throws Error if requests do something else each time */
+  async rehearse(): Promise<void> {
+    // Loads what is loaded lazily, so that every schedule finds the same.
+    const first = this.#schedule(following([]), undefined, { loads: true });
+    await first.run();
+    if (first.hasWaited) this.#conduct?.forget();
+    await this.#runAgain(first, undefined);
+    if (this.#options.shared === undefined)
+      await this.#schedule(following([]), undefined, { isReversed: true }).run();
+  }
+
+  #schedule(director: Director, level: number | undefined, settings: object = {}): Schedule<Shared> {
+    const common = { conduct: this.#conduct, patience: this.#patience };
+    return new Schedule(this.#optionsOf(level), director, { ...common, ...settings });
+  }
+
+  /** @throws Error if requests do something else than in the same schedule before */
+  async #runAgain(before: Schedule<Shared>, level: number | undefined): Promise<void> {
+    const again = this.#schedule(following(before.taken), level);
+    await again.run();
+    const error = differenceOf(before.actors, again.actors, before.hasWaited);
+    if (error) throw error;
   }
 
   async run(): Promise<Report> {
@@ -165,8 +198,10 @@ class Exploration<Shared> {
   }
 
   async #runOne(director: Director, level: number | undefined): Promise<void> {
-    const schedule = new Schedule(this.#optionsOf(level), director);
+    const schedule = this.#schedule(director, level);
     await schedule.run();
+    if (director instanceof Search) director.checkEnd();
+    await this.#checkNew(schedule, level);
     if (this.#judge && !schedule.isKnown && schedule.cut === undefined)
       schedule.sentence ??= await this.#judge(schedule.history);
     this.#tally.add(schedule, level);
@@ -180,6 +215,16 @@ class Exploration<Shared> {
     const remaining = director instanceof Search ? director.remaining : 0;
     const milliseconds = this.#reportedAt - this.#startedAt;
     process.stderr.write(`${progressOf(schedules, milliseconds, remaining, violations)}\n`);
+  }
+
+  /** What a module does once only is done where a request does something new. */
+  async #checkNew(schedule: Schedule<Shared>, level: number | undefined): Promise<void> {
+    const { size } = this.#deeds;
+    for (const { name, deeds } of schedule.actors)
+      for (const { told } of deeds) this.#deeds.add(`${name} ${told.replaceAll(/\d+/g, '#')}`);
+    if (this.#deeds.size === size || this.#repetitions > 10 + this.#tally.schedules * partForRepetitions) return;
+    this.#repetitions += 1;
+    await this.#runAgain(schedule, level);
   }
 
   /** @param level of a run that deepens */

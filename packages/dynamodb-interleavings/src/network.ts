@@ -77,16 +77,17 @@ export class Network {
       const { promise, resolve, reject } = Promise.withResolvers<{ readonly response: never }>();
       if (signal?.aborted === true) return Promise.reject(named('AbortError'));
       const process = processes.getStore();
-      const end = (settle: () => void): void => {
+      const end = (settle: () => void, what: string): void => {
         if (call.ended || process?.state === 'crashed') return;
         if (process?.state === 'paused') {
-          this.#world.after(0, () => end(settle), process);
+          this.#world.after(0, () => end(settle, what), process);
           return;
         }
         call.ended = true;
         call.endedAt = this.#world.now;
         this.#world.cancel(call.timeout);
         signal?.removeEventListener('abort', abort);
+        process?.wake?.(`${this.#world.now} ${what}`, call);
         settle();
       };
       const call: Call = {
@@ -101,8 +102,8 @@ export class Network {
         left: new Set(),
         received: false,
         ended: false,
-        answer: (response) => end(() => resolve({ response: response as never })),
-        fail: (error) => end(() => reject(error)),
+        answer: (response) => end(() => resolve({ response: response as never }), call.outcome!),
+        fail: (error) => end(() => reject(error), error.name),
         await: () => {
           call.deadline = this.#world.now + requestTimeout;
           call.timeout = this.#world.after(requestTimeout, () => call.fail(named('TimeoutError')), process);

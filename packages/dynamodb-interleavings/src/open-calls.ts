@@ -55,6 +55,11 @@ export class OpenCalls<Shared> {
     return this.#pending.length;
   }
 
+  /** Whether a request waits for a call. */
+  hasOf(process: RequestProcess): boolean {
+    return this.#pending.some(({ owner, state, call: { ended } }) => owner === process && state !== 'late' && !ended);
+  }
+
   /** Whose steps the calls are that their clients have given up. */
   get late(): readonly string[] {
     return this.#pending.flatMap(({ state, process }) => (state === 'late' ? [process] : []));

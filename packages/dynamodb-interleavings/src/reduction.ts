@@ -1,3 +1,4 @@
+import { inconstant } from './conduct.ts';
 import { Footprint } from './footprint.ts';
 
 /** Something that can happen next. */
@@ -93,8 +94,7 @@ export class Search {
     const known = this.#nodes[this.#position];
     if (known !== undefined) {
       this.#position += 1;
-      if (known.choices.some(({ id }, index) => id !== choices[index]?.id))
-        throw new Error('The same schedule went another way: the code depends on what is not simulated.');
+      if (known.choices.some(({ id }, index) => id !== choices[index]?.id)) throw anotherWay();
       return known.taken;
     }
     const asleep = this.#asleep();
@@ -123,6 +123,11 @@ export class Search {
     this.#nodes.push(node);
     this.#position += 1;
     return taken;
+  }
+
+  /** After a schedule. @throws Error if it has ended before */
+  checkEnd(): void {
+    if (this.#position < this.#nodes.length) throw anotherWay();
   }
 
   /** After the step that was chosen. */
@@ -214,6 +219,10 @@ export class Search {
     const added = initial === undefined ? choices.map(({ process }) => process) : [initial];
     for (const process of added) processes.add(process);
   }
+}
+
+function anotherWay(): Error {
+  return inconstant('The same schedule went another way.');
 }
 
 /** The next choice that is to be taken at a node. */

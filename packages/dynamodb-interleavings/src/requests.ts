@@ -1,4 +1,5 @@
 import type { Call } from './call.ts';
+import { type Conduct, type Deed, deedOfCall, deedOfOutcome } from './conduct.ts';
 import { defaults, type Options, type Outcome, type Request, type Simulation } from './options.ts';
 import type { Entry } from './story.ts';
 import type { RequestProcess } from './transitions.ts';
@@ -23,6 +24,8 @@ export interface Settings {
   readonly seed?: number;
   /** Of the requests, those afterwards included. */
   readonly names?: readonly string[];
+  /** What all schedules of a run know of them. */
+  readonly conduct?: Conduct | undefined;
 }
 
 /** Whose code runs. */
@@ -31,6 +34,8 @@ export const running = () => processes.getStore() as RequestProcess | undefined;
 /** The requests of a schedule, each in an execution environment of its own. */
 export class Requests<Shared> {
   readonly all: RequestProcess[] = [];
+  /** What they do is compared with this. */
+  conduct: Conduct | undefined;
   /** Of each request that has ended. */
   readonly outcomes: (Outcome | undefined)[] = [];
   /** The first ones that were in their sections at the same time. */
@@ -53,6 +58,7 @@ export class Requests<Shared> {
     this.#trace = trace;
     this.#timeout = requestTimeout;
     this.#settings = settings;
+    this.conduct = settings.conduct;
   }
 
   get ended(): number {
@@ -68,8 +74,8 @@ export class Requests<Shared> {
     return [this.#nobody, ...this.all].some(({ calls }) => calls.length > 0);
   }
 
-  start(request: Request<Shared>, shared: Shared): void {
-    const index = this.outcomes.push(undefined) - 1;
+  start(request: Request<Shared>, shared: Shared, index = this.outcomes.length): void {
+    this.outcomes[index] = undefined;
     const { seed = 1, names } = this.#settings;
     const name = names?.[index] ?? `request ${index + 1}`;
     const { world, network } = this.#simulation;
@@ -80,15 +86,31 @@ export class Requests<Shared> {
       requestHandler,
     });
     const random = Random.of(seed, name).next;
-    const process: RequestProcess = { index, name, random, calls: [], state: 'running' };
-    this.all.push(process);
+    const past = `${name} from ${world.now}`;
+    const process: RequestProcess = {
+      index,
+      name,
+      random,
+      calls: [],
+      deeds: [],
+      past,
+      isAwake: true,
+      state: 'running',
+      wake: (what, call) =>
+        this.conduct?.wake(process, `${process.calls.indexOf(call as Call)} ${what}`),
+    };
+    this.all[index] = process;
+    const end = (outcome: Outcome): void => {
+      this.outcomes[index] = outcome;
+      this.#note(process, deedOfOutcome(outcome));
+    };
     const inside = <Result>(section: () => Promise<Result>) => this.#guard(process, section);
     const environment = { name, world, shared, inside, client: clientOf('dynamodb'), clientOf };
     processes
       .run(process, async () => request(environment))
       .then(
-        (value) => (this.outcomes[index] = { status: 'fulfilled', value }),
-        (reason: unknown) => (this.outcomes[index] = { status: 'rejected', reason }),
+        (value) => end({ status: 'fulfilled', value }),
+        (reason: unknown) => end({ status: 'rejected', reason }),
       );
   }
 
@@ -98,7 +120,7 @@ export class Requests<Shared> {
     this.outcomes[process.index] ??= { status: 'crashed' };
   }
 
-  /** Notes a call that is sent now. Whose it is, and its ID. */
+  /** Notes a call that is sent now. Whose it is, and its ID, which is another one if it says something else. */
   noteCall(call: Call): {
     readonly owner: RequestProcess | undefined;
     readonly name: string;
@@ -106,7 +128,15 @@ export class Requests<Shared> {
   } {
     const owner = running();
     const { calls, name } = owner ?? this.#nobody;
-    return { owner, name, id: `${name} call ${calls.push(call)}` };
+    const deed = deedOfCall(call);
+    const id = `${name} call ${calls.push(call)} ${deed.key}`;
+    if (owner) this.#note(owner, deed);
+    return { owner, name, id };
+  }
+
+  #note(process: RequestProcess, deed: Deed): void {
+    process.deeds.push(deed);
+    this.conduct?.act(process, deed);
   }
 
   /** Runs a section in which no other process may be. One that has crashed is in none. */

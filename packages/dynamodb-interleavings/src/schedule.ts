@@ -5,6 +5,7 @@ import { replaceGlobals } from './globals.ts';
 import { stayOffline } from './offline.ts';
 import { Network } from './network.ts';
 import { Notes, OpenCalls } from './open-calls.ts';
+import type { Actor } from './conduct.ts';
 import type { Failure, History, Options, Outcome, Simulation } from './options.ts';
 import type { Choice, Effects } from './reduction.ts';
 import { Requests, running, type Settings as OfRequests } from './requests.ts';
@@ -12,6 +13,9 @@ import { diagramOf, entryOfOutcome, linesOf } from './story.ts';
 import { Tables } from './tables/tables.ts';
 import type { Item } from './tables/values.ts';
 import { Random, settled, World } from './world.ts';
+
+/** The clock of the process is replaced while a schedule runs. */
+const realNow = performance.now.bind(performance);
 
 /** What a schedule takes at most. No few requests take more, unless they do not end. */
 const maxSteps = 1_000;
@@ -34,6 +38,10 @@ export interface Director {
 interface Settings extends OfRequests {
   /** It waits for what is loaded. */
   readonly loads?: boolean;
+  /** The requests begin in the reverse order. */
+  readonly isReversed?: boolean;
+  /** How long schedules wait for what is not simulated, until one has done so in vain. */
+  readonly patience?: { milliseconds: number };
 }
 
 /** Takes the choices of a path, then always the first one. */
@@ -43,11 +51,16 @@ export function following(path: readonly number[]): Director {
 }
 
 const { setTimeout: sleep } = realTimers;
-const loadingMs = 1_000;
+/** Milliseconds that a schedule waits for files, modules and other threads. */
+export const patience = 1_000;
+/** How many turns of the event loop it waits for at most. */
+const mostTurns = 1_000;
 
-/** Waits for files and modules. False if nothing has come of it for a second. */
-async function someMore(hasMore: () => boolean): Promise<boolean> {
-  for (let waited = 0; waited < loadingMs && !hasMore(); waited += 10) await sleep(10);
+/** Waits for what is not simulated. False if nothing has come of it. */
+async function someMore(hasMore: () => boolean, milliseconds: number): Promise<boolean> {
+  for (let turn = 0; turn < 20 && !hasMore(); turn += 1) await settled();
+  const end = realNow() + milliseconds;
+  while (!hasMore() && realNow() < end) await sleep(1);
   return hasMore();
 }
 
@@ -63,6 +76,8 @@ export class Schedule<Shared> implements Simulation {
   isKnown = false;
   /** Whether a request has not ended. */
   isStuck = false;
+  /** Whether something was loaded, or came from another thread. */
+  hasWaited = false;
   readonly world: World;
   readonly tables: Tables;
   readonly network: Network;
@@ -101,6 +116,11 @@ export class Schedule<Shared> implements Simulation {
   /** Also one that was aborted before anything happened to it. */
   get hasCalls(): boolean {
     return this.#requests.hasCalls;
+  }
+
+  /** What each request has done. */
+  get actors(): readonly Actor[] {
+    return this.#requests.all;
   }
 
   get trace(): Notes['trace'] {
@@ -152,7 +172,9 @@ export class Schedule<Shared> implements Simulation {
       this.shared = this.#options.shared?.(this) as Shared;
       for (const [service, each] of Object.entries(this.#options.services?.(this) ?? {}))
         this.network.serve(service, each);
-      for (const request of this.#options.requests) this.#requests.start(request, this.shared);
+      const requests = [...this.#options.requests.entries()];
+      for (const [index, request] of this.#settings.isReversed ? requests.toReversed() : requests)
+        this.#requests.start(request, this.shared, index);
       await this.#settled();
       await this.#interleave();
       if (this.isKnown || this.cut !== undefined) return;
@@ -179,7 +201,10 @@ export class Schedule<Shared> implements Simulation {
         if (this.#calls.count === 0) {
           if (this.#requests.hasEnded) return;
           const hasMore = () => this.#calls.count > 0 || this.#requests.hasEnded;
-          if (this.#settings.loads && this.world.timers.length === 0 && (await someMore(hasMore))) continue;
+          if (this.#settings.loads && this.world.timers.length === 0 && (await someMore(hasMore, patience))) {
+            this.hasWaited = true;
+            continue;
+          }
         }
         if (!(await this.#passTime())) return;
         continue;
@@ -236,6 +261,8 @@ export class Schedule<Shared> implements Simulation {
 
   /** Runs the requests afterwards. What is wrong if one does not end. */
   async #finish(): Promise<string | undefined> {
+    // From here on, several calls are answered at once.
+    this.#requests.conduct = undefined;
     for (const request of [undefined, ...(this.#options.afterwards ?? [])]) {
       if (request) this.#requests.start(request, this.shared);
       do {
@@ -280,17 +307,46 @@ export class Schedule<Shared> implements Simulation {
   }
 
   async #settled(): Promise<void> {
-    await settled();
+    await this.#turn();
     for (
       let turn = 0;
       turn < maxTurns && (this.world.timers[0]?.at ?? Infinity) <= this.world.now;
       turn += 1
     ) {
       this.world.step();
-      await settled();
+      await this.#turn();
     }
-    if (this.network.unsupported) throw this.network.unsupported;
+    const error = this.network.unsupported ?? this.#settings.conduct?.error;
+    if (error) throw error;
     this.#calls.settle();
+    if (!this.#settings.loads) for (const each of this.#requests.all) each.isAwake = false;
+  }
+
+  /** Until everything has gone on that can. */
+  async #turn(): Promise<void> {
+    let turn = 0;
+    do await settled();
+    while (this.world.turns > 0 && (turn += 1) < mostTurns);
+    const { patience: left } = this.#settings;
+    // Requests with something in common wait for each other.
+    if (left === undefined || this.#options.shared !== undefined || !this.#isWorking()) return;
+    const from = realNow();
+    const isDone = await someMore(() => !this.#isWorking(), left.milliseconds);
+    if (isDone) this.hasWaited ||= realNow() - from >= 1;
+    else left.milliseconds = 0;
+  }
+
+  /** Whether a request goes on although it waits for nothing in the simulation. */
+  #isWorking(): boolean {
+    const { timers } = this.world;
+    return this.#requests.all.some(
+      (each) =>
+        each.isAwake &&
+        each.state === 'running' &&
+        this.#requests.outcomes[each.index] === undefined &&
+        !this.#calls.hasOf(each) &&
+        timers.every(({ process }) => process !== each),
+    );
   }
 
   /** What can happen next. None: time goes on. */

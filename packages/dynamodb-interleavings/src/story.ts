@@ -70,7 +70,7 @@ export function entryOfOutcome(outcome: Outcome | undefined, index: number, at: 
 }
 
 /** Such as `GetItem Counters {id: "a"}`, or `apigateway POST /apikeys`. */
-function described({ service, operation, table, input }: Call): string {
+export function described({ service, operation, table, input }: Call): string {
   if (service !== 'DynamoDB') return `${service} ${operation}`;
   const {
     Key: key,
@@ -147,7 +147,7 @@ function jsonOf(value: unknown): string {
   }
 }
 
-function outcomeText(outcome: Outcome | undefined): string {
+export function outcomeText(outcome: Outcome | undefined): string {
   if (outcome === undefined) return 'does not end';
   if (outcome.status === 'crashed') return 'has crashed';
   if (outcome.status === 'fulfilled') return `returns ${jsonOf(outcome.value)}`;

@@ -1,13 +1,13 @@
 import type { Call } from './call.ts';
 import { type Fate, type Fault, faults } from './faults.ts';
 import { Footprint } from './footprint.ts';
+import type { Actor } from './conduct.ts';
 import type { Network } from './network.ts';
 import type { Process } from './world.ts';
 
 /** A request that runs, with a generator of random numbers of its own. */
-export interface RequestProcess extends Process {
+export interface RequestProcess extends Process, Actor {
   readonly index: number;
-  readonly name: string;
   readonly random: () => number;
   /** In the order in which they were sent. */
   readonly calls: Call[];

@@ -41,6 +41,8 @@ export class Random {
 /** What runs for a request: an execution environment. `paused`: its timers and answers wait. `crashed`: it has none any more. */
 export interface Process {
   state: 'running' | 'paused' | 'crashed';
+  /** Something happens to it that it can go on with. */
+  readonly wake?: (what: string, call?: object) => void;
 }
 
 /** The process that runs, whoever calls its code. */
@@ -60,6 +62,8 @@ export class World {
   now: number;
   /** For the packages of a bundle. In [0, 1). */
   random: () => number;
+  /** Turns of the event loop that code waits for. */
+  turns = 0;
   #timers: Timer[] = [];
 
   constructor(now: number, random: () => number) {
@@ -102,6 +106,7 @@ export class World {
     this.cancel(timer);
     // What was due in a pause happens after it.
     this.now = Math.max(this.now, timer.at);
+    timer.process?.wake?.(`${this.now} timer`);
     timer.run();
     return true;
   }

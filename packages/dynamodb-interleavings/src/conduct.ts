@@ -1,0 +1,113 @@
+import { hash } from 'node:crypto';
+import type { Call } from './call.ts';
+import type { Outcome } from './options.ts';
+import { described, outcomeText } from './story.ts';
+
+/** How many situations are kept, because each takes memory. */
+const mostKnown = 100_000;
+
+/** Something that a request does: it makes a call, or ends. */
+export interface Deed {
+  /** Such as `calls GetItem Counters {id: "a"}`. */
+  readonly told: string;
+  /** Equal for equal deeds. */
+  readonly key: string;
+  /** The same with other values. */
+  readonly kind: string;
+}
+
+/** Of a request: what it has done, and what has happened to it. */
+export interface Actor {
+  readonly name: string;
+  readonly deeds: Deed[];
+  past: string;
+  /** Something has happened to it in this step. */
+  isAwake: boolean;
+}
+
+const waits: Deed = { told: 'waits', key: '', kind: '' };
+
+/** Without IDs, which libraries cut from a pool of random numbers that they keep. */
+function masked(text: string): string {
+  return text.replaceAll(/(?=[\w-]*(?:\d[\w-]*[A-Za-z]|[A-Za-z][\w-]*\d|[a-z][A-Z]))[\w-]{10,}/g, '?');
+}
+
+export function deedOfCall(call: Call): Deed {
+  const { headers: _, ...input } = call.input as { readonly headers?: unknown };
+  const text = masked(`${call.service} ${call.operation} ${JSON.stringify(input)}`);
+  const told = `calls ${described(call)}`;
+  return { told, key: hash('sha1', text), kind: `${call.service} ${call.operation} ${call.table}` };
+}
+
+export function deedOfOutcome(outcome: Outcome): Deed {
+  const told = outcomeText(outcome);
+  return { told, key: hash('sha1', masked(told)), kind: outcome.status };
+}
+
+/** The error of a run in which a request does something else each time. */
+export function inconstant(sentence: string): Error {
+  return new Error(
+    `${sentence} Something outside of the requests is not the same each time, such as a cache, a lock or a counter that a module ` +
+      'keeps, and so nothing would be proven. Give each request modules of its own with `Bundle`, or make what the requests have in ' +
+      'common in `shared`.',
+  );
+}
+
+/** What differs between two runs of the same schedule. @param byKind only in what kinds of things requests do, in any order */
+export function differenceOf(
+  first: readonly Actor[],
+  second: readonly Actor[],
+  byKind = false,
+): Error | undefined {
+  for (const [index, { name, deeds }] of first.entries()) {
+    const [a, b] = [deeds, second[index]!.deeds].map((all) =>
+      byKind ? all.toSorted((one, other) => (one.kind < other.kind ? -1 : 1)) : all,
+    );
+    const at = a!.findIndex((deed, each) => deed[byKind ? 'kind' : 'key'] !== b![each]?.[byKind ? 'kind' : 'key']);
+    if (at >= 0)
+      return inconstant(
+        `In the same schedule, ${name} once ${a![at]!.told} and once ${(b![at] ?? waits).told}.`,
+      );
+  }
+  return undefined;
+}
+
+/**
+ * What requests do, which has to follow from what has happened to them alone: their answers and timers. Otherwise they have something
+ * in common, or with earlier schedules.
+ */
+export class Conduct {
+  /** What the run is to end with. */
+  error: Error | undefined;
+  readonly #known = new Map<string, Deed>();
+
+  /** Something happens to a request. */
+  wake(actor: Actor, what: string): void {
+    this.#expect(actor, waits);
+    actor.past = hash('sha1', `${actor.past} ${what}`);
+    actor.isAwake = true;
+  }
+
+  /** A request does something. */
+  act(actor: Actor, deed: Deed): void {
+    if (!actor.isAwake)
+      this.error ??= inconstant(
+        `Without an answer or a timer, ${actor.name} ${deed.told} when another request goes on.`,
+      );
+    this.#expect(actor, deed);
+    actor.past = hash('sha1', `${actor.past} ${deed.key}`);
+  }
+
+  forget(): void {
+    this.#known.clear();
+  }
+
+  #expect({ name, past }: Actor, deed: Deed): void {
+    const known = this.#known.get(past);
+    if (known === undefined && this.#known.size < mostKnown) this.#known.set(past, deed);
+    if (known !== undefined && known.key !== deed.key)
+      this.error ??= inconstant(
+        `After the same answers, ${name} once ${known.told} and once ${deed.told}.`,
+      );
+  }
+}

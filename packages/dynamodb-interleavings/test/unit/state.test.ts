@@ -1,0 +1,208 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Environment, explore, type Options } from '../../src/index.ts';
+import { Bundle } from '../../src/simulation.ts';
+
+/*
+ * What a module keeps would be the same in every schedule, or be shared by requests that have nothing in common on AWS. So nothing would
+ * be proven, and the run is refused.
+ */
+
+const TableName = 'Items';
+const tables = [
+  {
+    TableName,
+    KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+    AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
+  },
+] as const;
+type Program = (environment: Environment) => Promise<unknown>;
+
+async function call({ client: { requestHandler } }: Environment, operation: string, input: object) {
+  const headers = { 'x-amz-target': `DynamoDB_20120810.${operation}` };
+  const { response } = await requestHandler.handle({
+    headers,
+    body: JSON.stringify({ TableName, ...input }),
+  });
+  const { body } = response as { readonly body: Buffer };
+  return JSON.parse(body.toString()) as { __type?: string; Item?: { n: { N: string } } };
+}
+const get = async (environment: Environment, id: string) =>
+  (await call(environment, 'GetItem', { Key: { id: { S: id } }, ConsistentRead: true })).Item?.n.N ?? '0';
+const put = (environment: Environment, id: string, n: number | string = 0, more: object = {}) =>
+  call(environment, 'PutItem', { Item: { id: { S: id }, n: { N: String(n) } }, ...more });
+const putOnce = async (environment: Environment, id: string) =>
+  (await put(environment, id, 0, { ConditionExpression: 'attribute_not_exists(id)' })).__type === undefined;
+const increment: Program = async (environment) =>
+  put(environment, 'count', Number(await get(environment, 'count')) + 1);
+
+const run = (requests: readonly Program[], more: Partial<Options> = {}) =>
+  explore({ tables, requests, check: () => undefined, ...more });
+const refused = /`Bundle`/;
+
+/** What a module keeps, as it is before the first request. */
+let kept: { value: unknown; count: number; last: Promise<unknown>; names: Set<string> };
+beforeEach(() => {
+  kept = { value: undefined, count: 0, last: Promise.resolve(), names: new Set() };
+});
+
+const readOnce: Program = async (environment) => (kept.value ??= await get(environment, 'settings'));
+const programs: Readonly<Record<string, Program>> = {
+  'what it has read': async (environment) => put(environment, 'a', String(await readOnce(environment))),
+  'what it has read, for a minute': async (environment) => {
+    const { until } = (kept.value ??= { until: 0 }) as { until: number };
+    if (until < Date.now()) await get(environment, 'settings');
+    kept.value = { until: Date.now() + 60_000 };
+    await put(environment, 'a');
+  },
+  'what it has done': async (environment) => {
+    const isNew = !kept.names.has('a');
+    kept.names.add('a');
+    return isNew && increment(environment);
+  },
+  'a number that rises': (environment) => put(environment, 'a', (kept.count += 1)),
+  'whose turn it is': (environment) => increment(environment).then(() => put(environment, `${(kept.count += 1) % 2}`)),
+  'whose turn it is, from the start': (environment) => put(environment, `shard ${(kept.count += 1) % 2}`),
+  'what it has read after a conflict': async (environment) => {
+    if (!(await putOnce(environment, 'a'))) await readOnce(environment);
+    await put(environment, 'b');
+  },
+  'a lock': (environment) => {
+    const mine = kept.last.then(() => increment(environment));
+    kept.last = mine;
+    return mine;
+  },
+  'a call that is not over': async (environment) => {
+    const reading = (kept.value ??= get(environment, 'count').finally(() => (kept.value = undefined)));
+    return put(environment, 'count', Number(await reading) + 1);
+  },
+  'that it is busy': async (environment) => {
+    if (kept.value === true) return 'busy';
+    kept.value = true;
+    return increment(environment).finally(() => (kept.value = false));
+  },
+  'that it is busy, after a call': async (environment) => {
+    await get(environment, environment.name);
+    if (kept.value === true) return 'busy';
+    kept.value = true;
+    return increment(environment).finally(() => (kept.value = false));
+  },
+};
+
+describe('a module that keeps', () => {
+  test.each(Object.entries(programs))('%s is refused', async (_, program) => {
+    await expect(run([program, program])).rejects.toThrow(refused);
+  });
+
+  test('how often a service has failed is refused', async () => {
+    const breaker: Program = async (environment) => {
+      if (kept.count >= 3) throw new Error('The circuit is open.');
+      try {
+        return await increment(environment);
+      } catch (error) {
+        kept.count += 1;
+        throw error;
+      }
+    };
+    await expect(run([breaker, breaker], { faults: 1, kinds: ['lostBefore'] })).rejects.toThrow(refused);
+  });
+
+  test.each(['what it has read', 'what it has done', 'a number that rises', 'what it has read after a conflict'])(
+    '%s is refused beside what is shared',
+    async (name) => {
+      const program = programs[name]!;
+      await expect(run([program, program], { shared: () => ({}) })).rejects.toThrow(refused);
+    },
+  );
+
+  test('the message names what the request does, and what it has done before', async () => {
+    await expect(run([readOnce, increment])).rejects.toThrow(
+      'After the same answers, request 1 once calls GetItem Items {id: "settings"} and once returns "0". Something outside of the ' +
+        'requests is not the same each time',
+    );
+  });
+});
+
+describe('what is no state', () => {
+  const { schedules: expected } = { schedules: 4 };
+
+  test('is a pool of random numbers', async () => {
+    const pooled: Program = async (environment) => {
+      const pool = (kept.value ??= crypto.getRandomValues(new Uint8Array(4_096))) as Uint8Array;
+      kept.count += 16;
+      await increment(environment);
+      await put(environment, Buffer.from(pool.subarray(kept.count, kept.count + 16)).toString('base64url'));
+    };
+    expect(await run([pooled, pooled])).toMatchObject({ schedules: expected, isComplete: true });
+  });
+
+  test.each<[string, () => Promise<unknown>]>([
+    ['a module that is loaded', () => import('node:dns')],
+    ['a turn of the event loop', () => nextTurn()],
+    ['many turns of the event loop', async () => {
+      for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    }],
+    ['work in another thread', () => promisify(gzip)('x'.repeat(1_000))],
+  ])('is %s', async (_, wait) => {
+    const waiting: Program = async (environment) => {
+      const count = Number(await get(environment, 'count'));
+      await wait();
+      return put(environment, 'count', count + 1);
+    };
+    const counts = new Set<unknown>();
+    const report = await run([waiting, waiting], {
+      check: ({ tables: all }) => void counts.add(all.items(TableName)[0]?.['n']),
+    });
+    expect(report).toMatchObject({ schedules: expected, isComplete: true });
+    expect(counts).toEqual(new Set([1, 2]));
+  });
+});
+
+describe('a package of a bundle', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'bundle-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const write = (path: string, text: string) => {
+    mkdirSync(join(folder, path, '..'), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  };
+  write('package.json', '{"name":"app"}');
+  write('node_modules/memo/package.json', '{"name":"memo","main":"index.js"}');
+  write(
+    'node_modules/memo/index.js',
+    `let value;
+     exports.once = (read) => (value ??= read());`,
+  );
+  write(
+    'handler.js',
+    `import { once } from 'memo';
+     export const handler = async (get, put) => put(await once(get));`,
+  );
+  const request =
+    (bundle: Bundle): Program =>
+    (environment) => {
+      const { world, client } = environment;
+      const host = { world, clockOffset: 0, random: Math.random, variables: {}, ...client };
+      const handler = bundle.start('handler', host)['handler'] as (...all: unknown[]) => Promise<unknown>;
+      return handler(
+        () => get(environment, 'count'),
+        (count: string) => put(environment, 'count', Number(count) + 1),
+      );
+    };
+  const build = (own: readonly string[]) =>
+    Bundle.build({ entryPoints: { handler: join(folder, 'handler.js') }, esbuild: { absWorkingDir: folder }, own });
+
+  test('that keeps state is refused', async () => {
+    const visit = request(await build([]));
+    await expect(run([visit, visit])).rejects.toThrow(refused);
+  });
+
+  test('that is an own one of each environment is explored', async () => {
+    const visit = request(await build(['memo']));
+    expect(await run([visit, visit])).toMatchObject({ schedules: 4, isComplete: true });
+  });
+});
