@@ -72,6 +72,7 @@ export function boundsOf<Shared>(options: Options<Shared>): string[] {
       events === undefined && tables.some(({ TimeToLiveSpecification: ttl }) => ttl?.Enabled === true),
       'no item is deleted when its time to live is over',
     ),
+    ...isIf(events !== undefined, 'no event happens after the last answer'),
     ...isIf(
       tables.some(({ LocalSecondaryIndexes: indexes = [] }) => indexes.length > 0),
       'no write meets ItemCollectionSizeLimitExceededException',

@@ -1,3 +1,4 @@
+import { inspect, isDeepStrictEqual } from 'node:util';
 import type { History } from './options.ts';
 
 type Check = (history: Pick<History, 'outcomes' | 'tables' | 'together'>) => string | undefined;
@@ -25,9 +26,11 @@ export function unique(table: string, attribute: string): Check {
   return ({ tables }) => {
     const values = tables
       .items(table)
-      .flatMap((item) => (attribute in item ? [String(item[attribute])] : []));
-    const twice = values.find((value, index) => values.indexOf(value) < index);
-    return twice === undefined ? undefined : `Two items of ${table} have the ${attribute} ${twice}.`;
+      .flatMap((item) => (attribute in item ? [item[attribute]] : []));
+    const twice = values.find((value, index) =>
+      values.slice(0, index).some((each) => isDeepStrictEqual(each, value)),
+    );
+    return twice === undefined ? undefined : `Two items of ${table} have the ${attribute} ${typeof twice === 'string' ? twice : inspect(twice)}.`;
   };
 }
 

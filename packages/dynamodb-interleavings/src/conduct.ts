@@ -47,9 +47,9 @@ export function deedOfOutcome(outcome: Outcome): Deed {
 /** The error of a run in which a request does something else each time. */
 export function inconstant(sentence: string): Error {
   return new Error(
-    `${sentence} Something outside of the requests is not the same each time, such as a cache, a lock or a counter that a module ` +
-      'keeps, and so nothing would be proven. Give each request modules of its own with `Bundle`, or make what the requests have in ' +
-      'common in `shared`.',
+    `${sentence} So something outside of the requests is not the same each time, and nothing would be proven: a module keeps a cache, ` +
+      'a lock or a counter, or it has kept the clock or the random numbers of Node.js when it was loaded. Give each request modules ' +
+      'of its own with `Bundle`, or make what the requests have in common in `shared`.',
   );
 }
 

@@ -11,7 +11,7 @@ import type { Choice, Effects } from './reduction.ts';
 import { Requests, running, type Settings as OfRequests } from './requests.ts';
 import { diagramOf, entryOfOutcome, linesOf } from './story.ts';
 import { Tables } from './tables/tables.ts';
-import type { Item } from './tables/values.ts';
+import { toWire } from './tables/values.ts';
 import { Random, settled, World } from './world.ts';
 
 /** The clock of the process is replaced while a schedule runs. */
@@ -86,7 +86,11 @@ export class Schedule<Shared> implements Simulation {
   readonly #director: Director;
   readonly #settings: Settings;
   readonly #outside = new Random(1).next;
-  readonly #random = () => (running()?.random ?? this.#outside)();
+  readonly #random = () => {
+    const process = running();
+    if (process) this.leftOut.add('one draw of each random number');
+    return (process?.random ?? this.#outside)();
+  };
   readonly #notes = new Notes();
   readonly #requests: Requests<Shared>;
   readonly #calls: OpenCalls<Shared>;
@@ -106,7 +110,7 @@ export class Schedule<Shared> implements Simulation {
     let isBefore = true;
     const tables = (this.tables = new Tables(options.tables, () => (isBefore ? -Infinity : world.now)));
     for (const [table, items] of Object.entries(options.items ?? {}))
-      for (const item of items) tables.put(table, marshall(item, { removeUndefinedValues: true }) as Item);
+      for (const item of items) tables.put(table, toWire(marshall(item, { removeUndefinedValues: true })));
     isBefore = false;
     this.network = new Network(world, tables, (call) => this.#calls.add(call));
     this.#requests = new Requests(this, options, this.trace, settings);

@@ -1,4 +1,3 @@
-import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { Footprint } from '../footprint.ts';
 import { cancelled, EmptyKey, invalid, Refusal, WrongKey } from './errors.ts';
 import { project } from './evaluation.ts';
@@ -19,7 +18,7 @@ import { projectionOf, refuseMixed } from './paths.ts';
 import type { TableDefinition } from './schema.ts';
 import { search } from './search.ts';
 import { itemAt, type Reading, Table, type Version } from './table.ts';
-import { type Item, normalized, type Value } from './values.ts';
+import { fromWire, type Item, normalized, type Value } from './values.ts';
 import { parse, type Parsed, type Prepared } from './write.ts';
 
 /** https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html: ClientRequestToken */
@@ -62,7 +61,7 @@ export class Tables {
   items(table: string): Record<string, unknown>[] {
     return this.versions(table).flatMap((versions) => {
       const item = versions.at(-1)!.item;
-      return item === undefined ? [] : [unmarshall(item as never)];
+      return item === undefined ? [] : [fromWire(item)];
     });
   }
 

@@ -1,3 +1,4 @@
+import { unmarshall } from '@aws-sdk/util-dynamodb';
 import Big from 'big.js';
 import { invalid } from './errors.ts';
 
@@ -25,6 +26,35 @@ const isPlain = /^(?:0|-?[1-9]\d{0,37})$/;
 
 export function typeOf(value: Value): Type {
   return Object.keys(value)[0] as Type;
+}
+
+/** An item as clients of the SDK have it: with binary data as bytes. */
+export type ClientItem = Parameters<typeof unmarshall>[0];
+
+/** An item as in the JSON of DynamoDB's protocol. */
+export function toWire(item: ClientItem): Item {
+  const encoded = (data: ArrayBuffer | ArrayBufferView) =>
+    (ArrayBuffer.isView(data)
+      ? Buffer.from(data.buffer, data.byteOffset, data.byteLength)
+      : Buffer.from(data)
+    ).toString('base64');
+  return withBinary({ M: item }, encoded as never).M as Item;
+}
+
+/** The item as the document client returns it. */
+export function fromWire(item: Item): Record<string, unknown> {
+  return unmarshall(withBinary({ M: item }, (base64) => new Uint8Array(bytes(base64 as never))).M as ClientItem);
+}
+
+/** A value with its binary data in another form. */
+function withBinary(value: object, convert: (data: never) => unknown): Readonly<Record<string, unknown>> {
+  const { B: data, BS: all, L: list, M: map } = value as { B?: never; BS?: never[]; L?: object[]; M?: object };
+  if (data !== undefined) return { B: convert(data) };
+  if (all !== undefined) return { BS: all.map(convert) };
+  if (list !== undefined) return { L: list.map((each) => withBinary(each, convert)) };
+  if (map === undefined) return { ...value };
+  const entries = Object.entries(map).map(([name, each]) => [name, withBinary(each as object, convert)]);
+  return { M: Object.fromEntries(entries) as unknown };
 }
 
 /** The members of a set, or undefined. */

@@ -122,14 +122,19 @@ describe('a module that keeps', () => {
 
   test('the message names what the request does, and what it has done before', async () => {
     await expect(run([readOnce, increment])).rejects.toThrow(
-      'After the same answers, request 1 once calls GetItem Items {id: "settings"} and once returns "0". Something outside of the ' +
+      'After the same answers, request 1 once calls GetItem Items {id: "settings"} and once returns "0". So something outside of the ' +
         'requests is not the same each time',
     );
   });
 });
 
+test('random numbers that a library has kept when it was loaded are refused', async () => {
+  const { random } = Math;
+  await expect(run([(environment) => put(environment, 'a', random())])).rejects.toThrow(refused);
+});
+
 describe('what is no state', () => {
-  const { schedules: expected } = { schedules: 4 };
+  const expected = 4;
 
   test('is a pool of random numbers', async () => {
     const pooled: Program = async (environment) => {

@@ -50,7 +50,7 @@ test('without a failure, the levels are run one after the other, and the rest of
     levels: ['0,1,true', '1,3,true', '2,7,true'],
     random: expect.any(Number) as number,
     bounds:
-      'at most 2 faults and at most 2 delays, calls of at most 1 s; only the faults lostBefore, lostAfter; as always (PROOF.md): time goes on only with timers',
+      'at most 2 faults and at most 2 delays, calls of at most 1 s; only the faults lostBefore, lostAfter; one draw of each random number; as always (PROOF.md): time goes on only with timers',
     isComplete: true,
   });
   expect(all.random).toBeGreaterThan(30);
@@ -74,7 +74,7 @@ test('what is given besides stays: kinds, delays, and a budget that ends it befo
   );
   expect(report).toMatchObject({ schedules: 40, isComplete: true });
   expect(report.bounds).toBe(
-    'at most 2 faults and no delay, calls of at most 1 s; only the faults lostAfter, stale; no call met the fault stale; as always (PROOF.md): time goes on only with timers',
+    'at most 2 faults and no delay, calls of at most 1 s; only the faults lostAfter, stale; no call met the fault stale; one draw of each random number; as always (PROOF.md): time goes on only with timers',
   );
   const { levels, random } = await explore({ ...scene, faults: 1, time: 1_000 }, clock());
   expect({ levels, random }).toEqual({ levels: [{ faults: 1, schedules: 12, isComplete: true }], random: 0 });
