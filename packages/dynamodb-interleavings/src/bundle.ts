@@ -178,7 +178,7 @@ export class Bundle {
     });
     const load = compile(libraries.outputFiles[0]!.text, join(absWorkingDir, 'node_modules', 'packages.cjs'));
     // Packages are shared, so they do not draw from the random numbers of one environment.
-    const scope = scopeOf(() => ({ ...host(), random: host().world.random }));
+    const scope = scopeOf(() => ({ ...host(), ...host().world.ofPackages }));
     const loaded = load({
       ...scope,
       NetworkHandler,

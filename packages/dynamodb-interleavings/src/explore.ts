@@ -115,7 +115,7 @@ class Exploration<Shared> {
     if (!tally.hasStarted)
       throw new Error(
         'No call has reached the simulation. Give each client of the AWS SDK the `client` of the environment, as in ' +
-          '`new DynamoDBClient(client)`.',
+          `\`new DynamoDBClient(client)\`.${tally.firstOutcomes}`,
       );
     if (repeat === undefined && !tally.hasFailures) this.#judgeFailing();
     const { schedules, violations, failures, cut } = tally;

@@ -11,6 +11,8 @@ export interface Machine {
   readonly clockOffset: number;
   /** In [0, 1). */
   readonly random: () => number;
+  /** A UUID. Default: of its random numbers */
+  readonly newId?: (() => string) | undefined;
 }
 
 type Run = (...values: unknown[]) => void;
@@ -178,6 +180,12 @@ function timersOf(machine: () => Machine) {
   return { functions, timeout, promises: { setTimeout: sleep, setInterval: every, setImmediate: nextTurn }, scheduler };
 }
 
+/** A UUID. */
+export function idOf(random: () => number): string {
+  const digits = Array.from({ length: 4 }, () => Math.floor(random() * 2 ** 32).toString(16).padStart(8, '0')).join('');
+  return digits.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-4$3-8$4-$5');
+}
+
 /** The random numbers of a machine, which are not for secrets. */
 function randomOf(machine: () => Machine) {
   const random = () => machine().random();
@@ -199,8 +207,7 @@ function randomOf(machine: () => Machine) {
       process.nextTick(() => (last as Run)(null, drawn));
       return undefined;
     };
-  const hex = (digits: number) => Array.from({ length: digits }, () => below(16).toString(16)).join('');
-  const randomUUID = () => `${hex(8)}-${hex(4)}-4${hex(3)}-8${hex(3)}-${hex(12)}`;
+  const randomUUID = () => machine().newId?.() ?? idOf(random);
   const getRandomValues = <View extends NodeJS.ArrayBufferView>(view: View): View => fill(view);
   const integer = (...[a, b]: number[]) => (b === undefined ? below(a!) : a! + below(b - a!));
   return {

@@ -77,6 +77,7 @@ export class Network {
       const { promise, resolve, reject } = Promise.withResolvers<{ readonly response: never }>();
       if (signal?.aborted === true) return Promise.reject(named('AbortError'));
       const process = processes.getStore();
+      process?.ids?.delete(request.headers['amz-sdk-invocation-id'] ?? '');
       const end = (settle: () => void, what: string): void => {
         if (call.ended || process?.state === 'crashed') return;
         if (process?.state === 'paused') {

@@ -92,6 +92,7 @@ export class Requests<Shared> {
       name,
       random,
       calls: [],
+      ids: new Set(),
       deeds: [],
       past,
       isAwake: true,
@@ -127,6 +128,8 @@ export class Requests<Shared> {
     readonly id: string;
   } {
     const owner = running();
+    // It can be made with the client of another one.
+    if (owner && this.all.some(({ name }) => name === call.name)) call.name = owner.name;
     const { calls, name } = owner ?? this.#nobody;
     const deed = deedOfCall(call);
     const id = `${name} call ${calls.push(call)} ${deed.key}`;

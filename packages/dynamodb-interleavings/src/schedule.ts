@@ -1,7 +1,7 @@
 import realTimers from 'node:timers/promises';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import { Footprint } from './footprint.ts';
-import { replaceGlobals } from './globals.ts';
+import { idOf, replaceGlobals } from './globals.ts';
 import { stayOffline } from './offline.ts';
 import { Network } from './network.ts';
 import { Notes, OpenCalls } from './open-calls.ts';
@@ -22,6 +22,7 @@ const maxSteps = 1_000;
 const stackFrames = 60;
 /** After how many steps a process that stands still goes on. */
 const longestPause = maxSteps / 2;
+const oneDraw = 'one draw of each random number';
 /** How often timers of no time go off before something else has its turn. */
 const maxTurns = 10;
 
@@ -88,8 +89,14 @@ export class Schedule<Shared> implements Simulation {
   readonly #outside = new Random(1).next;
   readonly #random = () => {
     const process = running();
-    if (process) this.leftOut.add('one draw of each random number');
+    if (process) this.leftOut.add(oneDraw);
     return (process?.random ?? this.#outside)();
+  };
+  readonly #newId = () => {
+    const process = running();
+    const id = idOf(process?.random ?? this.#outside);
+    process?.ids.add(id);
+    return id;
   };
   readonly #notes = new Notes();
   readonly #requests: Requests<Shared>;
@@ -106,6 +113,7 @@ export class Schedule<Shared> implements Simulation {
     this.#settings = settings;
     this.#events = new Set(Object.keys(options.events ?? {}));
     const world = (this.world = new World(new Date(startsAt).getTime(), this.#random));
+    world.newId = this.#newId;
     // What is stored before has been there for long.
     let isBefore = true;
     const tables = (this.tables = new Tables(options.tables, () => (isBefore ? -Infinity : world.now)));
@@ -170,7 +178,12 @@ export class Schedule<Shared> implements Simulation {
     // The user's code is behind many frames of the SDK.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = stackFrames;
-    const restore = replaceGlobals(() => ({ world: this.world, clockOffset: 0, random: this.#random }));
+    const restore = replaceGlobals(() => ({
+      world: this.world,
+      clockOffset: 0,
+      random: this.#random,
+      newId: this.#newId,
+    }));
     const goOnline = stayOffline((error) => (this.network.unsupported ??= error));
     try {
       this.shared = this.#options.shared?.(this) as Shared;
@@ -323,7 +336,11 @@ export class Schedule<Shared> implements Simulation {
     const error = this.network.unsupported ?? this.#settings.conduct?.error;
     if (error) throw error;
     this.#calls.settle();
-    if (!this.#settings.loads) for (const each of this.#requests.all) each.isAwake = false;
+    for (const each of this.#requests.all) {
+      if (each.ids.size > 0) this.leftOut.add(oneDraw);
+      each.ids.clear();
+      each.isAwake &&= this.#settings.loads === true;
+    }
   }
 
   /** Until everything has gone on that can. */

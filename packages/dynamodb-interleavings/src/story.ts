@@ -77,26 +77,25 @@ export function described({ service, operation, table, input }: Call): string {
     Item: item,
     IndexName: index,
     TransactItems: writes,
-  } = input as Record<string, object> & {
-    IndexName?: string;
-  };
+    RequestItems: batch,
+  } = input as Record<string, object> & { IndexName?: string; RequestItems?: Record<string, Batch> };
   const subject = key ?? item;
-  const detail = subject
-    ? brief(subject)
-    : writes
-      ? (writes as object[]).map(describedItem).join(', ')
-      : index
-        ? `by ${index}`
-        : '';
+  const ofBatch = Object.values(batch ?? {}).flatMap((each) =>
+    'Keys' in each ? each.Keys.map((one) => ({ Get: { Key: one } })) : each,
+  );
+  const items = (writes as object[] | undefined) ?? ofBatch;
+  const detail = subject ? brief(subject) : index ? `by ${index}` : items.map(describedItem).join(', ');
   return `${operation} ${table} ${detail}`.trimEnd();
 }
 
-/** Such as `Put {id: "a"}`, of a transaction. */
+type Batch = readonly object[] | { readonly Keys: readonly object[] };
+
+/** Such as `Put {id: "a"}`, of a transaction or batch. */
 function describedItem(each: object): string {
   const [[kind, { Key: key, Item: item }] = ['', {}]] = Object.entries(
     each as Record<string, { readonly Key?: object; readonly Item?: object }>,
   );
-  return `${kind} ${brief(key ?? item ?? {}, 30)}`;
+  return `${kind.replace('Request', '')} ${brief(key ?? item ?? {}, 30)}`;
 }
 
 function answerOf({ service, operation, outcome = '', fate }: Call): string {

@@ -2,6 +2,7 @@ import { longestPauses, unexploredBy } from './bounds.ts';
 import type { Fate, Fault } from './faults.ts';
 import type { Failure, Options } from './options.ts';
 import type { Schedule } from './schedule.ts';
+import { outcomeText } from './story.ts';
 
 /** Failures with different sentences that are kept. */
 const mostFailures = 20;
@@ -43,6 +44,12 @@ export class Tally<Shared> {
       ...failure,
       repeat: `${level === undefined ? '' : `${level}:`}${failure.repeat}`,
     }));
+  }
+
+  /** What the requests of the first schedule came to. */
+  get firstOutcomes(): string {
+    const { outcomes = [] } = this.#first?.schedule.history ?? {};
+    return outcomes.map((outcome, index) => ` Request ${index + 1} ${outcomeText(outcome)}.`).join('');
   }
 
   /** Those of these that no call has met. */

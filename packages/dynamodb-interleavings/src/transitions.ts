@@ -11,6 +11,7 @@ export interface RequestProcess extends Process, Actor {
   readonly random: () => number;
   /** In the order in which they were sent. */
   readonly calls: Call[];
+  readonly ids: Set<string>;
 }
 
 /** A call that has not come to its end. */

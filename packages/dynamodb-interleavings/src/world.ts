@@ -43,6 +43,8 @@ export interface Process {
   state: 'running' | 'paused' | 'crashed';
   /** Something happens to it that it can go on with. */
   readonly wake?: (what: string, call?: object) => void;
+  /** UUIDs that it has drawn in this step, but those that the SDK puts in the header of a call. */
+  readonly ids?: Set<string>;
 }
 
 /** The process that runs, whoever calls its code. */
@@ -62,6 +64,8 @@ export class World {
   now: number;
   /** For the packages of a bundle. In [0, 1). */
   random: () => number;
+  /** A UUID, for the packages of a bundle. */
+  newId: (() => string) | undefined;
   /** Turns of the event loop that code waits for. */
   turns = 0;
   #timers: Timer[] = [];
@@ -87,6 +91,11 @@ export class World {
 
   cancel(timer: Timer | undefined): void {
     this.#timers = this.#timers.filter((each) => each !== timer);
+  }
+
+  /** What the packages of a bundle draw. */
+  get ofPackages(): Pick<World, 'random' | 'newId'> {
+    return { random: this.random, newId: this.newId };
   }
 
   sleep(milliseconds: number): Promise<void> {

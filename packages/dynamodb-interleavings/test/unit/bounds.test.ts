@@ -131,6 +131,12 @@ test.each<[name: string, Program, Partial<Options>, ...texts: string[]]>([
     'no item is deleted when its time to live is over',
   ],
   [
+    'an event',
+    write,
+    { events: { 'what has expired is deleted': ({ tables }) => tables.expire() } },
+    'no event happens after the last answer',
+  ],
+  [
     'a local index',
     write,
     {

@@ -1,7 +1,7 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocument } from '@aws-sdk/lib-dynamodb';
 import { expect, test } from 'vitest';
-import { explore, type Request, textOf } from '../../src/index.ts';
+import { type Environment, explore, type Request, textOf } from '../../src/index.ts';
 
 const TableName = 'Jobs';
 const tables = [
@@ -203,4 +203,47 @@ test('a request that waits for one that has crashed says so', async () => {
     'Request 2 is never answered. It waits for nothing in the simulation, perhaps for request 1, which has crashed. If what is ' +
       'shared is the memory of one process, leave out the faults crashedBefore and crashedAfter.',
   ]);
+});
+
+test('a batch names its items', async () => {
+  const { failure } = await explore({
+    tables,
+    requests: [
+      async (environment) => {
+        const client = DynamoDBDocument.from(new DynamoDB(environment.client));
+        await client.batchWrite({
+          RequestItems: {
+            [TableName]: [{ PutRequest: { Item: { id: 'a' } } }, { DeleteRequest: { Key: { id: 'b' } } }],
+          },
+        });
+        await client.batchGet({ RequestItems: { [TableName]: { Keys: [{ id: 'a' }, { id: 'c' }] } } });
+      },
+    ],
+    check: () => 'It is told.',
+  });
+  const lines = linesOf(failure!.trace);
+  expect(lines[0]).toBe('1  BatchWriteItem Jobs Put {id: "a"}, Delete {id: "b"} → item 1 is done');
+  expect(lines[2]).toMatch(/^1 {2}BatchGetItem Jobs Get \{id: "a"\}, Get \{id: "c"\} → /);
+});
+
+test('a call that a request makes with the client of another one is in its own lane', async () => {
+  const { failure } = await explore<{ client?: Environment }>({
+    tables,
+    shared: () => ({}),
+    requests: ['a', 'b'].map((id) => (environment) => put((environment.shared.client ??= environment), id)),
+    check: () => 'It is told.',
+  });
+  expect(linesOf(failure!.trace).slice(0, 2)).toEqual([
+    '1 │  PutItem Jobs {id: "a"} → done',
+    '│ 2  PutItem Jobs {id: "b"} → done',
+  ]);
+});
+
+test('a run without a call tells what its requests came to', async () => {
+  const wrong: Request = async () => {
+    throw new Error('It is undefined.', { cause: new TypeError('x is not a function') });
+  };
+  await expect(explore({ tables, requests: [wrong, async () => 7] })).rejects.toThrow(
+    /^No call has reached the simulation\..* Request 1 fails: Error: It is undefined\., because of TypeError: x is not a function\. Request 2 returns 7\.$/,
+  );
 });
