@@ -59,7 +59,9 @@ class Exploration<Shared> {
   readonly #deepens: boolean;
   readonly #conduct: Conduct | undefined;
   readonly #patience = { milliseconds: patience };
-  /** Kinds of what requests have done. */
+  /** What requests have done. */
+  readonly #keys = new Set<string>();
+  /** The same without its numbers. */
   readonly #deeds = new Set<string>();
   #repetitions = 0;
   #reportedAt: number;
@@ -221,7 +223,11 @@ class Exploration<Shared> {
   async #checkNew(schedule: Schedule<Shared>, level: number | undefined): Promise<void> {
     const { size } = this.#deeds;
     for (const { name, deeds } of schedule.actors)
-      for (const { told } of deeds) this.#deeds.add(`${name} ${told.replaceAll(/\d+/g, '#')}`);
+      for (const deed of deeds) {
+        if (this.#keys.has(`${name} ${deed.key}`)) continue;
+        this.#keys.add(`${name} ${deed.key}`);
+        this.#deeds.add(`${name} ${deed.told.replaceAll(/\d+/g, '#')}`);
+      }
     if (this.#deeds.size === size || this.#repetitions > 10 + this.#tally.schedules * partForRepetitions) return;
     this.#repetitions += 1;
     await this.#runAgain(schedule, level);

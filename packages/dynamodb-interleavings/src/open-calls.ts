@@ -130,15 +130,17 @@ export class OpenCalls<Shared> {
     const isPatient = isEndless && isSlow && all.some(({ name }) => name === 'waits');
     const choices = all.map(({ name, variant, needsTime, isApplied, footprint }): Choice => {
       const isWait = name === 'waits';
+      // Whoever stands still does not give up.
+      const end = name === 'paused' ? Infinity : until;
       return {
         id: `${id} ${name} ${variant} ${call.parts.length}`,
         process,
         kind: isWait ? 'wait' : 'step',
         subject: id,
-        until,
+        until: end,
         needsTime,
         isApplied,
-        isUseful: !needsTime || (timer !== undefined && timer.at < until),
+        isUseful: !needsTime || (timer !== undefined && timer.at < end),
         isPatient: isPatient && !isWait,
         footprint,
         take: () => (isWait ? this.#wait(pending) : this.#step(pending, name, variant)),

@@ -96,6 +96,8 @@ const faultTransitions = faults.map((fate): Transition => {
   return {
     name: fate,
     of: ['sent'],
+    // Without a timer that goes off meanwhile, a pause is none.
+    needsTime: fate === 'paused',
     guard: (pending, situation) => {
       const { kinds, hasFaults, network, seesPauses } = situation;
       if (!hasFaults || !kinds.includes(fate) || isSameAsTwin(fate, pending, situation)) return 0;
