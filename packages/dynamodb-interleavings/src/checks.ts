@@ -24,13 +24,13 @@ export function once(table: string): Check {
 /** Of an attribute of which no two items of a table have the same value, such as an e-mail address. */
 export function unique(table: string, attribute: string): Check {
   return ({ tables }) => {
-    const values = tables
-      .items(table)
-      .flatMap((item) => (attribute in item ? [item[attribute]] : []));
+    const values = tables.items(table).flatMap((item) => (attribute in item ? [item[attribute]] : []));
     const twice = values.find((value, index) =>
       values.slice(0, index).some((each) => isDeepStrictEqual(each, value)),
     );
-    return twice === undefined ? undefined : `Two items of ${table} have the ${attribute} ${typeof twice === 'string' ? twice : inspect(twice)}.`;
+    return twice === undefined
+      ? undefined
+      : `Two items of ${table} have the ${attribute} ${typeof twice === 'string' ? twice : inspect(twice)}.`;
   };
 }
 

@@ -70,7 +70,9 @@ export function differenceOf(
     const [a, b] = [deeds, second[index]!.deeds].map((all) =>
       byKind ? all.toSorted((one, other) => (one.kind < other.kind ? -1 : 1)) : all,
     );
-    const at = a!.findIndex((deed, each) => deed[byKind ? 'kind' : 'key'] !== b![each]?.[byKind ? 'kind' : 'key']);
+    const at = a!.findIndex(
+      (deed, each) => deed[byKind ? 'kind' : 'key'] !== b![each]?.[byKind ? 'kind' : 'key'],
+    );
     if (at >= 0)
       return inconstant(
         `In the same schedule, ${name} once ${a![at]!.told} and once ${(b![at] ?? waits).told}.`,
@@ -113,8 +115,6 @@ export class Conduct {
     const known = this.#known.get(past);
     if (known === undefined && this.#known.size < mostKnown) this.#known.set(past, { ...deed });
     if (known !== undefined && known.key !== deed.key)
-      this.error ??= inconstant(
-        `After the same answers, ${name} once ${known.told} and once ${deed.told}.`,
-      );
+      this.error ??= inconstant(`After the same answers, ${name} once ${known.told} and once ${deed.told}.`);
   }
 }

@@ -228,7 +228,8 @@ class Exploration<Shared> {
         this.#keys.add(`${name} ${deed.key}`);
         this.#deeds.add(`${name} ${deed.told.replaceAll(/\d+/g, '#')}`);
       }
-    if (this.#deeds.size === size || this.#repetitions > 10 + this.#tally.schedules * partForRepetitions) return;
+    if (this.#deeds.size === size || this.#repetitions > 10 + this.#tally.schedules * partForRepetitions)
+      return;
     this.#repetitions += 1;
     await this.#runAgain(schedule, level);
   }

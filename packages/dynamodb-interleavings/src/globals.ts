@@ -1,6 +1,5 @@
 import type crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
-import type timers from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Random, World } from './world.ts';
 
@@ -43,7 +42,7 @@ function clockOf(machine: () => Machine) {
   /** Without a date, a format has the time. */
   const ofFormats = {
     get format() {
-      const bound = format!.get!.call(this) as Intl.DateTimeFormat['format'];
+      const bound = format.get!.call(this);
       return (date?: Date | number) => bound(date ?? now());
     },
     formatToParts(date?: Date | number) {
@@ -52,7 +51,8 @@ function clockOf(machine: () => Machine) {
   };
   function Format() {}
   Format.prototype = within(real.Intl.DateTimeFormat.prototype, ofFormats);
-  const formatOf = (target: object, values: unknown[]) => Reflect.construct(target as never, values, Format) as object;
+  const formatOf = (target: object, values: unknown[]) =>
+    Reflect.construct(target as never, values, Format) as object;
   // As a function, too. Dates that were made before are instances.
   const MachineDate: DateConstructor = new Proxy(real.Date, {
     apply: () => new real.Date(now()).toString(),
@@ -177,12 +177,21 @@ function timersOf(machine: () => Machine) {
     wait: (milliseconds: number, options?: Stoppable) => sleep(milliseconds, undefined, options),
     yield: () => nextTurn(),
   };
-  return { functions, timeout, promises: { setTimeout: sleep, setInterval: every, setImmediate: nextTurn }, scheduler };
+  return {
+    functions,
+    timeout,
+    promises: { setTimeout: sleep, setInterval: every, setImmediate: nextTurn },
+    scheduler,
+  };
 }
 
 /** A UUID. */
 export function idOf(random: () => number): string {
-  const digits = Array.from({ length: 4 }, () => Math.floor(random() * 2 ** 32).toString(16).padStart(8, '0')).join('');
+  const digits = Array.from({ length: 4 }, () =>
+    Math.floor(random() * 2 ** 32)
+      .toString(16)
+      .padStart(8, '0'),
+  ).join('');
   return digits.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-4$3-8$4-$5');
 }
 
@@ -190,9 +199,14 @@ export function idOf(random: () => number): string {
 function randomOf(machine: () => Machine) {
   const random = () => machine().random();
   const below = (most: number) => Math.floor(random() * most);
-  const fill = <View extends ArrayBufferLike | NodeJS.ArrayBufferView>(view: View, offset = 0, size?: number): View => {
-    const unit = 'BYTES_PER_ELEMENT' in view ? (view.BYTES_PER_ELEMENT as number) : 1;
-    const bytes = 'buffer' in view ? new Uint8Array(view.buffer, view.byteOffset, view.byteLength) : new Uint8Array(view);
+  const fill = <View extends ArrayBufferLike | NodeJS.ArrayBufferView>(
+    view: View,
+    offset = 0,
+    size?: number,
+  ): View => {
+    const unit = 'BYTES_PER_ELEMENT' in view ? view.BYTES_PER_ELEMENT : 1;
+    const bytes =
+      'buffer' in view ? new Uint8Array(view.buffer, view.byteOffset, view.byteLength) : new Uint8Array(view);
     const end = size === undefined ? bytes.length : (offset + size) * unit;
     for (let at = offset * unit; at < end; at += 1) bytes[at] = below(256);
     return view;
@@ -247,7 +261,10 @@ export function scopeOf(machine: () => Machine) {
       const name = id.startsWith('node:') ? id : `node:${id}`;
       const members = modules[name];
       if (members === undefined) return undefined;
-      const original = process.getBuiltinModule(name) as { readonly webcrypto?: object; readonly scheduler?: object };
+      const original = process.getBuiltinModule(name) as {
+        readonly webcrypto?: object;
+        readonly scheduler?: object;
+      };
       if (!found.has(name))
         found.set(
           name,
@@ -269,7 +286,7 @@ export function scopeOf(machine: () => Machine) {
       [AbortSignal, { timeout }],
       [Math, { random }],
       [globalThis.crypto, web],
-      [(process.getBuiltinModule('node:timers/promises') as typeof timers).scheduler, scheduler],
+      [process.getBuiltinModule('node:timers/promises').scheduler, scheduler],
       ...Object.entries(modules).map(
         ([name, members]) => [process.getBuiltinModule(name) as typeof crypto, members] as const,
       ),
@@ -289,7 +306,11 @@ export function replaceGlobals(machine: () => Machine & { readonly random: Rando
     // `getRandomValues` of node:crypto is that of the global one.
     .filter(([, , , original]) => original?.configurable !== false);
   for (const [object, name, member, original] of all)
-    Object.defineProperty(object, name, { ...member, enumerable: original?.enumerable ?? true, configurable: true });
+    Object.defineProperty(object, name, {
+      ...member,
+      enumerable: original?.enumerable ?? true,
+      configurable: true,
+    });
   syncBuiltinESMExports();
   return () => {
     for (const [object, name, , original] of all)

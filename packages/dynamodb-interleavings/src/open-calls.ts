@@ -57,7 +57,9 @@ export class OpenCalls<Shared> {
 
   /** Whether a request waits for a call. */
   hasOf(process: RequestProcess): boolean {
-    return this.#pending.some(({ owner, state, call: { ended } }) => owner === process && state !== 'late' && !ended);
+    return this.#pending.some(
+      ({ owner, state, call: { ended } }) => owner === process && state !== 'late' && !ended,
+    );
   }
 
   /** Whose steps the calls are that their clients have given up. */

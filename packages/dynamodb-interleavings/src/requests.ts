@@ -97,8 +97,7 @@ export class Requests<Shared> {
       past,
       isAwake: true,
       state: 'running',
-      wake: (what, call) =>
-        this.conduct?.wake(process, `${process.calls.indexOf(call as Call)} ${what}`),
+      wake: (what, call) => this.conduct?.wake(process, `${process.calls.indexOf(call as Call)} ${what}`),
     };
     this.all[index] = process;
     const end = (outcome: Outcome): void => {

@@ -38,17 +38,22 @@ export function toWire(item: ClientItem): Item {
       ? Buffer.from(data.buffer, data.byteOffset, data.byteLength)
       : Buffer.from(data)
     ).toString('base64');
-  return withBinary({ M: item }, encoded as never).M as Item;
+  return withBinary({ M: item }, encoded).M as Item;
 }
 
 /** The item as the document client returns it. */
 export function fromWire(item: Item): Record<string, unknown> {
-  return unmarshall(withBinary({ M: item }, (base64) => new Uint8Array(bytes(base64 as never))).M as ClientItem);
+  return unmarshall(withBinary({ M: item }, (base64) => new Uint8Array(bytes(base64))).M as ClientItem);
 }
 
 /** A value with its binary data in another form. */
 function withBinary(value: object, convert: (data: never) => unknown): Readonly<Record<string, unknown>> {
-  const { B: data, BS: all, L: list, M: map } = value as { B?: never; BS?: never[]; L?: object[]; M?: object };
+  const {
+    B: data,
+    BS: all,
+    L: list,
+    M: map,
+  } = value as { B?: never; BS?: never[]; L?: object[]; M?: object };
   if (data !== undefined) return { B: convert(data) };
   if (all !== undefined) return { BS: all.map(convert) };
   if (list !== undefined) return { L: list.map((each) => withBinary(each, convert)) };

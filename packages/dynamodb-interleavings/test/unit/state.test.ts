@@ -66,7 +66,8 @@ const programs: Readonly<Record<string, Program>> = {
     return isNew && increment(environment);
   },
   'a number that rises': (environment) => put(environment, 'a', (kept.count += 1)),
-  'whose turn it is': (environment) => increment(environment).then(() => put(environment, `${(kept.count += 1) % 2}`)),
+  'whose turn it is': (environment) =>
+    increment(environment).then(() => put(environment, `${(kept.count += 1) % 2}`)),
   'whose turn it is, from the start': (environment) => put(environment, `shard ${(kept.count += 1) % 2}`),
   'what it has read after a conflict': async (environment) => {
     if (!(await putOnce(environment, 'a'))) await readOnce(environment);
@@ -78,7 +79,9 @@ const programs: Readonly<Record<string, Program>> = {
     return mine;
   },
   'a call that is not over': async (environment) => {
-    const reading = (kept.value ??= get(environment, 'count').finally(() => (kept.value = undefined)));
+    const reading = (kept.value ??= get(environment, 'count').finally(
+      () => (kept.value = undefined),
+    )) as Promise<string>;
     return put(environment, 'count', Number(await reading) + 1);
   },
   'that it is busy': async (environment) => {
@@ -112,13 +115,15 @@ describe('a module that keeps', () => {
     await expect(run([breaker, breaker], { faults: 1, kinds: ['lostBefore'] })).rejects.toThrow(refused);
   });
 
-  test.each(['what it has read', 'what it has done', 'a number that rises', 'what it has read after a conflict'])(
-    '%s is refused beside what is shared',
-    async (name) => {
-      const program = programs[name]!;
-      await expect(run([program, program], { shared: () => ({}) })).rejects.toThrow(refused);
-    },
-  );
+  test.each([
+    'what it has read',
+    'what it has done',
+    'a number that rises',
+    'what it has read after a conflict',
+  ])('%s is refused beside what is shared', async (name) => {
+    const program = programs[name]!;
+    await expect(run([program, program], { shared: () => ({}) })).rejects.toThrow(refused);
+  });
 
   test('the message names what the request does, and what it has done before', async () => {
     await expect(run([readOnce, increment])).rejects.toThrow(
@@ -149,9 +154,12 @@ describe('what is no state', () => {
   test.each<[string, () => Promise<unknown>]>([
     ['a module that is loaded', () => import('node:dns')],
     ['a turn of the event loop', () => nextTurn()],
-    ['many turns of the event loop', async () => {
-      for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-    }],
+    [
+      'many turns of the event loop',
+      async () => {
+        for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      },
+    ],
     ['work in another thread', () => promisify(gzip)('x'.repeat(1_000))],
   ])('is %s', async (_, wait) => {
     const waiting: Program = async (environment) => {
@@ -199,7 +207,11 @@ describe('a package of a bundle', () => {
       );
     };
   const build = (own: readonly string[]) =>
-    Bundle.build({ entryPoints: { handler: join(folder, 'handler.js') }, esbuild: { absWorkingDir: folder }, own });
+    Bundle.build({
+      entryPoints: { handler: join(folder, 'handler.js') },
+      esbuild: { absWorkingDir: folder },
+      own,
+    });
 
   test('that keeps state is refused', async () => {
     const visit = request(await build([]));

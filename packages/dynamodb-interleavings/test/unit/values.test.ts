@@ -63,7 +63,10 @@ test('binary data in `items` is found by its key and its value', async () => {
 
 test('what is not equal is unique', async () => {
   const put = (environment: Environment, owner: unknown) =>
-    documents(environment).put({ TableName, Item: { id: new Uint8Array([environment.name.charCodeAt(8)]), owner } });
+    documents(environment).put({
+      TableName,
+      Item: { id: new Uint8Array([environment.name.charCodeAt(8)]), owner },
+    });
   const explored = async (...owners: readonly unknown[]) =>
     (
       await explore({
@@ -75,5 +78,7 @@ test('what is not equal is unique', async () => {
   expect(await explored(new Set(['a']), new Set(['b']))).toBeUndefined();
   expect(await explored({ name: 'a' }, { name: 'b' })).toBeUndefined();
   expect(await explored(1, '1')).toBeUndefined();
-  expect(await explored({ name: 'a' }, { name: 'a' })).toBe("Two items of Files have the owner { name: 'a' }.");
+  expect(await explored({ name: 'a' }, { name: 'a' })).toBe(
+    "Two items of Files have the owner { name: 'a' }.",
+  );
 });
