@@ -5,13 +5,16 @@ import { described, outcomeText } from './story.ts';
 
 /** How many situations are kept, because each takes memory. */
 const mostKnown = 100_000;
+/** In how many of their letters random IDs differ at least. The first ones of some are the time. */
+const partOfRandom = 0.4;
 
-/** Something that a request does: it makes a call, or ends. */
+/** Something that a request does: it makes a call, sets a timer, or ends. */
 export interface Deed {
   /** Such as `calls GetItem Counters {id: "a"}`. */
   readonly told: string;
-  /** Equal for equal deeds. */
+  /** Equal for equal deeds, whatever their IDs are. */
   readonly key: string;
+  readonly ids: readonly string[];
   /** The same with other values. */
   readonly kind: string;
 }
@@ -25,30 +28,49 @@ export interface Actor {
   isAwake: boolean;
 }
 
-const waits: Deed = { told: 'waits', key: '', kind: '' };
+const waits: Deed = { told: 'waits', key: '', ids: [], kind: '' };
 
-/** Without IDs, which libraries cut from a pool of random numbers that they keep. */
-function masked(text: string): string {
+/** Libraries cut IDs from a pool of random numbers that they keep, so these are not the same each time. */
+function withoutIds(text: string): Pick<Deed, 'key' | 'ids'> {
+  const ids: string[] = [];
   const isId = (word: string) => (/\d/.test(word) && /[a-z]/i.test(word)) || /[a-z][A-Z]/.test(word);
-  return text.replaceAll(/[\w-]{10,}/g, (word) => (isId(word) ? '?' : word));
+  const rest = text.replaceAll(/[\w-]{10,}/g, (word) => {
+    if (!isId(word)) return word;
+    ids.push(word);
+    return '?';
+  });
+  return { key: hash('sha1', rest), ids };
 }
+
+/** Whether both are random, or the same. A name with a number that rises is neither. */
+function areAlike(a: string, b: string): boolean {
+  const different = [...a].filter((letter, index) => letter !== b[index]).length;
+  return a === b || (a.length === b.length && different > partOfRandom * a.length);
+}
+
+export const isSame = (a: Deed, b: Deed | undefined): boolean =>
+  a.key === b?.key && a.ids.every((id, index) => areAlike(id, b.ids[index]!));
 
 export function deedOfCall(call: Call): Deed {
   const { headers: _, ...input } = call.input as { readonly headers?: unknown };
-  const text = masked(`${call.service} ${call.operation} ${JSON.stringify(input)}`);
   return {
     // Most are not told.
     get told() {
       return `calls ${described(call)}`;
     },
-    key: hash('sha1', text),
+    ...withoutIds(`${call.service} ${call.operation} ${JSON.stringify(input)}`),
     kind: `${call.service} ${call.operation} ${call.table}`,
   };
 }
 
+export function deedOfTimer(milliseconds: number): Deed {
+  const told = `sets a timer of ${milliseconds} ms`;
+  return { told, key: told, ids: [], kind: 'timer' };
+}
+
 export function deedOfOutcome(outcome: Outcome): Deed {
   const told = outcomeText(outcome);
-  return { told, key: hash('sha1', masked(told)), kind: outcome.status };
+  return { told, ...withoutIds(told), kind: outcome.status };
 }
 
 /** The error of a run in which a request does something else each time. */
@@ -70,8 +92,8 @@ export function differenceOf(
     const [a, b] = [deeds, second[index]!.deeds].map((all) =>
       byKind ? all.toSorted((one, other) => (one.kind < other.kind ? -1 : 1)) : all,
     );
-    const at = a!.findIndex(
-      (deed, each) => deed[byKind ? 'kind' : 'key'] !== b![each]?.[byKind ? 'kind' : 'key'],
+    const at = a!.findIndex((deed, each) =>
+      byKind ? deed.kind !== b![each]?.kind : !isSame(deed, b![each]),
     );
     if (at >= 0)
       return inconstant(
@@ -114,7 +136,7 @@ export class Conduct {
   #expect({ name, past }: Actor, deed: Deed): void {
     const known = this.#known.get(past);
     if (known === undefined && this.#known.size < mostKnown) this.#known.set(past, { ...deed });
-    if (known !== undefined && known.key !== deed.key)
+    if (known !== undefined && !isSame(known, deed))
       this.error ??= inconstant(`After the same answers, ${name} once ${known.told} and once ${deed.told}.`);
   }
 }

@@ -1,7 +1,7 @@
 import type crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { promisify } from 'node:util';
-import type { Random, World } from './world.ts';
+import { processes, type Random, type World } from './world.ts';
 
 /** What code finds in the place of what Node.js has. */
 export interface Machine {
@@ -91,6 +91,7 @@ function timersOf(machine: () => Machine) {
       if (repeats) begin(Math.max(1, milliseconds));
       run();
     }
+    processes.getStore()?.sets?.(milliseconds);
     begin(milliseconds);
     const handle = {
       ref: () => handle,
@@ -170,6 +171,7 @@ function timersOf(machine: () => Machine) {
   const timeout = (milliseconds: number): AbortSignal => {
     const controller = new AbortController();
     const reason = new DOMException('The operation was aborted due to timeout', 'TimeoutError');
+    processes.getStore()?.sets?.(milliseconds);
     machine().world.after(milliseconds, () => controller.abort(reason));
     return controller.signal;
   };

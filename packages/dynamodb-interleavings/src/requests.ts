@@ -1,5 +1,5 @@
 import type { Call } from './call.ts';
-import { type Conduct, type Deed, deedOfCall, deedOfOutcome } from './conduct.ts';
+import { type Conduct, type Deed, deedOfCall, deedOfOutcome, deedOfTimer } from './conduct.ts';
 import { defaults, type Options, type Outcome, type Request, type Simulation } from './options.ts';
 import type { Entry } from './story.ts';
 import type { RequestProcess } from './transitions.ts';
@@ -97,6 +97,7 @@ export class Requests<Shared> {
       past,
       isAwake: true,
       state: 'running',
+      sets: (milliseconds) => this.#note(process, deedOfTimer(milliseconds)),
       wake: (what, call) => this.conduct?.wake(process, `${process.calls.indexOf(call as Call)} ${what}`),
     };
     this.all[index] = process;

@@ -43,6 +43,8 @@ export interface Process {
   state: 'running' | 'paused' | 'crashed';
   /** Something happens to it that it can go on with. */
   readonly wake?: (what: string, call?: object) => void;
+  /** It sets a timer. */
+  readonly sets?: (milliseconds: number) => void;
   /** UUIDs that it has drawn in this step, but those that the SDK puts in the header of a call. */
   readonly ids?: Set<string>;
 }

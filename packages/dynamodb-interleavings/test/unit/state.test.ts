@@ -69,6 +69,19 @@ const programs: Readonly<Record<string, Program>> = {
   'whose turn it is': (environment) =>
     increment(environment).then(() => put(environment, `${(kept.count += 1) % 2}`)),
   'whose turn it is, from the start': (environment) => put(environment, `shard ${(kept.count += 1) % 2}`),
+  'a number that rises, in a name': (environment) =>
+    put(environment, `order-${String((kept.count += 1)).padStart(8, '0')}`),
+  'how long to wait': async (environment) => {
+    kept.count += 1;
+    await new Promise((resolve) => setTimeout(resolve, 100 * kept.count));
+    return increment(environment);
+  },
+  'how long to wait, after a call': async (environment) => {
+    await get(environment, environment.name);
+    kept.count += 1;
+    await new Promise((resolve) => setTimeout(resolve, 100 * kept.count)).finally(() => (kept.count -= 1));
+    return increment(environment);
+  },
   'what it has read after a conflict': async (environment) => {
     if (!(await putOnce(environment, 'a'))) await readOnce(environment);
     await put(environment, 'b');
@@ -119,6 +132,8 @@ describe('a module that keeps', () => {
     'what it has read',
     'what it has done',
     'a number that rises',
+    'a number that rises, in a name',
+    'how long to wait',
     'what it has read after a conflict',
   ])('%s is refused beside what is shared', async (name) => {
     const program = programs[name]!;
