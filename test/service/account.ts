@@ -16,20 +16,20 @@ export const outputs = {
   ...Object.fromEntries(planNames.map((name) => [`UsagePlanId${titleCase(name)}`, name])),
 };
 
-let made = 0;
-
 /** Made at the time of the world, not of this machine, with IDs in the order in which they were made. */
 export class KeysOfWorld extends ApiKeyStore {
   readonly #time: Time;
+  #made: number;
 
   constructor(time: Time, snapshot?: ApiKeySnapshot) {
     super(snapshot);
     this.#time = time;
+    this.#made = Math.max(0, ...this.keys().map(({ id }) => Number(id)));
   }
 
   override create(given: Parameters<ApiKeyStore['create']>[0]): ReturnType<ApiKeyStore['create']> {
-    made += 1;
-    return super.create({ id: String(made).padStart(10, '0'), ...given }, this.#time.now);
+    this.#made += 1;
+    return super.create({ id: String(this.#made).padStart(10, '0'), ...given }, this.#time.now);
   }
 }
 

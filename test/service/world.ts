@@ -84,6 +84,8 @@ export class World {
   readonly #network: Network;
   readonly #below: (below: number) => number;
   readonly #isDriven: boolean;
+  /** How many worlds there were before it, each made from the one before. */
+  readonly #generation: number;
   readonly #machine: GatewayOptions['machine'];
   readonly #evaluations: Evaluations;
   #gateway: Gateway | undefined;
@@ -95,7 +97,9 @@ export class World {
     this.#isDriven = within === undefined;
     this.#time = within?.world ?? new Time(startOf(at, from) + 999, () => 0);
     this.tables = within?.tables ?? serviceTables(() => this.#time.now);
-    const random = new Random(this.#time.now);
+    // It does not draw the keys and IDs again that the world before it has drawn.
+    this.#generation = from === undefined ? 0 : from.#generation + 1;
+    const random = new Random(this.#time.now + this.#generation);
     this.random = random.next;
     this.#below = (below) => random.below(below);
     this.#network =

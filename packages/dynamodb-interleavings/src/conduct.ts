@@ -48,7 +48,7 @@ function areAlike(a: string, b: string): boolean {
   return a === b || (a.length === b.length && different > partOfRandom * a.length);
 }
 
-export const isSame = (a: Deed, b: Deed | undefined): boolean =>
+const isSame = (a: Deed, b: Deed | undefined): boolean =>
   a.key === b?.key && a.ids.every((id, index) => areAlike(id, b.ids[index]!));
 
 export function deedOfCall(call: Call): Deed {
