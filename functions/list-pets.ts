@@ -21,10 +21,8 @@ export const handler = pipeline(
   async ({ request, recorder, signal }) => {
     const { limit, filter, before } = parseQuery(listing, request.query);
     const { pets, next, malformed } = await listPets(table, { limit, filter, before }, signal);
-    for (const error of malformed) {
-      recorder.errors.push(error);
-      recorder.count(metrics.malformed);
-    }
+    recorder.errors.push(...malformed);
+    recorder.count(metrics.malformed, malformed.length);
     if (next === undefined) return { status: 200, body: pets };
     const cursor = encodeCursor({ filter: textOf(filter), before: next });
     const query = { limit, ...(filter && { [filter.key]: filter.value }), cursor };

@@ -15,7 +15,7 @@ export const metrics = {
   created: 'PetsCreated',
   /** Creations answered from the record of their Idempotency-Key. */
   replayed: 'CreationsReplayed',
-  /** Stored pets that failed validation and were left out of a listing. */
+  /** Stored pets that failed validation and were left out of a listing. Counted for each listing, also if there are none. */
   malformed: 'MalformedItems',
 } as const;
 
@@ -23,3 +23,7 @@ export type Metric = (typeof metrics)[keyof typeof metrics];
 
 /** The dimension that splits a metric by plan. */
 export const planDimension = 'Plan';
+
+/** Metrics that are also published by the version of the function, so that a canary is compared with the live version. */
+export const metricsByVersion: readonly Metric[] = [metrics.malformed];
+export const versionDimension = 'Version';

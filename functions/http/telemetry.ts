@@ -1,7 +1,7 @@
 import type { MiddlewareObj, Request } from '@middy/core';
 import type { APIGatewayProxyResult } from 'aws-lambda';
-import { traceId } from '../runtime/environment.ts';
-import { type Metric, planDimension } from './metrics.ts';
+import { traceId, version } from '../runtime/environment.ts';
+import { type Metric, metricsByVersion, planDimension, versionDimension } from './metrics.ts';
 
 /** The input of the middlewares below `recordRequests`. */
 export interface Exchange {
@@ -21,7 +21,16 @@ export function recordRequests(
     const status = response?.statusCode ?? 500;
     const durationMs = performance.now() - startedAt;
     const request = { ...identity, traceId: traceId() };
-    const record = { ...request, operation, status, durationMs, coldStart, errors, counts };
+    const record = {
+      ...request,
+      operation,
+      status,
+      durationMs,
+      coldStart,
+      errors,
+      counts,
+      version: version(),
+    };
     coldStart = false;
     // Not with console, which Lambda wraps: an embedded metric must be the whole line.
     process.stdout.write(`${toLogLine(record, namespace, Date.now())}\n`);
@@ -44,8 +53,8 @@ export class Recorder {
   /** Empty until the event is read. */
   identity: { readonly requestId?: string; readonly keyId?: string; readonly plan?: string } = {};
 
-  count(metric: Metric): void {
-    this.counts.set(metric, (this.counts.get(metric) ?? 0) + 1);
+  count(metric: Metric, by = 1): void {
+    this.counts.set(metric, (this.counts.get(metric) ?? 0) + by);
   }
 }
 
@@ -56,6 +65,8 @@ type RequestRecord = Recorder['identity'] &
     readonly status: number;
     readonly durationMs: number;
     readonly coldStart: boolean;
+    /** Of the function. Undefined outside of Lambda. */
+    readonly version: string | undefined;
   };
 
 /**
@@ -63,9 +74,17 @@ type RequestRecord = Recorder['identity'] &
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */
 export function toLogLine(record: RequestRecord, namespace: string, now: number): string {
-  const { errors, counts, durationMs, ...fields } = record;
-  const Dimensions = record.plan === undefined ? [[]] : [[planDimension], []];
-  const Metrics = [...counts.keys()].map((name) => ({ Name: name, Unit: 'Count' }));
+  const { errors, counts, durationMs, version: ofFunction, ...fields } = record;
+  const definition = (Dimensions: readonly (readonly string[])[], names: readonly Metric[]) => {
+    const Metrics = names.map((name) => ({ Name: name, Unit: 'Count' }));
+    return { Namespace: namespace, Dimensions, Metrics };
+  };
+  const names = [...counts.keys()];
+  const byVersion = ofFunction === undefined ? [] : names.filter((name) => metricsByVersion.includes(name));
+  const CloudWatchMetrics = [
+    definition(record.plan === undefined ? [[]] : [[planDimension], []], names),
+    ...(byVersion.length > 0 ? [definition([[versionDimension]], byVersion)] : []),
+  ];
   return JSON.stringify({
     timestamp: new Date(now).toISOString(),
     level: errors.length > 0 ? 'ERROR' : 'INFO',
@@ -74,8 +93,9 @@ export function toLogLine(record: RequestRecord, namespace: string, now: number)
     durationMs: Math.round(durationMs * 1000) / 1000,
     ...(errors.length > 0 && { errors: errors.map((error) => errorForLog(error)) }),
     ...(counts.size > 0 && {
-      _aws: { Timestamp: now, CloudWatchMetrics: [{ Namespace: namespace, Dimensions, Metrics }] },
+      _aws: { Timestamp: now, CloudWatchMetrics },
       ...(record.plan !== undefined && { [planDimension]: record.plan }),
+      ...(byVersion.length > 0 && { [versionDimension]: ofFunction }),
       ...Object.fromEntries(counts),
     }),
   });

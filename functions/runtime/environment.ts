@@ -15,3 +15,8 @@ export const wholeNumber = z.pipe(
 export function traceId(variables: NodeJS.ProcessEnv = process.env): string | undefined {
   return /^Root=(1-[0-9a-f]{8}-[0-9a-f]{24})(?:;|$)/.exec(variables['_X_AMZN_TRACE_ID'] ?? '')?.[1];
 }
+
+/** The version of the function. https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html */
+export function version(variables: NodeJS.ProcessEnv = process.env): string | undefined {
+  return variables['AWS_LAMBDA_FUNCTION_VERSION'];
+}

@@ -9,7 +9,7 @@ import { Construct } from 'constructs';
 import { metrics } from '../../functions/http/metrics.ts';
 import type { Api } from '../api/api.ts';
 import type { StageSettings } from '../configuration/settings.ts';
-import { apiMetric, serviceMetric, tableMetric } from './metrics.ts';
+import { apiMetric, serviceMetric, tableMetric, versionMetric } from './metrics.ts';
 import { acknowledge } from '../security-checks.ts';
 import type { ServiceFunction, ServiceFunctions } from '../compute/service-function.ts';
 import { operationName } from '../../functions/operations.ts';
@@ -22,7 +22,13 @@ export interface AlarmsProps {
   readonly api: Api;
   readonly settings: Pick<
     StageSettings,
-    'notificationAddress' | 'minimumRequests' | 'canary' | 'accountConcurrency' | 'domain'
+    | 'notificationAddress'
+    | 'minimumRequests'
+    | 'canary'
+    | 'accountConcurrency'
+    | 'accountThrottle'
+    | 'throttle'
+    | 'domain'
   >;
   /** The address of the repository, for links to its runbook. */
   readonly repository: string | undefined;
@@ -69,6 +75,9 @@ export class Alarms extends Construct {
     const malformed = 'Stored pets fail validation and are left out of listings.';
     const count = serviceMetric(this, metrics.malformed);
     this.#add('malformed-items', malformed, count, 0, 'malformed-items', [1, 1]);
+    const { version } = functions.get('list-pets')!.function.currentVersion;
+    const stricter = 'The new version leaves out stored pets that the live version lists.';
+    this.#add('newly-malformed-items', stricter, this.#malformedInCanary(version), 3, 'malformed-items');
   }
 
   get all(): readonly cloudwatch.Alarm[] {
@@ -77,7 +86,7 @@ export class Alarms extends Construct {
 
   /** The alarms that roll a deployment back. CodeDeploy accepts ten. */
   get rollingBack(): readonly cloudwatch.Alarm[] {
-    const ids = ['api-5xx', 'api-slow', 'known-keys-rejected', 'limiter-fail-open', 'malformed-items'];
+    const ids = ['api-5xx', 'api-slow', 'known-keys-rejected', 'limiter-fail-open', 'newly-malformed-items'];
     return [...this.#sumsOfErrors, ...ids.map((id) => this.#byId.get(id)!)];
   }
 
@@ -116,15 +125,23 @@ export class Alarms extends Construct {
         treatMissingData: cloudwatch.TreatMissingData.BREACHING,
       });
     }
-    const errorRate = new cloudwatch.MathExpression({
-      // Fewer than three errors a minute do not count. API Gateway writes both metrics for every request, so neither is
-      // missing alone and the divisor is never zero.
-      expression: 'IF(errors >= 3, 100 * errors / requests, 0)',
-      usingMetrics: { errors: apiMetric(this, '5XXError'), requests: apiMetric(this, 'Count') },
-      period: Duration.minutes(1),
-      label: '5xx responses, percent',
-    });
-    this.#add('api-5xx', 'More than 1 % of requests return a 5xx status.', errorRate, 1);
+    const errorRate = (period: Duration) =>
+      new cloudwatch.MathExpression({
+        // Fewer than three errors do not count. API Gateway writes both metrics for every request, so neither is missing alone
+        // and the divisor is never zero.
+        expression: 'IF(errors >= 3, 100 * errors / requests, 0)',
+        usingMetrics: { errors: apiMetric(this, '5XXError'), requests: apiMetric(this, 'Count') },
+        period,
+        label: '5xx responses, percent',
+      });
+    this.#add('api-5xx', 'More than 1 % of requests return a 5xx status.', errorRate(Duration.minutes(1)), 1);
+    // Of a service with few requests, no minute has three errors.
+    const most = (time: string): string =>
+      `At least three and more than 50 % of the requests of ${time} return a 5xx status.`;
+    const hour = errorRate(Duration.hours(1));
+    this.#add('api-5xx-hour', most('an hour'), hour, 50, 'api-5xx', [1, 1]);
+    const eightHours = errorRate(Duration.hours(8));
+    this.#add('api-5xx-8-hours', most('eight hours'), eightHours, 50, 'api-5xx', [1, 1]);
     const latency = apiMetric(this, 'Latency').with({ statistic: 'p99', period: Duration.minutes(5) });
     this.#add('api-latency', 'The p99 latency is above one second.', latency, 1_000, 'api-latency', [3, 3]);
     // Half of what a canary's version answers is above this percentile. Below 20 requests a minute, it would be that of one cold start.
@@ -147,8 +164,45 @@ export class Alarms extends Construct {
     );
   }
 
+  /**
+   * How many times as many malformed items a listing of the new version meets as one of the live version, which runs beside it in a
+   * canary. So an item that both find malformed stops no canary. 1 is added to what the live version has met, because it can be none.
+   */
+  #malformedInCanary(version: string): cloudwatch.MathExpression {
+    const ofNew = versionMetric(this, metrics.malformed, version);
+    const ofAll = serviceMetric(this, metrics.malformed);
+    // Each listing writes the metric once.
+    const statistic = 'SampleCount';
+    return new cloudwatch.MathExpression({
+      // Fewer than three items a minute are chance. Without a canary, no listing is of another version.
+      expression:
+        'IF(newItems >= 3 AND lists > newLists, (newItems / newLists) / ((items - newItems + 1) / (lists - newLists)), 0)',
+      usingMetrics: {
+        newItems: ofNew,
+        newLists: ofNew.with({ statistic }),
+        items: ofAll,
+        lists: ofAll.with({ statistic }),
+      },
+      period: Duration.minutes(1),
+      label: 'Malformed items per list, compared with the live version',
+    });
+  }
+
   /** What ends without a sign before. */
-  #addQuotaAlarms({ accountConcurrency, domain }: AlarmsProps['settings']): void {
+  #addQuotaAlarms({ accountConcurrency, accountThrottle, throttle, domain }: AlarmsProps['settings']): void {
+    const permitted = Math.min(
+      accountThrottle.requestsPerSecond,
+      throttle?.requestsPerSecond ?? accountThrottle.requestsPerSecond,
+    );
+    const throttled = new cloudwatch.MathExpression({
+      // 4xx responses do not count: one client can flood the API with requests that its usage plan or the limiter rejects.
+      expression: `100 * (requests - rejected) / ${60 * permitted}`,
+      usingMetrics: { requests: apiMetric(this, 'Count'), rejected: apiMetric(this, '4XXError') },
+      period: Duration.minutes(1),
+      label: 'Requests, percent of the throttle',
+    });
+    const growth = `More than 80 % of the ${permitted} requests a second that API Gateway permits are served.`;
+    this.#add('api-throttle', growth, throttled, 80);
     const statistic = 'Maximum';
     const claimed = new cloudwatch.Metric({
       namespace: 'AWS/Lambda',

@@ -2,7 +2,7 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import { MathExpression, Metric } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Construct } from 'constructs';
 import type { Plan } from '../../functions/access/plans.ts';
-import { type Metric as MetricName, planDimension } from '../../functions/http/metrics.ts';
+import { type Metric as MetricName, planDimension, versionDimension } from '../../functions/http/metrics.ts';
 import { apiStageName } from '../api/api.ts';
 import { functionEntries } from '../../functions/operations.ts';
 import type { TableName } from '../../functions/tables.ts';
@@ -19,12 +19,21 @@ export function serviceMetric(scope: Construct, metricName: MetricName, plan?: P
   return new Metric({ namespace, metricName, ...dimensions, statistic, period, label: plan ?? metricName });
 }
 
+/** A metric that one version of a function writes. */
+export function versionMetric(scope: Construct, metricName: MetricName, version: string): Metric {
+  const dimensionsMap = { [versionDimension]: version };
+  return new Metric({ namespace: Stack.of(scope).stackName, metricName, dimensionsMap, statistic, period });
+}
+
 /**
  * A metric of API Gateway for the whole stage. Its dimensions are names and not references, because the deployments of
  * the functions depend on the alarms, and the API depends on the functions.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-metrics-and-dimensions.html
  */
-export function apiMetric(scope: Construct, metricName: 'Count' | '5XXError' | 'Latency'): Metric {
+export function apiMetric(
+  scope: Construct,
+  metricName: 'Count' | '4XXError' | '5XXError' | 'Latency',
+): Metric {
   const dimensionsMap = { ApiName: Stack.of(scope).stackName, Stage: apiStageName };
   return new Metric({ namespace: 'AWS/ApiGateway', metricName, dimensionsMap, statistic, period });
 }

@@ -116,7 +116,7 @@ describe('a new version', () => {
       'function-errors',
       'known-keys-rejected',
       'limiter-fail-open',
-      'malformed-items',
+      'newly-malformed-items',
     ];
     for (const { Properties } of groups.values()) {
       const { Alarms } = configuration.parse(Properties['AlarmConfiguration']);

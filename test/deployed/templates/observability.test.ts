@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { metrics } from '../../../functions/http/metrics.ts';
+import { metrics, versionDimension } from '../../../functions/http/metrics.ts';
 import { functionEntries, operationName } from '../../../functions/operations.ts';
 import { presets } from '../../../lib/configuration/stages.ts';
 import {
@@ -149,12 +149,33 @@ describe('an alarm', () => {
     'api-slow',
     'known-keys-rejected',
     'limiter-fail-open',
-    'malformed-items',
+    'newly-malformed-items',
     'function-errors',
   ])('that rolls a canary back can go off within its five minutes: %s', (name) => {
     const { DatapointsToAlarm, Metrics, Period } = alarms.get(name)!;
     const period = Math.max(Period ?? 0, ...Metrics.map(({ MetricStat }) => MetricStat?.Period ?? 0));
     expect(DatapointsToAlarm * period).toBeLessThanOrEqual(5 * 60);
+  });
+
+  it('compares the version of a canary, which the template names', () => {
+    const text = JSON.stringify(
+      resourcesOf(prod, 'AWS::CloudWatch::Alarm').find(
+        ([, { Properties }]) => Properties['AlarmName'] === 'AnimalStore-prod-newly-malformed-items',
+      ),
+    );
+    const [live] = resourcesOf(prod, 'AWS::Lambda::Alias').flatMap(([id, { Properties }]) =>
+      id.startsWith('FunctionsListPets') ? [Properties['FunctionVersion']] : [],
+    );
+    expect(live).toBeDefined();
+    expect(text).toContain(`{"Name":"${versionDimension}","Value":${JSON.stringify(live)}}`);
+  });
+
+  it('of the throttle knows that of the stage, if it is less than that of the account', () => {
+    const expressionOf = (stack: Stack) => alarmsOf(stack).get('api-throttle')!.Metrics[0]!.Expression;
+    expect(expressionOf(prod)).toContain(`/ ${60 * presets.prod.accountThrottle.requestsPerSecond}`);
+    expect(expressionOf(stackOf('AnimalStore-staging'))).toContain(
+      `/ ${60 * presets.staging.throttle!.requestsPerSecond}`,
+    );
   });
 
   it('exists in staging too, and not in local', () => {

@@ -177,7 +177,12 @@ describe('what tells operators', () => {
         return periods === '2 of 5' ? [] : [[String(name).replace('AnimalStore-prod-', ''), periods]];
       }),
     );
-    expect(others).toEqual({ 'api-latency': '3 of 3', 'malformed-items': '1 of 1' });
+    expect(others).toEqual({
+      'api-5xx-hour': '1 of 1',
+      'api-5xx-8-hours': '1 of 1',
+      'api-latency': '3 of 3',
+      'malformed-items': '1 of 1',
+    });
     const latency = propertiesOf(prod, 'AWS::CloudWatch::Alarm').find(({ AlarmName: name }) =>
       String(name).endsWith('api-latency'),
     );

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
-import { type Metric, metrics, planDimension } from '../../../functions/http/metrics.ts';
+import { type Metric, metrics, planDimension, versionDimension } from '../../../functions/http/metrics.ts';
 import { toLogLine } from '../../../functions/http/telemetry.ts';
 
 const now = Date.parse('2026-07-01T12:00:00.123Z');
@@ -12,6 +12,7 @@ const record: RequestRecord = {
   status: 200,
   durationMs: 12.345_678,
   coldStart: false,
+  version: '7',
   keyId: 'key_1',
   plan: 'free',
   errors: [],
@@ -29,7 +30,7 @@ const embeddedMetrics = z.object({
         Metrics: z.array(z.object({ Name: z.string(), Unit: z.literal('Count') })).check(z.maxLength(100)),
       }),
     )
-    .check(z.length(1)),
+    .check(z.minLength(1)),
 });
 const parsedLine = z.looseObject({ _aws: z.optional(embeddedMetrics), errors: z.optional(z.unknown()) });
 
@@ -79,6 +80,24 @@ describe('the log line of a request', () => {
     });
     // Every metric and dimension refers to a member of the root.
     expect(root).toMatchObject({ [metrics.admitted]: 1, [metrics.collision]: 3, [planDimension]: 'free' });
+  });
+
+  test('has the malformed items by version too, also if there are none', () => {
+    const counts = new Map<Metric, number>([
+      [metrics.admitted, 1],
+      [metrics.malformed, 0],
+    ]);
+    const { _aws: embedded, ...root } = line({ counts });
+    expect(embedded?.CloudWatchMetrics[1]).toEqual({
+      Namespace: 'AnimalStore',
+      Dimensions: [[versionDimension]],
+      Metrics: [{ Name: metrics.malformed, Unit: 'Count' }],
+    });
+    expect(root).toMatchObject({ [metrics.malformed]: 0, [versionDimension]: '7' });
+    // Outside of Lambda.
+    const { _aws: local, ...rest } = line({ counts, version: undefined });
+    expect(local?.CloudWatchMetrics).toHaveLength(1);
+    expect(rest).not.toHaveProperty(versionDimension);
   });
 
   test('of an unknown caller has metrics without a plan', () => {
