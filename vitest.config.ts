@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { whyOneDatabase } from './test/support/database.ts';
 
 /** What knows nothing of the service. */
@@ -19,6 +20,19 @@ const slow = [
 
 // Every worker and every process that a test starts loads the AWS SDK, the CDK or TypeScript files.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/node-compile-cache');
+
+/** The longest files first: a clean clone has no durations to sort by, and in the end one processor would wait for them. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    // oxlint-disable-next-line unicorn/no-array-sort -- not an array's method
+    const sorted = await super.sort(files);
+    const isLong = ({ moduleId }: TestSpecification) => Number(moduleId.includes('/simulation/'));
+    return sorted.toSorted((a, b) => isLong(b) - isLong(a));
+  }
+}
+
+/** So that a property that does not hold says how to repeat it. */
+const propertyTests = 'test/support/property-tests.ts';
 
 /** Run on DynamoDB Local, too. */
 const testsOfTables = [
@@ -45,7 +59,7 @@ export default defineConfig(({ mode }) => {
     globalSetup: 'test/deployed/global-setup.ts',
     // Files share loaded modules.
     isolate: false,
-    setupFiles: 'test/deployed/clean-up.ts',
+    setupFiles: [propertyTests, 'test/deployed/clean-up.ts'],
     testTimeout: 180_000,
     hookTimeout: 180_000,
   };
@@ -55,6 +69,7 @@ export default defineConfig(({ mode }) => {
       silent: 'passed-only',
       // More than the processors, because many tests mostly wait for a server or a child process.
       maxWorkers: availableParallelism() + 1,
+      sequence: { sequencer: LongestFirst },
       projects: [
         // Pure functions have no state, so files can share loaded modules, which halves the time.
         {
@@ -63,6 +78,7 @@ export default defineConfig(({ mode }) => {
             include: ['test/rules/**/*.test.ts', 'packages/*/test/unit/**/*.test.ts'],
             exclude,
             isolate: false,
+            setupFiles: propertyTests,
             testTimeout: 60_000,
           },
         },
@@ -86,6 +102,7 @@ export default defineConfig(({ mode }) => {
             // One worker loads CDK, synthesizes and bundles once for all files. An own group, because projects with
             // different numbers of workers cannot run at the same time.
             isolate: false,
+            setupFiles: propertyTests,
             maxWorkers: 1,
             sequence: { groupOrder: 1 },
             testTimeout: 180_000,
@@ -125,7 +142,7 @@ export default defineConfig(({ mode }) => {
             globalSetup: 'test/deployed/http/global-setup.ts',
             // Files share loaded modules.
             isolate: false,
-            setupFiles: 'test/deployed/http/validate-answers.ts',
+            setupFiles: [propertyTests, 'test/deployed/http/validate-answers.ts'],
             testTimeout: 180_000,
             hookTimeout: 180_000,
           },

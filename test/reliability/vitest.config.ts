@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ['test/reliability/**/*.test.ts', 'packages/*/test/reliability/**/*.test.ts'],
     globalSetup: 'test/deployed/global-setup.ts',
+    setupFiles: 'test/support/property-tests.ts',
     fileParallelism: false,
     testTimeout: 1_800_000,
     hookTimeout: 180_000,

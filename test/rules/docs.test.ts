@@ -1,5 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { type FixedPlan, fixedPlans } from '../../functions/access/plans.ts';
@@ -41,6 +41,11 @@ it('docs/limits.md has the requests of a day that pass the usage plan', () => {
   expect(rows, 'the row in docs/limits.md, Floods').toEqual([
     expect.stringContaining(`that pass the usage plan | ${cells} |`),
   ]);
+});
+
+it.each(globSync('test/rules/*/*.test.ts', { cwd: project }))('%s has the name of a source file', (file) => {
+  const source = basename(file).replace('.test.ts', '.ts');
+  expect(globSync(`{functions,lib,tools}/**/${source}`, { cwd: project })).not.toEqual([]);
 });
 
 describe('references from code to documents', () => {

@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { ApiKeyStore, usagePlansOf } from '../../../tools/contributors/local/api-keys.ts';
-import { answerApiGateway } from '../../../tools/contributors/local/aws-services.ts';
-import { Gateway } from '../../../tools/contributors/local/gateway.ts';
-import { toGatewayRequest, values } from '../../../tools/contributors/local/gateway-request.ts';
-import { region, Stack } from '../../../tools/contributors/local/template.ts';
+import { ApiKeyStore, usagePlansOf } from '../../tools/contributors/local/api-keys.ts';
+import { answerApiGateway } from '../../tools/contributors/local/aws-services.ts';
+import { Gateway } from '../../tools/contributors/local/gateway.ts';
+import { toGatewayRequest, values } from '../../tools/contributors/local/gateway-request.ts';
+import { region, Stack } from '../../tools/contributors/local/template.ts';
 
 /*
  * What others have recorded of REST APIs on AWS, as far as a client of the service can meet it, or the key tool. The local service

@@ -1,19 +1,19 @@
 import { AnimalStore } from 'animal-store-client';
 import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { suspensionThreshold, toleratedRate } from '../../../functions/access/limiter-decisions.ts';
-import { customPlanCeiling, fixedPlans, type Limits } from '../../../functions/access/plans.ts';
-import { usagePlanSettings } from '../../../lib/api/usage-plan-settings.ts';
-import { presets } from '../../../lib/configuration/stages.ts';
+import { suspensionThreshold, toleratedRate } from '../../functions/access/limiter-decisions.ts';
+import { customPlanCeiling, fixedPlans, type Limits } from '../../functions/access/plans.ts';
+import { usagePlanSettings } from '../../lib/api/usage-plan-settings.ts';
+import { presets } from '../../lib/configuration/stages.ts';
 import {
   fullBucket,
   quotaRemaining,
   takeToken,
   type Throttle,
   utcDay,
-} from '../../../tools/contributors/local/api-keys.ts';
-import { LimitedKey, rejectionsThatSuspend } from '../../service/limits.model.ts';
-import { rounds } from '../../support/rounds.ts';
+} from '../../tools/contributors/local/api-keys.ts';
+import { LimitedKey, rejectionsThatSuspend } from '../service/limits.model.ts';
+import { rounds } from '../support/rounds.ts';
 
 /**
  * Whom the limits suspend, and what the usage plans of API Gateway let through, in virtual time. It follows from the model of the

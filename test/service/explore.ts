@@ -1,8 +1,7 @@
-import { relative } from 'node:path';
 import { explore as exploreSchedules, type Fault, textOf } from 'dynamodb-interleavings';
-import { TestRunner } from 'vitest';
 import type { GatewayOptions } from './simulation/gateway.ts';
 import { Violation } from './simulation/seen.ts';
+import { howToRepeat } from '../support/how-to-repeat.ts';
 import { tableDefinitions } from '../support/table-shapes.ts';
 import { startOf, World } from './world.ts';
 
@@ -108,17 +107,8 @@ export async function explore<Given>(scene: Scene<Given>): Promise<number> {
     ...(sample !== undefined && { budget: sample, seed: 1 }),
     ...(repeat !== undefined && { repeat }),
   });
-  if (report.failure) throw new Error(`${textOf(report)}\n${howToRepeat(report.failure.repeat)}`);
+  if (report.failure) throw new Error(`${textOf(report)}\n${howToRepeat(`REPEAT=${report.failure.repeat}`)}`);
   if (!report.isComplete && sample === undefined && repeat === undefined)
     throw new Error(`Not all schedules were run. Use steps of fewer calls, or a sample: ${textOf(report)}`);
   return report.schedules;
-}
-
-function howToRepeat(repeat: string): string {
-  const { EARLIER: earlier } = process.env;
-  const variables = [...(earlier === undefined ? [] : [`EARLIER=${earlier}`]), `REPEAT=${repeat}`];
-  const { fullTestName, file } = TestRunner.getCurrentTest()!;
-  const name = JSON.stringify(`^${fullTestName.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)}$`);
-  const path = relative('', file.filepath);
-  return `To repeat it: ${variables.join(' ')} npx vitest run --project service ${path} -t ${name}`;
 }

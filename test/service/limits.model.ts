@@ -1,6 +1,6 @@
 /**
  * The limits of a key in the words of docs/interface.md#rate-limits, and what its item in the table has to be. The only model of them:
- * limits.test.ts shows that the service does the same, rules/access/suspension.test.ts what follows from it. It shares no code with
+ * limits.test.ts shows that the service does the same, rules/suspension.test.ts what follows from it. It shares no code with
  * the functions and takes its numbers from the interface. All times are whole Unix seconds.
  */
 export interface Limits {

@@ -2,7 +2,13 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import { ServiceError } from '../../../functions/http/errors.ts';
-import { canonicalBody, parseInput, parseQuery, readBody } from '../../../functions/http/input.ts';
+import {
+  canonicalBody,
+  parseIdempotencyKey,
+  parseInput,
+  parseQuery,
+  readBody,
+} from '../../../functions/http/input.ts';
 import { parseRequest } from '../../../functions/http/request.ts';
 import { proxyEvent } from '../../support/events.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
@@ -180,5 +186,67 @@ describe('a query', () => {
   test('is refused with every error, and with a parameter that is given twice', () => {
     const twice = () => read(['limit', '5'], ['limit', '5'], ['status', 'adopted']);
     expect(twice).toThrow('limit: must be given only once; status: must be sold');
+  });
+});
+
+/** The parsed key of a request with these headers, or the error. */
+function parseKey(...values: readonly string[]): unknown {
+  const headers = values.map((value) => ['idempotency-KEY', value] as const);
+  try {
+    return parseIdempotencyKey(parseRequest(proxyEvent({ resource: '/pets', headers, caller })));
+  } catch (error) {
+    return error;
+  }
+}
+
+/** The message of a rejection, `undefined` for a key that is accepted. */
+function keyRejectionOf(...values: readonly string[]): string | undefined {
+  const result = parseKey(...values);
+  if (!(result instanceof ServiceError)) return undefined;
+  return result.code === 'invalid_request' ? result.message : result.code;
+}
+
+const printable = fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCodePoint(code));
+const unprintable = fc.oneof(fc.integer({ min: 0, max: 0x1f }), fc.integer({ min: 0x7f, max: 0xd7ff }));
+
+describe('an Idempotency-Key', () => {
+  test('is undefined if it is not sent', () => {
+    expect(parseKey()).toBeUndefined();
+  });
+
+  test('of 1 to 255 printable ASCII characters is returned unchanged', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: printable, minLength: 1, maxLength: 255 }), (key) => {
+        expect(parseKey(key)).toBe(key);
+      }),
+    );
+    expect(parseKey('x'.repeat(255))).toBe('x'.repeat(255));
+  });
+
+  test.each([
+    ['empty', ''],
+    ['longer than 255 characters', 'x'.repeat(256)],
+  ])('that is %s is rejected', (_what, key) => {
+    expect(keyRejectionOf(key)).toMatch(/^Idempotency-Key: \w+/);
+  });
+
+  test('with any other character is rejected, wherever the character is', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: printable, maxLength: 10 }),
+        unprintable,
+        fc.string({ unit: printable, maxLength: 10 }),
+        (before, code, after) => {
+          expect(keyRejectionOf(before + String.fromCodePoint(code) + after)).toMatch(
+            /^Idempotency-Key: \w+/,
+          );
+        },
+      ),
+    );
+  });
+
+  test('that is sent twice is rejected, with equal values too, and the message says so', () => {
+    expect(keyRejectionOf('a', 'a')).toMatch(/^Idempotency-Key: .*only once/);
+    expect(keyRejectionOf('a', 'b')).toMatch(/^Idempotency-Key: .*only once/);
   });
 });

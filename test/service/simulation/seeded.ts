@@ -3,7 +3,8 @@ import { check } from './check.ts';
 import { type Part, record, type Recording } from './recording.ts';
 import { type History, Violation } from './seen.ts';
 import { fewest } from './smallest.ts';
-import { howToRepeat, tell } from './story.ts';
+import { howToRepeat } from '../../support/how-to-repeat.ts';
+import { tell } from './story.ts';
 
 /** @throws Violation with the story of the fewest requests, events and faults that still have it */
 export async function simulate(seed: number, versions: readonly Version[]): Promise<History> {
@@ -13,16 +14,12 @@ export async function simulate(seed: number, versions: readonly Version[]): Prom
   const only = await smallestPart(seed, versions, recording, violation);
   const { history } = await record(seed, versions, { of: recording, only });
   const found = violationOf(history);
-  const [story, variables] =
+  const [story, ...variables] =
     found === undefined
-      ? [tell(violation, recording.history), `SEED=${seed} `]
-      : [tell(found, history), `SEED=${seed} ONLY=${partAsText(only)} `];
-  throw new Violation(`${story}\n${howToRepeat(versions, variables, ` -t '${titleOf(versions)}'`)}`);
-}
-
-/** Of the test, to repeat it alone. */
-export function titleOf(versions: readonly Version[]): string {
-  return versions.length > 1 ? 'from seeds, with two versions' : 'from seeds, with one version';
+      ? [tell(violation, recording.history), `SEED=${seed}`]
+      : [tell(found, history), `SEED=${seed}`, `ONLY=${partAsText(only)}`];
+  const commits = versions.flatMap(({ commit }) => (commit === undefined ? [] : [`EARLIER=${commit}`]));
+  throw new Violation(`${story}\n${howToRepeat(...commits, ...variables)}`);
 }
 
 /** @param text of a part that failed. @throws Violation */

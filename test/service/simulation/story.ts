@@ -1,4 +1,3 @@
-import type { Version } from './environments.ts';
 import type { Exchange, Invocation } from './gateway.ts';
 import type { History, Key, Violation } from './seen.ts';
 
@@ -91,11 +90,4 @@ function details({ sent, answer, authorizer, operation }: Exchange, start: numbe
       ? [`  ${String(operation.outcome.thrown)}`]
       : []),
   ];
-}
-
-/** @param rest of the command */
-export function howToRepeat(versions: readonly Version[], variables: string, rest: string): string {
-  const [commit] = versions.flatMap((version) => version.commit ?? []);
-  const earlier = commit === undefined ? '' : `EARLIER=${commit} `;
-  return `To repeat it: ${earlier}${variables}npx vitest run --project service test/service/simulation/simulation.test.ts${rest}`;
 }
