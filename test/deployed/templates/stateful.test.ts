@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
 import { planNames } from '../../../functions/access/plans.ts';
@@ -249,5 +250,11 @@ describe('a stack', () => {
     stack.template.allResourcesProperties('AWS::DynamoDB::GlobalTable', {
       Replicas: [Match.objectLike({ Tags: tags })],
     });
+  });
+
+  it('has tags that its page of recovery gives to restored tables, because an import does not', () => {
+    const recovery = readFileSync('docs/runbook.md', 'utf8');
+    const tags = Object.entries(prod.tags).map(([key, value]) => `Key=${key},Value=${value}`);
+    expect(recovery).toContain(`aws dynamodb tag-resource --tags ${tags.join(' ')} `);
   });
 });
