@@ -11,6 +11,7 @@ const { Statement: statements } = JSON.parse(text) as {
   Statement: { Action: string | string[]; Resource: string | string[] }[];
 };
 const actions = statements.flatMap(({ Action }) => Action);
+const list = z.union([z.string(), z.array(z.string())]).transform((value) => [value].flat());
 
 /** Of all templates. The CDK's own is data for its authors, and no resource. */
 const types = new Set(
@@ -112,6 +113,35 @@ it('permits changes by name where AWS has names, and of others only what docs/se
     'route53:ChangeResourceRecordSets',
     'wafv2:*',
   ]);
+});
+
+it.each(['cloudformation-policy', 'permissions-boundary'])(
+  'permits each action on resources of its service: %s',
+  (name) => {
+    const { Statement } = z
+      .object({ Statement: z.array(z.object({ Action: list, Resource: list })) })
+      .parse(JSON.parse(readFileSync(`lib/delivery/${name}.json`, 'utf8')));
+    const without = Statement.filter(({ Resource }) => !Resource.includes('*')).flatMap(
+      ({ Action, Resource }) => {
+        const services = new Set(Resource.map((arn) => arn.split(':')[2]));
+        return Action.filter((action) => !services.has(action.split(':')[0]!.replace('sts', 'iam')));
+      },
+    );
+    expect(without).toEqual([]);
+  },
+);
+
+it('gives roles to the services that assume them in the templates, and to no other', () => {
+  const trusted = ['Shelter-prod', 'AnimalStore-account'].flatMap((name) =>
+    resourcesOf(stackOf(name), 'AWS::IAM::Role').flatMap(({ 1: { Properties } }) =>
+      Array.from(
+        JSON.stringify(Properties['AssumeRolePolicyDocument']).matchAll(/"Service":"([^"]+)"/g),
+        ([, service]) => service!,
+      ),
+    ),
+  );
+  const [, passed = '[]'] = /"iam:PassedToService": (\[[^\]]+\])/.exec(text) ?? [];
+  expect(JSON.parse(passed)).toEqual([...new Set(trusted)].toSorted());
 });
 
 const boundaryName = 'AnimalStore-Boundary';

@@ -112,6 +112,19 @@ it('the engineer on call may change only what belongs to the stack, by the names
   expect(wide.filter((action) => !read.test(action))).toEqual([]);
 });
 
+it.each([
+  ['lambda:UpdateAlias', /^arn:aws-cn:lambda:.*FunctionsListPetsFunction[^:]*:live$/],
+  ['lambda:GetAlias', /^arn:aws-cn:lambda:.*FunctionsListPetsFunction[^:]*$/],
+  ['dynamodb:Query', /:table\/.*TablesApiKeys.*\/index\/\*$/],
+  ['dynamodb:PutItem', /:table\/.*TablesApiKeys[^/]*$/],
+  ['dynamodb:UpdateItem', /:table\/.*TablesRateLimits[^/]*$/],
+  ['codedeploy:StopDeployment', /:deploymentgroup:.*\/\*$/],
+  ['apigateway:DELETE', /\/restapis\/.*\/stages\/\*\/cache\/authorizers$/],
+])('the engineer on call may do %s where it is needed', (action, resource) => {
+  const of = statements.filter(({ Action }) => Action.includes(action)).flatMap(({ Resource }) => Resource);
+  expect(of).toContainEqual(expect.stringMatching(resource));
+});
+
 it('the policy fits into a managed policy', () => {
   // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
   expect(JSON.stringify(statements).length).toBeLessThanOrEqual(6_144 - 60);
