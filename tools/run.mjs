@@ -8,6 +8,8 @@ import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const oldestMajor = 24;
+/** As in tools/operators/command-line/errors.ts. */
+const exitCodeOfUsage = 2;
 /** As in the names of the packages with Node.js. */
 const platform = process.platform === 'win32' ? 'win' : process.platform;
 const project = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -21,6 +23,7 @@ const tools = new Map([
   ['docs', ['tools/contributors/reference/docs.ts']],
   ['openapi', ['tools/contributors/openapi/openapi.ts']],
   ['update-dependencies', ['tools/contributors/update-dependencies.ts']],
+  ['soak', ['test/reliability/soak.ts']],
   ['deploy', ['tools/operators/deploy/main.ts', 'deploy']],
   ['roll-back', ['tools/operators/deploy/main.ts', 'roll-back']],
   ['on-call-policy', ['tools/operators/deploy/main.ts', 'on-call-policy']],
@@ -29,9 +32,21 @@ const tools = new Map([
   ['test', ['node_modules/vitest/vitest.mjs', 'run']],
 ]);
 const [, , tool = '', ...options] = process.argv;
+const usage = `Usage: node tools/run.mjs TOOL [OPTIONS]
+
+Runs a tool of this project with Node.js ${oldestMajor} or later. "TOOL --help" shows its options.
+
+Tools: ${[...tools.keys()].join(', ')}`;
+if (tool === '--help' || tool === '-h') {
+  console.log(usage);
+  process.exit();
+}
 const [entry, ...first] =
   tools.get(tool) ??
-  fail(`Usage: node tools/run.mjs ${[...tools.keys()].join('|')} [OPTIONS] (got "${tool}")`);
+  fail(
+    `${tool === '' ? 'The tool is missing.' : `There is no tool ${asJson(tool)}.`}\n\n${usage}`,
+    exitCodeOfUsage,
+  );
 const script = join(project, entry);
 const args = [...first, ...options];
 
@@ -146,7 +161,12 @@ function majorOf(version) {
   return Number(/^v(\d+)\./.exec(version ?? '')?.[1] ?? 0);
 }
 
-function fail(message) {
+/** Nothing in it changes what a terminal shows. */
+function asJson(text) {
+  return JSON.stringify(text).replaceAll(/[^ -~]/g, '?');
+}
+
+function fail(message, exitCode = 1) {
   console.error(message);
-  process.exit(1);
+  process.exit(exitCode);
 }

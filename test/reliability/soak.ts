@@ -7,38 +7,49 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { Command } from '@commander-js/extra-typings';
 import { parseKeys } from '../../tools/contributors/local/keys.ts';
+import { ToolError } from '../../tools/operators/command-line/errors.ts';
+import { runAsProcess, toolOf } from '../../tools/operators/command-line/program.ts';
 import { wholeNumber } from '../../tools/operators/command-line/stage-command.ts';
 import { runMixedLoad } from './mixed-load.ts';
 
 /** `npm run soak`: a steady mix of requests against `npm start`. Exits with 1 when an answer or the memory is wrong. */
 
-const { seconds, rate } = new Command('npm run soak --')
+const program = new Command('npm run soak --')
   .description('Sends a steady mix of requests to the service on this machine and checks every answer.')
   .option('--seconds <n>', 'how long', wholeNumber(1, 999_999), 600)
   .option('--rate <n>', 'steps a second, each of one to three requests', wholeNumber(1, 999_999), 5)
-  .parse()
-  .opts();
-const directory = await mkdtemp(join(tmpdir(), 'soak-'));
-const service = await startService(join(directory, 'keys.json'));
-try {
-  console.log(`${rate} steps a second for ${seconds} s against ${service.url}`);
-  const memory: number[] = [];
-  const sampling = setInterval(() => {
-    void service.memoryMb().then((megabytes) => memory.push(megabytes));
-  }, 1_000);
-  const report = await runMixedLoad({ baseUrl: service.url, key: service.key, seconds, rate });
-  clearInterval(sampling);
-  const growth = memoryGrowth(memory);
-  const { violations, ...figures } = report;
-  console.log(JSON.stringify({ ...figures, violations: violations.length, memoryMb: growth }, undefined, 2));
-  for (const violation of violations.slice(0, 20)) console.error(violation);
-  const serverErrors = Object.keys(report.statuses).some((status) => status.startsWith('5'));
-  const grows = growth !== undefined && growth.end > growth.begin * 1.5;
-  if (grows) console.error('The memory of the service grew by more than half between the quarters.');
-  if (violations.length > 0 || serverErrors || grows) process.exitCode = 1;
-} finally {
-  await service.stop();
-  await rm(directory, { recursive: true, force: true });
+  .action(soak);
+await runAsProcess(toolOf(program));
+
+async function soak({ seconds, rate }: { readonly seconds: number; readonly rate: number }): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'soak-'));
+  const service = await startService(join(directory, 'keys.json'));
+  try {
+    console.log(`${rate} steps a second for ${seconds} s against ${service.url}`);
+    const memory: number[] = [];
+    const sampling = setInterval(() => {
+      void service.memoryMb().then((megabytes) => memory.push(megabytes));
+    }, 1_000);
+    const report = await runMixedLoad({ baseUrl: service.url, key: service.key, seconds, rate });
+    clearInterval(sampling);
+    const growth = memoryGrowth(memory);
+    const { violations, ...figures } = report;
+    console.log(
+      JSON.stringify({ ...figures, violations: violations.length, memoryMb: growth }, undefined, 2),
+    );
+    for (const violation of violations.slice(0, 20)) console.error(violation);
+    const serverErrors = Object.keys(report.statuses).filter((status) => status.startsWith('5'));
+    if (violations.length > 0 || serverErrors.length > 0)
+      throw new ToolError(
+        'failed',
+        `Answers are wrong: ${violations.length} violations, ${serverErrors.length} kinds of 5xx.`,
+      );
+    if (growth !== undefined && growth.end > growth.begin * 1.5)
+      throw new ToolError('failed', 'The memory of the service grew by more than half between the quarters.');
+  } finally {
+    await service.stop();
+    await rm(directory, { recursive: true, force: true });
+  }
 }
 
 /** `npm start` in a process of its own, so that its memory is not that of the clients. */

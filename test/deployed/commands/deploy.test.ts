@@ -319,7 +319,7 @@ test('a change that would lose something is stopped, with an assembly of CI too,
     'Confirm the rest with --confirm-loss Pets, or with lines "Confirm-loss: ID"',
   );
   expect(lines.at(-1)).toBe('Nothing was deployed.');
-  expect([code, argsOf(calls)]).toEqual([1, [synthAt('HASH-changed')]]);
+  expect([code, argsOf(calls)]).toEqual([4, [synthAt('HASH-changed')]]);
   await expect(access(calls[0]!.folder)).rejects.toThrow('ENOENT');
 
   const confirmed = await run('deploy', 'prod', '--confirm-loss', 'Pets');
@@ -328,7 +328,7 @@ test('a change that would lose something is stopped, with an assembly of CI too,
 
   const app = await assemblyOf(await hashOf('v2'), 'name');
   const refused = await run('deploy', 'prod', '--app', app);
-  expect([refused.code, refused.calls]).toEqual([1, []]);
+  expect([refused.code, refused.calls]).toEqual([4, []]);
   answers['GetTemplate AnimalStore-prod'] = templateOf('name');
   const allowed = await run('deploy', 'prod', '--app', app, '--verbose');
   expect([allowed.code, argsOf(allowed.calls)]).toEqual([0, [[...deployCall, '--exclusively', '--verbose']]]);
@@ -341,12 +341,12 @@ test('a commit message confirms a loss for the deployments that bring the commit
   answers['GetTemplate AnimalStore-prod'] = templateOf('id', await hashOf('v2'));
   expect((await run('deploy', 'prod')).code).toBe(0);
   answers['GetTemplate AnimalStore-prod'] = templateOf('id', await hashOf('HEAD'));
-  expect((await run('deploy', 'prod')).code).toBe(1);
+  expect((await run('deploy', 'prod')).code).toBe(4);
   // Of a version that did not record its commit, only the last message counts.
   answers['GetTemplate AnimalStore-prod'] = templateOf('id');
   expect((await run('deploy', 'prod')).code).toBe(0);
   await git('commit', '-q', '--allow-empty', '-m', 'Change nothing');
-  expect((await run('deploy', 'prod')).code).toBe(1);
+  expect((await run('deploy', 'prod')).code).toBe(4);
 });
 
 test('the live version is shown, and an older one is not deployed by mistake', async () => {
@@ -358,7 +358,7 @@ test('the live version is shown, and an older one is not deployed by mistake', a
   expect(older.lines.join('\n')).toMatch(
     /stop: Live in prod: \w+ of [\d-]+, v2\. What you deploy is older: .*v1\. To go back, use: npm run roll-back:prod -- \w{12}\n/,
   );
-  expect([older.code, older.calls]).toEqual([1, []]);
+  expect([older.code, older.calls]).toEqual([4, []]);
   const back = await run('roll-back', 'prod', '--app', await assemblyOf(old));
   expect(back.lines.join('\n')).toMatch(/Live in prod: .*v2\nDeploys to prod: .*v1$/m);
   expect(back.code).toBe(0);
@@ -381,7 +381,7 @@ test('settings for an assembly are refused, because they would have no effect', 
   const app = await assemblyOf(await hashOf('v2'));
   for (const tool of ['deploy', 'roll-back'] as const) {
     const { code, lines, calls } = await run(tool, 'prod', '--app', app, '-c', 'overrides={}');
-    expect([code, calls]).toEqual([1, []]);
+    expect([code, calls]).toEqual([2, []]);
     expect(lines).toEqual([expect.stringContaining('The settings of an assembly cannot change')]);
   }
 });
@@ -400,7 +400,7 @@ test('credentials of another account stop the deployment and the roll back befor
   for (const [tool, ...version] of [['deploy'], ['roll-back', 'v1']] as const) {
     const { code, lines, calls } = await run(tool, 'prod', ...version);
     expect(lines[0]).toContain('stop: These credentials are of account 123456789012');
-    expect([code, calls]).toEqual([1, []]);
+    expect([code, calls]).toEqual([4, []]);
   }
 });
 
@@ -409,7 +409,7 @@ test('a budget where CloudFormation has none stops the deployment', async () => 
   answers['DescribeType'] = 'TypeNotFoundException';
   const refused = await run('deploy', 'prod');
   expect(refused.lines).toContainEqual(expect.stringContaining('stop: CloudFormation cannot create budgets'));
-  expect([refused.code, refused.calls]).toEqual([1, []]);
+  expect([refused.code, refused.calls]).toEqual([4, []]);
   answers['DescribeType'] = { TypeName: 'AWS::Budgets::Budget' };
   expect((await run('deploy', 'prod')).code).toBe(0);
 });
@@ -426,7 +426,7 @@ test('prod whose alarms notify nobody is not deployed without an answer, and sta
   expect(lines).toContainEqual(
     expect.stringContaining('stop: The alarms of prod notify nobody. Set notificationAddress'),
   );
-  expect(code).toBe(1);
+  expect(code).toBe(4);
   expect((await run('deploy', 'staging')).code).toBe(0);
   await configure({ notificationAddress: 'elsewhere' });
   expect((await run('deploy', 'prod')).code).toBe(0);
@@ -439,7 +439,7 @@ test('what would fail stops the deployment, and all of it is said at once', asyn
   const { code, lines, calls } = await run('deploy', 'prod');
   expect(lines.filter((line) => line.startsWith('stop: '))).toHaveLength(3);
   expect(lines.at(-1)).toBe('Nothing was deployed.');
-  expect([code, calls]).toEqual([1, []]);
+  expect([code, calls]).toEqual([4, []]);
 });
 
 test('a check that cannot be made is named and stops nothing', async () => {
@@ -583,7 +583,7 @@ test('a roll back that would lose something is stopped', async () => {
   expect(lines).toContainEqual(
     expect.stringContaining('stop: Pets (AWS::DynamoDB::GlobalTable) is replaced'),
   );
-  expect([code, calls.length]).toEqual([1, 1]);
+  expect([code, calls.length]).toEqual([4, 1]);
 });
 
 test.each([
@@ -593,19 +593,19 @@ test.each([
 ])('a roll back %s changes nothing, and says what can be delivered', async (_, args, message) => {
   const { code, lines, calls } = await run('roll-back', ...args);
   expect(lines.join('\n')).toContain(message);
-  expect([code, calls]).toEqual([1, []]);
+  expect([code, calls]).toEqual([2, []]);
 });
 
 test('a stage that was never deployed is not rolled back', async () => {
   delete answers['DescribeStacks AnimalStore-prod'];
   const { code, lines, calls } = await run('roll-back', 'prod', 'v1');
   expect(lines.at(-1)).toBe('There is nothing to roll back: AnimalStore-prod is not deployed.');
-  expect([code, calls]).toEqual([1, []]);
+  expect([code, calls]).toEqual([3, []]);
 });
 
 test('a roll back waits for no deployment, and says how to stop it', async () => {
   answers['DescribeStacks AnimalStore-prod'] = { StackStatus: 'UPDATE_IN_PROGRESS' };
   const { code, lines, calls } = await run('roll-back', 'prod', 'v1');
   expect(lines.join('\n')).toContain('docs/operate.md#stop-a-canary');
-  expect([code, calls]).toEqual([1, []]);
+  expect([code, calls]).toEqual([4, []]);
 });

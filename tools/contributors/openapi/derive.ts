@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { compile, type JSONSchema } from 'json-schema-to-typescript';
 import { format, resolveConfig } from 'prettier';
 import { stringify } from 'yaml';
+import { ToolError } from '../../operators/command-line/errors.ts';
 import { describeService } from './document.ts';
 import { partsOfPages, withParts } from './pages.ts';
 import { toVersion30 } from './version-3.0.ts';
@@ -12,16 +13,21 @@ const origin = 'Written by `npm run openapi` from functions/ and tools/contribut
 
 const document = describeService();
 
-/** @param check only whether everything is up to date */
+/** @param check writes nothing @throws ToolError if something is not up to date */
 export async function deriveAll(check: boolean): Promise<void> {
   const derive = check ? compare : write;
-  await derive('docs/openapi.yaml', `# ${origin}\n${yaml(document)}`);
-  await derive('packages/client/src/schema.ts', await types(document.components.schemas));
+  const areThere = [
+    await derive('docs/openapi.yaml', `# ${origin}\n${yaml(document)}`),
+    await derive('packages/client/src/schema.ts', await types(document.components.schemas)),
+  ];
   for (const [name, parts] of Object.entries(partsOfPages())) {
     const page = await readFile(join(project, name), 'utf8');
     const formatted = Object.entries(parts).map(async ([part, text]) => [part, await inLines(text)] as const);
-    await derive(name, withParts(name, page, Object.fromEntries(await Promise.all(formatted))));
+    areThere.push(
+      await derive(name, withParts(name, page, Object.fromEntries(await Promise.all(formatted)))),
+    );
   }
+  if (areThere.includes(false)) throw new ToolError('failed', 'Run "npm run openapi".');
 }
 
 /** Writes the document in version 3.0. */
@@ -39,18 +45,19 @@ async function inLines(markdown: string): Promise<string> {
   return (await format(markdown, { parser: 'markdown', proseWrap: 'always', printWidth: 140 })).trim();
 }
 
-async function compare(name: string, text: string): Promise<void> {
+/** @returns whether the file is up to date */
+async function compare(name: string, text: string): Promise<boolean> {
   const { isThere } = await derived(name, text);
-  if (isThere) return;
-  console.error(`${name} is not what the service enforces. Run "npm run openapi".`);
-  process.exitCode = 1;
+  if (!isThere) console.error(`${name} is not what the service enforces.`);
+  return isThere;
 }
 
-async function write(name: string, text: string): Promise<void> {
+async function write(name: string, text: string): Promise<true> {
   const { path, formatted, isThere } = await derived(name, text);
-  if (isThere) return;
+  if (isThere) return true;
   await writeFile(path, formatted);
   console.log(`Wrote ${name}.`);
+  return true;
 }
 
 async function derived(name: string, text: string) {

@@ -1,25 +1,27 @@
-import { parseArgs } from 'node:util';
+import { Command, Option } from '@commander-js/extra-typings';
+import { usageError } from '../../operators/command-line/errors.ts';
+import { runAsProcess, toolOf } from '../../operators/command-line/program.ts';
 
-/**
- * `npm run openapi`: writes what is derived from the service. `--check`: fails if it is not up to date. `--openapi 3.0 FILE`: writes
- * the document in that version to a file, and nothing else.
- */
-
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { check: { type: 'boolean', default: false }, openapi: { type: 'string' } },
-});
-const [file, ...others] = positionals;
-const isDerived = values.openapi === undefined && file === undefined;
-const isVersion30 = values.openapi === '3.0' && file !== undefined && others.length === 0 && !values.check;
-if (!isDerived && !isVersion30) {
-  console.error(
-    'Usage: npm run openapi -- [--check | --openapi 3.0 FILE]. FILE is YAML, or JSON if its name ends in .json.',
-  );
-  process.exitCode = 2;
-} else {
-  // Loads the CDK and the parser of TypeScript, which takes a second.
-  const { deriveAll, writeVersion30 } = await import('./derive.ts');
-  if (file === undefined) await deriveAll(values.check);
-  else await writeVersion30(file);
-}
+const program = new Command('npm run openapi --')
+  .usage('[--check | --openapi 3.0 FILE]')
+  .description(
+    'Writes what is derived from the service: docs/openapi.yaml, parts of pages, and the types of the client.',
+  )
+  .argument('[file]', 'with --openapi: the file to write, YAML, or JSON if its name ends in .json')
+  .option('--check', 'write nothing, and fail if something is not up to date', false)
+  .addOption(
+    new Option('--openapi <version>', 'only write the description in this version, to FILE')
+      .choices(['3.0'])
+      .conflicts('check'),
+  )
+  .action(async (file, { check, openapi }) => {
+    if ((file === undefined) !== (openapi === undefined))
+      throw usageError(
+        '--openapi and FILE need each other, as in "npm run openapi -- --openapi 3.0 animals.yaml".',
+      );
+    // Loads the CDK and the parser of TypeScript, which takes a second.
+    const { deriveAll, writeVersion30 } = await import('./derive.ts');
+    if (file === undefined) await deriveAll(check);
+    else await writeVersion30(file);
+  });
+await runAsProcess(toolOf(program));

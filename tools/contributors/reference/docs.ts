@@ -1,15 +1,18 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
+import { runAsProcess, toolOf } from '../../operators/command-line/program.ts';
 import { referenceFiles } from './files.ts';
 
-const [given] = new Command('npm run docs --')
+const program = new Command('npm run docs --')
   .description('Writes the API reference for any web server, without an API key. It sends no requests.')
   .argument('[folder]', 'where to write it', '.local/reference')
-  .parse().processedArgs;
-const folder = resolve(given);
-await mkdir(folder, { recursive: true });
-for (const [path, { body }] of referenceFiles()) {
-  await writeFile(join(folder, path === '/' ? 'index.html' : path), body);
-}
-console.log(`Wrote the API reference to ${folder}`);
+  .action(async (given) => {
+    const folder = resolve(given);
+    await mkdir(folder, { recursive: true });
+    for (const [path, { body }] of referenceFiles()) {
+      await writeFile(join(folder, path === '/' ? 'index.html' : path), body);
+    }
+    console.log(`Wrote the API reference to ${folder}`);
+  });
+await runAsProcess(toolOf(program));

@@ -62,6 +62,8 @@ export function explain(error: unknown, target: Partial<Target> = {}): ToolError
   const cause = message.replaceAll(/\s+/g, ' ').trim() || name;
   // Of a file that an argument names.
   if (path !== undefined) return usageError(`${cause}.`);
+  if (/region is missing/i.test(cause))
+    return usageError('The Region is not set. Give it with --region, or set AWS_REGION.');
   const advice = adviceFor(`${code ?? name}: ${cause}`, cause, target);
   return new ToolError('failed', advice ?? cause, { cause: error });
 }
@@ -88,8 +90,6 @@ function adviceFor(text: string, cause: string, { stage, endpoint, region, profi
     return `AWS cannot be reached. Check the network and the Region (${region ?? 'AWS_REGION'}).`;
   if (isDenied)
     return `AWS does not accept these credentials (${cause}). ${signIn}, or check whose they are ("aws sts get-caller-identity").`;
-  if (/region is missing/i.test(cause))
-    return 'The Region is not set. Give it with --region, or set AWS_REGION.';
   if (/^CredentialsProviderError|could not load credentials/i.test(text))
     return `AWS credentials are missing. ${signIn}, set AWS_PROFILE, or give a profile with --profile.`;
   if (/^(Resource)?NotFoundException/.test(text))

@@ -98,6 +98,11 @@ ${exitCodeHelp}`;
   };
 }
 
+/** A tool with one program, whose actions print by themselves. */
+export function toolOf(program: CommandUnknownOpts): RunTool {
+  return (args, io) => runProgram(program, args, io, { output: new Output(io, false) });
+}
+
 interface Running {
   readonly output: Output;
   readonly explain?: (error: unknown) => ToolError;
@@ -107,7 +112,7 @@ interface Running {
 
 /** Runs a program, and prints its error as one line. Returns the exit code. */
 export async function runProgram(
-  program: Command,
+  program: CommandUnknownOpts,
   args: readonly string[],
   io: Io,
   { output, explain: explainError = explain, afterInterruption = '' }: Running,
@@ -147,7 +152,7 @@ function explainUsage({ code, message }: CommanderError, call: string): ToolErro
     .trim();
   const sentence = `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)?]$/.test(text) ? '' : '.'}`;
   // Without the double dash npm takes all options for itself.
-  if (code.startsWith('commander.missing'))
+  if (code.startsWith('commander.missing') && call.startsWith('npm '))
     return usageError(`${sentence} If you gave it: npm needs a double dash before all options (${call} …).`);
   if (redact(text) !== text)
     return usageError(

@@ -3,10 +3,11 @@ import { setTimeout } from 'node:timers/promises';
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import { loadSharedConfigFiles } from '@smithy/core/config';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import type { AuditLine, ReportedChange } from './change.ts';
 import { describeStack } from './describe-stack.ts';
-import { type Target, ToolError } from './errors.ts';
+import { type Target, ToolError, usageError } from './errors.ts';
 import { retryCalls } from './retry.ts';
 
 /** First part of the stack's name, unless the CDK app is given another. */
@@ -41,6 +42,7 @@ export async function openStack({
   clock = Date.now,
   sleep = setTimeout,
 }: StackOptions) {
+  if (endpoint === undefined && profile !== undefined) await expectProfile(profile);
   // A network that swallows packets must not stop the tool for good.
   const requestHandler = new NodeHttpHandler({
     connectionTimeout: 5_000,
@@ -108,6 +110,16 @@ export function documentClient(client: DynamoDBClient): DynamoDBDocumentClient {
     // As the functions read numbers, see functions/dynamodb/connection.ts.
     unmarshallOptions: { wrapNumbers: true },
   });
+}
+
+/** The SDK only says that there are no credentials. @throws ToolError */
+async function expectProfile(profile: string): Promise<void> {
+  const { configFile, credentialsFile } = await loadSharedConfigFiles();
+  const names = Object.keys({ ...configFile, ...credentialsFile });
+  if (names.includes(profile)) return;
+  throw usageError(
+    `The AWS configuration has no profile "${profile}". It has ${names.length > 0 ? names.join(', ') : 'none'}.`,
+  );
 }
 
 async function readOutputs(

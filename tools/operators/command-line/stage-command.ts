@@ -28,13 +28,24 @@ export function stageCommand(name: string, summary: string, example: string, det
     )
     .option('--json', 'print JSON')
     .option('--port <n>', 'port of the local service (default: that of the last one)', wholeNumber(1, 65_535))
-    .option('--region <region>', 'AWS Region (default: AWS_REGION, or the one of the profile)')
+    .option('--region <region>', 'AWS Region (default: AWS_REGION, or the one of the profile)', regionName)
     .option('--profile <profile>', 'profile of the AWS configuration (default: AWS_PROFILE)')
-    .option('--name <name>', 'name of the copy, as given to the CDK app', defaultStackPrefix)
+    .option('--name <name>', 'name of the copy, as given to the CDK app', copyName, defaultStackPrefix)
     .addHelpText('after', ({ command }) => {
       const call = `${command.parent?.name()} ${name} ${example}`;
       return `${details && `\n${details}\n`}\nExample:\n  ${call}`;
     });
+}
+
+function regionName(text: string): string {
+  if (/^[a-z]+(-[a-z]+)+-\d+$/.test(text)) return text;
+  throw new InvalidArgumentError('A Region looks like eu-central-1.');
+}
+
+/** As lib/configuration/context.ts has it. */
+function copyName(text: string): string {
+  if (/^[A-Za-z][A-Za-z0-9-]{0,63}$/.test(text)) return text;
+  throw new InvalidArgumentError('It must be 1 to 64 letters, digits and hyphens, with a letter first.');
 }
 
 /** The options of every command, and `--yes` of those that ask. */

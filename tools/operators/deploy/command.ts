@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigurationError, contextKeys } from '../../../lib/configuration/context.ts';
+import { exitCodes, ToolError } from '../command-line/errors.ts';
 import type { Account } from './account.ts';
 import { judgeTemplate } from './preconditions.ts';
 import { lossesConfirmedBy } from './commits.ts';
@@ -49,7 +50,8 @@ export async function deployAssembly(
     const next = templateIn(assembly, deployment);
     const live = deployed.status === 'fulfilled' ? versionIn(deployed.value) : undefined;
     const confirmed = new Set([...deployment.confirmed, ...lossesConfirmedBy(versionIn(next) ?? '', live)]);
-    if (!report(judgeTemplate(deployed, next, confirmed))) return nothingDeployed();
+    if (!report(judgeTemplate(deployed, next, confirmed)))
+      return nothingDeployed(deployed.status === 'fulfilled' ? 'refused' : 'failed');
   }
   return cdk(process.cwd(), ['deploy', stackName, '--app', assembly, ...args]);
 }
@@ -68,9 +70,10 @@ export async function inNewFolder<T>(run: (folder: string) => Promise<T>): Promi
   }
 }
 
-export function nothingDeployed(): number {
+/** @returns the exit code */
+export function nothingDeployed(kind: keyof typeof exitCodes): number {
   console.error('Nothing was deployed.');
-  return 1;
+  return exitCodes[kind];
 }
 
 /**
@@ -85,14 +88,15 @@ export function deployCommand(
   /** @returns the exit code */
   return async ([stage, ...args]: readonly string[]): Promise<number> => {
     try {
-      if (![stage, ...args].some((arg) => arg === '--help' || arg === '-h'))
-        return await command(stage, args);
-      console.log(help(stage ?? 'STAGE'));
+      const given = [stage, ...args];
+      if (!given.some((arg) => arg === '--help' || arg === '-h')) return await command(stage, args);
+      console.log(help(given.find((arg) => arg !== undefined && !arg.startsWith('-')) ?? 'STAGE'));
       return 0;
     } catch (error) {
-      if (!(error instanceof ConfigurationError)) throw error;
-      console.error(error.message);
-      return 1;
+      const kind = error instanceof ConfigurationError ? 'usage' : error instanceof ToolError && error.kind;
+      if (kind === false) throw error;
+      console.error((error as Error).message);
+      return exitCodes[kind];
     }
   };
 }

@@ -1,12 +1,30 @@
 import { readFileSync } from 'node:fs';
+import { Command } from '@commander-js/extra-typings';
+import { usageError } from '../command-line/errors.ts';
+import { runAsProcess, toolOf } from '../command-line/program.ts';
 import { lossesConfirmedBy } from './commits.ts';
+import { lineOf, messageOf } from './finding.ts';
 import { guard } from './guard.ts';
 import { versionIn } from './template.ts';
 
-/** `node tools/run.mjs compare-templates DEPLOYED NEW`: prints what the guard of a deployment finds, with what the commits up to HEAD confirm. */
-const [deployed, next] = process.argv
-  .slice(2)
-  .map((file) => JSON.parse(readFileSync(file, 'utf8')) as unknown);
-// Also a stop is output here: the comment of the pull request shows it.
-for (const { kind, text } of guard(deployed, next, new Set(lossesConfirmedBy('HEAD', versionIn(deployed)))))
-  console.log(`${kind}: ${text}`);
+const program = new Command('node tools/run.mjs compare-templates')
+  .description(
+    'Prints what the guard of a deployment finds, with what the commits up to HEAD confirm. A "stop" is output, too: exit code 0.',
+  )
+  .argument('<deployed>', 'template that is deployed, as JSON')
+  .argument('<new>', 'template that would be deployed, as JSON')
+  .action((...files) => {
+    const [deployed, next] = files.slice(0, 2).map((file) => read(String(file)));
+    const confirmed = new Set(lossesConfirmedBy('HEAD', versionIn(deployed)));
+    for (const finding of guard(deployed, next, confirmed)) console.log(lineOf(finding));
+  });
+await runAsProcess(toolOf(program));
+
+function read(file: string): unknown {
+  const text = readFileSync(file, 'utf8');
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw usageError(`${file} is not JSON: ${messageOf(error)}.`);
+  }
+}

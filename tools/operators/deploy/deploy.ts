@@ -40,7 +40,7 @@ export const deploy = deployCommand(help, async (name, args) => {
   const account = openAccount(deployment);
   const [caller] = await Promise.allSettled([account.caller()]);
   if (!report([preconditions.checkCaller(caller, deployment)]) || caller.status === 'rejected')
-    return nothingDeployed();
+    return nothingDeployed(preconditions.kindOf(caller));
   const [stack, bootstrap, gateway, concurrency, budget] = await Promise.allSettled([
     account.stack(stackName),
     account.bootstrap(),
@@ -70,7 +70,7 @@ export const deploy = deployCommand(help, async (name, args) => {
       : [judge('The budget', budget, (exists) => preconditions.checkBudget(exists === true))]),
     ...(await notifications(deployment)),
   ];
-  if (!report(findings)) return nothingDeployed();
+  if (!report(findings)) return nothingDeployed('refused');
   if (app !== undefined)
     return deployAssembly(account, deployment, {
       assembly: app,

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { ConfigurationError, readConfiguration } from '../../../lib/configuration/context.ts';
+import { printable } from '../command-line/output.ts';
 
 const ownOptions = {
   app: { type: 'string', short: 'a' },
@@ -20,7 +21,10 @@ export const projectFile = z.looseObject({
 /** What a call is about. @param args options, of which those that are not ours go to `cdk deploy`. @throws ConfigurationError */
 export function readDeployment(name: string | undefined, args: readonly string[]) {
   const stage = (['staging', 'prod'] as const).find((each) => each === name);
-  if (stage === undefined) throw new ConfigurationError(`The stage must be staging or prod (got "${name}").`);
+  if (stage === undefined)
+    throw new ConfigurationError(
+      `The stage must be staging or prod${name === undefined ? '' : ` (got "${printable(name)}")`}.`,
+    );
   const { values, tokens } = parseArgs({
     args: [...args],
     options: {

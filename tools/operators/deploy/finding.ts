@@ -1,3 +1,5 @@
+import { printable } from '../command-line/output.ts';
+
 /** What a check of a deployment found. `stop`: the deployment would fail, or lose something. */
 export interface Finding {
   readonly kind: 'ok' | 'warning' | 'stop';
@@ -24,8 +26,13 @@ export function messageOf(error: unknown): string {
   return String(error instanceof Error ? error.message || error.name : error).replaceAll(/\s+/g, ' ');
 }
 
+/** A finding as one line. */
+export function lineOf({ kind, text }: Finding): string {
+  return printable(`${kind}: ${text}`);
+}
+
 /** Prints findings. @returns whether to go on */
 export function report(findings: readonly Finding[]): boolean {
-  for (const { kind, text } of findings) (kind === 'stop' ? console.error : console.log)(`${kind}: ${text}`);
+  for (const finding of findings) (finding.kind === 'stop' ? console.error : console.log)(lineOf(finding));
   return findings.every(({ kind }) => kind !== 'stop');
 }

@@ -1,5 +1,6 @@
 import { withOverrides } from '../../../lib/configuration/context.ts';
 import type { StageSettings, Throttle } from '../../../lib/configuration/settings.ts';
+import { type exitCodes, explain } from '../command-line/errors.ts';
 import { type Age, describeVersion } from './commits.ts';
 import { type Finding, messageOf, ok, stop, warning } from './finding.ts';
 import { guard } from './guard.ts';
@@ -30,6 +31,11 @@ export function checkCaller(
         '(cdk.json). Sign in to that account, or set AWS_PROFILE.',
     );
   return ok(`Account ${account}, Region ${region}, as ${arn}`);
+}
+
+/** Why nothing is deployed after a stop of `checkCaller`. */
+export function kindOf(caller: PromiseSettledResult<Caller>): keyof typeof exitCodes {
+  return caller.status === 'fulfilled' ? 'refused' : explain(caller.reason).kind;
 }
 
 /** @param deployed the template of the stack. Without it, nobody can say what the deployment would lose */

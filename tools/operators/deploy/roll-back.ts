@@ -7,8 +7,9 @@ import {
   isSetting,
   withOverrides,
 } from '../../../lib/configuration/context.ts';
+import { ToolError } from '../command-line/errors.ts';
 import { openAccount } from './account.ts';
-import { checkCaller, checkStack, isNew } from './preconditions.ts';
+import { checkCaller, checkStack, isNew, kindOf } from './preconditions.ts';
 import {
   deployAssembly,
   deployCommand,
@@ -68,11 +69,11 @@ export const rollBack = deployCommand(help, async (name, [first, ...others]) => 
 
   const account = openAccount(deployment);
   const [caller, stack] = await Promise.allSettled([account.caller(), account.stack(stackName)]);
-  if (!report([checkCaller(caller, deployment)])) return nothingDeployed();
+  if (!report([checkCaller(caller, deployment)])) return nothingDeployed(kindOf(caller));
   if (stack.status === 'fulfilled' && isNew(stack.value))
-    throw new ConfigurationError(`There is nothing to roll back: ${stackName} is not deployed.`);
+    throw new ToolError('not_found', `There is nothing to roll back: ${stackName} is not deployed.`);
   if (!report([judge('The stack', stack, (found) => checkStack(deployment, found))]))
-    return nothingDeployed();
+    return nothingDeployed('refused');
   const live = stack.status === 'fulfilled' ? stack.value?.version : undefined;
   console.log(
     `Live in ${stage}: ${live === undefined ? 'a version that did not record its commit' : describeVersion(live)}`,
