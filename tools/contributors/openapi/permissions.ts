@@ -15,6 +15,7 @@ const permissionsOf: Readonly<Record<string, Permissions>> = {
   keys: {
     ...stack,
     Query: ['dynamodb:Query', 'the indexes of ApiKeys'],
+    Scan: ['dynamodb:Scan', 'ApiKeys'],
     Get: ['dynamodb:GetItem', 'ApiKeys'],
     BatchGet: ['dynamodb:BatchGetItem', 'RateLimits'],
     // Of puts.

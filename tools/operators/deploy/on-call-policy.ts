@@ -99,6 +99,7 @@ export function onCallPolicy(
           'dynamodb:GetItem',
           'dynamodb:PutItem',
           'dynamodb:Query',
+          'dynamodb:Scan',
           'dynamodb:UpdateItem',
         ],
         [...arnsOf('dynamodb', 'table/', tables), ...arnsOf('dynamodb', 'table/', tables, '/index/*')],

@@ -43,12 +43,17 @@ export function untilTime(seconds: number): string {
   return seconds >= indefinitely ? 'indefinitely' : `until ${isoTime(seconds)}`;
 }
 
-/** A sentence about a key whose next request the limiter rejects. Empty if it does not. */
-export function rejectionText(usage: KeyUsage, limits: Limits, now: number): string {
+/**
+ * A sentence about a key whose next request the limiter rejects. Empty if it does not.
+ *
+ * @param limits `undefined` if this version does not know them
+ */
+export function rejectionText(usage: KeyUsage, limits: Limits | undefined, now: number): string {
+  const suspended = ` It is suspended ${untilTime(usage.suspendedUntil)}, so its requests get 429.`;
+  if (limits === undefined) return usage.suspendedUntil > now ? suspended : '';
   const { kind, status } = decideUncounted(usage, limits, now);
   if (kind === 'admitted') return '';
-  if (kind === 'suspended')
-    return ` It is suspended ${untilTime(usage.suspendedUntil)}, so its requests get 429.`;
+  if (kind === 'suspended') return suspended;
   const { name, reset } = status[status.inForce];
   return ` It has used its limit of the ${name}, so its requests get 429 until ${isoTime(reset)}.`;
 }

@@ -1,12 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { GetCommand, paginateQuery, QueryCommand, TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
+import {
+  GetCommand,
+  paginateQuery,
+  paginateScan,
+  QueryCommand,
+  TransactWriteCommand,
+} from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod';
 import { keyRecord } from '../../../functions/access/key-records.ts';
 import type { Limits } from '../../../functions/access/plans.ts';
-import { limitsOf, type Plan, planNames } from '../../../functions/access/plans.ts';
+import { customPlan, limitsOf, type Plan, planNames } from '../../../functions/access/plans.ts';
 import { storedCount } from '../../../functions/access/stored-count.ts';
 import { type AuditLine, auditLine, commit } from '../command-line/change.ts';
 import { problemsIn, ToolError } from '../command-line/errors.ts';
+import { counted } from '../command-line/output.ts';
 import type { KeyService } from './service.ts';
 
 export { gatewayValueOf } from '../../../functions/access/key-records.ts';
@@ -21,6 +28,8 @@ export { gatewayValueOf } from '../../../functions/access/key-records.ts';
 /** A change keeps the attributes that this version does not know. */
 const administeredKey = z.looseObject({
   ...keyRecord.shape,
+  /** Any plan: a key of one that this version does not know must still be found and revoked. */
+  plan: z.string().min(1),
   owner: z.string(),
   createdAt: storedCount,
   note: z.optional(z.string()),
@@ -47,12 +56,24 @@ export function isValid({ status, expiresAt = 0 }: AdministeredKey, now: number)
 /** A plan, and on the custom plan the limits of the key. */
 export type PlanLimits = Pick<AdministeredKey, 'plan' | 'perMinute' | 'perDay'>;
 
-export function limitsInForce({ plan, perMinute = 0, perDay = 0 }: PlanLimits): Limits {
-  return limitsOf(plan) ?? { perMinute, perDay };
+export function isKnown(plan: string): plan is Plan {
+  return planNames.some((name) => name === plan);
+}
+
+/** @returns `undefined` if this version does not know the plan */
+export function limitsInForce({ plan, perMinute = 0, perDay = 0 }: PlanLimits): Limits | undefined {
+  return isKnown(plan) ? (limitsOf(plan) ?? { perMinute, perDay }) : undefined;
 }
 
 export function describePlan({ plan, perMinute, perDay }: PlanLimits): string {
-  return limitsOf(plan) === undefined ? `${plan} (${perMinute} a minute, ${perDay} a day)` : plan;
+  return plan === customPlan ? `${plan} (${perMinute} a minute, ${perDay} a day)` : plan;
+}
+
+/** A sentence about plans that this version does not know. Empty if it knows them all. */
+export function unknownPlansText(plans: readonly string[]): string {
+  const unknown = [...new Set(plans.filter((plan) => !isKnown(plan)))];
+  if (unknown.length === 0) return '';
+  return `This version of the tool does not know the limits of ${counted(unknown.length, 'plan')}: ${unknown.join(', ')}. To see them, use a checkout that has the plan.`;
 }
 
 /** The record of the key with this ID. The index is eventually consistent, the record is not. */
@@ -85,30 +106,31 @@ export async function readKey(
 export type KeyFilter = { readonly owner?: string | undefined; readonly plan?: Plan | undefined };
 
 /**
- * The keys of an owner, otherwise of a plan or of all plans, newest first. Malformed records are reported and left out.
+ * The keys of an owner, otherwise of a plan or all keys, newest first. Malformed records are reported and left out.
  *
  * @param limit records at most
  */
 export async function newestKeys(service: KeyService, { owner, plan }: KeyFilter, limit = Infinity) {
   const { client, tableName } = service.keyTable;
-  const [IndexName, attribute] = owner === undefined ? ['byPlan', 'plan'] : ['byOwner', 'owner'];
-  const partitions = owner !== undefined ? [owner] : plan !== undefined ? [plan] : planNames;
+  const [IndexName, attribute, partition] =
+    owner === undefined ? ['byPlan', 'plan', plan] : ['byOwner', 'owner', owner];
   // One more than requested shows whether there are more.
   const paging = { client, pageSize: Math.min(limit + 1, 1_000) };
-  const reading = partitions.map(async (partition) => {
-    const pages = paginateQuery(paging, {
-      TableName: tableName,
-      IndexName,
-      KeyConditionExpression: '#partition = :partition',
-      ExpressionAttributeNames: { '#partition': attribute },
-      ExpressionAttributeValues: { ':partition': partition },
-      ScanIndexForward: false,
-    });
-    const read: Record<string, unknown>[] = [];
-    for await (const { Items: items = [] } of pages) if (read.push(...items) > limit) break;
-    return read;
-  });
-  const found = (await Promise.all(reading)).flat();
+  const pages =
+    partition === undefined
+      ? // The whole table, because no index has the keys of plans whose names are not known.
+        paginateScan({ client }, { TableName: tableName, ConsistentRead: true })
+      : paginateQuery(paging, {
+          TableName: tableName,
+          IndexName,
+          KeyConditionExpression: '#partition = :partition',
+          ExpressionAttributeNames: { '#partition': attribute },
+          ExpressionAttributeValues: { ':partition': partition },
+          ScanIndexForward: false,
+        });
+  const found: Record<string, unknown>[] = [];
+  for await (const { Items: items = [] } of pages)
+    if (found.push(...items) > limit && partition !== undefined) break;
   const newest = found.toSorted((a, b) => (String(a['keyId']) > String(b['keyId']) ? -1 : 1));
   const keys = newest.slice(0, limit).flatMap((item) => {
     try {
@@ -183,15 +205,8 @@ export async function write(service: KeyService, ...changes: readonly Change[]):
 function parseRecord(item: Readonly<Record<string, unknown>>): AdministeredKey {
   const { data, error } = z.safeParse(administeredKey, item);
   if (data !== undefined) return data;
-  const keyId = String(item['keyId']);
-  const { plan } = item;
-  if (typeof plan === 'string' && !planNames.some((name) => name === plan))
-    throw new MalformedRecordError(
-      'failed',
-      `The plan "${plan}" of key ${keyId} is unknown to this version of the tool. Run the command in a checkout that has the plan.`,
-    );
   throw new MalformedRecordError(
     'failed',
-    `The record of key ${keyId} is malformed: ${problemsIn(item, error)}`,
+    `The record of key ${String(item['keyId'])} is malformed: ${problemsIn(item, error)}`,
   );
 }

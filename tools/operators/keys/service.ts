@@ -1,10 +1,12 @@
 import { APIGatewayClient } from '@aws-sdk/client-api-gateway';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { type Plan, planNames } from '../../../functions/access/plans.ts';
 import { titleCase } from '../../../lib/title-case.ts';
 import { ToolError } from '../command-line/errors.ts';
 import { retryCalls } from '../command-line/retry.ts';
 import { documentClient, openStack, type StackOptions } from '../command-line/stack.ts';
+
+/** The start of the name of a stack's output (lib/animal-store-stack.ts). */
+const usagePlanOutput = 'UsagePlanId';
 
 /** Where the keys of one stage are stored, and how to reach them. */
 export type KeyService = Awaited<ReturnType<typeof openKeyService>>;
@@ -31,19 +33,24 @@ export async function openKeyService(options: StackOptions) {
     get restApiId() {
       return output('RestApiId');
     },
-    /** Of the plans that are deployed. See `usagePlanIdOf`. */
-    usagePlanIds: Object.fromEntries(
-      planNames.map((plan) => [plan, outputs[`UsagePlanId${titleCase(plan)}`]]),
-    ) as Readonly<Record<Plan, string | undefined>>,
+    /** Of all plans that are deployed, by their outputs. See `usagePlanIdOf`. */
+    usagePlanIds: new Map(
+      Object.entries(outputs).flatMap(([name, id]) =>
+        name.startsWith(usagePlanOutput) && id !== undefined ? [[name, id]] : [],
+      ),
+    ) as ReadonlyMap<string, string>,
   };
 }
 
+/** The usage plan of a plan. `undefined` if it is not deployed. */
+export function findUsagePlan({ usagePlanIds }: Pick<KeyService, 'usagePlanIds'>, plan: string) {
+  return usagePlanIds.get(`${usagePlanOutput}${titleCase(plan)}`);
+}
+
 /** @throws ToolError if the plan is not deployed */
-export function usagePlanIdOf(
-  { usagePlanIds, stage }: Pick<KeyService, 'usagePlanIds' | 'stage'>,
-  plan: Plan,
-): string {
-  const id = usagePlanIds[plan];
+export function usagePlanIdOf(service: Pick<KeyService, 'usagePlanIds' | 'stage'>, plan: string): string {
+  const { stage } = service;
+  const id = findUsagePlan(service, plan);
   if (id !== undefined) return id;
   throw new ToolError('refused', `Plan ${plan} is not deployed in stage ${stage}. Deploy the stage first.`);
 }

@@ -21,7 +21,7 @@ export function viewOf(key: AdministeredKey, usage: KeyUsage, now: number) {
     status: statusOf(key, usage, now),
     owner: key.owner,
     plan: key.plan,
-    ...limitsInForce(key),
+    ...(limitsInForce(key) ?? { perMinute: null, perDay: null }),
     note: key.note ?? null,
     createdAt: isoTime(key.createdAt),
     expiresAt: isoTime(key.expiresAt),

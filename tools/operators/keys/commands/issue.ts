@@ -141,7 +141,8 @@ export async function createKey(service: KeyService, request: KeyRequest, replac
     // The first is the one that errors name: the operator knows the ID of the old key only.
     await write(service, ...(replacement ? [replaced(replacement, keyId)] : []), created);
   });
-  return { keyId, key, stage, owner, plan, ...limitsInForce(request) };
+  const limits = limitsInForce(request) ?? { perMinute: null, perDay: null };
+  return { keyId, key, stage, owner, plan, ...limits };
 }
 
 function replaced({ old, expiresAt }: Replacement, replacedBy: string): Change {
@@ -201,6 +202,9 @@ async function withdraw(service: KeyService, { key, keyId }: NewKey, old?: Admin
 
 /** The only text that contains a key. */
 function issuedText({ keyId, key, plan, perMinute, perDay }: NewKey): string {
-  const limits = `${grouped(perMinute)} a minute, ${grouped(perDay)} a day`;
+  const limits =
+    perMinute === null || perDay === null
+      ? 'limits that this version of the tool does not know'
+      : `${grouped(perMinute)} a minute, ${grouped(perDay)} a day`;
   return `Key ID  ${keyId}\nPlan    ${plan}: ${limits}\nKey     ${key}\nThe key is not shown again.`;
 }

@@ -4,11 +4,11 @@ import { hashOfKey, stageOfKey } from '../../../../functions/access/keys.ts';
 import { secondsPerDay } from '../../../../functions/access/plans.ts';
 import { auditJson } from '../../command-line/change.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
-import { grouped, isoTime, printable, table } from '../../command-line/output.ts';
+import { grouped, isoTime, type Output, printable, table } from '../../command-line/output.ts';
 import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
 import { keyCommand, lookUp, type Open, ownerFilter, planFilter } from '../key-command.ts';
 import { readUsage, readUsages } from '../key-usage.ts';
-import { type AdministeredKey, type KeyFilter, newestKeys, readKey } from '../records.ts';
+import { type AdministeredKey, type KeyFilter, newestKeys, readKey, unknownPlansText } from '../records.ts';
 import { type KeyService, usagePlanIdOf } from '../service.ts';
 import { detailsText, keyStatuses, listText, statusOf, viewOf } from '../views.ts';
 
@@ -22,6 +22,7 @@ export const list = (open: Open) =>
       const { service, output } = await open(options);
       const { keys, hasMore } = await listKeys(service, options);
       output.result({ keys, hasMore }, keys[0] ? listText(output, keys) : 'No keys.');
+      noteUnknownPlans(output, keys);
       if (hasMore && !output.json) output.note('There are more. To see them, use --limit or a filter.');
     });
 
@@ -50,7 +51,13 @@ export const show = (open: Open) =>
     const trail = audit.map(({ at, by, did, detail }) => [at ?? '', by, `${did} ${detail ?? ''}`]);
     const text = `${detailsText(output, view)}\n\n${table([['WHEN', 'WHO', 'WHAT'], ...trail])}`;
     output.result({ ...view, audit }, text);
+    noteUnknownPlans(output, [view]);
   });
+
+function noteUnknownPlans(output: Output, keys: readonly { readonly plan: string }[]): void {
+  const text = unknownPlansText(keys.map(({ plan }) => plan));
+  if (text !== '') output.note(text);
+}
 
 export const usage = (open: Open) =>
   keyCommand(

@@ -12,7 +12,7 @@ import { isBusy, mayBeDone } from '../../command-line/retry.ts';
 import { type Open, ownerFilter, planFilter } from '../key-command.ts';
 import * as gateway from '../gateway.ts';
 import * as records from '../records.ts';
-import { type KeyService, usagePlanIdOf } from '../service.ts';
+import { findUsagePlan, type KeyService, usagePlanIdOf } from '../service.ts';
 
 /** How API Gateway can differ from a key's record. */
 const driftText = {
@@ -58,9 +58,15 @@ export async function findDrift(service: KeyService, filter: records.KeyFilter) 
       { id, enabled, usagePlanIds: plansOf.get(id) ?? [] },
     ]),
   );
-  const pairs = [...valid].map(([value, key]) => ({ key, found: byValue.get(value) }));
+  const deployed = [...valid].filter(([, { keyId, plan }]) => {
+    const isDeployed = findUsagePlan(service, plan) !== undefined;
+    if (!isDeployed)
+      service.notify(`${keyId} was left as it is, because its plan ${plan} is not deployed in this stage.`);
+    return isDeployed;
+  });
+  const pairs = deployed.map(([value, key]) => ({ key, found: byValue.get(value) }));
   const drifted = pairs.flatMap(({ key, found }) => {
-    const isInPlan = found?.usagePlanIds.join() === service.usagePlanIds[key.plan];
+    const isInPlan = found?.usagePlanIds.join() === findUsagePlan(service, key.plan);
     if (isInPlan && found?.id === key.gatewayKeyId) return [];
     const drift: keyof typeof driftText = !found ? 'gateway key' : isInPlan ? 'record' : 'usage plan';
     return [{ key, found, drift }];
@@ -72,7 +78,7 @@ export async function findDrift(service: KeyService, filter: records.KeyFilter) 
 /** The usage plans of this service that API Gateway keys are in, by the ID of the key. */
 async function membershipsOf({ apiGateway: client, usagePlanIds }: KeyService) {
   const plansOf = new Map<string, string[]>();
-  for (const usagePlanId of Object.values(usagePlanIds).filter((id) => id !== undefined))
+  for (const usagePlanId of usagePlanIds.values())
     for await (const { items = [] } of paginateGetUsagePlanKeys({ client, pageSize: 500 }, { usagePlanId }))
       for (const { id = '' } of items) plansOf.set(id, [...(plansOf.get(id) ?? []), usagePlanId]);
   return plansOf;
