@@ -27,6 +27,7 @@ const tools = new Map([
   ['deploy', ['tools/operators/deploy/main.ts', 'deploy']],
   ['roll-back', ['tools/operators/deploy/main.ts', 'roll-back']],
   ['on-call-policy', ['tools/operators/deploy/main.ts', 'on-call-policy']],
+  ['diff', ['tools/operators/deploy/main.ts', 'diff']],
   ['compare-templates', ['tools/operators/deploy/compare-templates.ts']],
   ['cdk', ['node_modules/aws-cdk/bin/cdk']],
   ['test', ['node_modules/vitest/vitest.mjs', 'run']],

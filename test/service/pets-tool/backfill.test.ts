@@ -7,6 +7,9 @@ import { before, Folder, json, malformed, many, rex, stored } from './files.ts';
 const nickname =
   'export default ({ name, title = "", nickname }) => (nickname ? undefined : { nickname: `${title}${name}!` });';
 
+/** Most tests write a field that animals do not have. */
+const any = ' --allow-invalid';
+
 /** With these animals, and a module for the command. */
 async function prepare(text: string, animals: readonly object[], name = 'module.ts') {
   const [world, folder] = [new World(), await Folder.make()];
@@ -22,7 +25,7 @@ describe('backfill', () => {
       { ...rex, id: rex.id + 1, nickname: 'set before' },
     ];
     const { world, file } = await prepare(nickname, animals);
-    const run = await world.run(`pets backfill ${file} --json`);
+    const run = await world.run(`pets backfill ${file}${any} --json`);
     expect(JSON.parse(run.stdout)).toEqual({
       module: file,
       dryRun: false,
@@ -41,7 +44,7 @@ describe('backfill', () => {
       { audit: { did: 'backfilled', detail: '1 animal', file } },
     ]);
     expect(stored(world)).toEqual([{ ...animals[0], nickname: 'Rex!' }, animals[1]]);
-    expect(await world.run(`pets backfill ${file}`)).toMatchObject({
+    expect(await world.run(`pets backfill ${file}${any}`)).toMatchObject({
       exitCode: 0,
       stdout: 'Changed 0 animals.\n',
       stderr:
@@ -55,20 +58,24 @@ describe('backfill', () => {
       return { ...animal, ageInMonths: 7 };
     };`;
     const { world, file } = await prepare(text, [{ ...rex, ageInMonths: 7, weight: 3.5 }]);
-    expect(await json(world, `pets backfill ${file}`)).toMatchObject({ animals: 1, toChange: 0, changed: 0 });
+    expect(await json(world, `pets backfill ${file}${any}`)).toMatchObject({
+      animals: 1,
+      toChange: 0,
+      changed: 0,
+    });
   });
 
   test('removes an attribute that is null, and takes an async function in plain JavaScript', async () => {
     const text = 'export default async ({ oldName }) => ({ oldName: null, title: oldName, note: "" });';
     const { world, file } = await prepare(text, [{ ...rex, oldName: 'x' }], 'module.mjs');
-    await json(world, `pets backfill ${file}`);
+    await json(world, `pets backfill ${file}${any}`);
     expect(stored(world)).toEqual([{ ...rex, title: 'x', note: '' }]);
   });
 
   test('--dry-run says how many animals would change, and shows some of them', async () => {
     const text = String.raw`export default ({ categoryId }) => ({ categoryId: categoryId - 1n, note: '\u202e' });`;
     const { world, file } = await prepare(text, many(30));
-    const { exitCode, stdout } = await world.run(`pets backfill ${file} --dry-run`);
+    const { exitCode, stdout } = await world.run(`pets backfill ${file}${any} --dry-run`);
     const lines = stdout.trimEnd().split('\n');
     expect({ exitCode, last: lines.pop() }).toEqual({ exitCode: 0, last: 'To change: 30 animals of 30.' });
     expect(lines).toHaveLength(5);
@@ -76,14 +83,17 @@ describe('backfill', () => {
       expect(line).toMatch(
         /^\d+ \(animal \d+, available\): \{"categoryId":9223372036854775806,"note":"\\u202e"\}$/,
       );
-    expect(await json(world, `pets backfill ${file} --dry-run`)).toMatchObject({ toChange: 30, changed: 0 });
+    expect(await json(world, `pets backfill ${file}${any} --dry-run`)).toMatchObject({
+      toChange: 30,
+      changed: 0,
+    });
     expect(stored(world)).toEqual(many(30));
   });
 
   test('checks a table of several pages, and says how far it is', async () => {
     const { world, file } = await prepare(nickname, many(30));
     world.meets = ({ operation }) => (operation === 'Scan' ? 'shortPage' : 'answered');
-    const { stderr, stdout } = await world.run(`pets backfill ${file}`);
+    const { stderr, stdout } = await world.run(`pets backfill ${file}${any}`);
     expect(stdout).toBe('Changed 30 animals.\n');
     expect(stderr).toMatch(/^Checked [1-9]\d* animals?\n/);
     expect(stored(world).every((each) => 'nickname' in each)).toBe(true);
@@ -103,14 +113,14 @@ describe('backfill', () => {
   ])('an animal that %s meanwhile stays so', async (_what, theirs, changed, expected) => {
     const { world, file } = await prepare(nickname, [{ ...rex, title: 'Mr' }]);
     before(world, 'UpdateItem', () => world.put('pets', theirs), 1);
-    expect(await json(world, `pets backfill ${file}`)).toMatchObject({ changed });
+    expect(await json(world, `pets backfill ${file}${any}`)).toMatchObject({ changed });
     expect(stored(world)).toEqual([expected]);
   });
 
   test('an animal that is removed meanwhile does not come back', async () => {
     const { world, file } = await prepare(nickname, [rex]);
     before(world, 'UpdateItem', () => world.tables.delete('Pets', { id: { N: String(rex.id) } }), 1);
-    const { stdout, stderr } = await world.run(`pets backfill ${file}`);
+    const { stdout, stderr } = await world.run(`pets backfill ${file}${any}`);
     expect([stdout, stored(world)]).toEqual(['Changed 0 animals.\n', []]);
     expect(stderr).not.toContain('backfilled');
   });
@@ -128,10 +138,13 @@ describe('backfill', () => {
     };
     for (const writesOfRun of [1, 30]) {
       permitted = writesOfRun;
-      expect(await world.run(`pets backfill ${file}`)).toMatchObject({ exitCode: 1 });
+      expect(await world.run(`pets backfill ${file}${any}`)).toMatchObject({ exitCode: 1 });
     }
     permitted = Infinity;
-    const runs = await Promise.all([world.run(`pets backfill ${file}`), world.run(`pets backfill ${file}`)]);
+    const runs = await Promise.all([
+      world.run(`pets backfill ${file}${any}`),
+      world.run(`pets backfill ${file}${any}`),
+    ]);
     expect(runs.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
     expect(stored(world).map(({ name }) => name)).toEqual(many(120).map(({ name }) => `${name}!`));
   });
@@ -141,7 +154,7 @@ describe('backfill', () => {
       'export default ({ name }) => (Number(name.slice(7)) <= 100 ? { nickname: name } : undefined);';
     const { world, file } = await prepare(text, many(150));
     const { now } = world;
-    const { stderr } = await world.run(`pets backfill ${file} --rate 10`);
+    const { stderr } = await world.run(`pets backfill ${file}${any} --rate 10`);
     expect(world.now - now).toBe(10);
     expect(stderr).toContain('75 of 100 animals\n');
   });
@@ -149,7 +162,7 @@ describe('backfill', () => {
   test('leaves malformed items out, and names them', async () => {
     const items = [{ ...rex, id: 1.5 }, malformed, rex];
     const { world, file } = await prepare(nickname, items);
-    const { stdout, stderr } = await world.run(`pets backfill ${file}`);
+    const { stdout, stderr } = await world.run(`pets backfill ${file}${any}`);
     expect(stdout).toBe('Changed 1 animal. Left out: 2 malformed items.\n');
     expect(stderr).toMatch(/^7 is malformed: status: is required$/m);
     expect(stored(world)).toEqual([...items.slice(0, 2), { ...rex, nickname: 'Rex!' }]);
@@ -172,7 +185,7 @@ describe('backfill', () => {
     const text = `const change = ${change};
       export default (animal) => animal.name === 'animal 3' ? change(animal) : { nickname: 'x' };`;
     const { world, file } = await prepare(text, many(3));
-    const { exitCode, stdout, stderr } = await world.run(`pets backfill ${file}`);
+    const { exitCode, stdout, stderr } = await world.run(`pets backfill ${file}${any}`);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
     expect(stderr).toMatch(/^[^\n]+\.\n$/);
     expect(stderr.startsWith(`${file}: `)).toBe(true);
@@ -188,14 +201,14 @@ describe('backfill', () => {
     ['a syntax error', 'ts', 'export default () => {\n  return {;\n};', /cannot be loaded: [^\n]+\n$/],
   ])('refuses a module with %s, in .%s', async (_what, ending, text, expected) => {
     const { world, file } = await prepare(text, [rex], `module.${ending}`);
-    const { exitCode, stderr } = await world.run(`pets backfill ${file}`);
+    const { exitCode, stderr } = await world.run(`pets backfill ${file}${any}`);
     expect([exitCode, stderr]).toEqual([2, expect.stringMatching(expected)]);
     expect(stderr).toMatch(/^[^\n]+\n$/);
   });
 
   test('says that the module does not exist', async () => {
     const file = (await Folder.make()).of('none.ts');
-    expect(await new World().run(`pets backfill ${file}`)).toMatchObject({
+    expect(await new World().run(`pets backfill ${file}${any}`)).toMatchObject({
       exitCode: 2,
       stderr: `ENOENT: no such file or directory, stat '${file}'.\n`,
     });
@@ -206,21 +219,58 @@ describe('backfill', () => {
     let writes = 0;
     world.meets = ({ operation }) =>
       operation === 'UpdateItem' && (writes += 1) === 30 ? 'denied' : 'answered';
-    const { exitCode, stderr } = await world.run(`pets backfill ${file}`);
+    const { exitCode, stderr } = await world.run(`pets backfill ${file}${any}`);
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(
       /The backfill has stopped\. The same command does what is missing\.\n.*backfilled 49 animals\n/,
     );
-    expect(await json(world, `pets backfill ${file}`)).toMatchObject({ animals: 60, changed: 11 });
+    expect(await json(world, `pets backfill ${file}${any}`)).toMatchObject({ animals: 60, changed: 11 });
     expect(stored(world).every((item) => 'nickname' in item)).toBe(true);
   });
 
   test('asks in prod, with the number of animals', async () => {
     const { world, file } = await prepare(nickname, many(3));
-    const refused = await world.run(`pets backfill ${file} --stage prod`, { typed: ['n\n'] });
+    const refused = await world.run(`pets backfill ${file}${any} --stage prod`, { typed: ['n\n'] });
     expect(refused).toMatchObject({ exitCode: 4, stdout: '' });
     expect(refused.stderr).toContain(`prod: Change 3 animals of 3 with ${file}? [y/N]`);
     expect(stored(world)).toEqual(many(3));
-    expect(await world.run(`pets backfill ${file} --stage prod --yes`)).toMatchObject({ exitCode: 0 });
+    expect(await world.run(`pets backfill ${file}${any} --stage prod --yes`)).toMatchObject({ exitCode: 0 });
+  });
+
+  test.each([
+    [
+      'a field that animals do not have',
+      '() => ({ statsu: "sold" })',
+      'an animal has no field "statsu", but name, categoryId, status',
+    ],
+    [
+      'an attribute of the store',
+      '() => ({ addedBy: "key_06fz1m4tqabcdefg" })',
+      'an animal has no field "addedBy"',
+    ],
+    [
+      'a name that is too long',
+      '() => ({ name: "x".repeat(256) })',
+      '"name" must be at most 255 characters long',
+    ],
+    ['an empty name', '() => ({ name: " " })', '"name" must not be empty'],
+  ])('refuses %s, in a dry run too, unless a flag allows it', async (_what, change, problem) => {
+    const { world, file } = await prepare(`export default ${change};`, [rex]);
+    for (const options of ['', ' --dry-run']) {
+      const { exitCode, stdout, stderr } = await world.run(`pets backfill ${file}${options}`);
+      expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+      expect(stderr).toContain(problem);
+      expect(stderr).toContain(`To write it nevertheless, add --allow-invalid (animal ${rex.id}).`);
+    }
+    expect(stored(world)).toEqual([rex]);
+    expect(await json(world, `pets backfill ${file} --allow-invalid`)).toMatchObject({ changed: 1 });
+  });
+
+  test('changes fields of the schema, and removes any, without a flag', async () => {
+    const text =
+      'export default ({ categoryId }) => ({ name: "Max", categoryId: categoryId - 1n, status: "sold", old: null });';
+    const { world, file } = await prepare(text, [{ ...rex, old: 1 }]);
+    expect(await json(world, `pets backfill ${file}`)).toMatchObject({ changed: 1 });
+    expect(stored(world)).toEqual([{ ...rex, name: 'Max', categoryId: rex.categoryId - 1n, status: 'sold' }]);
   });
 });

@@ -12,10 +12,15 @@ import type { Deployment } from './deployment.ts';
 import { versionIn } from './template.ts';
 
 /** Runs the CDK of a project. @returns its exit code */
-function cdk(project: string, args: readonly string[]): number {
+export function cdk(project: string, args: readonly string[]): number {
   const tool = join(project, 'tools', 'run.mjs');
   const { status } = spawnSync(process.execPath, [tool, 'cdk', ...args], { cwd: project, stdio: 'inherit' });
   return status ?? 1;
+}
+
+/** For the stack's output `Commit`. */
+export function commitArgs(version: string): string[] {
+  return version === '' ? [] : ['-c', `${contextKeys.commit}=${version}`];
 }
 
 /** Synthesizes the assembly of a stack into a folder. @returns the exit code */
@@ -24,8 +29,15 @@ export function synthesize(
   { stackName, contextArgs }: Deployment,
   { folder, version, more }: { folder: string; version: string; more: readonly string[] },
 ): number {
-  const commit = version === '' ? [] : ['-c', `${contextKeys.commit}=${version}`];
-  const args = ['--quiet', '--exclusively', '--output', folder, ...contextArgs, ...commit, ...more];
+  const args = [
+    '--quiet',
+    '--exclusively',
+    '--output',
+    folder,
+    ...contextArgs,
+    ...commitArgs(version),
+    ...more,
+  ];
   return cdk(project, ['synth', stackName, ...args]);
 }
 

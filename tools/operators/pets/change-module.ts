@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import * as z from 'zod';
 import { usageError } from '../command-line/errors.ts';
+import { newPet, storedPet } from '../../../functions/pets/schema.ts';
 import { type Attributes, idOf, type Item, toStored } from './items.ts';
 
 /** A module whose default export says how an animal is to change. */
@@ -23,25 +24,50 @@ export type Decide = (item: Item) => Promise<Wanted | undefined>;
 const defaultExport = z.custom<(animal: unknown) => unknown>((value) => typeof value === 'function');
 const returned = z.optional(z.record(z.string(), z.unknown()));
 
-/** @throws ToolError if the module cannot be loaded, or exports no function */
-export async function loadChangeModule(file: string): Promise<Decide> {
+/**
+ * @param allowInvalid whether it may write what a creation would refuse
+ * @throws ToolError if the module cannot be loaded, or exports no function
+ */
+export async function loadChangeModule(
+  file: string,
+  { allowInvalid }: { readonly allowInvalid: boolean },
+): Promise<Decide> {
   await stat(file);
   const module = (await import(pathToFileURL(resolve(file)).href).catch((error: unknown) => {
     throw usageError(`${file} cannot be loaded: ${messageOf(error)}`);
   })) as { readonly default?: unknown };
-  const { data: change } = defaultExport.safeParse(module.default);
-  if (change === undefined) throw usageError(`${file} has no default export that is a function.`);
+  const { data: decide } = defaultExport.safeParse(module.default);
+  if (decide === undefined) throw usageError(`${file} has no default export that is a function.`);
   return async (item) => {
     const problem = (text: string) => usageError(`${file}: ${text} (animal ${idOf(item)}).`);
     const result = await Promise.resolve(plain(item))
-      .then(change)
+      .then(decide)
       .catch((error: unknown) => {
         throw problem(`the function threw "${messageOf(error)}"`);
       });
     const { data: wanted, success } = returned.safeParse(result);
     if (!success) throw problem('the function must return an object of attributes, or undefined');
-    return wanted && checked(item, wanted, problem);
+    const change = wanted && checked(item, wanted, problem);
+    const refused = change && !allowInvalid && invalid(change.attributes);
+    if (refused) throw problem(`${refused}. To write it nevertheless, add --allow-invalid`);
+    return change;
   };
+}
+
+const { id: _, ...storedFields } = storedPet.shape;
+const fields: Readonly<Record<string, z.core.$ZodType | undefined>> = { ...storedFields, ...newPet.shape };
+
+/** What a creation would refuse of attributes, if anything. What is removed is no matter. */
+function invalid(attributes: Attributes): string | undefined {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined) continue;
+    const schema = fields[name];
+    if (schema === undefined)
+      return `an animal has no field "${name}", but ${Object.keys(fields).join(', ')}`;
+    const { error } = z.safeParse(schema, plain({ value })['value']);
+    if (error !== undefined) return `"${name}" ${error.issues.map(({ message }) => message).join('; ')}`;
+  }
+  return undefined;
 }
 
 /** The attributes that differ. @throws ToolError if the service could not read the animal with them */
@@ -69,7 +95,7 @@ function asStored(value: unknown): unknown {
 }
 
 /** The attributes of an item, for a module: whole numbers are bigints, as `id` is everywhere. */
-function plain(item: Item): unknown {
+function plain(item: Item): Record<string, unknown> {
   const wrapNumbers = (digits: string) => (/^-?\d+$/.test(digits) ? BigInt(digits) : Number(digits));
   return unmarshall(marshall(item), { wrapNumbers });
 }

@@ -11,17 +11,22 @@ export const backfill = (open: Open) =>
   stageCommand(
     'backfill',
     'change attributes of all animals, while the service runs',
-    'add-nickname.ts --stage prod --dry-run',
-    `The default export of the module takes an animal and returns the attributes to set, null for one to remove, or undefined:
-  export default ({ name }) => ({ nickname: name.toUpperCase() });
+    'trim-names.ts --stage prod --dry-run',
+    `The default export of the module takes an animal and returns the fields to set, null for one to remove, or undefined:
+  export default ({ name }) => ({ name: name.trim() });
 To change one animal:
   export default ({ id }) => (id === 114052972904448n ? { name: 'Rex' } : undefined);
-Whole numbers are bigint, so they end with n. Each animal is written alone, and read again if someone changes it meanwhile. All are checked before the first is written.
+Whole numbers are bigint, so they end with n. Run it from the commit that is deployed, because another one may have other fields. Each animal is written alone, and read again if someone changes it meanwhile. All are checked before the first is written.
 If it stops, run the same command again.`,
   )
     .argument('<module>', 'JavaScript or TypeScript module')
     .addOption(rateOption)
     .option('--dry-run', 'only check and show the changes', false)
+    .option(
+      '--allow-invalid',
+      'also write what a creation would refuse: other fields, and values that are not valid',
+      false,
+    )
     .addOption(yesOption)
     .action(async (module, options) => backfillPets(await open(options), module, options));
 
@@ -31,10 +36,11 @@ const examplesShown = 5;
 async function backfillPets(
   session: Session,
   module: string,
-  { rate, dryRun }: { readonly rate: number; readonly dryRun: boolean },
+  options: { readonly rate: number; readonly dryRun: boolean; readonly allowInvalid: boolean },
 ): Promise<void> {
+  const { rate, dryRun } = options;
   const { output, confirm } = session;
-  const decide = await loadChangeModule(module);
+  const decide = await loadChangeModule(module, options);
   const { ids, examples, ...counts } = await checkAll(session, decide);
   const toChange = ids.length;
   const of = `${counted(toChange, 'animal')} of ${grouped(counts.animals)}`;
