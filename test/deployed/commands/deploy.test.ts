@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { deploy } from '../../../tools/operators/deploy/deploy.ts';
 import { printOnCallPolicy } from '../../../tools/operators/deploy/on-call-policy.ts';
+import { diff } from '../../../tools/operators/deploy/diff.ts';
 import { rollBack } from '../../../tools/operators/deploy/roll-back.ts';
 
 const execute = promisify(execFile);
@@ -104,6 +105,10 @@ beforeEach(async () => {
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 const [, , cdk, command, stack, ...args] = process.argv;
 const write = (name, content) => writeFileSync(folder + '/' + stack + name, JSON.stringify(content));
+if (command === 'diff') {
+  appendFileSync(${notes}, JSON.stringify({ args: [cdk, command, stack, ...args] }) + '\\n');
+  process.exit();
+}
 const folder = args[args.indexOf(command === 'synth' ? '--output' : '--app') + 1];
 const version = readFileSync('version', 'utf8');
 const { context } = JSON.parse(readFileSync('cdk.json', 'utf8'));
@@ -178,12 +183,12 @@ interface Call {
 }
 
 /** Runs a tool in the project. */
-async function run(tool: 'deploy' | 'roll-back' | 'on-call-policy', ...args: string[]) {
+async function run(tool: 'deploy' | 'roll-back' | 'on-call-policy' | 'diff', ...args: string[]) {
   await rm(join(project, 'calls.jsonl'), { force: true });
   const [out, err] = (['log', 'error'] as const).map((name) => vi.spyOn(console, name).mockReturnValue());
   const before = process.cwd();
   process.chdir(project);
-  const tools = { deploy, 'roll-back': rollBack, 'on-call-policy': printOnCallPolicy };
+  const tools = { deploy, 'roll-back': rollBack, 'on-call-policy': printOnCallPolicy, diff };
   const code = await tools[tool](args).finally(() => process.chdir(before));
   const lines = [out, err].flatMap((each) => each!.mock.calls.flatMap(([line]) => String(line).split('\n')));
   vi.restoreAllMocks();
@@ -298,6 +303,13 @@ test('a first deployment that fails is not followed by another one', async () =>
   delete answers['DescribeStacks AnimalStore-prod'];
   const { code, calls } = await run('deploy', 'prod', 'fails');
   expect([code, calls.length]).toEqual([7, 2]);
+});
+
+test('what a deployment changed is what the next difference leaves out: both have the same commit', async () => {
+  const deployed = await run('deploy', 'prod');
+  const { code, calls } = await run('diff', 'AnimalStore-prod', '--strict');
+  const commit = deployed.calls[0]!.args.slice(-2);
+  expect([code, calls[0]!.args]).toEqual([0, ['cdk', 'diff', ...commit, 'AnimalStore-prod', '--strict']]);
 });
 
 /** An assembly of CI. @param key of the table */
