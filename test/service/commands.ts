@@ -22,6 +22,10 @@ export interface Terminal {
   readonly typed?: readonly string[];
   /** Nobody reads standard output any more. */
   readonly failsToWrite?: boolean;
+  /** A person reads what it prints. */
+  readonly isTerminal?: boolean;
+  /** Aborted by Ctrl-C. */
+  readonly interrupted?: AbortSignal;
   /** `--stage local` is not added. */
   readonly stage?: 'as written';
 }
@@ -33,13 +37,16 @@ const local = {
 const credentials = { AWS_REGION: 'eu-central-1', AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' };
 
 /** A command, of the stage local unless it names another one. `load` makes ready what `start` runs. */
-export function newRun(command: string, { piped = '', typed, failsToWrite, stage: given }: Terminal) {
+export function newRun(
+  command: string,
+  { piped = '', typed, failsToWrite, isTerminal = false, interrupted, stage: given }: Terminal,
+) {
   const [tool = '', ...args] = command.trim().split(/ +/);
   const answers = [...(typed ?? [])];
   const stdin = new PassThrough();
   if (typed === undefined || piped !== '') stdin.end(piped);
-  const out = collector(failsToWrite);
-  const err = collector();
+  const out = collector({ failsToWrite, isTerminal });
+  const err = collector({ isTerminal });
   err.stream.on('asked', () => {
     const answer = answers.shift();
     if (answer === undefined) stdin.end();
@@ -71,7 +78,13 @@ export function newRun(command: string, { piped = '', typed, failsToWrite, stage
         requestHandler: network.handlerFor(command, name, Infinity),
       }),
     );
-    const io = { stdin, stdout: out.stream, stderr: err.stream, interactive: typed !== undefined };
+    const io = {
+      stdin,
+      stdout: out.stream,
+      stderr: err.stream,
+      interactive: typed !== undefined,
+      ...(interrupted && { interrupted }),
+    };
     const hooks = { local, clock: () => time.now };
     const stage = given !== undefined || args.includes('--stage') ? [] : ['--stage', 'local'];
     return () => (runTool as RunTool)([...args, ...stage], io, hooks);
@@ -97,9 +110,9 @@ function commands(): Promise<Bundle> {
 }
 
 /** It emits `asked` when a question was written. */
-function collector(failsToWrite = false) {
+function collector({ failsToWrite = false, isTerminal = false }) {
   let text = '';
-  const stream: Writable = new Writable({
+  const writable = new Writable({
     write: (chunk, _encoding, done) => {
       if (failsToWrite) return done(new Error('EPIPE'));
       text += String(chunk);
@@ -108,6 +121,7 @@ function collector(failsToWrite = false) {
       return undefined;
     },
   });
+  const stream = Object.assign(writable, { isTTY: isTerminal, columns: 120 });
   stream.on('error', () => {});
   return { stream, text: () => text };
 }

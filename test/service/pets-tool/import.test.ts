@@ -293,4 +293,70 @@ describe('import', () => {
       stderr: expect.stringContaining('imported 3 created, 0 replaced') as string,
     });
   });
+
+  test('on a terminal has one line in place, with the share, what is there already, and the time left', async () => {
+    const [world, folder] = [new World(), await Folder.make()];
+    const lines = linesWithIds(200);
+    const file = await folder.write('animals.jsonl', lines);
+    await world.run(
+      `pets import ${await folder.write('some.jsonl', `${lines.split('\n').slice(0, 30).join('\n')}\n`)}`,
+    );
+    const { stdout, stderr } = await world.run(`pets import ${file} --rate 10`, { isTerminal: true });
+    const [began, progress = '', ended] = stderr.split('\n');
+    expect(began).toMatch(/began to import 200 animals$/);
+    const states = progress.split('\r\u001b[K');
+    expect(states.slice(0, -1)).toEqual([
+      '50 of 200 animals (25 %), 30 already there, 8 s left',
+      '75 of 200 animals (37 %), 30 already there, 9 s left',
+      '100 of 200 animals (50 %), 30 already there, 8 s left',
+      '125 of 200 animals (62 %), 30 already there, 6 s left',
+      '150 of 200 animals (75 %), 30 already there, 5 s left',
+      '175 of 200 animals (87 %), 30 already there, 3 s left',
+      '200 of 200 animals (100 %), 30 already there, 0 s left',
+    ]);
+    expect(states.at(-1)).toMatch(/: imported 170 created, 0 replaced$/);
+    expect([ended, stdout]).toEqual([
+      '',
+      expect.stringContaining('Created 170, replaced 0, already there 30.'),
+    ]);
+  });
+
+  test('has its audit line also after Ctrl-C, when the writes under way have ended, and then does the rest', async () => {
+    const [world, folder] = [new World(), await Folder.make()];
+    const file = await folder.write('animals.jsonl', linesWithIds(60));
+    const interruption = new AbortController();
+    let writes = 0;
+    world.meets = ({ operation }) => {
+      if (operation === 'PutItem' && (writes += 1) === 30) interruption.abort();
+      return 'answered';
+    };
+    const interrupted = await world.run(`pets import ${file}`, { interrupted: interruption.signal });
+    expect(interrupted).toMatchObject({ exitCode: 130, stdout: '' });
+    expect(interrupted.stderr).toMatch(
+      /began to import 60 animals\n.*: imported 50 created, 0 replaced, then interrupted\nInterrupted\. A change may be made/,
+    );
+    expect(stored(world)).toHaveLength(50);
+    const { stdout } = await world.run(`pets import ${file}`);
+    expect(stdout).toContain('Created 10, replaced 0, already there 50.');
+  });
+
+  test('does not wait for ever for writes under way after Ctrl-C, and says how many they are', async () => {
+    const [world, folder] = [new World(), await Folder.make()];
+    const file = await folder.write('animals.jsonl', linesWithIds(60));
+    const interruption = new AbortController();
+    let writes = 0;
+    world.meets = ({ operation }) => {
+      if (operation !== 'PutItem' || (writes += 1) < 30) return 'answered';
+      interruption.abort();
+      return 'hungBefore';
+    };
+    const { now } = world;
+    const { exitCode, stderr } = await world.run(`pets import ${file}`, { interrupted: interruption.signal });
+    expect(exitCode).toBe(130);
+    expect(world.now - now).toBeLessThanOrEqual(3);
+    expect(stderr).toContain(
+      'imported 29 created, 0 replaced, then interrupted with up to 25 more under way\n',
+    );
+    expect(stored(world)).toHaveLength(29);
+  });
 });

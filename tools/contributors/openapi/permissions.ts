@@ -27,7 +27,7 @@ const permissionsOf: Readonly<Record<string, Permissions>> = {
     Query: ['dynamodb:Query', 'the index of Pets'],
     Get: ['dynamodb:GetItem', 'Pets'],
     Scan: ['dynamodb:Scan', 'Pets, or a restored table'],
-    DescribeTable: ['dynamodb:DescribeTable', 'a restored table'],
+    DescribeTable: ['dynamodb:DescribeTable', 'Pets, for the progress on a terminal, or a restored table'],
     Put: ['dynamodb:PutItem', 'Pets, for changes'],
     Update: ['dynamodb:UpdateItem', 'Pets, for changes'],
     Delete: ['dynamodb:DeleteItem', 'Pets, for changes'],

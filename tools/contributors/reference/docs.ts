@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
+import { printable } from '../../operators/command-line/output.ts';
 import { runAsProcess, toolOf } from '../../operators/command-line/program.ts';
 import { referenceFiles } from './files.ts';
 
@@ -13,6 +14,6 @@ const program = new Command('npm run docs --')
     for (const [path, { body }] of referenceFiles()) {
       await writeFile(join(folder, path === '/' ? 'index.html' : path), body);
     }
-    console.log(`Wrote the API reference to ${folder}`);
+    console.log(printable(`Wrote the API reference to ${folder}`));
   });
 await runAsProcess(toolOf(program));

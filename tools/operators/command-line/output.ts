@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { keyExpression } from '../../../functions/access/keys.ts';
@@ -24,41 +25,52 @@ export function redact(text: string): string {
 
 type Style = 'red' | 'yellow' | 'green';
 
-/** Everything a tool prints goes through here. Only `reveal` prints a key. */
+/** One line, or several. A line break in a line is a character of somebody's text, and is escaped. */
+export type Lines = string | readonly string[];
+
+/** In place of the escape character of a colour, until it is printed: nobody can have stored it. */
+const ownEscape = `<${randomUUID()}>`;
+
+/**
+ * Everything a tool prints goes through here, so that nothing that was stored or given can change what a terminal shows. Only `reveal`
+ * prints a key.
+ */
 export class Output {
   readonly json: boolean;
   readonly #io: Io;
+  /** Whether the last line on standard error is one that is replaced in place. */
+  #hasProgress = false;
 
   constructor(io: Io, json: boolean) {
     this.#io = io;
     this.json = json;
   }
 
+  /** Whether a person sees what is written in place. */
+  get isLive(): boolean {
+    return !this.json && isTerminal(this.#io.stderr);
+  }
+
   /** The result: `value` with --json, otherwise `text`. */
-  result(value: unknown, text: string): void {
-    this.#io.stdout.write(redact(this.#printed(value, text)));
+  result(value: unknown, text: Lines): void {
+    this.#write(this.#io.stdout, redact(this.#printed(value, text)));
   }
 
   /** The result that shows a key. Resolves when it is written. @throws ToolError if nobody can have read it */
-  reveal(value: unknown, text: string): Promise<void> {
-    return this.data(this.#printed(value, text));
+  reveal(value: unknown, text: Lines): Promise<void> {
+    return this.#writeAll(this.#printed(value, text));
   }
 
-  /** Data of the store, unchanged. Resolves when it is written. @throws ToolError if nobody reads it */
-  data(text: string): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#io.stdout.write(text, (error) => {
-        if (!error) return resolve();
-        const message = `The result could not be written to standard output (${error.message}).`;
-        return reject(new ToolError('failed', message, { cause: error }));
-      });
-    });
+  /** Lines of JSON, escaped for a terminal, unchanged otherwise. Resolves when they are written. @throws ToolError if nobody reads them */
+  data(lines: string): Promise<void> {
+    return this.#writeAll(isTerminal(this.#io.stdout) ? printableJson(lines) : lines);
   }
 
   /** One line on standard error: `value` with --json, otherwise `text`. */
   report(value: unknown, text: string, style?: Style): void {
-    const coloured = style === undefined ? text : this.paint(style, text, this.#io.stderr);
-    this.#io.stderr.write(`${redact(this.json ? JSON.stringify(value, exactNumbers) : coloured)}\n`);
+    const line = style === undefined ? text : this.paint(style, text, this.#io.stderr);
+    const printed = this.json ? printableJson(JSON.stringify(value, exactNumbers)) : shown(line);
+    this.#write(this.#io.stderr, `${redact(printed)}\n`);
   }
 
   /** Information besides the result. */
@@ -66,14 +78,45 @@ export class Output {
     this.report({ note: text }, text, style);
   }
 
-  /** Colours text on a terminal. Follows NO_COLOR and FORCE_COLOR. */
-  paint(style: Style, text: string, stream: Writable = this.#io.stdout): string {
-    return styleText(style, text, { stream });
+  /** A line that replaces the one before, if that was such a line. Only if `isLive`. */
+  progress(text: string): void {
+    const { columns = 80 } = this.#io.stderr as { readonly columns?: number };
+    this.#write(this.#io.stderr, redact(shown(text)).slice(0, columns - 1));
+    this.#hasProgress = true;
   }
 
-  #printed(value: unknown, text: string): string {
-    return `${this.json ? JSON.stringify(value, exactNumbers, 2) : text}\n`;
+  /** Colours text on a terminal. Follows NO_COLOR and FORCE_COLOR. */
+  paint(style: Style, text: string, stream: Writable = this.#io.stdout): string {
+    return styleText(style, printable(text), { stream }).replaceAll('\u001b', ownEscape);
   }
+
+  #printed(value: unknown, text: Lines): string {
+    if (this.json) return `${printableJson(JSON.stringify(value, exactNumbers, 2))}\n`;
+    return [text]
+      .flat()
+      .map((line) => `${shown(line)}\n`)
+      .join('');
+  }
+
+  #write(stream: Writable, text: string, done?: (error?: Error | null) => void): void {
+    if (this.#hasProgress) this.#io.stderr.write('\r\u001b[K');
+    this.#hasProgress = false;
+    stream.write(text, done);
+  }
+
+  #writeAll(text: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#write(this.#io.stdout, text, (error) => {
+        if (!error) return resolve();
+        const message = `The result could not be written to standard output (${error.message}).`;
+        return reject(new ToolError('failed', message, { cause: error }));
+      });
+    });
+  }
+}
+
+function isTerminal(stream: Writable): boolean {
+  return (stream as { readonly isTTY?: boolean }).isTTY === true;
 }
 
 /** For `JSON.stringify`: a bigint with all its digits. */
@@ -81,7 +124,7 @@ function exactNumbers(_name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? JSON.rawJSON(value.toString()) : value;
 }
 
-/** Text of clients for a terminal: control characters, which could change what it shows, escaped as in JSON. Joiners shape letters. */
+/** Text as one line for a terminal: what could change what it shows, such as control characters, is escaped as in JSON. Joiners shape letters. */
 export function printable(text: string): string {
   return text.replaceAll(/(?![\u200c\u200d])[\p{C}\p{Zl}\p{Zp}]/gu, (character) =>
     Array.from({ length: character.length }, (_, index) => {
@@ -89,6 +132,16 @@ export function printable(text: string): string {
       return `\\u${code}`;
     }).join(''),
   );
+}
+
+/** JSON for a terminal. Its value stays the same: outside of texts, JSON has none of the other characters. */
+function printableJson(json: string): string {
+  return json.split('\n').map(printable).join('\n');
+}
+
+/** A line for a terminal, with the colours of `paint`. */
+function shown(line: string): string {
+  return line.split(ownEscape).map(printable).join('\u001b');
 }
 
 /** `12,345` */
@@ -106,11 +159,15 @@ export function isoTime(seconds = 0): string | null {
   return seconds === 0 ? null : `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
 }
 
-/** Rows in columns two spaces apart. Cells can be coloured. */
-export function table(rows: readonly (readonly string[])[]): string {
-  const widthOf = (cell = '') => stripVTControlCharacters(cell).length;
+/** Rows in columns two spaces apart, one a line. Cells can be coloured. */
+export function tableLines(rows: readonly (readonly string[])[]): string[] {
+  const widthOf = (cell = '') => stripVTControlCharacters(shown(cell)).length;
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => widthOf(row[column])))) ?? [];
   const line = (row: readonly string[]) =>
     row.map((cell, column) => cell + ' '.repeat(widths[column]! - widthOf(cell))).join('  ');
-  return rows.map((row) => line(row).trimEnd()).join('\n');
+  return rows.map((row) => line(row).trimEnd());
+}
+
+export function table(rows: readonly (readonly string[])[]): string {
+  return tableLines(rows).join('\n');
 }

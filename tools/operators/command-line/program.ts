@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { text as readAll } from 'node:stream/consumers';
 import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings';
@@ -5,7 +6,7 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { changeJson, changeText } from './change.ts';
 import { exitCodeHelp, exitCodes, explain, type Target, ToolError, usageError } from './errors.ts';
 import { type LocalAddress, readAddress } from './local-address.ts';
-import { type Io, Output, redact } from './output.ts';
+import { type Io, Output, printable, redact } from './output.ts';
 import type { Hooks, StackOptions } from './stack.ts';
 import type { Open } from './stage-command.ts';
 
@@ -21,10 +22,20 @@ export async function runAsProcess(run: RunTool): Promise<void> {
   // A reader that goes away is the business of whatever was being written, and must not end a change half way.
   for (const stream of [stdout, stderr]) stream.on('error', () => {});
   const interruption = new AbortController();
-  process.once('SIGINT', () => interruption.abort());
+  let exitCode = 0;
+  const interrupt = (signal: 'SIGINT' | 'SIGTERM'): void => {
+    // The second one waits for nothing.
+    if (interruption.signal.aborted) process.exit(exitCode);
+    exitCode = 128 + constants.signals[signal];
+    interruption.abort();
+  };
+  // Not SIGHUP, which nohup ignores: without a terminal, nobody reads what is printed.
+  const signals = ['SIGINT', 'SIGTERM'] as const;
+  for (const each of signals) process.on(each, interrupt);
   const io = { stdin, stdout, stderr, interactive: stdin.isTTY, interrupted: interruption.signal };
   process.exitCode = await run(process.argv.slice(2), io);
-  if (interruption.signal.aborted) process.exit();
+  if (interruption.signal.aborted) process.exit(exitCode);
+  for (const each of signals) process.off(each, interrupt);
 }
 
 /** A tool whose commands are about a stage. */
@@ -61,6 +72,7 @@ ${exitCodeHelp}`;
     let target: Target | undefined;
     let confirmed: string | undefined;
     let service: Service | undefined;
+    let atInterruption = async (): Promise<void> => {};
     const open: Open<Service> = async ({ stage, port, region, profile, name, yes }) => {
       if (stage !== 'local' && port !== undefined) throw usageError('--port requires --stage local.');
       const found = port === undefined ? (hooks.local ?? readAddress()) : readAddress(port);
@@ -81,6 +93,9 @@ ${exitCodeHelp}`;
           await ask(io, `${stage}: ${question}`);
           confirmed = question;
         },
+        onInterruption: (end) => {
+          atInterruption = end;
+        },
         input: (prompt) => {
           if (io.interactive) output.note(prompt);
           return readAll(io.stdin);
@@ -91,6 +106,7 @@ ${exitCodeHelp}`;
     const exitCode = await runProgram(program, args, io, {
       output,
       explain: (error) => explain(error, target),
+      atInterruption: () => atInterruption(),
       afterInterruption,
     });
     service?.close();
@@ -106,7 +122,9 @@ export function toolOf(program: CommandUnknownOpts): RunTool {
 interface Running {
   readonly output: Output;
   readonly explain?: (error: unknown) => ToolError;
-  /** What to do after Ctrl-C during a change. */
+  /** What is done on Ctrl-C before the program ends. */
+  readonly atInterruption?: () => Promise<void>;
+  /** What a person can do after Ctrl-C during a change. */
   readonly afterInterruption?: string;
 }
 
@@ -115,7 +133,7 @@ export async function runProgram(
   program: CommandUnknownOpts,
   args: readonly string[],
   io: Io,
-  { output, explain: explainError = explain, afterInterruption = '' }: Running,
+  { output, explain: explainError = explain, atInterruption, afterInterruption = '' }: Running,
 ): Promise<number> {
   program
     .version(packageJson.version)
@@ -127,12 +145,23 @@ export async function runProgram(
       outputError: () => {},
     });
   for (const command of program.commands) command.copyInheritedSettings(program);
-  // What the command was doing is not waited for.
+  // What the command was doing is not waited for, except for what it does on Ctrl-C.
   const { promise: interruption, reject } = Promise.withResolvers<never>();
   const message = `Interrupted. ${afterInterruption}`.trim();
-  io.interrupted?.addEventListener('abort', () => reject(new ToolError('interrupted', message)));
+  const interrupt = () => {
+    const end = () => reject(new ToolError('interrupted', message));
+    void (atInterruption?.() ?? Promise.resolve()).then(end, end);
+  };
+  io.interrupted?.addEventListener('abort', interrupt);
+  const running = program.parseAsync(args, { from: 'user' });
   try {
-    await Promise.race([program.parseAsync(args, { from: 'user' }), interruption]);
+    await Promise.race([
+      // After Ctrl-C, its end is that of the interruption.
+      running.then(undefined, (error: unknown) =>
+        io.interrupted?.aborted === true ? interruption : Promise.reject(error),
+      ),
+      interruption,
+    ]);
     return 0;
   } catch (error) {
     const isUsage = error instanceof CommanderError;
@@ -168,7 +197,7 @@ async function ask(io: Io, question: string): Promise<void> {
   const readline = createInterface({ input: io.stdin, output: io.stderr });
   try {
     const answer = await new Promise<string>((resolve) => {
-      readline.question(`${redact(question)} [y/N] `, resolve);
+      readline.question(`${printable(redact(question))} [y/N] `, resolve);
       // Ctrl-C, or Ctrl-D. The message gets a line of its own.
       readline.once('close', () => resolve('\n'));
     });

@@ -15,6 +15,8 @@ export interface Session<Service> {
   readonly output: Output;
   /** Asks before a change in prod. @throws ToolError unless it is confirmed */
   readonly confirm: (question: string) => Promise<void>;
+  /** What to do on Ctrl-C, which is waited for, and then ends the tool. */
+  readonly onInterruption: (end: () => Promise<void>) => void;
   /** All of standard input. @param prompt for a person at a terminal */
   readonly input: (prompt: string) => Promise<string>;
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigurationError, contextKeys } from '../../../lib/configuration/context.ts';
+import { printable } from '../command-line/output.ts';
 import { exitCodes, ToolError } from '../command-line/errors.ts';
 import type { Account } from './account.ts';
 import { judgeTemplate } from './preconditions.ts';
@@ -107,7 +108,7 @@ export function deployCommand(
     } catch (error) {
       const kind = error instanceof ConfigurationError ? 'usage' : error instanceof ToolError && error.kind;
       if (kind === false) throw error;
-      console.error((error as Error).message);
+      console.error((error as Error).message.split('\n').map(printable).join('\n'));
       return exitCodes[kind];
     }
   };

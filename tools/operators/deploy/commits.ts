@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { printable } from '../command-line/output.ts';
 
 /** The output of git. Empty if it fails. */
 export function git(...args: readonly string[]): string {
@@ -29,7 +30,7 @@ function commitOf(version: string): string {
 
 /** A version for operators: its short hash, date and subject. */
 export function describeVersion(version: string): string {
-  const text = git('log', '-1', '--format=%h of %cs, %s', commitOf(version), '--') || version;
+  const text = printable(git('log', '-1', '--format=%h of %cs, %s', commitOf(version), '--') || version);
   return version.endsWith(changed) ? `${text}, with changes that are in no commit` : text;
 }
 

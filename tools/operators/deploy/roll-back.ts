@@ -8,6 +8,7 @@ import {
   withOverrides,
 } from '../../../lib/configuration/context.ts';
 import { ToolError } from '../command-line/errors.ts';
+import { printable } from '../command-line/output.ts';
 import { openAccount } from './account.ts';
 import { checkCaller, checkStack, isNew, kindOf } from './preconditions.ts';
 import {
@@ -59,7 +60,7 @@ export const rollBack = deployCommand(help, async (name, [first, ...others]) => 
   const commit = revision === undefined ? '' : hashOf(revision);
   if (commit === '' && app === undefined)
     throw new ConfigurationError(
-      `Give a commit or tag of this repository${revision === undefined ? '' : ` (got "${revision}")`}: npm run roll-back:${stage} -- COMMIT\n${versions()}`,
+      `Give a commit or tag of this repository${revision === undefined ? '' : ` (got "${printable(revision)}")`}: npm run roll-back:${stage} -- COMMIT\n${versions()}`,
     );
   if (deployment.skipsChecks && app !== undefined)
     throw new ConfigurationError(
@@ -132,7 +133,7 @@ function withSettingsOf({ projectFile: today }: Deployment, earlier: unknown): o
 function versions(): string {
   const list = (texts: readonly string[]) => {
     const found = texts.filter((text) => text !== '');
-    return (found.length > 0 ? found : ['none']).map((text) => `  ${text}`);
+    return (found.length > 0 ? found : ['none']).map((text) => `  ${printable(text)}`);
   };
   return [
     'The newest tags ("git fetch --tags" gets those that are missing):',

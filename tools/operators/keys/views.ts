@@ -1,5 +1,5 @@
 import { windowsAt } from '../../../functions/access/limiter-decisions.ts';
-import { grouped, isoTime, type Output, printable, table } from '../command-line/output.ts';
+import { grouped, isoTime, type Output, tableLines } from '../command-line/output.ts';
 import type { KeyUsage } from './key-usage.ts';
 import { type AdministeredKey, isValid, limitsInForce } from './records.ts';
 
@@ -41,14 +41,14 @@ export type KeyView = ReturnType<typeof viewOf>;
 const columns = ['keyId', 'status', 'plan', 'createdAt', 'lastUsedAt', 'owner', 'note'] as const;
 
 /** Keys as a table, one a line. */
-export function listText(output: Output, keys: readonly KeyView[]): string {
+export function listText(output: Output, keys: readonly KeyView[]): string[] {
   const heads = columns.map((name) => labelOf(name).toUpperCase());
-  return table([heads, ...keys.map((key) => columns.map((name) => cellOf(output, name, key[name])))]);
+  return tableLines([heads, ...keys.map((key) => columns.map((name) => cellOf(output, name, key[name])))]);
 }
 
 /** A key as text: a line for each value. */
-export function detailsText(output: Output, key: KeyView): string {
-  return table(Object.entries(key).map(([name, value]) => [labelOf(name), cellOf(output, name, value)]));
+export function detailsText(output: Output, key: KeyView): string[] {
+  return tableLines(Object.entries(key).map(([name, value]) => [labelOf(name), cellOf(output, name, value)]));
 }
 
 /** `key id` for `keyId` */
@@ -58,6 +58,6 @@ function labelOf(name: string): string {
 
 function cellOf(output: Output, name: string, value: string | number | null): string {
   if (typeof value === 'number') return grouped(value);
-  if (name !== 'status' || value === null) return printable(value ?? '-');
+  if (name !== 'status' || value === null) return value ?? '-';
   return output.paint(value === 'active' ? 'green' : value === 'suspended' ? 'yellow' : 'red', value);
 }

@@ -10,7 +10,7 @@ import { idsPerMillisecond, newPetId } from '../../../functions/pets/ids.ts';
 import { newPet } from '../../../functions/pets/schema.ts';
 import { isKeyId } from '../keys/key-ids.ts';
 import { problemsIn, ToolError, usageError } from '../command-line/errors.ts';
-import { counted, grouped, printable } from '../command-line/output.ts';
+import { counted, grouped } from '../command-line/output.ts';
 import type { Session } from './pet-command.ts';
 import type { PetService } from './service.ts';
 
@@ -66,7 +66,7 @@ export async function readPets({ service, output }: Session, file: string): Prom
     }
     problems += 1;
     if (problems <= problemsShown)
-      output.report({ invalid: { line: number, problem: pet } }, `${file}:${number}: ${printable(pet)}`);
+      output.report({ invalid: { line: number, problem: pet } }, `${file}:${number}: ${pet}`);
   }
   if (problems > 0)
     throw usageError(

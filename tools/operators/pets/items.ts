@@ -10,7 +10,7 @@ import type { PetTable } from '../../../functions/pets/store.ts';
 import { isKeyId } from '../keys/key-ids.ts';
 import { type AuditLine, commit } from '../command-line/change.ts';
 import { problemsIn } from '../command-line/errors.ts';
-import { counted, printable } from '../command-line/output.ts';
+import { counted } from '../command-line/output.ts';
 import type { PetService } from './service.ts';
 
 /** The items of the Pets table as operators read and change them: valid or not, and never on top of a newer change. */
@@ -103,7 +103,7 @@ export async function* validPagesOf(
     for (const { item, malformed } of page) {
       if (malformed === undefined) continue;
       counts.malformed += 1;
-      notify(`${idOf(item)} is malformed: ${printable(malformed)}`);
+      notify(`${idOf(item)} is malformed: ${malformed}`);
     }
     yield page.flatMap(({ item, pet }) => (pet ? [{ item, pet }] : []));
   }

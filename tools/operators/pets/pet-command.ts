@@ -3,7 +3,7 @@ import { idEpoch } from '../../../functions/pets/ids.ts';
 import { parseInt64 } from '../../../functions/pets/int64.ts';
 import type { Pet } from '../../../functions/pets/schema.ts';
 import * as operator from '../command-line/stage-command.ts';
-import { isoTime, printable } from '../command-line/output.ts';
+import { isoTime } from '../command-line/output.ts';
 import { isKeyId } from '../keys/key-ids.ts';
 import { isImportId, type Item, originOf, readItem, type StoredItem } from './items.ts';
 import type { PetService } from './service.ts';
@@ -47,7 +47,7 @@ export const rateOption = new Option('--rate <n>', 'animals written a second, at
 
 /** A pet as a question or an audit line names it. The line is printed, not stored: every page of a list would pay for it. */
 export function nameOf({ id, name, status }: Pet): string {
-  return `${id} (${printable(name)}, ${status})`;
+  return `${id} (${name}, ${status})`;
 }
 
 /** A pet as commands print it. @param item has who added it */

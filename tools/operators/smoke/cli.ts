@@ -25,7 +25,8 @@ Exit code: 0 all checks held, 1 some did not, 2 invalid arguments.`;
  * @param variable SMOKE_KEY of the environment
  */
 export function runSmoke(args: readonly string[], io: Io, variable?: string): Promise<number> {
-  const print = (line: string) => void io.stdout.write(`${line}\n`);
+  const output = new Output(io, false);
+  const print = (line: string) => output.result(line, line);
   const program = new Command('npm run smoke --')
     .description('Checks a running service against the interface, from the outside.')
     .requiredOption('--url <url>', 'base address such as https://api.example.com/v1', baseUrl)
@@ -51,7 +52,7 @@ export function runSmoke(args: readonly string[], io: Io, variable?: string): Pr
       });
       await report(client, print);
     });
-  return runProgram(program, args, io, { output: new Output(io, false) });
+  return runProgram(program, args, io, { output });
 }
 
 function baseUrl(text: string): string {
@@ -66,7 +67,7 @@ async function report(client: Client, print: (line: string) => void): Promise<vo
     counts[outcome] += 1;
     if (outcome === 'skipped') print(`- ${name} (skipped: ${why})`);
     else print(`${outcome === 'passed' ? '✓' : '✗'} ${name} (${Math.round(milliseconds)} ms)`);
-    if (outcome === 'failed') print(`    ${why.replaceAll('\n', '\n    ')}`);
+    if (outcome === 'failed') for (const line of why.split('\n')) print(`    ${line}`);
   }
   const skipped = counts.skipped === 0 ? '' : `, ${counts.skipped} skipped`;
   const sent = `${client.calls} requests sent to ${client.baseUrl}`;

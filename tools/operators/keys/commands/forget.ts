@@ -40,7 +40,7 @@ docs/keys.md says where else the name can be.`,
       }
       const ids = keys.map(({ keyId }) => keyId);
       const text = `${dryRun ? 'To delete' : 'Deleted'}: the name in ${counted(keys.length, 'key')}.`;
-      output.result({ dryRun, keys: ids }, [...(dryRun ? ids : []), text].join('\n'));
+      output.result({ dryRun, keys: ids }, [...(dryRun ? ids : []), text]);
     });
 
 async function gatewayKeysNaming(service: KeyService, owner: string): Promise<readonly unknown[]> {

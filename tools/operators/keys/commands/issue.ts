@@ -201,10 +201,10 @@ async function withdraw(service: KeyService, { key, keyId }: NewKey, old?: Admin
 }
 
 /** The only text that contains a key. */
-function issuedText({ keyId, key, plan, perMinute, perDay }: NewKey): string {
+function issuedText({ keyId, key, plan, perMinute, perDay }: NewKey): string[] {
   const limits =
     perMinute === null || perDay === null
       ? 'limits that this version of the tool does not know'
       : `${grouped(perMinute)} a minute, ${grouped(perDay)} a day`;
-  return `Key ID  ${keyId}\nPlan    ${plan}: ${limits}\nKey     ${key}\nThe key is not shown again.`;
+  return [`Key ID  ${keyId}`, `Plan    ${plan}: ${limits}`, `Key     ${key}`, 'The key is not shown again.'];
 }

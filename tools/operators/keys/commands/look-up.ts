@@ -4,7 +4,7 @@ import { hashOfKey, stageOfKey } from '../../../../functions/access/keys.ts';
 import { secondsPerDay } from '../../../../functions/access/plans.ts';
 import { auditJson } from '../../command-line/change.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
-import { grouped, isoTime, type Output, printable, table } from '../../command-line/output.ts';
+import { grouped, isoTime, type Output, tableLines } from '../../command-line/output.ts';
 import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
 import { keyCommand, lookUp, type Open, ownerFilter, planFilter } from '../key-command.ts';
 import { readUsage, readUsages } from '../key-usage.ts';
@@ -49,7 +49,7 @@ export const show = (open: Open) =>
     const view = viewOf(key, await readUsage(service.limitTable, key.keyHash), service.now());
     const audit = key.audit.map(auditJson);
     const trail = audit.map(({ at, by, did, detail }) => [at ?? '', by, `${did} ${detail ?? ''}`]);
-    const text = `${detailsText(output, view)}\n\n${table([['WHEN', 'WHO', 'WHAT'], ...trail])}`;
+    const text = [...detailsText(output, view), '', ...tableLines([['WHEN', 'WHO', 'WHAT'], ...trail])];
     output.result({ ...view, audit }, text);
     noteUnknownPlans(output, [view]);
   });
@@ -76,7 +76,7 @@ export const usage = (open: Open) =>
       const days = counts.length === 0 ? [] : dates.map((date, i) => ({ date, requests: counts[i] ?? 0 }));
       const rows = days.map(({ date, requests }) => [date, grouped(requests)]);
       const text = rows[0]
-        ? table([['DAY (UTC)', 'REQUESTS'], ...rows])
+        ? tableLines([['DAY (UTC)', 'REQUESTS'], ...rows])
         : `API Gateway has no counts for ${keyId}.`;
       output.result({ keyId, days }, text);
     });
@@ -123,5 +123,5 @@ export const identify = (open: Open) =>
     if (key === undefined) throw new ToolError('not_found', `Stage ${stage} never issued this API key.`);
     const { keyId, owner } = key;
     const status = statusOf(key, await readUsage(service.limitTable, key.keyHash), service.now());
-    output.result({ keyId, status, owner }, `${keyId} of ${printable(owner)}, ${status}`);
+    output.result({ keyId, status, owner }, `${keyId} of ${owner}, ${status}`);
   });

@@ -42,9 +42,9 @@ export const repair = (open: Open) =>
       if (!dryRun && drifted[0]) await confirm(`Repair ${count} of ${counted(valid, 'valid key')}?`);
       const repaired = dryRun ? [] : await repairKeys(service, drifted);
       const shown = drifted.map(({ key: { keyId }, drift }) => ({ keyId, drift }));
-      const lines = shown.map(({ keyId, drift }) => `${keyId}: ${driftText[drift]}\n`).join('');
+      const lines = shown.map(({ keyId, drift }) => `${keyId}: ${driftText[drift]}`);
       const done = dryRun ? `To repair: ${count}` : `Repaired: ${grouped(repaired.length)}`;
-      const text = `${dryRun ? lines : ''}Valid keys: ${grouped(valid)}. ${done}.`;
+      const text = [...(dryRun ? lines : []), `Valid keys: ${grouped(valid)}. ${done}.`];
       output.result({ dryRun, valid, drifted: shown, repaired, disabled }, text);
     });
 
@@ -132,7 +132,7 @@ export const cleanup = (open: Open) =>
       const { service, output } = await open(options);
       const removed = await deleteUnused(service, owner);
       const lines = removed.map(({ keyId, reason }) => `${keyId}: deleted the API Gateway key (${reason})`);
-      output.result({ removed }, lines.join('\n') || 'Nothing to clean up.');
+      output.result({ removed }, lines[0] ? lines : 'Nothing to clean up.');
     });
 
 /** Deletes the API Gateway keys that no valid key uses, of one owner or of all. */

@@ -1,9 +1,10 @@
 import { toJson } from '../../../../functions/http/exact-json.ts';
 import { untilCurrent } from '../../command-line/change.ts';
-import { counted, grouped, printable } from '../../command-line/output.ts';
+import { counted, grouped } from '../../command-line/output.ts';
 import { stageCommand, yesOption } from '../../command-line/stage-command.ts';
 import { changeMany } from '../change-many.ts';
 import { type Decide, loadChangeModule } from '../change-module.ts';
+import { scanProgress } from '../progress.ts';
 import { type Attributes, idOf, leftOutText, readItem, updateItem, validPagesOf } from '../items.ts';
 import { nameOf, type Open, rateOption, type Session } from '../pet-command.ts';
 
@@ -52,7 +53,7 @@ async function backfillPets(
   else if (!dryRun) {
     await confirm(`Change ${of} with ${module}?`);
     await changeMany(session, {
-      verb: 'backfill',
+      verb: ['backfill', 'backfilled'],
       file: module,
       items: ids,
       rate,
@@ -62,25 +63,23 @@ async function backfillPets(
       written: () => (changed > 0 ? counted(changed, 'animal') : ''),
     });
   }
-  const lines = examples.map(({ animal, set }) => `${animal}: ${printable(toJson(set))}\n`).join('');
-  const done = dryRun ? `${lines}To change: ${of}.` : `Changed ${counted(changed, 'animal')}.`;
+  const lines = examples.map(({ animal, set }) => `${animal}: ${toJson(set)}`);
+  const done = dryRun ? `To change: ${of}.` : `Changed ${counted(changed, 'animal')}.`;
   const shown = examples.map(({ id, set }) => ({ id, set }));
   const result = { module, dryRun, ...counts, toChange, examples: shown, changed };
-  output.result(result, done + leftOutText(counts));
+  output.result(result, [...(dryRun ? lines : []), done + leftOutText(counts)]);
 }
 
 /** Decides for every animal, so that a module that must not be used is refused before anything is written. */
-async function checkAll({ service, output }: Session, decide: Decide) {
+async function checkAll(session: Session, decide: Decide) {
+  const { service } = session;
+  const report = await scanProgress(session, service.table, { did: 'Checked', name: 'checked' });
   const examples: { readonly id: bigint; readonly animal: string; readonly set: Attributes }[] = [];
   /** Of the animals to change. */
   const ids: string[] = [];
   const counts = { animals: 0, malformed: 0 };
   for await (const page of validPagesOf(service, service.table, counts)) {
-    if (counts.animals > 0)
-      output.report(
-        { progress: { checked: counts.animals } },
-        `Checked ${counted(counts.animals, 'animal')}`,
-      );
+    if (counts.animals > 0) report(counts.animals);
     for (const { item, pet } of page) {
       counts.animals += 1;
       const wanted = await decide(item);

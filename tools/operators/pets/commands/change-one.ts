@@ -2,7 +2,6 @@ import { Argument } from '@commander-js/extra-typings';
 import { petStatuses } from '../../../../functions/pets/schema.ts';
 import { untilCurrent } from '../../command-line/change.ts';
 import { ToolError } from '../../command-line/errors.ts';
-import { printable } from '../../command-line/output.ts';
 import { yesOption } from '../../command-line/stage-command.ts';
 import { deleteItem, lineOf, updateItem } from '../items.ts';
 import { lookUp, nameOf, type Open, petCommand } from '../pet-command.ts';
@@ -42,8 +41,8 @@ export const remove = (open: Open) =>
       const { service, output, confirm } = await open(options);
       await untilCurrent(async () => {
         const { item, pet, malformed } = await lookUp(service, id);
-        await confirm(`Remove ${pet ? nameOf(pet) : `${id} (malformed: ${printable(malformed)})`}?`);
-        const line = printable(pet ? lineOf(pet, item) : `malformed: ${malformed}`);
+        await confirm(`Remove ${pet ? nameOf(pet) : `${id} (malformed: ${malformed})`}?`);
+        const line = pet ? lineOf(pet, item) : `malformed: ${malformed}`;
         await deleteItem(service, item, { did: 'removed', detail: line });
         output.result({ id, removed: pet ?? null }, pet ? line : `${id} is removed.`);
       });

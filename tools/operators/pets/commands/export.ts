@@ -6,6 +6,7 @@ import { counted } from '../../command-line/output.ts';
 import { addedByOption, type Open, type Session } from '../pet-command.ts';
 import { isAddedBy, leftOutText, lineOf, validPagesOf } from '../items.ts';
 import { writeNewFile } from '../files.ts';
+import { scanProgress } from '../progress.ts';
 
 export const exportPets = (open: Open) =>
   stageCommand(
@@ -51,14 +52,16 @@ async function expectPets({ client, tableName }: PetTable): Promise<void> {
 
 /** The lines of a table, a page at a time. */
 async function* linesOf(
-  { service, output }: Session,
+  session: Session,
   table: PetTable,
   addedBy: string | undefined,
   counts: { exported: number; malformed: number },
 ): AsyncGenerator<string> {
-  for await (const page of validPagesOf(service, table, counts)) {
-    if (counts.exported > 0)
-      output.report({ progress: { exported: counts.exported } }, counted(counts.exported, 'animal'));
+  const report = await scanProgress(session, table, { did: '', name: 'exported' });
+  let read = 0;
+  for await (const page of validPagesOf(session.service, table, counts)) {
+    if (counts.exported > 0) report(counts.exported, read);
+    read += page.length;
     const wanted = page.filter(({ item }) => isAddedBy(item, addedBy));
     yield wanted.map(({ item, pet }) => `${lineOf(pet, item)}\n`).join('');
     counts.exported += wanted.length;

@@ -4,7 +4,7 @@ import { toJson } from '../../../../functions/http/exact-json.ts';
 import type { Pet } from '../../../../functions/pets/schema.ts';
 import { stageCommand, yesOption } from '../../command-line/stage-command.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
-import { counted, grouped, printable } from '../../command-line/output.ts';
+import { counted, grouped } from '../../command-line/output.ts';
 import { changeMany } from '../change-many.ts';
 import { type Line, newFileIds, readPets, writeNewFile } from '../files.ts';
 import { importIdOf, lineOf, putNew, replaceItem } from '../items.ts';
@@ -94,11 +94,12 @@ async function importFile(
   };
   await confirm(`Import ${counted(animals, 'animal')} from ${file}${replace ? replacing[replace] : ''}?`);
   await changeMany(session, {
-    verb: 'import',
+    verb: ['import', 'imported'],
     file,
     items,
     rate,
     write: (line) => importPet(service, line, importId, replace, counts),
+    unchanged: () => (counts.present > 0 ? `${grouped(counts.present)} already there` : undefined),
     written: () =>
       counts.created + counts.replaced > 0 ? `${counts.created} created, ${counts.replaced} replaced` : '',
   });
@@ -132,7 +133,7 @@ async function importPet(
   else if (isDeepStrictEqual(found.pet, pet)) counts.present += 1;
   else if (replace === 'all' || (replace === 'malformed' && found.pet === undefined)) {
     const before = found.pet ? lineOf(found.pet, found.item) : `malformed: ${found.malformed}`;
-    await replaceItem(service, found.item, pet, { did: 'replaced', detail: printable(before) });
+    await replaceItem(service, found.item, pet, { did: 'replaced', detail: before });
     counts.replaced += 1;
   } else counts.kept.push({ line: number, id: pet.id });
 }

@@ -6,7 +6,7 @@ import { pageSize } from '../../../../functions/pets/listing.ts';
 import { type Pet, type PetStatus, petStatuses } from '../../../../functions/pets/schema.ts';
 import { byStatus, listPets } from '../../../../functions/pets/store.ts';
 import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
-import { printable, table } from '../../command-line/output.ts';
+import { tableLines } from '../../command-line/output.ts';
 import { idOf, isAddedBy, pagesOf, validPagesOf } from '../items.ts';
 import { addedByOption, lookUp, type Open, petCommand, type Session, viewOf } from '../pet-command.ts';
 import type { PetService } from '../service.ts';
@@ -19,13 +19,13 @@ export const show = (open: Open) =>
       if (pet === undefined) {
         // Numbers as their digits.
         const attributes = unmarshall(marshall(item), { wrapNumbers: String });
-        const text = `${id} is malformed: ${printable(malformed)}\n${printable(toJson(attributes))}`;
+        const text = [`${id} is malformed: ${malformed}`, toJson(attributes)];
         output.result({ id, malformed, item: attributes }, text);
         return;
       }
       const view = viewOf(pet, item);
-      const rows = Object.entries(view).map(([name, value]) => [name, printable(String(value ?? '-'))]);
-      output.result(view, table(rows));
+      const rows = Object.entries(view).map(([name, value]) => [name, String(value ?? '-')]);
+      output.result(view, tableLines(rows));
     },
   );
 
@@ -58,9 +58,11 @@ async function listPage({ service, output }: Session, options: ListOptions): Pro
     state,
     String(categoryId),
     createdAt ?? '-',
-    printable(name),
+    name,
   ]);
-  const text = rows[0] ? table([['ID', 'STATUS', 'CATEGORY', 'CREATED', 'NAME'], ...rows]) : 'No animals.';
+  const text = rows[0]
+    ? tableLines([['ID', 'STATUS', 'CATEGORY', 'CREATED', 'NAME'], ...rows])
+    : 'No animals.';
   output.result({ pets: views, cursor: next ?? null }, text);
   if (next !== undefined && !output.json) output.note(`There are more: --cursor ${next}`);
 }
@@ -97,8 +99,8 @@ async function listMalformed({ service: { table: pets }, output }: Session): Pro
   for await (const page of pagesOf(pets))
     for (const { item, malformed } of page)
       if (malformed !== undefined) found.push({ id: idOf(item), malformed });
-  const lines = found.map(({ id, malformed }) => `${id}: ${printable(malformed)}`);
-  output.result({ malformed: found }, lines.join('\n') || 'No malformed items.');
+  const lines = found.map(({ id, malformed }) => `${id}: ${malformed}`);
+  output.result({ malformed: found }, lines[0] ? lines : 'No malformed items.');
 }
 
 /** The ID of the last animal of the previous page. */
