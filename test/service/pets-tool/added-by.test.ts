@@ -30,8 +30,8 @@ async function importedFile(world: World, folder: Folder) {
     'animals.jsonl',
     `${toJson(first)}\n${toJson({ ...second, addedBy: other })}\n`,
   );
-  const { importId } = await json<{ importId: string }>(world, `pets import ${file}`);
-  return { file, importId };
+  const { importId, run } = await json<{ importId: string; run: string }>(world, `pets import ${file}`);
+  return { file, importId, run };
 }
 
 describe('--added-by', () => {
@@ -74,10 +74,13 @@ describe('--added-by', () => {
       'animals.jsonl',
       [first, second, third].map((each) => toJson(each)).join('\n'),
     );
-    const { importId } = await json<{ importId: string }>(world, `pets import ${file}`);
+    const { importId, run } = await json<{ importId: string; run: string }>(world, `pets import ${file}`);
     expect(importId).toMatch(/^import_[0-9a-f]{16}$/);
-    const { pets } = await json<Listed>(world, `pets list --added-by ${importId}`);
-    expect(pets.map(({ id }) => id)).toEqual([third!.id, second!.id]);
+    expect(run).toMatch(new RegExp(`^${importId}-[0-9a-z]{8}$`));
+    for (const id of [importId, run]) {
+      const { pets } = await json<Listed>(world, `pets list --added-by ${id}`);
+      expect(pets.map((pet) => pet.id)).toEqual([third!.id, second!.id]);
+    }
   });
 
   test.each(['rex', 'key_1', 'import_1', ''])(
@@ -95,11 +98,11 @@ describe('--added-by', () => {
 describe('an import', () => {
   test('is kept with what it creates, and is the same one when it is repeated', async () => {
     const [world, folder] = [new World(), await Folder.make()];
-    const { file, importId } = await importedFile(world, folder);
+    const { file, importId, run } = await importedFile(world, folder);
     const [first, second] = many(2);
     const expected = [
-      { ...first, importId },
-      { ...second, addedBy: other, importId },
+      { ...first, importId: run },
+      { ...second, addedBy: other, importId: run },
     ];
     expect(stored(world)).toEqual(expected);
     expect(await json(world, `pets import ${file}`)).toMatchObject({ created: 0, present: 2, importId });

@@ -288,7 +288,7 @@ describe('import', () => {
     expect(done).toMatchObject({
       exitCode: 0,
       stdout: expect.stringMatching(
-        /^Created 3, replaced 0, already there 0\. This was import_[0-9a-f]{16}\.\n$/,
+        /^Created 3, replaced 0, already there 0\. This was import_[0-9a-f]{16}-[0-9a-z]{8}\.\n$/,
       ) as string,
       stderr: expect.stringContaining('imported 3 created, 0 replaced') as string,
     });
@@ -303,7 +303,7 @@ describe('import', () => {
     );
     const { stdout, stderr } = await world.run(`pets import ${file} --rate 10`, { isTerminal: true });
     const [began, progress = '', ended] = stderr.split('\n');
-    expect(began).toMatch(/began to import 200 animals$/);
+    expect(began).toMatch(/began to import 200 animals, as import_[-\w]+$/);
     const states = progress.split('\r\u001b[K');
     expect(states.slice(0, -1)).toEqual([
       '50 of 200 animals (25 %), 30 already there, 8 s left',
@@ -333,7 +333,7 @@ describe('import', () => {
     const interrupted = await world.run(`pets import ${file}`, { interrupted: interruption.signal });
     expect(interrupted).toMatchObject({ exitCode: 130, stdout: '' });
     expect(interrupted.stderr).toMatch(
-      /began to import 60 animals\n.*: imported 50 created, 0 replaced, then interrupted\nInterrupted\. A change may be made/,
+      /began to import 60 animals, as import_[-\w]+\n.*: imported 50 created, 0 replaced, then interrupted\nInterrupted\. A change may be made/,
     );
     expect(stored(world)).toHaveLength(50);
     const { stdout } = await world.run(`pets import ${file}`);

@@ -13,6 +13,8 @@ interface Changes<T> {
   readonly verb: readonly [infinitive: string, did: string];
   /** That says what is changed. */
   readonly file: string;
+  /** What the beginning also says, such as the ID of an import. */
+  readonly as?: string;
   readonly items: readonly T[];
   /** Items to write a second, at most. */
   readonly rate: number;
@@ -26,10 +28,13 @@ interface Changes<T> {
 /** Changes many animals, with an audit line when it begins and one when it ends, however it ends: also after Ctrl-C. */
 export async function changeMany<T>(session: Session, changes: Changes<T>): Promise<void> {
   const { service, output } = session;
-  const { verb, file, items, written } = changes;
+  const { verb, file, as, items, written } = changes;
   const audit = async (did: string, detail: string) =>
     service.report({ file }, await service.auditLine(did, detail));
-  await audit(`began to ${verb[0]}`, counted(items.length, 'animal'));
+  await audit(
+    `began to ${verb[0]}`,
+    counted(items.length, 'animal') + (as === undefined ? '' : `, as ${as}`),
+  );
   const state: State = { underWay: undefined, isStopped: false };
   let ending: Promise<void> | undefined;
   /** At most one line. */

@@ -1,9 +1,10 @@
 import { defineTool } from '../command-line/program.ts';
 import { backfill } from './commands/backfill.ts';
-import { remove, setStatus } from './commands/change-one.ts';
+import { setStatus } from './commands/change-one.ts';
 import { exportPets } from './commands/export.ts';
 import { assignIds, importPets } from './commands/import.ts';
 import { list, show } from './commands/look-up.ts';
+import { remove } from './commands/remove.ts';
 import { openPetService, type PetService } from './service.ts';
 
 /** Runs the tool once. Returns the exit code. */

@@ -76,6 +76,17 @@ export async function readPets({ service, output }: Session, file: string): Prom
   return lines;
 }
 
+export type LineWithId = Line & { readonly pet: { readonly id: bigint } };
+
+/** The same, if each animal has an ID. @param advice if not @throws ToolError */
+export async function readPetsWithIds(session: Session, file: string, advice: string): Promise<LineWithId[]> {
+  const lines = await readPets(session, file);
+  const withIds = lines.filter((line): line is LineWithId => line.pet.id !== undefined);
+  const withoutId = lines.length - withIds.length;
+  if (withoutId === 0) return withIds;
+  throw usageError(`${file} has ${counted(withoutId, 'animal')} without an ID. ${advice}`);
+}
+
 /** Characters of a line, at most: as many as the service takes bytes. */
 const longestLine = maxBodyBytes;
 

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { DeleteCommand, GetCommand, paginateScan, PutCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
@@ -11,6 +10,7 @@ import { isKeyId } from '../keys/key-ids.ts';
 import { type AuditLine, commit } from '../command-line/change.ts';
 import { problemsIn } from '../command-line/errors.ts';
 import { counted } from '../command-line/output.ts';
+import { isImportId, isRunOf } from './import-runs.ts';
 import type { PetService } from './service.ts';
 
 /** The items of the Pets table as operators read and change them: valid or not, and never on top of a newer change. */
@@ -25,7 +25,7 @@ export type Item = Readonly<Record<string, unknown>>;
 export interface Origin {
   /** A key ID. */
   readonly addedBy?: string | undefined;
-  /** See `importIdOf`. */
+  /** The run of an import, see import-runs.ts. */
   readonly importId?: string | undefined;
 }
 
@@ -37,24 +37,10 @@ export function originOf({ addedBy, importId }: Item): Origin {
   };
 }
 
-/**
- * The ID of the import of a file: the same for the same animals in the same order, so that an import that was stopped goes on
- * under its ID.
- */
-export function importIdOf(animals: readonly object[]): string {
-  const hash = createHash('sha256');
-  for (const each of animals) hash.update(`${toJson(each)}\n`);
-  return `import_${hash.digest('hex').slice(0, 16)}`;
-}
-
-export function isImportId(text: string): boolean {
-  return /^import_[0-9a-f]{16}$/.test(text);
-}
-
 /** @param id of a key or an import. Undefined: any */
 export function isAddedBy(item: Item, id: string | undefined): boolean {
   const { addedBy, importId } = originOf(item);
-  return id === undefined || id === addedBy || id === importId;
+  return id === undefined || id === addedBy || (importId !== undefined && isRunOf(importId, id));
 }
 
 /** An animal as a line of a file, which `import` reads. */
@@ -168,7 +154,7 @@ export async function updateItem(
 }
 
 /** Deletes an item. @throws StaleRecordError, OutcomeUnknownError */
-export async function deleteItem(service: PetService, item: Item, audit: Audit): Promise<void> {
+export async function deleteItem(service: PetService, item: Item, audit?: Audit): Promise<void> {
   const { client, tableName } = service.table;
   const command = new DeleteCommand({ TableName: tableName, Key: { id: item['id'] }, ...conditional(item) });
   await change(service, item, audit, {

@@ -5,7 +5,8 @@ import type { Pet } from '../../../functions/pets/schema.ts';
 import * as operator from '../command-line/stage-command.ts';
 import { isoTime } from '../command-line/output.ts';
 import { isKeyId } from '../keys/key-ids.ts';
-import { isImportId, type Item, originOf, readItem, type StoredItem } from './items.ts';
+import { isImportId } from './import-runs.ts';
+import { type Item, originOf, readItem, type StoredItem } from './items.ts';
 import type { PetService } from './service.ts';
 
 /** What commands of the tool for animals share. */
@@ -21,7 +22,7 @@ export function petCommand(name: string, summary: string, example: string, detai
 }
 
 /** A number as DynamoDB writes it: an int64, or the fraction of a malformed item. */
-function petId(text: string): string {
+export function petId(text: string): string {
   if (parseInt64(text) !== undefined || /^-?(0|[1-9]\d{0,18})\.\d{0,18}[1-9]$/.test(text)) return text;
   throw new InvalidArgumentError('An ID of an animal is a whole number such as 114052972904448.');
 }
@@ -32,8 +33,8 @@ export async function lookUp({ table, stage }: PetService, id: string): Promise<
 }
 
 /** Reads the whole table. No index has it, because every creation would pay for one. */
-export function addedByOption() {
-  return new Option('--added-by <id>', 'only animals that this key or import added').argParser((id) => {
+export function addedByOption(description = 'only animals that this key or import added') {
+  return new Option('--added-by <id>', description).argParser((id) => {
     if (isKeyId(id) || isImportId(id)) return id;
     throw new InvalidArgumentError(
       'Give a key ID, such as key_06fz1m4tqabcdefg, or the ID that "import" prints, such as import_0123456789abcdef.',

@@ -3,7 +3,7 @@ import { petStatuses } from '../../../../functions/pets/schema.ts';
 import { untilCurrent } from '../../command-line/change.ts';
 import { ToolError } from '../../command-line/errors.ts';
 import { yesOption } from '../../command-line/stage-command.ts';
-import { deleteItem, lineOf, updateItem } from '../items.ts';
+import { updateItem } from '../items.ts';
 import { lookUp, nameOf, type Open, petCommand } from '../pet-command.ts';
 
 export const setStatus = (open: Open) =>
@@ -26,24 +26,5 @@ export const setStatus = (open: Open) =>
         }
         const text = changed ? `is ${status}` : `was ${status} before`;
         output.result({ id: pet.id, changed, status }, `${id} ${text}.`);
-      });
-    });
-
-export const remove = (open: Open) =>
-  petCommand(
-    'remove',
-    'remove an animal for good, or a malformed item',
-    '114052972904448 --stage prod',
-    'The output has the animal as a line for "import", which adds it again with the same ID.',
-  )
-    .addOption(yesOption)
-    .action(async (id, options) => {
-      const { service, output, confirm } = await open(options);
-      await untilCurrent(async () => {
-        const { item, pet, malformed } = await lookUp(service, id);
-        await confirm(`Remove ${pet ? nameOf(pet) : `${id} (malformed: ${malformed})`}?`);
-        const line = pet ? lineOf(pet, item) : `malformed: ${malformed}`;
-        await deleteItem(service, item, { did: 'removed', detail: line });
-        output.result({ id, removed: pet ?? null }, pet ? line : `${id} is removed.`);
       });
     });

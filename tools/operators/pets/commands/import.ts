@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Option } from '@commander-js/extra-typings';
 import { toJson } from '../../../../functions/http/exact-json.ts';
-import type { Pet } from '../../../../functions/pets/schema.ts';
 import { stageCommand, yesOption } from '../../command-line/stage-command.ts';
-import { ToolError, usageError } from '../../command-line/errors.ts';
+import { ToolError } from '../../command-line/errors.ts';
 import { counted, grouped } from '../../command-line/output.ts';
 import { changeMany } from '../change-many.ts';
-import { type Line, newFileIds, readPets, writeNewFile } from '../files.ts';
-import { importIdOf, lineOf, putNew, replaceItem } from '../items.ts';
+import { type LineWithId, newFileIds, readPets, readPetsWithIds, writeNewFile } from '../files.ts';
+import { beginRun, importIdOf } from '../import-runs.ts';
+import { lineOf, putNew, replaceItem } from '../items.ts';
 import { type Open, rateOption, type Session } from '../pet-command.ts';
 import type { PetService } from '../service.ts';
 
@@ -65,8 +65,6 @@ interface ImportOptions {
   readonly dryRun: boolean;
 }
 
-type LineWithId = Line & { readonly pet: Pet };
-
 /** Kept animals that are named. */
 const keptShown = 20;
 
@@ -76,37 +74,40 @@ async function importFile(
   { rate, replace, dryRun }: ImportOptions,
 ): Promise<void> {
   const { service, output, confirm } = session;
-  const lines = await readPets(session, file);
-  const items = lines.filter((line): line is LineWithId => line.pet.id !== undefined);
-  const withoutId = lines.length - items.length;
-  if (withoutId > 0)
-    throw usageError(
-      `${file} has ${counted(withoutId, 'animal')} without an ID. Run "assign-ids ${file} NEW-FILE" first, and import the new file.`,
-    );
+  const items = await readPetsWithIds(
+    session,
+    file,
+    `Run "assign-ids ${file} NEW-FILE" first, and import the new file.`,
+  );
   const counts: Counts = { created: 0, present: 0, replaced: 0, kept: [] };
   const animals = items.length;
   const importId = importIdOf(items.map(({ pet }) => pet));
-  const done = (text: string) => output.result({ file, importId, dryRun, animals, ...counts }, text);
+  const done = (text: string, run?: string) =>
+    output.result({ file, importId, run, dryRun, animals, ...counts }, text);
   if (dryRun) return done(`${counted(animals, 'animal')} in ${file}. Nothing was imported.`);
   const replacing = {
     malformed: ', replacing malformed items',
     all: ', replacing all that differ, with what clients have changed',
   };
   await confirm(`Import ${counted(animals, 'animal')} from ${file}${replace ? replacing[replace] : ''}?`);
+  const { run, end } = await beginRun(session, file, importId);
   await changeMany(session, {
     verb: ['import', 'imported'],
     file,
+    as: run,
     items,
     rate,
-    write: (line) => importPet(service, line, importId, replace, counts),
+    write: (line) => importPet(service, line, run, replace, counts),
     unchanged: () => (counts.present > 0 ? `${grouped(counts.present)} already there` : undefined),
     written: () =>
       counts.created + counts.replaced > 0 ? `${counts.created} created, ${counts.replaced} replaced` : '',
   });
+  await end();
   const { created, present, replaced, kept } = counts;
   kept.sort((a, b) => a.line - b.line);
   done(
-    `Created ${grouped(created)}, replaced ${grouped(replaced)}, already there ${grouped(present)}. This was ${importId}.`,
+    `Created ${grouped(created)}, replaced ${grouped(replaced)}, already there ${grouped(present)}. This was ${run}.`,
+    run,
   );
   if (kept.length === 0) return;
   const named = kept.slice(0, keptShown).map(({ line, id }) => `line ${line} (${id})`);
@@ -124,11 +125,11 @@ interface Counts {
 async function importPet(
   service: PetService,
   { number, pet: { addedBy, ...pet } }: LineWithId,
-  importId: string,
+  run: string,
   replace: ImportOptions['replace'],
   counts: Counts,
 ): Promise<void> {
-  const found = await putNew(service, pet, { addedBy, importId });
+  const found = await putNew(service, pet, { addedBy, importId: run });
   if (found === undefined) counts.created += 1;
   else if (isDeepStrictEqual(found.pet, pet)) counts.present += 1;
   else if (replace === 'all' || (replace === 'malformed' && found.pet === undefined)) {
