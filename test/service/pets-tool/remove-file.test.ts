@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../../functions/http/exact-json.ts';
-import { explore } from '../explore.ts';
 import { World } from '../world.ts';
 import { before, Folder, json, many, rex, stored } from './files.ts';
 
@@ -140,23 +139,29 @@ describe('remove --file', () => {
     expect(stored(world)).toEqual([{ ...theirs, importId: run }]);
   });
 
-  test('never removes an animal that somebody else sells at the same time, in every order', async () => {
-    const { world: from, file } = await imported(2);
-    const [first] = many(1);
-    const sell = (world: World) => world.run(`pets set-status ${first!.id} sold`);
-    const undo = (world: World) => world.run(`pets remove --file ${file}`);
-    await explore({
-      from,
-      steps: [undo, sell],
-      faults: 1,
-      kinds: ['lostAfter'],
-      delays: 0,
-      isChecked: false,
-      check: ({ tables, runs }) => {
-        const isSold = runs.some(({ command, exitCode }) => command.includes('set-status') && exitCode === 0);
-        expect(tables.items('Pets')).toMatchObject(isSold ? [{ id: first!.id, status: 'sold' }] : []);
-      },
-    });
+  // Not with `explore`, which does not wait for the reading of a file. What the other does is one write, so these are all orders.
+  test('never removes an animal that somebody else sells, at whatever moment, and whatever answer is lost', async () => {
+    const orders = Array.from({ length: 6 }, (_, moment) =>
+      (['answered', 'lostBefore', 'lostAfter'] as const).map((fate) => ({ moment, fate })),
+    ).flat();
+    for (const { moment, fate } of orders) {
+      const { world, file, run } = await imported(1);
+      const sold = { ...many(1)[0], status: 'sold', importId: run };
+      let calls = 0;
+      let isSold = false;
+      world.meets = ({ service }) => {
+        if (service !== 'DynamoDB') return 'answered';
+        const isNow = (calls += 1) === moment;
+        if (isNow && stored(world).length > 0) {
+          world.put('pets', sold);
+          isSold = true;
+        }
+        return isNow ? fate : 'answered';
+      };
+      const { exitCode } = await world.run(`pets remove --file ${file}`);
+      expect([moment, fate, stored(world)]).toEqual([moment, fate, isSold ? [sold] : []]);
+      expect(exitCode).toBe(isSold ? 4 : 0);
+    }
   });
 
   test('asks in prod, with the number of animals and what has added them', async () => {
@@ -214,15 +219,19 @@ describe('a run of an import', () => {
     expect(refused.stderr).toContain(`was imported 2 times. Choose with --added-by: `);
     const { runs } = await resultOf(world, `pets remove --file ${file} --dry-run`);
     expect(runs).toHaveLength(2);
-    expect(runs).toContainEqual({ run: second, beganAt: '2026-07-02T12:00:00Z', animals: 1 });
+    expect(runs).toContainEqual({
+      run: second,
+      beganAt: expect.stringMatching(/^2026-07-02T12:00:0/) as string,
+      animals: 1,
+    });
     const undone = await resultOf(world, `pets remove --file ${file} --added-by ${second}`);
     expect(undone).toMatchObject({ exitCode: 4, removed: 1 });
     expect(stored(world).map(({ importId }) => importId)).toEqual([first, first, first, first]);
     expect(await resultOf(world, `pets remove --file ${file}`)).toMatchObject({ exitCode: 0, removed: 4 });
   });
 
-  test('that was stopped in one stage does not go on in another, and one whose ID cannot be saved says so', async () => {
-    const { world, file, run } = await imported(1);
+  test('that was stopped in one stage does not go on in another', async () => {
+    const world = new World();
     const folder = await Folder.make();
     const copy = await folder.write(
       'copy.jsonl',
@@ -230,11 +239,14 @@ describe('a run of an import', () => {
         .map((each) => `${toJson(each)}\n`)
         .join(''),
     );
-    await folder.write('copy.jsonl.import', `OtherPets ${run}\n`);
-    expect((await json<Result>(world, `pets import ${copy}`)).run).not.toBe(run);
-    const { stderr } = await world
-      .run(`pets import ${file.replace('animals', '../none/../animals')}`)
-      .catch(() => ({ stderr: '' }));
-    expect(stderr).toBeDefined();
+    const { importId } = await json<{ importId: string }>(world, `pets import ${copy} --dry-run`);
+    for (const [table, goesOn] of [
+      ['OtherPets', false],
+      ['Pets', true],
+    ] as const) {
+      await folder.write('copy.jsonl.import', `${table} ${importId}-00000000\n`);
+      const { run } = await json<Result>(world, `pets import ${copy}`);
+      expect(run === `${importId}-00000000`).toBe(goesOn);
+    }
   });
 });
