@@ -280,7 +280,7 @@ test('the policy for the engineer on call is that of the deployed stack', async 
   ]);
   const missing = await run('on-call-policy', 'staging', '-c', 'name=Shelter');
   expect([missing.code, missing.lines]).toEqual([
-    1,
+    3,
     [
       expect.stringMatching(
         /^Stack Shelter-staging does not exist .* Deploy it first, or give the name of the copy\.$/,
@@ -296,7 +296,7 @@ test('a certificate of another Region stops the deployment before anything is ma
   expect(lines).toContainEqual(
     expect.stringMatching(/^stop: The certificate of pets\.example\.com is of .* us-east-1\./),
   );
-  expect([code, calls]).toEqual([1, []]);
+  expect([code, calls]).toEqual([4, []]);
 });
 
 test('a first deployment that fails is not followed by another one', async () => {

@@ -135,12 +135,12 @@ describe.runIf(isLocal)('npm start', () => {
     expect(javaless.output()).not.toMatch(/\n\s+at /);
 
     const wrong = start(['--port', 'http']);
-    expect(await wrong.ended).toBe(1);
+    expect(await wrong.ended).toBe(2);
     expect(wrong.output()).toContain('It must be a whole number from 0 to 65,535.');
 
     // What npm makes of `npm start --port 8080`.
     const swallowed = start(['8080']);
-    expect(await swallowed.ended).toBe(1);
+    expect(await swallowed.ended).toBe(2);
     expect(swallowed.output().trim()).toMatch(
       /^.*unexpected argument 8080\. Put options after a double dash.*$/,
     );
@@ -204,6 +204,27 @@ describe.runIf(isLocal)('npm start', () => {
     expect((await new Client(url, keys['pro']!).send({ path: '/pets' })).status).toBe(200);
   });
 
+  it('a plan that was added since gets its key, and an older version keeps the keys of plans that it does not know', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'start-test-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const args = ['--port', '0', '--data', folder, '--animals', '3'];
+    const first = start(args);
+    await untilReady(first);
+    first.child.kill('SIGINT');
+    await first.ended;
+    const file = join(folder, 'keys.json');
+    const keys = JSON.parse(await readFile(file, 'utf8')) as Record<string, string>;
+    // As a version without business, and with gold, has left it.
+    const { business: _, ...others } = keys;
+    await writeFile(file, JSON.stringify({ ...others, gold: 'as_local_gold' }));
+    const second = start(args);
+    const url = await untilReady(second);
+    const now = JSON.parse(await readFile(file, 'utf8')) as Record<string, string>;
+    expect(now).toEqual({ ...others, gold: 'as_local_gold', business: expect.any(String) as string });
+    for (const plan of ['business', 'pro'])
+      expect((await new Client(url, now[plan]!).send({ path: '/pets' })).status).toBe(200);
+  });
+
   it('a path that cannot be used is one clear line, before anything else is started', async () => {
     for (const [option, path] of [
       ['--data', import.meta.filename],
@@ -213,7 +234,7 @@ describe.runIf(isLocal)('npm start', () => {
       ['--keys-file', import.meta.dirname],
     ] as const) {
       const run = start(['--port', '0', option, path]);
-      expect(await run.ended).toBe(1);
+      expect(await run.ended).toBe(2);
       expect(run.output().trim()).toMatch(new RegExp(`^${option} ${path} cannot be used: .*$`));
     }
   });

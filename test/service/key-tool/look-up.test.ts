@@ -300,8 +300,7 @@ describe('a key of a plan that this version does not know', () => {
     world.put('apiKeys', { ...recordOf(world, keyId), plan: 'gold' });
     if (deployed) {
       world.outputs = { ...world.outputs, UsagePlanIdGold: 'gold' };
-      const { description, throttle, quota, apiStages } = world.apiKeys.plans()[0]!;
-      const gold = { id: 'gold', name: 'gold', description, throttle, quota, apiStages };
+      const gold = { ...world.apiKeys.plans()[0]!, id: 'gold', name: 'gold' };
       world.apiKeys.setPlans([...world.apiKeys.plans(), gold]);
       world.apiKeys.unbind('free', gatewayKeyId);
       world.apiKeys.bind('gold', gatewayKeyId);

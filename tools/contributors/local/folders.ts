@@ -1,3 +1,4 @@
+import { ToolError } from '../../operators/command-line/errors.ts';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
@@ -19,9 +20,8 @@ export async function prepareDataFolder(folder: string): Promise<void> {
     await prepare(resolve(folder));
     if (isFull(folder)) throw new Error('no space left on its disk');
   } catch (error) {
-    throw new Error(`--data ${folder} cannot be used: ${(error as Error).message}. Choose another path.`, {
-      cause: error,
-    });
+    const message = `--data ${folder} cannot be used: ${(error as Error).message}. Choose another path.`;
+    throw new ToolError(isFull(folder) ? 'failed' : 'usage', message, { cause: error });
   }
 }
 

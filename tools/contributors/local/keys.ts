@@ -11,39 +11,47 @@ import { writePrivateJson } from './private-file.ts';
 export type Keys = Readonly<Record<Plan, string>>;
 
 const schema = z.record(z.enum(planNames), z.string());
+/** Also of plans that this version does not know. */
+const anyKeys = z.record(z.string(), z.string());
 
 /** Limits of the Enterprise key, high enough for load tests on this machine. */
 export const enterpriseLimits: Limits = { perMinute: customPlanCeiling.perMinute, perDay: 10_000_000 };
 
-/** With a data directory the keys of the first run are reused, because a stored key cannot be shown again. */
+/**
+ * With a data directory the keys of the first run are reused, because a stored key cannot be shown again. A plan that was added since gets
+ * a key, and the keys of plans that this version does not know stay in the file for the version that knows them.
+ */
 export async function seedKeys(service: KeyService, dataDirectory: string | undefined): Promise<Keys> {
   const file = dataDirectory && join(dataDirectory, 'keys.json');
-  const kept = file && (await readFile(file, 'utf8').catch(() => undefined));
-  if (kept !== undefined)
-    return parseKeys(
-      file!,
-      kept,
-      'is damaged. Move it to another folder and start again: new keys are created.',
-    );
-  const keys: Partial<Record<Plan, string>> = {};
-  for (const plan of planNames) {
+  const text = file && (await readFile(file, 'utf8').catch(() => undefined));
+  const kept =
+    text === undefined
+      ? {}
+      : parse(
+          anyKeys,
+          file!,
+          text,
+          'is damaged. Move it to another folder and start again: new keys are created.',
+        );
+  const issued: Partial<Record<Plan, string>> = {};
+  for (const plan of planNames.filter((name) => kept[name] === undefined)) {
     const limits = plan === customPlan ? enterpriseLimits : {};
     const request = { owner: 'local', plan, note: 'seeded by npm start', ...limits };
-    keys[plan] = (await createKey(service, request)).key;
+    issued[plan] = (await createKey(service, request)).key;
   }
-  const complete = schema.parse(keys);
-  if (file !== undefined) await writePrivateJson(file, complete);
-  return complete;
+  const all = { ...kept, ...issued };
+  if (file !== undefined && Object.keys(issued).length > 0) await writePrivateJson(file, all);
+  return schema.parse(Object.fromEntries(planNames.map((plan) => [plan, all[plan]])));
 }
 
 /** @throws Error when the file does not have a key of each plan */
-export function parseKeys(
-  file: string,
-  text: string,
-  problem = `must be a JSON object with a key for each of ${planNames.join(', ')}.`,
-): Keys {
+export function parseKeys(file: string, text: string): Keys {
+  return parse(schema, file, text, `must be a JSON object with a key for each of ${planNames.join(', ')}.`);
+}
+
+function parse<T extends z.ZodType>(of: T, file: string, text: string, problem: string): z.infer<T> {
   try {
-    return schema.parse(JSON.parse(text));
+    return of.parse(JSON.parse(text));
   } catch (error) {
     throw new Error(`${file} ${problem}`, { cause: error });
   }

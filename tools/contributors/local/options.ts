@@ -1,6 +1,7 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Command, Option } from '@commander-js/extra-typings';
+import { exitCodes, ToolError } from '../../operators/command-line/errors.ts';
 import { wholeNumber } from '../../operators/command-line/stage-command.ts';
 import { databaseNames } from './database.ts';
 
@@ -40,6 +41,7 @@ export function parseOptions([script, ...args]: readonly string[]) {
     .addOption(inspect)
     .helpOption('-h, --help', 'show this')
     .allowExcessArguments()
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.usage))
     .parse(args, { from: 'user' });
   // Without the double dash npm reads the options itself and passes on only their values.
   if (command.args.length > 0) {
@@ -58,12 +60,13 @@ export async function checkFile(file: string): Promise<void> {
   await access(found === undefined ? dirname(file) : file, constants.W_OK);
 }
 
-/** @throws Error that names the option whose path cannot be used */
+/** @throws ToolError that names the option whose path cannot be used */
 export async function forKeysFile(path: string, use: Promise<unknown>): Promise<void> {
   try {
     await use;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`--keys-file ${path} cannot be used: ${reason}. Choose another path.`, { cause: error });
+    const message = `--keys-file ${path} cannot be used: ${reason}. Choose another path.`;
+    throw new ToolError('usage', message, { cause: error });
   }
 }

@@ -1,3 +1,5 @@
+import { exitCodes, ToolError } from '../../operators/command-line/errors.ts';
+import { printable } from '../../operators/command-line/output.ts';
 import { endWith } from './lifetime.ts';
 import { Progress } from './progress.ts';
 
@@ -21,7 +23,8 @@ try {
   progress.end();
   // What was under way fails when the service stops.
   if (!isStopping) {
-    console.error(`\n${error instanceof Error ? error.message : String(error)}`);
-    process.exit(1);
+    const text = error instanceof Error ? error.message : String(error);
+    console.error(`\n${text.split('\n').map(printable).join('\n')}`);
+    process.exit(error instanceof ToolError ? exitCodes[error.kind] : exitCodes.failed);
   }
 }

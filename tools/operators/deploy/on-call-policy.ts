@@ -1,7 +1,7 @@
 import { DefaultStackSynthesizer } from 'aws-cdk-lib';
 import { z } from 'zod';
-import { ConfigurationError } from '../../../lib/configuration/context.ts';
 import { type Right, rightsToDeploy } from '../../../lib/delivery/rights-to-deploy.ts';
+import { ToolError } from '../command-line/errors.ts';
 import { type DeployedStack, openAccount } from './account.ts';
 import { deployCommand } from './command.ts';
 import { readDeployment } from './deployment.ts';
@@ -21,7 +21,8 @@ export const printOnCallPolicy = deployCommand(help, async (name, args) => {
   const { stackName, context } = deployment;
   const stack = await openAccount(deployment).resources(stackName);
   if (stack === undefined)
-    throw new ConfigurationError(
+    throw new ToolError(
+      'not_found',
       `Stack ${stackName} does not exist in the account and Region of the credentials. Deploy it first, or give the name of the copy.`,
     );
   const qualifier = z.string().optional().parse(context['@aws-cdk/core:bootstrapQualifier']);
