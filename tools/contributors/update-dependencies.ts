@@ -16,7 +16,7 @@ const folders = ['.', 'bench', 'packages/dynamodb-interleavings/findings', 'tool
  */
 const sameMajor = ['aws-cdk', '@types/node', 'node-*'];
 /** Tests need these versions. */
-const fixed = ['undici7', 'idempotency-2.33'];
+const fixed: ReadonlySet<string> = new Set(['undici7', 'idempotency-2.33']);
 
 const checks = [
   'npm run check',
@@ -56,13 +56,13 @@ const program = new Command('npm run update-dependencies --')
   .action((names) => {
     const all = dependencies();
     for (const name of names) {
-      if (fixed.includes(name)) throw usageError(`${name} stays at its version, because a test is about it.`);
+      if (fixed.has(name)) throw usageError(`${name} stays at its version, because a test is about it.`);
       if (!all.has(name)) throw usageError(`No package.json names the package ${JSON.stringify(name)}.`);
     }
     const chosen = names.length === 0 ? [...all.keys()] : names;
     const keepsMajor = (name: string) => sameMajor.some((pattern) => matchesGlob(name, pattern));
     const updates = [
-      updateOf(chosen.filter((name) => !keepsMajor(name) && !fixed.includes(name))),
+      updateOf(chosen.filter((name) => !keepsMajor(name) && !fixed.has(name))),
       updateOf(chosen.filter(keepsMajor), '--target minor'),
     ];
     const changed = folders.filter(

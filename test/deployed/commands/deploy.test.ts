@@ -308,8 +308,8 @@ test('a first deployment that fails is not followed by another one', async () =>
 test('what a deployment changed is what the next difference leaves out: both have the same commit', async () => {
   const deployed = await run('deploy', 'prod');
   const { code, calls } = await run('diff', 'AnimalStore-prod', '--strict');
-  const commit = deployed.calls[0]!.args.slice(-2);
-  expect([code, calls[0]!.args]).toEqual([0, ['cdk', 'diff', ...commit, 'AnimalStore-prod', '--strict']]);
+  const hash = deployed.calls[0]!.args.slice(-2);
+  expect([code, calls[0]!.args]).toEqual([0, ['cdk', 'diff', ...hash, 'AnimalStore-prod', '--strict']]);
 });
 
 /** An assembly of CI. @param key of the table */

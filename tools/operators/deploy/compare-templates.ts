@@ -13,8 +13,8 @@ const program = new Command('node tools/run.mjs compare-templates')
   )
   .argument('<deployed>', 'template that is deployed, as JSON')
   .argument('<new>', 'template that would be deployed, as JSON')
-  .action((...files) => {
-    const [deployed, next] = files.slice(0, 2).map((file) => read(String(file)));
+  .action((deployedFile, newFile) => {
+    const [deployed, next] = [read(deployedFile), read(newFile)];
     const confirmed = new Set(lossesConfirmedBy('HEAD', versionIn(deployed)));
     for (const finding of guard(deployed, next, confirmed)) console.log(lineOf(finding));
   });

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { toJson } from '../../../functions/http/exact-json.ts';
 import { isoTime } from '../command-line/output.ts';
-import type { Session } from './pet-command.ts';
+import type { Session } from '../command-line/stage-command.ts';
+import type { PetService } from './service.ts';
 
 /**
  * What an import is called. `import_0123456789abcdef` is that of the animals of a file, so the same file has the same ID everywhere. One
@@ -36,7 +37,7 @@ export function beganAt(run: string): string | null {
  *
  * @param importId of the file's animals
  */
-export async function beginRun({ service, output }: Session, file: string, importId: string) {
+export async function beginRun({ service, output }: Session<PetService>, file: string, importId: string) {
   const note = `${file}.import`;
   const { tableName } = service.table;
   const [table, begun = ''] = (await readFile(note, 'utf8').catch(() => '')).trim().split(' ');

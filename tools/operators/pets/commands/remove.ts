@@ -172,11 +172,7 @@ function removeLine(
 const ofStore = new Set(['id', 'addedBy', 'importId']);
 
 /** Why the animal of a line stays. `undefined`: it is to be removed. */
-function whyKept(
-  { pet: { addedBy: _, ...line } }: LineWithId,
-  { item, pet, malformed }: StoredItem,
-  origin: string,
-) {
+function whyKept({ pet: wanted }: LineWithId, { item, pet, malformed }: StoredItem, origin: string) {
   const { addedBy, importId } = originOf(item);
   if (!isAddedBy(item, origin))
     return `added by ${importId ?? addedBy ?? 'somebody before the store kept it'}`;
@@ -184,5 +180,6 @@ function whyKept(
   // Another version of the service may have fields that this one does not know.
   const unknown = Object.keys(item).find((name) => !ofStore.has(name) && !(name in newPet.shape));
   if (unknown !== undefined) return `has "${unknown}", which its line has not`;
+  const { addedBy: _, ...line } = wanted;
   return isDeepStrictEqual(pet, line) ? undefined : 'changed since';
 }
