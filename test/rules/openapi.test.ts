@@ -9,6 +9,7 @@ import { parseRequest } from '../../functions/http/request.ts';
 import { integer, storedInteger } from '../../functions/pets/int64.ts';
 import { listing } from '../../functions/pets/listing.ts';
 import { newPet } from '../../functions/pets/schema.ts';
+import { expectHandlers } from '../../tools/contributors/openapi/handlers.ts';
 import { withParts } from '../../tools/contributors/openapi/pages.ts';
 import { describedField, sampleOf, writing } from '../../tools/contributors/openapi/schemas.ts';
 import { openApiDocument, withoutReferences } from '../support/openapi-document.ts';
@@ -198,6 +199,12 @@ it.each([
 ] as const)('an integer that a number holds is no int64 in %s', (_, io, field, written) => {
   const { $schema: _draft, ...made } = z.toJSONSchema(field, { ...writing, io });
   expect(made).toEqual(written);
+});
+
+it('an operation without its handler is named, with the file where it belongs', () => {
+  expect(() => expectHandlers()).not.toThrow();
+  expect(() => expectHandlers(['adopt-pet'])).toThrow('functions/adopt-pet.ts does not exist.');
+  expect(() => expectHandlers(['authorizer'])).toThrow("does not call pipeline('authorizer', …)");
 });
 
 it.each([

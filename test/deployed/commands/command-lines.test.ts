@@ -17,7 +17,7 @@ beforeAll(async () => {
   await copyFile(process.execPath, node);
   for (const name of ['npm', 'npx'])
     await writeFile(join(folder, name), '#!/bin/sh\necho "npm was started" >&2\nexit 99\n', { mode: 0o755 });
-  const own = Object.entries(process.env).filter(([name]) => !name.startsWith('AWS_'));
+  const own = Object.entries(process.env).filter(([name]) => !/^(AWS|ANIMAL_STORE)_/.test(name));
   env = {
     ...Object.fromEntries(own),
     npm_node_execpath: node,
@@ -127,6 +127,16 @@ describe('a mistake in a command ends it with 2, and with one message', () => {
       expect(stderr).toMatch(/unknown option '--no-such-option'/i);
     }
   });
+});
+
+test('the environment can have the stage', () => {
+  env = { ...env, ANIMAL_STORE_STAGE: 'prod' };
+  expect(run('keys list').stderr).toContain('The Region is not set.');
+  expect(run('keys list --stage nowhere').stderr).toContain('Allowed choices are local, staging, prod.');
+  env = { ...env, ANIMAL_STORE_STAGE: 'nowhere' };
+  expect(run('keys list')).toMatchObject({ exitCode: 2, stdout: '' });
+  expect(run('keys list').stderr).toContain("from env 'ANIMAL_STORE_STAGE' is invalid.");
+  delete env['ANIMAL_STORE_STAGE'];
 });
 
 test.each([

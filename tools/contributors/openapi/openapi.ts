@@ -1,5 +1,6 @@
 import { Command, Option } from '@commander-js/extra-typings';
 import { usageError } from '../../operators/command-line/errors.ts';
+import { expectHandlers } from './handlers.ts';
 import { runAsProcess, toolOf } from '../../operators/command-line/program.ts';
 
 const program = new Command('npm run openapi --')
@@ -21,6 +22,7 @@ const program = new Command('npm run openapi --')
       );
     // Loads the CDK and the parser of TypeScript, which takes a second.
     const { deriveAll, writeVersion30 } = await import('./derive.ts');
+    expectHandlers();
     if (file === undefined) await deriveAll(check);
     else await writeVersion30(file);
   });

@@ -26,7 +26,10 @@ export function stageCommand(name: string, summary: string, example: string, det
   return new Command(name)
     .description(summary)
     .addOption(
-      new Option('--stage <stage>', 'stage of the service (required)').choices(stages).makeOptionMandatory(),
+      new Option('--stage <stage>', 'stage of the service (required)')
+        .choices(stages)
+        .env('ANIMAL_STORE_STAGE')
+        .makeOptionMandatory(),
     )
     .option('--json', 'print JSON')
     .option('--port <n>', 'port of the local service (default: that of the last one)', wholeNumber(1, 65_535))
