@@ -120,7 +120,7 @@ describe('a mistake in a command ends it with 2, and with one message', () => {
     const passing = new Set([...foreign, 'deploy', 'diff', 'on-call-policy', 'roll-back', 'keys', 'pets']);
     const names = toolNames().filter((name) => !passing.has(name));
     expect(names).toContain('docs');
-    for (const name of [...names, 'keys list', 'pets list']) {
+    for (const name of [...names, 'keys list --stage local', 'pets list --stage local']) {
       const required = name === 'smoke' ? ' --url http://127.0.0.1:1/v1' : '';
       const { exitCode, stderr } = run(`${name}${required} --no-such-option`);
       expect({ name, exitCode }).toEqual({ name, exitCode: exitCodes.usage });

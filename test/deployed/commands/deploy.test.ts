@@ -585,7 +585,7 @@ test.each([
   ['deploy', ['prod'], 'is for roll backs'],
 ] as const)('%s %j cannot leave out the checks', async (tool, args, message) => {
   const { code, lines, calls } = await run(tool, ...args, '--skip-pre-traffic-checks');
-  expect([code, calls]).toEqual([1, []]);
+  expect([code, calls]).toEqual([2, []]);
   expect(lines.join('\n')).toContain(message);
 });
 

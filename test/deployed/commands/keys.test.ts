@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { newKey } from '../../../functions/access/keys.ts';
 import { runKeys } from '../../../tools/operators/keys/cli.ts';
 import { runInProcess } from '../../support/run-in-process.ts';
@@ -94,13 +96,19 @@ describe('one line says what to do', () => {
     vi.stubEnv('AWS_ACCESS_KEY_ID', '');
     vi.stubEnv('AWS_SECRET_ACCESS_KEY', '');
     expect(await failure(list, 1)).toContain('AWS credentials are missing. Sign in');
+    const folder = await mkdtemp(join(tmpdir(), 'keys-test-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    await writeFile(join(folder, 'config'), '[profile ops]\nregion = eu-central-1\n');
+    vi.stubEnv('AWS_CONFIG_FILE', join(folder, 'config'));
+    vi.stubEnv('AWS_SHARED_CREDENTIALS_FILE', join(folder, 'credentials'));
     expect(await failure([...list, '--profile', 'ops'], 1)).toContain('"aws sso login --profile ops"');
+    expect(await failure([...list, '--profile', 'opps'], 2)).toContain('has no profile "opps". It has ops.');
   });
 
   test('when no Region is named', async () => {
     onAws();
     vi.stubEnv('AWS_REGION', undefined);
-    expect(await failure(list, 1)).toContain(
+    expect(await failure(list, 2)).toContain(
       'The Region is not set. Give it with --region, or set AWS_REGION',
     );
   });

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
-import { Output, printable, redact, table } from '../../../tools/operators/command-line/output.ts';
+import { Output, printable, redact, tableLines } from '../../../tools/operators/command-line/output.ts';
 
 test('no key and no hash gets through, whatever stands around it', () => {
   const surroundings = fc.string({ unit: fc.constantFrom(...' \n"\'/=:;,.()[]{}<>|') });
@@ -45,11 +45,23 @@ test('what could change a terminal is escaped, and every script is not', () => {
   );
 });
 
-test('a table keeps its columns in line, coloured cells included', () => {
+test('a table keeps its columns in line, with coloured cells and escaped ones, and nobody else can colour', () => {
+  vi.stubEnv('FORCE_COLOR', '1');
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const output = new Output({ stdin: new PassThrough(), stdout, stderr, interactive: false }, false);
   const rows = [
     ['A', 'LONG HEAD'],
     ['wide cell', 'x'],
-    ['\u001b[31mred\u001b[39m', 'y'],
+    [output.paint('red', 'red'), 'y'],
+    ['\u001b[31m', 'z'],
   ];
-  expect(table(rows)).toBe('A          LONG HEAD\nwide cell  x\n\u001b[31mred\u001b[39m        y');
+  output.result({}, tableLines(rows));
+  vi.unstubAllEnvs();
+  expect(stdout.read()?.toString().split('\n')).toEqual([
+    'A           LONG HEAD',
+    'wide cell   x',
+    '\u001b[31mred\u001b[39m         y',
+    String.raw`\u001b[31m  z`,
+    '',
+  ]);
 });

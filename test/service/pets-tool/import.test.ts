@@ -93,7 +93,9 @@ describe('import', () => {
       return 'lostAfter';
     };
     // What is changed by a run that nobody hears of again is in the audit trail, too.
-    expect((await world.run(`pets import ${file}`)).stderr).toMatch(/^[^\n]+: began to import 90 animals\n/);
+    expect((await world.run(`pets import ${file}`)).stderr).toMatch(
+      /^[^\n]+: began to import 90 animals, as import_[-\w]+\n/,
+    );
     for (const writesOfRun of [30, 50]) {
       permitted = writesOfRun;
       const { exitCode, stderr } = await world.run(`pets import ${file}`);

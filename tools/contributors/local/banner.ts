@@ -1,5 +1,5 @@
 import { fixedPlans, planNames } from '../../../functions/access/plans.ts';
-import { grouped, table } from '../../operators/command-line/output.ts';
+import { grouped, tableLines } from '../../operators/command-line/output.ts';
 import { withKey } from '../reference/files.ts';
 import { enterpriseLimits, type Keys } from './keys.ts';
 
@@ -35,7 +35,9 @@ ready ${url}
 
 API reference: ${withKey(`${origin}/`, keys.pro)}
 
-${table(rows).replaceAll(/^/gm, '  ')}
+${tableLines(rows)
+  .map((row) => `  ${row}`)
+  .join('\n')}
 
 Paste this in another terminal:
 

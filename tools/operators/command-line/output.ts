@@ -167,7 +167,3 @@ export function tableLines(rows: readonly (readonly string[])[]): string[] {
     row.map((cell, column) => cell + ' '.repeat(widths[column]! - widthOf(cell))).join('  ');
   return rows.map((row) => line(row).trimEnd());
 }
-
-export function table(rows: readonly (readonly string[])[]): string {
-  return tableLines(rows).join('\n');
-}

@@ -56,7 +56,7 @@ export function isValid({ status, expiresAt = 0 }: AdministeredKey, now: number)
 /** A plan, and on the custom plan the limits of the key. */
 export type PlanLimits = Pick<AdministeredKey, 'plan' | 'perMinute' | 'perDay'>;
 
-export function isKnown(plan: string): plan is Plan {
+function isKnown(plan: string): plan is Plan {
   return planNames.some((name) => name === plan);
 }
 

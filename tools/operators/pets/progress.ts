@@ -27,7 +27,7 @@ interface Words {
 }
 
 /** Reports how far a command is: on a terminal in place with the share of the whole and the time left, otherwise as lines. */
-export function progressOf({ service: { clock }, output }: Session, { json, line, isEvery }: Words) {
+function progressOf({ service: { clock }, output }: Session, { json, line, isEvery }: Words) {
   const startedAt = clock();
   let reportedAt = startedAt;
   const pause = output.isLive ? reportEvery.live : isEvery ? 0 : reportEvery.lines;
