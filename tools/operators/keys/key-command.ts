@@ -1,6 +1,5 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { customPlan, customPlanCeiling, planNames } from '../../../functions/access/plans.ts';
-import { printable } from '../command-line/output.ts';
 import * as operator from '../command-line/stage-command.ts';
 import { ToolError, usageError } from '../command-line/errors.ts';
 import { isKeyId } from './key-ids.ts';
@@ -36,7 +35,7 @@ export function expectValid(key: AdministeredKey, now: number, participle: strin
 
 /** A key as a question names it. */
 export function nameOf({ keyId: id, owner, plan }: AdministeredKey): string {
-  return `${id} (${printable(owner)}, ${plan})`;
+  return `${id} (${owner}, ${plan})`;
 }
 
 const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
