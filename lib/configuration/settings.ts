@@ -50,7 +50,7 @@ export const stageSettings = z
     /** Whether DynamoDB refuses to delete the tables, and CloudFormation the stack. Off for the deployment that creates it. */
     deletionProtection: z.boolean(),
     /**
-     * What a table can serve at once, before a launch; for Pets its index byStatus too. It cannot be lowered again, and costs once.
+     * What a table can serve at once, before a launch; for Pets its indexes too. It cannot be lowered again, and costs once.
      * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
      */
     warmThroughput: z.partialRecord(z.enum(tableNames), warmThroughput).optional(),
