@@ -77,7 +77,7 @@ export const handler = middy<unknown, APIGatewayAuthorizerResult, unknown>({ tim
     };
   });
 
-/** For the whole stage, because API Gateway caches the policy and uses it for every route. */
+/** The policy is for the whole stage, because API Gateway caches it and uses it for every route. */
 function policy(effect: 'Allow' | 'Deny', methodArn: string): APIGatewayAuthorizerResult['policyDocument'] {
   const [api, stage] = methodArn.split('/');
   return {

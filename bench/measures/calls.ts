@@ -17,7 +17,7 @@ export interface Calls {
   readonly writeUnits: number;
 }
 
-/** Of an operation, by the service and by the parts. */
+/** What an operation calls in the service, and in the variant `parts`. */
 export type CallsOfBoth = Readonly<Record<'own' | 'parts', Calls>>;
 
 interface Call {

@@ -2,9 +2,9 @@ import type { Ratio } from '../measures/ratio.ts';
 
 /** What a figure of the service may be at most, relative to a peer. */
 export interface Limit {
-  /** For the median of `runsOfGoal` runs. */
+  /** The median of `runsOfGoal` runs must not exceed it. */
   readonly goal?: number;
-  /** For one run: 5 % above the highest of ten. */
+  /** One run must not exceed it. It is 5 % above the highest of ten. */
   readonly atMost: number;
 }
 

@@ -16,7 +16,7 @@ export interface VersionCheck {
 /** The caller of the checks: no API key has this hash. */
 const keyId = 'pre-traffic-check';
 const keyHash = hashOfKey(keyId);
-/** Of a plan whose limits the checks of many deployments do not reach. */
+/** The checks of many deployments do not reach the limits of this plan. */
 const plan = 'business';
 const { perMinute, perDay } = fixedPlans[plan];
 const caller = {

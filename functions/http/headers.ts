@@ -13,7 +13,7 @@ export const rateLimitHeaders = {
   reset: 'X-RateLimit-Reset',
 } as const;
 
-/** For requests without a valid key. */
+/** Requests without a valid key get these. */
 export const zeroRateHeaders: Readonly<Record<string, string>> = {
   [rateLimitHeaders.limit]: '0',
   [rateLimitHeaders.remaining]: '0',

@@ -63,7 +63,7 @@ export interface Pet extends NewPet {
   readonly id: bigint;
 }
 
-/** Of a stored item. */
+/** An int64 of a stored item. The SDK reads a number as an object with its digits. */
 export const storedInt64 = z.pipe(
   z.object({ value: z.string() }),
   z.transform(({ value: digits }, context) => {

@@ -4,7 +4,7 @@ import { SourceMap } from 'node:module';
 // Makes stack traces name TypeScript files and lines; lib/bundler/bundle.ts adds it to every bundle. It reads a source map
 // when a stack trace is first formatted. With `--enable-source-maps`, Node.js would read it at every start.
 
-/** By the URL of the bundle; undefined if it has no source map. */
+/** The source map of each bundle by its URL, or undefined if it has none. */
 const sourceMaps = new Map<string, SourceMap | undefined>();
 
 function readSourceMap(file: string): SourceMap | undefined {

@@ -10,7 +10,7 @@ import { tableDefinition } from '../support/table-shapes.ts';
 interface Got {
   readonly operation: Operation;
   readonly input: object;
-  /** With `__type` if it is an error. */
+  /** An error has a `__type`. */
   readonly answer: object;
 }
 

@@ -6,9 +6,9 @@ import { nextOf, petStatuses } from '../../tools/operators/smoke/expectations.ts
 import { AnswerValidator } from '../support/openapi-validator.ts';
 
 export interface MixedLoadOptions {
-  /** With the version segment. */
+  /** It ends in the version segment. */
   readonly baseUrl: string;
-  /** Of an Enterprise key: its limits must be above the rate. */
+  /** It must be an Enterprise key whose limits are above the rate. */
   readonly key: string;
   readonly seconds: number;
   /** Steps a second, of one to three requests. They begin on time, whether earlier ones were answered or not. */

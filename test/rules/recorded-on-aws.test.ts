@@ -24,7 +24,7 @@ const sources = {
 
 interface Request {
   readonly method?: string;
-  /** With the stage and the query. */
+  /** The path has the stage and the query. */
   readonly url?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Buffer | string;

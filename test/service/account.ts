@@ -9,7 +9,7 @@ import type { HttpResponse } from '../../tools/contributors/local/http.ts';
 
 /** Where the stage is in API Gateway. */
 export const place = { apiId: 'api', stage: 'v1' };
-/** Of the deployed stack. */
+/** The outputs of the deployed stack. */
 export const outputs = {
   RestApiId: place.apiId,
   ...Object.fromEntries(tableNames.map((name) => [`${titleCase(name)}TableName`, titleCase(name)] as const)),

@@ -10,7 +10,7 @@ export interface Run {
   readonly exitCode: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
-  /** Of AWS, and what they met. */
+  /** The calls of AWS, and what they met. */
   readonly calls: readonly Call[];
 }
 

@@ -446,7 +446,7 @@ describe('with an Idempotency-Key', () => {
       expect(calls.length).toBeLessThanOrEqual(2);
       for (const { outcome } of calls) told.add(outcome);
     }
-    // For a reason of one of its items, or as a whole.
+    // A transaction is cancelled for a reason of one of its items, or as a whole.
     expect([...told].join()).toMatch(/ThrottlingError/);
     expect([...told].join()).toMatch(/ProvisionedThroughputExceeded(?!Exception)/);
   });

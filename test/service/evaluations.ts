@@ -10,7 +10,7 @@ interface Evaluation {
   readonly isWritten: boolean;
 }
 
-/** By the input of the call. */
+/** What was noted of each call, by its input. */
 export type Evaluations = ReadonlyMap<object, Evaluation>;
 
 interface Put {

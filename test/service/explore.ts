@@ -26,7 +26,7 @@ export interface Scene<Given> {
   readonly isChecked?: boolean;
   /** What holds in the end, too. */
   readonly check?: (world: World, given: Given) => void;
-  /** Of each schedule, for its execution environments. */
+  /** What the execution environments of a schedule have. */
   readonly machine?: () => GatewayOptions['machine'];
   /** So many schedules at random, instead of all of them. */
   readonly sample?: number;

@@ -17,7 +17,7 @@ export interface Creation<Animal> {
 export interface Told<Animal> {
   /** `unknown`: nothing, so that it can ask again. */
   readonly outcome: 'created' | 'replayed' | 'mismatch' | 'unknown';
-  /** Of the first two. */
+  /** The first two have the animal. */
   readonly animal?: Animal;
 }
 

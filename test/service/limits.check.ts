@@ -95,7 +95,7 @@ function byStart(a: Exchange, b: Exchange): number {
 /** What a client and the metrics are told. */
 interface Told {
   readonly kind: Expectation['kind'] | undefined;
-  /** Of a 429. */
+  /** The code of a 429. */
   readonly code: unknown;
   readonly headers: Readonly<Record<string, string | undefined>>;
 }

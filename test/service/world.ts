@@ -31,7 +31,7 @@ import { type Evaluations, noteEvaluations } from './evaluations.ts';
 import type { Usage } from './limits.model.ts';
 
 export interface Answer extends Reply {
-  /** Of an error. */
+  /** The code of an error. */
   readonly code: string | undefined;
   /** The line that the function has logged. */
   readonly log: Readonly<Record<string, unknown>>;
@@ -56,7 +56,7 @@ interface WorldOptions {
   readonly isChecked?: boolean;
   /** What is stored before. */
   readonly from?: World | undefined;
-  /** Of a schedule of `explore`, which decides what happens next. */
+  /** The schedule of `explore` that decides what happens next. */
   readonly within?: Simulation;
   /** For its execution environments. Default: each runs the work tree and draws from `random`. */
   readonly machine?: GatewayOptions['machine'] | undefined;
@@ -70,9 +70,9 @@ interface WorldOptions {
 export class World {
   readonly tables;
   readonly keys: Key[] = [];
-  /** In the order in which they began. */
+  /** The commands, in the order in which they began. */
   readonly runs: Run[] = [];
-  /** Of the deployed stack. */
+  /** The outputs of the deployed stack. */
   outputs: Readonly<Record<string, string>> = outputs;
   /** API Gateway's keys and usage plans, which commands change. */
   readonly apiKeys: KeysOfWorld;

@@ -32,7 +32,7 @@ export class DynamoDbProxy {
   abandoned = 0;
   /** Decides each call. May wait before it does. @param table undefined for a transaction */
   fate: (operation: string, table: string | undefined) => Fate | Promise<Fate> = () => 'pass';
-  /** In PEM, if the proxy is behind TLS. */
+  /** The certificate in PEM, if the proxy is behind TLS. */
   readonly certificate: string | undefined;
   readonly #server: Server;
   readonly #agent = new Agent({ keepAlive: true });

@@ -75,7 +75,7 @@ export function proxyEvent({
     resource,
     path,
     httpMethod: method,
-    // In the single form the last value wins.
+    // The single form has the last value.
     headers: Object.fromEntries(sent),
     multiValueHeaders: multiValue(sent),
     queryStringParameters: query.length === 0 ? null : Object.fromEntries(query),

@@ -16,7 +16,7 @@ const outcome = z.union([z.object({ returned: z.unknown() }), z.object({ thrown:
 export type Invoke = (event: unknown) => Promise<z.infer<typeof outcome>>;
 
 export interface FunctionProcessOptions {
-  /** Of DynamoDB, for the functions. */
+  /** The endpoint of DynamoDB for the functions. */
   readonly endpoint: string;
   /** Further environment variables. */
   readonly variables?: Readonly<Record<string, string>>;

@@ -38,7 +38,7 @@ export function signatureFault(
   return hmac(key, toSign).toString('hex') === signature ? undefined : 'the signature does not match';
 }
 
-/** Of `20260701T120000Z`. */
+/** Reads a time such as `20260701T120000Z`. */
 function timeOf(date: string): number {
   return Date.parse(date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'));
 }

@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 
 /** A command that was sent to DynamoDB. */
 export interface Sent {
-  /** For instance `QueryCommand`. */
+  /** The name of the command, such as `QueryCommand`. */
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
   /** What it consumed; `undefined` when it failed. */

@@ -15,7 +15,7 @@ import { isLocal } from './support.ts';
 const run = promisify(execFile);
 
 const tools = resolve('tools/contributors/checks/node_modules');
-// In CI they are there, or the tests fail.
+// CI installs them, or the tests fail.
 const hasTools = existsSync(tools) || process.env['CI'] !== undefined;
 if (!hasTools)
   console.warn(

@@ -181,7 +181,7 @@ const provocations: Readonly<Record<string, (request: Ask, of: Described) => Pro
   413: async (request) => [await client.send({ ...request, body: JSON.stringify('x'.repeat(65_536)) })],
   415: async (request) => [
     await client.send({ ...request, headers: { ...request.headers, 'Content-Type': 'text/plain' } }),
-    // From API Gateway.
+    // API Gateway answers this itself.
     await client.send({ ...request, headers: { ...request.headers, 'Content-Encoding': 'br' } }),
   ],
   422: async (request) => {

@@ -14,7 +14,7 @@ interface Paused {
   readonly callFrameId: string;
   /** Path of the TypeScript file. */
   readonly source: string;
-  /** From 1. */
+  /** The first line is 1. */
   readonly line: number;
 }
 

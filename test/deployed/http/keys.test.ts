@@ -25,7 +25,7 @@ async function keysJson<T>(...args: readonly string[]): Promise<T> {
   return JSON.parse(stdout) as T;
 }
 
-/** Of an owner of no keys yet, so that tests do not see each other's. */
+/** Each has an owner without keys, so that tests do not see each other's. */
 const create = (owner = `owner ${randomUUID()}`) =>
   keysJson<Issued>('create', '--owner', owner, '--plan', 'free');
 

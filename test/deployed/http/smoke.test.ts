@@ -265,7 +265,7 @@ describe.runIf(isLocal)('npm run smoke', () => {
   });
 });
 
-/** By the variable SMOKE_KEY or by standard input. */
+/** The key comes in the variable SMOKE_KEY or by standard input. */
 interface KeySource {
   readonly variable?: string;
   readonly input?: string;

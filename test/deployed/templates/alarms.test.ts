@@ -16,7 +16,7 @@ const alarms = new Map(
 type Cases = Readonly<Record<string, readonly ['OK' | 'ALARM', Series]>>;
 
 const times = <T>(count: number, value: T): T[] => Array.from({ length: count }, () => value);
-/** In each of five minutes. */
+/** The same value in each of five minutes. */
 const minutes = (value: number) => times(5, value);
 const [first, ...others] = functionEntries.map((entry) => operationName(entry));
 

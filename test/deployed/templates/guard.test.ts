@@ -13,7 +13,7 @@ import { titleCase } from '../../../lib/title-case.ts';
 import { guard, isDecided } from '../../../tools/operators/deploy/guard.ts';
 import { contexts, idOf, stackOf, stacksOf, synthesize } from './synthesis.ts';
 
-/** Of the templates made here. */
+/** The folder of the templates that are made here. */
 const outdir = mkdtempSync(join(tmpdir(), 'guard-'));
 afterAll(() => rmSync(outdir, { recursive: true }));
 
@@ -73,7 +73,7 @@ function version({
 const stops = (before: Version, after: Version, ...confirmed: string[]) =>
   stopsOf(version(before), version(after), ...confirmed);
 const sentence = (text: string) => [expect.stringContaining(text)];
-/** Of the construct in `version`. */
+/** The logical ID of the construct in `version`. */
 const pets = 'Pets118546E0';
 
 describe('a table', () => {

@@ -45,7 +45,7 @@ const alarmsOf = (stack: Stack) =>
   );
 const alarms = alarmsOf(prod);
 const names = [...alarms.keys()];
-/** With the optional ones. */
+/** It has the optional alarms, too. */
 const everyAlarm = alarmsOf(stackOf('Shelter-prod'));
 
 describe('an alarm', () => {

@@ -21,7 +21,7 @@ export interface KeyRecord {
   readonly audit: readonly { readonly did: string; readonly detail?: string }[];
 }
 
-/** Of API Gateway. */
+/** A key of API Gateway. */
 interface GatewayKey {
   readonly id: string;
   readonly value: string;

@@ -26,7 +26,7 @@ const stateNames = [
 ] as const;
 type StateName = (typeof stateNames)[number];
 const states = {} as Record<StateName, World>;
-/** Of the key of Ada. */
+/** The ID of Ada's key. */
 let id: string;
 /** The key of the other owner, and that of Ada. */
 let shown: readonly [string, string];

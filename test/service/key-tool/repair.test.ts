@@ -21,7 +21,7 @@ const newWorld = () => new World({ isChecked: false });
 /** As in a list. IDs of the same time are in a random order. */
 const byId = (one: { keyId: string }, other: { keyId: string }) => (one.keyId > other.keyId ? -1 : 1);
 const gatewayIdOf = (world: World, { keyId }: Issued) => recordOf(world, keyId).gatewayKeyId;
-/** Of a command that ended half way, just now. */
+/** Makes what a command leaves that has ended half way, just now. */
 const leaveOver = ({ apiKeys }: World, owner = 'Ada') =>
   apiKeys.create({
     name: 'key_06fz1m4tqabcdefg',
@@ -49,7 +49,7 @@ describe('repair', () => {
     apiKeys.bind('enterprise', gatewayIdOf(world, misplaced));
     apiKeys.delete(gatewayIdOf(world, replaced));
     apiKeys.bind('free', apiKeys.create({ value: hashOfKey(replaced.key), enabled: true }).id);
-    // Of another API of the account.
+    // The plan is for another API of the account.
     apiKeys.setPlans(
       apiKeys.plans().map((plan) => (plan.id === 'business' ? { ...plan, apiStages: [] } : plan)),
     );

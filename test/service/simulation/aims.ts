@@ -95,14 +95,14 @@ export function aimOf(seed: number): Aim {
 /** When a flood starts to be rejected for good, in milliseconds after its first requests. */
 export const floodAfter = 12_500;
 
-/** At the start of a minute, so that it stays in it. */
+/** A flood begins at the start of a minute, so that it stays in it. */
 export function floodStart(start: number): number {
   return Math.ceil(start / 60_000) * 60_000 + 5_000;
 }
 
 export interface Conditions {
   readonly kinds: readonly Fault[];
-  /** Of a call. */
+  /** How probable it is that a call meets a fault. */
   readonly probability: number;
   readonly table: string | undefined;
   readonly lag: number;

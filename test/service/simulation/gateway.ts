@@ -68,7 +68,7 @@ interface Environment {
   /** Among those of its function: the one that was started first is used first. */
   readonly number: number;
   readonly handler: Handler;
-  /** Of the request that it serves, or served last. */
+  /** The invocation that it serves, or served last. */
   invocation?: Invocation;
 }
 
@@ -86,10 +86,10 @@ export interface GatewayOptions {
   readonly stage?: string;
   /** Whether API Gateway has a key with this value in a usage plan. Default: it has */
   readonly hasGatewayKey?: (value: string) => boolean;
-  /** For each new environment, by its name. */
+  /** What a new environment has, by its name. */
   readonly machine: (environment: string) => {
     readonly random: () => number;
-    /** Of its functions. Default: the work tree's */
+    /** The version of its functions. Default: the work tree's */
     readonly version?: Version | undefined;
   };
   /**
@@ -103,7 +103,7 @@ export interface GatewayOptions {
 export class Gateway {
   readonly exchanges: Exchange[] = [];
   readonly #options: GatewayOptions;
-  /** By the function and its version. */
+  /** The environments that wait, by function and version. */
   readonly #idle = new Map<string, Environment[]>();
   readonly #started = new Map<FunctionEntry, number>();
   readonly #cache = new Map<string, Cached>();

@@ -102,7 +102,7 @@ function checkAnswer(seen: Seen, history: History): void {
   const faulty = hasFault(seen.otherCalls);
   if (reply.status === 503) ensure(faulty, '503 without a fault');
   if (reply.status === 500) {
-    // Of an error that nobody knows, only a write says that it may have been done.
+    // After an unknown error, only a write says that it may have been done.
     const isUnknown = seen.otherCalls.some(({ outcome }) => outcome?.includes('SomethingNew'));
     ensure(
       hasFault(seen.otherCalls, 'denied') ||
@@ -185,7 +185,7 @@ function checkAccess({ exchange, key, operation }: Seen): void {
     ensure(key === undefined || endedAt >= invalidFrom - rounding, '401 for a valid key');
   else if (answer.status !== 503 || operation !== undefined)
     ensure(startedAt <= surelyInvalidFrom + rounding, `${answer.status} for a key that is not valid`);
-  // To the second: the function has the time of the key, and its clock.
+  // It is right to the second, because the function has the time of the key, and its clock.
   if (operation !== undefined && key?.expiresAt)
     ensure(
       (answer.status === 401) === operation.startedAt >= key.expiresAt,

@@ -187,7 +187,7 @@ export class RandomClient {
       { method: 'POST', path: '/pets', body: `{"name":"invalid","categoryId":7.5}` },
     ];
     await this.#send(
-      // In turn, so that a few seeds have all.
+      // They come in turn, so that a few seeds have all.
       wrong[(used.mistakes += 1) % wrong.length]!,
       random.chance(0.2) ? newKey('test', (below) => random.below(below)) : undefined,
     );
@@ -223,7 +223,7 @@ export class RandomClient {
   }
 }
 
-/** Of what was created. */
+/** The ID of what was created. */
 function idOf({ answer }: Exchange): string {
   return String((answer as { readonly body: { readonly id: unknown } }).body.id);
 }

@@ -8,7 +8,7 @@ import type { Call, Fault } from 'dynamodb-interleavings';
 /** What the model of the interface looks at. */
 
 export interface Key {
-  /** For a person. */
+  /** What a person calls it. */
   readonly name: string;
   readonly token: string;
   readonly keyHash: string;
@@ -91,7 +91,7 @@ export interface Seen {
   readonly code: string | undefined;
   readonly log: LogLine | undefined;
   readonly limit: Limit | undefined;
-  /** From the arrival at the function to its answer. */
+  /** When it arrived at the function. */
   readonly from: number;
   readonly to: number;
   readonly limiterCalls: readonly Call[];

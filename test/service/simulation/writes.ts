@@ -8,7 +8,7 @@ export class Writes {
   readonly #tables: Tables;
   /** Items that transactions are writing, and the tokens of these transactions. */
   readonly #inProgress = new Map<string, number>();
-  /** By second and item. */
+  /** The number of writes of each item in each second. */
   readonly #counts = new Map<string, number>();
 
   constructor(tables: Tables) {
@@ -25,7 +25,7 @@ export class Writes {
     };
   }
 
-  /** Of a write that meets a transaction. */
+  /** What a write is refused with that meets a transaction. */
   refusalOf({ operation, input }: Write): Refusal | undefined {
     const isInProgress = (each: string) => (this.#inProgress.get(each) ?? 0) > 0;
     if (tokenOf(input).some(isInProgress)) return new Refusal('TransactionInProgressException');

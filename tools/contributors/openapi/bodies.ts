@@ -17,11 +17,11 @@ export interface Body {
   readonly words: Words;
   /** That of a stored item is what answers have. */
   readonly schema: Schema;
-  /** Of an object. */
+  /** The fields of an object. */
   readonly fields?: Readonly<Record<string, Field>>;
 }
 
-/** Of Pet, and of NewPet, which has all but `id`. */
+/** The fields of Pet, and of NewPet, which has all but `id`. */
 const petFields = {
   id: {
     text:

@@ -18,7 +18,7 @@ const permissionsOf: Readonly<Record<string, Permissions>> = {
     Scan: ['dynamodb:Scan', 'ApiKeys'],
     Get: ['dynamodb:GetItem', 'ApiKeys'],
     BatchGet: ['dynamodb:BatchGetItem', 'RateLimits'],
-    // Of puts.
+    // A transaction of puts needs the permission to put.
     TransactWrite: ['dynamodb:PutItem', 'ApiKeys, for changes'],
     Update: ['dynamodb:UpdateItem', 'RateLimits, for changes'],
   },
