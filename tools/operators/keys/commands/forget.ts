@@ -18,7 +18,7 @@ export const forget = (open: Open) =>
     'delete the name of an owner and the notes of its keys, which must all be revoked or expired',
     '--stage prod --owner "Ada Lovelace" --dry-run',
     `The keys stay, by their IDs, with their audit trails. The animals that they added keep these IDs as "addedBy", and stay.
-docs/keys.md says where else the name can be.`,
+docs/security.md says where else the name can be.`,
   )
     .addOption(
       new Option('--owner <name>', 'the owner (required)').argParser(line(100)).makeOptionMandatory(),
