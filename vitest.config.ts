@@ -12,6 +12,7 @@ const slow = [
   'test/deployed/http/client-package.test.ts',
   'test/deployed/http/dev.test.ts',
   'test/deployed/http/generated-clients.test.ts',
+  'test/deployed/http/keys-guide.test.ts',
   'test/deployed/http/reference.test.ts',
   'test/deployed/http/schemathesis.test.ts',
   'test/deployed/http/start.test.ts',
