@@ -22,6 +22,7 @@ const errors = {
   failed: { statusCode: 500, __type: 'InternalServerError' },
   failedAfter: { statusCode: 500, __type: 'InternalServerError' },
   throttled: { statusCode: 400, __type: 'ThrottlingException' },
+  denied: { statusCode: 400, __type: 'AccessDeniedException' },
 };
 
 /** @returns what the check of the subject says */

@@ -4,10 +4,13 @@ import { castoreSubjects } from './castore.mjs';
 import { dynamoDbLockClientSubjects } from './dynamodb-lock-client.mjs';
 import { dynamoDbLockSubjects } from './dynamodb-lock.mjs';
 import { electroSubjects } from './electrodb.mjs';
+import { eventStoreSubjects } from './event-store-adapter.mjs';
 import { flexibleSubjects } from './rate-limiter-flexible.mjs';
 import { httpClientToolkitSubjects } from './http-client-toolkit.mjs';
 import { keyvSubjects } from './keyv.mjs';
 import { langGraphSubjects } from './langgraph.mjs';
+import { mastraSubjects } from './mastra.mjs';
+import { oneTableMigrateSubjects } from './onetable-migrate.mjs';
 import { oneTableSubjects } from './onetable.mjs';
 import { powertoolsSubjects } from './powertools.mjs';
 import { sessionSubjects } from './sessions.mjs';
@@ -23,9 +26,12 @@ export const subjects = [
   ...castoreSubjects,
   ...httpClientToolkitSubjects,
   ...dynamoDbLockClientSubjects,
+  ...eventStoreSubjects,
   ...keyvSubjects,
   ...langGraphSubjects,
+  ...mastraSubjects,
   ...oneTableSubjects,
+  ...oneTableMigrateSubjects,
   ...sessionSubjects,
   ...shopifySubjects,
   ...autoIncrementSubjects,
