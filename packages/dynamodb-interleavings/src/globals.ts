@@ -10,6 +10,8 @@ export interface Machine {
   readonly clockOffset: number;
   /** In [0, 1). */
   readonly random: () => number;
+  /** Those of node:crypto. Default: the same ones */
+  readonly randomOfCrypto?: (() => number) | undefined;
   /** A UUID. Default: of its random numbers */
   readonly newId?: (() => string) | undefined;
 }
@@ -200,7 +202,10 @@ export function idOf(random: () => number): string {
 /** The random numbers of a machine, which are not for secrets. */
 function randomOf(machine: () => Machine) {
   const random = () => machine().random();
-  const below = (most: number) => Math.floor(random() * most);
+  const below = (most: number) => {
+    const { random: own, randomOfCrypto = own } = machine();
+    return Math.floor(randomOfCrypto() * most);
+  };
   const fill = <View extends ArrayBufferLike | NodeJS.ArrayBufferView>(
     view: View,
     offset = 0,

@@ -86,11 +86,13 @@ export class Requests<Shared> {
       requestHandler,
     });
     const random = Random.of(seed, name).next;
+    const randomOfCrypto = Random.of(seed, `${name} crypto`).next;
     const past = `${name} from ${world.now}`;
     const process: RequestProcess = {
       index,
       name,
       random,
+      randomOfCrypto,
       calls: [],
       ids: new Set(),
       deeds: [],

@@ -87,11 +87,7 @@ export class Schedule<Shared> implements Simulation {
   readonly #director: Director;
   readonly #settings: Settings;
   readonly #outside = new Random(1).next;
-  readonly #random = () => {
-    const process = running();
-    if (process) this.leftOut.add(oneDraw);
-    return (process?.random ?? this.#outside)();
-  };
+  readonly #random = () => this.#draw('random');
   readonly #newId = () => {
     const process = running();
     const id = idOf(process?.random ?? this.#outside);
@@ -174,6 +170,12 @@ export class Schedule<Shared> implements Simulation {
     };
   }
 
+  #draw(stream: 'random' | 'randomOfCrypto'): number {
+    const process = running();
+    if (process) this.leftOut.add(oneDraw);
+    return (process?.[stream] ?? this.#outside)();
+  }
+
   async run(): Promise<void> {
     // The user's code is behind many frames of the SDK.
     const { stackTraceLimit } = Error;
@@ -182,6 +184,7 @@ export class Schedule<Shared> implements Simulation {
       world: this.world,
       clockOffset: 0,
       random: this.#random,
+      randomOfCrypto: () => this.#draw('randomOfCrypto'),
       newId: this.#newId,
     }));
     const goOnline = stayOffline((error) => (this.network.unsupported ??= error));

@@ -5,10 +5,14 @@ import type { Actor } from './conduct.ts';
 import type { Network } from './network.ts';
 import type { Process } from './world.ts';
 
-/** A request that runs, with a generator of random numbers of its own. */
+/**
+ * A request that runs, with random numbers of its own. Those of node:crypto are drawn apart, because a library that keeps a pool of them
+ * draws from it only now and then, which would change the others.
+ */
 export interface RequestProcess extends Process, Actor {
   readonly index: number;
   readonly random: () => number;
+  readonly randomOfCrypto: () => number;
   /** In the order in which they were sent. */
   readonly calls: Call[];
   readonly ids: Set<string>;

@@ -156,6 +156,18 @@ test('random numbers that a library has kept when it was loaded are refused', as
 describe('what is no state', () => {
   const expected = 4;
 
+  test('is a pool of random numbers, beside random delays', async () => {
+    const pooled: Program = async (environment) => {
+      const pool = (kept.value ??= crypto.getRandomValues(new Uint8Array(64))) as Uint8Array;
+      kept.count += 16;
+      if (kept.count > pool.length - 16) kept = { ...kept, value: undefined, count: 0 };
+      const id = Buffer.from(pool.subarray(kept.count, kept.count + 16)).toString('base64url');
+      await new Promise((resolve) => setTimeout(resolve, 1 + Math.floor(Math.random() * 20)));
+      await put(environment, id);
+    };
+    expect(await run([pooled, pooled])).toMatchObject({ isComplete: true, failure: undefined });
+  });
+
   test('is a pool of random numbers', async () => {
     const pooled: Program = async (environment) => {
       const pool = (kept.value ??= crypto.getRandomValues(new Uint8Array(4_096))) as Uint8Array;
