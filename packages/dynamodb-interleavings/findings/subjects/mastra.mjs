@@ -1,10 +1,8 @@
-import { documents, table, versionOf } from './support.mjs';
+import { documents, loadAnew, table, versionOf } from './support.mjs';
 
-let loaded = 0;
-/** The storage of one process. The client belongs to entities of the module, so each request loads the module anew. */
+/** The storage of one process. */
 async function storageOf(client) {
-  const file = new URL('../node_modules/@mastra/dynamodb/dist/index.js', import.meta.url);
-  const { MemoryStorageDynamoDB } = await import(`${file}?${(loaded += 1)}`);
+  const { MemoryStorageDynamoDB } = await loadAnew('@mastra/dynamodb/dist/index.js');
   const storage = new MemoryStorageDynamoDB({ tableName: 'Mastra', ...client });
   storage.service.setClient(documents(client));
   return storage;

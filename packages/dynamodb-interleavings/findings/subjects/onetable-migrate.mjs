@@ -1,8 +1,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { Table } from 'dynamodb-onetable';
 import { Dynamo } from 'dynamodb-onetable/Dynamo';
-import { Migrate } from 'onetable-migrate';
-import { table, times, versionOf } from './support.mjs';
+import { loadAnew, table, times, versionOf } from './support.mjs';
 
 const schema = {
   format: 'onetable:1.1.0',
@@ -20,6 +19,7 @@ const schema = {
 };
 /** The migration library of one process, with one migration. */
 async function migrateOf(client, up) {
+  const { Migrate } = await loadAnew('onetable-migrate/dist/mjs/index.js');
   const db = new Table({
     name: 'App',
     client: new Dynamo({ client: new DynamoDBClient(client) }),

@@ -42,3 +42,8 @@ export const atMost =
     const admitted = told(outcomes).filter((each) => each.admitted).length;
     return admitted > limit ? `${admitted} requests were admitted.` : undefined;
   };
+
+let loaded = 0;
+/** A module of its own for a request, as each process has. For a library that keeps its client in the module. */
+export const loadAnew = (file) =>
+  import(`${new URL(`../node_modules/${file}`, import.meta.url)}?${(loaded += 1)}`);
