@@ -64,7 +64,9 @@ if (tool === 'test' && !process.stdout.isTTY && process.env.FORCE_COLOR === unde
   process.env.NO_COLOR ??= '1';
 // vitest.config.ts
 if (tool === 'test' && options.length === 0 && process.env.CI === undefined && process.env.FULL === undefined)
-  console.error('Left out: the tests of packages/ and the slowest files. "npm run test:all" runs all tests.');
+  console.error(
+    'Left out: the tests of dynamodb-interleavings and the slowest files. "npm run test:all" runs all tests.',
+  );
 const mustStartAgain = [bypassProxy(), trustCertificates()].includes(true);
 if (node === process.execPath && !mustStartAgain) {
   withoutTypeStrippingWarning();
