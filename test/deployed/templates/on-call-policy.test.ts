@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { matchesGlob } from 'node:path';
 import { expect, it } from 'vitest';
 import * as z from 'zod';
+import { permissionsOfTools } from '../../../tools/contributors/openapi/permissions.ts';
 import { onCallPolicy } from '../../../tools/operators/deploy/on-call-policy.ts';
 import { idOf, resourcesOf, stackOf } from './synthesis.ts';
 
@@ -72,6 +73,14 @@ it.each([
   ['quotas', ['servicequotas:ListServiceQuotas', 'servicequotas:GetServiceQuota']],
 ])('the engineer on call may look at %s', (_, needed) => {
   expect(needed.filter((action) => !isPermitted(action))).toEqual([]);
+});
+
+it('the engineer on call may do all with keys, but not issue, replace or repair them', () => {
+  const needed = permissionsOfTools()
+    .rows.filter(([tool]) => tool === 'keys')
+    .map(([, action = '']) => action.replaceAll('`', ''));
+  expect(needed).toContain('dynamodb:UpdateItem');
+  expect(needed.filter((action) => !isPermitted(action))).toEqual(['apigateway:POST']);
 });
 
 it('the engineer on call may roll back, with all that the pipeline has for it', () => {
