@@ -48,15 +48,18 @@ export class AnimalStoreError extends Error {
     this.code = code;
   }
 
-  /** What Node.js, Bun and test runners print: the fields on one line. */
+  /** What Node.js, Bun and test runners print: the fields on one line, and of an error that is the cause what it says. */
   [Symbol.for('nodejs.util.inspect.custom')](
     _depth: number,
     options: object,
     inspect: (value: unknown, options: object) => string,
   ): string {
     const { name: _name, ...fields } = this;
-    const cause = this.cause === undefined ? {} : { cause: this.cause };
-    return `${this.stack} ${inspect({ ...fields, ...cause }, { ...options, compact: true, breakLength: Infinity })}`;
+    // Not by instanceof: test runners have a second `Error`.
+    const { cause } = this as { readonly cause?: Error | null };
+    const said = cause?.stack === undefined ? cause : `${cause.name}: ${cause.message}`;
+    const printed = { ...fields, ...(said !== undefined && { cause: said }) };
+    return `${this.stack} ${inspect(printed, { ...options, compact: true, breakLength: Infinity })}`;
   }
 }
 

@@ -131,10 +131,19 @@ describe('Hooks', () => {
       });
       expect(thrown.stack).toContain('RateLimitError: m');
     }
-    // What causes an error is printed, and so is what a program adds to it.
-    const { store: other } = watched([lost]);
-    const cut = await other.pets.list({}, { maxRetries: 0 }).catch((thrown: unknown) => thrown);
-    expect(inspect(Object.assign(cut as Error, { task: 7 }))).toMatch(/task: 7[^]*cause[^]*ECONNRESET/);
+    // What causes an error is printed on the same line, and so is what a program adds to it.
+    const { store: other, events: retried } = watched([lost, lost]);
+    const cut = await other.pets.list({}, { maxRetries: 1 }).catch((thrown: unknown) => thrown);
+    expect(inspect(Object.assign(cut as Error, { task: 7 }))).toMatch(
+      /ECONNRESET[^]*task: 7, cause: 'TypeError: fetch failed' \}$/,
+    );
+    expect(linesOf(cut).filter((line) => !line.startsWith('    at '))).toHaveLength(1);
+    expect(linesOf(retried.find((event) => 'delay' in event)).length).toBeLessThanOrEqual(8);
+    const reason = { because: 'it is late' };
+    const aborted = await other.pets
+      .list({}, { signal: AbortSignal.abort(reason) })
+      .catch((thrown: unknown) => thrown);
+    expect(inspect(aborted)).toContain("cause: { because: 'it is late' }");
   });
 
   it('never see the API key, nor does anything else that is printed', async () => {
