@@ -48,6 +48,11 @@ export function text(minimum: number, maximum: number) {
         (value) => !value.includes('\ufffd'),
         'must not contain U+FFFD, which replaces bytes that are not UTF-8',
       ),
+      // XML cannot contain them, not even escaped: https://www.w3.org/TR/xml/#charsets
+      z.refine(
+        (value) => !/[\ufffe\uffff]/.test(value),
+        'must not contain U+FFFE or U+FFFF, which are not characters',
+      ),
     );
 }
 

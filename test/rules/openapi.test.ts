@@ -43,6 +43,7 @@ function candidates(described: Readonly<Record<string, unknown>>): fc.Arbitrary<
     '\ud800',
     '\udc00',
     '\ufffd',
+    '\uffff',
     '\ue000',
     'é',
     '🐈',
@@ -84,7 +85,7 @@ function disagreement(
 function isRefusedInWords(value: unknown): boolean {
   if (typeof value !== 'string') return false;
   const isInvisible = !/^[\0-\x7f]*$/.test(value) && /^[\p{Z}\p{Cc}\p{Cf}]*$/u.test(value);
-  return isInvisible || /[\x80-\x9f]/.test(value) || !value.isWellFormed() || value.includes('\uFFFD');
+  return isInvisible || /[\x80-\x9f]/.test(value) || !value.isWellFormed() || /[\uFFFD-\uFFFF]/.test(value);
 }
 
 describe('docs/openapi.yaml accepts exactly what the service accepts', () => {

@@ -163,6 +163,7 @@ describe('a body', () => {
     'a\udc08b',
     '\ufffd',
     'Bell\ufffd',
+    'Bell\uffff',
   ];
   const fields = Object.keys(newPet.shape);
   /** The fields that take any text that can be read. */

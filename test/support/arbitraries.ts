@@ -21,9 +21,9 @@ export function text(lengths: { minLength?: number; maxLength?: number } = {}): 
   return fc.string({ ...lengths, unit: character });
 }
 
-/** An animal's name by the rule: 1 to 255 code points of Unicode that can be read, not only whitespace, and no control characters. */
+/** An animal's name by the rule: 1 to 255 code points of Unicode that can be read, not only whitespace, and that can be in XML. */
 export const petName = text({ minLength: 1, maxLength: 255 }).filter(
-  (name) => !/[\p{Cc}\ufffd]/u.test(name) && /[^\p{Z}\p{Cf}]/u.test(name),
+  (name) => !/[\p{Cc}\ufffd-\uffff]/u.test(name) && /[^\p{Z}\p{Cf}]/u.test(name),
 );
 
 export const petStatus = fc.constantFrom(...petStatuses);

@@ -14,7 +14,7 @@ export interface Schemas {
  */
 export interface NewPet {
   /**
-   * Name of the animal. 1 to 255 Unicode code points, at least one of them visible (not a separator or format character). Control characters (U+0000 to U+001F, U+007F to U+009F), such as a line feed, lone surrogates and U+FFFD are rejected.
+   * Name of the animal. 1 to 255 Unicode code points, at least one of them visible (not a separator or format character). Control characters (U+0000 to U+001F, U+007F to U+009F), such as a line feed, lone surrogates and U+FFFD to U+FFFF are rejected.
    */
   name: string;
   /**

@@ -97,6 +97,7 @@ describe('a name', () => {
     ['emoji of several characters', '👩‍👩‍👧🏳️‍🌈❤️'],
     ['spaces of any script', 'a\u00a0b\u2003c\u3000d\u2028e\u2029f'],
     ['the neighbours of control characters', ' ~\u00a0'],
+    ['the neighbours of U+FFFD to U+FFFF', '\ufffc\u{10000}'],
   ])('may be %s', (_what, name) => {
     expect(z.parse(newPet, { ...complete, name }).name).toBe(name);
   });
@@ -146,6 +147,10 @@ describe('a name', () => {
     expect(faultsOfName('Bell\ufffd')).toEqual([
       'name: must not contain U+FFFD, which replaces bytes that are not UTF-8',
     ]);
+  });
+
+  test.each(['\ufffe', 'R\uffffx'])('must not contain what XML cannot: %j', (name) => {
+    expect(faultsOfName(name)).toEqual(['name: must not contain U+FFFE or U+FFFF, which are not characters']);
   });
 
   test('of control characters is rejected for both reasons', () => {

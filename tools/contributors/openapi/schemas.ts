@@ -50,7 +50,7 @@ function rulesInWords(schema: Schema): string[] {
     ...(pattern === readablePattern
       ? [
           `${minLength} to ${maxLength} Unicode code points, at least one of them visible (not a separator or format character). Control ` +
-            'characters (U+0000 to U+001F, U+007F to U+009F), such as a line feed, lone surrogates and U+FFFD are rejected.',
+            'characters (U+0000 to U+001F, U+007F to U+009F), such as a line feed, lone surrogates and U+FFFD to U+FFFF are rejected.',
         ]
       : []),
     ...(def.type === 'default' ? [`\`${String(def.defaultValue)}\` when omitted.`] : []),
