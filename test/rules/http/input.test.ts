@@ -153,6 +153,7 @@ describe('a body', () => {
         return false;
       } catch (error) {
         expect(error).toBeInstanceOf(ServiceError);
+        expect((error as ServiceError).message).toBe('body: is nested too deeply');
         return true;
       }
     };

@@ -5,6 +5,8 @@ describe('The link to the next page', () => {
   it.each([
     ['<http://h/v1/pets?limit=2&cursor=c>; rel="next"', 'http://h/v1/pets?limit=2&cursor=c'],
     ['<http://h/a,b>; rel=next', 'http://h/a,b'],
+    ['<http://h/a>; rel=next; title=b', 'http://h/a'],
+    ['<http://h/a>; rel=next, <http://h/b>; rel=prev', 'http://h/a'],
     ['<http://h/prev>; rel="prev", <http://h/next>; title="x"; rel="last next"', 'http://h/next'],
     ['<http://h/next>;REL="NEXT", <http://h/other>; rel="up"', 'http://h/next'],
   ])('is found in %s', (header, target) => {
