@@ -1,4 +1,3 @@
-import type { MiddlewareObj } from '@middy/core';
 import type { Caller } from '../access/caller.ts';
 import { admit, type LimitTable } from '../access/limiter.ts';
 import { LimiterMemory } from '../access/limiter-memory.ts';
@@ -9,6 +8,7 @@ import { ServiceError } from './errors.ts';
 import { rateHeaders, zeroRateHeaders } from './headers.ts';
 import { metrics } from './metrics.ts';
 import type { Parsed } from './request.ts';
+import type { Stage } from './stages.ts';
 import type { Recorder } from './telemetry.ts';
 
 export interface AdmissionOptions {
@@ -67,14 +67,12 @@ export interface Limited extends Parsed {
   readonly limited: Promise<RateLimitOutcome>;
 }
 
-/** A middleware that begins to count the request. */
-export function limitRequests(
-  limit: ReturnType<typeof admissionControl>,
-): MiddlewareObj<Limited, unknown, unknown> {
+/** The stage that begins to count the request. */
+export function limitRequests(limit: ReturnType<typeof admissionControl>): Stage<Parsed, Limited> {
   return {
-    before: (step) => {
-      const { request, recorder } = step.event;
-      step.event = { ...step.event, limited: limit(request.caller, toUnixSeconds(Date.now()), recorder) };
+    before: (parsed) => {
+      const limited = limit(parsed.request.caller, toUnixSeconds(Date.now()), parsed.recorder);
+      return { ...parsed, limited, rateHeaders: limited.then(({ headers }) => headers) };
     },
   };
 }

@@ -1,5 +1,3 @@
-import middy from '@middy/core';
-import type { APIGatewayProxyResult } from 'aws-lambda';
 import * as z from 'zod/mini';
 import { type Connection, connectionEnvironment } from '../dynamodb/connection.ts';
 import { isWriteOperation, operationName, operations, type RequestEntry } from '../operations.ts';
@@ -9,6 +7,7 @@ import { tableVariables } from '../tables.ts';
 import { admissionControl, limitRequests, withinLimit } from './limit-requests.ts';
 import { type ApiRequest, parseRequests } from './request.ts';
 import { type Answer, answerRequests, toResult } from './respond.ts';
+import { Stages } from './stages.ts';
 import { type Recorder, recordRequests } from './telemetry.ts';
 
 /** The environment variables of every function that serves requests. */
@@ -50,19 +49,16 @@ export function pipeline(
     timeout: environment.LIMITER_TIMEOUT_MS,
   });
 
-  return (
-    middy<unknown, APIGatewayProxyResult, unknown>({ timeoutEarlyInMillis: 0 })
-      // `before` runs from top to bottom, `after` and `onError` from bottom to top. Each finds what those above have added.
-      .use(recordRequests(operationName(entry), environment.METRICS_NAMESPACE))
-      .use(answerRequests(operation))
-      .use(parseRequests())
-      .use(limitRequests(limit))
-      .handler(({ request, recorder, limited }, context) =>
-        withinLimit(limited, isWrite ? 'first' : 'alongside', () =>
-          withDeadline('The operation', context.getRemainingTimeInMillis() - timeToAnswer, async (signal) =>
-            toResult(await operate({ request, recorder, signal })),
-          ),
+  return Stages.ofEvent()
+    .use(recordRequests(operationName(entry), environment.METRICS_NAMESPACE))
+    .use(answerRequests(operation))
+    .use(parseRequests())
+    .use(limitRequests(limit))
+    .handler(({ request, recorder, limited }, context) =>
+      withinLimit(limited, isWrite ? 'first' : 'alongside', () =>
+        withDeadline('The operation', context.getRemainingTimeInMillis() - timeToAnswer, async (signal) =>
+          toResult(await operate({ request, recorder, signal })),
         ),
-      )
-  );
+      ),
+    );
 }

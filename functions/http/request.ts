@@ -1,24 +1,24 @@
-import type { MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyEvent } from 'aws-lambda';
 import * as z from 'zod/mini';
 import { caller } from '../access/caller.ts';
-import type { Exchange } from './telemetry.ts';
+import type { Answering } from './respond.ts';
+import type { Stage } from './stages.ts';
 
 /** A request as the operations see it. */
 export type ApiRequest = ReturnType<typeof parseRequest>;
 
-export interface Parsed extends Exchange {
+export interface Parsed extends Answering {
   readonly request: ApiRequest;
 }
 
-/** A middleware that reads the request from API Gateway's event. */
-export function parseRequests(): MiddlewareObj<Parsed, unknown, unknown> {
+/** The stage that reads the request from API Gateway's event. */
+export function parseRequests(): Stage<Answering, Parsed> {
   return {
-    before: (step) => {
-      const request = parseRequest(step.event.event as APIGatewayProxyEvent);
+    before: (answering) => {
+      const request = parseRequest(answering.event as APIGatewayProxyEvent);
       const { keyId, plan } = request.caller;
-      step.event.recorder.identity = { requestId: request.requestId, keyId, plan };
-      step.event = { ...step.event, request };
+      answering.recorder.identity = { requestId: request.requestId, keyId, plan };
+      return { ...answering, request };
     },
   };
 }

@@ -1,4 +1,3 @@
-import type { MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { isUnavailable, mayBeWritten } from '../dynamodb/failures.ts';
 import type { AnswerSettings } from '../operations.ts';
@@ -6,8 +5,8 @@ import { ServiceError } from './errors.ts';
 import { toJson } from './exact-json.ts';
 import { deprecationHeaders, fixedHeaders, requestIdHeader, zeroRateHeaders } from './headers.ts';
 import { collectionUrl, successorLink } from './links.ts';
-import type { Limited } from './limit-requests.ts';
-import type { Exchange } from './telemetry.ts';
+import type { Stage } from './stages.ts';
+import type { Recorded } from './telemetry.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -18,33 +17,42 @@ export interface Answer {
   readonly headers?: Headers;
 }
 
-/** A middleware that answers errors, and adds the headers of every answer. Those of the answer itself replace them. */
-export function answerRequests({ deprecated, unavailable }: AnswerSettings = {}): MiddlewareObj<
-  Exchange & Partial<Limited>,
-  APIGatewayProxyResult,
-  unknown
+export interface Answering extends Recorded {
+  /** The rate limit headers of the answer. */
+  readonly rateHeaders: Promise<Headers>;
+}
+
+/** What an answer says of its request. An error can precede it. */
+interface Answered {
+  readonly request: { readonly requestId: string; readonly url: string };
+}
+
+/** The stage that answers errors, and adds the headers of every answer. Those of the answer itself replace them. */
+export function answerRequests({ deprecated, unavailable }: AnswerSettings = {}): Stage<
+  Recorded,
+  Answering,
+  Answered
 > {
   const dates = deprecated && deprecationHeaders(deprecated);
-  // An error can precede the request and the limit.
-  const complete = async ({ request, limited }: Partial<Limited>, result: APIGatewayProxyResult) => {
+  type Found = Answering & Partial<Answered>;
+  const complete = async ({ request, rateHeaders }: Found, result: APIGatewayProxyResult) => {
     const headers: Headers = {
       ...fixedHeaders,
       ...(request && { [requestIdHeader]: request.requestId }),
-      // An event that is not from API Gateway has no caller.
-      ...(limited === undefined ? zeroRateHeaders : (await limited).headers),
+      ...(await rateHeaders),
       ...(request && dates && { ...dates, Link: successorLink(collectionUrl(request.url)) }),
       ...result.headers,
     };
     return { ...result, headers };
   };
   return {
-    after: async (step) => {
-      step.response = await complete(step.event, step.response!);
-    },
-    onError: async (step) => {
-      const error = toServiceError(step.error, unavailable);
-      if (error.status >= 500) step.event.recorder.errors.push(error.cause ?? error);
-      step.response = await complete(step.event, toResult(answerOf(error)));
+    // An event that is not from API Gateway has no caller.
+    before: (recorded) => ({ ...recorded, rateHeaders: Promise.resolve(zeroRateHeaders) }),
+    after: complete,
+    onError: (found, thrown) => {
+      const error = toServiceError(thrown, unavailable);
+      if (error.status >= 500) found.recorder.errors.push(error.cause ?? error);
+      return complete(found, toResult(answerOf(error)));
     },
   };
 }

@@ -1,27 +1,21 @@
-import type { MiddlewareObj, Request } from '@middy/core';
-import type { APIGatewayProxyResult } from 'aws-lambda';
 import { traceId, version } from '../runtime/environment.ts';
 import { type Metric, metricsByVersion, planDimension, versionDimension } from './metrics.ts';
+import type { Stage } from './stages.ts';
 
-/** The input of the middlewares below `recordRequests`. */
-export interface Exchange {
+export interface Recorded {
   /** As Lambda passed it. */
   readonly event: unknown;
   readonly recorder: Recorder;
 }
 
-/** A middleware that writes one log line for each request. The outermost one, so it sees what the client sees. */
-export function recordRequests(
-  operation: string,
-  namespace: string,
-): MiddlewareObj<Exchange, APIGatewayProxyResult, unknown> {
+/** The stage that writes one log line for each request. The outermost one, so it sees what the client sees. */
+export function recordRequests(operation: string, namespace: string): Stage<unknown, Recorded> {
   let coldStart = true;
-  const finish = ({ event, response }: Request<Exchange, APIGatewayProxyResult, unknown>): void => {
-    const { identity, startedAt, errors, counts } = event.recorder;
-    const status = response?.statusCode ?? 500;
+  const record = ({ recorder }: Recorded, status: number): void => {
+    const { identity, startedAt, errors, counts } = recorder;
     const durationMs = performance.now() - startedAt;
     const request = { ...identity, traceId: traceId() };
-    const record = {
+    const fields = {
       ...request,
       operation,
       status,
@@ -33,14 +27,18 @@ export function recordRequests(
     };
     coldStart = false;
     // Not with console, which Lambda wraps: an embedded metric must be the whole line.
-    process.stdout.write(`${toLogLine(record, namespace, Date.now())}\n`);
+    process.stdout.write(`${toLogLine(fields, namespace, Date.now())}\n`);
   };
   return {
-    before: (step) => {
-      step.event = { event: step.event, recorder: new Recorder() };
+    before: (event) => ({ event, recorder: new Recorder() }),
+    after: (recorded, result) => {
+      record(recorded, result.statusCode);
+      return result;
     },
-    after: finish,
-    onError: finish,
+    onError: (recorded, _error, result) => {
+      record(recorded, result?.statusCode ?? 500);
+      return result;
+    },
   };
 }
 
