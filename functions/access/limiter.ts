@@ -39,6 +39,9 @@ export interface RateLimitRequest {
  * The item of a key, and the write for each transition. The condition of each write repeats the usage that it was
  * decided on, so only one of two concurrent decisions on the same usage is written.
  *
+ * So each rule stands twice, here and in `decide`. Conditions that were derived from its comparisons would need an expression language,
+ * and would no longer be the expressions that DynamoDB gets. test/service/limits.test.ts compares both in every order of requests.
+ *
  *   day D                                                          day D+1
  *   ├─ minute M ──────────────────┬─ minute M+1 ───────────────────┼─ ...
  *   │ startDay    minuteCount = 1 │ startMinute    minuteCount = 1 │ startDay  minuteCount = 1
