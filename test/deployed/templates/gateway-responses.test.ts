@@ -93,7 +93,7 @@ describe('a gateway response', () => {
     const own = [...headers.keys()].filter((name) => !['Retry-After', 'WWW-Authenticate'].includes(name));
     for (const resource of ['/pets', '/nowhere']) {
       const event = proxyEvent({ resource, caller: freeCaller });
-      const answer = reply(await serve(event as never, lambdaContext()));
+      const answer = reply(await serve(event, lambdaContext()));
       // Both windows are in the table.
       const { RateLimit: _, 'RateLimit-Policy': __, ...ofEvery } = answer.headers;
       expect(own.toSorted()).toEqual(Object.keys(ofEvery).toSorted());
