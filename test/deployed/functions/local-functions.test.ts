@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { type FunctionDefinition, Functions } from '../../../tools/contributors/local/functions.ts';
+import type { FunctionDefinition } from '../../../tools/contributors/local/function-definitions.ts';
+import { Functions } from '../../../tools/contributors/local/functions.ts';
 
 /** How the local service runs functions. */
 
@@ -43,7 +44,6 @@ async function start(change: Partial<FunctionDefinition> = {}, code = source) {
     handler: 'handler',
     timeoutMs: 20_000,
     memoryMb: 128,
-    codeId: '1',
     variables: { AWS_LAMBDA_LOG_LEVEL: 'INFO' },
     ...change,
   };

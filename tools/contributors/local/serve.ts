@@ -22,16 +22,12 @@ import {
   startDatabase,
 } from './database.ts';
 import { lockFolder, prepareDataFolder, temporaryFolder, withFullDisk } from './folders.ts';
-import {
-  type FunctionDefinition,
-  Functions,
-  functionsOf,
-  InspectedProcess,
-  inspectorPortInUse,
-} from './functions.ts';
+import { type FunctionDefinition, functionsOf } from './function-definitions.ts';
+import { Functions } from './functions.ts';
 import { Gateway, type RequestRecord } from './gateway.ts';
 import type { HttpResponse } from './http.ts';
 import { HttpServer, type Pages, portInUse } from './http-server.ts';
+import { InspectedProcess, inspectorPortInUse } from './inspected-process.ts';
 import { isPortFree } from './ports.ts';
 import { writePrivate } from './private-file.ts';
 import { createTables, type TableDefinition, tablesOf } from './tables.ts';
@@ -87,14 +83,14 @@ export interface LocalService {
   /**
    * Runs other code for a function from the next request on. Requests in progress finish on the old code.
    *
-   * @throws FunctionLoadError when the code cannot be loaded; the old code stays in use
+   * @throws Error when the code cannot be loaded; the old code stays in use
    */
   replaceCode(functionArn: string, file: string): Promise<void>;
   /**
    * Serves an assembly in place of the one before, whose tables stay. It replaces code set by `replaceCode`.
    *
    * @param folder must stay as long as the service
-   * @throws RestartNeeded; TemplateError; FunctionLoadError; Error. The one before stays in use
+   * @throws RestartNeeded; Error. The one before stays in use
    */
   update(folder: string): Promise<void>;
   /** Resolves when everything has ended. May be called more than once. */
