@@ -164,6 +164,32 @@ describe.runIf(isLocal)('npm run dev', { timeout: 900_000 }, () => {
     expect((await service.client.send({ path: '/pets' })).text).toContain(String(id));
   });
 
+  it('applies the stack when the error that a synthesis found was undone while it ran', async () => {
+    const service = await DevService.start();
+    const found = join(service.folder, 'error-found');
+    await service.edit('lib/api/gateway-responses.ts', (text) =>
+      text.replace('realm="animal-store"', 'realm="other"'),
+    );
+    // A synthesis that fails goes on for some seconds.
+    await service.edit(
+      'bin/animal-store.ts',
+      (text) => `import { writeFileSync } from 'node:fs';
+process.on('exit', (code) => {
+  if (code === 0) return;
+  writeFileSync(${JSON.stringify(found)}, '');
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 8_000);
+});
+${text}`,
+    );
+    await service.write(getPet, `export const handler = ;\n`);
+    await expect.poll(() => readFile(found, 'utf8').catch(() => undefined), { timeout: 120_000 }).toBe('');
+    await service.write(getPet, answering('fixed'));
+    await service.printed(/^[\d:]{8} Applied the stack/m);
+    const { headers } = await service.client.send({ path: '/pets', authorization: null });
+    expect(headers.get('www-authenticate')).toBe('Bearer realm="other"');
+    expect(await service.text()).toBe('fixed');
+  });
+
   it('stops at a breakpoint in a TypeScript file, and the time-out of the function does not run meanwhile', async () => {
     const service = await DevService.start(['--inspect', '0'], async (copy) => {
       await copy.edit('lib/compute/functions.ts', (text) =>

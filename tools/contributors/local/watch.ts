@@ -1,18 +1,9 @@
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
 // `fs.watch` misses a file after its first save by rename on Linux, and blocks the process while thousands of files appear.
 import { watch as watchFolders } from 'chokidar';
-import {
-  build,
-  type BuildContext,
-  type BuildFailure,
-  context,
-  formatMessages,
-  type Metafile,
-  type OutputFile,
-} from 'esbuild';
+import { build, type BuildContext, type BuildFailure, context, formatMessages, type Metafile } from 'esbuild';
 import { bundleOptions } from '../../../lib/bundler/bundle.ts';
 import { temporaryFolder } from './folders.ts';
 import { clock } from './request-log.ts';
@@ -34,29 +25,10 @@ export interface WatchOptions {
   readonly onMessage: (message: string) => void;
 }
 
-/** The incremental build of a function. */
-interface Build {
-  readonly context: BuildContext<{ metafile: true; write: false }>;
-  /** Absolute paths of the input files of the last successful build. */
-  inputs: ReadonlySet<string>;
-  /** Build it again with the next change of any file: a missing input can be anywhere. */
-  failed: boolean;
-  /** What is served. */
-  code: string;
-  /** Where that is, unless it is in an assembly. */
-  folder?: string;
-}
-
-/** What became of a change. */
-interface Outcome {
-  readonly name: string;
-  readonly isChanged: boolean;
-  readonly error?: unknown;
-}
-
 /** @returns stops watching */
 export async function watch(service: LocalService, options: WatchOptions): Promise<() => Promise<void>> {
-  const changes = await Changes.start(service, options);
+  const changes = new Changes(service, options);
+  await changes.start();
   const { project, since, onMessage } = options;
   const changed = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
@@ -87,7 +59,18 @@ export async function watch(service: LocalService, options: WatchOptions): Promi
   };
 }
 
-const theStack = 'the stack';
+/** The incremental build of a function. */
+interface Build {
+  readonly context: BuildContext<{ metafile: true; write: false }>;
+  /** Absolute paths of the input files of the last successful build. Undefined: build it with the next step. */
+  inputs: ReadonlySet<string> | undefined;
+  /** It differs from the files: the next change of any file can be the missing one. */
+  isRefused: boolean;
+  /** What is served. */
+  code: string;
+  /** Where that is, unless it is in an assembly. */
+  folder?: string;
+}
 
 class Changes {
   readonly #service: LocalService;
@@ -97,57 +80,38 @@ class Changes {
   readonly #builds = new Map<string, Build>();
   /** What the app imports. */
   #appFiles: ReadonlySet<string> = new Set();
-  /** The names of what differs from the files because its change was refused. */
-  readonly #refused = new Set<string>();
-  readonly #contents = new Map<string, string>();
   /** Steps that change what is served run one after the other. */
   #last: Promise<unknown> = Promise.resolve();
   #written = 0;
-  #isSynthesisFailed = false;
+  #saved = 0;
+  #isStopped = false;
   #isAppChanged = false;
+  /** Files of functions can be the reason. */
+  #isSynthesisFailed = false;
   #synthesizing: Promise<void> | undefined;
 
-  private constructor(service: LocalService, options: WatchOptions) {
+  constructor(service: LocalService, options: WatchOptions) {
     this.#service = service;
     this.#options = options;
   }
 
-  static async start(service: LocalService, options: WatchOptions): Promise<Changes> {
-    const changes = new Changes(service, options);
-    await changes.#learn();
-    return changes;
+  async start(): Promise<void> {
+    await this.#inTurn(() => this.#readAssembly());
   }
 
   async apply(files: readonly string[]): Promise<void> {
-    const differs = await Promise.all(files.map((file) => this.#differs(file)));
-    const different = files.filter((_, index) => differs[index]);
-    if (different.length === 0) return;
-    const isOfApp = different.some((file) => this.#isSynthesisFailed || this.#isOfApp(file));
-    const tried = await this.#inTurn(() => this.#report(() => this.#build(different)));
-    if (!isOfApp) {
-      this.#reportStill(tried);
-      return;
-    }
-    // Functions do not wait for it: they take a fraction of a second, a synthesis takes several.
-    this.#isAppChanged = true;
+    this.#saved += 1;
+    // Functions do not wait for a synthesis: they take a fraction of a second, and it takes several.
+    await this.#inTurn(() => this.#build(files));
+    this.#isAppChanged ||= this.#isSynthesisFailed || files.some((file) => this.#isOfApp(file));
     this.#synthesizing ??= this.#synthesize().finally(() => (this.#synthesizing = undefined));
   }
 
+  /** A synthesis, and the folders, end with this process. */
   async stop(): Promise<void> {
-    this.#isAppChanged = false;
-    await this.#synthesizing;
+    this.#isStopped = true;
     await this.#last;
     for (const { context: open } of this.#builds.values()) await open.dispose();
-    this.#folder.remove();
-  }
-
-  /** A file that was written with the content of the change before did not change, unless that was not applied. */
-  async #differs(file: string): Promise<boolean> {
-    const content = await readFile(file).catch(() => '');
-    const digest = createHash('sha256').update(content).digest('base64');
-    if (this.#contents.get(file) === digest && this.#refused.size === 0) return false;
-    this.#contents.set(file, digest);
-    return true;
   }
 
   /** Whether the assembly can depend on the file otherwise than by the code of functions. */
@@ -156,164 +120,116 @@ class Changes {
     return !isOfFunctions || this.#appFiles.has(file);
   }
 
-  #inTurn<T>(step: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(step, step);
+  #inTurn(step: () => Promise<void>): Promise<void> {
+    const result = this.#last.then(step);
     this.#last = result.catch(() => {});
     return result;
   }
 
   async #synthesize(): Promise<void> {
-    while (this.#isAppChanged) {
+    while (this.#isAppChanged && !this.#isStopped) {
       this.#isAppChanged = false;
       this.#isSynthesisFailed = false;
+      const saved = this.#saved;
       const startedAt = performance.now();
-      this.#written += 1;
-      const assembly = join(this.#folder.path, `assembly-${this.#written}`);
-      const outcome = async (): Promise<Outcome> => {
-        try {
-          await mkdir(assembly);
-          await this.#options.synthesize(assembly);
-          return { name: theStack, isChanged: true };
-        } catch (error) {
-          this.#isSynthesisFailed = true;
-          return { name: theStack, isChanged: true, error };
-        }
-      };
-      const written = await outcome();
-      const tried = await this.#inTurn(() =>
-        this.#report(
-          async () => [written.error === undefined ? await this.#update(assembly) : written],
-          startedAt,
-        ),
-      );
-      // What was saved during the synthesis may be in the assembly or not.
-      const built = await this.#inTurn(() => this.#report(() => this.#build([])));
-      this.#reportStill([...tried, ...built]);
+      try {
+        const assembly = await this.#newFolder('assembly');
+        await this.#options.synthesize(assembly);
+        await this.#inTurn(async () => {
+          if (this.#isStopped) return;
+          await this.#service.update(assembly);
+          this.#applied(['the stack'], startedAt);
+          // What was saved during the synthesis may be in the assembly or not.
+          await this.#readAssembly();
+        });
+      } catch (error) {
+        // What was saved meanwhile may have undone the reason.
+        if (saved !== this.#saved) this.#isAppChanged = true;
+        if (this.#isStopped || this.#isAppChanged) continue;
+        this.#isSynthesisFailed = !(error instanceof RestartNeeded);
+        await this.#refused(['the stack'], [error]);
+      }
     }
   }
 
-  async #update(assembly: string): Promise<Outcome> {
-    try {
-      await this.#service.update(assembly);
-      // It has the functions, too. What differs from the files again is built next.
-      this.#refused.clear();
-      await this.#learn();
-      return { name: theStack, isChanged: true };
-    } catch (error) {
-      this.#isSynthesisFailed = !(error instanceof RestartNeeded);
-      return { name: theStack, isChanged: true, error };
-    }
-  }
-
-  /** Finds the files of the functions and of the app, and which functions are not served as their files say. */
-  async #learn(): Promise<void> {
-    const { project } = this.#options;
+  /** Learns what is served, and replaces what is not as the files say. */
+  async #readAssembly(): Promise<void> {
     for (const { label, file } of this.#service.functions) {
-      const found = this.#builds.get(label) ?? (await this.#open(label));
-      this.#builds.set(label, found);
-      found.code = await readFile(file, 'utf8').catch(() => '');
-      const built = await this.#rebuild(found).catch(() => []);
-      found.failed = scriptOf(built)?.text !== found.code;
+      const found = this.#builds.get(label) ?? { context: await this.#contextOf(label) };
+      const code = await readFile(file, 'utf8');
+      this.#builds.set(label, { ...found, code, inputs: undefined, isRefused: false });
     }
-    this.#appFiles = await importsOf(project);
+    this.#appFiles = await importsOf(this.#options.project);
+    await this.#build([]);
   }
 
-  async #open(label: string): Promise<Build> {
-    const given = bundleOptions(`functions/${label}.ts`, {
-      outputDirectory: join(this.#folder.path, label),
-      development: true,
-    });
-    return {
-      context: await context({ ...given, write: false, logLevel: 'silent' }),
-      inputs: new Set(),
-      failed: false,
-      code: '',
-    };
+  #contextOf(label: string): Build['context'] | Promise<Build['context']> {
+    const outputDirectory = join(this.#folder.path, label);
+    const given = bundleOptions(`functions/${label}.ts`, { outputDirectory, development: true });
+    return context({ ...given, write: false, logLevel: 'silent' });
   }
 
-  async #rebuild(found: Build): Promise<OutputFile[]> {
+  /** Builds and replaces the functions that the files belong to, one after the other: the first is used by now. */
+  async #build(files: readonly string[]): Promise<void> {
+    const startedAt = performance.now();
+    const applied: string[] = [];
+    const refused: string[] = [];
+    const errors: unknown[] = [];
+    for (const { label, arn } of this.#service.functions) {
+      const found = this.#builds.get(label);
+      if (found === undefined) continue;
+      const { inputs, isRefused } = found;
+      if (!isRefused && inputs !== undefined && !files.some((file) => inputs.has(file))) continue;
+      try {
+        const isReplaced = await this.#replace(arn, found);
+        found.isRefused = false;
+        // What was refused and is as before has been undone.
+        if (isReplaced || isRefused) applied.push(label);
+      } catch (error) {
+        found.isRefused = true;
+        refused.push(label);
+        errors.push(error);
+      }
+    }
+    if (applied.length > 0) this.#applied(applied, startedAt);
+    if (refused.length > 0) await this.#refused(refused, errors);
+  }
+
+  /** @returns whether the code differs from the code that was served */
+  async #replace(arn: string, found: Build): Promise<boolean> {
     const { metafile, outputFiles } = await found.context.rebuild();
-    found.inputs = new Set(inputsOf(metafile, this.#options.project));
-    return outputFiles;
+    found.inputs = inputsOf(metafile, this.#options.project);
+    const script = outputFiles.find(({ path }) => path.endsWith('.mjs'))!;
+    if (script.text === found.code) return false;
+    // Node.js caches modules by path.
+    const folder = await this.#newFolder('code');
+    for (const { path, contents } of outputFiles) await writeFile(join(folder, basename(path)), contents);
+    await this.#service.replaceCode(arn, join(folder, basename(script.path)));
+    found.code = script.text;
+    if (found.folder !== undefined) await rm(found.folder, { recursive: true });
+    found.folder = folder;
+    return true;
   }
 
-  /** Builds and replaces the functions that the files belong to. */
-  async #build(files: readonly string[]): Promise<Outcome[]> {
-    const outcomes: Promise<Outcome>[] = [];
-    for (const { label: name, arn } of this.#service.functions) {
-      const found = this.#builds.get(name);
-      if (found === undefined || !(found.failed || files.some((file) => found.inputs.has(file)))) continue;
-      const building = this.#rebuild(found);
-      outcomes.push(
-        this.#replace(arn, found, building).then(
-          (isChanged) => ({ name, isChanged }),
-          (error: unknown) => ({ name, isChanged: true, error }),
-        ),
-      );
-      // One build after the other, so that the function in use does not wait for the others.
-      await building.catch(() => {});
-    }
-    return Promise.all(outcomes);
+  async #newFolder(name: string): Promise<string> {
+    this.#written += 1;
+    const folder = join(this.#folder.path, `${name}-${this.#written}`);
+    await mkdir(folder);
+    return folder;
   }
 
-  /** @returns whether the code differs from the code that is served */
-  async #replace(arn: string, found: Build, building: Promise<OutputFile[]>): Promise<boolean> {
-    found.failed = true;
-    const files = await building;
-    const script = scriptOf(files);
-    if (script === undefined) throw new Error('esbuild has written no script.');
-    const isChanged = script.text !== found.code;
-    if (isChanged) {
-      // Node.js caches modules by path.
-      this.#written += 1;
-      const folder = join(this.#folder.path, `code-${this.#written}`);
-      await mkdir(folder);
-      for (const { path, contents } of files) await writeFile(join(folder, basename(path)), contents);
-      await this.#service.replaceCode(arn, join(folder, basename(script.path)));
-      found.code = script.text;
-      if (found.folder !== undefined) await rm(found.folder, { recursive: true });
-      found.folder = folder;
-    }
-    found.failed = false;
-    return isChanged;
-  }
-
-  /** @returns the names of what was tried */
-  async #report(step: () => Promise<readonly Outcome[]>, startedAt = performance.now()): Promise<string[]> {
-    const outcomes = await step();
-    const { onMessage } = this.#options;
+  #applied(names: readonly string[], startedAt: number): void {
     const milliseconds = Math.round(performance.now() - startedAt);
-    const failed = outcomes.filter(({ error }) => error !== undefined);
-    const done = outcomes.filter(({ error }) => error === undefined);
-    const applied = done.filter(({ isChanged }) => isChanged);
-    const undone = done.filter(({ name, isChanged }) => !isChanged && this.#refused.has(name));
-    for (const { name } of done) this.#refused.delete(name);
-    for (const { name } of failed) this.#refused.add(name);
-    if (applied.length > 0) onMessage(`${clock()} Applied ${namesOf(applied)} (${milliseconds} ms)`);
-    if (undone.length > 0) onMessage(`Undone: ${namesOf(undone)} is served as the files say.`);
-    if (failed.length > 0) {
-      // Functions share files, and so they share errors.
-      const reasons = new Set(await Promise.all(failed.map(({ error }) => textOf(error))));
-      onMessage(
-        `${[...reasons].join('\n')}\nNot applied: ${namesOf(failed)}. The service goes on as before.`,
-      );
-    }
-    return outcomes.map(({ name }) => name);
+    this.#options.onMessage(`${clock()} Applied ${names.join(', ')} (${milliseconds} ms)`);
   }
 
-  #reportStill(tried: readonly string[]): void {
-    const still = [...this.#refused].filter((name) => !tried.includes(name));
-    if (tried.length > 0 && still.length > 0)
-      this.#options.onMessage(`Still not applied: ${still.join(', ')}.`);
+  async #refused(names: readonly string[], errors: readonly unknown[]): Promise<void> {
+    // Functions share files, and so they share errors.
+    const reasons = new Set(await Promise.all(errors.map(textOf)));
+    this.#options.onMessage(
+      `${[...reasons].join('\n')}\nNot applied: ${names.join(', ')}. The service goes on as before.`,
+    );
   }
-}
-
-function scriptOf(files: readonly OutputFile[]): OutputFile | undefined {
-  return files.find(({ path }) => path.endsWith('.mjs'));
-}
-
-function namesOf(outcomes: readonly Outcome[]): string {
-  return outcomes.map(({ name }) => name).join(', ');
 }
 
 /** Of a build error, with file, line and source code. */
@@ -326,7 +242,7 @@ async function textOf(error: unknown): Promise<string> {
 }
 
 /** Absolute paths of the files that the CDK app imports, those of packages excepted. */
-async function importsOf(project: string): Promise<Set<string>> {
+async function importsOf(project: string): Promise<ReadonlySet<string>> {
   const { metafile } = await build({
     absWorkingDir: project,
     entryPoints: ['bin/animal-store.ts'],
@@ -338,9 +254,9 @@ async function importsOf(project: string): Promise<Set<string>> {
     metafile: true,
     logLevel: 'silent',
   });
-  return new Set(inputsOf(metafile, project));
+  return inputsOf(metafile, project);
 }
 
-function inputsOf({ inputs }: Metafile, project: string): string[] {
-  return Object.keys(inputs).map((path) => resolve(project, path));
+function inputsOf({ inputs }: Metafile, project: string): ReadonlySet<string> {
+  return new Set(Object.keys(inputs).map((path) => resolve(project, path)));
 }
