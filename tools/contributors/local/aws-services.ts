@@ -61,10 +61,6 @@ const operations: readonly (readonly [request: RegExp, operation: Operation])[] 
     },
   ],
   [
-    /^GET \/apikeys\/([^/]+)$/,
-    ({ keys, query }, id) => jsonAnswer(200, toKey(keys.key(id), keys, query.get('includeValue') === 'true')),
-  ],
-  [
     /^DELETE \/apikeys\/([^/]+)$/,
     ({ keys }, id) => {
       keys.delete(id);

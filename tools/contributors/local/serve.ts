@@ -1,19 +1,8 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdir, readFile } from 'node:fs/promises';
-import { Agent, request as send } from 'node:http';
+import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { buffer } from 'node:stream/consumers';
 import { isDeepStrictEqual } from 'node:util';
-import { apiKeySnapshot, ApiKeyStore, usagePlansOf } from './api-keys.ts';
-import {
-  answerApiGateway,
-  answerCloudFormation,
-  answerSts,
-  jsonError,
-  type ManagementRequest,
-  xmlError,
-} from './aws-services.ts';
+import { ApiKeyStore, usagePlansOf } from './api-keys.ts';
 import {
   chooseDatabase,
   type DatabaseAccess,
@@ -25,11 +14,11 @@ import { lockFolder, prepareDataFolder, temporaryFolder, withFullDisk } from './
 import { type FunctionDefinition, functionsOf } from './function-definitions.ts';
 import { Functions } from './functions.ts';
 import { Gateway, type RequestRecord } from './gateway.ts';
-import type { HttpResponse } from './http.ts';
 import { HttpServer, type Pages, portInUse } from './http-server.ts';
 import { InspectedProcess, inspectorPortInUse } from './inspected-process.ts';
+import { readKeys, savedInTurn } from './key-file.ts';
 import { isPortFree } from './ports.ts';
-import { writePrivate } from './private-file.ts';
+import { callService } from './service-calls.ts';
 import { createTables, type TableDefinition, tablesOf } from './tables.ts';
 import { region, Stack } from './template.ts';
 
@@ -111,24 +100,12 @@ export class RestartNeeded extends Error {
 export async function serve(options: ServeOptions): Promise<LocalService> {
   // Threads have the time zone of their process, and functions on Lambda that of UTC.
   process.env['TZ'] = 'UTC';
-  const steps: (() => Promise<unknown> | void)[] = [];
+  /** What ends, in the reverse order of the start. */
+  const started = new AsyncDisposableStack();
   let stopping: Promise<void> | undefined;
-  /** In the reverse order of the start. */
-  const stop = (): Promise<void> => {
-    stopping ??= (async () => {
-      const errors: unknown[] = [];
-      for (const step of steps.toReversed())
-        try {
-          await step();
-        } catch (error) {
-          errors.push(error);
-        }
-      if (errors.length > 0) throw new AggregateError(errors, 'The service did not stop cleanly.');
-    })();
-    return stopping;
-  };
+  const stop = (): Promise<void> => (stopping ??= started.disposeAsync());
   try {
-    return await start(options, (step) => void steps.push(step), stop);
+    return await start(options, started, stop);
   } catch (error) {
     // Before the files of the start are removed.
     const explained = withFullDisk(error, options.dataDirectory);
@@ -139,7 +116,7 @@ export async function serve(options: ServeOptions): Promise<LocalService> {
 
 async function start(
   options: ServeOptions,
-  onStop: (step: () => Promise<unknown> | void) => void,
+  ending: AsyncDisposableStack,
   stop: () => Promise<void>,
 ): Promise<LocalService> {
   const { port = 0, dataDirectory, inspect, onProgress = () => {}, onLog = () => {} } = options;
@@ -149,12 +126,12 @@ async function start(
   const name = options.dynamodbEndpoint === undefined ? await chooseDatabase(options.database) : undefined;
   if (dataDirectory !== undefined) {
     await prepareDataFolder(dataDirectory);
-    onStop(await lockFolder(dataDirectory));
+    ending.defer(await lockFolder(dataDirectory));
   }
   const folder = temporaryFolder();
-  onStop(folder.remove);
+  ending.defer(folder.remove);
   const keyFile = dataDirectory && join(dataDirectory, 'gateway-keys.json');
-  const keys = new ApiKeyStore(keyFile === undefined ? undefined : await readKeys(keyFile));
+  const keys = new ApiKeyStore(await readKeys(keyFile));
   const saveKeys = savedInTurn(keyFile, keys);
 
   const openDatabase = async (): Promise<DatabaseAccess> => {
@@ -169,7 +146,7 @@ async function start(
       onProgress,
       onLost: (loss) => void stop().finally(() => options.onFailure?.(loss)),
     });
-    onStop(() => started.stop());
+    ending.defer(() => started.stop());
     return started;
   };
   const read = async (): Promise<Stack> => {
@@ -186,9 +163,9 @@ async function start(
   const database = await opening;
   const stack = await reading;
 
-  onStop(saveKeys);
+  ending.defer(saveKeys);
   const inspected = inspect && new InspectedProcess(inspect.port, onProgress);
-  onStop(async () => inspected?.stop());
+  ending.defer(async () => inspected?.stop());
   const inspectorUrl = await inspected?.url();
   // The port is known before the first function starts. Requests wait until the stack is applied.
   const server = await HttpServer.listen(port);
@@ -210,8 +187,8 @@ async function start(
       AWS_SESSION_TOKEN: credentials.sessionToken,
     },
   });
-  onStop(() => functions.stop());
-  onStop(() => server.stop());
+  ending.defer(() => functions.stop());
+  ending.defer(() => server.stop());
   const apply = async (next: Stack, served?: Served): Promise<Served> => {
     const gateway = new Gateway({
       stack: next,
@@ -234,33 +211,20 @@ async function start(
   };
   let served = await apply(stack);
 
-  const callService = async (service: string, call: ManagementRequest): Promise<HttpResponse> => {
-    const isQuery = service === 'cloudformation' || service === 'sts';
-    if (!isEqual(call.headers['x-amz-security-token'] ?? '', credentials.sessionToken)) {
-      const message = 'The call lacks the session token of this run. Use the credentials of the service.';
-      return isQuery
-        ? xmlError('InvalidClientTokenId', message)
-        : jsonError(400, 'UnrecognizedClientException', message);
-    }
-    const { gateway } = served;
-    const { apiId: restApiId, stage } = gateway.place;
-    const flushAuthorizerCache = (): void => gateway.flushAuthorizerCache();
-    switch (service) {
-      case 'apigateway':
-        return answerApiGateway({ keys, restApiId, stage, flushAuthorizerCache, save: saveKeys }, call);
-      case 'cloudformation':
-        return answerCloudFormation({ name: options.stack, outputs: served.outputs }, call);
-      case 'dynamodb':
-        return forwardToDynamoDb(database, call);
-      case 'sts':
-        return answerSts(call);
-      default:
-        return jsonError(400, 'NotSupported', `The AWS service ${service} is not served locally.`);
-    }
-  };
   server.serve({
     gateway: () => served.gateway,
-    callService,
+    callService: (service, call) => {
+      const { gateway, outputs } = served;
+      const state = {
+        stack: { name: options.stack, outputs },
+        gateway,
+        keys,
+        saveKeys,
+        database,
+        credentials,
+      };
+      return callService(state, service, call);
+    },
     pages: options.pages ?? new Map(),
     onRequest: options.onRequest,
     onError: (error) => onProgress(`Error in the local service: ${String(error)}`),
@@ -308,81 +272,4 @@ function requireUpdatable(current: Served, next: Pick<Served, 'gateway' | 'table
     ),
   ];
   if (changes.length > 0) throw new RestartNeeded(changes.join('\n'));
-}
-
-/** The keys of an earlier run, if any. @throws Error when the file is damaged */
-async function readKeys(file: string) {
-  if (!existsSync(file)) return undefined;
-  const text = await readFile(file, 'utf8');
-  try {
-    return apiKeySnapshot.parse(JSON.parse(text));
-  } catch (error) {
-    const advice = 'Move it to another folder and start again without its API keys.';
-    throw new Error(`${file} is damaged. ${advice}`, { cause: error });
-  }
-}
-
-/** Writes the current keys; resolves when they, or newer ones, are in the file. Calls made during a write share the next write. */
-function savedInTurn(file: string | undefined, keys: ApiKeyStore): () => Promise<void> {
-  let writing: Promise<void> = Promise.resolve();
-  let next: Promise<void> | undefined;
-  return async () => {
-    if (file === undefined) return;
-    next ??= writing
-      .catch(() => {}) // reported to the callers of that write
-      .then(() => {
-        next = undefined;
-        writing = writePrivate(file, JSON.stringify(keys.snapshot()));
-        return writing;
-      });
-    await next;
-  };
-}
-
-/** In a time that does not depend on where they differ. */
-function isEqual(one: string, other: string): boolean {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)];
-  return a.length === b.length && timingSafeEqual(a, b);
-}
-
-/** The global agent goes through the proxy of HTTP_PROXY, also to this machine. */
-const direct = new Agent({ keepAlive: true });
-
-/** A scan of a large table takes seconds. */
-const answerTimeoutMs = 60_000;
-
-/** Forwards a call with the access key of the database, so that tools need one endpoint and no key. */
-async function forwardToDynamoDb(
-  { endpoint, credentials }: DatabaseAccess,
-  { method, headers, body }: ManagementRequest,
-): Promise<HttpResponse> {
-  const kept = ['content-type', 'x-amz-target', 'x-amz-date'].flatMap((name) => {
-    const value = headers[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  // DynamoDB Local has a database for each access key and Region, and does not verify the signature.
-  const authorization = (headers['authorization'] ?? '').replace(
-    /(?<=Credential=)[^/]+\/(\d+)\/[^/]+/,
-    `${credentials.accessKeyId}/$1/${region}`,
-  );
-  const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
-  const options = {
-    agent: direct,
-    method,
-    headers: { ...Object.fromEntries(kept), authorization },
-    signal: AbortSignal.timeout(answerTimeoutMs),
-  };
-  const sent = send(endpoint, options, (response) => {
-    const { statusCode: status = 500, headers: answered } = response;
-    const names = ['content-type', 'x-amz-crc32', 'x-amzn-requestid'];
-    const returned = names.flatMap((name) =>
-      answered[name] === undefined ? [] : [[name, String(answered[name])] as const],
-    );
-    buffer(response).then((content) => resolve({ status, headers: returned, body: content }), reject);
-  });
-  sent.on('error', reject);
-  sent.end(body);
-  return promise.catch((error: unknown) =>
-    jsonError(503, 'ServiceUnavailable', `DynamoDB does not answer: ${String(error)}`),
-  );
 }
