@@ -1,6 +1,7 @@
 import type { ProvidedContext } from 'vitest';
 import type { TestProject } from 'vitest/node';
-import { chooseDatabase, type DatabaseName, startDatabase } from '../../tools/contributors/local/database.ts';
+import { chooseDatabase, type DatabaseName } from '../../tools/contributors/local/database-engines.ts';
+import { startDatabase } from '../../tools/contributors/local/database.ts';
 import { databaseOfTests } from '../support/database.ts';
 
 declare module 'vitest' {

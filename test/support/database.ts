@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { chooseDatabase, databaseNames } from '../../tools/contributors/local/database.ts';
+import { chooseDatabase, databaseNames } from '../../tools/contributors/local/database-engines.ts';
 
 const given = z
   .enum([...databaseNames, 'all'])

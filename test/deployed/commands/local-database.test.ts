@@ -10,10 +10,9 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   chooseDatabase,
   databaseNames,
-  type DatabaseOptions,
   engines,
-  startDatabase,
-} from '../../../tools/contributors/local/database.ts';
+} from '../../../tools/contributors/local/database-engines.ts';
+import { type DatabaseOptions, startDatabase } from '../../../tools/contributors/local/database.ts';
 import { lockFolder } from '../../../tools/contributors/local/folders.ts';
 import { createTables } from '../../../tools/contributors/local/tables.ts';
 

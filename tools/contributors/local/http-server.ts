@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { jsonError, type ManagementRequest } from './aws-services.ts';
 import type { Gateway, RequestRecord } from './gateway.ts';
 import { toGatewayRequest } from './gateway-request.ts';
 import { largestBody } from './gateway-response.ts';
 import { type HttpResponse, isLocalHost } from './http.ts';
+import { answerMalformed } from './malformed-http.ts';
 
 /** Static content by its path. */
 export type Pages = ReadonlyMap<string, { readonly type: string; readonly body: string | Uint8Array }>;
@@ -110,35 +110,34 @@ class Responder {
     const startedAt = performance.now();
     const fits = this.#inProgress < maxRequests;
     this.#inProgress += 1;
+    let held = 0;
+    const hold = (bytes: number): boolean => {
+      held += bytes;
+      this.#bodyBytes += bytes;
+      return this.#bodyBytes <= maxBodyBytes;
+    };
     try {
       if (fits) await this.#turns.next();
-      await this.#respond(request, response, startedAt, fits);
-    } catch (error) {
-      this.#handlers.onError(error);
-      response.destroy();
-    } finally {
-      this.#inProgress -= 1;
-    }
-  }
-
-  async #respond(
-    request: IncomingMessage,
-    response: ServerResponse,
-    startedAt: number,
-    fits: boolean,
-  ): Promise<void> {
-    const body = fits ? await this.#readBody(request) : 'shed';
-    if (body === 'aborted') return;
-    try {
+      const body = fits ? await readBody(request, hold) : undefined;
       // The rest of the body still arrives, so the connection cannot be reused.
       if (!request.complete) response.shouldKeepAlive = false;
       write(response, await this.#answer(request, body, startedAt));
+    } catch (error) {
+      // Unless the client has gone away.
+      if (request.errored === null) this.#handlers.onError(error);
+      response.destroy();
     } finally {
-      if (body !== 'shed') this.#bodyBytes -= body.length;
+      this.#inProgress -= 1;
+      this.#bodyBytes -= held;
     }
   }
 
-  async #answer(request: IncomingMessage, body: Buffer | 'shed', startedAt: number): Promise<HttpResponse> {
+  /** @param body undefined: the service does not hold more, and reads no further */
+  async #answer(
+    request: IncomingMessage,
+    body: Buffer | undefined,
+    startedAt: number,
+  ): Promise<HttpResponse> {
     const { method = 'GET', url: target = '/', headers, rawHeaders, socket, httpVersion } = request;
     const { authority, url } = readTarget(target);
     const [path = '', query = ''] = url.split(/\?(.*)/s);
@@ -159,12 +158,12 @@ class Responder {
     const first = path.replace(/^\/+/, '').split('/', 1)[0];
     if (first === stage) {
       const { remoteAddress: sourceIp = '127.0.0.1', localPort: port = 0 } = socket;
-      const sent = { method, url, rawHeaders, sourceIp, port, httpVersion };
-      if (body === 'shed')
-        return gateway.shed(toGatewayRequest({ ...sent, body: Buffer.alloc(0) }, stage, time, startedAt));
-      return gateway.handle(toGatewayRequest({ ...sent, body }, stage, time, startedAt));
+      const read = body ?? Buffer.alloc(0);
+      const sent = { method, url, rawHeaders, body: read, sourceIp, port, httpVersion };
+      const asked = toGatewayRequest(sent, stage, time, startedAt);
+      return body === undefined ? gateway.shed(asked) : gateway.handle(asked);
     }
-    if (body === 'shed')
+    if (body === undefined)
       return reject(503, 'ServiceUnavailableException', 'Too many requests are in progress');
     const service = signedService(headers.authorization);
     const page = service === undefined ? this.#handlers.pages.get(path) : undefined;
@@ -179,30 +178,29 @@ class Responder {
       body,
     });
   }
+}
 
-  /** Reads little more than the gateway's limit. The bytes count as in progress unless the result is `shed`. */
-  async #readBody(request: IncomingMessage): Promise<Buffer | 'aborted' | 'shed'> {
-    const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
-    if (length === undefined && encoding === undefined) return Buffer.alloc(0);
-    const chunks: Buffer[] = [];
-    let size = 0;
-    let outcome: 'aborted' | 'shed' | undefined;
-    try {
-      for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-        const bytes = Buffer.from(chunk);
-        chunks.push(bytes);
-        size += bytes.length;
-        this.#bodyBytes += bytes.length;
-        if (this.#bodyBytes > maxBodyBytes) outcome = 'shed';
-        if (outcome !== undefined || size > largestBody) break;
-      }
-    } catch {
-      outcome = 'aborted';
-    }
-    if (outcome === undefined) return Buffer.concat(chunks);
-    this.#bodyBytes -= size;
-    return outcome;
+/**
+ * Reads little more than the gateway's limit.
+ *
+ * @param hold whether the service holds so many bytes more
+ */
+async function readBody(
+  request: IncomingMessage,
+  hold: (bytes: number) => boolean,
+): Promise<Buffer | undefined> {
+  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
+  if (length === undefined && encoding === undefined) return Buffer.alloc(0);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    const bytes = Buffer.from(chunk);
+    chunks.push(bytes);
+    size += bytes.length;
+    if (!hold(bytes.length)) return undefined;
+    if (size > largestBody) break;
   }
+  return Buffer.concat(chunks);
 }
 
 /** A target in absolute form, as clients send to a proxy, has a host of its own (RFC 9112, section 3.2.2). */
@@ -265,45 +263,4 @@ function write(response: ServerResponse, { status, headers, body }: HttpResponse
   if (hasBody) raw.push('Content-Length', String(body.length));
   response.writeHead(status, raw);
   response.end(hasBody ? body : undefined);
-}
-
-/** Those of Node.js. */
-const statusLines = new Map([
-  ['HPE_HEADER_OVERFLOW', '431 Request Header Fields Too Large'],
-  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', '413 Payload Too Large'],
-  ['ERR_HTTP_REQUEST_TIMEOUT', '408 Request Timeout'],
-]);
-
-/**
- * Answers what Node.js cannot read as a request, and CONNECT, which only a proxy serves, after the requests before it on
- * the connection. Node.js alone closes the connection at once, and the client does not learn that those were served.
- */
-function answerMalformed(server: Server): void {
-  const unanswered = new WeakMap<Duplex, Set<ServerResponse>>();
-  server.on('request', ({ socket }, response) => {
-    const responses = unanswered.get(socket) ?? new Set();
-    unanswered.set(socket, responses.add(response));
-    response.on('close', () => responses.delete(response));
-  });
-  const refuse = (socket: Duplex, status: string): void => {
-    const responses = unanswered.get(socket) ?? new Set();
-    const end = (): void => {
-      if ([...responses].some(({ req }) => req.complete)) return;
-      if (!socket.writable) return void socket.destroy();
-      socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () =>
-        socket.destroy(),
-      );
-    };
-    // It may be the body of the last request, which then gets no other answer.
-    for (const response of responses) if (response.req.complete) response.on('close', end);
-    end();
-  };
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
-    refuse(socket, statusLines.get(error.code ?? '') ?? '400 Bad Request'),
-  );
-  server.on('connect', (_, socket) => {
-    // Node.js no longer listens to its errors.
-    socket.on('error', () => socket.destroy());
-    refuse(socket, '405 Method Not Allowed');
-  });
 }

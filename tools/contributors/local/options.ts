@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { Command, Option } from '@commander-js/extra-typings';
 import { exitCodes, ToolError } from '../../operators/command-line/errors.ts';
 import { wholeNumber } from '../../operators/command-line/stage-command.ts';
-import { databaseNames } from './database.ts';
+import { databaseNames } from './database-engines.ts';
 
 const inspectorPort = 9229;
 

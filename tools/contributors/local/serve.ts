@@ -3,13 +3,8 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { ApiKeyStore, usagePlansOf } from './api-keys.ts';
-import {
-  chooseDatabase,
-  type DatabaseAccess,
-  type DatabaseName,
-  engines,
-  startDatabase,
-} from './database.ts';
+import { chooseDatabase, type DatabaseName, engines } from './database-engines.ts';
+import { type DatabaseAccess, startDatabase } from './database.ts';
 import { lockFolder, prepareDataFolder, temporaryFolder, withFullDisk } from './folders.ts';
 import { type FunctionDefinition, functionsOf } from './function-definitions.ts';
 import { Functions } from './functions.ts';
