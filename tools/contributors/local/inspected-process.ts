@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { eachLine, type Runtime, type RuntimeEvents, runtimeModule } from './environment.ts';
 import type { FromRuntime, Load } from './function-runtime.ts';
+import { eachLine, type Runtime, type RuntimeEvents, runtimeModule } from './function-thread.ts';
 import { withoutControls } from './readable.ts';
 
 const startTimeoutMs = 20_000;

@@ -88,7 +88,7 @@ class Changes {
   #isAppChanged = false;
   /** Files of functions can be the reason. */
   #isSynthesisFailed = false;
-  #synthesizing: Promise<void> | undefined;
+  #isSynthesizing = false;
 
   constructor(service: LocalService, options: WatchOptions) {
     this.#service = service;
@@ -104,7 +104,7 @@ class Changes {
     // Functions do not wait for a synthesis: they take a fraction of a second, and it takes several.
     await this.#inTurn(() => this.#build(files));
     this.#isAppChanged ||= this.#isSynthesisFailed || files.some((file) => this.#isOfApp(file));
-    this.#synthesizing ??= this.#synthesize().finally(() => (this.#synthesizing = undefined));
+    if (!this.#isSynthesizing) await this.#synthesize();
   }
 
   /** A synthesis, and the folders, end with this process. */
@@ -127,6 +127,7 @@ class Changes {
   }
 
   async #synthesize(): Promise<void> {
+    this.#isSynthesizing = true;
     while (this.#isAppChanged && !this.#isStopped) {
       this.#isAppChanged = false;
       this.#isSynthesisFailed = false;
@@ -150,6 +151,7 @@ class Changes {
         await this.#refused(['the stack'], [error]);
       }
     }
+    this.#isSynthesizing = false;
   }
 
   /** Learns what is served, and replaces what is not as the files say. */
