@@ -17,6 +17,17 @@ import { callService } from './service-calls.ts';
 import { createTables, type TableDefinition, tablesOf } from './tables.ts';
 import { region, Stack } from './template.ts';
 
+/*
+ * Starts the parts of the local service. A request passes them in this order:
+ *
+ *   http-server.ts    HTTP, and limits of what is under way
+ *   gateway.ts        the route, the authorizer and its cache, the usage plan (api-keys.ts), the function's answer
+ *   functions.ts      the execution environments of each function (environment.ts), in threads (function-runtime.ts)
+ *   database.ts       Dynoxide or DynamoDB Local, behind a process of its own (database-keeper.ts)
+ *
+ * What they do is read from the template (template.ts). The calls of the key tool and other SDKs go to service-calls.ts.
+ */
+
 export interface ServeOptions {
   /** The folder that `cdk synth` wrote, or what writes it into a new folder. It is read only once. */
   readonly assembly: string | ((folder: string) => Promise<void>);
