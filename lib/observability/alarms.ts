@@ -117,19 +117,26 @@ export class Alarms extends Construct {
     const known = 'More than 20 requests a minute with a key that exists get 401.';
     this.#add('known-keys-rejected', known, this.#knownKeysRejected(api), 20);
     if (minimumRequests !== undefined) {
-      const requests = apiMetric(this, 'Count').with({ period: Duration.minutes(15) });
+      // FILL, because CloudWatch prefers older values to missing ones, and would notice silence some periods later.
+      // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html
+      const requests = new cloudwatch.MathExpression({
+        expression: 'FILL(requests, 0)',
+        usingMetrics: { requests: apiMetric(this, 'Count') },
+        period: Duration.minutes(15),
+        label: 'Requests',
+      });
       const quiet = `Fewer than ${minimumRequests} requests arrive in 15 minutes.`;
       this.#add('api-traffic', quiet, requests, minimumRequests, 'api-traffic', [1, 1], {
         comparisonOperator: cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
-        // Without requests API Gateway writes no metric, and silence is what the alarm is for.
+        // FILL may leave a metric empty that has no value at all.
         treatMissingData: cloudwatch.TreatMissingData.BREACHING,
       });
     }
     const errorRate = (period: Duration) =>
       new cloudwatch.MathExpression({
         // Fewer than three errors do not count. API Gateway writes both metrics for every request, so neither is missing alone
-        // and the divisor is never zero.
-        expression: 'IF(errors >= 3, 100 * errors / requests, 0)',
+        // and the divisor is never zero. Without FILL, the alarm would stay on while no requests follow.
+        expression: 'IF(FILL(errors, 0) >= 3, 100 * errors / requests, 0)',
         usingMetrics: { errors: apiMetric(this, '5XXError'), requests: apiMetric(this, 'Count') },
         period,
         label: '5xx responses, percent',

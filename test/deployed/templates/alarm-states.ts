@@ -20,8 +20,8 @@ type Alarm = z.infer<typeof alarmSchema>;
 export type Series = Readonly<Record<string, readonly (number | undefined)[]>>;
 
 /**
- * The state of an alarm after these values.
- * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html
+ * The state of an alarm after these values. CloudWatch also retrieves older values than the alarm evaluates, and prefers them to
+ * missing ones: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html
  */
 export function stateOf(alarm: Alarm, series: Series): 'OK' | 'ALARM' {
   const { ComparisonOperator: operator, Threshold: threshold, Metrics, EvaluationPeriods: length } = alarm;
@@ -30,39 +30,42 @@ export function stateOf(alarm: Alarm, series: Series): 'OK' | 'ALARM' {
     (id) => id !== 'value' && !Metrics.some((metric) => metric.Id === id),
   );
   if (unknown.length > 0) throw new Error(`${alarm.AlarmName} has no metrics ${unknown.join(', ')}`);
-  const datapoints = Array.from({ length }, (_, index) => {
-    const values = Object.entries(series).map(([id, all]) => [id, all[all.length - length + index]]);
-    return valueOf(expression, Object.fromEntries(values) as Record<string, number | undefined>);
-  });
-  const breaches = datapoints.filter((value) => {
-    if (value === undefined) return alarm.TreatMissingData === 'breaching';
-    return operator === 'GreaterThanThreshold' ? value > threshold : value < threshold;
-  });
-  return breaches.length >= alarm.DatapointsToAlarm ? 'ALARM' : 'OK';
+  // How many it retrieves is not documented. In its examples, two more.
+  const retrieved = Array.from({ length: length + 2 }, (_, index) =>
+    valueOf(expression, series, length + 2 - index),
+  );
+  const isBreach = (value: number) =>
+    operator === 'GreaterThanThreshold' ? value > threshold : value < threshold;
+  const existing = retrieved.filter((value) => value !== undefined).slice(-length);
+  const missing = alarm.TreatMissingData === 'breaching' ? length - existing.length : 0;
+  return existing.filter(isBreach).length + missing >= alarm.DatapointsToAlarm ? 'ALARM' : 'OK';
 }
 
 /**
- * The value of an expression of metric math at one time. Undefined if one of its metrics has no value, unless FILL gives it one.
- * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
+ * The value of an expression of metric math so many periods ago. Where one metric has a value, missing ones are 0. A division by zero
+ * has no value, and IF takes 0 for it: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
  */
-function valueOf(
-  expression: string,
-  values: Readonly<Record<string, number | undefined>>,
-): number | undefined {
-  let isMissing = false;
-  const filled = expression.replaceAll(/FILL\((\w+), (\d+)\)/g, (_, id: string, other: string) =>
-    String(values[id] ?? other),
-  );
-  const text = filled
-    .replaceAll(/\b[a-z]\w*\b/g, (id) => {
-      if (values[id] === undefined) isMissing = true;
-      return String(values[id]);
-    })
+function valueOf(expression: string, series: Series, ago: number): number | undefined {
+  let exists = false;
+  const numberOf = (value: number | undefined): string => {
+    exists ||= value !== undefined;
+    return String(value ?? 0);
+  };
+  const text = expression
+    // Whether FILL makes zeros of a metric without any value is not known.
+    .replaceAll(/FILL\((\w+), (\d+)\)/g, (_, id: string, other: string) =>
+      numberOf(
+        series[id]?.at(-ago) ?? (series[id]?.some((each) => each !== undefined) ? Number(other) : undefined),
+      ),
+    )
+    .replaceAll(/\b[a-z]\w*\b/g, (id) => numberOf(series[id]?.at(-ago)))
     .replaceAll(/\bAND\b/g, '&&');
-  if (isMissing) return undefined;
+  if (!exists) return undefined;
   if (!/^[\d\s.+\-*/()<>=&,IF]+$/.test(text)) throw new Error(`Not known of metric math: ${expression}`);
+  const orZero = (value: number) => (Number.isFinite(value) ? value : 0);
   // oxlint-disable-next-line typescript/no-implied-eval -- an expression of our own template
-  return new Function('IF', `return ${text}`)((condition: boolean, one: number, other: number) =>
-    condition ? one : other,
+  const value = new Function('IF', `return ${text}`)((condition: boolean, one: number, other: number) =>
+    condition ? orZero(one) : other,
   ) as number;
+  return Number.isFinite(value) ? value : undefined;
 }

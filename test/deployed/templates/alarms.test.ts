@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import * as z from 'zod';
 import { functionEntries, operationName } from '../../../functions/operations.ts';
 import { alarmSchema, type Series, stateOf } from './alarm-states.ts';
 import { resourcesOf, stackOf } from './synthesis.ts';
@@ -12,6 +13,12 @@ const alarms = new Map(
     return [alarm.AlarmName.replace(`${stack.name}-`, ''), alarm];
   }),
 );
+
+/** In seconds. */
+const periodsSchema = z.object({
+  AlarmName: z.string(),
+  Metrics: z.array(z.object({ MetricStat: z.object({ Period: z.int() }).optional() })).default([]),
+});
 
 type Cases = Readonly<Record<string, readonly ['OK' | 'ALARM', Series]>>;
 
@@ -62,9 +69,11 @@ const canary = (newItems: number, liveItems: number, lists = 10): Series => ({
 const ofMostRequests: Cases = {
   'no data': ['OK', { errors: [], requests: [] }],
   'one request that fails': ['OK', { errors: [1], requests: [1] }],
+  'two requests that fail': ['OK', { errors: [2], requests: [2] }],
   'three requests that fail': ['ALARM', { errors: [3], requests: [3] }],
   'three of six requests': ['OK', { errors: [3], requests: [6] }],
   'three of five requests': ['ALARM', { errors: [3], requests: [5] }],
+  'three requests that fail, then none': ['OK', { errors: [3, undefined], requests: [3, undefined] }],
   'a flood, of which one per cent fails': ['OK', { errors: [10_000], requests: [1_000_000] }],
   'a flood that fails': ['ALARM', { errors: [1_000_000], requests: [1_000_000] }],
 };
@@ -75,10 +84,11 @@ const permitted = 60 * 5;
 const cases: Readonly<Record<string, Cases>> = {
   'known-keys-rejected': ofCount(20),
   'api-traffic': {
-    'no data': ['ALARM', { value: [] }],
-    'one request': ['ALARM', { value: [1] }],
-    'as many as expected': ['OK', { value: [100] }],
-    'a flood': ['OK', { value: [1_000_000] }],
+    'no data': ['ALARM', { requests: [] }],
+    'one request': ['ALARM', { requests: [1] }],
+    'as many as expected': ['OK', { requests: [100] }],
+    'as many as expected, then none': ['ALARM', { requests: [100, undefined] }],
+    'a flood': ['OK', { requests: [1_000_000] }],
   },
   'api-5xx': {
     'no data': ['OK', { errors: [], requests: [] }],
@@ -152,6 +162,7 @@ const cases: Readonly<Record<string, Cases>> = {
     'an old item on a page that few clients read, by chance of the new version': ['OK', canary(2, 0)],
     'one item on the first page that only the new version finds malformed': ['ALARM', canary(10, 0)],
     'the same beside an old one': ['OK', canary(20, 90)],
+    'four times as many as the live version': ['ALARM', canary(20, 40)],
     'most items': ['ALARM', canary(200, 90)],
     'most items in a flood': ['ALARM', canary(200_000, 90_000, 10_000)],
     'for one minute': ['OK', { newItems: [10], newLists: [10], items: [10], lists: [100] }],
@@ -181,4 +192,19 @@ test.each([...alarms])('%s goes off when it has to, and only then', (name, alarm
   );
   expect(Object.keys(all)).toContain('no data');
   expect(new Set(Object.values(all).map(([state]) => state))).toEqual(new Set(['OK', 'ALARM']));
+});
+
+test('most requests that fail are those of an hour, and of eight', () => {
+  const periods = resourcesOf(stack, 'AWS::CloudWatch::Alarm').flatMap(([, { Properties }]) => {
+    const { AlarmName, Metrics } = periodsSchema.parse(Properties);
+    return Metrics.flatMap(({ MetricStat }) => (MetricStat ? [[AlarmName, MetricStat.Period] as const] : []));
+  });
+  const longer = periods.filter(([, period]) => period !== 60).map(([name, period]) => `${name} ${period}`);
+  expect(new Set(longer)).toEqual(
+    new Set(
+      ['api-traffic 900', 'api-5xx-hour 3600', 'api-5xx-8-hours 28800'].map(
+        (each) => `${stack.name}-${each}`,
+      ),
+    ),
+  );
 });

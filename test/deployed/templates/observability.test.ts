@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { metrics, versionDimension } from '../../../functions/http/metrics.ts';
@@ -116,10 +117,12 @@ describe('an alarm', () => {
       'certificate-expiry',
     ]);
     // Without requests there is no metric.
+    const count = { MetricName: 'Count', Namespace: 'AWS/ApiGateway' };
     stackOf('Shelter-prod').template.hasResourceProperties('AWS::CloudWatch::Alarm', {
       AlarmName: 'Shelter-prod-api-traffic',
-      MetricName: 'Count',
-      Period: 900,
+      Metrics: Match.arrayWith([
+        Match.objectLike({ MetricStat: { Metric: Match.objectLike(count), Period: 900, Stat: 'Sum' } }),
+      ]),
       Threshold: 100,
       ComparisonOperator: 'LessThanThreshold',
       TreatMissingData: 'breaching',
