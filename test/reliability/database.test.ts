@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
-import { createKey } from '../../tools/operators/keys/commands/issue.ts';
+import { createKey } from '../../tools/operators/keys/commands/create.ts';
 import { openKeyService } from '../../tools/operators/keys/service.ts';
 import { type LocalService, serve } from '../../tools/contributors/local/serve.ts';
 import { localStackName, localStage, synthesizeLocal } from '../../tools/contributors/local/stack.ts';

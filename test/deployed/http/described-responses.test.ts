@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { errorCatalogue } from '../../../functions/http/errors.ts';
 import { isWriteOperation, operations } from '../../../functions/operations.ts';
-import { createKey } from '../../../tools/operators/keys/commands/issue.ts';
+import { createKey } from '../../../tools/operators/keys/commands/create.ts';
 import { openKeyService } from '../../../tools/operators/keys/service.ts';
 import type { LocalService } from '../../../tools/contributors/local/serve.ts';
 import { localStage, startLocalStack } from '../../../tools/contributors/local/stack.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { createKey } from '../../../tools/operators/keys/commands/issue.ts';
+import { createKey } from '../../../tools/operators/keys/commands/create.ts';
 import { openKeyService } from '../../../tools/operators/keys/service.ts';
 import { Client } from '../../../tools/operators/smoke/client.ts';
 import { localStage } from '../../../tools/contributors/local/stack.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { type Keys, parseKeys } from '../../../tools/contributors/local/keys.ts';
-import { createKey } from '../../../tools/operators/keys/commands/issue.ts';
+import { createKey } from '../../../tools/operators/keys/commands/create.ts';
 import { openKeyService } from '../../../tools/operators/keys/service.ts';
 import { openPetService } from '../../../tools/operators/pets/service.ts';
 import { announceAddress, type LocalAddress } from '../../../tools/operators/command-line/local-address.ts';

@@ -1,7 +1,7 @@
 import { inject } from 'vitest';
 import type { Plan } from '../../../functions/access/plans.ts';
 import { Client, type Reply } from '../../../tools/operators/smoke/client.ts';
-import { createKey } from '../../../tools/operators/keys/commands/issue.ts';
+import { createKey } from '../../../tools/operators/keys/commands/create.ts';
 import { openKeyService } from '../../../tools/operators/keys/service.ts';
 import { localStage } from '../../../tools/contributors/local/stack.ts';
 

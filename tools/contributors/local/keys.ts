@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Limits, Plan } from '../../../functions/access/plans.ts';
 import { customPlan, customPlanCeiling, planNames } from '../../../functions/access/plans.ts';
-import { createKey } from '../../operators/keys/commands/issue.ts';
+import { createKey } from '../../operators/keys/commands/create.ts';
 import type { KeyService } from '../../operators/keys/service.ts';
 import { writePrivateJson } from './private-file.ts';
 

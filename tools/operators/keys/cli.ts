@@ -1,10 +1,16 @@
 import { defineTool } from '../command-line/program.ts';
 import { changePlan } from './commands/change-plan.ts';
+import { cleanup } from './commands/cleanup.ts';
+import { create } from './commands/create.ts';
 import { forget } from './commands/forget.ts';
-import { create, rotate } from './commands/issue.ts';
-import { identify, list, show, usage } from './commands/look-up.ts';
-import { cleanup, repair } from './commands/repair.ts';
-import { resume, revoke, suspend } from './commands/stop.ts';
+import { identify } from './commands/identify.ts';
+import { list } from './commands/list.ts';
+import { repair } from './commands/repair.ts';
+import { resume, suspend } from './commands/suspend.ts';
+import { revoke } from './commands/revoke.ts';
+import { rotate } from './commands/rotate.ts';
+import { show } from './commands/show.ts';
+import { usage } from './commands/usage.ts';
 import { type KeyService, openKeyService } from './service.ts';
 
 /** Runs the tool once. Returns the exit code. */

@@ -1,7 +1,7 @@
 import { windowsAt } from '../../../functions/access/limiter-decisions.ts';
 import { grouped, isoTime, type Output, tableLines } from '../command-line/output.ts';
 import type { KeyUsage } from './key-usage.ts';
-import { type AdministeredKey, isValid, limitsInForce } from './records.ts';
+import { type AdministeredKey, isValid, limitsInForce, unknownPlansText } from './records.ts';
 
 /** The states of a key. They follow from the record, the usage and the time, so there is no index of them. */
 export const keyStatuses = ['active', 'suspended', 'expired', 'revoked'] as const;
@@ -60,4 +60,10 @@ function cellOf(output: Output, name: string, value: string | number | null): st
   if (typeof value === 'number') return grouped(value);
   if (name !== 'status' || value === null) return value ?? '-';
   return output.paint(value === 'active' ? 'green' : value === 'suspended' ? 'yellow' : 'red', value);
+}
+
+/** Says which plans of these keys this version does not know, if any. */
+export function noteUnknownPlans(output: Output, keys: readonly { readonly plan: string }[]): void {
+  const text = unknownPlansText(keys.map(({ plan }) => plan));
+  if (text !== '') output.note(text);
 }

@@ -7,7 +7,7 @@ import { descriptionOf, survey } from '../gateway.ts';
 import type { Open } from '../key-command.ts';
 import { type AdministeredKey, isValid, newestKeys, readKey, write } from '../records.ts';
 import type { KeyService } from '../service.ts';
-import { deleteUnused } from './repair.ts';
+import { deleteUnused } from './cleanup.ts';
 
 /** In place of the name of a forgotten owner. */
 const nobody = '(deleted)';

@@ -1,5 +1,4 @@
 import {
-  type ApiKey,
   ConflictException,
   DeleteUsagePlanKeyCommand,
   NotFoundException,
@@ -117,57 +116,5 @@ async function repairKey(service: KeyService, { key: seen, found, drift }: Drift
     const isExisting = error instanceof ConflictException && !isBusy(error) && !mayBeDone(error);
     if (isExisting || error instanceof StaleRecordError || error instanceof NotFoundException) return false;
     throw error;
-  }
-}
-
-export const cleanup = (open: Open) =>
-  stageCommand(
-    'cleanup',
-    'delete the API Gateway keys that no valid key uses: of expired keys, and of commands that stopped half way',
-    '--stage prod',
-    'It leaves alone what is younger than 15 minutes, in case another run is making it. Run it once a month, and after a command that failed half way.',
-  )
-    .addOption(ownerFilter)
-    .action(async ({ owner, ...options }) => {
-      const { service, output } = await open(options);
-      const removed = await deleteUnused(service, owner);
-      const lines = removed.map(({ keyId, reason }) => `${keyId}: deleted the API Gateway key (${reason})`);
-      output.result({ removed }, lines[0] ? lines : 'Nothing to clean up.');
-    });
-
-/** Deletes the API Gateway keys that no valid key uses, of one owner or of all. */
-export async function deleteUnused(service: KeyService, owner: string | undefined) {
-  const { valid, gatewayKeys } = await gateway.survey(service, { owner });
-  const own = gateway.descriptionOf(service, owner ?? '');
-  const isOwn = ({ description = '' }: ApiKey) =>
-    owner === undefined ? description.startsWith(own) : description === own;
-  const unused = gatewayKeys.filter((each) => isOwn(each) && !valid.has(each.value ?? ''));
-  const removed: { readonly keyId: string; readonly reason: string }[] = [];
-  for (const { name: keyId = '', ...gatewayKey } of unused) {
-    const reason = await reasonToDelete(service, keyId, gatewayKey);
-    if (reason === undefined) continue;
-    const line = await service.auditLine('cleaned up', reason);
-    await gateway.deleteGatewayKey(service, gatewayKey.id!);
-    service.report({ keyId }, line);
-    removed.push({ keyId, reason });
-  }
-  return removed;
-}
-
-/** Looks at the record itself: the indexes lag behind. */
-async function reasonToDelete(service: KeyService, keyId: string, { value, createdDate }: ApiKey) {
-  const now = service.now();
-  try {
-    const key = await records.findKeyById(service, keyId);
-    if (key !== undefined && !records.isValid(key, now))
-      return key.status === 'active' ? 'expired key' : 'revoked key';
-    const changes = [...(key?.audit ?? []).map(({ at }) => at), createdDate!.getTime() / 1000];
-    if (now - Math.max(...changes) <= gateway.leftoverAge) return undefined;
-    if (key === undefined) return 'half-made key';
-    return records.gatewayValueOf(key) === value ? undefined : 'earlier plan';
-  } catch (error) {
-    if (!(error instanceof records.MalformedRecordError)) throw error;
-    service.notify(`${error.message}. Its API Gateway key was left alone.`);
-    return undefined;
   }
 }
