@@ -3,7 +3,7 @@
 export interface Schemas {
   NewPet: NewPet;
   /**
-   * Availability of an animal: one of the strings `available`, `pending` and `sold`. `available` means listed as available. The interface gives the others no further meaning: agree with the operator what they mean. No operation changes a status. The operator can change any status to any other.
+   * Availability of an animal: one of the strings `available`, `pending` and `sold`. `available` means listed as available. The interface does not define what the two others mean: agree on it with the operator. No operation changes a status. The operator can change any status to any other.
    */
   PetStatus: 'available' | 'pending' | 'sold';
   Error: Error;
@@ -60,7 +60,7 @@ export interface Pet {
    */
   categoryId: number;
   /**
-   * Availability of an animal: one of the strings `available`, `pending` and `sold`. `available` means listed as available. The interface gives the others no further meaning: agree with the operator what they mean. No operation changes a status. The operator can change any status to any other.
+   * Availability of an animal: one of the strings `available`, `pending` and `sold`. `available` means listed as available. The interface does not define what the two others mean: agree on it with the operator. No operation changes a status. The operator can change any status to any other.
    */
   status?: 'available' | 'pending' | 'sold';
 }

@@ -80,8 +80,8 @@ export const bodies = {
   PetStatus: {
     words: {
       text:
-        `Availability of an animal: one of the strings ${inWords}. \`available\` means listed as available. The interface gives the ` +
-        'others no further meaning: agree with the operator what they mean. No operation changes a status. The operator can change ' +
+        `Availability of an animal: one of the strings ${inWords}. \`available\` means listed as available. The interface does ` +
+        'not define what the two others mean: agree on it with the operator. No operation changes a status. The operator can change ' +
         'any status to any other.',
     },
     schema: petStatus,
