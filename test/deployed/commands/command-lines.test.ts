@@ -142,6 +142,7 @@ test('the environment can have the stage', () => {
 test.each([
   ['deploy prod', exitCodes.usage, 'Region is missing'],
   ['deploy prod -c overrides={"prod":{"region":"eu-central-1"}}', exitCodes.failed, 'Nothing was deployed'],
+  ['on-call-policy prod', exitCodes.usage, 'The Region is not set'],
   ['keys list --stage prod --region eu-central-1', exitCodes.failed, 'AWS credentials are missing'],
 ])('without an account, %s ends with %i', (line, code, message) => {
   const { exitCode, stderr } = run(line);

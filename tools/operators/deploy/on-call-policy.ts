@@ -1,7 +1,7 @@
 import { DefaultStackSynthesizer } from 'aws-cdk-lib';
 import { z } from 'zod';
 import { type Right, rightsToDeploy } from '../../../lib/delivery/rights-to-deploy.ts';
-import { ToolError } from '../command-line/errors.ts';
+import { explain, ToolError } from '../command-line/errors.ts';
 import { type DeployedStack, openAccount } from './account.ts';
 import { deployCommand } from './command.ts';
 import { readDeployment } from './deployment.ts';
@@ -19,7 +19,11 @@ Options:
 export const printOnCallPolicy = deployCommand(help, async (name, args) => {
   const deployment = readDeployment(name, args);
   const { stackName, context } = deployment;
-  const stack = await openAccount(deployment).resources(stackName);
+  const stack = await openAccount(deployment)
+    .resources(stackName)
+    .catch((error: unknown) => {
+      throw explain(error, deployment);
+    });
   if (stack === undefined)
     throw new ToolError(
       'not_found',
