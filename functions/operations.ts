@@ -4,7 +4,7 @@ import type { TableName } from './tables.ts';
  * The operations of the API (docs/interface.md#operations), by the names of their functions: functions/NAME.ts. Each also has
  * requests that a new version is checked by (functions/delivery/requests.ts) and words (tools/contributors/openapi/operations.ts).
  */
-const table = {
+const byEntry = {
   'list-pets': {
     method: 'GET',
     path: '/pets',
@@ -28,9 +28,9 @@ const table = {
   },
 } as const satisfies Readonly<Record<string, Operation>>;
 
-export type OperationEntry = keyof typeof table;
+export type OperationEntry = keyof typeof byEntry;
 
-export const operations = Object.entries(table).map(([entry, operation]) => ({
+export const operations = Object.entries(byEntry).map(([entry, operation]) => ({
   entry,
   ...operation,
 })) as readonly (Operation & { readonly entry: OperationEntry })[];

@@ -17,9 +17,9 @@ const project = dirname(dirname(fileURLToPath(import.meta.url)));
 const tools = new Map([
   ['start', ['tools/contributors/local/start.ts', 'start']],
   ['dev', ['tools/contributors/local/start.ts', 'dev']],
-  ['keys', ['tools/operators/keys/keys.ts']],
-  ['pets', ['tools/operators/pets/pets.ts']],
-  ['smoke', ['tools/operators/smoke/smoke.ts']],
+  ['keys', ['tools/operators/keys/main.ts']],
+  ['pets', ['tools/operators/pets/main.ts']],
+  ['smoke', ['tools/operators/smoke/main.ts']],
   ['docs', ['tools/contributors/reference/docs.ts']],
   ['openapi', ['tools/contributors/openapi/openapi.ts']],
   ['update-dependencies', ['tools/contributors/update-dependencies.ts']],

@@ -18,7 +18,7 @@ export const petStatus = z.enum(petStatuses, { error: `must be one of ${petStatu
 export const readablePattern = String.raw`^ *[^\x00-\x20\x7F][^\x00-\x1F\x7F]*$`;
 
 /** A text that people read, such as one of 1 to 255 Unicode code points, on one line. Of a stored item: `z.string()`. */
-export function text(minimum: number, maximum: number) {
+export function readableText(minimum: number, maximum: number) {
   const lengthOf = (value: string): number => Array.from(value).length;
   return z
     .string({ error: (issue) => (issue.input === undefined ? 'is required' : 'must be a string') })
@@ -58,7 +58,7 @@ export function text(minimum: number, maximum: number) {
 
 /** docs/interface.md#newpet. Unknown fields are removed. */
 export const newPet = z.object(
-  { name: text(1, 255), categoryId: int64, status: z._default(petStatus, defaultPetStatus) },
+  { name: readableText(1, 255), categoryId: int64, status: z._default(petStatus, defaultPetStatus) },
   { error: 'must be a JSON object' },
 );
 export type NewPet = z.infer<typeof newPet>;

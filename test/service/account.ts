@@ -1,5 +1,5 @@
 import { refusal, type Service, type Tables } from 'dynamodb-interleavings';
-import type { World as Time } from 'dynamodb-interleavings/simulation';
+import type { World as SimulatedWorld } from 'dynamodb-interleavings/simulation';
 import { planNames } from '../../functions/access/plans.ts';
 import { tableNames } from '../../functions/tables.ts';
 import { titleCase } from '../../lib/title-case.ts';
@@ -18,10 +18,10 @@ export const outputs = {
 
 /** Made at the time of the world, not of this machine, with IDs in the order in which they were made. */
 export class KeysOfWorld extends ApiKeyStore {
-  readonly #time: Time;
+  readonly #time: SimulatedWorld;
   #made: number;
 
-  constructor(time: Time, snapshot?: ApiKeySnapshot) {
+  constructor(time: SimulatedWorld, snapshot?: ApiKeySnapshot) {
     super(snapshot);
     this.#time = time;
     this.#made = Math.max(0, ...this.keys().map(({ id }) => Number(id)));

@@ -1,6 +1,6 @@
 import { PassThrough, Writable } from 'node:stream';
 import type { Call } from 'dynamodb-interleavings';
-import { Bundle, type Network, type World as Time } from 'dynamodb-interleavings/simulation';
+import { Bundle, type Network, type World as SimulatedWorld } from 'dynamodb-interleavings/simulation';
 import { bundleOptions } from '../../lib/bundler/bundle.ts';
 import type { RunTool } from '../../tools/operators/command-line/program.ts';
 
@@ -68,7 +68,7 @@ export function newRun(
       return err.text();
     },
   };
-  const load = async (time: Time, network: Network, random: () => number) => {
+  const load = async (time: SimulatedWorld, network: Network, random: () => number) => {
     const [runTool] = Object.values(
       (await commands()).start(tool, {
         world: time,

@@ -1,7 +1,7 @@
 import type { GetItemCommandOutput } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import type { Call, Fate, Item, Simulation } from 'dynamodb-interleavings';
-import { Network, Random, settled, World as Time } from 'dynamodb-interleavings/simulation';
+import { Network, Random, settled, World as SimulatedWorld } from 'dynamodb-interleavings/simulation';
 import { onTestFinished, TestRunner } from 'vitest';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import { fixedPlans, type Limits, planNames } from '../../functions/access/plans.ts';
@@ -80,7 +80,7 @@ export class World {
   meets: (call: Call, number: number) => Fate | Promise<Fate> = () => 'answered';
   /** What functions draw, in [0, 1). */
   random: () => number;
-  readonly #time: Time;
+  readonly #time: SimulatedWorld;
   readonly #network: Network;
   readonly #below: (below: number) => number;
   readonly #isDriven: boolean;
@@ -95,7 +95,7 @@ export class World {
   constructor({ at, isChecked = true, from, within, machine }: WorldOptions = {}) {
     this.#machine = machine ?? (() => ({ random: () => this.random() }));
     this.#isDriven = within === undefined;
-    this.#time = within?.world ?? new Time(startOf(at, from) + 999, () => 0);
+    this.#time = within?.world ?? new SimulatedWorld(startOf(at, from) + 999, () => 0);
     this.tables = within?.tables ?? serviceTables(() => this.#time.now);
     // It does not draw the keys and IDs again that the world before it has drawn.
     this.#generation = from === undefined ? 0 : from.#generation + 1;

@@ -173,7 +173,7 @@ describe('one line says what to do', () => {
 test('Ctrl-C ends a process with 130, and says what may have happened', async () => {
   onAws();
   answer = undefined;
-  const program = join(import.meta.dirname, '../../../tools/operators/keys/keys.ts');
+  const program = join(import.meta.dirname, '../../../tools/operators/keys/main.ts');
   const child = spawn(process.execPath, [program, 'revoke', 'key_06fz1m4tqabcdefg', '--stage', 'prod']);
   await once(server, 'request');
   child.kill('SIGINT');

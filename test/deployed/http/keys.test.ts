@@ -56,7 +56,7 @@ test.runIf(isLocal)(
 describe.runIf(isLocal)('a reader that goes away', () => {
   /** Runs the program in a shell: `true` reads nothing and ends at once. */
   async function inShell(redirection: string, ...args: string[]) {
-    const program = join(import.meta.dirname, '..', '..', '..', 'tools', 'operators', 'keys', 'keys.ts');
+    const program = join(import.meta.dirname, '..', '..', '..', 'tools', 'operators', 'keys', 'main.ts');
     const { port } = new URL(address().endpoint);
     const script = `"$0" "$@" ${redirection}; exit "\${PIPESTATUS[0]}"`;
     const all = [program, ...args, '--stage', 'local', '--port', port];

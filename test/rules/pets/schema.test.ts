@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
-import { newPet, petStatuses, storedPet, text } from '../../../functions/pets/schema.ts';
+import { newPet, petStatuses, readableText, storedPet } from '../../../functions/pets/schema.ts';
 import * as arbitrary from '../../support/arbitraries.ts';
 
 const complete = { name: 'Rex', categoryId: 7n, status: 'sold' };
@@ -170,7 +170,7 @@ describe('a name', () => {
 });
 
 describe('a text of 2 to 5 characters', () => {
-  const breed = text(2, 5);
+  const breed = readableText(2, 5);
   const faults = (value: unknown) => breed.safeParse(value).error?.issues.map(({ message }) => message);
 
   test.each(['ab', 'a🐈', '🐈🐈🐈🐈🐈', ' a ', '\u200b\u200ba'])('takes %j', (value) => {

@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
-import { text as readableText } from '../../../functions/pets/schema.ts';
+import { readableText } from '../../../functions/pets/schema.ts';
 import type { StageName } from '../../../lib/configuration/stages.ts';
 import { ToolError } from './errors.ts';
 import { grouped, type Output, redact } from './output.ts';

@@ -1,10 +1,11 @@
 import { defineTool } from '../command-line/program.ts';
 import { backfill } from './commands/backfill.ts';
-import { setStatus } from './commands/change-one.ts';
+import { setStatus } from './commands/set-status.ts';
 import { exportPets } from './commands/export.ts';
 import { assignIds, importPets } from './commands/import.ts';
-import { list, show } from './commands/look-up.ts';
+import { list } from './commands/list.ts';
 import { remove } from './commands/remove.ts';
+import { show } from './commands/show.ts';
 import { openPetService, type PetService } from './service.ts';
 
 /** Runs the tool once. Returns the exit code. */

@@ -1,6 +1,4 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
-import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
-import { toJson } from '../../../../functions/http/exact-json.ts';
 import { parseInt64 } from '../../../../functions/pets/int64.ts';
 import { pageSize } from '../../../../functions/pets/listing.ts';
 import { type Pet, type PetStatus, petStatuses } from '../../../../functions/pets/schema.ts';
@@ -8,26 +6,8 @@ import { byStatus, listPets } from '../../../../functions/pets/store.ts';
 import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
 import { tableLines } from '../../command-line/output.ts';
 import { idOf, isAddedBy, pagesOf, validPagesOf } from '../items.ts';
-import { addedByOption, lookUp, type Open, petCommand, type Session, viewOf } from '../pet-command.ts';
+import { addedByOption, type Open, type Session, viewOf } from '../pet-command.ts';
 import type { PetService } from '../service.ts';
-
-export const show = (open: Open) =>
-  petCommand('show', 'show an animal, or what is wrong with its item', '114052972904448 --stage prod').action(
-    async (id, options) => {
-      const { service, output } = await open(options);
-      const { item, pet, malformed } = await lookUp(service, id);
-      if (pet === undefined) {
-        // Numbers as their digits.
-        const attributes = unmarshall(marshall(item), { wrapNumbers: String });
-        const text = [`${id} is malformed: ${malformed}`, toJson(attributes)];
-        output.result({ id, malformed, item: attributes }, text);
-        return;
-      }
-      const view = viewOf(pet, item);
-      const rows = Object.entries(view).map(([name, value]) => [name, String(value ?? '-')]);
-      output.result(view, tableLines(rows));
-    },
-  );
 
 export const list = (open: Open) =>
   stageCommand('list', 'list animals, newest first', '--stage prod --status available --limit 50')
