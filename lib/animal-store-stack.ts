@@ -23,7 +23,7 @@ export interface AnimalStoreStackProps extends StackProps {
   readonly settings: StageSettings;
   /** The address of the repository, for links in alarms. */
   readonly repository: string | undefined;
-  /** Of the code. */
+  /** The commit that the code was built from. */
   readonly commit: string | undefined;
 }
 

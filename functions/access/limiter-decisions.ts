@@ -90,7 +90,7 @@ export interface Transition {
     'count' | 'startMinute' | 'startDay' | 'startRejecting' | 'reject' | 'countRejection' | 'suspended';
   /** The windows in which the request is counted. */
   readonly windows: { readonly minute: number; readonly day: number };
-  /** Of a rejection that suspends the key: until when. */
+  /** When the suspension ends, if the rejection suspends the key. */
   readonly suspendedUntil?: number;
 }
 

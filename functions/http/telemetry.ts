@@ -63,7 +63,7 @@ type RequestRecord = Recorder['identity'] &
     readonly status: number;
     readonly durationMs: number;
     readonly coldStart: boolean;
-    /** Of the function. Undefined outside of Lambda. */
+    /** The version of the function. It is undefined outside of Lambda. */
     readonly version: string | undefined;
   };
 

@@ -28,7 +28,7 @@ const position = z.pipe(
   }),
 );
 
-/** Of the text in a query. The filter is read as the partition of an index whose key has the filter's name. */
+/** The schema of the text in a query. The filter is read as the partition of an index whose key has the filter's name. */
 type Filter = z.ZodMiniType<Partition, string>;
 
 /**

@@ -11,13 +11,13 @@ const defaultPetStatus: PetStatus = 'available';
 export const petStatus = z.enum(petStatuses, { error: `must be one of ${petStatuses.join(', ')}` });
 
 /**
- * Of a text that people read. It means the same in every language, whether its reader searches, begins at the start, or compares the
- * whole text, so it cannot say all of the rule: not every language knows `\p`, and a PHP client compares bytes, where U+0080 to U+009F
- * are parts of letters.
+ * The pattern of a text that people read. It means the same in every language, whether its reader searches, begins at the start, or
+ * compares the whole text, so it cannot say all of the rule: not every language knows `\p`, and a PHP client compares bytes, where
+ * U+0080 to U+009F are parts of letters.
  */
 export const readablePattern = String.raw`^ *[^\x00-\x20\x7F][^\x00-\x1F\x7F]*$`;
 
-/** A text that people read, such as one of 1 to 255 Unicode code points, on one line. Of a stored item: `z.string()`. */
+/** A text that people read, such as one of 1 to 255 Unicode code points, on one line. Stored items are read with `z.string()` instead. */
 export function readableText(minimum: number, maximum: number) {
   const lengthOf = (value: string): number => Array.from(value).length;
   return z

@@ -22,7 +22,7 @@ export interface SafeDeploymentProps {
   readonly settings: StageSettings;
   readonly functions: ServiceFunctions;
   readonly tables: Tables['byName'];
-  /** Those that roll a canary back. */
+  /** The alarms that roll a canary back. */
   readonly alarms: readonly IAlarm[];
 }
 

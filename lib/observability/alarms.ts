@@ -50,7 +50,7 @@ export class Alarms extends Construct {
 
     // Lambda counts crashes, time-outs and failed starts as errors, but not the function's own 5xx responses.
     const period = Duration.minutes(1);
-    // Of the alias: a new version that is refused, and the checks of a deployment, are no requests of clients.
+    // The metric is that of the alias: a new version that is refused, and the checks of a deployment, are no requests of clients.
     for (const { entry, live } of functions.values()) {
       const errors = `Invocations of ${entry} crash or time out.`;
       const throttles = `Lambda throttles ${entry}: the account or the function has reached its concurrency limit.`;
@@ -142,7 +142,7 @@ export class Alarms extends Construct {
         label: '5xx responses, percent',
       });
     this.#add('api-5xx', 'More than 1 % of requests return a 5xx status.', errorRate(Duration.minutes(1)), 1);
-    // Of a service with few requests, no minute has three errors.
+    // A service with few requests never has three errors in a minute.
     const most = (time: string): string =>
       `At least three and more than 50 % of the requests of ${time} return a 5xx status.`;
     const hour = errorRate(Duration.hours(1));

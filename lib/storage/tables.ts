@@ -10,7 +10,7 @@ export interface TablesProps extends Pick<
   StageSettings,
   'removalPolicy' | 'deletionProtection' | 'pointInTimeRecovery' | 'warmThroughput'
 > {
-  /** Those of the stack, which CloudFormation gives to no AWS::DynamoDB::GlobalTable: they stand in each of its replicas. */
+  /** The tags of the stack. CloudFormation gives them to no AWS::DynamoDB::GlobalTable, so each of its replicas names them. */
   readonly tags: Readonly<Record<string, string>>;
 }
 

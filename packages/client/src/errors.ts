@@ -34,13 +34,13 @@ export type ErrorCode =
 export class AnimalStoreError extends Error {
   override readonly name: string = 'AnimalStoreError';
   readonly code: ErrorCode;
-  /** Of the request. */
+  /** The method of the request. */
   declare method?: Method;
-  /** Of the request, with its query. */
+  /** The URL of the request, with its query. */
   declare url?: string;
   /** How often the request was sent. */
   declare attempts?: number;
-  /** Of a creation that failed or was aborted: repeat the creation with this key, and it adds one animal at most. */
+  /** The key of a creation that failed or was aborted: repeat the creation with it, and it adds one animal at most. */
   declare idempotencyKey?: string;
 
   constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
@@ -72,7 +72,7 @@ export function withHeaders<E extends AnimalStoreError>(error: E, headers: Heade
 export class ApiError extends AnimalStoreError {
   override readonly name: string = 'ApiError';
   readonly status: number;
-  /** Of the answer. */
+  /** The headers of the answer. */
   declare readonly headers: Headers;
   /** Identifies the request: quote it when you report a problem. */
   readonly requestId: string | undefined;
@@ -187,7 +187,7 @@ export class AbortError extends AnimalStoreError {
 export class InvalidAnswerError extends AnimalStoreError {
   override readonly name = 'InvalidAnswerError';
   declare readonly status: number;
-  /** Of the answer. */
+  /** The headers of the answer. */
   declare readonly headers: Headers;
   /** Identifies the request: quote it when you report a problem. */
   declare readonly requestId: string | undefined;

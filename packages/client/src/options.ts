@@ -76,7 +76,7 @@ export interface CallOptions {
 export interface RequestEvent {
   readonly method: Method;
   readonly url: string;
-  /** From 1. */
+  /** The number of this attempt: 1 is the first. */
   readonly attempt: number;
 }
 

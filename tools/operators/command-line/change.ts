@@ -42,7 +42,7 @@ export class StaleRecordError extends ToolError {}
 export class OutcomeUnknownError extends ToolError {}
 
 interface Write {
-  /** Of the record. */
+  /** The ID of the record, for messages. */
   readonly id: string;
   /** Sends the write, whose condition fails if the record was changed since it was read. */
   readonly send: () => Promise<unknown>;

@@ -48,7 +48,7 @@ export function problemsIn(
 export interface Target {
   readonly stage: string;
   readonly endpoint?: string | undefined;
-  /** Of the local service. */
+  /** The credentials of the local service, if the command calls it. */
   readonly credentials?: LocalAddress['credentials'] | undefined;
   readonly region?: string | undefined;
   readonly profile?: string | undefined;
@@ -60,7 +60,7 @@ export function explain(error: unknown, target: Partial<Target> = {}): ToolError
   const { name, message, code, path }: NodeJS.ErrnoException =
     error instanceof Error ? error : new Error(String(error));
   const cause = message.replaceAll(/\s+/g, ' ').trim() || name;
-  // Of a file that an argument names.
+  // The error is about a file that an argument names.
   if (path !== undefined) return usageError(`${cause}.`);
   if (/region is missing/i.test(cause))
     return usageError('The Region is not set. Give it with --region, or set AWS_REGION.');

@@ -37,7 +37,7 @@ function isLost(error: CallError): boolean {
 
 /** How often a call is made in total, at most. */
 function callsFor(error: CallError, command: string): number {
-  // Of the account's API keys: it does not end by itself.
+  // The limit is that of the account's API keys. It does not end by itself.
   if (error.name === 'LimitExceededException') return 1;
   // The first call: nothing was done yet, and the service is not there.
   if (isUnreachable(error)) return command === 'DescribeStacksCommand' ? 1 : 10;

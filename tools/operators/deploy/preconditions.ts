@@ -124,9 +124,9 @@ export function checkStack(
   return ok(is);
 }
 
-/** Of the synthesizer of aws-cdk-lib. */
+/** The synthesizer of aws-cdk-lib needs this version of the bootstrap stack. */
 const oldestBootstrap = 6;
-/** Of `cdk rollback`, the way out of UPDATE_ROLLBACK_FAILED. */
+/** `cdk rollback`, the way out of UPDATE_ROLLBACK_FAILED, needs this version of the bootstrap stack. */
 const oldestForRollback = 23;
 
 /** @param version of the stack of `cdk bootstrap`, `undefined` if there is none */

@@ -33,7 +33,7 @@ export async function openKeyService(options: StackOptions) {
     get restApiId() {
       return output('RestApiId');
     },
-    /** Of all plans that are deployed, by their outputs. See `usagePlanIdOf`. */
+    /** The usage plans of all plans that are deployed, from the outputs of the stack. See `usagePlanIdOf`. */
     usagePlanIds: new Map(
       Object.entries(outputs).flatMap(([name, id]) =>
         name.startsWith(usagePlanOutput) && id !== undefined ? [[name, id]] : [],

@@ -9,7 +9,7 @@ const atOnce = 25;
 const timeToEnd = 2_000;
 
 interface Changes<T> {
-  /** Of the audit trail: `began to import`, `imported`. */
+  /** What the audit trail says before and after: `began to import`, `imported`. */
   readonly verb: readonly [infinitive: string, did: string];
   /** That says what is changed. */
   readonly file: string;

@@ -17,7 +17,7 @@ export function importIdOf(animals: readonly object[]): string {
   return `import_${hash.digest('hex').slice(0, 16)}`;
 }
 
-/** Of an import, or of one run. */
+/** Returns whether a text is the ID of an import, or of one run of an import. */
 export function isImportId(text: string): boolean {
   return /^import_[0-9a-f]{16}(-[0-9a-z]{8})?$/.test(text);
 }

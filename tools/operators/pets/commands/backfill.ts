@@ -75,7 +75,7 @@ async function checkAll(session: Session, decide: Decide) {
   const { service } = session;
   const report = await scanProgress(session, service.table, { did: 'Checked', name: 'checked' });
   const examples: { readonly id: bigint; readonly animal: string; readonly set: Attributes }[] = [];
-  /** Of the animals to change. */
+  /** The IDs of the animals to change. */
   const ids: string[] = [];
   const counts = { animals: 0, malformed: 0 };
   for await (const page of validPagesOf(service, service.table, counts)) {
