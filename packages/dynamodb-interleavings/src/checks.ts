@@ -1,4 +1,5 @@
 import { inspect, isDeepStrictEqual } from 'node:util';
+import Big from 'big.js';
 import type { History } from './options.ts';
 
 type Check = (history: Pick<History, 'outcomes' | 'tables' | 'together'>) => string | undefined;
@@ -34,13 +35,21 @@ export function unique(table: string, attribute: string): Check {
   };
 }
 
+/** Exact, as numbers are in DynamoDB. */
+function sumOf(tables: History['tables'], table: string, attribute: string): Big {
+  return tables.versions(table).reduce((before, versions) => {
+    const value = versions.at(-1)!.item?.[attribute] ?? { N: '0' };
+    return before.plus(value.NULL ? 0 : (value.N ?? value.S ?? NaN));
+  }, new Big(0));
+}
+
 /** Of numbers that are moved between items, such as balances: their sum stays what it was. */
-export function sum(table: string, attribute: string, total: number): Check {
+export function sum(table: string, attribute: string, total: number | bigint): Check {
   return ({ tables }) => {
-    const found = tables.items(table).reduce((before, item) => before + Number(item[attribute] ?? 0), 0);
-    return found === total
+    const found = sumOf(tables, table, attribute);
+    return found.eq(total)
       ? undefined
-      : `The ${attribute} of ${table} sums up to ${found} instead of ${total}.`;
+      : `The ${attribute} of ${table} sums up to ${found.toFixed()} instead of ${total}.`;
   };
 }
 
@@ -50,13 +59,12 @@ export function sum(table: string, attribute: string, total: number): Check {
  * @param attribute its number, summed up over the items of the table
  * @param from what it is before
  */
-export function counter(table: string, attribute: string, from = 0): Check {
+export function counter(table: string, attribute: string, from: number | bigint = 0): Check {
   return ({ outcomes, tables }) => {
-    const values = tables.items(table).map((item) => Number(item[attribute] ?? 0));
-    const counted = values.reduce((before, value) => before + value, 0) - from;
+    const counted = sumOf(tables, table, attribute).minus(from);
     const done = outcomes.filter(({ status }) => status === 'fulfilled').length;
-    return counted >= done && counted <= outcomes.length
+    return counted.gte(done) && counted.lte(outcomes.length)
       ? undefined
-      : `${done} of ${outcomes.length} requests succeed, but ${counted} are counted.`;
+      : `${done} of ${outcomes.length} requests succeed, but ${counted.toFixed()} are counted.`;
   };
 }

@@ -229,6 +229,40 @@ describe('a check that is ready', () => {
     expect(failure?.sentence).toBe('1 of 1 requests succeed, but 2 are counted.');
   });
 
+  test('of a sum and of a counter are exact', async () => {
+    const adding =
+      (...amounts: readonly (readonly [id: string, amount: string])[]): Request =>
+      ({ client }) =>
+        new DynamoDB(client).transactWriteItems({
+          TransactItems: amounts.map(([id, N]) => ({
+            Update: {
+              TableName,
+              Key: { id: { S: id } },
+              UpdateExpression: 'ADD n :n',
+              ExpressionAttributeValues: { ':n': { N } },
+            },
+          })),
+        });
+    const itemsOf = (n: number | bigint) => ({ [TableName]: [{ id: 'a', n }] });
+    const move = adding(['a', '-0.1'], ['b', '0.1']);
+    const large = 12_345_678_901_234_567_890_123_456_789_012_345_678n;
+    for (const total of [0.3, large])
+      expect(
+        await explore({
+          tables,
+          items: itemsOf(total),
+          requests: [total === large ? adding(['a', '-1'], ['b', '1']) : move],
+          check: sum(TableName, 'n', total),
+        }),
+      ).toMatchObject({ failure: undefined });
+    const counting = { tables, items: itemsOf(large), requests: [adding(['a', '1'])] };
+    expect(await explore({ ...counting, check: counter(TableName, 'n', large) })).toMatchObject({
+      failure: undefined,
+    });
+    const { failure } = await explore({ ...counting, check: sum(TableName, 'n', large) });
+    expect(failure?.sentence).toBe(`The n of ${TableName} sums up to ${large + 1n} instead of ${large}.`);
+  });
+
   test('of what is done once finds twice and never', async () => {
     const check = once(TableName);
     await expect(verify({ tables, requests: [order, order], check })).rejects.toThrow('It is done 4 times');
