@@ -184,6 +184,7 @@ export class Bundle {
       NetworkHandler,
       process: Object.create(process, {
         env: { get: () => hosts.getStore()?.variables ?? process.env },
+        ...Object.getOwnPropertyDescriptors(scope.timesOfProcess),
       }) as object,
       console,
       require: requireOf(scope, require),
@@ -210,7 +211,12 @@ export class Bundle {
         ...scope,
         require: this.#require(scope),
         NetworkHandler,
-        process: { env: variables, stdout: { write: log } },
+        process: {
+          env: variables,
+          stdout: { write: log },
+          nextTick: process.nextTick.bind(process),
+          ...scope.timesOfProcess,
+        },
         console: { log, info: log, error: log, warn: log, debug: log },
       }),
     );

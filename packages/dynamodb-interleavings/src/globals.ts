@@ -69,7 +69,13 @@ function clockOf(machine: () => Machine) {
   return {
     Date: MachineDate,
     Intl: within(real.Intl, { DateTimeFormat }),
-    performance: { now: () => machine().world.now },
+    performance: {
+      now: () => machine().world.now,
+      get timeOrigin() {
+        return machine().clockOffset;
+      },
+    },
+    uptime: () => machine().world.now / 1_000,
     ofFormats,
     hrtime: Object.assign(hrtime, { bigint: nanoseconds }),
   };
@@ -247,7 +253,8 @@ function randomOf(machine: () => Machine) {
 
 /** Clock, timers and random numbers of a machine, which may be another one each time that they are used. */
 export function scopeOf(machine: () => Machine) {
-  const { hrtime, ofFormats, ...clock } = clockOf(machine);
+  const { hrtime, uptime, ofFormats, ...clock } = clockOf(machine);
+  const timesOfProcess = { hrtime, uptime };
   const { functions, timeout, promises, scheduler } = timersOf(machine);
   const { random, web, node } = randomOf(machine);
   /** Of Node.js, what is another one. */
@@ -263,6 +270,7 @@ export function scopeOf(machine: () => Machine) {
     ...functions,
     Math: within(Math, { random }),
     crypto: webcrypto,
+    timesOfProcess,
     /** A module of Node.js as it is required. */
     builtin: (id: string): object | undefined => {
       const name = id.startsWith('node:') ? id : `node:${id}`;
@@ -289,7 +297,7 @@ export function scopeOf(machine: () => Machine) {
       [real.Intl.DateTimeFormat.prototype, ofFormats],
       [real.Date.prototype, { constructor: clock.Date }],
       [performance, clock.performance],
-      [process, { hrtime }],
+      [process, timesOfProcess],
       [AbortSignal, { timeout }],
       [Math, { random }],
       [globalThis.crypto, web],

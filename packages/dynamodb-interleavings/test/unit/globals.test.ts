@@ -227,6 +227,16 @@ describe('time is that of the simulation:', () => {
       '1,500000000 1500000000',
     ],
     [
+      'process.uptime',
+      async () => {
+        const from = process.uptime();
+        await sleep(1_500);
+        return Math.round((process.uptime() - from) * 1_000);
+      },
+      1_500,
+    ],
+    ['performance.timeOrigin', () => performance.timeOrigin + performance.now() - Date.now(), 0],
+    [
       'clearImmediate',
       async () => {
         let count = 0;
@@ -244,9 +254,15 @@ describe('time is that of the simulation:', () => {
     const names = ['Date', 'setTimeout', 'setImmediate'] as const;
     const originals = names.map((name) => globalThis[name]);
     const hrtime = process.hrtime;
+    const { timeOrigin } = performance;
     await returned(() => 1);
     expect(names.map((name) => globalThis[name])).toEqual(originals);
-    expect([process.hrtime, new Date().constructor]).toEqual([hrtime, Date]);
+    expect([process.hrtime, performance.timeOrigin, new Date().constructor]).toEqual([
+      hrtime,
+      timeOrigin,
+      Date,
+    ]);
+    expect(process.uptime()).toBeLessThan(Date.parse(startsAt) / 1_000);
     expect(Number(format.format())).toBeLessThan(2031);
     expect(randomBytes(8)).not.toEqual(randomBytes(8));
   });
