@@ -58,8 +58,8 @@ export function unexploredBy(calls: readonly Call[]): string[] {
   return unexplored.flatMap(([text, meets]) => (calls.some(meets) ? [text] : []));
 }
 
-/** What a run does not go beyond, and what follows from its options alone. */
-export function boundsOf<Shared>(options: Options<Shared>): string[] {
+/** What a run does not go beyond, and what follows from its options. @param hasDeletion whether an event deletes */
+export function boundsOf<Shared>(options: Options<Shared>, hasDeletion: boolean): string[] {
   const { faults = 0, delays = defaults.delays, requestTimeout = defaults.requestTimeout } = options;
   const { kinds = defaultKinds, tables, events } = options;
   const many = (count: number, what: string) =>
@@ -69,7 +69,7 @@ export function boundsOf<Shared>(options: Options<Shared>): string[] {
     `${many(faults, 'fault')} and ${many(delays, 'delay')}, calls of at most ${requestTimeout / 1_000} s`,
     ...isIf(faults > 0 && kinds.length < allFaults.length, kindsText(kinds)),
     ...isIf(
-      events === undefined && tables.some(({ TimeToLiveSpecification: ttl }) => ttl?.Enabled === true),
+      !hasDeletion && tables.some(({ TimeToLiveSpecification: ttl }) => ttl?.Enabled === true),
       'no item is deleted when its time to live is over',
     ),
     ...isIf(events !== undefined, 'no event happens after the last answer'),

@@ -64,6 +64,7 @@ class Exploration<Shared> {
   /** The same without its numbers. */
   readonly #deeds = new Set<string>();
   #repetitions = 0;
+  #first: Schedule<Shared> | undefined;
   #reportedAt: number;
   #levels: Level[] = [];
   #random = 0;
@@ -85,7 +86,7 @@ class Exploration<Shared> {
   /** Runs a schedule several times. @throws Error if requests do something else each time */
   async rehearse(): Promise<void> {
     // Loads what is loaded lazily, so that every schedule finds the same.
-    const first = this.#schedule(following([]), undefined, { loads: true });
+    const first = (this.#first = this.#schedule(following([]), undefined, { loads: true }));
     await first.run();
     if (first.hasWaited) this.#conduct?.forget();
     await this.#runAgain(first, undefined);
@@ -114,6 +115,8 @@ class Exploration<Shared> {
     else if (this.#deepens) await this.#deepen(end - time * partForRandom, end);
     else await this.#runLevel(undefined, end);
     const tally = this.#tally;
+    // What a module has kept from the last schedule makes a difference in the first one.
+    if (repeat === undefined && !tally.hasFailures) await this.#runAgain(this.#first!, undefined);
     if (!tally.hasStarted)
       throw new Error(
         'No call has reached the simulation. Give each client of the AWS SDK the `client` of the environment, as in ' +
@@ -129,7 +132,7 @@ class Exploration<Shared> {
       levels: this.#levels,
       random: this.#random,
       bounds: [
-        ...boundsOf(this.#optionsOf(this.#deepens ? (complete?.faults ?? 0) : undefined)),
+        ...boundsOf(this.#optionsOf(this.#deepens ? (complete?.faults ?? 0) : undefined), tally.hasDeletion),
         ...this.#leftOut,
         alwaysOf(this.#options),
       ].join('; '),

@@ -23,6 +23,7 @@ const stackFrames = 60;
 /** After how many steps a process that stands still goes on. */
 const longestPause = maxSteps / 2;
 const oneDraw = 'one draw of each random number';
+const noTime = 'what is not simulated takes no time';
 /** How often timers of no time go off before something else has its turn. */
 const maxTurns = 10;
 
@@ -79,6 +80,8 @@ export class Schedule<Shared> implements Simulation {
   isStuck = false;
   /** Whether something was loaded, or came from another thread. */
   hasWaited = false;
+  /** Whether an event deletes, as the time to live does. */
+  hasDeletion = false;
   readonly world: World;
   readonly tables: Tables;
   readonly network: Network;
@@ -356,8 +359,11 @@ export class Schedule<Shared> implements Simulation {
     if (left === undefined || this.#options.shared !== undefined || !this.#isWorking()) return;
     const from = realNow();
     const isDone = await someMore(() => !this.#isWorking(), left.milliseconds);
-    if (isDone) this.hasWaited ||= realNow() - from >= 1;
-    else left.milliseconds = 0;
+    if (!isDone) left.milliseconds = 0;
+    else if (realNow() - from >= 1) {
+      this.hasWaited = true;
+      this.leftOut.add(noTime);
+    }
   }
 
   /** Whether a request goes on although it waits for nothing in the simulation. */
@@ -390,7 +396,9 @@ export class Schedule<Shared> implements Simulation {
   #happen(name: string): void {
     this.#events.delete(name);
     this.#calls.isIdle = false;
+    const { deletions } = this.tables;
     this.#options.events![name]!(this);
+    this.hasDeletion ||= this.tables.deletions > deletions;
     this.trace.push({ at: this.world.now, what: name });
   }
 }

@@ -21,6 +21,8 @@ export class Tally<Shared> {
   /** Whether a call has reached the simulation, or a request that waits for nothing in it has not ended. */
   hasStarted = false;
   cut: string | undefined;
+  /** Whether an event deletes. */
+  hasDeletion = false;
   readonly leftOut = new Set<string>();
   readonly #options: Options<Shared>;
   /** The shortest one for each sentence. */
@@ -68,6 +70,7 @@ export class Tally<Shared> {
     if (!schedule.isKnown) this.schedules += 1;
     this.hasStarted ||= schedule.hasCalls || schedule.isStuck;
     this.cut ??= schedule.cut;
+    this.hasDeletion ||= schedule.hasDeletion;
     this.#first ??= { schedule, level };
     const { calls } = schedule.history;
     for (const each of [...schedule.leftOut, ...unexploredBy(calls)]) this.leftOut.add(each);

@@ -34,6 +34,7 @@ export class Tables {
   readonly #tokens = new Map<string, { readonly input: string; readonly at: number }>();
   readonly #now: () => number;
   #writeCount = 0;
+  #deletions = 0;
 
   /** @param now milliseconds since the Unix epoch, for versions, tokens and the time to live */
   constructor(definitions: readonly TableDefinition[], now: () => number = Date.now) {
@@ -44,6 +45,11 @@ export class Tables {
   /** The number of the latest write. */
   get writeCount(): number {
     return this.#writeCount;
+  }
+
+  /** How many items have been deleted. */
+  get deletions(): number {
+    return this.#deletions;
   }
 
   /** Equal for tables with equal items. */
@@ -204,6 +210,7 @@ export class Tables {
     }
     const versions = table.histories.get(id) ?? [];
     this.#writeCount += 1;
+    if (item === undefined) this.#deletions += 1;
     versions.push({ since: this.#now(), number: this.#writeCount, item });
     table.histories.set(id, versions);
     this.footprint.add(`${table.name} ${id}`, 'write');

@@ -5,10 +5,15 @@ import { type Environment, explore, type Fault, type Options, type Service } fro
 // What can happen on AWS and is in no schedule is named for whoever can meet it, and for nobody else.
 
 const TableName = 'Items';
+const realSetTimeout = setTimeout;
 const table = {
   TableName,
   KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
   AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
+} as const;
+const withTimeToLive = {
+  ...table,
+  TimeToLiveSpecification: { AttributeName: 'end', Enabled: true },
 } as const;
 type Program = (environment: Environment) => Promise<unknown>;
 
@@ -124,11 +129,33 @@ test.each<[name: string, Program, Partial<Options>, ...texts: string[]]>([
     'batches do their items in order',
     'batches and scans answer in the order of the keys',
   ],
+  ['a time to live', write, { tables: [withTimeToLive] }, 'no item is deleted when its time to live is over'],
   [
-    'a time to live',
+    'a time to live beside an event that deletes nothing',
     write,
-    { tables: [{ ...table, TimeToLiveSpecification: { AttributeName: 'end', Enabled: true } }] },
+    { tables: [withTimeToLive], events: { 'the clock strikes': () => {} } },
     'no item is deleted when its time to live is over',
+    'no event happens after the last answer',
+  ],
+  [
+    'a time to live with an event that deletes',
+    write,
+    {
+      tables: [withTimeToLive],
+      items: { [TableName]: [{ id: 'old', end: 1 }] },
+      events: { 'what has expired is deleted': ({ tables }) => tables.expire() },
+    },
+    'no event happens after the last answer',
+  ],
+  [
+    'a timer of Node.js that was kept before',
+    async (environment) => {
+      await write(environment);
+      await new Promise((resolve) => realSetTimeout(resolve, 30));
+      await write(environment);
+    },
+    {},
+    'what is not simulated takes no time',
   ],
   [
     'an event',

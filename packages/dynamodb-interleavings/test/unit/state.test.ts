@@ -111,6 +111,31 @@ const programs: Readonly<Record<string, Program>> = {
 };
 
 describe('a module that keeps', () => {
+  test('what it has read last is refused', async () => {
+    const program: Program = async (environment) => {
+      const before = kept.value;
+      kept.value = await get(environment, 'settings');
+      await put(environment, 'a', (before ?? kept.value) as string);
+    };
+    const change: Program = async (environment) => {
+      await get(environment, 'b');
+      await put(environment, 'settings', 7);
+    };
+    await expect(run([program, change])).rejects.toThrow(refused);
+  });
+
+  test('whether its last call has failed is refused', async () => {
+    const program: Program = async (environment) => {
+      const hasFailed = kept.value === true;
+      kept.value = await increment(environment).then(
+        () => false,
+        () => true,
+      );
+      if (hasFailed) await put(environment, 'alarm');
+    };
+    await expect(run([program], { faults: 1, kinds: ['lostBefore'] })).rejects.toThrow(refused);
+  });
+
   test.each(Object.entries(programs))('%s is refused', async (_, program) => {
     await expect(run([program, program])).rejects.toThrow(refused);
   });
@@ -146,6 +171,36 @@ describe('a module that keeps', () => {
         'requests is not the same each time',
     );
   });
+});
+
+test('clocks of Node.js are those of the simulation in a file of a bundle', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'clocks-'));
+  writeFileSync(
+    join(folder, 'clocks.js'),
+    `const read = () => [process.hrtime.bigint() / 1000000n, process.uptime() * 1e3, performance.timeOrigin + performance.now()];
+     export const handler = async () => {
+       const from = read();
+       await new Promise((resolve) => process.nextTick(resolve));
+       await new Promise((resolve) => setTimeout(resolve, 1500));
+       return [...read().map((each, index) => Number(each) - Number(from[index])), performance.timeOrigin + performance.now() - Date.now()].map(Math.round);
+     };`,
+  );
+  const bundle = await Bundle.build({
+    entryPoints: { clocks: join(folder, 'clocks.js') },
+    esbuild: { absWorkingDir: folder },
+  });
+  rmSync(folder, { recursive: true });
+  const values: unknown[] = [];
+  const read: Program = async (environment) => {
+    await put(environment, 'a');
+    const { world, client } = environment;
+    const host = { world, clockOffset: 90_000, random: Math.random, variables: {}, ...client };
+    return (bundle.start('clocks', host)['handler'] as () => Promise<unknown>)();
+  };
+  await run([read], {
+    check: ({ outcomes: [outcome] }) => void values.push(outcome),
+  });
+  expect(values[0]).toMatchObject({ value: [1_500, 1_500, 1_500, 0] });
 });
 
 test('random numbers that a library has kept when it was loaded are refused', async () => {
