@@ -208,10 +208,11 @@ export function idOf(random: () => number): string {
 /** The random numbers of a machine, which are not for secrets. */
 function randomOf(machine: () => Machine) {
   const random = () => machine().random();
-  const below = (most: number) => {
+  const ofCrypto = () => {
     const { random: own, randomOfCrypto = own } = machine();
-    return Math.floor(randomOfCrypto() * most);
+    return randomOfCrypto();
   };
+  const below = (most: number) => Math.floor(ofCrypto() * most);
   const fill = <View extends ArrayBufferLike | NodeJS.ArrayBufferView>(
     view: View,
     offset = 0,
@@ -234,7 +235,7 @@ function randomOf(machine: () => Machine) {
       process.nextTick(() => (last as Run)(null, drawn));
       return undefined;
     };
-  const randomUUID = () => machine().newId?.() ?? idOf(random);
+  const randomUUID = () => machine().newId?.() ?? idOf(ofCrypto);
   const getRandomValues = <View extends NodeJS.ArrayBufferView>(view: View): View => fill(view);
   const integer = (...[a, b]: number[]) => (b === undefined ? below(a!) : a! + below(b - a!));
   return {

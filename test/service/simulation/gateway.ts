@@ -1,5 +1,5 @@
 import type { Call } from 'dynamodb-interleavings';
-import type { Network, World } from 'dynamodb-interleavings/simulation';
+import { type Network, Random, type World } from 'dynamodb-interleavings/simulation';
 import type { CallerContext } from '../../../functions/access/caller.ts';
 import {
   type FunctionEntry,
@@ -289,6 +289,8 @@ export class Gateway {
       world,
       clockOffset: 0,
       random,
+      // IDs of animals collide in some simulations, UUIDs never do.
+      randomOfCrypto: Random.of(count, entry).next,
       variables: { ...variables, ...(this.#options.stage && { STAGE: this.#options.stage }) },
       log: (line) => void environment.invocation?.log.push(line),
       requestHandler: network.handlerFor(name, onCall, Infinity),
