@@ -3,7 +3,7 @@ import type { World as SimulatedWorld } from 'dynamodb-interleavings/simulation'
 import { planNames } from '../../functions/access/plans.ts';
 import { tableNames } from '../../functions/tables.ts';
 import { titleCase } from '../../lib/title-case.ts';
-import { type ApiKeySnapshot, ApiKeyStore } from '../../tools/contributors/local/api-keys.ts';
+import { ApiKeyStore } from '../../tools/contributors/local/api-keys.ts';
 import type { ManagementRequest } from '../../tools/contributors/local/aws-services.ts';
 import type { HttpResponse } from '../../tools/contributors/local/http.ts';
 
@@ -21,10 +21,11 @@ export class KeysOfWorld extends ApiKeyStore {
   readonly #time: SimulatedWorld;
   #made: number;
 
-  constructor(time: SimulatedWorld, snapshot?: ApiKeySnapshot) {
-    super(snapshot);
+  /** @param from whose keys are copied. An ID that was deleted there is not given again, as on AWS */
+  constructor(time: SimulatedWorld, from?: KeysOfWorld) {
+    super(from?.snapshot());
     this.#time = time;
-    this.#made = Math.max(0, ...this.keys().map(({ id }) => Number(id)));
+    this.#made = from === undefined ? 0 : from.#made;
   }
 
   override create(given: Parameters<ApiKeyStore['create']>[0]): ReturnType<ApiKeyStore['create']> {

@@ -124,7 +124,7 @@ export class World {
       const recording = new Recording(this.tables, test);
       onTestFinished(() => replay(recording));
     }
-    this.apiKeys = new KeysOfWorld(this.#time, from?.apiKeys.snapshot());
+    this.apiKeys = new KeysOfWorld(this.#time, from?.apiKeys);
     for (const table of tableNames.map((name) => titleCase(name)))
       for (const versions of from?.tables.versions(table) ?? []) {
         const { item } = versions.at(-1)!;
