@@ -43,9 +43,22 @@ it('docs/limits.md has the requests of a day that pass the usage plan', () => {
   ]);
 });
 
-it.each(globSync('test/rules/*/*.test.ts', { cwd: project }))('%s has the name of a source file', (file) => {
-  const source = basename(file).replace('.test.ts', '.ts');
-  expect(globSync(`{functions,lib,tools}/**/${source}`, { cwd: project })).not.toEqual([]);
+const namesOf = (pattern: string) => globSync(pattern, { cwd: project }).map((file) => basename(file, '.ts'));
+
+describe('a test file has the name of what it tests:', () => {
+  it.each(globSync('test/rules/*/*.test.ts', { cwd: project }))('%s', (file) => {
+    const source = file.replace('test/rules/', '').replace('.test.ts', '.ts');
+    expect(globSync(`{functions,lib,tools}/**/${source}`, { cwd: project })).toHaveLength(1);
+  });
+
+  it.each([
+    ['functions/*.ts', '', ['operations', 'tables']],
+    ['tools/operators/keys/commands/*.ts', 'key-tool/', []],
+    ['tools/operators/pets/commands/*.ts', 'pets-tool/', []],
+  ])('each of %s in test/service/%s, but %j', (sources, folder, others) => {
+    const tested = namesOf(`test/service/${folder}*.test.ts`);
+    expect(namesOf(sources).filter((name) => !tested.includes(`${name}.test`))).toEqual(others);
+  });
 });
 
 describe('references from code to documents', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { operations } from '../../functions/operations.ts';
 import { describeService } from '../../tools/contributors/openapi/document.ts';
-import { rex } from './pets-tool/files.ts';
+import { rex } from './pets-tool/stored-animals.ts';
 import { World } from './world.ts';
 
 interface Described {

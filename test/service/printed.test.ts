@@ -3,8 +3,9 @@ import { dirname } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../functions/http/exact-json.ts';
 import { isFullRun } from '../support/rounds.ts';
-import { issue, recordOf } from './key-tool/keys.ts';
-import { Folder, malformed, rex } from './pets-tool/files.ts';
+import { issue, recordOf } from './key-tool/issued-keys.ts';
+import { Folder } from './pets-tool/folder.ts';
+import { malformed, rex } from './pets-tool/stored-animals.ts';
 import { World } from './world.ts';
 
 // Nothing that was stored, or stands in a file or its name, changes what a terminal shows: not in a table, a message or JSON.

@@ -184,7 +184,7 @@ export class World {
   }
 
   /**
-   * A valid key for requests. No command knows it: `issue` of key-tool/keys.ts makes one that commands accept.
+   * A valid key for requests. No command knows it: `issue` of key-tool/issued-keys.ts makes one that commands accept.
    *
    * @param usage what is stored of it
    * @param more other attributes of its record, such as `expiresAt`

@@ -2,7 +2,7 @@ import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, inject, test } from 'vitest';
 import { newPetId } from '../../../functions/pets/ids.ts';
 import { runPets } from '../../../tools/operators/pets/cli.ts';
-import { Folder } from '../../service/pets-tool/files.ts';
+import { Folder } from '../../service/pets-tool/folder.ts';
 import { createTable } from '../../support/create-tables.ts';
 import { runInProcess } from '../../support/run-in-process.ts';
 import { isLocal } from './support.ts';

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
-import { answer, issue, recordOf, resultOf } from './keys.ts';
+import { answer, issue, recordOf, resultOf } from './issued-keys.ts';
 import { World } from '../world.ts';
-
-// `change-plan`: docs/keys.md.
 
 test('another plan applies from the next request on, and so do new limits of a key', async () => {
   const world = new World({ isChecked: false });

@@ -5,11 +5,22 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { newKey } from '../../../functions/access/keys.ts';
 import { planNames } from '../../../functions/access/plans.ts';
-import { answer, before, issue, type Issued, keysIn, recordOf, resultOf, storedOf } from './keys.ts';
+import {
+  answer,
+  before,
+  gatewayIdOf,
+  issue,
+  type Issued,
+  json,
+  keysIn,
+  recordOf,
+  recordsOf,
+  storedOf,
+} from './issued-keys.ts';
 import { onCallPolicy } from '../../../tools/operators/deploy/on-call-policy.ts';
 import { World } from '../world.ts';
 
-// What is the same of several commands. Of each alone: the other files.
+// What is the same for several commands.
 
 const commands =
   'create list show usage rotate revoke suspend resume change-plan identify cleanup repair forget'.split(' ');
@@ -311,39 +322,48 @@ describe('in prod', () => {
   });
 });
 
-describe('a plan that is not deployed yet', () => {
-  const withoutBusiness = (world: World) => {
-    const { UsagePlanIdBusiness: _, ...others } = world.outputs;
-    world.outputs = others;
+test('a malformed record is named by its ID and left out', async () => {
+  const world = new World({ isChecked: false });
+  const [good1, damaged, withoutPlan] = [await issue(world), await issue(world), await issue(world)];
+  const record = recordOf(world, damaged.keyId);
+  world.put('apiKeys', { ...record, audit: 'gone' });
+  world.put('apiKeys', { ...recordOf(world, withoutPlan.keyId), plan: undefined });
+  const listed = await world.run('keys list --json');
+  expect(JSON.parse(listed.stdout)).toMatchObject({ keys: [{ keyId: good1.keyId }], hasMore: false });
+  expect(listed.stderr).toContain(`The record of key ${damaged.keyId} is malformed: audit:`);
+  // No index has it.
+  expect(listed.stderr).toContain(`The record of key ${withoutPlan.keyId} is malformed: plan: is required`);
+  expect(listed.stderr).not.toContain(record.keyHash);
+  const missing = await world.run('keys show key_06fz1m4tqabcdefg --json');
+  const message = 'Key key_06fz1m4tqabcdefg does not exist in stage local. "list" shows all.';
+  expect([missing.exitCode, JSON.parse(missing.stderr)]).toEqual([
+    3,
+    { error: { code: 'not_found', message } },
+  ]);
+});
+
+test('a full audit trail takes only what ends the key, or a repair', async () => {
+  const world = new World({ isChecked: false });
+  const { keyId } = await issue(world);
+  const fill = (length: number) => {
+    const record = recordOf(world, keyId);
+    world.put('apiKeys', { ...record, audit: Array.from({ length }, () => record.audit[0]) });
   };
-
-  test('stops no command about keys on other plans', async () => {
-    const world = new World({ isChecked: false });
-    const { keyId } = await issue(world);
-    withoutBusiness(world);
-    const { keyId: next } = await resultOf(world.run(`keys rotate ${keyId} --json`));
-    const ofNext = ['change-plan NEXT --plan pro', 'suspend NEXT', 'resume NEXT', 'show NEXT', 'usage NEXT'];
-    const ofMany = ['list --owner Ada', 'list --plan business', 'repair --owner Ada', 'cleanup --owner Ada'];
-    for (const text of [...ofNext, ...ofMany, 'revoke NEXT', 'create --owner Ada --plan free']) {
-      const command = text.replace('NEXT', String(next));
-      expect(await world.run(`keys ${command}`)).toMatchObject({ exitCode: 0 });
-    }
-  });
-
-  test.each(['create --owner Ada --plan business', 'change-plan ID --plan business --stage prod'])(
-    'is refused before a question, and nothing is changed: %s',
-    async (command) => {
-      const world = new World({ isChecked: false });
-      const { keyId } = await issue(world);
-      const stored = JSON.stringify(storedOf(world));
-      withoutBusiness(world);
-      const run = await world.run(`keys ${command.replace('ID', keyId)}`, { typed: ['y\n'] });
-      expect(run).toMatchObject({ exitCode: 4, stdout: '' });
-      expect(run.stderr).toMatch(/^Plan business is not deployed in stage \w+\. Deploy the stage first\.\n$/);
-      expect(JSON.stringify(storedOf(world))).toBe(stored);
-      expect(run.calls.filter(({ operation }) => operation.startsWith('POST'))).toEqual([]);
-    },
+  fill(999);
+  expect((await world.run(`keys change-plan ${keyId} --plan pro`)).exitCode).toBe(0);
+  const refused = await world.run(`keys change-plan ${keyId} --plan free`);
+  expect(refused.exitCode).toBe(4);
+  expect(refused.stderr).toContain(
+    `The audit trail of ${keyId} is full (1000 lines). Rotate or revoke the key.`,
   );
+  world.apiKeys.unbind('pro', gatewayIdOf(world, { keyId }));
+  expect(await json(world, 'repair')).toMatchObject({ repaired: [keyId] });
+  expect((await world.run(`keys rotate ${keyId}`)).exitCode).toBe(0);
+  for (const record of recordsOf(world)) {
+    expect(await json(world, `revoke ${record.keyId}`)).toMatchObject({ changed: true });
+    if (record.keyId === keyId) fill(1_000);
+  }
+  expect((await world.run('keys forget --owner Ada')).exitCode).toBe(0);
 });
 
 /** A key, a hash, or what had to be redacted. */

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { hashOfKey } from '../../../functions/access/keys.ts';
-import { answer, keysIn, storedOf, usageOf } from './keys.ts';
+import { answer, keysIn, storedOf, usageOf } from './issued-keys.ts';
 import { drifted, isValid, leftOvers, planText, retold, type Stored } from './keys.model.ts';
 import type { Run } from '../commands.ts';
 import type { World } from '../world.ts';

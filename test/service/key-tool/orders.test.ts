@@ -3,7 +3,7 @@ import { hashOfKey } from '../../../functions/access/keys.ts';
 import { isFullRun } from '../../support/rounds.ts';
 import { checkCompleted, checkEnd } from './keys.check.ts';
 import { decides, exitCodeAfter, faults, type KeyFault, leftOvers, type Stored } from './keys.model.ts';
-import { issue, recordOf, storedOf } from './keys.ts';
+import { issue, recordOf, storedOf } from './issued-keys.ts';
 import type { Run } from '../commands.ts';
 import { explore } from '../explore.ts';
 import { World } from '../world.ts';

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../../functions/http/exact-json.ts';
 import { World } from '../world.ts';
-import { Folder, json, malformed, many, rex, stored } from './files.ts';
+import { Folder } from './folder.ts';
+import { json, malformed, many, rex, stored } from './stored-animals.ts';
 
 // Who added an animal, and the animals that a key or an import has added: docs/animals.md#find-what-a-key-or-an-import-added.
 

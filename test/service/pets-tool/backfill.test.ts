@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { World } from '../world.ts';
-import { before, Folder, json, malformed, many, rex, stored } from './files.ts';
+import { Folder } from './folder.ts';
+import { before, json, malformed, many, rex, stored } from './stored-animals.ts';
 
 // The command backfill: docs/animals.md.
 

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { World } from '../world.ts';
-import { Folder, json, malformed, many, rex, stored } from './files.ts';
+import { Folder } from './folder.ts';
+import { json, malformed, many, rex, stored } from './stored-animals.ts';
 
 // The command export: docs/animals.md. Other tables: test/deployed/http/restored-table.test.ts.
 

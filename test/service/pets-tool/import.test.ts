@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { toJson } from '../../../functions/http/exact-json.ts';
 import { newPetId } from '../../../functions/pets/ids.ts';
 import { World } from '../world.ts';
-import { Folder, json, malformed, many, rex, stored } from './files.ts';
+import { Folder } from './folder.ts';
+import { json, malformed, many, rex, stored } from './stored-animals.ts';
 
 // The commands assign-ids and import: docs/animals.md.
 

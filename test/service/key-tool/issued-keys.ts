@@ -5,7 +5,7 @@ import type { KeyRecord, Stored } from './keys.model.ts';
 import type { Run } from '../commands.ts';
 import type { World } from '../world.ts';
 
-/** What operators see of keys, and what is stored of them. */
+// Keys that commands have issued: what operators see of them, and what is stored of them.
 
 export interface Issued {
   readonly keyId: string;
@@ -23,6 +23,11 @@ export async function resultOf(running: Promise<Run>): Promise<Readonly<Record<s
   return JSON.parse(stdout) as Readonly<Record<string, unknown>>;
 }
 
+/** The JSON of a command of the key tool, which ends well. */
+export function json(world: World, command: string): Promise<Readonly<Record<string, unknown>>> {
+  return resultOf(world.run(`keys ${command} --json`));
+}
+
 export function recordsOf({ tables }: World): KeyRecord[] {
   return tables.items('ApiKeys') as unknown as KeyRecord[];
 }
@@ -31,7 +36,12 @@ export function recordOf(world: World, keyId: string): KeyRecord {
   return recordsOf(world).find((record) => record.keyId === keyId)!;
 }
 
-/** The usage and suspension of a key. */
+/** What was done to a key, by its audit trail. */
+export function didsOf(world: World, keyId: string): string[] {
+  return recordOf(world, keyId).audit.map(({ did }) => did);
+}
+
+/** The usage and suspension that are stored of a key. */
 export function usageOf({ tables }: World, key: string): Readonly<Record<string, number>> {
   const keyHash = hashOfKey(key);
   return (tables.items('RateLimits').find((item) => item['keyHash'] === keyHash) ?? {}) as Record<
@@ -44,6 +54,25 @@ export function storedOf(world: World): Stored {
   const { now, apiKeys } = world;
   const plansOf = (id: string) => apiKeys.plansOfKey(id).map(({ name }) => name);
   return { now, records: recordsOf(world), gatewayKeys: apiKeys.keys(), plansOf };
+}
+
+/** API Gateway's ID of a key. */
+export function gatewayIdOf(world: World, { keyId }: Pick<Issued, 'keyId'>): string {
+  return recordOf(world, keyId).gatewayKeyId;
+}
+
+/** Makes the API Gateway key that a command leaves over when it ends half way. */
+export function leaveOver({ apiKeys }: World, owner = 'Ada'): Stored['gatewayKeys'][number] {
+  return apiKeys.create({
+    name: 'key_06fz1m4tqabcdefg',
+    description: `AnimalStore-local, owner ${owner}`,
+    enabled: true,
+  });
+}
+
+/** Orders keys as lists do. IDs of the same time are in a random order. */
+export function byId(one: { readonly keyId: string }, other: { readonly keyId: string }): number {
+  return one.keyId > other.keyId ? -1 : 1;
 }
 
 /** The keys in what a command has printed. */

@@ -2,9 +2,8 @@ import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../../functions/http/exact-json.ts';
 import { World } from '../world.ts';
-import { before, Folder, json, many, rex, stored } from './files.ts';
-
-// The undoing of an import: docs/animals.md#undo-an-import.
+import { Folder } from './folder.ts';
+import { before, fraction, json, malformed, many, rex, stored, worldWith } from './stored-animals.ts';
 
 const leaked = 'key_06fz1m4tqabcdefg';
 
@@ -40,6 +39,34 @@ async function imported(count: number, animals: readonly object[] = []) {
   return { world, folder, file, run };
 }
 
+const line = `{"id":${rex.id},"name":"Rex","categoryId":9223372036854775807,"status":"available"}`;
+
+describe('remove', () => {
+  test('prints the line that adds the animal again, also in the audit trail', async () => {
+    const world = worldWith(rex);
+    const { stdout, stderr } = await world.run(`pets remove ${rex.id}`);
+    expect([stdout, stored(world)]).toEqual([`${line}\n`, []]);
+    expect(stderr).toContain(`${rex.id} in local: removed ${line}\n`);
+    world.put('pets', rex);
+    expect(await json(world, `pets remove ${rex.id}`)).toMatchObject({ removed: { name: 'Rex' } });
+  });
+
+  test('removes malformed items, also one whose ID has a fraction', async () => {
+    const world = worldWith(malformed, fraction);
+    const { stderr } = await world.run('pets remove 7 --stage prod', { typed: ['y\n'] });
+    expect(stderr).toContain('Remove 7 (malformed: status: is required)? [y/N] ');
+    world.put('pets', malformed);
+    before(world, 'DeleteItem', () => world.put('pets', { ...malformed, status: 'sold' }), 1);
+    // Someone has repaired it.
+    const repaired = await world.run('pets remove 7 --stage prod', { typed: ['y\n', 'n\n'] });
+    expect(repaired.stderr).toContain('Remove 7 (No status, sold)? [y/N] Nothing was changed.');
+    expect(await world.run('pets remove 7')).toMatchObject({ exitCode: 0 });
+    expect(await world.run('pets remove 1.5')).toMatchObject({ exitCode: 0, stdout: '1.5 is removed.\n' });
+    expect(stored(world)).toEqual([]);
+  });
+});
+
+// docs/animals.md#undo-an-import
 describe('remove --file', () => {
   test('removes what the import has created and what still equals its line, and names the rest', async () => {
     const [first, second, third, fourth, fifth] = many(7);

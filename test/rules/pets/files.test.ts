@@ -6,7 +6,7 @@ import { newPet } from '../../../functions/pets/schema.ts';
 import { newFileIds, petParser, readPets } from '../../../tools/operators/pets/files.ts';
 import type { Session } from '../../../tools/operators/pets/pet-command.ts';
 import type { PetService } from '../../../tools/operators/pets/service.ts';
-import { Folder } from '../../service/pets-tool/files.ts';
+import { Folder } from '../../service/pets-tool/folder.ts';
 
 const newest = newPetId(Date.UTC(2026, 6, 1), 0);
 const parse = (text: string) => petParser(newest)(text, 1);
