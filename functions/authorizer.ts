@@ -6,14 +6,14 @@ import { decideKey, findKey } from './access/key-records.ts';
 import { hashOfKey, keyOfHeader, stageOfKey } from './access/keys.ts';
 import { timeToAnswer, withDeadline } from './runtime/deadline.ts';
 import { connect, connectionEnvironment } from './dynamodb/connection.ts';
-import { text, traceId, wholeNumber } from './runtime/environment.ts';
+import { nonEmptyText, traceId, wholeNumber } from './runtime/environment.ts';
 import { toUnixSeconds } from './runtime/unix-time.ts';
 import { tableVariables } from './tables.ts';
 
 const environment = z.parse(
   z.extend(connectionEnvironment, {
-    [tableVariables.apiKeys]: text,
-    STAGE: text,
+    [tableVariables.apiKeys]: nonEmptyText,
+    STAGE: nonEmptyText,
     AUTHORIZER_CACHE_SECONDS: wholeNumber,
   }),
   process.env,

@@ -9,12 +9,15 @@ import { createPetOnce, recordIdOf } from './pets/idempotent-creation.ts';
 import { newPetId } from './pets/ids.ts';
 import { newPet } from './pets/schema.ts';
 import { createPet } from './pets/store.ts';
-import { text } from './runtime/environment.ts';
+import { nonEmptyText } from './runtime/environment.ts';
 import { toUnixSeconds } from './runtime/unix-time.ts';
 import { tableVariables } from './tables.ts';
 
 const environment = z.parse(
-  z.extend(requestEnvironment, { [tableVariables.pets]: text, [tableVariables.idempotency]: text }),
+  z.extend(requestEnvironment, {
+    [tableVariables.pets]: nonEmptyText,
+    [tableVariables.idempotency]: nonEmptyText,
+  }),
   process.env,
 );
 const dynamoDb = connect(environment);

@@ -5,10 +5,13 @@ import { collectionUrl, successorLink } from './http/links.ts';
 import { pipeline, requestEnvironment } from './http/pipeline.ts';
 import { parseInt64 } from './pets/int64.ts';
 import { getPet } from './pets/store.ts';
-import { text } from './runtime/environment.ts';
+import { nonEmptyText } from './runtime/environment.ts';
 import { tableVariables } from './tables.ts';
 
-const environment = z.parse(z.extend(requestEnvironment, { [tableVariables.pets]: text }), process.env);
+const environment = z.parse(
+  z.extend(requestEnvironment, { [tableVariables.pets]: nonEmptyText }),
+  process.env,
+);
 const dynamoDb = connect(environment);
 const table = { client: dynamoDb.client, tableName: environment.PETS_TABLE };
 

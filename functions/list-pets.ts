@@ -7,10 +7,13 @@ import { pipeline, requestEnvironment } from './http/pipeline.ts';
 import { encodeCursor } from './pets/cursor.ts';
 import { listing, textOf } from './pets/listing.ts';
 import { listPets } from './pets/store.ts';
-import { text } from './runtime/environment.ts';
+import { nonEmptyText } from './runtime/environment.ts';
 import { tableVariables } from './tables.ts';
 
-const environment = z.parse(z.extend(requestEnvironment, { [tableVariables.pets]: text }), process.env);
+const environment = z.parse(
+  z.extend(requestEnvironment, { [tableVariables.pets]: nonEmptyText }),
+  process.env,
+);
 const dynamoDb = connect(environment);
 const table = { client: dynamoDb.client, tableName: environment.PETS_TABLE };
 

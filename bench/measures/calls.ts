@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { tableNames } from '../../functions/tables.ts';
-import { tableDefinition } from '../../test/support/table-shapes.ts';
+import { tableShape } from '../../test/support/table-shapes.ts';
 import { startDatabase } from '../../tools/contributors/local/database.ts';
 import { Session, type SubjectDefinition } from '../harness/cold-starts.ts';
 import type { Answers, CallAnswer } from '../harness/dynamodb.ts';
@@ -126,7 +126,7 @@ async function fill(endpoint: string): Promise<void> {
     if (status !== 200) throw new Error(`${operation} failed: ${JSON.stringify(body)}`);
   };
   const definitions = tableNames.map((name) => {
-    const { TimeToLiveSpecification: _, ...definition } = tableDefinition(name);
+    const { TimeToLiveSpecification: _, ...definition } = tableShape(name);
     return definition;
   });
   const ofParts = [

@@ -2,7 +2,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import * as z from 'zod/mini';
-import { text, wholeNumber } from '../runtime/environment.ts';
+import { nonEmptyText, wholeNumber } from '../runtime/environment.ts';
 import { StrictProtocol } from './protocol.ts';
 import { BriefRetryStrategy, maxAttempts } from './retry-strategy.ts';
 
@@ -19,9 +19,9 @@ export interface Connection {
  * https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime
  */
 export const connectionEnvironment = z.object({
-  AWS_REGION: text,
-  AWS_ACCESS_KEY_ID: text,
-  AWS_SECRET_ACCESS_KEY: text,
+  AWS_REGION: nonEmptyText,
+  AWS_ACCESS_KEY_ID: nonEmptyText,
+  AWS_SECRET_ACCESS_KEY: nonEmptyText,
   AWS_SESSION_TOKEN: z.optional(z.string()),
   /** Default: the Region's endpoint. */
   AWS_ENDPOINT_URL_DYNAMODB: z.optional(z.string()),

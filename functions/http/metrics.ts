@@ -19,11 +19,11 @@ export const metrics = {
   malformed: 'MalformedItems',
 } as const;
 
-export type Metric = (typeof metrics)[keyof typeof metrics];
+export type MetricName = (typeof metrics)[keyof typeof metrics];
 
 /** The dimension that splits a metric by plan. */
 export const planDimension = 'Plan';
 
 /** Metrics that are also published by the version of the function, so that a canary is compared with the live version. */
-export const metricsByVersion: readonly Metric[] = [metrics.malformed];
+export const metricsByVersion: readonly MetricName[] = [metrics.malformed];
 export const versionDimension = 'Version';

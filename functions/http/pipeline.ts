@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { type Connection, connectionEnvironment } from '../dynamodb/connection.ts';
 import { isWriteOperation, operationName, operations, type RequestEntry } from '../operations.ts';
 import { timeToAnswer, withDeadline } from '../runtime/deadline.ts';
-import { text, wholeNumber } from '../runtime/environment.ts';
+import { nonEmptyText, wholeNumber } from '../runtime/environment.ts';
 import { tableVariables } from '../tables.ts';
 import { admissionControl, limitRequests, withinLimit } from './limit-requests.ts';
 import { type ApiRequest, parseRequests } from './request.ts';
@@ -12,9 +12,9 @@ import { type Recorder, recordRequests } from './telemetry.ts';
 
 /** The environment variables of every function that serves requests. */
 export const requestEnvironment = z.extend(connectionEnvironment, {
-  [tableVariables.rateLimits]: text,
+  [tableVariables.rateLimits]: nonEmptyText,
   LIMITER_TIMEOUT_MS: wholeNumber,
-  METRICS_NAMESPACE: text,
+  METRICS_NAMESPACE: nonEmptyText,
 });
 
 interface PipelineSettings {

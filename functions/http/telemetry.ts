@@ -1,5 +1,5 @@
 import { traceId, version } from '../runtime/environment.ts';
-import { type Metric, metricsByVersion, planDimension, versionDimension } from './metrics.ts';
+import { type MetricName, metricsByVersion, planDimension, versionDimension } from './metrics.ts';
 import type { Stage } from './stages.ts';
 
 export interface Recorded {
@@ -47,11 +47,11 @@ export class Recorder {
   readonly startedAt = performance.now();
   /** Internal errors with their causes. Never shown to the client: the request may even succeed. */
   readonly errors: unknown[] = [];
-  readonly counts = new Map<Metric, number>();
+  readonly counts = new Map<MetricName, number>();
   /** Empty until the event is read. */
   identity: { readonly requestId?: string; readonly keyId?: string; readonly plan?: string } = {};
 
-  count(metric: Metric, by = 1): void {
+  count(metric: MetricName, by = 1): void {
     this.counts.set(metric, (this.counts.get(metric) ?? 0) + by);
   }
 }
@@ -73,7 +73,7 @@ type RequestRecord = Recorder['identity'] &
  */
 export function toLogLine(record: RequestRecord, namespace: string, now: number): string {
   const { errors, counts, durationMs, version: ofFunction, ...fields } = record;
-  const definition = (Dimensions: readonly (readonly string[])[], names: readonly Metric[]) => {
+  const definition = (Dimensions: readonly (readonly string[])[], names: readonly MetricName[]) => {
     const Metrics = names.map((name) => ({ Name: name, Unit: 'Count' }));
     return { Namespace: namespace, Dimensions, Metrics };
   };

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 
 /** An environment variable that is not empty. */
-export const text = z.string().check(z.minLength(1));
+export const nonEmptyText = z.string().check(z.minLength(1));
 
 export const wholeNumber = z.pipe(
   z.string().check(z.regex(/^\d+$/, 'must be a whole number')),

@@ -6,7 +6,7 @@ import { QueryString } from 'aws-cdk-lib/aws-logs';
 import * as monitoring from 'cdk-monitoring-constructs';
 import { Construct } from 'constructs';
 import { planNames } from '../../functions/access/plans.ts';
-import { type Metric as MetricName, metrics } from '../../functions/http/metrics.ts';
+import { type MetricName, metrics } from '../../functions/http/metrics.ts';
 import { type Api, apiStageName } from '../api/api.ts';
 import { serviceMetric, tableMetric } from './metrics.ts';
 import { errorsQuery } from './saved-queries.ts';

@@ -2,7 +2,7 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import { MathExpression, Metric } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Construct } from 'constructs';
 import type { Plan } from '../../functions/access/plans.ts';
-import { type Metric as MetricName, planDimension, versionDimension } from '../../functions/http/metrics.ts';
+import { type MetricName, planDimension, versionDimension } from '../../functions/http/metrics.ts';
 import { apiStageName } from '../api/api.ts';
 import { functionEntries } from '../../functions/operations.ts';
 import type { TableName } from '../../functions/tables.ts';

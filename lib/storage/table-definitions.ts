@@ -1,14 +1,14 @@
 import type { TableName } from '../../functions/tables.ts';
 
 /** The partition key, then the sort key if there is one: a number (`N`) or a text (`S`). */
-export type Keys = Readonly<Record<string, 'N' | 'S'>>;
+export type KeyAttributes = Readonly<Record<string, 'N' | 'S'>>;
 
 interface TableDefinition {
   /** What it is for, to operators. */
   readonly description: string;
-  readonly keys: Keys;
+  readonly keys: KeyAttributes;
   /** With all attributes. */
-  readonly indexes?: Readonly<Record<string, Keys>>;
+  readonly indexes?: Readonly<Record<string, KeyAttributes>>;
   /** Its items end within a day, so they have a time to live and no backup. */
   readonly isTemporary?: true;
 }

@@ -4,7 +4,7 @@ import { Construct } from 'constructs';
 import type { StageSettings } from '../configuration/settings.ts';
 import { type TableName, tableNames } from '../../functions/tables.ts';
 import { titleCase } from '../title-case.ts';
-import { type Keys, tableDefinitions, timeToLiveAttribute } from './table-definitions.ts';
+import { type KeyAttributes, tableDefinitions, timeToLiveAttribute } from './table-definitions.ts';
 
 export interface TablesProps extends Pick<
   StageSettings,
@@ -49,7 +49,7 @@ export class Tables extends Construct {
   }
 }
 
-function keysOf(keys: Keys): { readonly partitionKey: Attribute; readonly sortKey?: Attribute } {
+function keysOf(keys: KeyAttributes): { readonly partitionKey: Attribute; readonly sortKey?: Attribute } {
   const [partitionKey, sortKey] = Object.entries(keys).map(([name, type]) => ({
     name,
     type: type === 'N' ? AttributeType.NUMBER : AttributeType.STRING,

@@ -5,7 +5,7 @@ import { expect, inject } from 'vitest';
 import { tableNames } from '../../functions/tables.ts';
 import { titleCase } from '../../lib/title-case.ts';
 import { rounds } from '../support/rounds.ts';
-import { tableDefinition } from '../support/table-shapes.ts';
+import { tableShape } from '../support/table-shapes.ts';
 
 interface Got {
   readonly operation: Operation;
@@ -19,7 +19,7 @@ const recorded = new WeakMap<object, number>();
 const most = rounds({ full: 2_000, sample: 150 });
 
 /** What tables in memory are asked from now on, and what they answer. */
-export class Recording {
+export class RecordedCalls {
   readonly calls: Got[] = [];
 
   constructor(tables: Tables, test: object) {
@@ -51,7 +51,7 @@ function isPage(input: object, answer: object): boolean {
 }
 
 /** Asks real engines the same, one after the other: they have to answer what the tables in memory have answered. */
-export async function replay({ calls }: Recording): Promise<void> {
+export async function replay({ calls }: RecordedCalls): Promise<void> {
   if (calls.length === 0) return;
   for (const endpoint of [inject('dynamodbEndpoint'), inject('secondEndpoint')])
     if (endpoint !== undefined) await replayOn(endpoint, calls);
@@ -63,7 +63,7 @@ async function replayOn(endpoint: string, calls: readonly Got[]): Promise<void> 
   const all = JSON.stringify(calls);
   const used = tableNames.filter((each) => all.includes(`"${titleCase(each)}"`));
   const created = used.map(async (name) => {
-    const { TimeToLiveSpecification: _, ...definition } = tableDefinition(name, `${titleCase(name)}-${run}`);
+    const { TimeToLiveSpecification: _, ...definition } = tableShape(name, `${titleCase(name)}-${run}`);
     await send('CreateTable', JSON.stringify({ ...definition, BillingMode: 'PAY_PER_REQUEST' }));
   });
   await Promise.all(created);

@@ -1,7 +1,7 @@
 import { AnimalStore, type Pets } from 'animal-store-client';
 import { expect, test } from 'vitest';
 import { unmatchedRoute } from '../../functions/operations.ts';
-import { entryOf, unused } from '../support/used-operations.ts';
+import { entryOf, unusedOperations } from '../support/used-operations.ts';
 
 /** Arguments of each method. */
 const calls: { readonly [Method in keyof Pets]: Parameters<Pets[Method]> } = {
@@ -25,7 +25,7 @@ test('each method of the client is for an operation; a warning names the operati
   for (const [method, values] of Object.entries(calls))
     await expect(Reflect.apply(store.pets[method as keyof Pets], store.pets, values)).rejects.toThrow();
   expect(used).not.toContain(unmatchedRoute);
-  for (const entry of unused(used))
+  for (const entry of unusedOperations(used))
     console.warn(
       `The client has no method for ${entry}. Its next release needs one (packages/client/src/store.ts).`,
     );

@@ -13,7 +13,7 @@ import { expectHandlers } from '../../tools/contributors/openapi/handlers.ts';
 import { withParts } from '../../tools/contributors/openapi/pages.ts';
 import { describedField, sampleOf, writing } from '../../tools/contributors/openapi/schemas.ts';
 import { openApiDocument, withoutReferences } from '../support/openapi-document.ts';
-import { text } from '../support/arbitraries.ts';
+import * as arbitrary from '../support/arbitraries.ts';
 import { freeCaller, proxyEvent } from '../support/events.ts';
 import { rounds } from '../support/rounds.ts';
 
@@ -54,7 +54,7 @@ function candidates(described: Readonly<Record<string, unknown>>): fc.Arbitrary<
   const near = (limit: unknown) =>
     fc.integer({ min: Math.max(0, Number(limit) - 5), max: Number(limit) + 5 });
   return fc.oneof(
-    text(),
+    arbitrary.text(),
     fc.array(fc.constantFrom(...awkward), { maxLength: 6 }).map((parts) => parts.join('')),
     fc
       .tuple(fc.constantFrom('a', '🐈'), fc.oneof(near(minLength), near(maxLength)))

@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
 import * as arbitrary from '../support/arbitraries.ts';
 import { rounds } from '../support/rounds.ts';
-import { ample } from './animals.ts';
+import { ample } from './listed-animals.ts';
 import { type Answer, type Key, World } from './world.ts';
 
 // Who is let in: docs/interface.md#authentication.

@@ -8,7 +8,7 @@ import * as arbitrary from '../support/arbitraries.ts';
 import { anError, commonHeaders } from '../support/expected-errors.ts';
 import { openApiDocument, withoutReferences } from '../support/openapi-document.ts';
 import { isFullRun, rounds } from '../support/rounds.ts';
-import { ample, base, everyPage, pet } from './animals.ts';
+import { ample, base, everyPage, pet } from './listed-animals.ts';
 import { type Answers, Creations } from './idempotency.model.ts';
 import { explore } from './explore.ts';
 import { type Key, World } from './world.ts';

@@ -1,5 +1,5 @@
 import type { Item, Tables } from 'dynamodb-interleavings';
-import { tableDefinitions } from '../support/table-shapes.ts';
+import { tableShapes } from '../support/table-shapes.ts';
 
 /** A write that the tables have got. */
 interface Evaluation {
@@ -23,7 +23,7 @@ interface Write extends Put {
 }
 
 const keyNames = new Map(
-  tableDefinitions.map(({ TableName, KeySchema }) => [TableName, KeySchema[0]!.AttributeName!]),
+  tableShapes.map(({ TableName, KeySchema }) => [TableName, KeySchema[0]!.AttributeName!]),
 );
 
 /** From now on notes what the writes of functions meet and leave in the tables. */

@@ -1,8 +1,8 @@
 import { explore as exploreSchedules, type Fault, textOf } from 'dynamodb-interleavings';
-import type { GatewayOptions } from './simulation/gateway.ts';
+import type { SimulatedGatewayOptions } from './simulation/gateway.ts';
 import { Violation } from './simulation/seen.ts';
 import { howToRepeat } from '../support/how-to-repeat.ts';
-import { tableDefinitions } from '../support/table-shapes.ts';
+import { tableShapes } from '../support/table-shapes.ts';
 import { startOf, World } from './world.ts';
 
 export type Step<Given> = (world: World, given: Given) => Promise<unknown>;
@@ -27,7 +27,7 @@ export interface Scene<Given> {
   /** What holds in the end, too. */
   readonly check?: (world: World, given: Given) => void;
   /** What the execution environments of a schedule have. */
-  readonly machine?: () => GatewayOptions['machine'];
+  readonly machine?: () => SimulatedGatewayOptions['machine'];
   /** So many schedules at random, instead of all of them. */
   readonly sample?: number;
   /**
@@ -72,7 +72,7 @@ export async function explore<Given>(scene: Scene<Given>): Promise<number> {
   );
   const requestOf = (step: Step<Given>) => requests.get(step)!;
   const report = await exploreSchedules<Shared>({
-    tables: tableDefinitions.map((each) => ({ ...each, BillingMode: 'PAY_PER_REQUEST' as const })),
+    tables: tableShapes.map((each) => ({ ...each, BillingMode: 'PAY_PER_REQUEST' as const })),
     startsAt: startOf(at, from),
     shared: (simulation) => {
       // Retries of the SDK do not wait.

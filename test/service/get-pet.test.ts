@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import * as arbitrary from '../support/arbitraries.ts';
 import { anError, commonHeaders } from '../support/expected-errors.ts';
 import { rounds } from '../support/rounds.ts';
-import { ample, base } from './animals.ts';
+import { ample, base } from './listed-animals.ts';
 import { type Key, World } from './world.ts';
 
 // GET /pets/{petId}: docs/interface.md#get-an-animal-deprecated.

@@ -13,7 +13,7 @@ function usageIn(item: Item = {}): Usage {
 }
 
 /** Every answer is that of the model, in the order in which the table got the calls. @throws Violation */
-export function checkLimits(
+export function checkAgainstLimits(
   exchanges: readonly Exchange[],
   keys: readonly Key[],
   evaluations: Evaluations,

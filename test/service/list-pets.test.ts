@@ -6,7 +6,7 @@ import { petStatuses } from '../../functions/pets/schema.ts';
 import * as arbitrary from '../support/arbitraries.ts';
 import { anError, commonHeaders } from '../support/expected-errors.ts';
 import { isFullRun, rounds } from '../support/rounds.ts';
-import { ample, everyPage, nextOf, pets, store } from './animals.ts';
+import { ample, everyPage, nextOf, pets, store } from './listed-animals.ts';
 import { explore } from './explore.ts';
 import { World } from './world.ts';
 

@@ -13,11 +13,11 @@ import {
   answerSts,
   type ManagementRequest,
 } from '../../tools/contributors/local/aws-services.ts';
-import { Recording, replay } from '../deployed/replay.ts';
+import { RecordedCalls, replay } from '../deployed/replay.ts';
 import {
   type Exchange,
-  Gateway,
-  type GatewayOptions,
+  SimulatedGateway,
+  type SimulatedGatewayOptions,
   type Invocation,
   type Sent,
 } from './simulation/gateway.ts';
@@ -59,7 +59,7 @@ interface WorldOptions {
   /** The schedule of `explore` that decides what happens next. */
   readonly within?: Simulation;
   /** For its execution environments. Default: each runs the work tree and draws from `random`. */
-  readonly machine?: GatewayOptions['machine'] | undefined;
+  readonly machine?: SimulatedGatewayOptions['machine'] | undefined;
 }
 
 /**
@@ -86,9 +86,9 @@ export class World {
   readonly #isDriven: boolean;
   /** How many worlds there were before it, each made from the one before. */
   readonly #generation: number;
-  readonly #machine: GatewayOptions['machine'];
+  readonly #machine: SimulatedGatewayOptions['machine'];
   readonly #evaluations: Evaluations;
-  #gateway: Gateway | undefined;
+  #gateway: SimulatedGateway | undefined;
   /** Calls whose fate is not known yet. */
   #held = 0;
 
@@ -121,7 +121,7 @@ export class World {
     // What a hook stores before tests is what they begin with.
     const test = TestRunner.getCurrentTest();
     if (this.#isDriven && test !== undefined) {
-      const recording = new Recording(this.tables, test);
+      const recording = new RecordedCalls(this.tables, test);
       onTestFinished(() => replay(recording));
     }
     this.apiKeys = new KeysOfWorld(this.#time, from?.apiKeys);
@@ -294,8 +294,8 @@ export class World {
     return { name, outputs: this.outputs };
   }
 
-  #open(): Gateway {
-    this.#gateway ??= new Gateway({
+  #open(): SimulatedGateway {
+    this.#gateway ??= new SimulatedGateway({
       world: this.#time,
       network: this.#network,
       stage: 'local',

@@ -7,7 +7,7 @@ import type { LimitTable } from '../../functions/access/limiter.ts';
 import { connect } from '../../functions/dynamodb/connection.ts';
 import type { PetTable } from '../../functions/pets/store.ts';
 import { type TableName, tableNames } from '../../functions/tables.ts';
-import { tableDefinition } from './table-shapes.ts';
+import { tableShape } from './table-shapes.ts';
 import { awsVariables } from './variables.ts';
 
 /** A client like that of a function, for the database of the tests unless another endpoint is given. */
@@ -21,7 +21,7 @@ export type Tables = Readonly<Record<TableName, Table>>;
 /** A new, empty table. */
 export async function createTable(name: TableName, client = newClient()): Promise<Table> {
   const tableName = `${name}-${randomUUID()}`;
-  const { TimeToLiveSpecification, ...definition } = tableDefinition(name, tableName);
+  const { TimeToLiveSpecification, ...definition } = tableShape(name, tableName);
   await client.send(new CreateTableCommand({ ...definition, BillingMode: 'PAY_PER_REQUEST' }));
   if (TimeToLiveSpecification.Enabled)
     await client.send(new UpdateTimeToLiveCommand({ TableName: tableName, TimeToLiveSpecification }));

@@ -12,7 +12,7 @@ import { awsVariables } from './variables.ts';
  * The result of a call. `pass`: the database answers. `lose`: it does, but the connection breaks before the answer
  * arrives. `reset`: the connection breaks before it. `hang`: no answer ever comes. Otherwise this error, with `more` in its body, or this answer.
  */
-export type Fate =
+export type ProxyFate =
   | 'pass'
   | 'lose'
   | 'reset'
@@ -31,7 +31,7 @@ export class DynamoDbProxy {
   /** Calls that hang, and that their client has given up. */
   abandoned = 0;
   /** Decides each call. May wait before it does. @param table undefined for a transaction */
-  fate: (operation: string, table: string | undefined) => Fate | Promise<Fate> = () => 'pass';
+  fate: (operation: string, table: string | undefined) => ProxyFate | Promise<ProxyFate> = () => 'pass';
   /** The certificate in PEM, if the proxy is behind TLS. */
   readonly certificate: string | undefined;
   readonly #server: Server;

@@ -2,16 +2,16 @@ import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb';
 import { Tables } from 'dynamodb-interleavings/simulation';
 import { type TableName, tableNames } from '../../functions/tables.ts';
 import {
-  type Keys,
-  tableDefinitions as definitions,
+  type KeyAttributes,
+  tableDefinitions,
   timeToLiveAttribute,
 } from '../../lib/storage/table-definitions.ts';
 import { titleCase } from '../../lib/title-case.ts';
 
 /** What creates a table like that of the stack. */
-export function tableDefinition(name: TableName, tableName = titleCase(name)) {
-  const { keys, indexes = {}, isTemporary = false } = definitions[name];
-  const types = Object.entries(Object.assign({}, keys, ...Object.values(indexes)) as Keys);
+export function tableShape(name: TableName, tableName = titleCase(name)) {
+  const { keys, indexes = {}, isTemporary = false } = tableDefinitions[name];
+  const types = Object.entries(Object.assign({}, keys, ...Object.values(indexes)) as KeyAttributes);
   return {
     TableName: tableName,
     KeySchema: keySchemaOf(keys),
@@ -27,7 +27,7 @@ export function tableDefinition(name: TableName, tableName = titleCase(name)) {
   };
 }
 
-function keySchemaOf(keys: Keys): CreateTableCommandInput['KeySchema'] & {} {
+function keySchemaOf(keys: KeyAttributes): CreateTableCommandInput['KeySchema'] & {} {
   return Object.keys(keys).map((AttributeName, index) => ({
     AttributeName,
     KeyType: index === 0 ? 'HASH' : 'RANGE',
@@ -35,9 +35,9 @@ function keySchemaOf(keys: Keys): CreateTableCommandInput['KeySchema'] & {} {
 }
 
 /** The tables of the service, to be made in memory. */
-export const tableDefinitions = tableNames.map((name) => tableDefinition(name));
+export const tableShapes = tableNames.map((name) => tableShape(name));
 
 /** The tables of the service in memory. `now`: milliseconds since the Unix epoch. */
 export function serviceTables(now: () => number): Tables {
-  return new Tables(tableDefinitions, now);
+  return new Tables(tableShapes, now);
 }

@@ -3,7 +3,7 @@ import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod/mini';
 
 /** A command that was sent to DynamoDB. */
-export interface Sent {
+export interface SentCommand {
   /** The name of the command, such as `QueryCommand`. */
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
@@ -19,12 +19,12 @@ const capacity = z.object({
 });
 
 /** Notes every command that the client sends from now on, and has DynamoDB say what each consumes. */
-export function watch(client: DynamoDBDocumentClient): Sent[] {
-  const traffic: Sent[] = [];
+export function noteCommands(client: DynamoDBDocumentClient): SentCommand[] {
+  const traffic: SentCommand[] = [];
   client.middlewareStack.add(
     (next, context) => async (args) => {
       const input = z.parse(commandInput, args.input);
-      const sent: Sent = { name: String(context['commandName']), input };
+      const sent: SentCommand = { name: String(context['commandName']), input };
       traffic.push(sent);
       const answer = await next({
         ...args,
@@ -35,13 +35,13 @@ export function watch(client: DynamoDBDocumentClient): Sent[] {
       else sent.capacity = consumed;
       return answer;
     },
-    { step: 'initialize', name: 'watch' },
+    { step: 'initialize', name: 'noteCommands' },
   );
   return traffic;
 }
 
 /** The capacity units that the commands consumed, table and indexes together. */
-export function unitsOf(traffic: readonly Sent[]): number {
+export function unitsOf(traffic: readonly SentCommand[]): number {
   return traffic
     .flatMap(({ capacity: consumed, capacities = [] }) => [...capacities, ...(consumed ? [consumed] : [])])
     .reduce((sum, { CapacityUnits: units = 0 }) => sum + units, 0);

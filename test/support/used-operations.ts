@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { routeOf } from './events.ts';
 
 /** The functions of operations that none of these is for. */
-export function unused(used: Iterable<string>): string[] {
+export function unusedOperations(used: Iterable<string>): string[] {
   const all = new Set(used);
   return operations.map(({ entry }) => entry).filter((entry) => !all.has(entry));
 }

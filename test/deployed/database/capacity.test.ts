@@ -8,7 +8,7 @@ import { byStatus, createPet, getPet, listPets, type PetTable } from '../../../f
 import { petStatuses } from '../../../functions/pets/schema.ts';
 import { tableDefinitions } from '../../../lib/storage/table-definitions.ts';
 import { createTable } from '../../support/create-tables.ts';
-import { type Sent, unitsOf, watch } from '../../support/traffic.ts';
+import { noteCommands, type SentCommand, unitsOf } from '../../support/traffic.ts';
 import { at } from '../../support/times.ts';
 
 /** The request units of docs/cost.md, as DynamoDB reports them for each operation. */
@@ -24,7 +24,7 @@ const indexes = Object.keys(tableDefinitions.pets.indexes ?? {}).length;
 
 describe('the units that an operation on pets consumes', () => {
   let pets: PetTable;
-  let traffic: Sent[];
+  let traffic: SentCommand[];
   let lastId = firstId;
 
   beforeAll(async () => {
@@ -37,7 +37,7 @@ describe('the units that an operation on pets consumes', () => {
     );
   });
   beforeEach(() => {
-    traffic = watch(pets.client);
+    traffic = noteCommands(pets.client);
     return () => pets.client.middlewareStack.remove('watch');
   });
 
@@ -71,7 +71,7 @@ describe('the units that an operation on pets consumes', () => {
 describe('the writes of the rate limit', () => {
   it('are one for a request, two for the first of a minute, and two for a rejection', async () => {
     const table = await createTable('rateLimits');
-    const traffic = watch(table.client);
+    const traffic = noteCommands(table.client);
     const writes = async (moment: number) => {
       traffic.length = 0;
       await admit(table, { keyHash, limits, now: at(moment) });
@@ -85,7 +85,7 @@ describe('the writes of the rate limit', () => {
 
   it('cost one unit each', async () => {
     const table = await createTable('rateLimits');
-    const traffic = watch(table.client);
+    const traffic = noteCommands(table.client);
     await admit(table, { keyHash, limits, now: at(now) });
     await admit(table, { keyHash, limits, now: at(now) });
     expect(traffic.map(({ capacity }) => capacity?.CapacityUnits)).toEqual([undefined, 1, 1]);
@@ -95,7 +95,7 @@ describe('the writes of the rate limit', () => {
 describe('the read of the authorizer', () => {
   it('costs one unit, because it is consistent', async () => {
     const table = await createTable('apiKeys');
-    const traffic = watch(table.client);
+    const traffic = noteCommands(table.client);
     await table.client.send(
       new PutCommand({
         TableName: table.tableName,
@@ -129,7 +129,7 @@ describe('the writes of a creation with an Idempotency-Key', () => {
   const ofIndex = inject('database') === 'dynoxide' ? 'one, as on AWS' : 'two, unlike AWS';
   it(`cost two units for the pet, two for the record, and for each index ${ofIndex}`, async () => {
     const { client, create } = await prepared();
-    const traffic = watch(client);
+    const traffic = noteCommands(client);
     expect((await create()).kind).toBe('created');
     expect(traffic.map(({ name }) => name)).toEqual(['TransactWriteItemsCommand']);
     expect(unitsOf(traffic)).toBe(4 + indexes * (inject('database') === 'dynoxide' ? 1 : 2));
@@ -138,7 +138,7 @@ describe('the writes of a creation with an Idempotency-Key', () => {
   it('are one transaction for a replay too, which is cancelled', async () => {
     const { client, create } = await prepared();
     await create();
-    const traffic = watch(client);
+    const traffic = noteCommands(client);
     expect((await create()).kind).toBe('replayed');
     expect(traffic.map(({ name }) => name)).toEqual(['TransactWriteItemsCommand']);
   });

@@ -11,7 +11,7 @@ import { checksOf, usedIdempotencyKey } from '../../../functions/delivery/versio
 import { type FunctionEntry, functionEntries } from '../../../functions/operations.ts';
 import { toUnixSeconds } from '../../../functions/runtime/unix-time.ts';
 import { FunctionProcesses } from '../../support/function-processes.ts';
-import { DynamoDbProxy, type Fate } from '../../support/dynamodb-proxy.ts';
+import { DynamoDbProxy, type ProxyFate } from '../../support/dynamodb-proxy.ts';
 import { type HttpRequest, newCaller, proxyEvent } from '../../support/events.ts';
 import { type Reply, reply } from '../../support/lambda.ts';
 
@@ -77,7 +77,7 @@ const get = (petId: string) =>
 const attemptsOf = (operation: string) =>
   dynamoDb.attempts.filter((each) => each.startsWith(`${operation} `));
 /** The next calls of an operation get these fates, one each. */
-function fail(operation: string, ...fates: Fate[]): void {
+function fail(operation: string, ...fates: ProxyFate[]): void {
   dynamoDb.fate = (called) => (called === operation && fates.shift()) || 'pass';
 }
 const newPet = '{"name":"Bella","categoryId":9223372036854775807,"status":"pending"}';
@@ -156,7 +156,7 @@ const throttle = { __type: 'com.amazon.coral.availability#ThrottlingException', 
 const serverError = { status: 500, type: 'InternalServerError' } as const;
 
 describe('when DynamoDB fails', () => {
-  test.each<[string, Fate]>([
+  test.each<[string, ProxyFate]>([
     ['with a server error', serverError],
     ['for a throttle', { status: 400, body: JSON.stringify(throttle) }],
     ['by breaking the connection', 'reset'],

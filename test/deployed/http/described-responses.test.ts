@@ -12,7 +12,7 @@ import { localStage, startLocalStack } from '../../../tools/contributors/local/s
 import { withoutReferences } from '../../support/openapi-document.ts';
 import { rejectedByGateway } from '../../../tools/contributors/openapi/answers.ts';
 import { type Ask, Client, type Reply } from '../../../tools/operators/smoke/client.ts';
-import { DynamoDbProxy, type Fate } from '../../support/dynamodb-proxy.ts';
+import { DynamoDbProxy, type ProxyFate } from '../../support/dynamodb-proxy.ts';
 import { AnswerValidator } from '../../support/openapi-validator.ts';
 import { isLocal } from './support.ts';
 
@@ -139,7 +139,7 @@ async function validRequest(of: Described): Promise<Ask> {
 }
 
 /** The result of the authorizer is cached, and the limiter admits what it cannot count. */
-async function whileDynamoDb(fate: Fate, request: Ask): Promise<Reply[]> {
+async function whileDynamoDb(fate: ProxyFate, request: Ask): Promise<Reply[]> {
   proxy.fate = () => fate;
   return [await client.send(request)];
 }

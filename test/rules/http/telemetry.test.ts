@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
-import { type Metric, metrics, planDimension, versionDimension } from '../../../functions/http/metrics.ts';
+import {
+  type MetricName,
+  metrics,
+  planDimension,
+  versionDimension,
+} from '../../../functions/http/metrics.ts';
 import { toLogLine } from '../../../functions/http/telemetry.ts';
 
 const now = Date.parse('2026-07-01T12:00:00.123Z');
@@ -60,7 +65,7 @@ describe('the log line of a request', () => {
   });
 
   test('has its counts as metrics, by plan and in total', () => {
-    const counts = new Map<Metric, number>([
+    const counts = new Map<MetricName, number>([
       [metrics.admitted, 1],
       [metrics.collision, 3],
     ]);
@@ -83,7 +88,7 @@ describe('the log line of a request', () => {
   });
 
   test('has the malformed items by version too, also if there are none', () => {
-    const counts = new Map<Metric, number>([
+    const counts = new Map<MetricName, number>([
       [metrics.admitted, 1],
       [metrics.malformed, 0],
     ]);

@@ -85,8 +85,8 @@ export function retold(lines: KeyRecord['audit'], before: KeyRecord | undefined)
  * What a call can meet. `lost`: it is executed, and no answer arrives. `unreadable`: a page of a proxy arrives instead. `last`: lost, and
  * every later call is denied. `stuck`: it gets through at no repetition. `conflict`: refused as others change something.
  */
-export const faults = ['lost', 'last', 'stuck', 'conflict', 'unreadable', 'denied'] as const;
-export type KeyFault = (typeof faults)[number];
+export const keyFaults = ['lost', 'last', 'stuck', 'conflict', 'unreadable', 'denied'] as const;
+export type KeyFault = (typeof keyFaults)[number];
 
 /** Whether a call decides that a command has changed something: the write of the record, or of the suspension. */
 export function decides(command: string, operation: string): boolean {

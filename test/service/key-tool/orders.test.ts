@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { hashOfKey } from '../../../functions/access/keys.ts';
 import { isFullRun } from '../../support/rounds.ts';
 import { checkCompleted, checkEnd } from './keys.check.ts';
-import { decides, exitCodeAfter, faults, type KeyFault, leftOvers, type Stored } from './keys.model.ts';
+import { decides, exitCodeAfter, type KeyFault, keyFaults, leftOvers, type Stored } from './keys.model.ts';
 import { issue, recordOf, storedOf } from './issued-keys.ts';
 import type { Run } from '../commands.ts';
 import { explore } from '../explore.ts';
@@ -190,7 +190,7 @@ test.each(singles)('%s of a key that is %s, with every fault of each of its writ
   const writes = calls.flatMap(({ operation }, index) => (isRead(operation) ? [] : [index]));
   expect(writes.length).toBeGreaterThan(0);
   // The last two are much like others.
-  const some = isFullRun || /^(create|rotate)/.test(text) ? faults : faults.slice(0, 4);
+  const some = isFullRun || /^(create|rotate)/.test(text) ? keyFaults : keyFaults.slice(0, 4);
   for (const index of writes)
     for (const fault of some) {
       const world = new World({ isChecked: false, from });

@@ -1,4 +1,4 @@
-import { type Fault, faults as allFaults } from 'dynamodb-interleavings';
+import { type Fault, faults } from 'dynamodb-interleavings';
 import type { Random } from 'dynamodb-interleavings/simulation';
 
 /** What the simulation of a seed is about. */
@@ -17,7 +17,7 @@ const others = new Set<Fault>([
   'crashedAfter',
   'paused',
 ]);
-export const faults = allFaults.filter((fault) => !others.has(fault));
+export const simulatedFaults = faults.filter((fault) => !others.has(fault));
 
 export type ActionName =
   'list' | 'create' | 'createOnce' | 'createAndRead' | 'other' | 'mistake' | 'wave' | 'turnPages';
@@ -118,7 +118,7 @@ export interface Conditions {
 
 export function conditionsOf(random: Random, aim: Aim): Conditions {
   const faulty = random.chance(0.6);
-  const some = faults.filter(() => random.chance(0.5));
+  const some = simulatedFaults.filter(() => random.chance(0.5));
   return {
     kinds: aim.kinds ?? (faulty ? some : []),
     probability: aim.probability ?? random.pick([0.02, 0.1, 0.4]),

@@ -1,6 +1,11 @@
 import type { Call } from 'dynamodb-interleavings';
-import { type Network, Random, type Stranger, type World } from 'dynamodb-interleavings/simulation';
-import { type Conditions, faults } from './aims.ts';
+import {
+  type Network,
+  Random,
+  type Stranger,
+  type World as SimulatedWorld,
+} from 'dynamodb-interleavings/simulation';
+import { type Conditions, simulatedFaults } from './aims.ts';
 import type { Writes } from './writes.ts';
 
 /** What answers instead of DynamoDB: what cannot be read, what is empty, and what looks like an answer. */
@@ -29,7 +34,7 @@ export const strangers: readonly Stranger[] = [
  */
 export function arrangement(
   seed: number,
-  world: World,
+  world: SimulatedWorld,
   writes: Writes,
   { kinds, probability, table, lag, hot, fit }: Conditions,
   met: Set<string>,
@@ -40,7 +45,7 @@ export function arrangement(
     call.variant = random.next();
     const isFaulty = kinds.length > 0 && (table === undefined || table === call.table);
     const [isSlow, hasFault] = [isFaulty && random.chance(0.02), isFaulty && random.chance(probability)];
-    const fault = random.pick(faults.filter((each) => kinds.length === 0 || kinds.includes(each)));
+    const fault = random.pick(simulatedFaults.filter((each) => kinds.length === 0 || kinds.includes(each)));
     const isCalm = only?.has(call.name) === false;
     const slow = isSlow && !isCalm;
     if (isSlow || hasFault) met.add(call.name);

@@ -1,5 +1,5 @@
 import type { Call } from 'dynamodb-interleavings';
-import { type Network, Random, type World } from 'dynamodb-interleavings/simulation';
+import { type Network, Random, type World as SimulatedWorld } from 'dynamodb-interleavings/simulation';
 import type { CallerContext } from '../../../functions/access/caller.ts';
 import {
   type FunctionEntry,
@@ -77,10 +77,10 @@ interface Cached {
   readonly until: number;
 }
 
-export interface GatewayOptions {
+export interface SimulatedGatewayOptions {
   /** What the authorizer has returned. */
   readonly authorized?: Readonly<Record<string, CallerContext>>;
-  readonly world: World;
+  readonly world: SimulatedWorld;
   readonly network: Network;
   /** Default: test */
   readonly stage?: string;
@@ -100,15 +100,15 @@ export interface GatewayOptions {
 }
 
 /** API Gateway and Lambda: routes, the authorizer and its cache, and execution environments that serve one request at a time. */
-export class Gateway {
+export class SimulatedGateway {
   readonly exchanges: Exchange[] = [];
-  readonly #options: GatewayOptions;
+  readonly #options: SimulatedGatewayOptions;
   /** The environments that wait, by function and version. */
   readonly #idle = new Map<string, Environment[]>();
   readonly #started = new Map<FunctionEntry, number>();
   readonly #cache = new Map<string, Cached>();
 
-  constructor(options: GatewayOptions) {
+  constructor(options: SimulatedGatewayOptions) {
     this.#options = options;
     for (const [token, context] of Object.entries(options.authorized ?? {}))
       this.#cache.set(token, {

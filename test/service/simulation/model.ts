@@ -1,5 +1,5 @@
 import { AnswerValidator } from '../../support/openapi-validator.ts';
-import { checkLimits } from '../limits.check.ts';
+import { checkAgainstLimits } from '../limits.check.ts';
 import { animals } from './animals.ts';
 import type { Resource } from './resource.ts';
 import {
@@ -43,7 +43,7 @@ export function checkAnswers(history: History): void {
   for (const each of seen)
     // A process that has crashed answers nothing.
     if (each.to < Infinity) within(each.exchange, () => checkAnswer(each, history));
-  checkLimits(exchanges, keys, history.evaluations);
+  checkAgainstLimits(exchanges, keys, history.evaluations);
   for (const key of keys)
     checkDeprecatedCalls(
       seen.filter((each) => each.key === key && each.operation !== undefined),

@@ -1,8 +1,8 @@
 import type { Tables } from 'dynamodb-interleavings';
-import type { Random, World } from 'dynamodb-interleavings/simulation';
+import type { Random, World as SimulatedWorld } from 'dynamodb-interleavings/simulation';
 import { type Conditions, floodAfter, floodStart } from './aims.ts';
 import { statuses } from './animals.ts';
-import type { Gateway } from './gateway.ts';
+import type { SimulatedGateway } from './gateway.ts';
 import type { Key } from './seen.ts';
 import { keyItem } from './stored-before.ts';
 import type { Writes } from './writes.ts';
@@ -15,10 +15,10 @@ interface Event {
 
 export function eventsOf(
   random: Random,
-  world: World,
+  world: SimulatedWorld,
   tables: Tables,
   writes: Writes,
-  gateway: Gateway,
+  gateway: SimulatedGateway,
   keys: readonly Key[],
   { operator, flood, status: changesStatus }: Conditions,
 ): Event[] {

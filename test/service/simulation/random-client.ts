@@ -1,4 +1,4 @@
-import type { Random, World } from 'dynamodb-interleavings/simulation';
+import type { Random, World as SimulatedWorld } from 'dynamodb-interleavings/simulation';
 import { newKey } from '../../../functions/access/keys.ts';
 import { operations } from '../../../functions/operations.ts';
 import { descriptions } from '../../../tools/contributors/openapi/operations.ts';
@@ -7,7 +7,7 @@ import { rejectionsThatSuspend } from '../limits.model.ts';
 import { type ActionName, type Aim, floodAfter, floodStart } from './aims.ts';
 import { animals } from './animals.ts';
 import type { Version } from './environments.ts';
-import type { Exchange, Gateway, Sent } from './gateway.ts';
+import type { Exchange, Sent, SimulatedGateway } from './gateway.ts';
 import { resourceOf, resources } from './model.ts';
 import type { Key } from './seen.ts';
 
@@ -20,8 +20,8 @@ const otherOperations = operations.filter(({ entry }) => !withAction.has(entry))
 /** What clients of one simulation share. */
 interface Shared {
   readonly seed: number;
-  readonly world: World;
-  readonly gateway: Gateway;
+  readonly world: SimulatedWorld;
+  readonly gateway: SimulatedGateway;
   readonly versions: readonly Version[];
   readonly aim: Aim;
   readonly flood: boolean;

@@ -1,11 +1,11 @@
-import { Network, Random, settled, World } from 'dynamodb-interleavings/simulation';
+import { Network, Random, settled, World as SimulatedWorld } from 'dynamodb-interleavings/simulation';
 import { serviceTables } from '../../support/table-shapes.ts';
 import { noteEvaluations } from '../evaluations.ts';
 import { aimOf, conditionsOf } from './aims.ts';
 import { animals } from './animals.ts';
 import type { Version } from './environments.ts';
 import { arrangement, strangers } from './fault-schedule.ts';
-import { Gateway, type Sent } from './gateway.ts';
+import { type Sent, SimulatedGateway } from './gateway.ts';
 import { eventsOf } from './other-events.ts';
 import { RandomClient } from './random-client.ts';
 import type { History } from './seen.ts';
@@ -49,7 +49,10 @@ export async function record(
       '2026-07-01T23:58:59Z',
     ],
   );
-  const world = new World(Date.parse(startsAt) + random.below(1000), Random.of(seed, 'packages').next);
+  const world = new SimulatedWorld(
+    Date.parse(startsAt) + random.below(1000),
+    Random.of(seed, 'packages').next,
+  );
   const conditions = conditionsOf(random, aim);
   const met = new Set<string>();
   const tables = serviceTables(() => world.now);
@@ -57,7 +60,7 @@ export async function record(
   const arrange = arrangement(seed, world, writes, conditions, met, part?.only.faults);
   const network = new Network(world, tables, arrange, strangers);
   const evaluations = noteEvaluations(tables);
-  const gateway = new Gateway({
+  const gateway = new SimulatedGateway({
     world,
     network,
     machine: (environment) => {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { current, earlier } from './environments.ts';
-import { explore, type Scene } from './explored.ts';
+import { exploreRequests, type RequestScene } from './explore-requests.ts';
 import { isFullRun } from '../../support/rounds.ts';
 
 // The service in one process, without network and real time: the functions as they are bundled, on tables in memory. One model of
@@ -16,14 +16,18 @@ const yesterday = { minute: midnight - 60, minuteCount: 2, day: midnight - 86_40
 const full = { ...atNoon, minuteCount: 2, dayCount: 2, rejectedSince: noon + 1 };
 
 const request = { method: 'GET', path: '/nowhere' } as const;
-const creation = (name: string, idempotencyKey?: string): Scene['requests'][number] => ({
+const creation = (name: string, idempotencyKey?: string): RequestScene['requests'][number] => ({
   method: 'POST',
   path: '/pets',
   body: JSON.stringify({ name, categoryId: 7 }),
   ...(idempotencyKey !== undefined && { idempotencyKey }),
 });
 
-type Named = readonly [name: string, Omit<Scene, 'limits' | 'maxFaults' | 'requests'>, Scene['requests']];
+type Named = readonly [
+  name: string,
+  Omit<RequestScene, 'limits' | 'maxFaults' | 'requests'>,
+  RequestScene['requests'],
+];
 
 /** One for each write of the limiter. In test/service/limits.test.ts one version has these and more. */
 const scenesOfTwoVersions: readonly Named[] = [
@@ -88,7 +92,7 @@ const scenes: readonly Named[] = [
   ],
 ];
 
-interface Size extends Pick<Scene, 'maxFaults' | 'kinds' | 'sample' | 'versions'> {
+interface Size extends Pick<RequestScene, 'maxFaults' | 'kinds' | 'sample' | 'versions'> {
   readonly title: string;
   /** Concurrent requests. */
   readonly count: number;
@@ -122,7 +126,7 @@ const sizes: readonly Size[] = [
     : [{ title: '2 concurrent requests of two versions', ...pair, versions: [current, earlier] }]),
 ];
 
-const limitsOf = (requests: Scene['requests']) => ({
+const limitsOf = (requests: RequestScene['requests']) => ({
   ...limits,
   perMinute: requests.includes(request) ? 2 : 10,
 });
@@ -141,7 +145,7 @@ for (const { title, count, needsEqual = false, ...size } of sizes)
           requests: requests.slice(0, count),
           ...size,
         };
-        const schedules = await explore(run);
+        const schedules = await exploreRequests(run);
         expect(schedules).toBeGreaterThan(1);
       },
     );
@@ -152,8 +156,8 @@ describe('2 concurrent requests: the reduction leaves out no answer and nothing 
   test.each(scenes)('%s', { timeout: 600_000 }, async (_, scene, requests) => {
     const run = { ...scene, limits: limitsOf(requests), requests: requests.slice(0, 2), ...size };
     const [reduced, all] = [new Set<string>(), new Set<string>()];
-    const schedules = await explore({ ...run, results: reduced });
-    expect(schedules).toBeLessThan(await explore({ ...run, results: all, reduce: false }));
+    const schedules = await exploreRequests({ ...run, results: reduced });
+    expect(schedules).toBeLessThan(await exploreRequests({ ...run, results: all, reduce: false }));
     expect(reduced).toEqual(all);
   });
 });

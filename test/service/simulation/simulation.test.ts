@@ -4,7 +4,7 @@ import { aimCount } from './aims.ts';
 import { current, earlier } from './environments.ts';
 import { type Exchange } from './gateway.ts';
 import { simulate, simulatePart } from './seeded.ts';
-import { entryOf, queryOf, unused } from '../../support/used-operations.ts';
+import { entryOf, queryOf, unusedOperations } from '../../support/used-operations.ts';
 import { isFullRun } from '../../support/rounds.ts';
 
 // Random clients, faults and operators for some minutes of the service, as model.ts has it.
@@ -50,7 +50,7 @@ describe('minutes of the service', () => {
       // So that all seeds of CI are known to reach everything.
       const outcomes = ['200', '201', 'replayed', 'uncounted', ...Object.keys(errorCatalogue)];
       expect([...seen].toSorted()).toEqual(expect.arrayContaining(outcomes));
-      expect(unused(used)).toEqual([]);
+      expect(unusedOperations(used)).toEqual([]);
       expect([...queries].toSorted()).toEqual([...current.queries].toSorted());
     },
   );

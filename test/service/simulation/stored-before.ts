@@ -1,5 +1,5 @@
 import type { Item } from 'dynamodb-interleavings';
-import { type Network, Random, type World } from 'dynamodb-interleavings/simulation';
+import { type Network, Random, type World as SimulatedWorld } from 'dynamodb-interleavings/simulation';
 import { hashOfKey, newKey } from '../../../functions/access/keys.ts';
 import { customPlan } from '../../../functions/access/plans.ts';
 import type { Aim } from './aims.ts';
@@ -12,7 +12,7 @@ import type { Key } from './seen.ts';
 interface Start {
   readonly seed: number;
   readonly random: Random;
-  readonly world: World;
+  readonly world: SimulatedWorld;
   readonly network: Network;
   readonly aim: Aim;
   readonly versions: readonly Version[];
@@ -36,7 +36,7 @@ export function addKeys({ seed, random, world, network, aim, versions }: Start):
 
 function newKeyOf(
   random: Random,
-  world: World,
+  world: SimulatedWorld,
   network: Network,
   number: number,
   { limits, expiresWithin }: Aim,
@@ -73,13 +73,13 @@ function withPlan(key: Key, random: Random, { limits, flood }: Aim, { planNames,
 }
 
 /** Keys of each version are in use. */
-function keyFormatOf(version: Version, world: World, network: Network): KeyFormat {
+function keyFormatOf(version: Version, world: SimulatedWorld, network: Network): KeyFormat {
   if (!version.entries.has(keyFormat)) return { newKey, hashOfKey };
   return partOf(keyFormat, version, world, network) as KeyFormat;
 }
 
 /** What a module of a version exports. */
-function partOf(entry: string, { bundle }: Version, world: World, network: Network): unknown {
+function partOf(entry: string, { bundle }: Version, world: SimulatedWorld, network: Network): unknown {
   const requestHandler = network.handlerFor('key tool', () => {}, Infinity);
   const { random } = world;
   return bundle.start(entry, { world, clockOffset: 0, random, variables: {}, requestHandler });
@@ -97,7 +97,7 @@ export function keyItem({ keyHash, plan, perMinute, perDay, expiresAt }: Key, st
 }
 
 /** Animals of former times, some of them malformed. Returns their IDs. */
-export function addPets(random: Random, world: World, network: Network, most: number): string[] {
+export function addPets(random: Random, world: SimulatedWorld, network: Network, most: number): string[] {
   const ids = Array.from({ length: random.below(most) }, (_, index) => String(1000 + index));
   before(world, () => {
     for (const id of ids) {
@@ -113,7 +113,7 @@ export function addPets(random: Random, world: World, network: Network, most: nu
 }
 
 /** Ten seconds before the simulation starts. */
-function before(world: World, work: () => void): void {
+function before(world: SimulatedWorld, work: () => void): void {
   const { now } = world;
   world.now -= 10_000;
   work();

@@ -1,13 +1,13 @@
 import type { Fault } from 'dynamodb-interleavings';
 import type { Limits } from '../../../functions/access/plans.ts';
-import { explore as exploreSteps, type Scene as SceneOfSteps, type Step } from '../explore.ts';
+import { explore, type Scene, type Step } from '../explore.ts';
 import type { Usage } from '../limits.model.ts';
 import type { Key, World } from '../world.ts';
 import type { Version } from './environments.ts';
-import type { GatewayOptions, Sent } from './gateway.ts';
+import type { Sent, SimulatedGatewayOptions } from './gateway.ts';
 
 /** A few requests with one key at the same time. */
-export interface Scene extends Pick<SceneOfSteps<Key>, 'delays' | 'kinds' | 'reduce' | 'sample'> {
+export interface RequestScene extends Pick<Scene<Key>, 'delays' | 'kinds' | 'reduce' | 'sample'> {
   /** Unix seconds. */
   readonly now: number;
   readonly limits: Limits;
@@ -43,20 +43,20 @@ const allKinds: readonly Fault[] = [
  * @returns the number of schedules
  * @throws Error with the story of the shortest schedule that violates the interface
  */
-export function explore(scene: Scene): Promise<number> {
+export function exploreRequests(scene: RequestScene): Promise<number> {
   const { now, limits, usage, requests, afterwards = [], suspendedUntil, maxFaults, ...others } = scene;
   const { kinds = allKinds, versions = [], results, ...same } = others;
   // No transaction writes the table of the limiter.
   const conflicts = requests.some(({ method }) => method === 'POST');
   // Equal requests of one version are one function, so that they can change places.
   const steps = new Map<string, Step<Key>>();
-  const stepOf = (each: Scene['requests'][number], index: number) => {
+  const stepOf = (each: RequestScene['requests'][number], index: number) => {
     const name = JSON.stringify([each, versions[index]?.commit]);
     const step = steps.get(name) ?? stepThatSends(each);
     steps.set(name, step);
     return step;
   };
-  return exploreSteps<Key>({
+  return explore<Key>({
     ...same,
     at: new Date(now * 1000).toISOString(),
     given: (world) => world.key(limits, usage),
@@ -75,14 +75,14 @@ export function explore(scene: Scene): Promise<number> {
   });
 }
 
-function stepThatSends({ after, method, path, ...more }: Scene['requests'][number]): Step<Key> {
+function stepThatSends({ after, method, path, ...more }: RequestScene['requests'][number]): Step<Key> {
   return async (world, key) => {
     if (after !== undefined) await world.sleep(after);
     await world.send(key, `${method} ${path}`, more);
   };
 }
 
-function machineOf(versions: readonly Version[]): GatewayOptions['machine'] {
+function machineOf(versions: readonly Version[]): SimulatedGatewayOptions['machine'] {
   let environments = 0;
   return () => {
     const environment = (environments += 1);
