@@ -49,6 +49,32 @@ const names = [...alarms.keys()];
 /** It has the optional alarms, too. */
 const everyAlarm = alarmsOf(stackOf('Shelter-prod'));
 
+describe('docs/cost.md', () => {
+  const page = readFileSync('docs/cost.md', 'utf8').replaceAll(/ +/g, ' ');
+  const inDollars = (cents: number): string => (cents / 100).toFixed(2);
+  // US cents a month: 300 a dashboard, and 10 for each metric that an alarm reads.
+  const dashboards = 300 * resourcesOf(prod, 'AWS::CloudWatch::Dashboard').length;
+  const centsOf = (each: ReturnType<typeof alarmsOf>): number =>
+    [...each.values()].reduce(
+      (sum, { Metrics }) => sum + 10 * Math.max(1, Metrics.filter(({ MetricStat }) => MetricStat).length),
+      0,
+    );
+
+  it('has what the dashboards and alarms of a stage cost', () => {
+    expect(page).toContain(`| Dashboards | ${inDollars(dashboards)} |`);
+    expect(page).toContain(
+      `| Alarms | ${inDollars(centsOf(alarms))}, with all optional ones ${inDollars(centsOf(everyAlarm))} |`,
+    );
+    expect(page).toContain(`costs ${inDollars(dashboards + centsOf(alarms))} less`);
+  });
+
+  it('has what a stage costs without requests, rounded', () => {
+    const cells = /^\| 10 a day .*$/m.exec(page)?.[0].split(' | ') ?? [];
+    const cost = String(Math.round((dashboards + centsOf(alarms)) / 100));
+    expect(cells.slice(-2)).toEqual([cost, `${cost} |`]);
+  });
+});
+
 describe('an alarm', () => {
   it('notifies the topic when it starts and when it ends, and not because of missing data', () => {
     const [topicId] = theResource(prod, 'AWS::SNS::Topic');
