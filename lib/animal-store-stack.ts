@@ -91,10 +91,7 @@ export class AnimalStoreStack extends Stack {
       );
     if (!deletionProtection) {
       const when = 'Deploy again with it once the stack exists';
-      warn(
-        'deletionProtection',
-        `deletionProtection is off. ${when} (docs/deploy.md#from-a-clone-to-a-live-prod).`,
-      );
+      warn('deletionProtection', `deletionProtection is off. ${when} (docs/deploy.md).`);
     }
   }
 

@@ -75,7 +75,7 @@ export class DeliveryStack extends Stack {
       const role = addRole(`Deploy${titleCase(stage)}`, `environment:${stage}`, statements, {
         description: `Deploys ${stageStack}`,
         // As in .github/actions/deploy/action.yml. A change of the TLS policy can take an hour, see
-        // docs/deploy.md#how-long-each-deployment-takes.
+        // docs/operate.md#how-long-a-deployment-takes.
         maxSessionDuration: Duration.hours(2),
       });
       const { roleArn } = role;
