@@ -18,7 +18,7 @@ export interface NewPet {
    */
   name: string;
   /**
-   * Category that the animal is in. Any int64, returned digit for digit. A JavaScript `number` rounds a value beyond ±(2^53 − 1) without an error, also in a generated client.
+   * Category that the animal is in. Any int64, returned digit for digit. JavaScript rounds a large one without an error, also in a generated client.
    */
   categoryId: number;
   /**
@@ -56,7 +56,7 @@ export interface Pet {
    */
   name: string;
   /**
-   * Category that the animal is in. Any int64, returned digit for digit. A JavaScript `number` rounds a value beyond ±(2^53 − 1) without an error, also in a generated client.
+   * Category that the animal is in. Any int64, returned digit for digit. JavaScript rounds a large one without an error, also in a generated client.
    */
   categoryId: number;
   /**

@@ -32,8 +32,8 @@ const petFields = {
   name: { text: 'Name of the animal.', sample: 'Rex' },
   categoryId: {
     text:
-      'Category that the animal is in. Any int64, returned digit for digit. A JavaScript `number` rounds a value beyond ' +
-      '±(2^53 − 1) without an error, also in a generated client.',
+      'Category that the animal is in. Any int64, returned digit for digit. JavaScript rounds a large one without an error, ' +
+      'also in a generated client.',
     see: '[how to keep it exact](write-a-client.md#keep-int64-exact)',
     sample: 7,
   },

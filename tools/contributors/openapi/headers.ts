@@ -34,7 +34,7 @@ export interface Header {
 /** The headers of every answer, of the functions and of API Gateway itself. */
 export const commonHeaders: Readonly<Record<string, Header>> = {
   [rateLimitHeaders.limit]: {
-    text: 'The limit of the minute or of the day, whichever has fewer requests remaining. 0 without a valid key.',
+    text: 'The limit of the minute or of the day, whichever has fewer requests remaining. 0 if it is not known, as without a valid key.',
     schema: wholeNumber(perMinute),
   },
   [rateLimitHeaders.remaining]: {
