@@ -42,10 +42,10 @@ if (values.publish && (values.coarse || wanted.size < parts.length))
 const runs = Number(values.runs);
 const { rounds, batches, tolerance } = values.coarse
   ? { rounds: 6, batches: 20, tolerance: 1.25 }
-  : // A multiple of the number of subjects, so that each is measured at each position of a round.
+  : // This is a multiple of the number of subjects, so that each is measured at each position of a round.
     { rounds: 12, batches: 60, tolerance: 1 };
 
-// Described before the load of the measurement.
+// The machine is described before the load of the measurement.
 const machine = describeMachine();
 const first: FirstResponses[] = [];
 const warm: WarmResult[][] = [];

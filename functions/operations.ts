@@ -52,7 +52,7 @@ export interface Route {
 interface TableUse<Of extends Action> {
   readonly table: TableName;
   readonly action: Of;
-  /** If it reads the indexes only, all of them. */
+  /** All indexes that it reads, if it reads indexes only. */
   readonly indexes?: readonly string[];
 }
 

@@ -51,7 +51,7 @@ export class AnimalStoreStack extends Stack {
     this.#observe({ functions, tables, api }, props);
     if (stage === 'prod') this.#warn(settings);
 
-    // Used by the key tool, the smoke test, deployments and operators.
+    // The key tool, the smoke test, deployments and operators use these.
     if (commit !== undefined) this.#output('Commit', commit, 'Commit of the version');
     this.#output('ApiUrl', url, 'Base URL of the API, for clients');
     this.#output('RestApiId', restApi.restApiId, 'ID of the API in API Gateway');

@@ -56,7 +56,7 @@ const readme = readFileSync('README.md', 'utf8').replaceAll(
     repository ? `[${text}](${new URL(path, `${home}/blob/main/${folder}/`).href})` : text,
 );
 writeFileSync(join(target, 'README.md'), readme);
-// Last, so that a build that failed cannot be packed.
+// This comes last, so that a build that failed cannot be packed.
 const published = { ...manifest, version, ...links, ...ofMain, ...format, ...bin };
 writeFileSync(join(target, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);
 

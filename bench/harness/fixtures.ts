@@ -9,7 +9,7 @@ export const keyHash = hashOfKey(key);
 
 const caller = () =>
   toCallerContext(
-    // Above the number of requests of any benchmark.
+    // No benchmark sends that many requests.
     {
       keyHash,
       keyId: 'key_bench',

@@ -30,6 +30,6 @@ async function setNiceness(niceness: number): Promise<void> {
     // Among sessions the kernel decides by that of the session, unless it does not group processes by session.
     await writeFile('/proc/self/autogroup', String(niceness));
   } catch {
-    // Not root, or not on Linux.
+    // The process is not root, or this is not Linux.
   }
 }

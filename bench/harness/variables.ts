@@ -14,7 +14,7 @@ export function variables(
   return {
     ...Object.assign({}, ...ofStack),
     ...partsTables,
-    // As Lambda has the SDK: for bundles without it.
+    // Bundles without the SDK find it here, as they do on Lambda.
     NODE_PATH: join(import.meta.dirname, '..', '..', 'node_modules'),
   };
 }

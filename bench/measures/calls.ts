@@ -109,7 +109,7 @@ async function call(endpoint: string, operation: string, input: object): Promise
     headers: {
       'Content-Type': 'application/x-amz-json-1.0',
       'X-Amz-Target': `DynamoDB_20120810.${operation}`,
-      // Any signature.
+      // Any signature will do.
       Authorization:
         'AWS4-HMAC-SHA256 Credential=local/20260101/eu-central-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0',
       'X-Amz-Date': '20260101T000000Z',

@@ -22,7 +22,7 @@ type Handler = (event: unknown, context: unknown) => Promise<unknown>;
 const [directory = '', rounds = ''] = process.argv.slice(2);
 const batchSize = 25;
 
-/** Until V8 has compiled the hot code. */
+/** Rounds until V8 has compiled the hot code. */
 const warmUpRounds = 40;
 
 async function load(file: string, name = 'handler'): Promise<Handler> {
@@ -41,7 +41,7 @@ const context = lambdaContext(1e9);
 
 /** Milliseconds of processor time of a request. */
 async function runBatch(handler: Handler, event: () => unknown): Promise<number> {
-  // Parsed before: parsing the event is Lambda's work.
+  // They are parsed before, because parsing the event is Lambda's work.
   const made = Array.from({ length: batchSize }, event);
   const before = process.cpuUsage();
   for (const each of made) await handler(each, context);

@@ -7,7 +7,7 @@ import { crc32 } from 'node:zlib';
  */
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const randomLength = 30;
-const checksumLength = 6; // 62^6 > 2^32
+const checksumLength = 6; // 62^6 is more than 2^32.
 
 /** A regular expression for keys. @param stage an expression for their stage */
 export const keyExpression = (stage = '[a-z][a-z0-9]*') => `as_${stage}_[0-9A-Za-z]{36}`;

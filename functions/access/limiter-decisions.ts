@@ -152,7 +152,7 @@ export function decideUncounted(stored: Usage, limits: Limits, now: number): Dec
   return decisionAfter(decide(usage, limits, now), usage, limits, now);
 }
 
-/** As if the minute were full until the end of the suspension. A window that is full can end later. */
+/** The status is shown as if the minute were full until the end of the suspension. A window that is full can end later. */
 function suspendedStatus({ minute, day }: RateLimitStatus, usage: Usage, now: number): RateLimitStatus {
   const end = Math.min(usage.suspendedUntil, now + maxRetryAfter);
   const reset = minute.remaining === 0 ? Math.max(end, minute.reset) : end;

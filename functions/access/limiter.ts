@@ -102,7 +102,7 @@ export async function admit(
   signal?: AbortSignal,
 ): Promise<Decision> {
   const { keyHash, limits, now } = request;
-  // Correct for nearly every request, so the stored usage is not read first.
+  // This is correct for nearly every request, so the stored usage is not read first.
   let transition: Transition = { kind: 'count', windows: windowsAt(now) };
   let usage = unused;
   for (let attempt = 1; transition.kind !== 'suspended' && transition.kind !== 'reject'; attempt += 1) {
@@ -166,7 +166,7 @@ async function write(
         Key: { keyHash },
         UpdateExpression: update,
         ConditionExpression: condition,
-        // Reserved words, which every write uses.
+        // Every write uses these reserved words.
         ExpressionAttributeNames: { '#minute': 'minute', '#day': 'day' },
         ExpressionAttributeValues: usedIn(`${update} ${condition}`, values),
         ReturnValues: 'ALL_NEW',

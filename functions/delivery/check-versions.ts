@@ -77,7 +77,7 @@ async function checkAll(
   await repeatRefused(() => dynamoDb.send(put, { abortSignal }), end, clock);
 
   let status: 'Succeeded' | 'Failed' = 'Succeeded';
-  // One invocation at a time: hooks and invocations share the account's executions, and a new account has ten.
+  // This makes one invocation at a time, because hooks and invocations share the account's executions, and a new account has ten.
   for (const [name, checks] of Object.entries(checksOf(variables.STAGE, idempotencyKey))) {
     try {
       for (const { event, expected } of checks) {

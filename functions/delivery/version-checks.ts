@@ -112,7 +112,7 @@ export function checksOf(
     ],
     authorizer: [
       {
-        // A well-formed key that was never issued: the authorizer looks it up.
+        // The key is well-formed but was never issued, so the authorizer looks it up.
         event: { type: 'TOKEN', methodArn, authorizationToken: `Bearer ${newKey(stage)}` },
         expected: z.object({
           policyDocument: z.object({ Statement: z.tuple([z.object({ Effect: z.literal('Deny') })]) }),

@@ -25,7 +25,7 @@ export const connectionEnvironment = z.object({
   AWS_SESSION_TOKEN: z.optional(z.string()),
   /** Default: the Region's endpoint. */
   AWS_ENDPOINT_URL_DYNAMODB: z.optional(z.string()),
-  /** That one attempt waits for its connection, and in total. Default: no limit. */
+  /** How long one attempt waits for its connection, and in total. Default: no limit. */
   DYNAMODB_CONNECTION_TIMEOUT_MS: z.optional(wholeNumber),
   DYNAMODB_REQUEST_TIMEOUT_MS: z.optional(wholeNumber),
 });
@@ -72,7 +72,7 @@ export function connect(environment: z.output<typeof connectionEnvironment>): Co
     });
     // It copies the input and output of each call, also for a logger that writes nothing.
     client.middlewareStack.remove('loggerMiddleware');
-    // Numbers as `{ value }` with their exact digits, because a JavaScript number cannot represent every int64.
+    // Numbers are `{ value }` with their exact digits, because a JavaScript number cannot represent every int64.
     return DynamoDBDocumentClient.from(client, { unmarshallOptions: { wrapNumbers: true } });
   };
   return { client: clientWith(1), impatientClient: clientWith(0) };

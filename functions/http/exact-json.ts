@@ -42,7 +42,7 @@ export function toCanonicalJson(text: string): string {
   return JSON.stringify(canonical);
 }
 
-/** As JavaScript writes it, if that is the exact value. */
+/** Writes a number as JavaScript does, if that is the exact value. */
 function canonicalNumber(source: string): string {
   const [exact, rounded] = [exactNumber(source), String(Number(source))];
   return exactNumber(rounded) === exact ? rounded : exact;
@@ -57,7 +57,7 @@ function exactNumber(source: string): string {
     /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(source) ?? [];
   const all = (whole + fraction).replace(/^0+/, '');
   let length = all.length;
-  // Not by a regular expression, which would take seconds for many zeros.
+  // A regular expression would take seconds for many zeros.
   while (all[length - 1] === '0') length -= 1;
   if (length === 0) return '0';
   const digits = sign + all.slice(0, length);

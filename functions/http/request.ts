@@ -30,7 +30,7 @@ export function parseRequests(): Stage<Answering, Parsed> {
  */
 export function parseRequest({ requestContext, ...event }: APIGatewayProxyEvent) {
   const headers = withLowerCaseNames(entriesOf(event.multiValueHeaders));
-  // Set by API Gateway. Only the local service uses HTTP.
+  // API Gateway sets it. Only the local service uses HTTP.
   const protocol = headers.get('x-forwarded-proto')?.at(-1) === 'http' ? 'http' : 'https';
   return {
     requestId: requestContext.requestId,

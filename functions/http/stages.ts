@@ -31,7 +31,7 @@ export class Stages<Found> {
 
   /** `before` runs from top to bottom, `after` and `onError` from bottom to top. */
   use<Made, Below>({ before, after, onError }: Stage<Found, Made, Below>): Stages<Made> {
-    // The only place that says what middy's event is: what the stages so far have made of it.
+    // Only this place says what middy's event is: what the stages so far have made of it.
     type Step = { event: unknown; response: Result | null | undefined; error: unknown };
     this.#middy.use({
       before: (step: Step) => {

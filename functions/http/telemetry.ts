@@ -3,7 +3,7 @@ import { type MetricName, metricsByVersion, planDimension, versionDimension } fr
 import type { Stage } from './stages.ts';
 
 export interface Recorded {
-  /** As Lambda passed it. */
+  /** The event as Lambda passed it. */
   readonly event: unknown;
   readonly recorder: Recorder;
 }
@@ -26,7 +26,7 @@ export function recordRequests(operation: string, namespace: string): Stage<unkn
       version: version(),
     };
     coldStart = false;
-    // Not with console, which Lambda wraps: an embedded metric must be the whole line.
+    // console will not do, because Lambda wraps it and an embedded metric must be the whole line.
     process.stdout.write(`${toLogLine(fields, namespace, Date.now())}\n`);
   };
   return {
@@ -101,7 +101,7 @@ export function toLogLine(record: RequestRecord, namespace: string, now: number)
 
 const maxCauseDepth = 4;
 
-/** Only fields that are safe to log: other properties of an error may hold a request with its headers. */
+/** Takes only fields that are safe to log, because other properties of an error may hold a request with its headers. */
 function errorForLog(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return { message: String(error) };
   const { name, message, stack, cause } = error;

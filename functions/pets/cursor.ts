@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib';
  * detects mistakes, not forgery, which would reveal nothing but the caller's own listing.
  */
 export interface Position {
-  /** Such as `status=sold`. Undefined: all pets. */
+  /** The filter, such as `status=sold`. Undefined: all pets. */
   readonly filter: string | undefined;
   /** The next page has only smaller IDs. */
   readonly before: bigint;
@@ -18,7 +18,6 @@ const checksumSize = 4;
 
 /** The filters with a number. Part of the wire format, so there are no others: a new filter is written as text. */
 const numbered = [undefined, 'status=available', 'status=pending', 'status=sold'];
-/** As `indexOf` has it. */
 const withoutNumber = -1;
 
 export function encodeCursor({ filter, before }: Position): string {

@@ -104,7 +104,7 @@ export async function createPetOnce(
               },
             },
           ],
-          // The same in every attempt of this call.
+          // The token is the same in every attempt of this call.
           ClientRequestToken: randomUUID(),
         }),
         signal && { abortSignal: signal },
@@ -120,11 +120,11 @@ export async function createPetOnce(
         return { kind: 'replayed', pet: record.pet };
       }
       const codes = new Set([ofPet?.Code, ofRecord?.Code]);
-      // As the SDK marks errors that a later request may not meet. Not repeated: the partition is busy enough.
+      // The SDK marks errors like this that a later request may not meet. Nothing is repeated, because the partition is busy enough.
       if (throttles.some((code) => codes.has(code))) throw Object.assign(error, { $retryable: {} });
       if (codes.has(conditionFailed)) onCollision();
       else if (!codes.has(conflict)) throw error;
-      // Jitter, so that two requests do not conflict again.
+      // Jitter keeps two requests from conflicting again.
       const delay = Math.random() * Math.min(maxDelay, firstDelay * 2 ** (attempt - 1));
       await setTimeout(delay, undefined, signal && { signal });
     }

@@ -26,7 +26,7 @@ export function integer(minimum: number, maximum: number) {
   );
 }
 
-/** Without the limits, which can become stricter. */
+/** An integer of a stored item. It has no limits, because limits can become stricter. */
 export const storedInteger = z.pipe(
   z.object({ value: z.string().check(z.regex(/^-?\d{1,15}$/)) }),
   z.transform(({ value }) => Number(value)),

@@ -39,7 +39,7 @@ export interface Listing {
   readonly limit: number;
   /** Undefined: all pets. */
   readonly filter?: Partition | undefined;
-  /** Only pets with smaller IDs. */
+  /** A list has only pets with smaller IDs than this. */
   readonly before?: bigint | undefined;
 }
 
@@ -108,7 +108,7 @@ export async function createPet(
         if (wasStored(created, error)) return created;
       } else if (!isTaken(error)) throw error;
       onCollision();
-      // As the SDK marks errors that a later request may not meet.
+      // The SDK marks errors like this that a later request may not meet.
       if (attempt >= maxIds) throw Object.assign(error, { $retryable: {} });
     }
   }

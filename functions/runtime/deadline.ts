@@ -20,7 +20,7 @@ export async function withDeadline<T>(
   } catch (error) {
     if (!controller.signal.aborted) throw error;
     const timeout = new Error(`${name} did not finish within ${limit} ms`, { cause: error });
-    // The name of the SDK's own time-outs, which `isTransientError` recognizes.
+    // The SDK's own time-outs have this name, which `isTransientError` recognizes.
     throw Object.assign(timeout, { name: 'TimeoutError' });
   } finally {
     clearTimeout(timer);

@@ -60,16 +60,16 @@ export class Api extends Construct {
       apiKeySourceType: apigateway.ApiKeySourceType.AUTHORIZER,
       // A smaller response fits into one packet anyway.
       minCompressionSize: Size.kibibytes(1),
-      // One role for the whole account and Region, see account-stack.ts.
+      // account-stack.ts has one role for the whole account and Region.
       cloudWatchRole: false,
       deployOptions: {
         stageName: apiStageName,
         accessLogDestination: new apigateway.LogGroupLogDestination(this.accessLogs),
         accessLogFormat: apigateway.AccessLogFormat.custom(accessLogFormat),
-        // No execution logs, see APIG6 below.
+        // APIG6 below says why there are no execution logs.
         loggingLevel: apigateway.MethodLoggingLevel.OFF,
         dataTraceEnabled: false,
-        // No metrics per method, which are billed. The functions write their own.
+        // Metrics per method are billed, and the functions write their own.
         metricsEnabled: false,
         tracingEnabled: true,
         ...(settings.throttle && {
@@ -114,7 +114,7 @@ export class Api extends Construct {
   }
 
   #addRoutes(stage: StageName, functions: ServiceFunctions): void {
-    // A cast, because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
+    // The cast is needed because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
     const liveOf = (entry: FunctionEntry) => functions.get(entry)!.live as IFunction;
     const authorizer = new apigateway.TokenAuthorizer(this, 'Authorizer', {
       handler: liveOf('authorizer'),
@@ -143,7 +143,7 @@ const accessLogFormat = JSON.stringify({
   time: '$context.requestTime',
   sourceIp: '$context.identity.sourceIp',
   method: '$context.httpMethod',
-  // Not the path: a client may have put its key there by mistake.
+  // The path is left out, because a client may have put its key there by mistake.
   resource: '$context.resourcePath',
   protocol: '$context.protocol',
   tlsVersion: '$context.tlsVersion',

@@ -45,11 +45,11 @@ const bearer = 'Bearer realm="animal-store"';
 const invalidToken = `${bearer}, error="invalid_token"`;
 
 const responses: readonly GatewayResponse[] = [
-  // No Authorization header, or one that does not match the authorizer's expression.
+  // There is no Authorization header, or it does not match the authorizer's expression.
   { type: Type.UNAUTHORIZED, code: 'unauthorized', shows: 'nothing', challenge: bearer },
   // The authorizer denied: the key is unknown, expired, revoked or of another stage.
   { type: Type.ACCESS_DENIED, code: 'unauthorized', shows: 'nothing', challenge: invalidToken },
-  // API Gateway does not have the key: revoked while the authorizer's result was cached, or created seconds ago.
+  // API Gateway does not have the key: it was revoked while the authorizer's result was cached, or created seconds ago.
   { type: Type.INVALID_API_KEY, code: 'unauthorized', shows: 'nothing', challenge: invalidToken },
   // Methods that `ANY` does not include, such as TRACE, have no route, so API Gateway expects an AWS signature.
   { type: Type.MISSING_AUTHENTICATION_TOKEN, code: 'unauthorized', shows: 'nothing', challenge: bearer },
@@ -60,7 +60,7 @@ const responses: readonly GatewayResponse[] = [
   // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-make-request-with-compressed-payload.html
   { type: Type.UNSUPPORTED_MEDIA_TYPE, code: 'unsupported_media_type', shows: 'nothing' },
 
-  // The usage plan. Its bucket refills within a minute. Its quota ends with the day, but a template cannot compute the
+  // This is the usage plan. Its bucket refills within a minute. Its quota ends with the day, but a template cannot compute the
   // seconds until then, so Retry-After is an hour (docs/decisions.md#rate-limits).
   // The throttles of the stage and of the account end in THROTTLED too, and refill within a second. A template cannot tell them from
   // the usage plan's, so the longer time applies. Whether they come before the authorizer, and so without the caller's limits, is
@@ -81,12 +81,12 @@ const responses: readonly GatewayResponse[] = [
   // The function of the operation failed, was throttled or timed out.
   { type: Type.INTEGRATION_FAILURE, code: 'service_unavailable', shows: 'minute', retryAfter: 1 },
   { type: Type.INTEGRATION_TIMEOUT, code: 'service_unavailable', shows: 'minute', retryAfter: 1 },
-  // Not temporary: an invalid configuration, and every other 5XX, such as a response that API Gateway cannot read.
+  // These are not temporary: an invalid configuration, and every other 5XX, such as a response that API Gateway cannot read.
   // Either can occur before the authorizer has run.
   { type: Type.API_CONFIGURATION_ERROR, code: 'internal_error', shows: 'nothing' },
   { type: Type.DEFAULT_5XX, code: 'internal_error', shows: 'nothing' },
 
-  // Not declared, because they cannot occur or cannot be customized:
+  // These are not declared, because they cannot occur or cannot be customized:
   // - BAD_REQUEST_BODY, BAD_REQUEST_PARAMETERS: there is no request validator.
   // - REQUEST_TOO_LARGE: AWS does not support customizing it; API Gateway rejects more than 10 MB with its own body.
 ];

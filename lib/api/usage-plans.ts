@@ -6,7 +6,7 @@ import type { Throttle } from '../configuration/settings.ts';
 import { titleCase } from '../title-case.ts';
 import { usagePlanSettings } from './usage-plan-settings.ts';
 
-/** For operators who see the usage plan in the console. */
+/** Describes a usage plan to operators who see it in the console. */
 function usagePlanDescription(plan: Plan): string {
   const format = (count: number): string => count.toLocaleString('en-US');
   const limits = limitsOf(plan);
@@ -33,12 +33,12 @@ export class UsagePlans extends Construct {
       const usagePlan = new UsagePlan(this, titleCase(plan), {
         name: `${Stack.of(this).stackName}-${plan}`,
         description: usagePlanDescription(plan),
-        // A cast, because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
+        // The cast is needed because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
         apiStages: [{ api: api as IRestApi, stage: api.deploymentStage }],
         throttle: { rateLimit, burstLimit },
         ...(quota !== undefined && { quota: { limit: quota, period: Period.DAY } }),
       });
-      // One after the other, because the management API permits one UpdateUsagePlan every 20 seconds per account:
+      // They are deployed one after the other, because the management API permits one UpdateUsagePlan every 20 seconds per account:
       // https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
       if (previous !== undefined) usagePlan.node.addDependency(previous);
       previous = usagePlan;

@@ -43,7 +43,7 @@ export class ServiceFunction extends Construct {
     const { logRetentionDays: retention, removalPolicy } = settings;
     this.logGroup = new LogGroup(this, 'Logs', { retention, removalPolicy });
 
-    // Not AWS's managed policy, which permits writing to all log groups of the account.
+    // AWS's managed policy would permit writing to all log groups of the account.
     const assumedBy = ofThisAccount('lambda.amazonaws.com', Stack.of(this));
     const role = new Role(this, 'Role', { assumedBy, description });
     this.logGroup.grantWrite(role);
@@ -77,7 +77,7 @@ export class ServiceFunction extends Construct {
 
     this.live = new lambda.Alias(this, 'Live', {
       aliasName: 'live',
-      // A cast, because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
+      // The cast is needed because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
       version: this.function.currentVersion as lambda.IVersion,
       ...(provisionedConcurrency !== undefined && {
         provisionedConcurrentExecutions: provisionedConcurrency,

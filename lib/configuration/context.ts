@@ -100,7 +100,7 @@ export function withOverrides(
   return JSON.stringify({ ...overrides, [stage]: { ...overrides[stage], ...settings } });
 }
 
-/** Without the CDK's keys (`@aws-cdk/…`, `aws:cdk:…`, `cli-telemetry`, lookups), which all have a character that is not in \w. */
+/** Leaves out the CDK's keys (`@aws-cdk/…`, `aws:cdk:…`, `cli-telemetry`, lookups), which all have a character that is not in \w. */
 function ownKeys(all: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(all).filter(([key]) => /^\w*$/.test(key)));
 }

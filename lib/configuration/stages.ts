@@ -19,9 +19,9 @@ const staging: StageSettings = {
   canary: { percent: 10, minutes: 5 },
   alarms: true,
   dashboards: true,
-  // The quota of an account. A new one can have less.
+  // This is the quota of an account, and a new one can have less.
   accountConcurrency: 1_000,
-  // The quota of an account in a large Region; about thirteen other Regions have 2,500 and 1,250.
+  // This is the quota of an account in a large Region. About thirteen other Regions have 2,500 and 1,250.
   accountThrottle: { requestsPerSecond: 10_000, burst: 5_000 },
   // A flood of staging must leave prod most of the account's request rate, if they share an account.
   throttle: { requestsPerSecond: 500, burst: 1_000 },
@@ -33,7 +33,7 @@ export const presets: Readonly<Record<StageName, StageSettings>> = {
   staging,
   prod: {
     ...staging,
-    // Unless the deployment that creates them fails: the next one could not create them again.
+    // If the deployment that creates them fails, they go, because the next one could not create them again.
     removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     deletionProtection: true,
     pointInTimeRecovery: true,
@@ -43,7 +43,7 @@ export const presets: Readonly<Record<StageName, StageSettings>> = {
     // above the account's, as in a Region with a lower quota, would fail the deployment.
     throttle: undefined,
   },
-  // For npm start.
+  // `npm start` serves this stage.
   local: {
     ...staging,
     logRetentionDays: RetentionDays.ONE_DAY,

@@ -74,7 +74,7 @@ export class DeliveryStack extends Stack {
       const statements = rightsToDeploy(this, qualifier, stageStack).map((right) => allow(...right));
       const role = addRole(`Deploy${titleCase(stage)}`, `environment:${stage}`, statements, {
         description: `Deploys ${stageStack}`,
-        // As in .github/actions/deploy/action.yml. A change of the TLS policy can take an hour, see
+        // `.github/actions/deploy/action.yml` asks for the same time. A change of the TLS policy can take an hour, see
         // docs/operate.md#how-long-a-deployment-takes.
         maxSessionDuration: Duration.hours(2),
       });
@@ -88,7 +88,7 @@ export class DeliveryStack extends Stack {
       new CfnOutput(this, `DeployRoleArn${titleCase(stage)}`, { value: roleArn });
     }
 
-    // Not the lookup role of `cdk bootstrap`, which can read everything in the account, including data.
+    // The lookup role of `cdk bootstrap` could read everything in the account, including data.
     const readTemplates = [allow('cloudformation:GetTemplate', stackArn(`${name}-*`))];
     const diff = addRole('Diff', 'pull_request', readTemplates, {
       description: 'Reads the deployed templates, to compare a pull request with',

@@ -43,7 +43,7 @@ export class PreTrafficHook extends Construct {
     logGroup.grantWrite(role);
     const allow = (action: string, resources: readonly string[]) =>
       role.addToPolicy(new PolicyStatement({ actions: [action], resources: [...resources] }));
-    // Every version: a permission that names the new one would be seconds old, and IAM is eventually consistent.
+    // It may invoke every version, because a permission that names the new one would be seconds old, and IAM is eventually consistent.
     const arns = [...functions.values()].map(({ function: { functionArn } }) => functionArn);
     allow(
       'lambda:InvokeFunction',
@@ -73,7 +73,7 @@ export class PreTrafficHook extends Construct {
       entry: join(project, 'functions', 'delivery', 'check-versions.ts'),
       projectRoot: project,
       depsLockFilePath: join(project, 'package-lock.json'),
-      // Not by lib/bundler, which leaves out of the AWS SDK what requests do not need, such as finding credentials. The hook has the
+      // lib/bundler would leave out of the AWS SDK what requests do not need, such as finding credentials. The hook has the
       // runtime's SDK: its start is not timed, and it uses two more services.
       bundling: {
         logLevel: LogLevel.WARNING,
@@ -83,7 +83,7 @@ export class PreTrafficHook extends Construct {
       },
       // CDK would permit the report by the group's name, and the group has to wait for the hook.
       role: role.withoutPolicyUpdates(),
-      // Longer than the checks and the report can take, so that it always reports: functions/delivery/check-versions.ts.
+      // This is longer than the checks and the report can take, so that it always reports: functions/delivery/check-versions.ts.
       timeout: Duration.minutes(4),
       memorySize: 512,
       environment: {

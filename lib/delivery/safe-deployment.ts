@@ -76,7 +76,7 @@ export class SafeDeployment extends Construct {
         deploymentGroupName: entry,
         alias: live,
         deploymentConfig: canary ? config : LambdaDeploymentConfig.ALL_AT_ONCE,
-        // In every group, because CodeDeploy calls only the hooks of functions with a new version.
+        // Every group has it, because CodeDeploy calls only the hooks of functions with a new version.
         preHook: hook.function,
         alarms: canary ? [...alarms] : [],
         autoRollback: { failedDeployment: true, stoppedDeployment: true, deploymentInAlarm: canary },

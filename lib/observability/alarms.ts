@@ -248,7 +248,7 @@ export class Alarms extends Construct {
     return filter.metric({ statistic: 'Sum', period: Duration.minutes(1) });
   }
 
-  /** By default two of the last five datapoints must be above the threshold. `runbook`: a section of docs/runbook.md. */
+  /** Adds an alarm. By default two of the last five datapoints must be above the threshold. `runbook`: a section of docs/runbook.md. */
   #add(
     id: string,
     summary: string,

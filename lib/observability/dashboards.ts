@@ -77,7 +77,7 @@ export class Dashboards extends Construct {
         new cloudwatch.AlarmStatusWidget({ title: 'Alarms', alarms: [...alarms], width: 24, height: 4 }),
       );
     }
-    // Casts here and below, because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
+    // The casts here and below are needed because CDK's classes and interfaces differ under exactOptionalPropertyTypes.
     engineering.monitorApiGateway({
       api: api.restApi as IRestApi,
       apiStage: apiStageName,

@@ -7,7 +7,7 @@ interface TableDefinition {
   /** What it is for, to operators. */
   readonly description: string;
   readonly keys: KeyAttributes;
-  /** With all attributes. */
+  /** They have all attributes of the items. */
   readonly indexes?: Readonly<Record<string, KeyAttributes>>;
   /** Its items end within a day, so they have a time to live and no backup. */
   readonly isTemporary?: true;

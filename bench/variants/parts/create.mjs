@@ -44,7 +44,7 @@ async function create({ pet }) {
   return created;
 }
 
-// The function and not the handler: middy runs no `after` when a middleware answers.
+// This wraps the function and not the handler, because middy runs no `after` when a middleware answers.
 const createOnce = makeIdempotent(create, {
   persistenceStore: new DynamoDBPersistenceLayer({
     tableName: process.env.PARTS_IDEMPOTENCY_TABLE,

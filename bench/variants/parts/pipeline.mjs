@@ -91,7 +91,7 @@ function rateHeaders({ perMinute, perDay }, states) {
 const shown = (state) =>
   state && { remaining: state.remainingPoints, seconds: Math.ceil(state.msBeforeNext / 1_000) };
 
-/** Before its operation, so that a rejected request does nothing. */
+/** Counts a request before its operation, so that a rejected request does nothing. */
 function limitRequests() {
   return {
     before: async ({ event, internal }) => {

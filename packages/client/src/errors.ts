@@ -55,7 +55,7 @@ export class AnimalStoreError extends Error {
     inspect: (value: unknown, options: object) => string,
   ): string {
     const { name: _name, ...fields } = this;
-    // Not by instanceof: test runners have a second `Error`.
+    // instanceof will not do: test runners have a second `Error`.
     const { cause } = this as { readonly cause?: Error | null };
     const said = cause?.stack === undefined ? cause : `${cause.name}: ${cause.message}`;
     const printed = { ...fields, ...(said !== undefined && { cause: said }) };
@@ -159,7 +159,7 @@ export class ConnectionError extends AnimalStoreError {
   constructor(baseUrl: string, cause: unknown) {
     const reason = reasonOf(cause);
     const sentence = `No complete answer arrived from ${baseUrl}${reason && ` (${reason})`}.`;
-    // Browsers do not say that it is why.
+    // Browsers do not say that this is the reason.
     super('connection_failed', needsCors(baseUrl) ? `${sentence} ${corsHint}` : sentence, { cause });
   }
 }
@@ -203,7 +203,7 @@ export class InvalidAnswerError extends AnimalStoreError {
  */
 function reasonOf(thrown: unknown): string {
   if (typeof thrown !== 'object' || thrown === null) return '';
-  // Not by instanceof: test runners have a second `Error`.
+  // instanceof will not do: test runners have a second `Error`.
   const { message, code, cause, errors } = thrown as Partial<
     Record<'message' | 'code' | 'cause' | 'errors', unknown>
   >;

@@ -28,7 +28,7 @@ const number = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y;
  * @throws SyntaxError when the text is not JSON; RangeError when it is too large or too deeply nested for this machine
  */
 export function parseJson(text: string): unknown {
-  // Checks the syntax: in text that is not JSON, tokens could be found in the wrong places.
+  // This checks the syntax, because in text that is not JSON, tokens could be found in the wrong places.
   const parsed: unknown = JSON.parse(text);
   const parts: string[] = [];
   let copied = 0;
@@ -55,7 +55,7 @@ function nextToken(text: string, from: number): number {
   return begin.exec(text)?.index ?? -1;
 }
 
-/** Not by a regular expression, which has no room for a string of 30 MB. @param start of its quotation mark */
+/** Finds the end of a string. A regular expression has no room for one of 30 MB. @param start of its quotation mark */
 function endOfString(text: string, start: number): number {
   let end = start;
   let first: number;

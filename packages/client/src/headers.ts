@@ -14,7 +14,7 @@ export interface RateLimits {
 }
 
 /**
- * From `RateLimit` and `RateLimit-Policy`, which follow a draft: `undefined` when the answer does not have them, or when a later
+ * Reads `RateLimit` and `RateLimit-Policy`, which follow a draft: `undefined` when the answer does not have them, or when a later
  * draft has changed what is read here.
  */
 export function rateLimitsOf(headers: Headers): RateLimits | undefined {

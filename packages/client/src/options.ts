@@ -15,7 +15,7 @@ export interface AnimalStoreOptions {
   /** Default: the environment variable `ANIMAL_STORE_API_KEY`. */
   readonly apiKey?: string | undefined;
   /**
-   * With the version segment, such as `https://api.example.com/v1`. Default: the environment variable
+   * The base URL with the version segment, such as `https://api.example.com/v1`. Default: the environment variable
    * `ANIMAL_STORE_BASE_URL`.
    */
   readonly baseUrl?: string | URL | undefined;
@@ -25,7 +25,7 @@ export interface AnimalStoreOptions {
   readonly maxRetries?: number | undefined;
   /** Milliseconds. When the service asks for a longer wait, the call fails at once. Default 60,000. */
   readonly maxRetryDelay?: number | undefined;
-  /** Sent with every request. */
+  /** Headers that are sent with every request. */
   readonly defaultHeaders?: Readonly<Record<string, string>> | undefined;
   /**
    * Creates a store in a browser, where everybody who sees the page sees the key, and where the service cannot be called
@@ -113,7 +113,7 @@ export function readOptions(options: AnimalStoreOptions) {
     maxRetryDelay = 60_000,
     defaultHeaders = {},
     dangerouslyAllowBrowser = false,
-    // Looked up at each call, so that a later replacement of the global one counts.
+    // It is looked up at each call, so that a later replacement of the global one counts.
     fetch = (url, init) => globalThis.fetch(url, init),
     onRequest,
     onResponse,
@@ -182,7 +182,7 @@ function readApiKey(given: string | undefined): string {
   return given;
 }
 
-/** Without a slash at the end. */
+/** Reads the base URL, without a slash at the end. */
 function readBaseUrl(given: string | URL | undefined): string {
   if (isAbsent(given)) throw new TypeError('baseUrl is missing. Pass it, or set ANIMAL_STORE_BASE_URL.');
   const text = String(given);

@@ -61,7 +61,7 @@ export class Page<Item> implements AsyncIterable<Item> {
   }
 
   async *#pages(): AsyncGenerator<Page<Item>, void, undefined> {
-    // A loop, not a delegation to the next page, which would keep every page in memory.
+    // A delegation to the next page would keep every page in memory.
     yield this;
     let { nextCursor } = this;
     let request = this.#request;
@@ -69,7 +69,7 @@ export class Page<Item> implements AsyncIterable<Item> {
       const page: Page<Item> = await request(nextCursor);
       yield page;
       nextCursor = page.nextCursor;
-      // It knows the pages before, so that it finds a circle.
+      // The next page knows the pages before, so that it finds a circle.
       request = page.#request;
     }
   }

@@ -161,7 +161,7 @@ export class Pets {
         method: 'POST',
         path: '/pets',
         idempotencyKey: checkedKey(idempotencyKey),
-        // With the fields that this release does not know.
+        // Fields that this release does not know are sent, too.
         body: writeJson({ ...pet, categoryId: BigInt(toDigits(pet.categoryId, 'categoryId')) }),
       } as const;
       return this.#transport.send(call, rest, toPet);

@@ -53,7 +53,7 @@ interface Attempt {
 
 /** Sends calls until they succeed or fail for good. */
 export class Transport {
-  // Private, so that printing a store does not print the key.
+  // It is private, so that printing a store does not print the key.
   readonly #settings: Settings;
 
   constructor(settings: Settings) {
@@ -68,7 +68,7 @@ export class Transport {
     const url = baseUrl + call.path;
     const init = {
       method,
-      // A plain object, because a `fetch` of another realm or package has another class.
+      // The headers are a plain object, because a `fetch` of another realm or package has another class.
       headers: Object.fromEntries(this.#headers(headers, call)),
       ...(body !== undefined && { body }),
     };

@@ -46,7 +46,7 @@ describe('Exact JSON', () => {
     ['a text of 30 MB beside a large number', `[9223372036854775807,"${'1'.repeat(30_000_000)}"]`],
   ])('reads %s', (_what, text) => {
     expect(text.length).toBeGreaterThanOrEqual(30_000_000);
-    // Without the assertion's own comparison, which takes longer.
+    // The assertion's own comparison would take longer.
     expect(
       JSON.stringify(parseJson(text)) === text.replace('9223372036854775807', '"9223372036854775807"'),
     ).toBe(true);

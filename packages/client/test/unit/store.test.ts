@@ -108,7 +108,7 @@ describe('Integers', () => {
     const [pet] = data;
     expectTypeOf(pet!.id).toEqualTypeOf<number>();
     expectTypeOf(pet!.categoryId).toEqualTypeOf<string>();
-    // With a field that this release does not know.
+    // This release does not know the field `weight`.
     const text = `[{"id":1,"name":"Rex","categoryId":"${large}","weight":"${large}"}]`;
     expect(JSON.stringify(data)).toBe(text);
     expect((await store.pets.list()).data).toMatchObject([{ id: 9007199254740991, categoryId: '-7' }]);
