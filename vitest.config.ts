@@ -32,7 +32,7 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** So that a property that does not hold says how to repeat it. */
+/** With this, a property that does not hold says how to repeat it. */
 const propertyTests = 'test/support/property-tests.ts';
 
 /** Run on DynamoDB Local, too. */
@@ -68,7 +68,7 @@ export default defineConfig(({ mode }) => {
     test: {
       // The CDK reports on every stack that a test synthesizes.
       silent: 'passed-only',
-      // More than the processors, because many tests mostly wait for a server or a child process.
+      // There are more than processors, because many tests mostly wait for a server or a child process.
       maxWorkers: availableParallelism() + 1,
       sequence: { sequencer: LongestFirst },
       projects: [
@@ -84,7 +84,7 @@ export default defineConfig(({ mode }) => {
           },
         },
         {
-          // On tables in memory, then the same calls on a real engine.
+          // These tests run on tables in memory, and then make the same calls on a real engine.
           test: {
             name: 'service',
             include: ['test/service/**/*.test.ts'],
@@ -100,7 +100,7 @@ export default defineConfig(({ mode }) => {
             exclude,
             // CDK's own template validation takes 4 s in each process. `npm run synth` does it.
             env: { CDK_VALIDATION: 'false' },
-            // One worker loads CDK, synthesizes and bundles once for all files. An own group, because projects with
+            // One worker loads CDK, synthesizes and bundles once for all files. They are a group of their own, because projects with
             // different numbers of workers cannot run at the same time.
             isolate: false,
             setupFiles: propertyTests,

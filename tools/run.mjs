@@ -8,9 +8,9 @@ import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const oldestMajor = 24;
-/** As in tools/operators/command-line/errors.ts. */
+/** tools/operators/command-line/errors.ts has the same code. */
 const exitCodeOfUsage = 2;
-/** As in the names of the packages with Node.js. */
+/** The platform as the packages with Node.js name it. */
 const platform = process.platform === 'win32' ? 'win' : process.platform;
 const project = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The script of each tool, and its first arguments. */
@@ -57,7 +57,7 @@ if (!existsSync(join(project, 'node_modules', '.package-lock.json'))) {
 }
 
 const node = chosenNode();
-// Also for the processes that the tool starts.
+// The processes that the tool starts use it, too.
 process.env.PATH = [dirname(node), process.env.PATH].join(delimiter);
 // Vitest colours its output also for CI, where it is a file.
 if (tool === 'test' && !process.stdout.isTTY && process.env.FORCE_COLOR === undefined)

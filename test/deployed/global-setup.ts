@@ -7,9 +7,9 @@ import { databaseOfTests } from '../support/database.ts';
 declare module 'vitest' {
   interface ProvidedContext {
     dynamodbEndpoint: string;
-    /** Behind `dynamodbEndpoint`. */
+    /** The database behind `dynamodbEndpoint`. */
     database: DatabaseName;
-    /** Also has to answer what the tables in memory answer (replay.ts). */
+    /** A second database that has to answer what the tables in memory answer (replay.ts). */
     secondDatabase: DatabaseName | undefined;
     secondEndpoint: string | undefined;
     /** Why the tests of tables do not run on DynamoDB Local, too. */

@@ -81,7 +81,7 @@ async function replayOn(endpoint: string, calls: readonly Got[]): Promise<void> 
   }
 }
 
-/** Without the SDK, which takes most of the time. Nobody checks the signature. */
+/** Calls the engine without the SDK, which would take most of the time. Nobody checks the signature. */
 async function answerOf(endpoint: string, operation: string, body: string): Promise<string> {
   const headers = {
     'Content-Type': 'application/x-amz-json-1.0',
@@ -94,7 +94,7 @@ async function answerOf(endpoint: string, operation: string, body: string): Prom
   return answer.text();
 }
 
-/** Without messages, whose words are not the same. Scans and batches have no order. */
+/** The answer without messages, whose words are not the same. Scans and batches have no order. */
 function comparable(text: string, operation: Operation): unknown {
   return JSON.parse(text, (name, value: unknown) => {
     if (/^message$/i.test(name)) return undefined;

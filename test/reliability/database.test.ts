@@ -153,7 +153,7 @@ test('a database that stands still is a 503 within 3 seconds, and repeated creat
     process.kill(pid, 'SIGCONT');
   }
   for (const creation of creations) {
-    // Two at once, as a client does whose first attempt is still under way.
+    // A client whose first attempt is still under way sends two at once.
     const answers = async () => Promise.all([create(creation), create(creation)]);
     await expect
       .poll(async () => (await answers()).map(({ status }) => status), { timeout: 120_000, interval: 500 })

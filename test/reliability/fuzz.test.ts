@@ -115,7 +115,7 @@ test.concurrent.each(functionEntries)(
     const failures: string[] = [];
     for (let start = 0; start < count; start += 1_000) {
       const events = fc.sample(gatewayEvent(entry), { numRuns: 1_000, seed: seed + start });
-      // What anything else might send: it must not end the process.
+      // Whatever anything else sends must not end the process.
       const foreign = fc.sample(fc.object(), { numRuns: 1_000 / foreignOneIn, seed: seed + start });
       for (const [index, event] of events.entries()) {
         const isForeign = index % foreignOneIn === 0;

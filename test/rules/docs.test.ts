@@ -99,7 +99,7 @@ describe.each(documents)('%s', (path) => {
 
   it('names no script that does not exist', () => {
     const inProd = text.replaceAll('$STAGE', 'prod');
-    // Not those of a workspace's package.json.
+    // Scripts of a workspace's package.json are not looked for.
     const named = [...inProd.matchAll(/\bnpm run (?:--silent )?([a-z][\w:-]*)(?![\w:-]| --workspace)/g)].map(
       ([, script]) => script!,
     );
@@ -118,10 +118,10 @@ describe.each(documents)('%s', (path) => {
 });
 
 describe('whoever pastes a whole block of a page', () => {
-  /** A dry run, and what cannot be undone. */
+  /** Commands that make a dry run, or that cannot be undone. */
   const alone =
     /--dry-run|--overlap 0s|keys -- (revoke|forget)|pets -- (remove|import|backfill)|cdk -- import|delete-(table|log-group|stack|api-key)|update-alias|npm publish/;
-  /** Without those of AWS that only read. */
+  /** Commands, without those of AWS that only read. */
   const command = /\bnpm (?:run|publish) [^|)\n]+|\baws [\w-]+ (?!describe|get|list|wait)[^|)\n]+/g;
 
   it.each(documents)('runs nothing else with such a command of %s', (path) => {

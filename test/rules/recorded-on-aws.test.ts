@@ -831,7 +831,7 @@ function stackOf({ routes = ['ANY /{proxy+}'], responses = {}, plan = {} }: Part
   });
 }
 
-/** As the authorizer of ministack's tests. */
+/** Answers like the authorizer of ministack's tests. */
 function authorize(event: string, usageIdentifierKey: string | undefined) {
   const { authorizationToken: given } = JSON.parse(event) as { authorizationToken: string };
   if (given === 'unauth') return { ok: false, errorType: 'Error', errorMessage: 'Unauthorized' } as const;
@@ -926,7 +926,7 @@ async function answerOf(fact: Fact): Promise<Answer> {
   };
 }
 
-/** With patterns of headers as matchers. */
+/** The answer, with patterns of headers as matchers. */
 function expected(answer: Answer): object {
   const { headers, ...rest } = answer;
   if (!headers) return rest;

@@ -79,7 +79,7 @@ function throttleOf(...settings: Parameters<typeof usagePlanSettings>): Throttle
   return { rate: rateLimit, burst: burstLimit };
 }
 
-/** With the usage plan, as deployed, and without it. */
+/** Runs the senders without the usage plan, and with it as deployed. */
 function bothWays(name: Name, senders: () => readonly Sender[], more: Omit<Conditions, 'limits'> = {}) {
   const throttle = throttleOf(name === 'tiny enterprise' ? 'enterprise' : name, account);
   return [undefined, throttle].map((each) =>
@@ -115,7 +115,7 @@ describe('clients that obey Retry-After are never suspended:', () => {
     };
   };
 
-  /** Of the TypeScript client, by `Retry-After` in seconds: the least and the longest wait after each attempt. */
+  /** The least and the longest wait of the TypeScript client after each attempt, by `Retry-After` in seconds. */
   const clientWaits = new Map<number, (readonly [number, number])[]>();
   const longestWaited = 60;
 
@@ -175,7 +175,7 @@ describe('clients that obey Retry-After are never suspended:', () => {
   test.each<[Name, number, number]>([
     ['pro', 270, 30],
     ['business', 900, 30],
-    // Twice the limit, by fleets of any size.
+    // Fleets of any size send twice the limit.
     ['free', 60, 30],
     ['free', 180, 90],
     ['pro', 300, 30],
@@ -410,7 +410,7 @@ describe('the throttle of a usage plan', () => {
           let time = midnight + start;
           const sent = all.flatMap(({ wait, requests }) => {
             time += wait;
-            // In proportion to the plan, so that windows fill up.
+            // Requests are in proportion to the plan, so that windows fill up.
             return Array<number>(Math.ceil((requests * perMinute) / 30)).fill(time);
           });
           expect(rejectedBy(smallest(perMinute), admittedByLimits(perMinute, sent))).toEqual([]);
@@ -450,7 +450,7 @@ describe('the throttle of a usage plan', () => {
 });
 
 describe('the quota of a usage plan', () => {
-  // Requests per minute in units of the plan's limit, and minutes of rest afterwards.
+  // `eagerness` is requests per minute in units of the plan's limit, `rest` is minutes afterwards.
   const habits = fc.array(
     fc.record({
       eagerness: fc.double({ min: 0.2, max: 4, noNaN: true }),
@@ -487,7 +487,7 @@ describe('the quota of a usage plan', () => {
           expect(metQuota).toBe(false);
           most = Math.max(most, sent);
         }),
-        // The extreme: rejected too rarely to be suspended until the day is used up, then as often as it was admitted.
+        // The example is the extreme: rejected too rarely to be suspended until the day is used up, then as often as it was admitted.
         { numRuns: rounds({ full: 10, sample: 3 }), examples: [[[{ eagerness: 1.05, rest: 0 }]]] },
       );
       expect(most, 'one client used the whole quota').toBe(2 * limits.perDay);
@@ -525,7 +525,7 @@ test('after Retry-After a request is admitted, and a second earlier none is', ()
   expect(rejections).toBeGreaterThan(0);
 });
 
-// The rate that the plan tolerates, from 10 seconds after the first rejection to the end of the minute, or for half a minute.
+// A key is suspended at the rate that its plan tolerates, from 10 seconds after the first rejection to the end of the minute, or for half a minute.
 test.each([
   [60, 0, 225],
   [60, 20, 135],

@@ -7,7 +7,7 @@ import { rounds } from '../support/rounds.ts';
 import { ample } from './listed-animals.ts';
 import { type Answer, type Key, World } from './world.ts';
 
-// Who is let in: docs/interface.md#authentication.
+// docs/interface.md#authentication says who is let in.
 
 const wholeStage = expect.stringMatching(/^arn:aws:execute-api:[^/]+\/v1\/\*\/\*$/) as string;
 
@@ -55,7 +55,7 @@ describe('a key that was issued', () => {
         perMinute: 60,
         perDay: 1_000,
         expiresAt: 0,
-        // The first minute that starts after the result is no longer cached, which is for 60 seconds.
+        // This is the first minute that starts after the result is no longer cached, which is for 60 seconds.
         throttleReset: world.now + 120,
         dayReset: world.now + 43_200,
       },

@@ -13,7 +13,7 @@ import { type Answers, Creations } from './idempotency.model.ts';
 import { explore } from './explore.ts';
 import { type Key, World } from './world.ts';
 
-// POST /pets: docs/interface.md#add-an-animal. What an Idempotency-Key promises is in idempotency.model.ts.
+// These tests check docs/interface.md#add-an-animal. What an Idempotency-Key promises is in idempotency.model.ts.
 
 const rex = { name: 'Rex', categoryId: 7, status: 'sold' };
 const create = (world: World, key: Key, animal: object | string, idempotencyKey?: string) =>
@@ -239,7 +239,7 @@ describe('a body', () => {
 
 describe('with an Idempotency-Key', () => {
   test('every answer and every animal is that of the model, whenever, whoever, and whatever is lost', async () => {
-    // Of each request, its spellings. The other ones differ in what this version does not know, too.
+    // Each line has the spellings of one request. Some differ only in what this version does not know.
     const bodies = [
       ['{"name":"Rex","categoryId":7}', '{ "categoryId": 7, "name": "R\\u0065x" }'],
       ['{"name":"Rex","categoryId":7,"status":"available"}'],
@@ -309,7 +309,7 @@ describe('with an Idempotency-Key', () => {
             outcome === 'created' ? 1 : undefined,
             outcome === 'replayed' ? 1 : undefined,
           ]);
-          // The first answer, again and again.
+          // It is the first answer, again and again.
           if (wanted.animal !== undefined) {
             const told = [answer.text, answer.headers['Location']];
             expect(told).toEqual(animals.get(wanted.animal) ?? told);
@@ -320,7 +320,7 @@ describe('with an Idempotency-Key', () => {
       }),
       { numRuns: rounds({ full: 500, sample: 60 }) },
     );
-    // So that this proves anything.
+    // Without these outcomes the test would prove nothing.
     expect(met).toEqual(new Set(['created', 'replayed', 'mismatch', 'unknown']));
   });
 

@@ -41,7 +41,6 @@ export function noteEvaluations(tables: Tables): Evaluations {
     if (operation === 'PutItem') return [ofPut(input)];
     return input.TransactItems.flatMap(({ Put: put }) => (put === undefined ? [] : [ofPut(put)]));
   };
-  // Whether a call is only tried out.
   let isTried = false;
   for (const name of ['writes', 'refuses'] as const) {
     const tryOut = tables[name].bind(tables);

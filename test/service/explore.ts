@@ -12,11 +12,11 @@ export interface Scene<Given> {
   readonly from?: World;
   /** What there is before, such as keys. What commands make is in `from`, because this cannot wait. */
   readonly given?: (world: World) => Given;
-  /** At the same time. The same function twice: they can change places. A command that fails is no failure: see `world.runs`. */
+  /** Steps that run at the same time. Two that are the same function can change places. A command that fails is no failure: see `world.runs`. */
   readonly steps: readonly Step<Given>[];
-  /** One after the other, when all others have ended. */
+  /** Steps that run one after the other, when all others have ended. */
   readonly afterwards?: readonly Step<Given>[];
-  /** What else happens, each at most once and at any time. */
+  /** Events that happen, each at most once and at any time. */
   readonly events?: Readonly<Record<string, (world: World, given: Given) => void>>;
   readonly faults?: number;
   readonly kinds?: readonly Fault[];
@@ -24,11 +24,11 @@ export interface Scene<Given> {
   readonly delays?: number;
   /** Whether everything that the interface promises has to hold in the end. Only of keys that the world has made. */
   readonly isChecked?: boolean;
-  /** What holds in the end, too. */
+  /** Checks what else holds in the end. */
   readonly check?: (world: World, given: Given) => void;
   /** What the execution environments of a schedule have. */
   readonly machine?: () => SimulatedGatewayOptions['machine'];
-  /** So many schedules at random, instead of all of them. */
+  /** How many schedules run at random, instead of all of them. */
   readonly sample?: number;
   /**
    * Leaves out schedules that differ only in the order of independent steps. Default: true. What steps share outside of the tables must be in
@@ -80,7 +80,7 @@ export async function explore<Given>(scene: Scene<Given>): Promise<number> {
       const world = new World({ from, within: simulation, machine: machine?.() });
       return { world, of: given?.(world) as Given };
     },
-    // Nothing but the idle environments of the gateway, which names them, and API Gateway's keys.
+    // They share nothing but the idle environments of the gateway, which names them, and API Gateway's keys.
     namesShared: true,
     requests: steps.map(requestOf),
     afterwards: afterwards.map(requestOf),

@@ -6,7 +6,7 @@ import { rounds } from '../support/rounds.ts';
 import { ample, base } from './listed-animals.ts';
 import { type Key, World } from './world.ts';
 
-// GET /pets/{petId}: docs/interface.md#get-an-animal-deprecated.
+// These tests check docs/interface.md#get-an-animal-deprecated.
 
 /** What every answer of a deprecated operation tells (RFC 9745, RFC 8594). */
 const deprecation = {
@@ -86,7 +86,7 @@ test.each([
   '1000%20',
   '1000%0a',
 ])('the ID %s is unknown', async (id) => {
-  // Not an error of the service.
+  // It is no error of the service.
   expect(await world.send(key, `GET /pets/${id}`)).toMatchObject({ ...notFound, log: { level: 'INFO' } });
 });
 

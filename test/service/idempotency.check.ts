@@ -3,7 +3,7 @@ import { ensure, type Seen, within } from './simulation/seen.ts';
 import type { Evaluations } from './evaluations.ts';
 import { type Creation, type CreationWrite, explain, type Told } from './idempotency.model.ts';
 
-/** As in the JSON of DynamoDB's protocol. A transaction writes the animal first. */
+/** A write as in the JSON of DynamoDB's protocol. A transaction writes the animal first. */
 interface Written {
   readonly Item: Item;
   readonly ClientRequestToken: string;
@@ -45,7 +45,7 @@ export function checkCreations(all: readonly Seen[], evaluations: Evaluations): 
           isReceived: call.received,
         };
       });
-      // Of each idempotency key of an API key, one record.
+      // Each idempotency key of an API key has one record.
       for (const { record } of writes) {
         ensure((record === undefined) === !hasKey, 'an idempotency key without a record, or the reverse');
         if (record === undefined) continue;

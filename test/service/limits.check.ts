@@ -111,7 +111,7 @@ function shownBy({ kind, headers }: Expectation): Told {
   return { kind, code: codes[kind], headers };
 }
 
-/** Of an answer, what the model says of it. */
+/** What an answer says of that which the model tells. */
 function shownIn({ answer, operation }: Exchange, { headers }: Expectation): Told {
   const { status, body, headers: all } = answer as Reply;
   const code = status === 429 ? (body as { readonly code: unknown }).code : undefined;

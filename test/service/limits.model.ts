@@ -130,13 +130,13 @@ export class Expectation {
     };
     const day = { limit: perDay, left: Math.max(0, perDay - usage.dayCount), reset: usage.day + dayLength };
     if (this.kind === 'suspended') {
-      // Shown as a full minute, of a day at most. A minute that is full can end later.
+      // A suspension is shown as a full minute, of a day at most. A minute that is full can end later.
       const end = Math.min(usage.suspendedUntil, this.#now + dayLength);
       minute.reset = minute.left > 0 ? end : Math.max(end, minute.reset);
       minute.left = 0;
     }
     const bothFull = minute.left === 0 && day.left === 0;
-    // The one with fewer requests left. Of two full ones, the last to reset.
+    // The window with fewer requests left is shown. Of two full ones, it is the last to reset.
     const isDay = bothFull ? day.reset > minute.reset : day.left < minute.left;
     return { minute, day, shown: isDay ? day : minute };
   }

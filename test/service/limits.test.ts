@@ -14,7 +14,7 @@ import { kindOf } from './limits.check.ts';
 import { explore, type Scene } from './explore.ts';
 import { type Answer, type Key, World } from './world.ts';
 
-// What a client sees of its limits: docs/interface.md#rate-limits. `Limits` and what follows from it are in limits.model.ts.
+// docs/interface.md#rate-limits says what a client sees of its limits, and limits.model.ts computes it.
 
 const noon = Date.parse('2026-07-01T12:00:00Z') / 1000;
 const midnight = noon + 43_200;
@@ -58,9 +58,9 @@ function expected(
 
 describe('every answer and every item is that of the model', () => {
   const startOf = (time: number, length: number) => Math.floor(time / length) * length;
-  /** Around a limit. */
+  /** Counts around a limit. */
   const countFor = (limit: number) => fc.constantFrom(0, 1, limit - 1, limit, limit + 1);
-  /** Of yesterday, of earlier today, now, of a clock that is ahead, and of clocks that are wrong. */
+  /** Minutes of yesterday, of earlier today, of now, of a clock that is ahead, and of clocks that are wrong. */
   const minutesAhead = [-86_400, -60, 0, 0, 0, 60, 120, 3_600, 86_400];
   const usageFor = ({ perMinute, perDay }: Limits, now: number): fc.Arbitrary<Usage> => {
     const counted = fc.record({
@@ -166,7 +166,7 @@ describe('every answer and every item is that of the model', () => {
         fc.array(steps, { minLength: 1, maxLength }),
         fc.gen(),
         async (of, start, all, gen) => {
-          // The same environment as before: it is answered now, because a clock that was set back ends a pause.
+          // The same environment is answered now, because a clock that was set back ends a pause.
           world.meets = () => 'answered';
           world.now = noon - 3_600;
           await world.send(world.key(of));
@@ -203,7 +203,7 @@ describe('every answer and every item is that of the model', () => {
       ),
       { numRuns: rounds(runs) },
     );
-    // So that this proves anything.
+    // Otherwise the test would prove nothing.
     expect(met).toEqual(
       new Set([
         'admitted',
@@ -506,7 +506,7 @@ describe('while calls of the table hang', () => {
         paused += exchanges.some(({ operation }) => operation?.calls.length === 0) ? 1 : 0;
       },
     });
-    // So that this proves anything.
+    // Otherwise the test would prove nothing.
     expect(paused).toBeGreaterThan(0);
   });
 });

@@ -10,7 +10,7 @@ import { ample, everyPage, nextOf, pets, store } from './listed-animals.ts';
 import { explore } from './explore.ts';
 import { World } from './world.ts';
 
-// GET /pets: docs/interface.md#list-animals.
+// These tests check docs/interface.md#list-animals.
 
 /** Animals 9, 8, 7, 3, 2 and 1, and eleven items that are malformed: by their fields or by their IDs. */
 function storeWithMalformed(world: World): void {

@@ -3,7 +3,7 @@ import { allowedMethods } from '../../functions/operations.ts';
 import { anError } from '../support/expected-errors.ts';
 import { World } from './world.ts';
 
-// Any path or method without an operation: docs/interface.md#operations, RFC 9110, section 15.5.6.
+// These tests check docs/interface.md#operations and RFC 9110, section 15.5.6.
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
 

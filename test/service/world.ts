@@ -37,7 +37,7 @@ export interface Answer extends Reply {
   readonly log: Readonly<Record<string, unknown>>;
   /** The calls of DynamoDB that the function has made, and what they met. */
   readonly calls: readonly Call[];
-  /** If its answer was not in API Gateway's cache. */
+  /** The invocation of the authorizer, if its answer was not in API Gateway's cache. */
   readonly authorizer: Invocation | undefined;
 }
 
@@ -58,7 +58,7 @@ interface WorldOptions {
   readonly from?: World | undefined;
   /** The schedule of `explore` that decides what happens next. */
   readonly within?: Simulation;
-  /** For its execution environments. Default: each runs the work tree and draws from `random`. */
+  /** What its execution environments have. Default: each runs the work tree and draws from `random`. */
   readonly machine?: SimulatedGatewayOptions['machine'] | undefined;
 }
 
@@ -109,7 +109,7 @@ export class World {
           call.fate = fate;
           void network.meet(call)();
         };
-        // Such as `12.1`, the first call of request 12.
+        // The first call of request 12 has the name `12.1`.
         const fate = this.meets(call, Number(/[.a](\d+)$/.exec(call.name)?.[1]));
         if (typeof fate === 'string') meet(fate);
         else {
@@ -168,7 +168,7 @@ export class World {
     this.now += seconds;
   }
 
-  /** In a step of `explore`. Others go on meanwhile. */
+  /** Waits in a step of `explore`. Others go on meanwhile. */
   sleep(milliseconds: number): Promise<void> {
     return this.#time.sleep(milliseconds);
   }
@@ -237,7 +237,7 @@ export class World {
     return answer!;
   }
 
-  /** So many at the same time. */
+  /** Sends `count` requests at the same time. */
   async sendAll(
     count: number,
     key: Key | string,
@@ -312,7 +312,7 @@ export class World {
     return this.apiKeys.meter(value, place, this.#time.now).outcome !== 'invalid';
   }
 
-  /** In a schedule, the authorizer has let every key pass before. */
+  /** What the authorizer has returned. In a schedule, it has let every key pass before. */
   #passed() {
     return Object.fromEntries(
       this.keys.map(({ token, keyHash, perMinute, perDay, expiresAt }) => [

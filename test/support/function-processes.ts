@@ -72,7 +72,7 @@ export class FunctionProcesses {
     createInterface({ input: child.stdout! }).on('line', this.#onLine);
     await once(child, 'message');
     let last: Promise<unknown> = Promise.resolve();
-    // One event at a time, as an execution environment.
+    // It serves one event at a time, as an execution environment does.
     return (event) => {
       const answer = last.then(async () => {
         const message = once(child, 'message');

@@ -45,7 +45,7 @@ export interface Reply {
 export function reply(result: unknown): Reply {
   const { statusCode, headers, body } = z.parse(proxyResult, result);
   for (const [name, value] of Object.entries(headers)) {
-    // Throws for what cannot be sent, above all a line break.
+    // This throws for what cannot be sent, above all a line break.
     new Headers().append(name, value);
   }
   return { status: statusCode, headers, text: body, body: body === '' ? undefined : parseJson(body) };

@@ -61,7 +61,7 @@ export class AnswerValidator {
   /** What the document does not allow; empty when the answer agrees with it. */
   violations(answer: SeenAnswer): string[] {
     const operation = this.#operationOf(answer);
-    // Paths and methods that the document does not have: only what all errors share can be checked.
+    // The document does not have this path or method, so only what all errors share can be checked.
     if (operation === undefined) return this.#bodyViolations(answer, errorSchema);
     const listed = operation.responses[answer.status];
     if (listed === undefined) return [`status ${answer.status} is not listed`];
@@ -72,7 +72,7 @@ export class AnswerValidator {
     ];
   }
 
-  /** Such as `GET`. Undefined: the document does not have the path. */
+  /** The methods of a path, such as `GET`. Undefined: the document does not have the path. */
   methodsOf(path: string): string[] | undefined {
     const item = this.#itemOf(path);
     return item && Object.keys(item).map((method) => method.toUpperCase());

@@ -28,7 +28,7 @@ export function describedQueries(folder: string): string[] {
   );
 }
 
-/** As `describedQueries` names it. */
+/** The parameter as `describedQueries` names it. */
 export function queryOf(method: string, path: string, name: string): string {
   return `${method} ${routeOf(path).resource}?${name}`;
 }

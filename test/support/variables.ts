@@ -25,7 +25,7 @@ export function functionVariables(
     ...awsVariables(endpoint),
     STAGE: 'test',
     ...namesOfTables((table) => tables[table].tableName),
-    // More than a busy machine needs: a limiter that times out admits the request.
+    // This is more than a busy machine needs, because a limiter that times out admits the request.
     LIMITER_TIMEOUT_MS: '60000',
     METRICS_NAMESPACE: 'Test',
     AUTHORIZER_CACHE_SECONDS: '60',

@@ -68,7 +68,7 @@ const program = new Command('npm run update-dependencies --')
     const changed = folders.filter(
       (folder) => folder === '.' || chosen.some((name) => all.get(name)?.includes(folder)),
     );
-    // Not `npm update`: it drops the packages of other platforms that a registry does not have.
+    // `npm update` would drop the packages of other platforms that a registry does not have.
     const installs = changed.map((folder) => `npm install --prefix ${folder}`);
     const isUpdated = [...updates, ...installs].every((command) => command === '' || succeeds(command));
     const failed = isUpdated ? checks.filter((command) => !succeeds(command)) : ['the update'];
@@ -81,7 +81,7 @@ await runAsProcess(toolOf(program));
 function updateOf(names: readonly string[], more = ''): string {
   if (names.length === 0) return '';
   const files = `{${folders.join(',')},packages/*}/package.json`;
-  // A week, as in .github/dependabot.yml.
+  // .github/dependabot.yml waits a week, too.
   const options = `-u --packageFile ${files} --cooldown 7 --dep prod,dev,optional`;
   return `npx --yes npm-check-updates@23.1.1 ${options} ${more} --filter ${names.join(',')}`;
 }

@@ -73,7 +73,7 @@ async function writeResults() {
   await writeFile(file, await format(written, { ...(await resolveConfig(file)), parser: 'markdown' }));
 }
 
-/** Such as `1 Query, 2 PutItem: the answer is lost`, of the lines of a trace. The calls of a request have its number. */
+/** A schedule such as `1 Query, 2 PutItem: the answer is lost`, from the lines of a trace. The calls of a request have its number. */
 function scheduleOf(lines) {
   const special =
     /applied, and .+|a part of the \w+|without the last writes|\w+Exception|the process .+|[\d.]+ items?/;
@@ -88,7 +88,7 @@ function scheduleOf(lines) {
     .join(', ');
 }
 
-/** Of the items of a batch, which DynamoDB gets to one after the other, the last line. */
+/** Keeps the last line of the items of a batch, which DynamoDB gets to one after the other. */
 function withoutItems(lines) {
   const isItem = (line) => /item \d+ is done$/.test(line ?? '');
   return lines.filter((line, index) => !isItem(line) || !isItem(lines[index + 1]));

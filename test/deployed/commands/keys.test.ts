@@ -22,7 +22,7 @@ let endpoint: string;
 
 beforeAll(async () => {
   server = createServer((_request, response) => {
-    if (answer === undefined) return; // never answers
+    if (answer === undefined) return; // This endpoint never answers.
     const { status, body, type = 'text/xml' } = answer;
     response.writeHead(status, { 'Content-Type': type }).end(body);
   }).listen(0, '127.0.0.1');

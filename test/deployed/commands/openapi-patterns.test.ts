@@ -152,7 +152,8 @@ describe('a pattern of docs/openapi.yaml', () => {
     expect(found.examples.filter((each) => !new RegExp(found.pattern).test(each))).toEqual([]);
   });
 
-  // Characters, classes of ASCII characters without `&&`, and `[\s\S]`, which is any character. Not `.`, `\d`, `\w`, `(?=…)`.
+  // A pattern may have characters, classes of ASCII characters without `&&`, and `[\s\S]`, which is any character. It may not have `.`,
+  // `\d`, `\w` or `(?=…)`.
   const alike = /^\^(?:(?:[\w ";,=<>@-]|\[\^?(?:\\s\\S|\\x[0-7][\dA-F]|[ -%'-Z^-~])+\])[+*]?)+\$$/;
   it.each(patterns)('has only what all languages read alike: $where', ({ pattern }) => {
     expect(pattern).toMatch(alike);

@@ -15,7 +15,7 @@ import { at } from '../../support/times.ts';
 const firstId = 114_841_436_160_017n;
 const animal = { name: 'Bella, tabby, three years', categoryId: 12n, status: 'available' } as const;
 const limits = { perMinute: 2, perDay: 1_000 };
-// In the future: DynamoDB Local deletes what has expired by its own clock.
+// This time is in the future, because DynamoDB Local deletes what has expired by its own clock.
 const now = Math.floor(Date.UTC(2036, 10, 21) / 1000);
 const keyHash = 'f'.repeat(64);
 const addedBy = 'key_06fz1m4tqabcdefg';

@@ -210,7 +210,7 @@ describe('when DynamoDB fails', () => {
   });
 
   test('to answer when it counts, few requests wait for it, and soon after it answers again all are counted', async () => {
-    // As it is deployed: lib/compute/functions.ts.
+    // lib/compute/functions.ts deploys functions with this time-out.
     const invokeOne = await functions.another('list-pets', { LIMITER_TIMEOUT_MS: '1000' });
     const event = proxyEvent({ resource: '/pets', caller: newCaller('business') });
     const sendInTurn = async (count: number) => {

@@ -186,7 +186,7 @@ test.each(['Handled', 'Unhandled'] as const)(
 );
 
 test.each(functionEntries)('a %s that may not use the tables fails', async (entry) => {
-  // As a permission that is missing: DynamoDB answers with an error.
+  // DynamoDB answers with an error, as it does when a permission is missing.
   const names = Object.values(tableVariables);
   const variables = Object.fromEntries(names.map((name) => [name, 'no-such-table']));
   versions[entry] = await functions.another(entry, variables);

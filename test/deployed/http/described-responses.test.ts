@@ -82,7 +82,7 @@ beforeAll(async () => {
   proxy = await DynamoDbProxy.start();
   stack = await startLocalStack({ port: 0, assembly, dynamodbEndpoint: proxy.endpoint });
   client = await newClient();
-  // Two pages of one animal.
+  // The list has two pages of one animal.
   await client.post('{"name":"Rex","categoryId":7}');
   await client.post('{"name":"Bella","categoryId":7}');
 });

@@ -100,7 +100,7 @@ describe.runIf(isLocal)('npm run dev', { timeout: 900_000 }, () => {
     await service.printed(/^[\d:]{8} Applied get-pet \(\d+ ms\)$/m);
     expect(await service.text()).toBe('one');
 
-    // A module of its own, which only this function imports.
+    // Only this function imports the new module.
     await service.write('functions/pets/shared.ts', `export const text: string = 'two';\n`);
     await service.write(
       getPet,

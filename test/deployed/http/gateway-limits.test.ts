@@ -90,7 +90,7 @@ describe.runIf(isLocal)("API Gateway's own response shows the limit of the key",
 
   it('if the quota of the usage plan is used up', async () => {
     const gateway = gatewayWith(served);
-    // Within one day of UTC, slowly enough for the throttle.
+    // All requests are within one day of UTC, and slow enough for the throttle.
     const midnight = Math.floor(now / 86_400_000) * 86_400_000;
     for (let sent = 0; sent < quota; sent += 1)
       expect((await gateway.handle(request(midnight + sent * 1000))).status).toBe(200);

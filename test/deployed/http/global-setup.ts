@@ -69,7 +69,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   try {
     const { endpoint, credentials, outputs } = service;
     const address = { endpoint, credentials };
-    // For tools with --port. Others find a service that the contributor has started.
+    // Tools with --port find this service. Others find one that the contributor has started.
     announceAddress(address, 0);
     const { table } = await openPetService({ stage: localStage, ...address });
     await seedAnimals(table, animals, Date.now());

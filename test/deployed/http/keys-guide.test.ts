@@ -44,7 +44,7 @@ beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'keys-guide-'));
   service = await startLocalStack({ port: 0, assembly: inject('local')!.assembly });
   local = { endpoint: service.endpoint, credentials: service.credentials };
-  // For the commands of the page, which name its port below.
+  // The commands of the page find the service by its port, which `paste` adds.
   announceAddress(local, 0);
 });
 
@@ -57,7 +57,7 @@ afterAll(async () => {
 /** Pastes a block in a new terminal. */
 async function paste(block: string, { input = '' } = {}): Promise<string> {
   const port = new URL(local.endpoint).port;
-  // As npm would run the script, which takes a second longer each time. docs.test.ts checks the names of scripts.
+  // This runs the script as npm would, which takes a second longer each time. docs.test.ts checks the names of scripts.
   const npm = `npm() { while [ "$1" != -- ]; do tool=$1; shift; done; shift; node tools/run.mjs "$tool" "$@" --port ${port}; }`;
   const script = `${npm}\n${block}`;
   const running = promisify(execFile)('bash', ['-c', script], { env: { ...process.env, HOME: home } });

@@ -13,7 +13,7 @@ const atOnce = rounds({ full: 40, sample: 10 });
 describe('plan limits through the gateway', () => {
   it(`of ${requests} requests, ${atOnce} at once, with one Free key exactly 60 a minute are admitted, and the headers add up`, async () => {
     const client = await clientOf('free');
-    // Fewer rejections than suspend a key, in case all of them pass the usage plan.
+    // These are fewer rejections than suspend a key, in case all of them pass the usage plan.
     const { remaining, result: replies } = await inOneMinute(client, perMinute, () =>
       inParallel(Array.from({ length: requests }), atOnce, () => client.send({ path: '/pets?limit=1' })),
     );
@@ -31,7 +31,7 @@ describe('plan limits through the gateway', () => {
 function expectRejection(reply: Reply): void {
   expectError(reply, 429, 'rate_limit_exceeded');
   expectEveryAnswer(reply);
-  // Also of API Gateway, which rejects what exceeds the burst of the usage plan: the authorizer has told it the limit.
+  // API Gateway shows the limit, too, when it rejects what exceeds the burst of the usage plan: the authorizer has told it.
   const rate = rateOf(reply);
   expect(rate).toMatchObject({ limit: perMinute, remaining: 0 });
   expect(rate.reset).toBeGreaterThan(Date.now() / 1_000 - 60);

@@ -50,7 +50,7 @@ describe.runIf(isLocal)('a saved query', () => {
     const pet = JSON.stringify({ name: 'Bella', categoryId: 1 });
     const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': '1' };
     for (const _ of [1, 2]) await send({ method: 'POST', path: '/pets', headers, body: pet });
-    // The oldest animal, so that no other test meets it.
+    // It is the oldest animal, so no other test meets it.
     const animals = await openPetService({ stage: localStage, ...address });
     const TableName = animals.table.tableName;
     const Key = { id: 2 };

@@ -25,7 +25,7 @@ function start(
   child.stdout.on('data', gather);
   child.stderr.on('data', gather);
   const ended = new Promise<number | null>((resolve) => child.on('exit', resolve));
-  // Without the step that goes on, which is seen on a busy machine.
+  // A step that goes on is printed again on a busy machine only, so it is left out.
   return { child, ended, output: () => output.replaceAll(/^\d\d:\d\d:\d\d .* \(\d+ s\)\n/gm, '') };
 }
 
@@ -214,7 +214,7 @@ describe.runIf(isLocal)('npm start', () => {
     await first.ended;
     const file = join(folder, 'keys.json');
     const keys = JSON.parse(await readFile(file, 'utf8')) as Record<string, string>;
-    // As a version without business, and with gold, has left it.
+    // A version without business, and with gold, has left the file like this.
     const { business: _, ...others } = keys;
     await writeFile(file, JSON.stringify({ ...others, gold: 'as_local_gold' }));
     const second = start(args);

@@ -30,7 +30,7 @@ export function stateOf(alarm: Alarm, series: Series): 'OK' | 'ALARM' {
     (id) => id !== 'value' && !Metrics.some((metric) => metric.Id === id),
   );
   if (unknown.length > 0) throw new Error(`${alarm.AlarmName} has no metrics ${unknown.join(', ')}`);
-  // How many it retrieves is not documented. In its examples, two more.
+  // How many it retrieves is not documented. In its examples it retrieves two more.
   const retrieved = Array.from({ length: length + 2 }, (_, index) =>
     valueOf(expression, series, length + 2 - index),
   );

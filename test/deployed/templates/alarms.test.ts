@@ -14,7 +14,7 @@ const alarms = new Map(
   }),
 );
 
-/** In seconds. */
+/** The periods are in seconds. */
 const periodsSchema = z.object({
   AlarmName: z.string(),
   Metrics: z.array(z.object({ MetricStat: z.object({ Period: z.int() }).optional() })).default([]),
@@ -39,7 +39,7 @@ const ofCount = (threshold: number): Cases => ({
   'a flood': ['ALARM', { value: minutes(100_000) }],
 });
 
-/** Of a table: calls that are throttled or fail, by operation, without zeros. */
+/** The cases of a table: calls that are throttled or fail, by operation, without zeros. */
 const ofCalls = (name: string, threshold: number): Cases => {
   const [metric, another] = alarms
     .get(name)!

@@ -24,7 +24,7 @@ describe('the routes', () => {
     const anyMethods = resourcesOf(prod, 'AWS::ApiGateway::Method').filter(
       ([, { Properties }]) => Properties['HttpMethod'] === 'ANY',
     );
-    // On the root, below it, and on each path with an operation.
+    // They are on the root, below it, and on each path with an operation.
     const resources = resourcesOf(prod, 'AWS::ApiGateway::Resource');
     expect(anyMethods).toHaveLength(resources.length + 1);
     for (const [, { Properties }] of anyMethods) {

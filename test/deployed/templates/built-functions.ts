@@ -4,7 +4,7 @@ import { bundle } from '../../../lib/bundler/bundle.ts';
 import { functionEntries } from '../../../functions/operations.ts';
 import { namesOfTables } from '../../support/variables.ts';
 
-// Not a new folder, because nothing tells when the last file has ended.
+// It is the same folder each time, because nothing tells when the last test file has ended.
 const root = 'node_modules/.cache/animal-store-bundles';
 await rm(root, { recursive: true, force: true });
 

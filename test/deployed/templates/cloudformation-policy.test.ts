@@ -13,7 +13,7 @@ const { Statement: statements } = JSON.parse(text) as {
 const actions = statements.flatMap(({ Action }) => Action);
 const list = z.union([z.string(), z.array(z.string())]).transform((value) => [value].flat());
 
-/** Of all templates. The CDK's own is data for its authors, and no resource. */
+/** The types of resources in all templates. The CDK's own type is data for its authors, and no resource. */
 const types = new Set(
   Object.keys(contexts).flatMap((name) =>
     [...synthesize(name as keyof typeof contexts).values()].flatMap(({ Resources }) =>

@@ -34,7 +34,7 @@ describe.each(functionEntries)('the function %s', (entry) => {
       const operation = Timeout * 1_000 - milliseconds('LIMITER_TIMEOUT_MS') - timeToAnswer;
       // docs/decisions.md promises an answer within three seconds.
       expect(Timeout).toBeLessThanOrEqual(3);
-      // Two attempts without an answer, the longest delay between them, and part of a third.
+      // There is time for two attempts without an answer, the longest delay between them, and part of a third.
       expect(operation).toBeGreaterThan(2 * request + 25);
       expect(milliseconds('DYNAMODB_CONNECTION_TIMEOUT_MS')).toBeLessThan(request);
     },

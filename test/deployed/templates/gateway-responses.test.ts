@@ -40,7 +40,7 @@ const answersOf = (stack: Stack) =>
     }),
   );
 const prod = stackOf('AnimalStore-prod');
-/** With the default, `gatewayResponseHeaders: "caller"`. */
+/** The answers with the default, `gatewayResponseHeaders: "caller"`. */
 const answers = answersOf(prod);
 const answersWith = (gatewayResponseHeaders: string) =>
   answersOf(

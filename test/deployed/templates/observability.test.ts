@@ -268,7 +268,7 @@ describe('the dashboards', () => {
   });
 });
 
-/** As the runbook has it. */
+/** The name of an alarm as the runbook has it. */
 function writtenName(alarm: string): string {
   // The name of a function can begin with that of another.
   const [entry] = functionEntries

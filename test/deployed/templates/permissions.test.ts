@@ -133,7 +133,7 @@ describe('every stack', () => {
     for (const [, { Properties }] of resourcesOf(stack, 'AWS::IAM::Role')) {
       const { ManagedPolicyArns, Policies } = role.parse(Properties);
       expect(Policies).toEqual([]);
-      // API Gateway requires this one for its logs, see account-stack.ts.
+      // account-stack.ts says why API Gateway requires this one for its logs.
       const required = joined(
         'arn:',
         ref('AWS::Partition'),
@@ -230,7 +230,7 @@ describe('the role for the logs of API Gateway', () => {
     const [, settings] = theResource(account, 'AWS::ApiGateway::Account');
     const [roleId] = theResource(account, 'AWS::IAM::Role');
     expect(settings.Properties['CloudWatchRoleArn']).toEqual(arnOf(roleId));
-    // With its policy: API Gateway checks the role's permissions when the account setting is updated.
+    // The role is there with its policy, because API Gateway checks its permissions when the account setting is updated.
     expect(settings.DependsOn).toContain(roleId);
   });
 

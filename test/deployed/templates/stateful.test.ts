@@ -35,7 +35,7 @@ const pinned: Readonly<Record<string, readonly string[]>> = {
   ],
   // Its ID is part of the URL of clients. The domain, the usage plans and the key tool refer to it.
   'AWS::ApiGateway::RestApi': ['ApiRestApiE35FEAFE'],
-  // The last segment of that URL. Usage plans, the web ACL and the domain are bound to it.
+  // Its ID is the last segment of that URL. Usage plans, the web ACL and the domain are bound to it.
   'AWS::ApiGateway::Stage': ['ApiRestApiDeploymentStagev157F58EAC'],
   // The key tool adds every key to one of them. A new usage plan has no keys, so all keys would be rejected.
   'AWS::ApiGateway::UsagePlan': [

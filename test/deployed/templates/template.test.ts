@@ -21,7 +21,7 @@ it('the templates are the reviewed ones', async () => {
   await expect(text).toMatchFileSnapshot('templates.snapshot.txt');
 });
 
-/** Without anything to review, or as large as generated code (dashboards). */
+/** Types that have nothing to review, or are as large as generated code (dashboards). */
 const left = new Set(['AWS::CloudWatch::Dashboard', 'AWS::Lambda::Version']);
 
 /** The same for every alarm, see observability.test.ts; or the code of the functions. */

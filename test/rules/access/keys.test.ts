@@ -64,7 +64,7 @@ describe('a key', () => {
   });
 
   test('of an earlier version is still valid', () => {
-    // CRC-32 of all that stands before, in base 62, worked out by other means.
+    // The checksum is the CRC-32 of all that stands before, in base 62, worked out by other means.
     expect(newKey('prod', () => 0)).toBe('as_prod_0000000000000000000000000000001vCkeY');
     expect(newKey('local', () => 61)).toBe('as_local_zzzzzzzzzzzzzzzzzzzzzzzzzzzzzz0njig8');
   });
@@ -142,7 +142,7 @@ describe('a key', () => {
     fc.assert(
       fc.property(key, (made) => {
         expect(hashOfKey(made)).toBe(createHash('sha256').update(made, 'utf8').digest('hex'));
-        // What API Gateway takes as the value of a key and as usageIdentifierKey.
+        // API Gateway takes this as the value of a key and as usageIdentifierKey.
         expect(hashOfKey(made)).toMatch(/^[0-9a-zA-Z]{20,128}$/);
       }),
     );

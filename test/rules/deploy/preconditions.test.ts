@@ -93,7 +93,7 @@ test.each([
   [{ limit: 1_000, unreserved: 1_000 }, 900, true, 'ok'],
   [{ limit: 1_000, unreserved: 1_000 }, 901, true, 'stop'],
   [{ limit: 1_000, unreserved: 500 }, 500, true, 'stop'],
-  // Those of the stack itself.
+  // The stack itself has reserved them.
   [{ limit: 1_000, unreserved: 500 }, 500, false, 'ok'],
   [{ limit: 1_000, unreserved: 99 }, 0, false, 'warning'],
 ] as const)(

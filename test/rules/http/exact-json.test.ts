@@ -109,7 +109,7 @@ describe('canonical JSON', () => {
     };
     fc.assert(
       fc.property(number, number, fc.boolean(), (one, another, isSame) => {
-        // One of another spelling, with the same value or one that is close to it.
+        // The other number has another spelling, with the same value or one that is close to it.
         const other = isSame ? { ...one, point: another.point, zeros: another.zeros } : another;
         const next = { ...other, digits: other.digits * 10n ** 20n + 1n, power: other.power - 20 };
         for (const each of [other, next])

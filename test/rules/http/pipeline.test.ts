@@ -7,7 +7,7 @@ import { timeToAnswer } from '../../../functions/runtime/deadline.ts';
 import { freeCaller as caller, proxyEvent } from '../../support/events.ts';
 import { lambdaContext, reply } from '../../support/lambda.ts';
 
-// What no operation does, and no client sees. test/service/simulation/ has the rest.
+// These tests are about what no operation does, and no client sees. test/service/simulation/ has the rest.
 
 const event = proxyEvent({ resource: '/pets', caller });
 

@@ -99,7 +99,7 @@ describe('the log line of a request', () => {
       Metrics: [{ Name: metrics.malformed, Unit: 'Count' }],
     });
     expect(root).toMatchObject({ [metrics.malformed]: 0, [versionDimension]: '7' });
-    // Outside of Lambda.
+    // Outside of Lambda there is no version.
     const { _aws: local, ...rest } = line({ counts, version: undefined });
     expect(local?.CloudWatchMetrics).toHaveLength(1);
     expect(rest).not.toHaveProperty(versionDimension);

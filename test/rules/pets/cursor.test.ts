@@ -26,7 +26,7 @@ describe('a cursor', () => {
   });
 
   test('of an earlier version of the service is still valid', () => {
-    // Wire format, version 1, put together by hand: none of these may ever change.
+    // These cursors of version 1 of the wire format are put together by hand. None may ever change.
     expect(encodeCursor({ filter: undefined, before: 1n })).toBe('AQAAAAAAAAAAAXtPM94');
     expect(encodeCursor({ filter: 'status=available', before: 2n ** 53n - 1n })).toBe('AQEAH________3q-t48');
     expect(encodeCursor({ filter: 'status=pending', before: -1n })).toBe('AQL__________2bYK7s');

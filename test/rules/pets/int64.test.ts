@@ -93,7 +93,7 @@ describe('an int64 as input', () => {
   });
 });
 
-/** By way of BigInt, which reads more spellings than one but writes just the canonical one. */
+/** Reads an int64 by way of BigInt, which reads more spellings than one but writes just the canonical one. */
 function canonicalInt64(text: string): bigint | undefined {
   try {
     const value = BigInt(text);

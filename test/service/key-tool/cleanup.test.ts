@@ -46,7 +46,7 @@ describe('cleanup', () => {
     expect((await cleanUp()).removed).toEqual(afterwards);
     expect(await answer(world, moved.key)).toBe('admitted');
     expect(world.apiKeys.keys().map(({ id }) => id)).toContain(others.id);
-    // Without an owner, all that are of this stage.
+    // Without an owner, it deletes all that are of this stage.
     const foreign = world.apiKeys.create({ name: 'other', description: 'another service', enabled: true });
     const { stdout } = await world.run('keys cleanup');
     expect(stdout).toBe(`${others.name}: deleted the API Gateway key (half-made key)\n`);

@@ -20,7 +20,7 @@ import {
 import { onCallPolicy } from '../../../tools/operators/deploy/on-call-policy.ts';
 import { World } from '../world.ts';
 
-// What is the same for several commands.
+// These tests are about what is the same for several commands.
 
 const commands =
   'create list show usage rotate revoke suspend resume change-plan identify cleanup repair forget'.split(' ');
@@ -66,7 +66,7 @@ describe('invalid arguments', () => {
     expect({ exitCode, stdout, calls }).toEqual({ exitCode: 2, stdout: '', calls: [] });
     expect(stderr).toContain(expected);
     expect(stderr).toMatch(/(^|\n)[^\n]{10,}[.?…)]\n$/);
-    // The same as JSON, wherever the option stands: one object, and nothing beside it.
+    // JSON says the same, wherever the option stands: one object, and nothing beside it.
     for (const args of [`${call} --json`, `--json ${call}`]) {
       const asJson = await world.run(`keys ${args}`, { stage: 'as written' });
       expect(asJson).toMatchObject({ exitCode: 2, stdout: '' });

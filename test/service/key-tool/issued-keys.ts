@@ -5,7 +5,7 @@ import type { KeyRecord, Stored } from './keys.model.ts';
 import type { Run } from '../commands.ts';
 import type { World } from '../world.ts';
 
-// Keys that commands have issued: what operators see of them, and what is stored of them.
+// Issues keys by commands, and reads what operators see of them and what is stored.
 
 export interface Issued {
   readonly keyId: string;

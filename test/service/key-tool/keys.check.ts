@@ -67,7 +67,7 @@ export async function checkEnd(
   expect(left.filter((keyId) => !said.includes(`API Gateway key of ${keyId} is left over`))).toEqual([]);
 }
 
-/** When each that did not end well has run again, and `cleanup`: records and API Gateway agree. */
+/** Checks that records and API Gateway agree when each command that did not end well has run again, and `cleanup`. */
 export async function checkCompleted(
   world: World,
   shown: readonly string[],

@@ -94,7 +94,7 @@ export function decides(command: string, operation: string): boolean {
 }
 
 /**
- * With what a command ends if a write of it meets a fault: 0 done, 1 nothing is done, 5 nobody can know. Lost answers, and refusals of
+ * The exit code of a command of which a write meets a fault: 0 done, 1 nothing is done, 5 nobody can know. Lost answers, and refusals of
  * calls at the same time, stop none. @param isDecided whether it had changed something before
  */
 export function exitCodeAfter(fault: KeyFault, operation: string, isDecided: boolean): 0 | 1 | 5 {

@@ -14,7 +14,7 @@ describe('list', () => {
   /** What the keys are, newest first. */
   let all: readonly Required<Filter & { readonly keyId: string }>[];
 
-  /** Of every plan, owner and status, a second apart. */
+  /** Stores keys of every plan, owner and status, a second apart. */
   beforeAll(() => {
     stored = new World({ isChecked: false });
     all = Array.from({ length: 150 }, (_, index) => {
@@ -67,7 +67,7 @@ describe('list', () => {
   });
 
   test.each([
-    // All records, because no index has those of plans whose names are not known.
+    // It reads all records, because no index has those of plans whose names are not known.
     [{}, 'Scan', 150],
     [{ owner: 'owner-1' }, 'Query', 6],
     [{ plan: 'pro' }, 'Query', 6],
@@ -91,7 +91,7 @@ describe('list', () => {
     const { keys, hasMore } = await resultOf(list(world, { status: 'suspended' }, 100, '--json'));
     const suspended = all.filter(({ status }) => status === 'suspended').map(({ keyId }) => keyId);
     expect([(keys as typeof all).map(({ keyId }) => keyId), hasMore]).toEqual([suspended, false]);
-    // The first that is read by the second call.
+    // The second call reads this one first.
     expect(suspended).toContain(all[100]!.keyId);
   });
 

@@ -98,7 +98,7 @@ async function complete(world: World, before: readonly string[], runs: readonly 
   };
   const failed = runs.filter(({ exitCode }) => exitCode === undefined || exitCode % 4 !== 0);
   for (const { command, stderr } of failed) {
-    // As the message of an unknown outcome says.
+    // The message of an unknown outcome says to do this.
     const [, unseen] = /Run \\"show (key_\w+)\\"\. If it exists, revoke it/.exec(stderr) ?? [];
     if (unseen !== undefined) await again(`keys revoke ${unseen} --json`, 0, 3);
     // What was done already is refused.

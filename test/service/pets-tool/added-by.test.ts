@@ -4,7 +4,7 @@ import { World } from '../world.ts';
 import { Folder } from './folder.ts';
 import { json, malformed, many, rex, stored } from './stored-animals.ts';
 
-// Who added an animal, and the animals that a key or an import has added: docs/animals.md#find-what-a-key-or-an-import-added.
+// These tests check docs/animals.md#find-what-a-key-or-an-import-added.
 
 const leaked = 'key_06fz1m4tqabcdefg';
 const other = 'key_06fz1m4tq0123456';

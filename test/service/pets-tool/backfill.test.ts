@@ -3,15 +3,13 @@ import { World } from '../world.ts';
 import { Folder } from './folder.ts';
 import { before, json, malformed, many, rex, stored } from './stored-animals.ts';
 
-// The command backfill: docs/animals.md.
-
 const nickname =
   'export default ({ name, title = "", nickname }) => (nickname ? undefined : { nickname: `${title}${name}!` });';
 
 /** Most tests write a field that animals do not have. */
 const any = ' --allow-invalid';
 
-/** With these animals, and a module for the command. */
+/** Makes a world with these animals, and a module for the command. */
 async function prepare(text: string, animals: readonly object[], name = 'module.ts') {
   const [world, folder] = [new World(), await Folder.make()];
   for (const each of animals) world.put('pets', each);

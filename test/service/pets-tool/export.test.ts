@@ -4,7 +4,7 @@ import { World } from '../world.ts';
 import { Folder } from './folder.ts';
 import { json, malformed, many, rex, stored } from './stored-animals.ts';
 
-// The command export: docs/animals.md. Other tables: test/deployed/http/restored-table.test.ts.
+// test/deployed/http/restored-table.test.ts exports other tables.
 
 const awkward = 'a "quoted" \\ name\u2028with\u200dall\u3000that 東京 👋';
 
@@ -46,7 +46,7 @@ describe('export', () => {
     let denied = 2;
     world.meets = ({ operation, input }) => {
       if (operation !== 'Scan') return 'answered';
-      // About 100 KB, so that the capacity of a partition is left to the service.
+      // A page is about 100 KB, so that the capacity of a partition is left to the service.
       expect(input).toMatchObject({ Limit: 1_000 });
       pages += 1;
       return pages === denied ? 'denied' : 'shortPage';

@@ -6,8 +6,6 @@ import { World } from '../world.ts';
 import { Folder } from './folder.ts';
 import { json, malformed, many, rex, stored } from './stored-animals.ts';
 
-// The commands assign-ids and import: docs/animals.md.
-
 /** Lines of new animals, each with a name of its own. */
 const linesOf = (count: number) =>
   Array.from({ length: count }, (_, index) => `{"name":"animal ${index + 1}","categoryId":7}\n`).join('');

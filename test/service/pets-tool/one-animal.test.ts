@@ -3,7 +3,7 @@ import { World } from '../world.ts';
 import { Folder } from './folder.ts';
 import { before, rex, stored, worldWith } from './stored-animals.ts';
 
-// What is the same for several commands about one animal: docs/animals.md.
+// These tests are about what is the same for several commands about one animal.
 
 test.each(['show 8', 'set-status 8 sold', 'remove 8', 'show -8', 'show 8.25'])(
   'an animal that does not exist ends %s with 3',

@@ -25,7 +25,7 @@ async function resultOf(
   return { ...(JSON.parse(stdout) as Result), exitCode };
 }
 
-/** With animals that were there before, such as the first of the file. */
+/** Imports animals into a world in which some were before, such as the first of the file. */
 async function imported(count: number, animals: readonly object[] = []) {
   const [world, folder] = [new World(), await Folder.make()];
   for (const each of animals) world.put('pets', each);
@@ -66,7 +66,7 @@ describe('remove', () => {
   });
 });
 
-// docs/animals.md#undo-an-import
+// These tests check docs/animals.md#undo-an-import.
 describe('remove --file', () => {
   test('removes what the import has created and what still equals its line, and names the rest', async () => {
     const [first, second, third, fourth, fifth] = many(7);
@@ -166,7 +166,7 @@ describe('remove --file', () => {
     expect(stored(world)).toEqual([{ ...theirs, importId: run }]);
   });
 
-  // Not with `explore`, which does not wait for the reading of a file. What the other does is one write, so these are all orders.
+  // `explore` does not wait for the reading of a file. What the other does is one write, so these are all orders.
   test('never removes an animal that somebody else sells, at whatever moment, and whatever answer is lost', async () => {
     const orders = Array.from({ length: 6 }, (_, moment) =>
       (['answered', 'lostBefore', 'lostAfter'] as const).map((fate) => ({ moment, fate })),

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { World } from '../world.ts';
 
-// The animals that are in the table before a command, and after it.
+// These animals are in the table before a command, and what is there afterwards is read.
 
 /** Its categoryId has every digit of an int64. */
 export const rex = {

@@ -26,9 +26,9 @@ export type ActionName =
 const aims = [
   {},
   {},
-  // A read of an animal that was just created, by an index and replicas that lag.
+  // An index and replicas that lag read an animal that was just created.
   { lag: 1000, actions: ['createAndRead', 'createAndRead', 'list'], limits: 'wide' },
-  // Few texts for the idempotency keys of many clients.
+  // Many clients have few texts for their idempotency keys.
   { keys: 2, clients: 4, actions: ['createOnce'], texts: 2, limits: 'wide' },
   // Nothing answers.
   {
@@ -49,13 +49,13 @@ const aims = [
     actions: ['wave'],
     limits: 'narrow',
   },
-  // A flood, in which an operator suspends the key, or in which a write is refused.
+  // In a flood an operator suspends the key, or a write is refused.
   { keys: 1, clients: 1, actions: ['other'], flood: true, limits: 'narrow' },
-  // A full store.
+  // The store is full.
   { pets: 60, actions: ['list', 'list', 'turnPages', 'create'], limits: 'wide', status: true },
-  // Mistakes, with a key that expires.
+  // Clients make mistakes, with a key that expires.
   { keys: 1, actions: ['mistake', 'mistake', 'other'], pace: 10_000, expiresWithin: 60 },
-  // Requests at the end of a minute and of a day.
+  // Requests meet the end of a minute and of a day.
   {
     startsAt: ['2026-07-01T12:00:58Z', '2026-07-01T23:59:58Z'],
     clients: 4,
@@ -92,7 +92,7 @@ export function aimOf(seed: number): Aim {
   return aims[Math.abs(seed) % aims.length]!;
 }
 
-/** When a flood starts to be rejected for good, in milliseconds after its first requests. */
+/** Milliseconds from the first requests of a flood until it is rejected for good. */
 export const floodAfter = 12_500;
 
 /** A flood begins at the start of a minute, so that it stays in it. */

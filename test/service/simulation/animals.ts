@@ -72,7 +72,7 @@ function isValidQuery(query: ReadonlyMap<string, string>): boolean {
 const filters = { status: statuses } as const;
 const filterNames = Object.keys(filters) as (keyof typeof filters)[];
 
-/** Such as `status=sold`. Undefined: every animal. */
+/** The filter of a query, such as `status=sold`. Undefined: every animal. */
 function filterOf(query: ReadonlyMap<string, string>): string | undefined {
   const name = filterNames.find((each) => query.has(each));
   return name && `${name}=${query.get(name)}`;
@@ -132,8 +132,6 @@ function checkDeprecation({ exchange: { sent }, key, reply }: Seen): void {
   const successor = `<https://api.example.com/v1/pets${filter}>; rel="successor-version"`;
   ensure(headers['Link'] === successor, 'another successor');
 }
-
-// Reading.
 
 const defaultLimit = 20;
 
@@ -228,8 +226,6 @@ function checkPage(seen: Seen, history: History): void {
   ensure(page.length > 0 || (certain === 0 && (before === undefined || hasChanged)), 'an empty page');
   if (!shortQueries) ensure(page.length >= Math.min(limit, certain), 'fewer animals than the limit');
 }
-
-// Creating.
 
 const newPet = z.object({
   name: z.string().check(z.minLength(1)),

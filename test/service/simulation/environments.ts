@@ -12,7 +12,7 @@ export type Handler = (event: unknown, context: unknown) => Promise<unknown>;
 
 /** The functions as they are bundled, each execution environment with its own modules, random numbers and network. */
 export interface Version {
-  /** Such as `v1.0.0`. Undefined: the work tree. */
+  /** The commit or tag, such as `v1.0.0`. Undefined: the work tree. */
   readonly commit?: string;
   readonly bundle: Bundle;
   /** The functions that it has. */
@@ -21,14 +21,14 @@ export interface Version {
   readonly queries: ReadonlySet<string>;
 }
 
-/** Also in the bundle: how a version makes API keys. */
+/** The module of the bundle that makes API keys. */
 export const keyFormat = 'access/keys';
 export interface KeyFormat {
   readonly newKey: typeof newKey;
   readonly hashOfKey: typeof hashOfKey;
 }
 
-/** Also in the bundle: the plans of a version. */
+/** The module of the bundle that has the plans of a version. */
 export const planList = 'access/plans';
 export interface PlanList {
   readonly planNames: typeof planNames;

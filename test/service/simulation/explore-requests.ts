@@ -23,7 +23,7 @@ export interface RequestScene extends Pick<Scene<Key>, 'delays' | 'kinds' | 'red
   readonly maxFaults: number;
   /** Gets all answers and what is stored, of each schedule. */
   readonly results?: Set<string>;
-  /** Of the execution environment of each request. Default: the work tree's. */
+  /** The version of the execution environment of each request. Default: the work tree. */
   readonly versions?: readonly Version[];
 }
 
@@ -95,7 +95,7 @@ function machineOf(versions: readonly Version[]): SimulatedGatewayOptions['machi
   };
 }
 
-/** As the key tool does. */
+/** Suspends the key as the key tool does. */
 function suspend(world: World, key: Key, until: number): void {
   key.usage = { ...key.usage, suspendedUntil: until, rejections: 0 };
   key.suspensions.push({ from: world.now * 1_000, until: until * 1_000 });

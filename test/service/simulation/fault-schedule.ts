@@ -27,7 +27,7 @@ export const strangers: readonly Stranger[] = [
 ];
 
 /**
- * When a call arrives, what it meets, and when its answer does. It depends on nothing but the seed and the call's name, so that
+ * Decides when a call arrives, what it meets, and when its answer arrives. It depends on nothing but the seed and the call's name, so that
  * it stays the same if other requests are left out.
  * @param met names of the calls that meet a fault
  * @param only those that may

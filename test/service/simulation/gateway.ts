@@ -13,7 +13,7 @@ import { type Reply, reply } from '../../support/lambda.ts';
 import { namesOfTables } from '../../support/variables.ts';
 import { current, type Handler, type Version } from './environments.ts';
 
-/** As lib/compute/functions.ts sets them. Milliseconds. */
+/** The time-outs that lib/compute/functions.ts sets, in milliseconds. */
 const timeouts = { operation: 3_000, authorizer: 2_000 };
 const cacheSeconds = 60;
 
@@ -63,7 +63,7 @@ export interface Exchange {
 
 /** An execution environment. */
 interface Environment {
-  /** Such as `create-pet 2`, or `create-pet 2 of v1.0.0`. */
+  /** A name such as `create-pet 2`, or `create-pet 2 of v1.0.0`. */
   readonly name: string;
   /** Among those of its function: the one that was started first is used first. */
   readonly number: number;
@@ -93,7 +93,7 @@ export interface SimulatedGatewayOptions {
     readonly version?: Version | undefined;
   };
   /**
-   * While traffic shifts: the version that serves an invocation, such as `of list-pets for request 7`. Lambda chooses it for each one.
+   * The version that serves an invocation, such as `of list-pets for request 7`, while traffic shifts. Lambda chooses it for each one.
    * Default: that of any environment
    */
   readonly versionFor?: (invocation: string) => Version;
@@ -121,7 +121,7 @@ export class SimulatedGateway {
       });
   }
 
-  /** As an operator does whose command ends what keys may do. */
+  /** Empties the cache, as an operator's command does that ends what keys may do. */
   flushAuthorizerCache(): void {
     this.#cache.clear();
   }
@@ -313,7 +313,7 @@ function isOf(resource: string, arn: string): boolean {
   return new RegExp(`^${parts.join('.*')}$`).test(arn);
 }
 
-/** As lib/compute/functions.ts sets them. */
+/** The environment variables that lib/compute/functions.ts sets. */
 const variables = {
   AWS_REGION: 'eu-central-1',
   AWS_ACCESS_KEY_ID: 'id',

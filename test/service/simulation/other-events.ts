@@ -41,7 +41,7 @@ export function eventsOf(
     const key = random.pick(keys);
     const [kind, value] = [random.pick(['suspend', 'revoke', 'status', 'status'] as const), random.next()];
     const during = random.below(60_000);
-    // Beside the requests that suspend the key.
+    // This happens beside the requests that suspend the key.
     if (flood && index === 0)
       return { at: floodStart(start) + floodAfter + random.below(60), run: () => suspend(key, value) };
     const run = () =>
@@ -62,7 +62,7 @@ export function eventsOf(
     tables.put('ApiKeys', keyItem(key, status));
     return `an operator makes ${key.name} "${status}"`;
   }
-  /** As the key tool does: for seconds, hours or days. */
+  /** Suspends a key as the key tool does, for seconds, hours or days. */
   function suspend(key: Key, value: number): string | undefined {
     if (key.suspensions.length > 0) return undefined;
     const now = Math.floor(world.now / 1000);

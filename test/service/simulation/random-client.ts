@@ -209,7 +209,7 @@ export class RandomClient {
       await this.#send({ method: 'GET', path: '/nowhere' });
   }
 
-  /** After the time in which rejections do not count, before the minute ends. */
+  /** Sends a flood after the time in which rejections do not count, before the minute ends. */
   async #flood(start: number): Promise<void> {
     const { world } = this.#shared;
     await this.#other();

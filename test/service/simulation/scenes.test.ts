@@ -96,7 +96,7 @@ interface Size extends Pick<RequestScene, 'maxFaults' | 'kinds' | 'sample' | 've
   readonly title: string;
   /** Concurrent requests. */
   readonly count: number;
-  /** Only scenes of equal requests, which can change places: others have too many schedules. */
+  /** Whether only scenes of equal requests are run, which can change places. Others have too many schedules. */
   readonly needsEqual?: boolean;
 }
 

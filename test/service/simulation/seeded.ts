@@ -66,7 +66,7 @@ async function smallestPart(
   return part;
 }
 
-/** Such as `3,7/0/7.2`. */
+/** The part as the command line has it, such as `3,7/0/7.2`. */
 function partAsText({ requests, events, faults: met }: Part): string {
   return [requests, events, met].map((each) => [...each].join(',')).join('/');
 }

@@ -7,7 +7,7 @@ import { simulate, simulatePart } from './seeded.ts';
 import { entryOf, queryOf, unusedOperations } from '../../support/used-operations.ts';
 import { isFullRun } from '../../support/rounds.ts';
 
-// Random clients, faults and operators for some minutes of the service, as model.ts has it.
+// Each simulation is some minutes of the service with random clients, faults and operators, and model.ts checks it.
 
 describe('minutes of the service', () => {
   const { SEED: seed, ONLY: only, SECONDS: seconds } = process.env;
@@ -47,7 +47,7 @@ describe('minutes of the service', () => {
       }
       console.log(`${each - first} simulations from seed ${first}, ${requests} requests.`);
       if (!isFullRun || each - first < byDefault || versions.length > 1) return;
-      // So that all seeds of CI are known to reach everything.
+      // All seeds of CI together reach everything.
       const outcomes = ['200', '201', 'replayed', 'uncounted', ...Object.keys(errorCatalogue)];
       expect([...seen].toSorted()).toEqual(expect.arrayContaining(outcomes));
       expect(unusedOperations(used)).toEqual([]);

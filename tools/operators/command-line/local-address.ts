@@ -7,7 +7,7 @@ const addressFolder = join(import.meta.dirname, '..', '..', '..', '.local', 'ser
 
 const schema = z.object({
   endpoint: z.url(),
-  /** For calls to AWS services at the endpoint. */
+  /** The credentials for calls to AWS services at the endpoint. */
   credentials: z.object({
     accessKeyId: z.string(),
     secretAccessKey: z.string(),
@@ -46,7 +46,7 @@ export function readAddress(port?: number, folder: string = addressFolder): Loca
     try {
       return schema.parse(JSON.parse(readFileSync(join(folder, name), 'utf8')));
     } catch {
-      return []; // it has just ended, or belongs to another user
+      return []; // It has just ended, or belongs to another user.
     }
   });
   return running
@@ -59,7 +59,7 @@ function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
   } catch {
-    return []; // no service was ever started
+    return []; // No service was ever started.
   }
 }
 

@@ -28,7 +28,7 @@ type Style = 'red' | 'yellow' | 'green';
 /** One line, or several. A line break in a line is a character of somebody's text, and is escaped. */
 export type Lines = string | readonly string[];
 
-/** In place of the escape character of a colour, until it is printed: nobody can have stored it. */
+/** Stands for the escape character of a colour until it is printed. Nobody can have stored it. */
 const ownEscape = `<${randomUUID()}>`;
 
 /**
@@ -119,7 +119,7 @@ function isTerminal(stream: Writable): boolean {
   return (stream as { readonly isTTY?: boolean }).isTTY === true;
 }
 
-/** For `JSON.stringify`: a bigint with all its digits. */
+/** A replacer for `JSON.stringify` that gives a bigint all its digits. */
 function exactNumbers(_name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? JSON.rawJSON(value.toString()) : value;
 }

@@ -29,7 +29,7 @@ export async function runAsProcess(run: RunTool): Promise<void> {
     exitCode = 128 + constants.signals[signal];
     interruption.abort();
   };
-  // Not SIGHUP, which nohup ignores: without a terminal, nobody reads what is printed.
+  // SIGHUP is not one of them, because nohup ignores it, and without a terminal nobody reads what is printed.
   const signals = ['SIGINT', 'SIGTERM'] as const;
   for (const each of signals) process.on(each, interrupt);
   const io = { stdin, stdout, stderr, interactive: stdin.isTTY, interrupted: interruption.signal };
@@ -140,7 +140,7 @@ export async function runProgram(
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void io.stdout.write(redact(text)),
-      // The help for a call without a command. Errors are printed below.
+      // This is the help for a call without a command. Errors are printed below.
       writeErr: (text) => void (output.json || io.stderr.write(redact(text))),
       outputError: () => {},
     });
@@ -165,7 +165,7 @@ export async function runProgram(
     return 0;
   } catch (error) {
     const isUsage = error instanceof CommanderError;
-    if (isUsage && error.exitCode === 0) return 0; // help or the version
+    if (isUsage && error.exitCode === 0) return 0; // The help or the version was printed.
     const { kind, message: text } = isUsage ? explainUsage(error, program.name()) : explainError(error);
     output.report({ error: { code: kind, message: text } }, text, 'red');
     return exitCodes[kind];
@@ -198,7 +198,7 @@ async function ask(io: Io, question: string): Promise<void> {
   try {
     const answer = await new Promise<string>((resolve) => {
       readline.question(`${printable(redact(question))} [y/N] `, resolve);
-      // Ctrl-C, or Ctrl-D. The message gets a line of its own.
+      // Ctrl-C and Ctrl-D close it. The message gets a line of its own.
       readline.once('close', () => resolve('\n'));
     });
     if (answer === '\n') io.stderr.write(answer);

@@ -39,7 +39,7 @@ function isLost(error: CallError): boolean {
 function callsFor(error: CallError, command: string): number {
   // The limit is that of the account's API keys. It does not end by itself.
   if (error.name === 'LimitExceededException') return 1;
-  // The first call: nothing was done yet, and the service is not there.
+  // This was the first call: nothing was done yet, and the service is not there.
   if (isUnreachable(error)) return command === 'DescribeStacksCommand' ? 1 : 10;
   // A new API Gateway key is not visible to every call at first.
   if (error.name === 'NotFoundException' && command === 'CreateUsagePlanKeyCommand') return 5;

@@ -73,7 +73,7 @@ export async function openStack({
     stage,
     stackName,
     isLocal: endpoint !== undefined,
-    /** For the clients of AWS services, which need `retryCalls`. */
+    /** The configuration of the clients of AWS services, which need `retryCalls`. */
     configuration,
     /** All of the stack, of whatever version it is. */
     outputs,
@@ -107,7 +107,7 @@ export async function openStack({
 export function documentClient(client: DynamoDBClient): DynamoDBDocumentClient {
   return DynamoDBDocumentClient.from(client, {
     marshallOptions: { removeUndefinedValues: true },
-    // As the functions read numbers, see functions/dynamodb/connection.ts.
+    // functions/dynamodb/connection.ts reads numbers in the same way.
     unmarshallOptions: { wrapNumbers: true },
   });
 }
@@ -142,6 +142,6 @@ async function localUser(): Promise<string> {
   try {
     return `${userInfo().username}@${hostname()}`;
   } catch {
-    return `user ${process.getuid?.()}@${hostname()}`; // a user without a name
+    return `user ${process.getuid?.()}@${hostname()}`; // The user has no name.
   }
 }

@@ -47,7 +47,7 @@ function regionName(text: string): string {
   throw new InvalidArgumentError('A Region looks like eu-central-1.');
 }
 
-/** As lib/configuration/context.ts has it. */
+/** The name of a copy, as lib/configuration/context.ts has it. */
 function copyName(text: string): string {
   if (/^[A-Za-z][A-Za-z0-9-]{0,63}$/.test(text)) return text;
   throw new InvalidArgumentError('It must be 1 to 64 letters, digits and hyphens, with a letter first.');

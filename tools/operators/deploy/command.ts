@@ -19,7 +19,7 @@ export function cdk(project: string, args: readonly string[]): number {
   return status ?? 1;
 }
 
-/** For the stack's output `Commit`. */
+/** Arguments of the CDK for the stack's output `Commit`. */
 export function commitArgs(version: string): string[] {
   return version === '' ? [] : ['-c', `${contextKeys.commit}=${version}`];
 }

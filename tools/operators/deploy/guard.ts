@@ -162,7 +162,7 @@ function lostInside(id: string, before: Template, after: Template): string | und
 
 type Resource = Template['Resources'][string];
 
-/** With a global table, in any of its Regions. */
+/** Whether a table can be recovered to a point in time. A global table can if one of its Regions can. */
 function isRecoverable({ Properties }: Resource): boolean {
   return JSON.stringify(Properties).includes('"PointInTimeRecoveryEnabled":true');
 }

@@ -88,7 +88,7 @@ export function onCallPolicy(
       ...rightsToDeploy({ partition, region, account }, qualifier, stackName).map(([action, ...of]: Right) =>
         allow([action], of),
       ),
-      // Stop a canary, and reset an alias.
+      // These stop a canary, and reset an alias.
       allow(
         ['codedeploy:StopDeployment'],
         arnsOf('codedeploy', 'deploymentgroup:', idsOf('AWS::CodeDeploy::Application'), '/*'),
@@ -97,7 +97,7 @@ export function onCallPolicy(
         ['lambda:GetAlias', 'lambda:UpdateAlias'],
         [...arnsOf('lambda', 'function:', functions), ...arnsOf('lambda', 'function:', functions, ':live')],
       ),
-      // Find, suspend, resume and revoke keys.
+      // These find, suspend, resume and revoke keys.
       allow(
         [
           'dynamodb:BatchGetItem',

@@ -206,7 +206,7 @@ const forChecks = 10;
 
 export interface Concurrency {
   readonly limit: number;
-  /** Without what functions of the account reserve. */
+  /** The executions that no function of the account reserves. */
   readonly unreserved: number;
 }
 

@@ -98,7 +98,7 @@ function synthesizeCommit(commit: string, deployment: Deployment, folder: string
       const file = join(copy, 'cdk.json');
       writeFileSync(file, JSON.stringify(withSettingsOf(deployment, JSON.parse(readFileSync(file, 'utf8')))));
       const inCopy = { cwd: copy, stdio: 'inherit', shell: process.platform === 'win32' } as const;
-      // Without the registry, if npm has installed these packages on this machine before.
+      // npm does not ask the registry if it has installed these packages on this machine before.
       const { status } = spawnSync('npm', ['ci', '--prefer-offline', '--no-audit', '--no-fund'], inCopy);
       if (status !== 0) return status ?? 1;
       const overrides = withOverrides(deployment.context, deployment.stage, { deployment: 'all-at-once' });

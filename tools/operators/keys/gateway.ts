@@ -51,7 +51,7 @@ export async function withGatewayKey(
   commit: (gatewayKeyId: string) => Promise<void>,
 ): Promise<void> {
   const startedAt = service.now();
-  // Before anything is made.
+  // This can fail, so it comes before anything is made.
   const usagePlanId = usagePlanIdOf(service, plan);
   let id: string | undefined;
   try {
@@ -122,7 +122,7 @@ export async function addToPlan(
   } catch (error) {
     const isMember = error instanceof ConflictException && !isBusy(error);
     if (!isMember && !mayBeDone(error)) throw error;
-    // A member of this plan, after an answer that was lost or by another run, or of another plan.
+    // The key is a member of this plan, after an answer that was lost or by another run, or it is one of another plan.
     await apiGateway.send(new GetUsagePlanKeyCommand(membership)).catch(() => {
       throw error;
     });
@@ -178,7 +178,7 @@ export async function ignoreNotFound(call: Promise<unknown>): Promise<void> {
  * the account's Region.
  */
 export async function survey(service: KeyService, filter: KeyFilter) {
-  // Records first: the API Gateway key of a valid key exists before its record.
+  // Records are read first, because the API Gateway key of a valid key exists before its record.
   const { keys } = await newestKeys(service, filter);
   const valid = keys.filter((key) => isValid(key, service.now()) && key.plan === (filter.plan ?? key.plan));
   const paging = { client: service.apiGateway, pageSize: 500 };

@@ -118,7 +118,7 @@ export async function newestKeys(service: KeyService, { owner, plan }: KeyFilter
   const paging = { client, pageSize: Math.min(limit + 1, 1_000) };
   const pages =
     partition === undefined
-      ? // The whole table, because no index has the keys of plans whose names are not known.
+      ? // This reads the whole table, because no index has the keys of plans whose names are not known.
         paginateScan({ client }, { TableName: tableName, ConsistentRead: true })
       : paginateQuery(paging, {
           TableName: tableName,
@@ -145,13 +145,13 @@ export async function newestKeys(service: KeyService, { owner, plan }: KeyFilter
 
 /** One record and its audit line in a write. */
 export interface Change extends Pick<AuditLine, 'did' | 'detail'> {
-  /** As it was read. A new record has no audit lines yet. */
+  /** The record as it was read. A new one has no audit lines yet. */
   readonly key: Pick<AdministeredKey, 'keyHash' | 'keyId' | 'audit'>;
   /** New attributes. One that is `undefined` is removed. */
   readonly set?: Partial<AdministeredKey>;
   /** Whether a full audit trail may grow further. */
   readonly anyLength?: boolean;
-  /** What to do after "show" if it is unknown whether the change was made. Of the first change. */
+  /** What to do after "show" if it is unknown whether the change was made. The first change has it. */
   readonly ifUnknown?: string;
 }
 

@@ -37,7 +37,7 @@ export async function changeMany<T>(session: Session, changes: Changes<T>): Prom
   );
   const state: State = { underWay: undefined, isStopped: false };
   let ending: Promise<void> | undefined;
-  /** At most one line. */
+  /** Writes at most one line of the audit trail. */
   const end = (more = ''): Promise<void> =>
     (ending ??=
       written() + more === '' ? Promise.resolve() : audit(verb[1], `${written() || 'nothing'}${more}`));

@@ -12,9 +12,9 @@ import { type Attributes, idOf, type Item, toStored } from './items.ts';
 
 /** What a module wants to change of an animal. */
 interface Wanted {
-  /** As the items of the table have them. */
+  /** The attributes as the items of the table have them. */
   readonly attributes: Attributes;
-  /** As the module returned them. */
+  /** The attributes as the module returned them. */
   readonly shown: Attributes;
 }
 

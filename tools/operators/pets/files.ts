@@ -120,7 +120,7 @@ function repeatedMember(json: string): string | undefined {
 }
 
 /**
- * For the lines of one file. Returns the pet of a line, or what is wrong with it.
+ * A parser for the lines of one file. It returns the pet of a line, or what is wrong with it.
  *
  * @param newest the largest ID that the service can have given so far
  */

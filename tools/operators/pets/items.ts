@@ -185,7 +185,7 @@ interface Write {
 
 async function change(service: PetService, item: Item, audit: Audit | undefined, { send, isMade }: Write) {
   const id = idOf(item);
-  // Before the write: who makes it is asked of AWS.
+  // This comes before the write, because it asks AWS who makes it.
   const line = audit && (await service.auditLine(audit.did, audit.detail));
   await commit({ id, send, isMade: async () => isMade(await readItem(service.table, id)) });
   if (line) service.report({ petId: id }, line);

@@ -39,7 +39,7 @@ function progressOf({ service: { clock }, output }: Session, { json, line, isEve
   };
 }
 
-/** Such as `75 of 200 animals (37 %), 12 already there, 20 s left`. @param elapsed milliseconds */
+/** A line such as `75 of 200 animals (37 %), 12 already there, 20 s left`. @param elapsed milliseconds */
 function textInPlace(line: string, { done, position = done, total, more }: State, elapsed: number): string {
   // A total that is only nearly right can be too small.
   const share = total === undefined || total < position ? undefined : position / total;

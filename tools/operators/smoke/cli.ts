@@ -92,7 +92,7 @@ export async function* runChecks(all: Readonly<Record<string, Check>>, client: C
   }
 }
 
-/** Not an option, because other users of the machine see command lines, and npm writes them to its log files. */
+/** Reads the API key. It is no option, because other users of the machine see command lines, and npm writes them to its log files. */
 async function readKey({ stdin, interactive }: Io, variable = ''): Promise<string> {
   const key = (variable !== '' ? variable : interactive ? '' : await readAll(stdin)).trim();
   if (key === '')

@@ -129,7 +129,7 @@ function of(library) {
     call:
       (method, ...input) =>
       async ({ client }) => ({ [method]: (await open(client)[method](...input)) ?? true }),
-    /** As many items of sessions: `a`, `b` and so on. */
+    /** Items of `count` sessions: `a`, `b` and so on. */
     sessions: (count, expires = later) => ({
       sessions: Array.from({ length: count }, (_, index) =>
         itemOf(String.fromCodePoint(97 + index), expires),

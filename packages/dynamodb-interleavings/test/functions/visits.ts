@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 
-// As a function on Lambda: a client of its own, and what it keeps between calls.
+// This is like a function on Lambda, with a client of its own and what it keeps between calls.
 const client = DynamoDBDocumentClient.from(new DynamoDBClient({}));
 const startedAt = new Date().toISOString();
 let calls = 0;

@@ -82,7 +82,7 @@ test('random calls end as on the engine', async () => {
           call,
           ...agreed(call, expected, expected),
         });
-        // The next page.
+        // This asks for the next page.
         const { LastEvaluatedKey: last } = expected;
         if (last) open.unshift({ ...call, input: { ...call.input, ExclusiveStartKey: last } });
         const kind = `${call.operation} ${found.error ?? 'done'}`;

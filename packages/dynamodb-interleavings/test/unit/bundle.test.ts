@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Environment, explore, type Outcome } from '../../src/index.ts';
 import { Bundle, Random, World } from '../../src/simulation.ts';
 
-// Functions as they are deployed: with the client that they make, and what they keep between calls.
+// The functions are as they are deployed, with the client that they make and what they keep between calls.
 
 const visits = {
   TableName: 'Visits',

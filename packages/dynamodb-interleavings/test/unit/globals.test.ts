@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { explore, type Request } from '../../src/index.ts';
 
-// Clock, timers and random numbers of Node.js, each in every form that code finds it in.
+// These tests try clock, timers and random numbers of Node.js, each in every form that code finds it in.
 
 const tables = [
   {

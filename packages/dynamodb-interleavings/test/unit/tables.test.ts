@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type TableDefinition } from '../../src/index.ts';
 import { Refusal, Tables, Unsupported } from '../../src/simulation.ts';
 
-// What no engine on a laptop shows; the rest is compared with one in test/integration.
+// These tests are about what no engine on a laptop shows. The rest is compared with one in test/integration.
 
 const definition: TableDefinition = {
   TableName: 'Items',

@@ -43,7 +43,7 @@ export const changePlan = (open: Open) =>
         const key = await lookUp(service, keyId);
         expectValid(key, service.now(), 'put on another plan');
         if (key.plan !== plan) usagePlanIdOf(service, plan);
-        // Before the change: a failed read must not look like a failed change.
+        // This is read before the change, because a failed read must not look like a failed change.
         const usage = await readUsage(service.limitTable, key.keyHash);
         await confirm(`Change ${nameOf(key)} to ${describePlan(wanted)}?`);
         const changed = describePlan(key) !== describePlan(wanted);

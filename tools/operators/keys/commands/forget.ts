@@ -9,7 +9,7 @@ import { type AdministeredKey, isValid, newestKeys, readKey, write } from '../re
 import type { KeyService } from '../service.ts';
 import { deleteUnused } from './cleanup.ts';
 
-/** In place of the name of a forgotten owner. */
+/** The owner of a key whose owner was forgotten. */
 const nobody = '(deleted)';
 
 export const forget = (open: Open) =>

@@ -19,10 +19,10 @@ export const revoke = (open: Open) =>
         const changed = key.status !== 'revoked';
         if (changed) {
           await confirm(`Revoke ${nameOf(key)}? It cannot be undone.`);
-          // Record first, so that the authorizer denies the key whatever happens next.
+          // The record comes first, so that the authorizer denies the key whatever happens next.
           await write(service, { key, did: 'revoked', set: { status: 'revoked' }, anyLength: true });
         }
-        // For a revoked key as well, in case an earlier run stopped before them.
+        // A revoked key gets these as well, in case an earlier run stopped before them.
         await flushAuthorizer(service);
         await deleteFormerGatewayKey(service, key);
         output.result({ keyId, changed }, changed ? `${keyId} is revoked.` : `${keyId} was revoked before.`);

@@ -32,7 +32,7 @@ export const rotate = (open: Open) =>
         if (successor !== undefined && status === 'active')
           throw new ToolError('refused', `${keyId} was replaced by ${successor}. Rotate that one.`);
         expectValid(old, service.now(), 'rotated');
-        // Before the change: a failed read must not look like a failed change.
+        // This is read before the change, because a failed read must not look like a failed change.
         const usage = await readUsage(service.limitTable, old.keyHash);
         if (overlap < shortestOverlap)
           output.note(

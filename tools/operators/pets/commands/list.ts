@@ -56,7 +56,7 @@ async function pageOfIndex(
   return page;
 }
 
-/** Like a page of an index, from the whole table. */
+/** A page like that of an index, but read from the whole table. */
 async function pageOfAdded(service: PetService, { limit, status, cursor: before, addedBy }: ListOptions) {
   let newest: Pet[] = [];
   for await (const page of validPagesOf(service, service.table, { malformed: 0 })) {

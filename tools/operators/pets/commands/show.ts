@@ -9,7 +9,7 @@ export const show = (open: Open) =>
       const { service, output } = await open(options);
       const { item, pet, malformed } = await lookUp(service, id);
       if (pet === undefined) {
-        // Numbers as their digits.
+        // Numbers are shown by their digits.
         const attributes = unmarshall(marshall(item), { wrapNumbers: String });
         const text = [`${id} is malformed: ${malformed}`, toJson(attributes)];
         output.result({ id, malformed, item: attributes }, text);
