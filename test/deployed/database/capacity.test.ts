@@ -38,7 +38,7 @@ describe('the units that an operation on pets consumes', () => {
   });
   beforeEach(() => {
     traffic = noteCommands(pets.client);
-    return () => pets.client.middlewareStack.remove('watch');
+    return () => pets.client.middlewareStack.remove('noteCommands');
   });
 
   it('are half a read for a page of 20 pets of one status', async () => {
