@@ -16,10 +16,8 @@ interface Row {
 /** In the order of the page. */
 const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
   // What most stages set.
-  account: [
-    { to: 'refuse every other account', sample: '222222222222', otherwise: 'that of the credentials' },
-  ],
-  region: [{ to: 'refuse every other Region', sample: 'eu-central-1', otherwise: 'that of the credentials' }],
+  account: [{ to: 'refuse every other account', sample: '222222222222', otherwise: 'from the credentials' }],
+  region: [{ to: 'refuse every other Region', sample: 'eu-central-1', otherwise: 'from the credentials' }],
   notificationAddress: [
     {
       to: 'get alarms by e-mail',
