@@ -139,7 +139,7 @@ describe('a gateway response', () => {
       WAF_FILTERED: '60',
     });
     const guide = await readFile('docs/api.md', 'utf8');
-    const causes = /^There are three causes:\n\n(?:.+\n)+/m.exec(guide)?.[0] ?? '';
+    const causes = /There are three causes:\n\n(?:.+\n)+/.exec(guide)?.[0] ?? '';
     const said = [...causes.matchAll(/`Retry-After: (\d+)`/g)].map(([, number]) => number);
     expect(said).toEqual(['60', '60', '3600']);
   });
