@@ -859,7 +859,7 @@ function picked(like: unknown, from: unknown): unknown {
 async function answerOf(fact: Fact): Promise<Answer> {
   const stack = stackOf(fact);
   const keys = new ApiKeyStore();
-  keys.setPlans(usagePlansOf(stack));
+  keys.plans = usagePlansOf(stack);
   const { key = 'valid', recorded } = fact;
   const created = keys.create({ value: 'a'.repeat(40), enabled: key !== 'disabled' }, Date.now());
   if (key !== 'in no plan') keys.bind(stack.only('AWS::ApiGateway::UsagePlan').id, created.id);
@@ -1089,7 +1089,7 @@ const keyFacts: readonly KeyFact[] = [
 test.each(keyFacts)('localstack, test_apigateway_extended, $in: $words', async ({ calls, ours }) => {
   const stack = stackOf({});
   const keys = new ApiKeyStore();
-  keys.setPlans(usagePlansOf(stack));
+  keys.plans = usagePlansOf(stack);
   const state = {
     keys,
     restApiId: stack.only('AWS::ApiGateway::RestApi').id,

@@ -54,6 +54,14 @@ export function serviceOf(
   };
 }
 
+/** Who makes the calls. */
+export function answerSts(): HttpResponse {
+  const result =
+    '<GetCallerIdentityResult><Arn>arn:aws:iam::123456789012:user/local</Arn></GetCallerIdentityResult>';
+  const body = Buffer.from(`<GetCallerIdentityResponse>${result}</GetCallerIdentityResponse>`);
+  return { status: 200, headers: [['Content-Type', 'text/xml']], body };
+}
+
 /** Its keys are parts of their own: only calls about the same one, or about all, are run in both orders. */
 export function gatewayOf(
   keys: ApiKeyStore,

@@ -10,7 +10,6 @@ import { titleCase } from '../../lib/title-case.ts';
 import {
   answerApiGateway,
   answerCloudFormation,
-  answerSts,
   type ManagementRequest,
 } from '../../tools/contributors/local/aws-services.ts';
 import { RecordedCalls, replay } from '../deployed/replay.ts';
@@ -25,7 +24,7 @@ import { check } from './simulation/check.ts';
 import type { Key as KeyOfModel } from './simulation/seen.ts';
 import type { Reply } from '../support/lambda.ts';
 import { serviceTables } from '../support/table-shapes.ts';
-import { gatewayOf, KeysOfWorld, outputs, place, serviceOf } from './account.ts';
+import { answerSts, gatewayOf, KeysOfWorld, outputs, place, serviceOf } from './account.ts';
 import { newRun, type Run, type Terminal } from './commands.ts';
 import { type Evaluations, noteEvaluations } from './evaluations.ts';
 import type { Usage } from './limits.model.ts';
@@ -146,12 +145,8 @@ export class World {
       // A command changes nothing there.
       { ...serviceOf((request) => answerCloudFormation(this.#stackOf(request), request)), uses: () => ({}) },
     );
-    this.#network.serve(
-      'sts',
-      serviceOf((request) => answerSts(request)),
-    );
-    const plan = { throttle: undefined, quota: undefined, apiStages: [place] };
-    this.apiKeys.setPlans(planNames.map((name) => ({ id: name, name, ...plan })));
+    this.#network.serve('sts', serviceOf(answerSts));
+    this.apiKeys.plans = planNames.map((name) => ({ id: name, name, throttle: undefined, quota: undefined }));
     if (isChecked && this.#isDriven) onTestFinished(() => this.check());
   }
 
@@ -309,7 +304,7 @@ export class World {
   #admits(value: string): boolean {
     // Commands change it.
     this.tables.footprint.add(`apigateway ${value}`, 'read');
-    return this.apiKeys.meter(value, place, this.#time.now).outcome !== 'invalid';
+    return this.apiKeys.meter(value, this.#time.now) !== 'invalidApiKey';
   }
 
   /** What the authorizer has returned. In a schedule, it has let every key pass before. */

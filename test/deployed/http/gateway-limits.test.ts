@@ -28,7 +28,7 @@ function gatewayWith(operation: Awaited<ReturnType<Invoke>>): Gateway {
   const file = join(assembly, `${localStackName}.template.json`);
   const stack = new Stack(localStackName, assembly, JSON.parse(readFileSync(file, 'utf8')));
   const keys = new ApiKeyStore();
-  keys.setPlans(usagePlansOf(stack));
+  keys.plans = usagePlansOf(stack);
   const { id, value } = keys.create({ value: caller.keyHash, enabled: true }, now);
   keys.bind(stack.outputs['UsagePlanIdFree']!, id);
   const Statement = [{ Effect: 'Allow', Action: 'execute-api:Invoke', Resource: '*' }];

@@ -11,6 +11,7 @@ import {
   resultOf,
   timeText,
 } from './issued-keys.ts';
+import { ApiGatewayError } from '../../../tools/contributors/local/aws-services.ts';
 import { World } from '../world.ts';
 
 const create = 'keys create --owner Ada --plan free';
@@ -95,8 +96,11 @@ describe('create', () => {
     const world = new World({ isChecked: false });
     const bind = world.apiKeys.bind.bind(world.apiKeys);
     let left = 4;
-    world.apiKeys.bind = (planId, keyId) =>
-      (left -= 1) >= 0 ? world.apiKeys.key('unknown') : bind(planId, keyId);
+    world.apiKeys.bind = (planId, keyId) => {
+      if ((left -= 1) >= 0)
+        throw new ApiGatewayError('NotFoundException', 'Invalid API Key identifier specified');
+      bind(planId, keyId);
+    };
     expect(await answer(world, (await issue(world)).key)).toBe('admitted');
   });
 

@@ -26,10 +26,7 @@ describe('repair', () => {
     apiKeys.bind('enterprise', gatewayIdOf(world, misplaced));
     apiKeys.delete(gatewayIdOf(world, replaced));
     apiKeys.bind('free', apiKeys.create({ value: hashOfKey(replaced.key), enabled: true }).id);
-    // The plan is for another API of the account.
-    apiKeys.setPlans(
-      apiKeys.plans().map((plan) => (plan.id === 'business' ? { ...plan, apiStages: [] } : plan)),
-    );
+    // As if the plan had been for another API of the account.
     apiKeys.bind('business', gatewayIdOf(world, both));
     const drifted = [
       { keyId: lost.keyId, drift: 'gateway key' },
@@ -67,7 +64,9 @@ describe('repair', () => {
     const [revoked, expired, disabled] = [await issue(world), await issue(world), await issue(world)];
     await world.run(`keys revoke ${revoked.keyId}`);
     const next = keysIn((await world.run(`keys rotate ${expired.keyId} --overlap 0s`)).stdout)[0]!;
-    world.apiKeys.update(gatewayIdOf(world, disabled), { enabled: false }, 0);
+    const { apiKeys } = world;
+    const gatewayKey = apiKeys.keys().find(({ id }) => id === gatewayIdOf(world, disabled))!;
+    apiKeys.bind('free', apiKeys.create({ ...gatewayKey, enabled: false }).id);
     const { stdout, stderr } = await world.run('keys repair --owner Ada --json');
     expect(JSON.parse(stdout)).toMatchObject({
       valid: 2,

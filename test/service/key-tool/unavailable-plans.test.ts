@@ -48,8 +48,8 @@ describe('a key of a plan that this version does not know', () => {
     world.put('apiKeys', { ...recordOf(world, keyId), plan: 'gold' });
     if (deployed) {
       world.outputs = { ...world.outputs, UsagePlanIdGold: 'gold' };
-      const gold = { ...world.apiKeys.plans()[0]!, id: 'gold', name: 'gold' };
-      world.apiKeys.setPlans([...world.apiKeys.plans(), gold]);
+      const gold = { ...world.apiKeys.plans[0]!, id: 'gold', name: 'gold' };
+      world.apiKeys.plans = [...world.apiKeys.plans, gold];
       world.apiKeys.unbind('free', gatewayKeyId);
       world.apiKeys.bind('gold', gatewayKeyId);
     }

@@ -30,7 +30,7 @@ describe('usage', () => {
     world.meets = ({ operation }) => (operation.endsWith('/usage') ? 'denied' : 'answered');
     expect(await world.run(`keys usage ${keyId}`)).toMatchObject({ exitCode: 1, stdout: '' });
     world.meets = () => 'answered';
-    world.apiKeys.setPlans(world.apiKeys.plans().filter(({ id }) => id !== 'free'));
+    world.apiKeys.plans = world.apiKeys.plans.filter(({ id }) => id !== 'free');
     expect(await world.run(`keys usage ${keyId}`)).toMatchObject(none);
   });
 });

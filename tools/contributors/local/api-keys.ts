@@ -2,7 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Stack } from './template.ts';
 
-/** API Gateway's keys and usage plans, for the gateway, and for the tests of the key tool. */
+/**
+ * API Gateway's keys and usage plans, for the gateway, and for the tests of the key tool. All plans are for the one stage of the
+ * template. Times are in milliseconds since the Unix epoch.
+ */
 
 /** A token bucket: when full it admits `burst` requests at once, then `rate` requests a second. */
 export interface Throttle {
@@ -11,7 +14,6 @@ export interface Throttle {
 }
 interface Bucket {
   readonly tokens: number;
-  /** Milliseconds since the Unix epoch. */
   readonly updatedAt: number;
 }
 
@@ -23,8 +25,6 @@ export function fullBucket({ burst }: Throttle, now: number): Bucket {
  * Takes one token, if there is one. A clock that runs backwards changes nothing.
  *
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-request-throttling.html
- *
- * @param now milliseconds since the Unix epoch
  */
 export function takeToken(
   { rate, burst }: Throttle,
@@ -57,24 +57,15 @@ export function quotaRemaining(
   return Math.max(0, limit - (use.get(utcDay(now)) ?? 0));
 }
 
-const apiKey = z
-  .object({
-    id: z.string(),
-    value: z.string(),
-    name: z.string().optional(),
-    description: z.string().optional(),
-    enabled: z.boolean(),
-    /** Milliseconds since the Unix epoch. */
-    createdAt: z.number(),
-    updatedAt: z.number(),
-  })
-  .readonly();
-export type ApiKey = z.infer<typeof apiKey>;
-
-interface ApiStage {
-  readonly apiId: string;
-  readonly stage: string;
-}
+const apiKey = z.object({
+  id: z.string(),
+  value: z.string(),
+  name: z.string().optional(),
+  description: z.string().optional(),
+  enabled: z.boolean(),
+  createdAt: z.number(),
+});
+export type ApiKey = Readonly<z.infer<typeof apiKey>>;
 
 export interface UsagePlan {
   readonly id: string;
@@ -82,227 +73,116 @@ export interface UsagePlan {
   readonly throttle: Throttle | undefined;
   /** Of a day in UTC. */
   readonly quota: { readonly limit: number } | undefined;
-  readonly apiStages: readonly ApiStage[];
 }
 
 export function usagePlansOf(stack: Stack): UsagePlan[] {
   return stack.resources('AWS::ApiGateway::UsagePlan').map(({ id, properties }) => {
-    const { UsagePlanName: name, Throttle: throttle, Quota: quota, ApiStages } = properties;
+    const { UsagePlanName: name, Throttle: throttle, Quota: quota } = properties;
     return {
       id,
       name,
       throttle: throttle && { rate: throttle.RateLimit, burst: throttle.BurstLimit },
       quota: quota && { limit: quota.Limit },
-      apiStages: ApiStages.map(({ ApiId: apiId, Stage: stage }) => ({ apiId, stage })),
     };
   });
 }
 
-/** A key in a usage plan, and its usage there. */
-interface Binding {
-  bucket: Bucket | undefined;
-  readonly use: Map<string, number>;
-}
-
-/** What is kept between runs. Buckets are not: they are full again within minutes. */
+/** What is kept between runs: the keys, with their requests by plan and day. */
 export const apiKeySnapshot = z.object({
-  keys: z.array(apiKey),
-  bindings: z.array(
-    z.object({ planId: z.string(), keyId: z.string(), use: z.record(z.string(), z.number()) }),
-  ),
+  keys: z.array(apiKey.extend({ plans: z.record(z.string(), z.record(z.string(), z.number())).default({}) })),
 });
 export type ApiKeySnapshot = z.infer<typeof apiKeySnapshot>;
 
-const statusOf = { BadRequestException: 400, NotFoundException: 404, ConflictException: 409 } as const;
-
-/** An error of the management API. The name is that of the SDK's exception. */
-export class ApiKeyError extends Error {
-  override readonly name: keyof typeof statusOf;
-  get status(): number {
-    return statusOf[this.name];
-  }
-
-  constructor(name: keyof typeof statusOf, message: string) {
-    super(message);
-    this.name = name;
-  }
+/** A key, and what it has used of each plan that it is in. */
+interface Entry {
+  readonly key: ApiKey;
+  readonly plans: Map<string, { readonly use: Map<string, number>; bucket?: Bucket }>;
 }
 
-function notFound(what: string): never {
-  throw new ApiKeyError('NotFoundException', `Invalid ${what} identifier specified`);
-}
-
-/** The methods throw ApiKeyError. Times are in milliseconds since the Unix epoch. */
 export class ApiKeyStore {
-  #plans: ReadonlyMap<string, UsagePlan> = new Map();
-  readonly #keys = new Map<string, ApiKey>();
-  readonly #idsByValue = new Map<string, string>();
-  /** By key, then by plan. */
-  readonly #bindings = new Map<string, Map<string, Binding>>();
+  /** Set again when the template changes. A key whose plan is no longer there stays, and is not let in. */
+  plans: readonly UsagePlan[] = [];
+  /** By the ID of the key. */
+  readonly #entries = new Map<string, Entry>();
 
-  /** @param snapshot of an earlier run. `setPlans` deletes its bindings to plans that do not exist */
-  constructor(snapshot?: ApiKeySnapshot) {
-    for (const key of snapshot?.keys ?? []) this.#add(key);
-    for (const { planId, keyId, use } of snapshot?.bindings ?? []) {
-      const binding = { bucket: undefined, use: new Map(Object.entries(use)) };
-      if (this.#keys.has(keyId)) this.#bindingsOf(keyId).set(planId, binding);
+  /** @param snapshot of an earlier run. Buckets are full again within minutes */
+  constructor({ keys }: ApiKeySnapshot = { keys: [] }) {
+    for (const { plans, ...key } of keys) {
+      const used = Object.entries(plans).map(
+        ([planId, use]) => [planId, { use: new Map(Object.entries(use)) }] as const,
+      );
+      this.#entries.set(key.id, { key, plans: new Map(used) });
     }
   }
 
-  /** Replaces the plans. Bindings to removed plans are deleted; keys and usage stay. */
-  setPlans(plans: readonly UsagePlan[]): void {
-    this.#plans = new Map(plans.map((plan) => [plan.id, plan]));
-    for (const bindings of this.#bindings.values())
-      for (const [planId, binding] of bindings) {
-        if (this.#plans.has(planId)) binding.bucket = undefined;
-        else bindings.delete(planId);
-      }
-  }
-
   snapshot(): ApiKeySnapshot {
-    const bindings = [...this.#bindings].flatMap(([keyId, plans]) =>
-      [...plans].map(([planId, { use }]) => ({ planId, keyId, use: Object.fromEntries(use) })),
-    );
-    return { keys: this.keys(), bindings };
+    const keys = [...this.#entries.values()].map(({ key, plans }) => {
+      const used = [...plans].map(([planId, { use }]) => [planId, Object.fromEntries(use)] as const);
+      return { ...key, plans: Object.fromEntries(used) };
+    });
+    return { keys };
   }
 
   keys(): ApiKey[] {
-    return [...this.#keys.values()];
+    return [...this.#entries.values()].map(({ key }) => key);
   }
 
-  plans(): UsagePlan[] {
-    return [...this.#plans.values()];
-  }
-
-  key(id: string): ApiKey {
-    return this.#keys.get(id) ?? notFound('API Key');
-  }
-
-  plan(id: string): UsagePlan {
-    return this.#plans.get(id) ?? notFound('Usage Plan');
-  }
-
-  /** https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-api-usage-plans.html */
   create(
     given: Partial<Pick<ApiKey, 'id' | 'value' | 'name' | 'description' | 'enabled'>>,
     now: number,
   ): ApiKey {
-    const { id = newId(), value = newValue(), name = '', enabled = false } = given;
-    const invalid =
-      value.length < 20
-        ? 'API Key value should be at least 20 characters'
-        : value.length > 128
-          ? 'API Key value exceeds maximum size of 128 characters'
-          : !/^[\w-]+$/.test(value)
-            ? 'Invalid API Key value specified'
-            : name.length > 1_024 && 'Invalid API Key name, can be at most 1024 characters.';
-    if (invalid !== false) throw new ApiKeyError('BadRequestException', invalid);
-    if (this.#idsByValue.has(value)) throw new ApiKeyError('ConflictException', 'API Key already exists');
-    const key = { ...given, id, value, enabled, createdAt: now, updatedAt: now };
-    this.#add(key);
+    const generated = { id: randomBytes(5).toString('hex'), value: randomBytes(20).toString('hex') };
+    const key = { ...generated, enabled: false, ...given, createdAt: now };
+    this.#entries.set(key.id, { key, plans: new Map() });
     return key;
   }
 
-  update(id: string, changes: Partial<Pick<ApiKey, 'enabled'>>, now: number): void {
-    this.#keys.set(id, { ...this.key(id), ...changes, updatedAt: now });
-  }
-
-  /** Deletes the key and its bindings. */
   delete(id: string): void {
-    const { value } = this.key(id);
-    this.#keys.delete(id);
-    this.#idsByValue.delete(value);
-    this.#bindings.delete(id);
+    this.#entries.delete(id);
   }
 
-  /** Adds a key to a plan. It can be in one plan of a stage. */
-  bind(planId: string, keyId: string): ApiKey {
-    const plan = this.plan(planId);
-    const key = this.key(keyId);
-    const bindings = this.#bindingsOf(keyId);
-    if (bindings.has(planId))
-      throw new ApiKeyError('ConflictException', 'Usage Plan already has the API Key associated');
-    for (const otherId of bindings.keys()) {
-      const shared = this.plan(otherId).apiStages.find((other) => isIn(plan, other));
-      if (shared === undefined) continue;
-      throw new ApiKeyError(
-        'ConflictException',
-        `Usage Plan ${otherId} and ${planId} cannot be associated to the same API Key: both have API Stage ${shared.apiId}:${shared.stage}`,
-      );
-    }
-    bindings.set(planId, { bucket: undefined, use: new Map() });
-    return key;
+  bind(planId: string, keyId: string): void {
+    this.#entries.get(keyId)?.plans.set(planId, { use: new Map() });
   }
 
   unbind(planId: string, keyId: string): void {
-    this.plan(planId);
-    if (!this.#bindingsOf(keyId).delete(planId)) notFound('Usage Plan Key');
+    this.#entries.get(keyId)?.plans.delete(planId);
   }
 
-  /** None of a plan that does not exist. */
   keysOfPlan(planId: string): ApiKey[] {
-    return this.keys().filter(({ id }) => this.#bindings.get(id)?.has(planId));
+    return this.keys().filter(({ id }) => this.plansOfKey(id).some((plan) => plan.id === planId));
   }
 
   plansOfKey(keyId: string): UsagePlan[] {
-    return [...(this.#bindings.get(keyId)?.keys() ?? [])].map((planId) => this.plan(planId));
+    return this.plans.filter(({ id }) => this.#entries.get(keyId)?.plans.has(id));
   }
 
   /** Requests of the day of `at`. */
-  usage(planId: string, keyId: string, at: number): readonly [used: number, remaining: number] {
-    const { quota } = this.plan(planId);
-    const use = this.#bindings.get(keyId)?.get(planId)?.use ?? new Map<string, number>();
+  usage({ id, quota }: UsagePlan, keyId: string, at: number): readonly [used: number, remaining: number] {
+    const use = this.#entries.get(keyId)?.plans.get(id)?.use ?? new Map<string, number>();
     const remaining = quota === undefined ? Number.MAX_SAFE_INTEGER : quotaRemaining(quota, use, at);
     return [use.get(utcDay(at)) ?? 0, remaining];
   }
 
-  /** Checks the bucket of the key's plan, then its quota. Only an admitted request counts towards the quota. */
-  meter(
-    value: string | undefined,
-    at: ApiStage,
-    now: number,
-  ): { readonly outcome: 'admitted' | 'invalid' | 'throttled' | 'exhausted'; readonly key?: ApiKey } {
-    const key = this.#keys.get(this.#idsByValue.get(value ?? '') ?? '');
-    const [planId, binding] =
-      [...(this.#bindings.get(key?.id ?? '') ?? [])].find(([id]) => isIn(this.plan(id), at)) ?? [];
-    if (key === undefined || !key.enabled || planId === undefined || binding === undefined)
-      return { outcome: 'invalid' };
-    const { throttle, quota } = this.plan(planId);
+  /**
+   * Checks the bucket of the key's plan, then its quota. Only an admitted request counts towards the quota.
+   *
+   * @returns the key if it is let in
+   */
+  meter(value: string | undefined, now: number): ApiKey | 'invalidApiKey' | 'throttled' | 'quotaExceeded' {
+    const { key, plans } = [...this.#entries.values()].find((each) => each.key.value === value) ?? {};
+    const plan = this.plans.find(({ id }) => plans?.has(id));
+    const used = plans?.get(plan?.id ?? '');
+    if (key?.enabled !== true || plan === undefined || used === undefined) return 'invalidApiKey';
+    const { throttle, quota } = plan;
     if (throttle !== undefined) {
-      const taken = takeToken(throttle, binding.bucket ?? fullBucket(throttle, now), now);
-      binding.bucket = taken.bucket;
-      if (!taken.admitted) return { outcome: 'throttled', key };
+      const taken = takeToken(throttle, used.bucket ?? fullBucket(throttle, now), now);
+      used.bucket = taken.bucket;
+      if (!taken.admitted) return 'throttled';
     }
-    if (quota !== undefined && quotaRemaining(quota, binding.use, now) < 1)
-      return { outcome: 'exhausted', key };
+    if (quota !== undefined && quotaRemaining(quota, used.use, now) < 1) return 'quotaExceeded';
     const day = utcDay(now);
-    binding.use.set(day, (binding.use.get(day) ?? 0) + 1);
-    return { outcome: 'admitted', key };
+    used.use.set(day, (used.use.get(day) ?? 0) + 1);
+    return key;
   }
-
-  #add(key: ApiKey): void {
-    this.#keys.set(key.id, key);
-    this.#idsByValue.set(key.value, key.id);
-  }
-
-  #bindingsOf(keyId: string): Map<string, Binding> {
-    const bindings = this.#bindings.get(keyId) ?? new Map<string, Binding>();
-    this.#bindings.set(keyId, bindings);
-    return bindings;
-  }
-}
-
-function isIn({ apiStages }: UsagePlan, { apiId, stage }: ApiStage): boolean {
-  return apiStages.some((each) => each.apiId === apiId && each.stage === stage);
-}
-
-function newId(): string {
-  return BigInt(`0x${randomBytes(10).toString('hex')}`)
-    .toString(36)
-    .slice(-10)
-    .padStart(10, '0');
-}
-
-function newValue(): string {
-  return randomBytes(40).toString('base64url').replaceAll(/[-_]/g, '0').slice(0, 40);
 }

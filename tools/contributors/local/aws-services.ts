@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { type ApiKey, ApiKeyError, type ApiKeyStore, utcDay } from './api-keys.ts';
+import { type ApiKey, type ApiKeyStore, type UsagePlan, utcDay } from './api-keys.ts';
 import type { HttpResponse } from './http.ts';
-import { accountId } from './template.ts';
 
-/** The calls of AWS that the key tool, the animals tool and their tests make, except those of DynamoDB. */
+/** The calls of API Gateway and CloudFormation that the key tool, the animals tool and their tests make. */
 
 /** A request of an AWS SDK. */
 export interface ManagementRequest {
@@ -37,186 +36,171 @@ export interface ApiGatewayState {
   readonly save: () => Promise<void>;
 }
 
-type Operation = (
-  call: ApiGatewayState & ManagementRequest,
-  ...parameters: readonly [first: string, second: string]
-) => HttpResponse;
+const statuses = { BadRequestException: 400, NotFoundException: 404, ConflictException: 409 } as const;
 
-/** https://docs.aws.amazon.com/apigateway/latest/api/API_Operations.html */
-const operations: readonly (readonly [request: RegExp, operation: Operation])[] = [
-  [
-    /^POST \/apikeys$/,
-    ({ keys, body }) => {
-      const { name = '', value = '', ...given } = parse(body, keyInput);
-      const texts = { ...(name !== '' && { name }), ...(value !== '' && { value }) };
-      const created = keys.create({ ...given, ...texts }, Date.now());
-      return jsonAnswer(201, toKey(created, keys, true));
-    },
-  ],
-  [
-    /^GET \/apikeys$/,
-    ({ keys, query }) => {
-      const withValues = query.get('includeValues') === 'true';
-      return page(keys.keys(), query, (key) => toKey(key, keys, withValues));
-    },
-  ],
-  [
-    /^DELETE \/apikeys\/([^/]+)$/,
-    ({ keys }, id) => {
-      keys.delete(id);
-      return jsonAnswer(202);
-    },
-  ],
-  [/^GET \/usageplans\/([^/]+)\/usage$/, getUsage],
-  [
-    /^GET \/usageplans\/([^/]+)\/keys$/,
-    ({ keys, query }, plan) => page(keys.keysOfPlan(plan), query, toPlanKey),
-  ],
-  [
-    /^POST \/usageplans\/([^/]+)\/keys$/,
-    ({ keys, body }, plan) => jsonAnswer(201, toPlanKey(keys.bind(plan, parse(body, planKeyInput).keyId))),
-  ],
-  [
-    /^GET \/usageplans\/([^/]+)\/keys\/([^/]+)$/,
-    ({ keys }, plan, id) => {
-      const key = keys.keysOfPlan(plan).find((each) => each.id === id);
-      return jsonAnswer(200, toPlanKey(key ?? notFound('Usage Plan Key')));
-    },
-  ],
-  [
-    /^DELETE \/usageplans\/([^/]+)\/keys\/([^/]+)$/,
-    ({ keys }, plan, id) => {
-      keys.unbind(plan, id);
-      return jsonAnswer(202);
-    },
-  ],
-  [
-    /^DELETE \/restapis\/([^/]+)\/stages\/([^/]+)\/cache\/authorizers$/,
-    ({ restApiId, stage, flushAuthorizerCache }, api, name) => {
-      if (api !== restApiId) notFound('API');
-      if (name !== stage) notFound('stage');
-      flushAuthorizerCache();
-      return jsonAnswer(202);
-    },
-  ],
-];
+/** An error of API Gateway. Its name is that of the SDK's exception. */
+export class ApiGatewayError extends Error {
+  override readonly name: keyof typeof statuses;
+
+  constructor(name: keyof typeof statuses, message: string) {
+    super(message);
+    this.name = name;
+  }
+}
+
+function notFound(what: string): never {
+  throw new ApiGatewayError('NotFoundException', `Invalid ${what} identifier specified`);
+}
+
+/** Empty text is as none. */
+const keyInput = z.object({
+  name: z.string().max(1_024, 'Invalid API Key name, can be at most 1024 characters.').default(''),
+  description: z.string().exactOptional(),
+  enabled: z.boolean().exactOptional(),
+  value: z
+    .string()
+    .regex(/^(?:.{20,})?$/, 'API Key value should be at least 20 characters')
+    .max(128, 'API Key value exceeds maximum size of 128 characters')
+    .default(''),
+});
+const planKeyInput = z.object({ keyId: z.string(), keyType: z.literal('API_KEY') });
+const day = z.iso.date().transform((text) => Date.parse(text));
+const usageQuery = z.object({ keyId: z.string(), startDate: day, endDate: day });
+/** https://docs.aws.amazon.com/apigateway/latest/api/API_GetApiKeys.html */
+const pageSize = z.coerce.number().int().min(1).max(500).default(25);
 
 export async function answerApiGateway(
   state: ApiGatewayState,
   request: ManagementRequest,
 ): Promise<HttpResponse> {
-  const { method, path } = request;
-  const call = `${method} ${path}`;
-  const [pattern, operation] = operations.find(([each]) => each.test(call)) ?? [];
-  if (pattern === undefined || operation === undefined)
-    return jsonError(404, 'UnknownOperationException', `${call} is not served locally`);
   try {
-    const [, first = '', second = ''] = (pattern.exec(call) ?? []).map(decode);
-    const response = operation({ ...state, ...request }, first, second);
-    if (method !== 'GET') await state.save();
+    const response = run({ ...state, ...request });
+    if (request.method !== 'GET') await state.save();
     return response;
   } catch (error) {
-    if (error instanceof ApiKeyError) return jsonError(error.status, error.name, error.message);
-    if (error instanceof z.ZodError) return jsonError(400, 'BadRequestException', z.prettifyError(error));
+    if (error instanceof ApiGatewayError) return jsonError(statuses[error.name], error.name, error.message);
+    if (error instanceof z.ZodError) return jsonError(400, 'BadRequestException', error.issues[0]!.message);
     throw error;
   }
 }
 
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw new ApiKeyError('BadRequestException', `The path is not valid percent-encoding: ${text}`);
+type Call = ApiGatewayState & ManagementRequest;
+
+/** https://docs.aws.amazon.com/apigateway/latest/api/API_Operations.html */
+function run(call: Call): HttpResponse {
+  const { keys, method, path, query } = call;
+  const segments = path.split('/');
+  const [, , id = '', , other = ''] = segments;
+  const pattern = segments.map((each, index) => (index === 2 || index === 4 ? 'ID' : each)).join('/');
+  switch (`${method} ${pattern}`) {
+    case 'POST /apikeys':
+      return createKey(call);
+    case 'GET /apikeys':
+      return page(keys.keys(), query, (key) => shownKey(call, key, query.get('includeValues') === 'true'));
+    case 'DELETE /apikeys/ID':
+      keys.delete(keyOf(keys, id).id);
+      return jsonAnswer(202);
+    case 'GET /usageplans/ID/usage':
+      return getUsage(call, id);
+    case 'GET /usageplans/ID/keys':
+      return page(keys.keysOfPlan(id), query, shownMember);
+    case 'POST /usageplans/ID/keys':
+      return addToPlan(call, id);
+    case 'GET /usageplans/ID/keys/ID':
+      return jsonAnswer(200, shownMember(memberOf(keys, id, other)));
+    case 'DELETE /usageplans/ID/keys/ID':
+      keys.unbind(id, memberOf(keys, id, other).id);
+      return jsonAnswer(202);
+    case 'DELETE /restapis/ID/stages/ID/cache/authorizers':
+      if (id !== call.restApiId) notFound('API');
+      if (other !== call.stage) notFound('stage');
+      call.flushAuthorizerCache();
+      return jsonAnswer(202);
+    default:
+      return jsonError(404, 'UnknownOperationException', `${method} ${path} is not served locally`);
   }
 }
 
-const keyInput = z.object({
-  name: z.string().exactOptional(),
-  description: z.string().exactOptional(),
-  // What is not a boolean is false, and an empty value is generated (recorded on AWS by LocalStack, 2025).
-  enabled: z.boolean().catch(false).exactOptional(),
-  value: z.string().exactOptional(),
-});
-const planKeyInput = z.object({ keyId: z.string(), keyType: z.literal('API_KEY') });
-
-const dayMs = 86_400_000;
-const mostDays = 90;
-const day = z.iso.date().transform((text) => Date.parse(text));
-const period = z
-  .object({ startDate: day, endDate: day })
-  .refine(
-    ({ startDate, endDate }) => startDate <= endDate && endDate - startDate < mostDays * dayMs,
-    `startDate to endDate must be 1 to ${mostDays} days`,
-  );
-
-function getUsage({ keys, query }: ApiGatewayState & ManagementRequest, planId: string): HttpResponse {
-  const { startDate, endDate } = period.parse(Object.fromEntries(query));
-  const days = Array.from(
-    { length: (endDate - startDate) / dayMs + 1 },
-    (_, each) => startDate + each * dayMs,
-  );
-  const { id } = keys.plan(planId);
-  const keyId = query.get('keyId');
-  const wanted = keys.keysOfPlan(id).filter((key) => keyId === null || key.id === keyId);
-  const { items, position } = slice(wanted, query);
-  const values = Object.fromEntries(
-    items.map((key) => [key.id, days.map((at) => keys.usage(id, key.id, at))]),
-  );
-  const [first, last] = [startDate, endDate].map((at) => utcDay(at));
-  return jsonAnswer(200, { usagePlanId: id, startDate: first, endDate: last, position, values });
+function createKey(call: Call): HttpResponse {
+  const { keys, body } = call;
+  const { name, value, ...given } = keyInput.parse(JSON.parse(body.toString()));
+  if (keys.keys().some((key) => key.value === value))
+    throw new ApiGatewayError('ConflictException', 'API Key already exists');
+  const created = keys.create({ ...given, ...(name && { name }), ...(value && { value }) }, Date.now());
+  return jsonAnswer(201, shownKey(call, created, true));
 }
 
-function toKey({ createdAt, updatedAt, value, ...rest }: ApiKey, keys: ApiKeyStore, withValue: boolean) {
-  return {
-    ...rest,
-    ...(withValue && { value }),
-    createdDate: Math.floor(createdAt / 1000),
-    lastUpdatedDate: Math.floor(updatedAt / 1000),
-    stageKeys: keys
-      .plansOfKey(rest.id)
-      .flatMap(({ apiStages }) => apiStages.map(({ apiId, stage }) => `${apiId}/${stage}`)),
-  };
+/** A key can be in one plan of the stage. */
+function addToPlan({ keys, restApiId, stage, body }: Call, planId: string) {
+  const { keyId } = planKeyInput.parse(JSON.parse(body.toString()));
+  const { id } = planOf(keys, planId);
+  const key = keyOf(keys, keyId);
+  for (const other of keys.plansOfKey(keyId))
+    throw new ApiGatewayError(
+      'ConflictException',
+      other.id === id
+        ? 'Usage Plan already has the API Key associated'
+        : `Usage Plan ${other.id} and ${id} cannot be associated to the same API Key: both have API Stage ${restApiId}:${stage}`,
+    );
+  keys.bind(id, keyId);
+  return jsonAnswer(201, shownMember(key));
 }
 
-function toPlanKey({ id, value, name }: ApiKey) {
+/** A key that is not in the plan has no counts. */
+function getUsage({ keys, query }: Call, planId: string): HttpResponse {
+  const { keyId, startDate, endDate } = usageQuery.parse(Object.fromEntries(query));
+  const plan = planOf(keys, planId);
+  const days: (readonly [used: number, remaining: number])[] = [];
+  for (let at = startDate; at <= endDate; at += 86_400_000) days.push(keys.usage(plan, keyId, at));
+  const isMember = keys.plansOfKey(keyId).includes(plan);
+  return jsonAnswer(200, {
+    usagePlanId: planId,
+    startDate: utcDay(startDate),
+    endDate: utcDay(endDate),
+    values: isMember ? { [keyId]: days } : {},
+  });
+}
+
+function keyOf(keys: ApiKeyStore, id: string): ApiKey {
+  return keys.keys().find((key) => key.id === id) ?? notFound('API Key');
+}
+
+function planOf(keys: ApiKeyStore, id: string): UsagePlan {
+  return keys.plans.find((plan) => plan.id === id) ?? notFound('Usage Plan');
+}
+
+function memberOf(keys: ApiKeyStore, planId: string, id: string): ApiKey {
+  return keys.keysOfPlan(planId).find((key) => key.id === id) ?? notFound('Usage Plan Key');
+}
+
+function shownKey(
+  { keys, restApiId, stage }: Call,
+  { createdAt, value, ...rest }: ApiKey,
+  withValue: boolean,
+) {
+  const createdDate = Math.floor(createdAt / 1000);
+  const stageKeys = keys.plansOfKey(rest.id).map(() => `${restApiId}/${stage}`);
+  return { ...rest, ...(withValue && { value }), createdDate, lastUpdatedDate: createdDate, stageKeys };
+}
+
+function shownMember({ id, value, name }: ApiKey) {
   return { id, type: 'API_KEY', value, name };
 }
 
-/** https://docs.aws.amazon.com/apigateway/latest/api/API_GetApiKeys.html */
-const limit = z.coerce.number().int().min(1).max(500).default(25);
-
+/** The position is the ID of the last key before it, which stays valid when keys are added or removed. */
 function page(
   all: readonly ApiKey[],
   query: URLSearchParams,
   toItem: (key: ApiKey) => unknown,
 ): HttpResponse {
-  const named = all.filter(({ name = '' }) => name.startsWith(query.get('name') ?? ''));
-  const { items, position } = slice(named, query);
-  return jsonAnswer(200, { item: items.map((item) => toItem(item)), position });
-}
-
-/** The items after a position, which is the ID of the last item returned: it stays valid when items are added or removed. */
-function slice(all: readonly ApiKey[], query: URLSearchParams) {
-  const size = limit.parse(query.get('limit') ?? undefined);
-  const seen = Buffer.from(query.get('position') ?? '', 'base64url').toString();
-  const rest = all.filter(({ id }) => id > seen).toSorted((one, other) => (one.id < other.id ? -1 : 1));
+  const size = pageSize.parse(query.get('limit') ?? undefined);
+  const rest = all
+    .filter(({ name = '' }) => name.startsWith(query.get('name') ?? ''))
+    .filter(({ id }) => id > (query.get('position') ?? ''))
+    .toSorted((one, other) => (one.id < other.id ? -1 : 1));
   const items = rest.slice(0, size);
-  const last = rest.length > size ? items.at(-1)?.id : undefined;
-  return { items, position: last === undefined ? undefined : Buffer.from(last).toString('base64url') };
-}
-
-function parse<T>(body: Buffer, schema: z.ZodType<T>): T {
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString() || '{}');
-  } catch {
-    throw new ApiKeyError('BadRequestException', 'Unable to parse the request body');
-  }
-  return schema.parse(value);
-}
-
-function notFound(what: string): never {
-  throw new ApiKeyError('NotFoundException', `Invalid ${what} identifier specified`);
+  const position = rest.length > size ? items.at(-1)?.id : undefined;
+  return jsonAnswer(200, { item: items.map((item) => toItem(item)), position });
 }
 
 export interface StackDescription {
@@ -227,53 +211,30 @@ export interface StackDescription {
 /** https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html */
 export function answerCloudFormation(stack: StackDescription, { body }: ManagementRequest): HttpResponse {
   const parameters = new URLSearchParams(body.toString());
-  const action = parameters.get('Action') ?? '';
-  if (action !== 'DescribeStacks')
-    return xmlError('InvalidAction', `The action ${action} is not served locally`);
-  const wanted = parameters.get('StackName');
+  const [action, wanted] = [parameters.get('Action'), parameters.get('StackName')];
+  if (action !== 'DescribeStacks') return xmlError('InvalidAction', `${action} is not served locally`);
   if (wanted !== stack.name) return xmlError('ValidationError', `Stack with id ${wanted} does not exist`);
-  const outputs = Object.entries(stack.outputs).map(([OutputKey, OutputValue]) =>
-    element('member', elements({ OutputKey, OutputValue })),
+  const outputs = Object.entries(stack.outputs).map(
+    ([key, value]) =>
+      `<member><OutputKey>${key}</OutputKey><OutputValue>${escaped(value)}</OutputValue></member>`,
   );
-  const description = elements({
-    StackName: stack.name,
-    CreationTime: new Date(0).toISOString(),
-    StackStatus: 'CREATE_COMPLETE',
-  });
-  const member = element('member', description + element('Outputs', outputs.join('')));
-  return xmlResult(action, element('Stacks', member));
-}
-
-/** https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html */
-export function answerSts({ body }: ManagementRequest): HttpResponse {
-  const action = new URLSearchParams(body.toString()).get('Action') ?? '';
-  if (action !== 'GetCallerIdentity')
-    return xmlError('InvalidAction', `The action ${action} is not served locally`);
-  const identity = { Arn: `arn:aws:iam::${accountId}:user/local`, UserId: 'local', Account: accountId };
-  return xmlResult(action, elements(identity));
+  const description = `<StackName>${stack.name}</StackName><StackStatus>CREATE_COMPLETE</StackStatus>`;
+  const created = `<CreationTime>${new Date(0).toISOString()}</CreationTime>`;
+  const member = `<member>${description}${created}<Outputs>${outputs.join('')}</Outputs></member>`;
+  const result = `<DescribeStacksResult><Stacks>${member}</Stacks></DescribeStacksResult>`;
+  return xml(200, `<DescribeStacksResponse>${result}</DescribeStacksResponse>`);
 }
 
 /** An error of a service with the SDK's query protocol. */
-export function xmlError(Code: string, Message: string): HttpResponse {
-  return xml(400, 'ErrorResponse', element('Error', elements({ Type: 'Sender', Code, Message })));
+export function xmlError(code: string, message: string): HttpResponse {
+  const error = `<Type>Sender</Type><Code>${code}</Code><Message>${escaped(message)}</Message>`;
+  return xml(400, `<ErrorResponse><Error>${error}</Error></ErrorResponse>`);
 }
 
-function xmlResult(action: string, result: string): HttpResponse {
-  return xml(200, `${action}Response`, element(`${action}Result`, result));
+function xml(status: number, text: string): HttpResponse {
+  return { status, headers: [['Content-Type', 'text/xml']], body: Buffer.from(text) };
 }
 
-function xml(status: number, root: string, content: string): HttpResponse {
-  const requestId = element('RequestId', crypto.randomUUID());
-  const body = Buffer.from(element(root, content + requestId));
-  return { status, headers: [['Content-Type', 'text/xml']], body };
-}
-
-function elements(texts: Readonly<Record<string, string>>): string {
-  return Object.entries(texts)
-    .map(([name, text]) => element(name, text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')))
-    .join('');
-}
-
-function element(name: string, content: string): string {
-  return `<${name}>${content}</${name}>`;
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 }

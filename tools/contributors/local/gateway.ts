@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ApiKey, ApiKeyStore } from './api-keys.ts';
+import type { ApiKeyStore } from './api-keys.ts';
 import { describeFailure, type Invoke, isThrottled } from './functions.ts';
 import {
   type Caller,
@@ -149,8 +149,8 @@ export class Gateway {
       const rejected = this.#reject(authorization.error, request, route, caller);
       return { ...rejected, functionError: authorization.functionError };
     }
-    const apiKey = this.#meter(authorization.usageIdentifierKey, request);
-    if ('type' in apiKey) return this.#reject(apiKey, request, route, caller);
+    const apiKey = this.#options.keys.meter(authorization.usageIdentifierKey, request.time);
+    if (typeof apiKey === 'string') return this.#reject(gatewayErrors[apiKey], request, route, caller);
     return this.#integrate(method, request, route, { ...caller, apiKey });
   }
 
@@ -221,13 +221,6 @@ export class Gateway {
     if (oldest !== undefined && this.#cache.size >= mostCachedAnswers) this.#cache.delete(oldest);
     if (cacheMs > 0) this.#cache.set(token, { answer: parsed.data, expiresAt: Date.now() + cacheMs });
     return parsed.data;
-  }
-
-  #meter(value: string | undefined, { time }: GatewayRequest): ApiKey | GatewayError {
-    const { outcome, key } = this.#options.keys.meter(value, this.place, time);
-    if (outcome === 'throttled') return gatewayErrors.throttled;
-    if (outcome === 'exhausted') return gatewayErrors.quotaExceeded;
-    return outcome === 'admitted' && key !== undefined ? key : gatewayErrors.invalidApiKey;
   }
 
   async #integrate(

@@ -61,7 +61,7 @@ export interface ServeOptions {
 export interface LocalService {
   /** `http://127.0.0.1:PORT/STAGE` */
   readonly url: string;
-  /** `http://127.0.0.1:PORT`, for SDK clients of API Gateway, CloudFormation, DynamoDB and STS. */
+  /** `http://127.0.0.1:PORT`, for SDK clients of API Gateway, CloudFormation and DynamoDB. */
   readonly endpoint: string;
   /** Those of this run, for SDK clients of `endpoint`, which refuses calls without its session token. */
   readonly credentials: {
@@ -210,7 +210,7 @@ async function start(
     const local = (text: string) =>
       text.replaceAll(`https://${apiId}.execute-api.${region}.amazonaws.com`, endpoint);
     await functions.apply(functionsOf(next, local));
-    keys.setPlans(usagePlansOf(next));
+    keys.plans = usagePlansOf(next);
     await saveKeys();
     const outputs = Object.entries(next.outputs).map(([key, value]) => [key, local(value)]);
     return { gateway, tables, outputs: Object.fromEntries(outputs) as Record<string, string> };

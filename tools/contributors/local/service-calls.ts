@@ -5,7 +5,6 @@ import type { ApiKeyStore } from './api-keys.ts';
 import {
   answerApiGateway,
   answerCloudFormation,
-  answerSts,
   jsonError,
   type ManagementRequest,
   type StackDescription,
@@ -36,7 +35,7 @@ export async function callService(
 ): Promise<HttpResponse> {
   if (!isEqual(call.headers['x-amz-security-token'] ?? '', credentials.sessionToken)) {
     const message = 'The call lacks the session token of this run. Use the credentials of the service.';
-    return service === 'cloudformation' || service === 'sts'
+    return service === 'cloudformation'
       ? xmlError('InvalidClientTokenId', message)
       : jsonError(400, 'UnrecognizedClientException', message);
   }
@@ -49,8 +48,6 @@ export async function callService(
       return answerCloudFormation(stack, call);
     case 'dynamodb':
       return forwardToDynamoDb(database, call);
-    case 'sts':
-      return answerSts(call);
     default:
       return jsonError(400, 'NotSupported', `The AWS service ${service} is not served locally.`);
   }
