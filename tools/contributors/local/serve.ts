@@ -176,11 +176,8 @@ async function start(
   // The port is known before the first function starts. Requests wait until the stack is applied.
   const server = await HttpServer.listen(port);
   const { endpoint } = server;
-  const credentials = {
-    accessKeyId: 'local',
-    secretAccessKey: 'local',
-    sessionToken: randomBytes(16).toString('hex'),
-  };
+  // A database can know its client by the access key ID.
+  const credentials = { ...database.credentials, sessionToken: randomBytes(16).toString('hex') };
   const functions = new Functions({
     inspected,
     onLog,

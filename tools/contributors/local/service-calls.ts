@@ -1,6 +1,4 @@
 import { timingSafeEqual } from 'node:crypto';
-import { Agent, request as send } from 'node:http';
-import { buffer } from 'node:stream/consumers';
 import type { ApiKeyStore } from './api-keys.ts';
 import {
   answerApiGateway,
@@ -10,10 +8,8 @@ import {
   type StackDescription,
   xmlError,
 } from './aws-services.ts';
-import type { DatabaseAccess } from './database.ts';
 import type { Gateway } from './gateway.ts';
 import type { HttpResponse } from './http.ts';
-import { region } from './template.ts';
 
 /** Calls of SDKs, which one endpoint answers for every service of AWS. */
 
@@ -22,7 +18,8 @@ interface State {
   readonly gateway: Gateway;
   readonly keys: ApiKeyStore;
   readonly saveKeys: () => Promise<void>;
-  readonly database: DatabaseAccess;
+  /** The address of the database. */
+  readonly database: { readonly endpoint: string };
   /** A page of a browser does not know the session token. */
   readonly credentials: { readonly sessionToken: string };
 }
@@ -47,7 +44,7 @@ export async function callService(
     case 'cloudformation':
       return answerCloudFormation(stack, call);
     case 'dynamodb':
-      return forwardToDynamoDb(database, call);
+      return forwardToDynamoDb(database.endpoint, call);
     default:
       return jsonError(400, 'NotSupported', `The AWS service ${service} is not served locally.`);
   }
@@ -59,44 +56,26 @@ function isEqual(one: string, other: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** The global agent goes through the proxy of HTTP_PROXY, also to this machine. */
-const direct = new Agent({ keepAlive: true });
-
 /** A scan of a large table takes seconds. */
 const answerTimeoutMs = 60_000;
 
-/** Forwards a call with the access key of the database, so that tools need one endpoint and no key. */
+/** So that tools need one endpoint. */
 async function forwardToDynamoDb(
-  { endpoint, credentials }: DatabaseAccess,
-  { method, headers, body }: ManagementRequest,
+  endpoint: string,
+  { headers, body }: ManagementRequest,
 ): Promise<HttpResponse> {
-  const kept = ['content-type', 'x-amz-target', 'x-amz-date'].flatMap((name) => {
-    const value = headers[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  // DynamoDB Local has a database for each access key and Region, and does not verify the signature.
-  const authorization = (headers['authorization'] ?? '').replace(
-    /(?<=Credential=)[^/]+\/(\d+)\/[^/]+/,
-    `${credentials.accessKeyId}/$1/${region}`,
-  );
-  const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
-  const options = {
-    agent: direct,
-    method,
-    headers: { ...Object.fromEntries(kept), authorization },
-    signal: AbortSignal.timeout(answerTimeoutMs),
-  };
-  const sent = send(endpoint, options, (response) => {
-    const { statusCode: status = 500, headers: answered } = response;
-    const names = ['content-type', 'x-amz-crc32', 'x-amzn-requestid'];
-    const returned = names.flatMap((name) =>
-      answered[name] === undefined ? [] : [[name, String(answered[name])] as const],
-    );
-    buffer(response).then((content) => resolve({ status, headers: returned, body: content }), reject);
-  });
-  sent.on('error', reject);
-  sent.end(body);
-  return promise.catch((error: unknown) =>
-    jsonError(503, 'ServiceUnavailable', `DynamoDB does not answer: ${String(error)}`),
-  );
+  const forwarded = ['authorization', 'content-type', 'x-amz-date', 'x-amz-target'];
+  try {
+    const response = await fetch(endpoint, {
+      method: 'POST',
+      headers: forwarded.map((name): [string, string] => [name, headers[name] ?? '']),
+      body,
+      signal: AbortSignal.timeout(answerTimeoutMs),
+    });
+    const contentType = response.headers.get('content-type') ?? '';
+    const content = Buffer.from(await response.arrayBuffer());
+    return { status: response.status, headers: [['Content-Type', contentType]], body: content };
+  } catch (error) {
+    return jsonError(503, 'ServiceUnavailable', `DynamoDB does not answer: ${String(error)}`);
+  }
 }
