@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { ApiKeyStore, usagePlansOf } from '../../tools/contributors/local/api-keys.ts';
 import { answerApiGateway } from '../../tools/contributors/local/aws-services.ts';
 import { Gateway } from '../../tools/contributors/local/gateway.ts';
-import { toGatewayRequest, values } from '../../tools/contributors/local/gateway-request.ts';
+import { values } from '../../tools/contributors/local/gateway-request.ts';
 import { region, Stack } from '../../tools/contributors/local/template.ts';
 
 /*
@@ -886,11 +886,9 @@ async function answerOf(fact: Fact): Promise<Answer> {
     url,
     rawHeaders: Object.entries({ Host: 'localhost', ...headers }).flat(),
     body: Buffer.from(body),
-    sourceIp: '127.0.0.1',
-    port: 3000,
-    httpVersion: '1.1',
+    time: Date.now(),
   };
-  const send = () => gateway.handle(toGatewayRequest(incoming, 'v1', Date.now(), performance.now()));
+  const send = () => gateway.handle(incoming);
   // The second request is the one that a plan refuses.
   if (fact.plan) await send();
   const response = await send();

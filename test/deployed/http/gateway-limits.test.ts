@@ -6,7 +6,6 @@ import { fixedPlans } from '../../../functions/access/plans.ts';
 import { ApiKeyStore, usagePlansOf } from '../../../tools/contributors/local/api-keys.ts';
 import type { Invoke } from '../../../tools/contributors/local/functions.ts';
 import { Gateway } from '../../../tools/contributors/local/gateway.ts';
-import { toGatewayRequest } from '../../../tools/contributors/local/gateway-request.ts';
 import type { HttpResponse } from '../../../tools/contributors/local/http.ts';
 import { localStackName } from '../../../tools/contributors/local/stack.ts';
 import { Stack } from '../../../tools/contributors/local/template.ts';
@@ -43,22 +42,14 @@ function gatewayWith(operation: Awaited<ReturnType<Invoke>>): Gateway {
   return new Gateway({ stack, keys, invoke });
 }
 
-/** @param at milliseconds since the Unix epoch */
-const request = (at: number) =>
-  toGatewayRequest(
-    {
-      method: 'GET',
-      url: '/v1/pets',
-      rawHeaders: ['Authorization', `Bearer as_local_${'a'.repeat(36)}`],
-      body: Buffer.alloc(0),
-      sourceIp: '127.0.0.1',
-      port: 3000,
-      httpVersion: '1.1',
-    },
-    'v1',
-    at,
-    performance.now(),
-  );
+/** @param time milliseconds since the Unix epoch */
+const request = (time: number) => ({
+  method: 'GET',
+  url: '/v1/pets',
+  rawHeaders: ['Authorization', `Bearer as_local_${'a'.repeat(36)}`],
+  body: Buffer.alloc(0),
+  time,
+});
 
 const served = { ok: true, payload: JSON.stringify({ statusCode: 200, body: '[]' }) } as const;
 

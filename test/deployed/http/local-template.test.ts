@@ -44,18 +44,22 @@ describe.runIf(isLocal)('the template that the local service serves', () => {
   });
 
   it.each([
-    ['a type', { Topic: { Type: 'AWS::SNS::Topic' } }, 'Topic is of the type AWS::SNS::Topic, which'],
+    [
+      'a type',
+      { Topic: { Type: 'AWS::SNS::Topic' } },
+      'Topic (AWS::SNS::Topic): The local service does not know this type.',
+    ],
     [
       'a type like a member of objects',
       { A: { Type: 'constructor' } },
-      'A is of the type constructor, which',
+      'A (constructor): The local service does not know this type.',
     ],
     [
       'an attribute',
       { A: { Type: 'AWS::IAM::Role', Condition: 'x' } },
-      'A has the property Condition, which',
+      'The template has the property Resources.A.Condition, which',
     ],
-    ['no resource', { A: 'text' }, 'A: : Invalid input'],
+    ['no resource', { A: 'text' }, 'The template: Resources.A: Invalid input'],
   ])('is refused with %s that is not known', (_, more, message) => {
     const template = synthesized();
     expect(() => read({ ...template, Resources: { ...template.Resources, ...more } })).toThrow(message);
@@ -88,7 +92,7 @@ describe.runIf(isLocal)('the template that the local service serves', () => {
   it('is refused with the names of all that is not known', () => {
     const template = synthesized();
     const Resources = { ...template.Resources, A: { Type: 'AWS::A::B' }, C: { Type: 'AWS::C::D' } };
-    const message = /\nA is of the type AWS::A::B, .*\nC is of the type AWS::C::D, /;
+    const message = /\nA \(AWS::A::B\): .*\nC \(AWS::C::D\): /;
     expect(() => read({ ...template, Resources })).toThrow(message);
   });
 });

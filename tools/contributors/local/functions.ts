@@ -25,11 +25,6 @@ function failed(errorType: string, errorMessage: string): InvocationResult {
 const throttled = failed('TooManyRequestsException', 'Rate Exceeded.');
 const stopped = failed('Service.Stopped', 'The function is stopped');
 
-/** The invocation exceeded a concurrency limit. */
-export function isThrottled(result: InvocationResult): boolean {
-  return !result.ok && result.errorType === 'TooManyRequestsException';
-}
-
 export function describeFailure(result: InvocationResult): string {
   return result.ok ? '' : `${result.errorType}: ${result.errorMessage}`;
 }

@@ -1,9 +1,10 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { promisify } from 'node:util';
 import { deflate, gunzip, gzip, inflate } from 'node:zlib';
 import { z } from 'zod';
 import { type GatewayRequest, lastValue, values } from './gateway-request.ts';
 import type { HttpResponse } from './http.ts';
-import type { Stack } from './template.ts';
+import type { Resource, Stack } from './template.ts';
 
 /** What API Gateway makes of a function's answer, of an error of its own, and of the codings of bodies. */
 
@@ -22,68 +23,39 @@ function error(status: number, type: string, errorType: string, message: string 
   return { type, status, message, errorType: `${errorType}Exception` };
 }
 
-const denied = 'User is not authorized to access this resource';
-const explicitly = 'with an explicit deny in an identity-based policy';
+const denied =
+  'User is not authorized to access this resource with an explicit deny in an identity-based policy';
+const tooLarge = ['REQUEST_TOO_LARGE', 'RequestTooLarge'] as const;
 const failed = ['InternalServerError', 'Internal server error'] as const;
+const missingToken = ['MissingAuthenticationToken', 'Missing Authentication Token'] as const;
 
 export const gatewayErrors = {
   accessDenied: error(403, 'ACCESS_DENIED', 'AccessDenied', denied),
-  explicitlyDenied: error(403, 'ACCESS_DENIED', 'AccessDenied', `${denied} ${explicitly}`),
   /** Recorded by ministack on AWS (its pull request 1756, 2026-09-16). */
   authorizerFailed: error(500, 'AUTHORIZER_FAILURE', 'AuthorizerConfiguration', null),
   authorizerMalformed: error(500, 'AUTHORIZER_CONFIGURATION_ERROR', 'AuthorizerConfiguration', null),
-  /** A function that Lambda throttles. https://repost.aws/knowledge-center/api-gateway-lambda-429 */
-  integrationThrottled: error(500, 'INTEGRATION_FAILURE', ...failed),
-  /** A function that throws, crashes or times out: what access logs of AWS show. */
+  eventTooLarge: error(413, ...tooLarge, 'Request Too Long'),
+  /** A function that throws, crashes, times out or is throttled: what access logs of AWS show. */
   integrationFailed: error(502, 'INTEGRATION_FAILURE', ...failed),
+  integrationTimeout: error(504, 'INTEGRATION_TIMEOUT', 'InternalServerError', 'Endpoint request timed out'),
+  invalidApiKey: error(403, 'INVALID_API_KEY', 'Forbidden', 'Forbidden'),
   /** "Execution failed due to configuration error: Malformed Lambda proxy response". */
   malformedAnswer: error(502, 'DEFAULT_5XX', ...failed),
-  integrationTimeout: error(504, 'INTEGRATION_TIMEOUT', 'InternalServerError', 'Endpoint request timed out'),
-  unsupportedMediaType: error(415, 'UNSUPPORTED_MEDIA_TYPE', 'BadRequest', 'Unsupported Media Type'),
-  invalidApiKey: error(403, 'INVALID_API_KEY', 'Forbidden', 'Forbidden'),
-  missingRoute: error(
-    403,
-    'MISSING_AUTHENTICATION_TOKEN',
-    'MissingAuthenticationToken',
-    'Missing Authentication Token',
-  ),
+  missingRoute: error(403, 'MISSING_AUTHENTICATION_TOKEN', ...missingToken),
   quotaExceeded: error(429, 'QUOTA_EXCEEDED', 'LimitExceeded', 'Limit Exceeded'),
-  eventTooLarge: error(413, 'REQUEST_TOO_LARGE', 'RequestTooLarge', 'Request Too Long'),
-  requestTooLarge: error(
-    413,
-    'REQUEST_TOO_LARGE',
-    'RequestTooLarge',
-    'HTTP content length exceeded 10485760 bytes.',
-  ),
+  requestTooLarge: error(413, ...tooLarge, 'HTTP content length exceeded 10485760 bytes.'),
   throttled: error(429, 'THROTTLED', 'TooManyRequests', 'Too Many Requests'),
   unauthorized: error(401, 'UNAUTHORIZED', 'Unauthorized', 'Unauthorized'),
+  unsupportedMediaType: error(415, 'UNSUPPORTED_MEDIA_TYPE', 'BadRequest', 'Unsupported Media Type'),
   uriTooLong: error(414, 'DEFAULT_4XX', 'RequestURITooLong', 'Request URI too long'),
 };
 
+type GatewayResponses = ReadonlyMap<string, Resource<'AWS::ApiGateway::GatewayResponse'>['properties']>;
+
 /** By type. */
-type GatewayResponses = ReadonlyMap<
-  string,
-  {
-    readonly status: number | undefined;
-    /** `gatewayresponse.header.NAME` to the source of its value. */
-    readonly parameters: Readonly<Record<string, string>>;
-    readonly template: string;
-  }
->;
-
-const defaultTemplate = '{"message":$context.error.messageString}';
-
 export function gatewayResponsesOf(stack: Stack): GatewayResponses {
-  return new Map(
-    stack.resources('AWS::ApiGateway::GatewayResponse').map(({ properties }) => [
-      properties.ResponseType,
-      {
-        status: properties.StatusCode,
-        parameters: properties.ResponseParameters,
-        template: properties.ResponseTemplates?.['application/json'] ?? defaultTemplate,
-      },
-    ]),
-  );
+  const all = stack.resources('AWS::ApiGateway::GatewayResponse');
+  return new Map(all.map(({ properties }) => [properties.ResponseType, properties]));
 }
 
 /**
@@ -105,19 +77,19 @@ export function gatewayAnswer(
   const found = type === 'REQUEST_TOO_LARGE' ? undefined : (responses.get(type) ?? responses.get(family));
   const messages = { message: message ?? '', messageString: JSON.stringify(message), responseType: type };
   const valueOf = (source: string) => mappedValue(source, request, { ...context, error: messages });
-  const headers = new Map<string, readonly [string, string]>();
-  const set = (name: string, value: string): void => void headers.set(name.toLowerCase(), [name, value]);
-  set('Content-Type', 'application/json');
-  set('x-amzn-ErrorType', errorType);
-  for (const [target, source] of Object.entries(found?.parameters ?? {})) {
+  const mapped = Object.entries(found?.ResponseParameters ?? {}).flatMap(([target, source]) => {
     const value = valueOf(source);
-    if (value !== undefined) set(target.replace('gatewayresponse.header.', ''), value);
-  }
-  const body = (found?.template ?? defaultTemplate).replaceAll(
-    /\$(context(?:\.\w+)+|stageVariables\.\w+|method\.request\.\w+\.[\w-]+)/g,
-    (_, source: string) => valueOf(source) ?? '',
-  );
-  return { status: found?.status ?? status, headers: [...headers.values()], body: Buffer.from(body) };
+    return value === undefined ? [] : [[target.replace('gatewayresponse.header.', ''), value] as const];
+  });
+  const template =
+    found?.ResponseTemplates?.['application/json'] ?? '{"message":$context.error.messageString}';
+  const body = template.replaceAll(/\$(context(?:\.\w+)+)/g, (_, source: string) => valueOf(source) ?? '');
+  const headers = { 'Content-Type': 'application/json', 'x-amzn-ErrorType': errorType };
+  return {
+    status: found?.StatusCode ?? status,
+    headers: Object.entries({ ...headers, ...(Object.fromEntries(mapped) as Record<string, string>) }),
+    body: Buffer.from(body),
+  };
 }
 
 /**
@@ -130,34 +102,26 @@ function mappedValue(
   { headers, query }: GatewayRequest,
   context: Readonly<Record<string, unknown>>,
 ): string | undefined {
-  const literal = /^'(.*)'$/s.exec(source)?.[1];
+  const [, literal, place, name = ''] =
+    /^(?:'(.*)'|method\.request\.(header|querystring)\.(.+))$/s.exec(source) ?? [];
   if (literal !== undefined) return literal;
-  const [, place, name = ''] = /^method\.request\.(header|querystring)\.(.+)$/.exec(source) ?? [];
   if (place === 'header') return lastValue(headers, name);
   if (place === 'querystring') return query.findLast(([own]) => own === name)?.[1];
   const value = source
     .split('.')
     .reduce<unknown>((parent, part) => (parent as Record<string, unknown> | undefined)?.[part], { context });
-  return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined;
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 }
 
-const scalar = z
-  .union([z.string(), z.number(), z.boolean()], 'must be text, a number or a flag')
-  .transform(String);
-
-/** Trials of the SAM CLI's developers on AWS: https://github.com/aws/aws-sam-cli/pull/2941 */
-const base64Flag = z
-  .union([z.boolean(), z.enum(['true', 'True', 'false', 'False'])], 'must be true or false')
-  .nullish();
+const scalar = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 
 /** An answer with another field is malformed. The API has no binary media types: base64 is sent as it is. */
 const proxyAnswer = z.strictObject({
-  statusCode: z.coerce.number().int().min(200).max(599).optional(),
+  statusCode: z.coerce.number().int().min(200).max(599).default(200),
   headers: z.record(z.string(), scalar).nullish(),
   multiValueHeaders: z.record(z.string(), z.array(scalar)).nullish(),
   body: z.string().nullish(),
-  isBase64Encoded: base64Flag,
-  base64Encoded: base64Flag,
+  isBase64Encoded: z.boolean().nullish(),
 });
 
 /** https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-known-issues.html */
@@ -177,7 +141,7 @@ const dropped =
 export function readProxyAnswer(payload: string): HttpResponse | string {
   const parsed = proxyAnswer.safeParse(JSON.parse(payload));
   if (!parsed.success) return `Malformed Lambda proxy response: ${problemOf(parsed.error)}`;
-  const { statusCode: status = 200, headers, multiValueHeaders, body } = parsed.data;
+  const { statusCode: status, headers, multiValueHeaders, body } = parsed.data;
   const multiple = Object.entries(multiValueHeaders ?? {}).flatMap(([name, all]) =>
     all.map((value) => [name, value] as const),
   );
@@ -206,10 +170,14 @@ export function problemOf({ issues: [issue] }: z.ZodError): string {
   return [issue?.path.join('.'), issue?.message].filter(Boolean).join(': ');
 }
 
-/** RFC 9110, sections 5.1 and 5.5. */
 function isHeader(name: string, value: string): boolean {
-  // oxlint-disable-next-line no-control-regex
-  return /^[!#$%&'*+.^_`|~\w-]+$/.test(name) && !/[\0-\x08\n-\x1f\x7f]/.test(value);
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const codings = new Map([
@@ -263,9 +231,8 @@ export async function compressed(
 /** "The highest-priority content encoding must be one supported by API Gateway"; of equal ones the first. */
 function preferredCoding(accept: string): string {
   const weighted = accept.split(',').map((entry) => {
-    const [name = '', ...parameters] = entry.toLowerCase().split(';');
-    const weight = parameters.map((each) => /^\s*q\s*=\s*([\d.]+)\s*$/.exec(each)?.[1]).at(-1);
-    return { name: name.trim(), weight: Number(weight ?? 1) };
+    const [name = '', weight = '1'] = entry.toLowerCase().split(/;\s*q\s*=/);
+    return { name: name.trim(), weight: Number(weight) };
   });
   const [first] = weighted
     .filter(({ weight }) => weight > 0)

@@ -1,15 +1,16 @@
+import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { ApiKeyStore } from './api-keys.ts';
-import { describeFailure, type Invoke, isThrottled } from './functions.ts';
+import { describeFailure, type Invoke } from './functions.ts';
 import {
-  type Caller,
   type GatewayRequest,
+  type IncomingRequest,
+  type Known,
   lastValue,
   type Place,
   proxyEvent,
   requestContext,
-  type Route,
-  traceIdOf,
+  toGatewayRequest,
 } from './gateway-request.ts';
 import {
   compressed,
@@ -22,7 +23,7 @@ import {
   readProxyAnswer,
 } from './gateway-response.ts';
 import type { HttpResponse } from './http.ts';
-import { accountId, region, type Resource, type Stack, TemplateError } from './template.ts';
+import { accountId, region, type Stack, TemplateError } from './template.ts';
 
 /** One answered request. */
 export interface RequestRecord {
@@ -38,7 +39,7 @@ export interface RequestRecord {
   /** The value of the answer's `x-amzn-RequestId`. */
   readonly requestId: string;
   /** The authorizer's context with `principalId`. Undefined when it was not invoked or failed. */
-  readonly authorizer?: Caller['authorizer'] | undefined;
+  readonly authorizer?: Known['authorizer'];
   /** The type of the gateway response, such as `UNAUTHORIZED`. Undefined when a function answered. */
   readonly errorType?: string | undefined;
   /** Type and message of the error of a function or authorizer, or what does not exist. Undefined without one. */
@@ -51,7 +52,7 @@ export interface GatewayOptions {
   readonly invoke: Invoke;
   /** Called once for each answered request. */
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
-  /** Disables the time-outs of integrations, for a debugger. */
+  /** Disables the time-out of the integrations, for a debugger. */
   readonly suspendTimeouts?: boolean;
 }
 
@@ -60,13 +61,12 @@ interface Outcome extends Pick<RequestRecord, 'authorizer' | 'errorType' | 'func
   readonly response: HttpResponse;
 }
 
-type Method = Resource<'AWS::ApiGateway::Method'>['properties'];
-interface Path {
-  readonly resourceId: string;
-  readonly resourcePath: string;
-  readonly segments: readonly string[];
-  /** By HTTP method, or `ANY`. */
-  readonly methods: ReadonlyMap<string, Method>;
+/** What the authorizer has said of a key. */
+interface Authorization extends Pick<Known, 'authorizer'> {
+  /** Undefined when the key is let in. */
+  readonly error?: GatewayError | undefined;
+  readonly usageIdentifierKey?: string | undefined;
+  readonly functionError?: string;
 }
 
 /** Bytes. Lambda's limit for an event. https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
@@ -75,25 +75,27 @@ const largestEvent = 6_291_456;
 /** Bytes. https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html */
 const longestMethodArn = 1600;
 
+/** https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
+const integrationTimeoutMs = 29_000;
+
 const mostCachedAnswers = 10_000;
 
 /** The stage of the REST API: route, authorizer and its cache, usage plan, function, in this order. */
 export class Gateway {
   readonly place: Place;
   readonly #options: GatewayOptions;
-  readonly #paths: readonly Path[];
+  readonly #routes;
   readonly #responses;
   readonly #authorizer;
   readonly #minimumCompressionSize: number;
-  readonly #cache = new Map<string, { readonly answer: AuthorizerAnswer; readonly expiresAt: number }>();
+  readonly #cache = new Map<string, { readonly authorization: Authorization; readonly expiresAt: number }>();
 
   /** @throws TemplateError */
   constructor(options: GatewayOptions) {
     const { stack } = options;
     this.#options = options;
     const api = stack.only('AWS::ApiGateway::RestApi');
-    const { StageName: stage, DeploymentId: deploymentId } = stack.only('AWS::ApiGateway::Stage').properties;
-    this.place = { apiId: api.id, stage, deploymentId };
+    this.place = { apiId: api.id, stage: stack.only('AWS::ApiGateway::Stage').properties.StageName };
     this.#minimumCompressionSize = api.properties.MinimumCompressionSize;
     const { properties: authorizer } = stack.only('AWS::ApiGateway::Authorizer');
     this.#authorizer = {
@@ -103,20 +105,22 @@ export class Gateway {
       cacheMs: authorizer.AuthorizerResultTtlInSeconds * 1000,
     };
     this.#responses = gatewayResponsesOf(stack);
-    this.#paths = pathsOf(stack);
+    this.#routes = routesOf(stack);
   }
 
-  async handle(request: GatewayRequest): Promise<HttpResponse> {
+  async handle(incoming: IncomingRequest): Promise<HttpResponse> {
+    const request = toGatewayRequest(incoming, this.place.stage);
     const body = await decodedBody(request);
-    const outcome = Buffer.isBuffer(body)
-      ? await this.#answer({ ...request, body })
-      : this.#reject(body, request);
-    return this.#report(request, outcome);
+    return this.#report(
+      request,
+      Buffer.isBuffer(body) ? await this.#answer({ ...request, body }) : this.#reject(body, { request }),
+    );
   }
 
-  /** Answers without reading on or running any code: more requests are under way than the service holds. */
-  shed(request: GatewayRequest): HttpResponse {
-    return this.#report(request, this.#reject(gatewayErrors.integrationThrottled, request));
+  /** Answers without running any code: the bodies under way are more than the service holds. */
+  shed(incoming: IncomingRequest): HttpResponse {
+    const request = toGatewayRequest(incoming, this.place.stage);
+    return this.#report(request, this.#reject(gatewayErrors.integrationFailed, { request }));
   }
 
   flushAuthorizerCache(): void {
@@ -124,89 +128,55 @@ export class Gateway {
   }
 
   #report(request: GatewayRequest, { response, ...rest }: Outcome): HttpResponse {
-    const { requestId, extendedRequestId, method, fullPath: path, rawQuery: query, time } = request;
-    const durationMs = performance.now() - request.startedAt;
+    const { requestId, method, fullPath: path, rawQuery: query, time } = request;
     const { status, headers, body } = response;
+    const durationMs = Date.now() - time;
     this.#options.onRequest?.({ time, method, path, query, status, durationMs, requestId, ...rest });
     const ids = [
       ['x-amzn-RequestId', requestId],
-      ['x-amz-apigw-id', extendedRequestId],
+      ['x-amz-apigw-id', `${randomBytes(11).toString('base64url')}=`],
     ] as const;
     return { status, headers: [...ids, ...headers], body };
   }
 
   async #answer(request: GatewayRequest): Promise<Outcome> {
-    const found = this.#route(request);
-    if (found === undefined) {
-      const functionError = `no route ${request.method} ${request.path}`;
-      return { ...this.#reject(gatewayErrors.missingRoute, request), functionError };
-    }
-    const { method, route } = found;
-    const authorization = await this.#authorize(request);
-    const { authorizer } = authorization;
-    const caller = authorizer === undefined ? {} : { authorizer };
-    if (authorization.error !== undefined) {
-      const rejected = this.#reject(authorization.error, request, route, caller);
-      return { ...rejected, functionError: authorization.functionError };
-    }
-    const apiKey = this.#options.keys.meter(authorization.usageIdentifierKey, request.time);
-    if (typeof apiKey === 'string') return this.#reject(gatewayErrors[apiKey], request, route, caller);
-    return this.#integrate(method, request, route, { ...caller, apiKey });
+    const route = this.#route(request);
+    if (route === undefined)
+      return this.#reject(
+        gatewayErrors.missingRoute,
+        { request },
+        `no route ${request.method} ${request.path}`,
+      );
+    const { error, functionError, authorizer, usageIdentifierKey } = await this.#authorize(request);
+    const known = { request, route, authorizer };
+    if (error !== undefined) return this.#reject(error, known, functionError);
+    const apiKey = this.#options.keys.meter(usageIdentifierKey, request.time);
+    if (typeof apiKey === 'string') return this.#reject(gatewayErrors[apiKey], known);
+    return this.#integrate({ ...known, apiKey });
   }
 
-  /**
-   * The most specific resource, segment by segment, that has the method: a fixed segment before a parameter before a greedy
-   * parameter. Slashes at the end do not count.
-   *
-   * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-set-up-simple-proxy.html
-   */
-  #route({ path, method: verb }: GatewayRequest) {
-    const sent = segmentsOf(path);
-    for (const { resourceId, resourcePath, segments, methods } of this.#paths) {
-      const pathParameters = match(segments, sent);
-      const method = methods.get(verb) ?? methods.get('ANY');
-      if (pathParameters !== undefined && method !== undefined)
-        return { method, route: { resourceId, resourcePath, pathParameters } };
+  /** Slashes at the end do not count. */
+  #route({ path, method: sent }: GatewayRequest): Known['route'] {
+    for (const { pattern, method, ...route } of this.#routes) {
+      const found = pattern.exec(path.replace(/\/+$/, '') || '/');
+      // As sent: API Gateway leaves decoding to the function.
+      const pathParameters = found?.groups === undefined ? null : { ...found.groups };
+      if (found !== null && [sent, 'ANY'].includes(method)) return { ...route, pathParameters };
     }
     return undefined;
   }
 
-  /** The cache has the policy, not the decision: a cached policy is evaluated for each request. */
-  async #authorize(request: GatewayRequest): Promise<Authorization> {
+  async #authorize({ method, path, headers, traceId }: GatewayRequest): Promise<Authorization> {
     const { apiId, stage } = this.place;
-    const resource = `${apiId}/${stage}/${request.method}/${request.path.replace(/^\//, '')}`;
-    const methodArn = `arn:aws:execute-api:${region}:${accountId}:${resource}`;
+    const methodArn = `arn:aws:execute-api:${region}:${accountId}:${apiId}/${stage}/${method}${path}`;
     if (Buffer.byteLength(methodArn) > longestMethodArn) return { error: gatewayErrors.uriTooLong };
-    const token = lastValue(request.headers, 'authorization') ?? '';
-    if (!this.#authorizer.validation.test(token)) return { error: gatewayErrors.unauthorized };
-    const startedAt = Date.now();
+    const token = lastValue(headers, 'authorization') ?? '';
+    const { validation, functionArn, cacheMs } = this.#authorizer;
+    if (!validation.test(token)) return { error: gatewayErrors.unauthorized };
     const cached = this.#cache.get(token);
-    const answer =
-      cached !== undefined && cached.expiresAt > startedAt
-        ? cached.answer
-        : await this.#invokeAuthorizer(token, methodArn, request);
-    if ('error' in answer) return answer;
-    const { principalId, usageIdentifierKey, context, policyDocument } = answer;
-    const authorizer = { ...context, ...(principalId !== undefined && { principalId }) };
-    const error = decide(policyDocument, methodArn);
-    return {
-      error,
-      usageIdentifierKey: usageIdentifierKey ?? undefined,
-      authorizer: {
-        ...authorizer,
-        ...(error === undefined && { integrationLatency: Date.now() - startedAt }),
-      },
-    };
-  }
-
-  async #invokeAuthorizer(
-    token: string,
-    methodArn: string,
-    request: GatewayRequest,
-  ): Promise<AuthorizerAnswer | Authorization> {
+    if (cached !== undefined && cached.expiresAt > Date.now()) return cached.authorization;
     const event = JSON.stringify({ type: 'TOKEN', methodArn, authorizationToken: token });
-    const input = { event, traceId: traceIdOf(request) };
-    const result = await this.#options.invoke(this.#authorizer.functionArn, input);
+    const result = await this.#options.invoke(functionArn, { event, traceId });
     if (!result.ok) {
       if (result.errorMessage === 'Unauthorized') return { error: gatewayErrors.unauthorized };
       return { error: gatewayErrors.authorizerFailed, functionError: describeFailure(result) };
@@ -216,70 +186,68 @@ export class Gateway {
       const functionError = `Malformed authorizer response: ${problemOf(parsed.error)}`;
       return { error: gatewayErrors.authorizerMalformed, functionError };
     }
-    const { cacheMs } = this.#authorizer;
-    const [oldest] = this.#cache.keys();
-    if (oldest !== undefined && this.#cache.size >= mostCachedAnswers) this.#cache.delete(oldest);
-    if (cacheMs > 0) this.#cache.set(token, { answer: parsed.data, expiresAt: Date.now() + cacheMs });
-    return parsed.data;
+    const { principalId, usageIdentifierKey, context, policyDocument } = parsed.data;
+    const [{ Effect }] = policyDocument.Statement;
+    const authorization = {
+      error: Effect === 'Deny' ? gatewayErrors.accessDenied : undefined,
+      usageIdentifierKey,
+      authorizer: { ...context, ...(principalId !== undefined && { principalId }) },
+    };
+    if (this.#cache.size >= mostCachedAnswers) this.#cache.clear();
+    this.#cache.set(token, { authorization, expiresAt: Date.now() + cacheMs });
+    return authorization;
   }
 
-  async #integrate(
-    { Integration }: Method,
-    request: GatewayRequest,
-    route: Route,
-    caller: Caller,
-  ): Promise<Outcome> {
-    const reject = (error: GatewayError, functionError?: string): Outcome => ({
-      ...this.#reject(error, request, route, caller),
-      functionError,
-    });
-    const context = requestContext(request, this.place, route, caller);
-    const event = JSON.stringify(proxyEvent(request, route, context));
-    if (Buffer.byteLength(event) > largestEvent) return reject(gatewayErrors.eventTooLarge);
+  async #integrate(known: Required<Known>): Promise<Outcome> {
+    const { request, route, authorizer } = known;
+    const event = JSON.stringify(proxyEvent(known, requestContext(known, this.place)));
+    if (Buffer.byteLength(event) > largestEvent) return this.#reject(gatewayErrors.eventTooLarge, known);
 
     const abandoned = new AbortController();
     const { promise: timeout, resolve } = Promise.withResolvers<undefined>();
     const isTimed = this.#options.suspendTimeouts !== true;
-    const timer = isTimed ? setTimeout(resolve, Integration.TimeoutInMillis, undefined) : undefined;
-    const input = { event, traceId: traceIdOf(request) };
-    const invoked = this.#options.invoke(functionIn(Integration.Uri), input, abandoned.signal);
+    const timer = isTimed ? setTimeout(resolve, integrationTimeoutMs, undefined) : undefined;
+    const input = { event, traceId: request.traceId };
+    const invoked = this.#options.invoke(route.functionArn, input, abandoned.signal);
     const result = await Promise.race([invoked, timeout]);
     clearTimeout(timer);
     if (result === undefined) {
       abandoned.abort();
-      return reject(gatewayErrors.integrationTimeout);
+      return this.#reject(gatewayErrors.integrationTimeout, known);
     }
-    if (isThrottled(result)) return reject(gatewayErrors.integrationThrottled, describeFailure(result));
-    if (!result.ok) return reject(gatewayErrors.integrationFailed, describeFailure(result));
+    if (!result.ok) return this.#reject(gatewayErrors.integrationFailed, known, describeFailure(result));
     const answer = readProxyAnswer(result.payload);
-    if (typeof answer === 'string') return reject(gatewayErrors.malformedAnswer, answer);
-    const trace = lastValue(request.headers, 'x-amzn-trace-id') ?? '';
-    const traceId = /(?:^|;)\s*Parent=/.test(trace) ? trace : traceIdOf(request);
-    const response = { ...answer, headers: [['X-Amzn-Trace-Id', traceId] as const, ...answer.headers] };
-    return {
-      response: await compressed(response, request, this.#minimumCompressionSize),
-      authorizer: caller.authorizer,
-    };
+    if (typeof answer === 'string') return this.#reject(gatewayErrors.malformedAnswer, known, answer);
+    const headers = [['X-Amzn-Trace-Id', request.traceId] as const, ...answer.headers];
+    const response = await compressed({ ...answer, headers }, request, this.#minimumCompressionSize);
+    return { response, authorizer };
   }
 
-  #reject(error: GatewayError, request: GatewayRequest, route?: Route, caller: Caller = {}): Outcome {
-    const context = requestContext(request, this.place, route, caller);
+  #reject(error: GatewayError, known: Known, functionError?: string): Outcome {
+    const context = requestContext(known, this.place);
     return {
-      response: gatewayAnswer(error, this.#responses, request, context),
+      response: gatewayAnswer(error, this.#responses, known.request, context),
       errorType: error.type,
-      authorizer: caller.authorizer,
+      authorizer: known.authorizer,
+      functionError,
     };
   }
 }
 
-/** Of the URI of an integration or authorizer, with its alias. */
+/** The function in the URI of an integration or authorizer, with its alias. */
 function functionIn(uri: string): string {
   const arn = /:lambda:path\/[\d-]+\/functions\/(.+)\/invocations$/.exec(uri)?.[1];
   if (arn === undefined) throw new TemplateError(`${uri} is not the URI of a Lambda function.`);
   return arn;
 }
 
-function pathsOf(stack: Stack): Path[] {
+/**
+ * In the order in which API Gateway tries them: segment by segment, fixed text comes before a parameter, and that before a greedy
+ * parameter, and a method before ANY.
+ *
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-set-up-simple-proxy.html
+ */
+function routesOf(stack: Stack) {
   const parts = new Map(
     stack.resources('AWS::ApiGateway::Resource').map(({ id, properties }) => [id, properties]),
   );
@@ -288,82 +256,44 @@ function pathsOf(stack: Stack): Path[] {
     return part === undefined ? '' : `${pathOf(part.ParentId)}/${part.PathPart}`;
   };
   const methods = stack.resources('AWS::ApiGateway::Method').map(({ properties }) => properties);
-  const rank = ({ segments }: Path) =>
-    segments.map((each) => (each.endsWith('+}') ? 2 : each.startsWith('{') ? 1 : 0)).join('');
-  return [...Map.groupBy(methods, ({ ResourceId }) => ResourceId)]
-    .map(([resourceId, all]) => ({
-      resourceId,
-      resourcePath: pathOf(resourceId) || '/',
-      segments: segmentsOf(pathOf(resourceId)),
-      methods: new Map(all.map((each) => [each.HttpMethod, each])),
-    }))
-    .toSorted((one, other) => (rank(one) < rank(other) ? -1 : 1));
+  const routes = methods.map(({ ResourceId, HttpMethod: method, Integration }) => {
+    const resource = pathOf(ResourceId) || '/';
+    const pattern = resource.replaceAll(
+      /\{(\w+)(\+?)\}/g,
+      (_, name, greedy) => `(?<${name}>${greedy === '' ? '[^/]+' : '.+'})`,
+    );
+    return {
+      resource,
+      method,
+      pattern: new RegExp(`^${pattern}$`),
+      functionArn: functionIn(Integration.Uri),
+    };
+  });
+  const rank = ({ resource, method }: (typeof routes)[number]) => {
+    const segments = resource
+      .split('/')
+      .map((each) => (each.endsWith('+}') ? 2 : each.startsWith('{') ? 1 : 0));
+    return [...segments, method === 'ANY' ? 1 : 0].join('');
+  };
+  return routes.toSorted((one, other) => (rank(one) < rank(other) ? -1 : 1));
 }
-
-function segmentsOf(path: string): string[] {
-  const trimmed = path.replaceAll(/^\/+|\/+$/g, '');
-  return trimmed === '' ? [] : trimmed.split('/');
-}
-
-/** The path's parameters, as sent: API Gateway leaves decoding to the function. */
-function match(segments: readonly string[], sent: readonly string[]): Record<string, string> | undefined {
-  const parameters: Record<string, string> = {};
-  for (const [index, segment] of segments.entries()) {
-    const value = sent[index];
-    if (value === undefined) return undefined;
-    const [, name, isGreedy] = /^\{([^+}]+)(\+)?\}$/.exec(segment) ?? [];
-    if (name !== undefined && isGreedy !== undefined)
-      return { ...parameters, [name]: sent.slice(index).join('/') };
-    if (name === undefined ? value !== segment : value === '') return undefined;
-    if (name !== undefined) parameters[name] = value;
-  }
-  return sent.length === segments.length ? parameters : undefined;
-}
-
-const oneOrMore = z.union([z.array(z.string()), z.string().transform((one) => [one])]);
-const policy = z.object({
-  Version: z.string().optional(),
-  Statement: z.array(
-    z.strictObject({ Effect: z.enum(['Allow', 'Deny']), Action: oneOrMore, Resource: oneOrMore }),
-  ),
-});
 
 /** https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html */
 const authorizerAnswer = z.object({
   // Without one, AWS lets the request pass (recorded by ministack, 2026-09-20).
   principalId: z.string().optional(),
-  policyDocument: policy,
+  policyDocument: z.object({
+    Statement: z.tuple([
+      z.strictObject({
+        Effect: z.enum(['Allow', 'Deny']),
+        Action: z.literal('execute-api:Invoke'),
+        // API Gateway evaluates a cached policy again for each request. This makes the same decision for all of them.
+        Resource: z.string().regex(/^(?:\*|[^/]+\/[^/]+\/\*\/\*)$/, 'must be the whole stage, as ARN/*/*'),
+      }),
+    ]),
+  }),
   context: z
     .record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String).nullable())
-    .nullish(),
-  usageIdentifierKey: z.string().nullish(),
+    .optional(),
+  usageIdentifierKey: z.string().optional(),
 });
-type AuthorizerAnswer = z.infer<typeof authorizerAnswer>;
-
-interface Authorization extends Caller {
-  /** Undefined when the request is let in. */
-  readonly error: GatewayError | undefined;
-  readonly usageIdentifierKey?: string | undefined;
-  readonly functionError?: string;
-}
-
-/** An IAM policy without conditions: Deny overrides Allow. https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-authorization-flow.html */
-function decide({ Statement }: z.infer<typeof policy>, methodArn: string): GatewayError | undefined {
-  const applying = Statement.filter(
-    ({ Action, Resource }) =>
-      Action.some((each) => matches(each.toLowerCase(), 'execute-api:invoke')) &&
-      Resource.some((each) => matches(each, methodArn)),
-  );
-  const effects = new Set(applying.map(({ Effect }) => Effect));
-  if (effects.has('Deny')) return gatewayErrors.explicitlyDenied;
-  return effects.has('Allow') ? undefined : gatewayErrors.accessDenied;
-}
-
-/** `*` matches any text, slashes included, and `?` one character. */
-function matches(pattern: string, text: string): boolean {
-  const source = pattern
-    .replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)
-    .replaceAll(/\*+/g, '.*')
-    .replaceAll('?', '.');
-  return new RegExp(`^${source}$`, 's').test(text);
-}

@@ -3,7 +3,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { jsonError, type ManagementRequest } from './aws-services.ts';
 import type { Gateway, RequestRecord } from './gateway.ts';
-import { toGatewayRequest } from './gateway-request.ts';
 import { largestBody } from './gateway-response.ts';
 import { type HttpResponse, isLocalHost } from './http.ts';
 import { answerMalformed } from './malformed-http.ts';
@@ -138,7 +137,7 @@ class Responder {
     body: Buffer | undefined,
     startedAt: number,
   ): Promise<HttpResponse> {
-    const { method = 'GET', url: target = '/', headers, rawHeaders, socket, httpVersion } = request;
+    const { method = 'GET', url: target = '/', headers, rawHeaders } = request;
     const { authority, url } = readTarget(target);
     const [path = '', query = ''] = url.split(/\?(.*)/s);
     const time = Date.now();
@@ -157,11 +156,8 @@ class Responder {
     const { stage } = gateway.place;
     const first = path.replace(/^\/+/, '').split('/', 1)[0];
     if (first === stage) {
-      const { remoteAddress: sourceIp = '127.0.0.1', localPort: port = 0 } = socket;
-      const read = body ?? Buffer.alloc(0);
-      const sent = { method, url, rawHeaders, body: read, sourceIp, port, httpVersion };
-      const asked = toGatewayRequest(sent, stage, time, startedAt);
-      return body === undefined ? gateway.shed(asked) : gateway.handle(asked);
+      const sent = { method, url, rawHeaders, body: body ?? Buffer.alloc(0), time };
+      return body === undefined ? gateway.shed(sent) : gateway.handle(sent);
     }
     if (body === undefined)
       return reject(503, 'ServiceUnavailableException', 'Too many requests are in progress');
