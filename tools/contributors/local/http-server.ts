@@ -19,9 +19,6 @@ const keepAliveMs = 75_000;
 /** Further connections are closed at once, to limit memory. */
 const maxConnections = 4_096;
 
-/** Requests in progress. More are rejected as throttled. */
-const maxRequests = 4_096;
-
 /** Requests started in one turn of the event loop. */
 const requestsPerTurn = 4;
 
@@ -41,45 +38,40 @@ export interface HttpHandlers {
 
 /** Serves the API under its stage, and signed requests to AWS services elsewhere, on 127.0.0.1. */
 export class HttpServer {
-  /** `http://127.0.0.1:PORT` */
-  readonly endpoint: string;
   readonly #server: Server;
-  readonly #responder: PromiseWithResolvers<Responder>;
+  readonly #handlers = Promise.withResolvers<HttpHandlers>();
+  readonly #turns = new Turns();
+  #bodyBytes = 0;
 
-  private constructor(server: Server, responder: PromiseWithResolvers<Responder>) {
-    this.endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    this.#server = server;
-    this.#responder = responder;
+  private constructor() {
+    this.#server = createServer(
+      { maxHeaderSize: largestHead, keepAliveTimeout: keepAliveMs },
+      (request, response) => void this.#respond(request, response),
+    );
+    answerMalformed(this.#server);
+    this.#server.maxConnections = maxConnections;
   }
 
   /**
    * Requests wait until `serve` is called.
    *
    * @param port any free one when 0
-   * @throws Error naming the port when it is in use
    */
   static async listen(port: number): Promise<HttpServer> {
-    const responder = Promise.withResolvers<Responder>();
-    const server = createServer(
-      { maxHeaderSize: largestHead, keepAliveTimeout: keepAliveMs, noDelay: true },
-      (request, response) => void responder.promise.then((ready) => ready.respond(request, response)),
-    );
-    answerMalformed(server);
-    server.maxConnections = maxConnections;
-    const listening = once(server, 'listening');
+    const http = new HttpServer();
     // Linux drops connections that do not fit, and the client retries after seconds.
-    server.listen({ port, host: '127.0.0.1', backlog: maxConnections });
-    try {
-      await listening;
-    } catch (error) {
-      const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
-      throw isTaken ? new Error(portInUse(port), { cause: error }) : error;
-    }
-    return new HttpServer(server, responder);
+    http.#server.listen({ port, host: '127.0.0.1', backlog: maxConnections });
+    await once(http.#server, 'listening');
+    return http;
+  }
+
+  /** `http://127.0.0.1:PORT` */
+  get endpoint(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
   serve(handlers: HttpHandlers): void {
-    this.#responder.resolve(new Responder(handlers));
+    this.#handlers.resolve(handlers);
   }
 
   /** Closes every connection. */
@@ -89,26 +81,10 @@ export class HttpServer {
     this.#server.closeAllConnections();
     await closed;
   }
-}
 
-export function portInUse(port: number): string {
-  return `Port ${port} is in use. Stop the process that listens on it, or choose another one with --port.`;
-}
-
-class Responder {
-  readonly #handlers: HttpHandlers;
-  readonly #turns = new Turns();
-  #inProgress = 0;
-  #bodyBytes = 0;
-
-  constructor(handlers: HttpHandlers) {
-    this.#handlers = handlers;
-  }
-
-  async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const startedAt = performance.now();
-    const fits = this.#inProgress < maxRequests;
-    this.#inProgress += 1;
+  async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const time = Date.now();
+    const handlers = await this.#handlers.promise;
     let held = 0;
     const hold = (bytes: number): boolean => {
       held += bytes;
@@ -116,104 +92,26 @@ class Responder {
       return this.#bodyBytes <= maxBodyBytes;
     };
     try {
-      if (fits) await this.#turns.next();
-      const body = fits ? await readBody(request, hold) : undefined;
+      await this.#turns.next();
+      const body = await readBody(request, hold);
       // The rest of the body still arrives, so the connection cannot be reused.
       if (!request.complete) response.shouldKeepAlive = false;
-      write(response, await this.#answer(request, body, startedAt));
+      const { status, headers, body: answer } = await answerTo(request, body, time, handlers);
+      response.statusCode = status;
+      for (const [name, value] of headers) response.appendHeader(name, value);
+      response.end(answer);
     } catch (error) {
       // Unless the client has gone away.
-      if (request.errored === null) this.#handlers.onError(error);
+      if (request.errored === null) handlers.onError(error);
       response.destroy();
     } finally {
-      this.#inProgress -= 1;
       this.#bodyBytes -= held;
     }
   }
-
-  /** @param body undefined: the service does not hold more, and reads no further */
-  async #answer(
-    request: IncomingMessage,
-    body: Buffer | undefined,
-    startedAt: number,
-  ): Promise<HttpResponse> {
-    const { method = 'GET', url: target = '/', headers, rawHeaders } = request;
-    const { authority, url } = readTarget(target);
-    const [path = '', query = ''] = url.split(/\?(.*)/s);
-    const time = Date.now();
-    const reject = (status: number, name: string, message: string, functionError?: string): HttpResponse => {
-      const durationMs = performance.now() - startedAt;
-      const record = { time, method, path, query, status, durationMs, requestId: crypto.randomUUID() };
-      this.#handlers.onRequest?.({ ...record, errorType: name, functionError });
-      return jsonError(status, name, message);
-    };
-    if ([headers.host, authority].some((host) => host !== undefined && !isLocalHost(host)))
-      return reject(403, 'ForbiddenException', 'The Host must be 127.0.0.1, localhost or [::1]');
-    if (rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length > 1)
-      return reject(400, 'BadRequestException', 'The request has more than one Host header');
-
-    const gateway = this.#handlers.gateway();
-    const { stage } = gateway.place;
-    const first = path.replace(/^\/+/, '').split('/', 1)[0];
-    if (first === stage) {
-      const sent = { method, url, rawHeaders, body: body ?? Buffer.alloc(0), time };
-      return body === undefined ? gateway.shed(sent) : gateway.handle(sent);
-    }
-    if (body === undefined)
-      return reject(503, 'ServiceUnavailableException', 'Too many requests are in progress');
-    const service = signedService(headers.authorization);
-    const page = service === undefined ? this.#handlers.pages.get(path) : undefined;
-    if (page !== undefined && (method === 'GET' || method === 'HEAD')) return pageAnswer(page);
-    if (service === undefined)
-      return reject(403, 'ForbiddenException', 'Forbidden', `no stage ${first}, only ${stage}`);
-    return this.#handlers.callService(service, {
-      method,
-      path: path.replace(/(?<=.)\/+$/, ''),
-      query: new URLSearchParams(query),
-      headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
-      body,
-    });
-  }
 }
 
-/**
- * Reads little more than the gateway's limit.
- *
- * @param hold whether the service holds so many bytes more
- */
-async function readBody(
-  request: IncomingMessage,
-  hold: (bytes: number) => boolean,
-): Promise<Buffer | undefined> {
-  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
-  if (length === undefined && encoding === undefined) return Buffer.alloc(0);
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    const bytes = Buffer.from(chunk);
-    chunks.push(bytes);
-    size += bytes.length;
-    if (!hold(bytes.length)) return undefined;
-    if (size > largestBody) break;
-  }
-  return Buffer.concat(chunks);
-}
-
-/** A target in absolute form, as clients send to a proxy, has a host of its own (RFC 9112, section 3.2.2). */
-function readTarget(target: string): { readonly authority: string | undefined; readonly url: string } {
-  const [, authority, rest = target] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target) ?? [];
-  return { authority, url: authority === undefined || rest.startsWith('/') ? rest : `/${rest}` };
-}
-
-/**
- * The service that a request is signed for. The signature is not verified: the session token is the secret.
- *
- * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
- */
-function signedService(authorization = ''): string | undefined {
-  return /^AWS4-HMAC-SHA256 .*?Credential=[^/\s]+\/\d{8}\/[^/\s]+\/([^/\s]+)\/aws4_request/.exec(
-    authorization,
-  )?.[1];
+export function portInUse(port: number): string {
+  return `Port ${port} is in use. Stop the process that listens on it, or choose another one with --port.`;
 }
 
 /**
@@ -234,6 +132,81 @@ class Turns {
   }
 }
 
+/**
+ * Reads little more than the gateway's limit.
+ *
+ * @param hold whether the service holds so many bytes more
+ */
+async function readBody(
+  request: IncomingMessage,
+  hold: (bytes: number) => boolean,
+): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    const bytes = Buffer.from(chunk);
+    chunks.push(bytes);
+    size += bytes.length;
+    if (!hold(bytes.length)) return undefined;
+    if (size > largestBody) break;
+  }
+  return Buffer.concat(chunks);
+}
+
+/** @param body undefined: the service does not hold more, and reads no further */
+async function answerTo(
+  request: IncomingMessage,
+  body: Buffer | undefined,
+  time: number,
+  { gateway, callService, pages, onRequest }: HttpHandlers,
+): Promise<HttpResponse> {
+  const { method = 'GET', url: target = '/', headers, headersDistinct, rawHeaders } = request;
+  // A target in absolute form, as clients send to a proxy, has a host of its own (RFC 9112, section 3.2.2).
+  const [, authority, url = '/'] = /^(?:https?:\/\/([^/?#]*))?(.*)$/is.exec(target) ?? [];
+  const [path = '', query = ''] = url.split(/\?(.*)/s);
+  const reject = (status: number, name: string, message: string, functionError?: string): HttpResponse => {
+    const record = { time, method, path, query, status, requestId: crypto.randomUUID() };
+    onRequest?.({ ...record, durationMs: Date.now() - time, errorType: name, functionError });
+    return jsonError(status, name, message);
+  };
+  if ([headers.host, authority].some((host) => host !== undefined && !isLocalHost(host)))
+    return reject(403, 'ForbiddenException', 'The Host must be 127.0.0.1, localhost or [::1]');
+  if ((headersDistinct['host'] ?? []).length > 1)
+    return reject(400, 'BadRequestException', 'The request has more than one Host header');
+
+  const { stage } = gateway().place;
+  const [first] = path.replace(/^\/+/, '').split('/', 1);
+  if (first === stage) {
+    const sent = { method, url, rawHeaders, body: body ?? Buffer.alloc(0), time };
+    return body === undefined ? gateway().shed(sent) : gateway().handle(sent);
+  }
+  if (body === undefined)
+    return reject(503, 'ServiceUnavailableException', 'Too many requests are in progress');
+  const service = signedService(headers.authorization);
+  const page = pages.get(path);
+  if (service !== undefined)
+    return callService(service, {
+      method,
+      path,
+      query: new URLSearchParams(query),
+      headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
+      body,
+    });
+  if (page !== undefined && (method === 'GET' || method === 'HEAD')) return pageAnswer(page);
+  return reject(403, 'ForbiddenException', 'Forbidden', `no stage ${first}, only ${stage}`);
+}
+
+/**
+ * The service that a request is signed for. The signature is not verified: the session token is the secret.
+ *
+ * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+ */
+function signedService(authorization = ''): string | undefined {
+  return /^AWS4-HMAC-SHA256 .*?Credential=[^/\s]+\/\d{8}\/[^/\s]+\/([^/\s]+)\/aws4_request/.exec(
+    authorization,
+  )?.[1];
+}
+
 /** A page may contain keys: no other site can embed or frame it. */
 function pageAnswer({
   type,
@@ -250,13 +223,4 @@ function pageAnswer({
     ['X-Frame-Options', 'DENY'],
   ] as const;
   return { status: 200, headers, body: Buffer.from(body) };
-}
-
-function write(response: ServerResponse, { status, headers, body }: HttpResponse): void {
-  // Headers are sent as UTF-8, and Node.js writes one byte for each character.
-  const raw = headers.flatMap(([name, value]) => [name, Buffer.from(value).toString('latin1')]);
-  const hasBody = status !== 204 && status !== 304;
-  if (hasBody) raw.push('Content-Length', String(body.length));
-  response.writeHead(status, raw);
-  response.end(hasBody ? body : undefined);
 }

@@ -1,9 +1,8 @@
 import { styleText } from 'node:util';
 import { z } from 'zod';
+import { printable } from '../../operators/command-line/output.ts';
 import type { RequestRecord } from './gateway.ts';
 import { readableTrace, withoutControls } from './readable.ts';
-
-const identity = z.object({ plan: z.string().default(''), principalId: z.string().default('') });
 
 export interface LogOptions {
   /** Only what functions log at level ERROR and above. */
@@ -46,8 +45,7 @@ function withoutKeyHash({ authorizer, ...record }: RequestRecord): RequestRecord
 /** `22:21:03 GET  /v1/pets?limit=2 200 12 ms PLAN KEY (ERROR)`, without a caller or an error when there is none. */
 export function requestLine(record: Omit<RequestRecord, 'requestId'>, colour: boolean): string {
   const { time, method, path, query, status, durationMs, authorizer, functionError } = record;
-  const { plan, principalId } = identity.parse(authorizer ?? {});
-  const caller = `${plan} ${principalId}`.trim();
+  const caller = [authorizer?.['plan'], authorizer?.['principalId']].filter(Boolean).join(' ');
   return [
     clock(time),
     printable(method).padEnd(4),
@@ -63,11 +61,6 @@ function colourOf(status: number): 'green' | 'cyan' | 'yellow' | 'red' {
   if (status >= 500) return 'red';
   if (status >= 400) return 'yellow';
   return status >= 300 ? 'cyan' : 'green';
-}
-
-/** Control characters of a URL, percent-encoded. */
-function printable(text: string): string {
-  return text.replaceAll(/[^\u0020-\u007e\u00a0-\uffff]/g, (character) => encodeURIComponent(character));
 }
 
 const stack = z.union([z.string(), z.array(z.string()).transform((lines) => lines.join('\n'))]);
