@@ -1090,10 +1090,11 @@ test.each(keyFacts)('localstack, test_apigateway_extended, $in: $words', async (
   keys.plans = usagePlansOf(stack);
   const state = {
     keys,
-    restApiId: stack.only('AWS::ApiGateway::RestApi').id,
-    stage: 'v1',
-    flushAuthorizerCache: () => {},
-    save: async () => {},
+    gateway: {
+      place: { apiId: stack.only('AWS::ApiGateway::RestApi').id, stage: 'v1' },
+      flushAuthorizerCache: () => {},
+    },
+    saveKeys: async () => {},
   };
   const ids = new Map([['PLAN', stack.only('AWS::ApiGateway::UsagePlan').id]]);
   for (const [index, [request, input, ...recorded]] of calls.entries()) {

@@ -131,10 +131,8 @@ export class World {
       }
     const gatewayState = {
       keys: this.apiKeys,
-      restApiId: place.apiId,
-      stage: place.stage,
-      flushAuthorizerCache: () => this.#open().flushAuthorizerCache(),
-      save: async () => {},
+      gateway: { place, flushAuthorizerCache: () => this.#open().flushAuthorizerCache() },
+      saveKeys: async () => {},
     };
     this.#network.serve(
       'apigateway',

@@ -1,8 +1,10 @@
+import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { type ApiKey, type ApiKeyStore, type UsagePlan, utcDay } from './api-keys.ts';
+import type { Gateway } from './gateway.ts';
 import type { HttpResponse } from './http.ts';
 
-/** The calls of API Gateway and CloudFormation that the key tool, the animals tool and their tests make. */
+/** The calls of AWS that the key tool, the animals tool and their tests make. One endpoint answers for all services. */
 
 /** A request of an AWS SDK. */
 export interface ManagementRequest {
@@ -29,11 +31,46 @@ export function jsonError(status: number, name: string, message: string): HttpRe
 
 export interface ApiGatewayState {
   readonly keys: ApiKeyStore;
-  readonly restApiId: string;
-  readonly stage: string;
-  readonly flushAuthorizerCache: () => void;
+  readonly gateway: Pick<Gateway, 'place' | 'flushAuthorizerCache'>;
   /** Writes the keys to the data directory; called after every change. */
-  readonly save: () => Promise<void>;
+  readonly saveKeys: () => Promise<void>;
+}
+
+interface State extends ApiGatewayState {
+  readonly stack: StackDescription;
+  readonly database: { readonly endpoint: string };
+  /** A page of a browser does not know the session token. */
+  readonly credentials: { readonly sessionToken: string };
+}
+
+/** @param service that the call is signed for */
+export async function callService(
+  state: State,
+  service: string,
+  call: ManagementRequest,
+): Promise<HttpResponse> {
+  if (!isEqual(call.headers['x-amz-security-token'] ?? '', state.credentials.sessionToken)) {
+    const message = 'The call lacks the session token of this run. Use the credentials of the service.';
+    return service === 'cloudformation'
+      ? xmlError('InvalidClientTokenId', message)
+      : jsonError(400, 'UnrecognizedClientException', message);
+  }
+  switch (service) {
+    case 'apigateway':
+      return answerApiGateway(state, call);
+    case 'cloudformation':
+      return answerCloudFormation(state.stack, call);
+    case 'dynamodb':
+      return forwardToDynamoDb(state.database.endpoint, call);
+    default:
+      return jsonError(400, 'NotSupported', `The AWS service ${service} is not served locally.`);
+  }
+}
+
+/** In a time that does not depend on where they differ. */
+function isEqual(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one), Buffer.from(other)];
+  return a.length === b.length && timingSafeEqual(a, b);
 }
 
 const statuses = { BadRequestException: 400, NotFoundException: 404, ConflictException: 409 } as const;
@@ -75,7 +112,7 @@ export async function answerApiGateway(
 ): Promise<HttpResponse> {
   try {
     const response = run({ ...state, ...request });
-    if (request.method !== 'GET') await state.save();
+    if (request.method !== 'GET') await state.saveKeys();
     return response;
   } catch (error) {
     if (error instanceof ApiGatewayError) return jsonError(statuses[error.name], error.name, error.message);
@@ -112,9 +149,9 @@ function run(call: Call): HttpResponse {
       keys.unbind(id, memberOf(keys, id, other).id);
       return jsonAnswer(202);
     case 'DELETE /restapis/ID/stages/ID/cache/authorizers':
-      if (id !== call.restApiId) notFound('API');
-      if (other !== call.stage) notFound('stage');
-      call.flushAuthorizerCache();
+      if (id !== call.gateway.place.apiId) notFound('API');
+      if (other !== call.gateway.place.stage) notFound('stage');
+      call.gateway.flushAuthorizerCache();
       return jsonAnswer(202);
     default:
       return jsonError(404, 'UnknownOperationException', `${method} ${path} is not served locally`);
@@ -131,7 +168,8 @@ function createKey(call: Call): HttpResponse {
 }
 
 /** A key can be in one plan of the stage. */
-function addToPlan({ keys, restApiId, stage, body }: Call, planId: string) {
+function addToPlan({ keys, gateway, body }: Call, planId: string) {
+  const { apiId, stage } = gateway.place;
   const { keyId } = planKeyInput.parse(JSON.parse(body.toString()));
   const { id } = planOf(keys, planId);
   const key = keyOf(keys, keyId);
@@ -140,7 +178,7 @@ function addToPlan({ keys, restApiId, stage, body }: Call, planId: string) {
       'ConflictException',
       other.id === id
         ? 'Usage Plan already has the API Key associated'
-        : `Usage Plan ${other.id} and ${id} cannot be associated to the same API Key: both have API Stage ${restApiId}:${stage}`,
+        : `Usage Plan ${other.id} and ${id} cannot be associated to the same API Key: both have API Stage ${apiId}:${stage}`,
     );
   keys.bind(id, keyId);
   return jsonAnswer(201, shownMember(key));
@@ -173,13 +211,10 @@ function memberOf(keys: ApiKeyStore, planId: string, id: string): ApiKey {
   return keys.keysOfPlan(planId).find((key) => key.id === id) ?? notFound('Usage Plan Key');
 }
 
-function shownKey(
-  { keys, restApiId, stage }: Call,
-  { createdAt, value, ...rest }: ApiKey,
-  withValue: boolean,
-) {
+function shownKey({ keys, gateway }: Call, { createdAt, value, ...rest }: ApiKey, withValue: boolean) {
   const createdDate = Math.floor(createdAt / 1000);
-  const stageKeys = keys.plansOfKey(rest.id).map(() => `${restApiId}/${stage}`);
+  const { apiId, stage } = gateway.place;
+  const stageKeys = keys.plansOfKey(rest.id).map(() => `${apiId}/${stage}`);
   return { ...rest, ...(withValue && { value }), createdDate, lastUpdatedDate: createdDate, stageKeys };
 }
 
@@ -226,7 +261,7 @@ export function answerCloudFormation(stack: StackDescription, { body }: Manageme
 }
 
 /** An error of a service with the SDK's query protocol. */
-export function xmlError(code: string, message: string): HttpResponse {
+function xmlError(code: string, message: string): HttpResponse {
   const error = `<Type>Sender</Type><Code>${code}</Code><Message>${escaped(message)}</Message>`;
   return xml(400, `<ErrorResponse><Error>${error}</Error></ErrorResponse>`);
 }
@@ -237,4 +272,28 @@ function xml(status: number, text: string): HttpResponse {
 
 function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+}
+
+/** A scan of a large table takes seconds. */
+const answerTimeoutMs = 60_000;
+
+/** So that tools need one endpoint. */
+async function forwardToDynamoDb(
+  endpoint: string,
+  { headers, body }: ManagementRequest,
+): Promise<HttpResponse> {
+  const forwarded = ['authorization', 'content-type', 'x-amz-date', 'x-amz-target'];
+  try {
+    const response = await fetch(endpoint, {
+      method: 'POST',
+      headers: forwarded.map((name): [string, string] => [name, headers[name] ?? '']),
+      body,
+      signal: AbortSignal.timeout(answerTimeoutMs),
+    });
+    const contentType = response.headers.get('content-type') ?? '';
+    const content = Buffer.from(await response.arrayBuffer());
+    return { status: response.status, headers: [['Content-Type', contentType]], body: content };
+  } catch (error) {
+    return jsonError(503, 'ServiceUnavailable', `DynamoDB does not answer: ${String(error)}`);
+  }
 }

@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { ApiKeyStore, usagePlansOf } from './api-keys.ts';
+import { callService } from './aws-services.ts';
 import { chooseDatabase, type DatabaseName, engines } from './database-engines.ts';
 import { type DatabaseAccess, startDatabase } from './database.ts';
 import { lockFolder, prepareDataFolder, temporaryFolder, withFullDisk } from './folders.ts';
@@ -13,7 +14,6 @@ import { HttpServer, type Pages, portInUse } from './http-server.ts';
 import { InspectedProcess, inspectorPortInUse } from './inspected-process.ts';
 import { readKeys, savedInTurn } from './key-file.ts';
 import { isPortFree } from './ports.ts';
-import { callService } from './service-calls.ts';
 import { createTables, type TableDefinition, tablesOf } from './tables.ts';
 import { region, Stack } from './template.ts';
 
@@ -25,7 +25,7 @@ import { region, Stack } from './template.ts';
  *   functions.ts      the execution environments of each function (environment.ts), in threads (function-runtime.ts)
  *   database.ts       Dynoxide or DynamoDB Local, behind a process of its own (database-keeper.ts)
  *
- * What they do is read from the template (template.ts). The calls of the key tool and other SDKs go to service-calls.ts.
+ * What they do is read from the template (template.ts). The calls of the key tool and other SDKs go to aws-services.ts.
  */
 
 export interface ServeOptions {
