@@ -97,9 +97,7 @@ export class HttpServer {
       // The rest of the body still arrives, so the connection cannot be reused.
       if (!request.complete) response.shouldKeepAlive = false;
       const { status, headers, body: answer } = await answerTo(request, body, time, handlers);
-      response.statusCode = status;
-      for (const [name, value] of headers) response.appendHeader(name, value);
-      response.end(answer);
+      response.writeHead(status, [...headers.flat(), 'Content-Length', String(answer.length)]).end(answer);
     } catch (error) {
       // Unless the client has gone away.
       if (request.errored === null) handlers.onError(error);
@@ -141,6 +139,8 @@ async function readBody(
   request: IncomingMessage,
   hold: (bytes: number) => boolean,
 ): Promise<Buffer | undefined> {
+  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
+  if (length === undefined && encoding === undefined) return Buffer.alloc(0);
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
