@@ -117,7 +117,7 @@ export class Gateway {
     );
   }
 
-  /** Answers without running any code: the bodies under way are more than the service holds. */
+  /** Answers without reading on or running any code: more requests are under way than the service holds. */
   shed(incoming: IncomingRequest): HttpResponse {
     const request = toGatewayRequest(incoming, this.place.stage);
     return this.#report(request, this.#reject(gatewayErrors.integrationFailed, { request }));

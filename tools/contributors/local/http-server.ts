@@ -19,6 +19,9 @@ const keepAliveMs = 75_000;
 /** Further connections are closed at once, to limit memory. */
 const maxConnections = 4_096;
 
+/** Requests in progress, of which one connection can send many at once. More are rejected. */
+const maxRequests = 4_096;
+
 /** Requests started in one turn of the event loop. */
 const requestsPerTurn = 4;
 
@@ -41,6 +44,7 @@ export class HttpServer {
   readonly #server: Server;
   readonly #handlers = Promise.withResolvers<HttpHandlers>();
   readonly #turns = new Turns();
+  #inProgress = 0;
   #bodyBytes = 0;
 
   private constructor() {
@@ -85,6 +89,8 @@ export class HttpServer {
   async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const time = Date.now();
     const handlers = await this.#handlers.promise;
+    const fits = this.#inProgress < maxRequests;
+    this.#inProgress += 1;
     let held = 0;
     const hold = (bytes: number): boolean => {
       held += bytes;
@@ -92,8 +98,8 @@ export class HttpServer {
       return this.#bodyBytes <= maxBodyBytes;
     };
     try {
-      await this.#turns.next();
-      const body = await readBody(request, hold);
+      if (fits) await this.#turns.next();
+      const body = fits ? await readBody(request, hold) : undefined;
       // The rest of the body still arrives, so the connection cannot be reused.
       if (!request.complete) response.shouldKeepAlive = false;
       const { status, headers, body: answer } = await answerTo(request, body, time, handlers);
@@ -103,6 +109,7 @@ export class HttpServer {
       if (request.errored === null) handlers.onError(error);
       response.destroy();
     } finally {
+      this.#inProgress -= 1;
       this.#bodyBytes -= held;
     }
   }
