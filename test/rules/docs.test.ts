@@ -61,6 +61,17 @@ describe('a test file has the name of what it tests:', () => {
   });
 });
 
+it('test/README.md names only files that exist, but for its example', () => {
+  const files = globSync('{test,packages}/**/*.ts', { cwd: project, exclude: ['**/node_modules/**'] });
+  const named = [...read('test/README.md').matchAll(/`(?:\.\.\/|test\/)?([\w./-]+\.ts)[` ]/g)].map(
+    ([, file]) => file!,
+  );
+  expect(named).toContain('service/world.ts');
+  expect(named.filter((name) => !files.some((file) => file.endsWith(`/${name}`)))).toEqual([
+    'service/race.test.ts',
+  ]);
+});
+
 describe('references from code to documents', () => {
   const code = globSync(
     [
