@@ -4,10 +4,11 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { whyOneDatabase } from './test/support/database.ts';
 
-/** It knows nothing of the service. */
-const ofSimulator = ['packages/dynamodb-interleavings/test/**/*.test.ts'];
-/** What starts whole processes again and again, or needs a browser or Python. */
+/** These start whole processes again and again, need a browser or Python, or compare tables in memory with engines once more. */
 const slow = [
+  'packages/dynamodb-interleavings/test/integration/recorded.test.ts',
+  'packages/dynamodb-interleavings/test/integration/tables.test.ts',
+  'test/deployed/commands/command-lines.test.ts',
   'test/deployed/commands/local-database.test.ts',
   'test/deployed/http/client-package.test.ts',
   'test/deployed/http/dev.test.ts',
@@ -27,7 +28,8 @@ class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     // oxlint-disable-next-line unicorn/no-array-sort -- not an array's method
     const sorted = await super.sort(files);
-    const isLong = ({ moduleId }: TestSpecification) => Number(moduleId.includes('/simulation/'));
+    const isLong = ({ moduleId }: TestSpecification) =>
+      Number(/\/simulation\/|\/explore\.test\.ts$/.test(moduleId));
     return sorted.toSorted((a, b) => isLong(b) - isLong(a));
   }
 }
@@ -52,10 +54,7 @@ export default defineConfig(({ mode }) => {
   const named = process.argv.slice(2).filter((each) => each.includes('/'));
   const exclude = isFullRun
     ? []
-    : [
-        ...(named.some((each) => each.includes('packages/')) ? [] : ofSimulator),
-        ...slow.filter((file) => !named.some((each) => file.includes(each) || each.endsWith(file))),
-      ];
+    : slow.filter((file) => !named.some((each) => file.includes(each) || each.endsWith(file)));
   const withDatabase = {
     globalSetup: 'test/deployed/global-setup.ts',
     // Files share loaded modules.

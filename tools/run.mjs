@@ -65,7 +65,7 @@ if (tool === 'test' && !process.stdout.isTTY && process.env.FORCE_COLOR === unde
 // vitest.config.ts
 if (tool === 'test' && options.length === 0 && process.env.CI === undefined && process.env.FULL === undefined)
   console.error(
-    'Left out: the tests of dynamodb-interleavings and the slowest files. "npm run test:all" runs all tests.',
+    'Left out: the slowest files, which vitest.config.ts lists. "npm run test:all" runs all tests.',
   );
 const mustStartAgain = [bypassProxy(), trustCertificates()].includes(true);
 if (node === process.execPath && !mustStartAgain) {
