@@ -210,9 +210,10 @@ it('an operation without its handler is named, with the file where it belongs', 
 
 it.each([
   ['has no words', {}],
-  ['has no sample', { breed: { text: 'Breed of the animal.' } }],
+  ['has no sample', { breed: { description: 'Breed of the animal.' } }],
 ] as const)('a new field that %s is named, with what to do', (_, fields) => {
-  const problem = 'The field "breed" of NewPet has no words or no sample. Add its "text" and "sample" to ';
+  const problem =
+    'The field "breed" of NewPet has no words or no sample. Add its "description" and "sample" to ';
   expect(() => describedField('NewPet', 'breed', fields as never)).toThrow(problem);
 });
 

@@ -70,7 +70,7 @@ const deprecation = (occurrence: Occurrence): Occurrences => ({
 export function successResponse(operation: Operation, { success }: Description): Node {
   const { deprecated } = operation;
   return {
-    description: success.words.text,
+    description: success.description,
     headers: headers({
       ...windows('always'),
       ...(deprecated && deprecation('always')),

@@ -1,20 +1,21 @@
 import { z } from 'zod';
 import { type errorBody, errorCatalogue } from '../../../functions/http/errors.ts';
 import { newPet, type Pet, petStatus, petStatuses, storedPet } from '../../../functions/pets/schema.ts';
-import type { Words } from './words.ts';
 
 // The JSON of requests and answers: the schemas of functions/, with words and samples. No function loads this.
 
 export type Schema = z.core.$ZodType;
 
-export interface Field extends Words {
+export interface Field {
+  /** A link in parentheses, ` ([text](page))`, is in docs/interface.md only. */
+  readonly description: string;
   readonly sample: unknown;
   /** What the schema does not say, as keywords of JSON Schema. */
   readonly keywords?: Readonly<Record<string, unknown>>;
 }
 
 export interface Body {
-  readonly words: Words;
+  readonly description: string;
   /** That of a stored item is what answers have. */
   readonly schema: Schema;
   /** The fields of an object. */
@@ -24,33 +25,32 @@ export interface Body {
 /** The fields of Pet, and of NewPet, which has all but `id`. */
 const petFields = {
   id: {
-    text:
+    description:
       'Assigned by the service. A later animal has a higher ID. Only animals of the same millisecond, and those that the operator imports, ' +
       'can be in another order. At most 2^53 − 1, so a JavaScript `number` is exact.',
     sample: 115_448_523_194_368,
   },
-  name: { text: 'Name of the animal.', sample: 'Rex' },
+  name: { description: 'Name of the animal.', sample: 'Rex' },
   categoryId: {
-    text:
+    description:
       'Category that the animal is in. Any int64, returned digit for digit. JavaScript rounds a large one without an error, ' +
-      'also in a generated client.',
-    see: '[how to keep it exact](write-a-client.md#keep-int64-exact)',
+      'also in a generated client ([how to keep it exact](write-a-client.md#keep-int64-exact)).',
     sample: 7,
   },
-  status: { text: 'Availability of the animal.', sample: 'available' },
+  status: { description: 'Availability of the animal.', sample: 'available' },
 } satisfies Record<keyof Pet, Field>;
 
 const errorFields = {
   code: {
-    text: 'Machine-readable error code. The list can grow. Treat an unknown code by its status.',
+    description: 'Machine-readable error code. The list can grow. Treat an unknown code by its status.',
     sample: 'invalid_request',
     keywords: { 'x-extensible-enum': Object.keys(errorCatalogue) },
   },
   message: {
-    text: 'Description for people. It names every invalid field.',
+    description: 'Description for people. It names every invalid field.',
     sample: 'name: is required',
   },
-  status: { text: 'The HTTP status code.', sample: 400, keywords: { format: 'int32' } },
+  status: { description: 'The HTTP status code.', sample: 400, keywords: { format: 'int32' } },
 } satisfies Record<keyof ReturnType<typeof errorBody>, Field>;
 
 const error = z.object({
@@ -64,32 +64,25 @@ const inWords = new Intl.ListFormat('en-GB').format(petStatuses.map((status) => 
 /** In the order of docs/interface.md. */
 export const bodies = {
   Pet: {
-    words: {
-      text: 'An animal, as the service returns it. `status` is not required, but the service returns it with every animal.',
-    },
+    description:
+      'An animal, as the service returns it. `status` is not required, but the service returns it with every animal.',
     schema: storedPet,
     fields: petFields,
   },
   NewPet: {
-    words: {
-      text: 'The body of a creation: a Pet without `id`. Unknown fields are ignored, `id` included.',
-    },
+    description: 'The body of a creation: a Pet without `id`. Unknown fields are ignored, `id` included.',
     schema: newPet,
     fields: petFields,
   },
   PetStatus: {
-    words: {
-      text:
-        `Availability of an animal: one of the strings ${inWords}. \`available\` means listed as available. The interface does ` +
-        'not define what the two others mean: agree on it with the operator. No operation changes a status. The operator can change ' +
-        'any status to any other.',
-    },
+    description:
+      `Availability of an animal: one of the strings ${inWords}. \`available\` means listed as available. The interface does ` +
+      'not define what the two others mean: agree on it with the operator. No operation changes a status. The operator can change ' +
+      'any status to any other.',
     schema: petStatus,
   },
   Error: {
-    words: {
-      text: 'The body of every response of the service that is not a success. All fields are required.',
-    },
+    description: 'The body of every response of the service that is not a success. All fields are required.',
     schema: error,
     fields: errorFields,
   },

@@ -3,7 +3,7 @@ import { maxBodyBytes } from '../../../functions/http/input.ts';
 import { operationName, operations } from '../../../functions/operations.ts';
 import { titleCase } from '../../../lib/title-case.ts';
 import { components, errorResponses, successResponse } from './answers.ts';
-import { baseUrl, type Node } from './headers.ts';
+import { baseUrl } from './headers.ts';
 import { descriptions } from './operations.ts';
 import { jsonContent, jsonSchemas, referenceTo } from './schemas.ts';
 
@@ -42,7 +42,7 @@ const apiKey = {
 const tagOf = (path: string): string => titleCase(path.split('/')[1]!);
 
 /** The end of an operation in words. */
-export function removalInWords({ deprecated }: (typeof operations)[number]): string {
+function removalInWords({ deprecated }: (typeof operations)[number]): string {
   if (deprecated === undefined) return '';
   const day = new Date(deprecated.removal).toLocaleDateString('en-GB', {
     dateStyle: 'long',
@@ -51,21 +51,21 @@ export function removalInWords({ deprecated }: (typeof operations)[number]): str
   return `This operation is deprecated and will be removed on ${day}. `;
 }
 
-function described(operation: (typeof operations)[number]): Node {
+function described(operation: (typeof operations)[number]) {
   const { entry, path, deprecated } = operation;
   const description = descriptions[entry];
-  const { summary, words, parameters, request, success } = description;
+  const { summary, parameters, request, success } = description;
   return {
     operationId: operationName(entry),
     tags: [tagOf(path)],
     summary,
     ...(deprecated && { deprecated: true }),
-    description: removalInWords(operation) + words.text,
+    description: removalInWords(operation) + description.description,
     parameters: Object.entries(parameters).map(([name, parameter]) => ({
       name,
       in: parameter.in,
       ...(parameter.in === 'path' && { required: true }),
-      description: parameter.words.text,
+      description: parameter.description,
       schema: typeof parameter.schema === 'string' ? referenceTo(parameter.schema) : parameter.schema,
     })),
     ...(request && {
@@ -86,9 +86,9 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   Pets: 'The animals of a stage, which all its API keys share. Clients cannot change or delete them.',
 };
 
-/** The document, as docs/openapi.yaml has it. */
-export function describeService() {
-  const paths: Record<string, Record<string, Node>> = {};
+/** The document, with the links to other pages that only docs/interface.md has. */
+export function describeWithLinks() {
+  const paths: Record<string, Record<string, ReturnType<typeof described>>> = {};
   for (const operation of operations)
     (paths[operation.path] ??= {})[operation.method.toLowerCase()] = described(operation);
   return {
@@ -104,4 +104,13 @@ export function describeService() {
     paths,
     components: { schemas: jsonSchemas(), ...components, securitySchemes: { apiKey } },
   };
+}
+
+/** The document, as docs/openapi.yaml has it: without ` ([text](page))`. */
+export function describeService(): ReturnType<typeof describeWithLinks> {
+  const link = / \(\[[^\]]+\]\([^)]+\)\)/g;
+  const text = JSON.stringify(describeWithLinks(), (name, value: unknown) =>
+    name === 'description' && typeof value === 'string' ? value.replaceAll(link, '') : value,
+  );
+  return JSON.parse(text) as ReturnType<typeof describeWithLinks>;
 }

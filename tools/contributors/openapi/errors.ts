@@ -54,7 +54,7 @@ export function isIdempotent(operation: Operation): boolean {
 /** The errors that an operation can answer. */
 export function errorsOf(
   operation: Operation,
-  { request, errors }: (typeof descriptions)[keyof typeof descriptions],
+  { request, errors = [] }: (typeof descriptions)[keyof typeof descriptions],
 ): readonly ErrorCode[] {
   const found = new Set<ErrorCode>([...gatewayErrors, 'key_suspended', ...errors]);
   found.delete('route_not_found');

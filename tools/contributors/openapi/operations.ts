@@ -5,33 +5,33 @@ import type { OperationEntry } from '../../../functions/operations.ts';
 import { type listing, pageSize } from '../../../functions/pets/listing.ts';
 import type { BodyName } from './bodies.ts';
 import type { HeaderId, Occurrence } from './headers.ts';
-import type { Words } from './words.ts';
 
 // What docs/openapi.yaml and docs/interface.md say of the operations, beside what functions/operations.ts says.
 
 interface Parameter {
   readonly in: 'query' | 'path' | 'header';
-  readonly words: Words;
+  readonly description: string;
   /** As JSON Schema, or the name of one. */
   readonly schema: Readonly<Record<string, unknown>> | BodyName;
 }
 
 interface Description {
   readonly summary: string;
-  readonly words: Words;
+  /** A link in parentheses, ` ([text](page))`, is in docs/interface.md only. */
+  readonly description: string;
   readonly parameters: Readonly<Record<string, Parameter>>;
   /** The JSON that it takes. */
   readonly request?: BodyName;
   readonly success: {
     readonly status: 200 | 201 | 204;
-    readonly words: Words;
+    readonly description: string;
     /** The JSON that it answers. None: an answer without a body. */
     readonly body?: BodyName | `${BodyName}[]`;
     /** Besides those of every answer, and how often this status has each. */
     readonly headers?: { readonly [Id in HeaderId]?: Occurrence };
   };
   /** Besides those of every operation, and those that follow from `request` and from `idempotent`. */
-  readonly errors: readonly ErrorCode[];
+  readonly errors?: readonly ErrorCode[];
 }
 
 const int64 = { type: 'integer', format: 'int64' };
@@ -39,7 +39,7 @@ const int64 = { type: 'integer', format: 'int64' };
 const listPets = {
   limit: {
     in: 'query',
-    words: { text: 'Maximum number of animals in the response.' },
+    description: 'Maximum number of animals in the response.',
     schema: {
       type: 'integer',
       format: 'int32',
@@ -48,12 +48,11 @@ const listPets = {
       default: pageSize.default,
     },
   },
-  status: { in: 'query', words: { text: 'Only animals with this status.' }, schema: 'PetStatus' },
+  status: { in: 'query', description: 'Only animals with this status.', schema: 'PetStatus' },
   cursor: {
     in: 'query',
-    words: {
-      text: 'Where the previous page ended. It comes with the URL in `Link`, and is valid for the same filter only.',
-    },
+    description:
+      'Where the previous page ended. It comes with the URL in `Link`, and is valid for the same filter only.',
     schema: { type: 'string', minLength: 1 },
   },
 } as const satisfies Record<keyof z.input<typeof listing>, Parameter>;
@@ -61,34 +60,27 @@ const listPets = {
 export const descriptions: Readonly<Record<OperationEntry, Description>> = {
   'list-pets': {
     summary: 'List animals',
-    words: {
-      text:
-        'Newest first. If more animals follow, the header `Link` has the URL of the next page. An invalid value of a parameter gets ' +
-        '400.',
-    },
+    description:
+      'Newest first. If more animals follow, the header `Link` has the URL of the next page. An invalid value of a parameter gets 400.',
     parameters: listPets,
     success: {
       status: 200,
-      words: { text: 'A JSON array of Pet, one page of the list.' },
+      description: 'A JSON array of Pet, one page of the list.',
       body: 'Pet[]',
       headers: { 'Next-Link': 'sometimes' },
     },
-    errors: [],
   },
   'create-pet': {
     summary: 'Add an animal',
-    words: {
-      text:
-        'Send an `Idempotency-Key` with every creation. A request that is repeated with the same key and body gets the first response ' +
-        'and creates nothing. The same key with another body gets 422. A body above 64 KiB gets 413. Another content type gets 415, ' +
-        'and so does a `Content-Encoding` other than `gzip` and `deflate`, such as `br`.',
-    },
+    description:
+      'Send an `Idempotency-Key` with every creation. A request that is repeated with the same key and body gets the first response ' +
+      'and creates nothing. The same key with another body gets 422. A body above 64 KiB gets 413. Another content type gets 415, ' +
+      'and so does a `Content-Encoding` other than `gzip` and `deflate`, such as `br`.',
     parameters: {
       'Idempotency-Key': {
         in: 'header',
-        words: {
-          text: 'Unique to this creation, such as a UUID. 1 to 255 printable ASCII characters. Kept for 24 hours for each API key.',
-        },
+        description:
+          'Unique to this creation, such as a UUID. 1 to 255 printable ASCII characters. Kept for 24 hours for each API key.',
         schema: {
           type: 'string',
           minLength: 1,
@@ -100,20 +92,17 @@ export const descriptions: Readonly<Record<OperationEntry, Description>> = {
     request: 'NewPet',
     success: {
       status: 201,
-      words: { text: 'The new Pet with its `id`.' },
+      description: 'The new Pet with its `id`.',
       body: 'Pet',
       headers: { Location: 'always' },
     },
-    errors: [],
   },
   'get-pet': {
     summary: 'Get an animal',
-    words: {
-      text: 'A `petId` that is not an int64 gets 404. Use `GET /pets` with `status` instead.',
-      see: '[how](api.md#move-off-get-petspetid)',
-    },
-    parameters: { petId: { in: 'path', words: { text: 'The ID of the animal.' }, schema: int64 } },
-    success: { status: 200, words: { text: 'The Pet.' }, body: 'Pet' },
+    description:
+      'A `petId` that is not an int64 gets 404. Use `GET /pets` with `status` instead ([how](api.md#move-off-get-petspetid)).',
+    parameters: { petId: { in: 'path', description: 'The ID of the animal.', schema: int64 } },
+    success: { status: 200, description: 'The Pet.', body: 'Pet' },
     errors: ['pet_not_found'],
   },
 };

@@ -1,17 +1,17 @@
 import { errorCatalogue } from '../../../functions/http/errors.ts';
-import { operationName, operations } from '../../../functions/operations.ts';
 import { bodies, type BodyName } from './bodies.ts';
-import { describeService, removalInWords } from './document.ts';
-import { advice, allErrors, errorsOf } from './errors.ts';
+import { describeWithLinks } from './document.ts';
+import { advice, allErrors } from './errors.ts';
 import { commonHeaders, type Header, type Node, specialHeaders } from './headers.ts';
-import { descriptions } from './operations.ts';
 import { permissionsOfTools } from './permissions.ts';
 import { limitsOfPlans, numbersOfPlans } from './plans.ts';
-import { fieldWordsOf, sampleOf } from './schemas.ts';
+import { fieldsOf, isRequest, sampleOf } from './schemas.ts';
 import { settings } from './settings.ts';
-import { onPage } from './words.ts';
 
 // The parts of pages that say what the service enforces, in Markdown.
+
+type Document = ReturnType<typeof describeWithLinks>;
+type Operation = Document['paths'][string][string];
 
 const number = new Intl.NumberFormat('en-US');
 const list = new Intl.ListFormat('en-GB');
@@ -28,46 +28,48 @@ function typeOf(schema: Node): string {
   ].join(', ');
 }
 
-/** Words that an earlier body has of a field are not repeated. */
-function body(name: BodyName, schemas: Readonly<Record<string, Node>>, said: Set<unknown>): string {
-  const { words } = bodies[name];
+/** A description that an earlier body has of a field is not repeated. */
+function body(name: BodyName, schemas: Document['components']['schemas'], said: Set<string>): string {
   const { properties = {}, required = [] } = schemas[name] as {
     readonly properties?: Readonly<Record<string, Node>>;
     readonly required?: readonly string[];
   };
-  const fields = fieldWordsOf(name).map(({ field, words: ofField, rules }) => {
+  const fields = fieldsOf(name).map(({ field, described: { description }, rules }) => {
     const type = `${typeOf(properties[field]!)}${required.includes(field) ? '' : ', optional'}`;
-    const isNew = !said.has(ofField);
-    said.add(ofField);
-    return `- \`${field}\`: ${[`${type}.`, ...(isNew ? [onPage(ofField)] : []), ...rules].join(' ')}`;
+    const line = `- \`${field}\`: `;
+    const isNew = !said.has(line + description);
+    said.add(line + description);
+    return line + [`${type}.`, ...(isNew ? [description] : []), ...rules].join(' ');
   });
   const needed = required.map((field) => `\`${field}\``);
-  const isRequest = Object.values(descriptions).some(({ request }) => request === name);
-  const needs = isRequest ? ` ${list.format(needed)} ${needed.length === 1 ? 'is' : 'are'} required.` : '';
+  const needs = isRequest(name)
+    ? ` ${list.format(needed)} ${needed.length === 1 ? 'is' : 'are'} required.`
+    : '';
   const sample = fields.length === 0 ? '' : `\`\`\`json\n${JSON.stringify(sampleOf(name))}\n\`\`\`\n\n`;
-  return `### ${name}\n\n${onPage(words)}${needs}\n\n${sample}${fields.join('\n')}\n`;
+  return `### ${name}\n\n${bodies[name].description}${needs}\n\n${sample}${fields.join('\n')}\n`;
 }
 
-function operation(each: (typeof operations)[number]): string {
-  const { entry, method, path, deprecated } = each;
-  const description = descriptions[entry];
-  const { summary, words, parameters, request, success } = description;
-  const parameterLines = Object.entries(parameters).map(
-    ([name, { in: place, words: ofParameter, schema }]) => {
-      const type = typeof schema === 'string' ? schema : typeOf(schema);
-      return `- \`${name}\` (${place}, ${type}): ${onPage(ofParameter)}`;
-    },
+function operation(method: string, path: string, described: Operation): string {
+  const { operationId, summary, deprecated, description, parameters, requestBody, responses } = described;
+  const parameterLines = parameters.map(
+    ({ name, in: place, description: words, schema }) =>
+      `- \`${name}\` (${place}, ${typeOf(schema)}): ${words}`,
   );
-  const statuses = new Set(errorsOf(each, description).map((code) => errorCatalogue[code].status));
+  const request = requestBody && typeOf(requestBody.content['application/json'].schema);
   const takes =
     request === undefined ? '' : ` The body is a [${request}](#${request.toLowerCase()}), and required.`;
+  // Keys that are whole numbers ascend, so success is the first.
+  const [[success, { description: meaning }], ...errors] = Object.entries(responses) as [
+    [string, { readonly description: string }],
+    ...(readonly [string, Node])[],
+  ];
   return [
     `### ${summary}${deprecated ? ' (deprecated)' : ''}`,
-    `\`${method} ${path}\`, operation \`${operationName(entry)}\`.${takes}`,
-    removalInWords(each) + onPage(words),
+    `\`${method.toUpperCase()} ${path}\`, operation \`${operationId}\`.${takes}`,
+    description,
     ...(parameterLines.length === 0 ? [] : ['Parameters:', parameterLines.join('\n')]),
     'Responses:',
-    `- ${success.status}: ${onPage(success.words)}\n- ${[...statuses].join(', ')}: [Error](#error).`,
+    `- ${success}: ${meaning}\n- ${errors.map(([status]) => status).join(', ')}: [Error](#error).`,
   ].join('\n\n');
 }
 
@@ -77,8 +79,11 @@ function table(head: readonly string[], rows: readonly (readonly (string | numbe
 
 /** The generated parts of each page, by their names in its markers. */
 export function partsOfPages(): Readonly<Record<string, Readonly<Record<string, string>>>> {
-  const { schemas } = describeService().components;
-  const said = new Set<unknown>();
+  const { components, paths } = describeWithLinks();
+  const said = new Set<string>();
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, described]) => operation(method, path, described)),
+  );
   const permissions = permissionsOfTools();
   const headers: readonly (readonly [string, Header])[] = Object.entries({
     ...commonHeaders,
@@ -86,8 +91,10 @@ export function partsOfPages(): Readonly<Record<string, Readonly<Record<string, 
   });
   return {
     'docs/interface.md': {
-      bodies: (Object.keys(bodies) as BodyName[]).map((name) => body(name, schemas, said)).join('\n'),
-      operations: operations.map((each) => operation(each)).join('\n\n'),
+      bodies: (Object.keys(bodies) as BodyName[])
+        .map((name) => body(name, components.schemas, said))
+        .join('\n'),
+      operations: operations.join('\n\n'),
       headers: headers.map(([id, { name = id, text }]) => `- \`${name}\`: ${text}`).join('\n'),
       plans: table(limitsOfPlans.head, limitsOfPlans.rows),
     },

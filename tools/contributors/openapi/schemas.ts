@@ -60,13 +60,14 @@ function rulesInWords(schema: Schema): string[] {
 /** @throws Error for a field without words or a sample: each new field needs both */
 export function describedField(name: string, field: string, fields: Body['fields'] = {}): Field {
   const found = fields[field];
-  if (found?.text !== undefined && found.sample !== undefined) return found;
+  if (found?.description !== undefined && found.sample !== undefined) return found;
   throw new Error(
-    `The field "${field}" of ${name} has no words or no sample. Add its "text" and "sample" to tools/contributors/openapi/bodies.ts.`,
+    `The field "${field}" of ${name} has no words or no sample. Add its "description" and "sample" to tools/contributors/openapi/bodies.ts.`,
   );
 }
 
-function fieldsOf(name: BodyName) {
+/** The fields of an object. `rules`: what to say of a field besides its description. */
+export function fieldsOf(name: BodyName) {
   const { fields } = bodyOf(name);
   return Object.entries(shapeOf(name) ?? {}).map(([field, schema]) => {
     const described = describedField(name, field, fields);
@@ -77,17 +78,15 @@ function fieldsOf(name: BodyName) {
   });
 }
 
-/** The words of each field, for docs/interface.md. */
-export function fieldWordsOf(name: BodyName) {
-  return fieldsOf(name).map(({ field, described, rules }) => ({ field, words: described, rules }));
-}
+/** Whether a client sends it. */
+export const isRequest = (name: BodyName): boolean =>
+  Object.values(descriptions).some(({ request }) => request === name);
 
 /** The fields that a request needs, or all that an answer has. */
 export function sampleOf(name: BodyName): Readonly<Record<string, unknown>> {
-  const isRequest = Object.values(descriptions).some(({ request }) => request === name);
   return Object.fromEntries(
     fieldsOf(name)
-      .filter(({ isOptional }) => !isRequest || !isOptional)
+      .filter(({ isOptional }) => !isRequest(name) || !isOptional)
       .map(({ field, described }) => [field, described.sample]),
   );
 }
@@ -97,7 +96,7 @@ function registerSchema(name: BodyName, registry: z.core.$ZodRegistry<z.core.JSO
   const fields = fieldsOf(name).map(({ field, schema, isOptional, described, rules }) => {
     const own = required(schema);
     const copy = isOptional ? z.optional(own) : z.nonoptional(own);
-    const description = [described.text, ...rules].join(' ');
+    const description = [described.description, ...rules].join(' ');
     const examples = [described.sample];
     registry.add(copy, { description, examples });
     // zod drops the examples of what it transforms.
@@ -106,7 +105,7 @@ function registerSchema(name: BodyName, registry: z.core.$ZodRegistry<z.core.JSO
   });
   registry.add(z.object(Object.fromEntries(fields)), {
     id: name,
-    description: bodyOf(name).words.text,
+    description: bodyOf(name).description,
   });
 }
 
@@ -117,8 +116,8 @@ export const referenceTo = (name: BodyName): Node => ({ $ref: addressOf(name) })
 function written(io: 'input' | 'output', names: readonly BodyName[]): Readonly<Record<string, Node>> {
   const registry = z.registry<z.core.JSONSchemaMeta>();
   for (const name of names) registerSchema(name, registry);
-  for (const [id, { schema, words }] of Object.entries(bodies))
-    if (!('shape' in schema)) registry.add(schema, { id, description: words.text });
+  for (const [id, { schema, description }] of Object.entries(bodies))
+    if (!('shape' in schema)) registry.add(schema, { id, description });
   const { schemas } = z.toJSONSchema(registry, { ...writing, io, metadata: registry, uri: addressOf });
   return Object.fromEntries(
     Object.entries(schemas).map(([name, schema]) => {
@@ -143,7 +142,7 @@ export function jsonSchemas(): Readonly<Record<string, Node>> {
 }
 
 /** The content of a request or an answer, and its sample. */
-export function jsonContent(name: BodyName | `${BodyName}[]`, sampleName: string): Node {
+export function jsonContent(name: BodyName | `${BodyName}[]`, sampleName: string) {
   const one = oneOf(name);
   const isList = one !== name;
   const sample = sampleOf(one);
