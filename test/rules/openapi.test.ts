@@ -8,7 +8,7 @@ import { parseIdempotencyKey } from '../../functions/http/input.ts';
 import { parseRequest } from '../../functions/http/request.ts';
 import { integer, storedInteger } from '../../functions/pets/int64.ts';
 import { listing } from '../../functions/pets/listing.ts';
-import { newPet } from '../../functions/pets/schema.ts';
+import { newPet, petStatus } from '../../functions/pets/schema.ts';
 import { expectHandlers } from '../../tools/contributors/openapi/handlers.ts';
 import { withParts } from '../../tools/contributors/openapi/pages.ts';
 import { describedField, sampleOf, writing } from '../../tools/contributors/openapi/schemas.ts';
@@ -200,6 +200,13 @@ it.each([
 ] as const)('an integer that a number holds is no int64 in %s', (_, io, field, written) => {
   const { $schema: _draft, ...made } = z.toJSONSchema(field, { ...writing, io });
   expect(made).toEqual(written);
+});
+
+it('a list of what has a name of its own refers to it', () => {
+  expect(z.toJSONSchema(z.array(petStatus), writing)).toMatchObject({
+    type: 'array',
+    items: { $ref: '#/components/schemas/PetStatus' },
+  });
 });
 
 it('an operation without its handler is named, with the file where it belongs', () => {

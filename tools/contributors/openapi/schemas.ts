@@ -8,10 +8,9 @@ import { descriptions } from './operations.ts';
 
 // The schemas of bodies.ts as JSON Schema.
 
-/** What fields have beside their schemas: each field is a copy, because several can have one schema. */
-const keywordsOf = new Map<Schema, Node | undefined>();
-
 const integer64 = { type: 'integer', format: 'int64' };
+const nameOf = new Map<Schema, string>(Object.entries(bodies).map(([name, { schema }]) => [schema, name]));
+export const referenceTo = (name: string): Node => ({ $ref: `#/components/schemas/${name}` });
 
 /** How JSON Schema has what zod cannot write of the schemas of `functions/`. A check states its keywords as `params`. */
 export const writing = {
@@ -23,13 +22,21 @@ export const writing = {
       isInt64 && integer64,
       def === storedInteger._zod.def && { type: 'integer' },
       ...(def.checks ?? []).map((check) => (check._zod.def as { readonly params?: Node }).params),
-      keywordsOf.get(zodSchema),
     ];
     Object.assign(jsonSchema, ...keywords);
     // Clients ignore fields that they do not know.
     if ('additionalProperties' in jsonSchema) delete jsonSchema.additionalProperties;
+    const name = nameOf.get(zodSchema);
+    if (name === undefined) return;
+    for (const keyword of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, keyword);
+    Object.assign(jsonSchema, referenceTo(name));
   },
 } as const;
+
+function written(schema: Schema, io: 'input' | 'output'): Node {
+  const { $schema: _draft, ...own } = z.toJSONSchema(schema, { ...writing, io });
+  return own;
+}
 
 /** Without what makes it optional. A default is described in words: not every generator of clients can read one. */
 function required(schema: Schema): Schema {
@@ -45,7 +52,7 @@ function shapeOf(name: string): Readonly<Record<string, Schema>> | undefined {
 /** What a schema enforces, and JSON Schema cannot say. */
 function rulesInWords(schema: Schema): string[] {
   const { def } = schema._zod as z.core.$ZodDefault['_zod'];
-  const { pattern, minLength, maxLength } = z.toJSONSchema(required(schema), { ...writing, io: 'input' });
+  const { pattern, minLength, maxLength } = written(required(schema), 'input');
   return [
     ...(pattern === readablePattern
       ? [
@@ -91,40 +98,31 @@ export function sampleOf(name: BodyName): Readonly<Record<string, unknown>> {
   );
 }
 
-/** Adds the schema of an object with the words of it and of its fields. */
-function registerSchema(name: BodyName, registry: z.core.$ZodRegistry<z.core.JSONSchemaMeta>): void {
-  const fields = fieldsOf(name).map(({ field, schema, isOptional, described, rules }) => {
-    const own = required(schema);
-    const copy = isOptional ? z.optional(own) : z.nonoptional(own);
-    const description = [described.description, ...rules].join(' ');
-    const examples = [described.sample];
-    registry.add(copy, { description, examples });
-    // zod drops the examples of what it transforms.
-    keywordsOf.set(copy, { examples, ...described.keywords });
-    return [field, copy] as const;
-  });
-  registry.add(z.object(Object.fromEntries(fields)), {
-    id: name,
-    description: bodyOf(name).description,
-  });
-}
-
-const addressOf = (name: string) => `#/components/schemas/${name}`;
-export const referenceTo = (name: BodyName): Node => ({ $ref: addressOf(name) });
-
-/** These schemas as requests or as answers have them, and what they refer to. */
-function written(io: 'input' | 'output', names: readonly BodyName[]): Readonly<Record<string, Node>> {
-  const registry = z.registry<z.core.JSONSchemaMeta>();
-  for (const name of names) registerSchema(name, registry);
-  for (const [id, { schema, description }] of Object.entries(bodies))
-    if (!('shape' in schema)) registry.add(schema, { id, description });
-  const { schemas } = z.toJSONSchema(registry, { ...writing, io, metadata: registry, uri: addressOf });
-  return Object.fromEntries(
-    Object.entries(schemas).map(([name, schema]) => {
-      const { $schema: _draft, $id: _address, ...own } = schema;
-      return [name, own];
-    }),
+/** A schema of bodies.ts, with the descriptions of it and of its fields. */
+function schemaOf(name: BodyName): Node {
+  const { schema, description } = bodyOf(name);
+  const io = isRequest(name) ? 'input' : 'output';
+  const fields = fieldsOf(name);
+  // A copy, because the schema itself is written as a reference to what is made here.
+  if (fields.length === 0) return { ...written(z.core.clone(schema, schema._zod.def), io), description };
+  const properties = fields.map(
+    ({ field, schema: ofField, described: { sample, keywords, ...own }, rules }) => {
+      const property = {
+        description: [own.description, ...rules].join(' '),
+        examples: [sample],
+        ...written(required(ofField), io),
+        ...keywords,
+      };
+      return [field, property] as const;
+    },
   );
+  const always = fields.filter(({ isOptional }) => !isOptional).map(({ field }) => field);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(properties),
+    ...(always.length > 0 && { required: always }),
+    description,
+  };
 }
 
 /** The name of the JSON in a list, such as `Pet` of `Pet[]`. */
@@ -133,12 +131,13 @@ const oneOf = (name: BodyName | `${BodyName}[]`) => name.replace('[]', '') as Bo
 /** The components of docs/openapi.yaml. */
 export function jsonSchemas(): Readonly<Record<string, Node>> {
   const all = Object.values(descriptions);
-  const requests = all.flatMap(({ request }) => request ?? []);
-  const answers = all.flatMap(({ success }) => (success.body === undefined ? [] : oneOf(success.body)));
-  return {
-    ...written('input', Array.from(new Set(requests))),
-    ...written('output', Array.from(new Set(['Error' as const, ...answers]))),
-  };
+  const names = new Set<BodyName>([
+    ...all.flatMap(({ request }) => request ?? []),
+    ...(Object.keys(bodies) as BodyName[]).filter((name) => shapeOf(name) === undefined),
+    'Error',
+    ...all.flatMap(({ success }) => (success.body === undefined ? [] : oneOf(success.body))),
+  ]);
+  return Object.fromEntries(Array.from(names, (name) => [name, schemaOf(name)]));
 }
 
 /** The content of a request or an answer, and its sample. */
