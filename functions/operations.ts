@@ -105,6 +105,11 @@ export function isWriteOperation(operation: Operation): operation is Operation &
   return !(reads as readonly Action[]).includes(operation.data.action);
 }
 
+/** Whether clients can send an `Idempotency-Key`. */
+export function isIdempotent(operation: Operation): boolean {
+  return isWriteOperation(operation) && operation.idempotent === true;
+}
+
 /** The methods of each path that has an operation: the `Allow` header of a 405. */
 export function allowedMethods(): ReadonlyMap<string, readonly string[]> {
   return new Map(

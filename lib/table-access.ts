@@ -1,4 +1,4 @@
-import { type Action, type FunctionEntry, isWriteOperation, operations } from '../functions/operations.ts';
+import { type Action, type FunctionEntry, isIdempotent, operations } from '../functions/operations.ts';
 import type { TableName } from '../functions/tables.ts';
 
 export interface TableAccess {
@@ -17,7 +17,7 @@ export function tableAccess(entry: FunctionEntry): readonly TableAccess[] {
   const operation = operations.find((each) => each.entry === entry);
   if (operation === undefined) return [limiter];
   const { data } = operation;
-  const idempotent = isWriteOperation(operation) && operation.idempotent === true;
+  const idempotent = isIdempotent(operation);
   const transaction = idempotent ? (['TransactWriteItems'] as const) : [];
   return [
     { ...data, calls: [data.action, ...transaction] },

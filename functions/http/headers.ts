@@ -6,6 +6,9 @@ export const fixedHeaders = { 'Cache-Control': 'no-store' } as const;
 
 export const requestIdHeader = 'X-Request-Id';
 
+/** How to authenticate (RFC 6750, section 3): a 401 has it, which only API Gateway answers. */
+export const bearerChallenge = 'Bearer realm="animal-store"';
+
 /** docs/interface.md#rate-limits */
 export const rateLimitHeaders = {
   limit: 'X-RateLimit-Limit',

@@ -1,7 +1,12 @@
 import { type ResponseType, ResponseType as Type, type RestApi } from 'aws-cdk-lib/aws-apigateway';
 import { Construct } from 'constructs';
 import { type ErrorCode, errorBody, type gatewayErrors } from '../../functions/http/errors.ts';
-import { fixedHeaders, rateLimitHeaders, requestIdHeader } from '../../functions/http/headers.ts';
+import {
+  bearerChallenge,
+  fixedHeaders,
+  rateLimitHeaders,
+  requestIdHeader,
+} from '../../functions/http/headers.ts';
 import type { StageSettings } from '../configuration/settings.ts';
 
 /**
@@ -41,18 +46,22 @@ interface RateLimit {
   readonly reset: string;
 }
 
-const bearer = 'Bearer realm="animal-store"';
-const invalidToken = `${bearer}, error="invalid_token"`;
+const invalidToken = `${bearerChallenge}, error="invalid_token"`;
 
 const responses: readonly GatewayResponse[] = [
   // There is no Authorization header, or it does not match the authorizer's expression.
-  { type: Type.UNAUTHORIZED, code: 'unauthorized', shows: 'nothing', challenge: bearer },
+  { type: Type.UNAUTHORIZED, code: 'unauthorized', shows: 'nothing', challenge: bearerChallenge },
   // The authorizer denied: the key is unknown, expired, revoked or of another stage.
   { type: Type.ACCESS_DENIED, code: 'unauthorized', shows: 'nothing', challenge: invalidToken },
   // API Gateway does not have the key: it was revoked while the authorizer's result was cached, or created seconds ago.
   { type: Type.INVALID_API_KEY, code: 'unauthorized', shows: 'nothing', challenge: invalidToken },
   // Methods that `ANY` does not include, such as TRACE, have no route, so API Gateway expects an AWS signature.
-  { type: Type.MISSING_AUTHENTICATION_TOKEN, code: 'unauthorized', shows: 'nothing', challenge: bearer },
+  {
+    type: Type.MISSING_AUTHENTICATION_TOKEN,
+    code: 'unauthorized',
+    shows: 'nothing',
+    challenge: bearerChallenge,
+  },
   { type: Type.INVALID_SIGNATURE, code: 'unauthorized', shows: 'nothing', challenge: invalidToken },
   { type: Type.EXPIRED_TOKEN, code: 'unauthorized', shows: 'nothing', challenge: invalidToken },
   { type: Type.RESOURCE_NOT_FOUND, code: 'route_not_found', shows: 'nothing' },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { operations } from '../../functions/operations.ts';
+import { isIdempotent, operations } from '../../functions/operations.ts';
 import { describeService } from '../../tools/contributors/openapi/document.ts';
 import { rex } from './pets-tool/stored-animals.ts';
 import { World } from './world.ts';
@@ -12,7 +12,7 @@ interface Described {
   };
 }
 
-const idempotent = operations.filter((each) => 'idempotent' in each && each.idempotent);
+const idempotent = operations.filter((each) => isIdempotent(each));
 
 test.each(idempotent.map(({ entry, method, path }) => ({ entry, method, path })))(
   '$entry is idempotent in functions/operations.ts: a repeated request with its Idempotency-Key writes nothing',

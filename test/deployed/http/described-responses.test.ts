@@ -10,7 +10,7 @@ import { openKeyService } from '../../../tools/operators/keys/service.ts';
 import type { LocalService } from '../../../tools/contributors/local/serve.ts';
 import { localStage, startLocalStack } from '../../../tools/contributors/local/stack.ts';
 import { withoutReferences } from '../../support/openapi-document.ts';
-import { rejectedByGateway } from '../../../tools/contributors/openapi/answers.ts';
+import { rejectedByGateway } from '../../../tools/contributors/openapi/errors.ts';
 import { type Ask, Client, type Reply } from '../../../tools/operators/smoke/client.ts';
 import { DynamoDbProxy, type ProxyFate } from '../../support/dynamodb-proxy.ts';
 import { AnswerValidator } from '../../support/openapi-validator.ts';

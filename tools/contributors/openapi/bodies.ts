@@ -5,13 +5,15 @@ import { newPet, type Pet, petStatus, petStatuses, storedPet } from '../../../fu
 // The JSON of requests and answers: the schemas of functions/, with words and samples. No function loads this.
 
 export type Schema = z.core.$ZodType;
+/** A part of the document. */
+export type JsonObject = Readonly<Record<string, unknown>>;
 
 export interface Field {
   /** A link in parentheses, ` ([text](page))`, is in docs/interface.md only. */
   readonly description: string;
   readonly sample: unknown;
   /** What the schema does not say, as keywords of JSON Schema. */
-  readonly keywords?: Readonly<Record<string, unknown>>;
+  readonly keywords?: JsonObject;
 }
 
 export interface Body {

@@ -1,48 +1,86 @@
-import { newKey } from '../../../functions/access/keys.ts';
+import { deepStrictEqual } from 'node:assert';
+import { STATUS_CODES } from 'node:http';
+import { type ErrorCode, errorCatalogue } from '../../../functions/http/errors.ts';
 import { maxBodyBytes } from '../../../functions/http/input.ts';
 import { operationName, operations } from '../../../functions/operations.ts';
+import { errorsThatCanLackTheLimit } from '../../../lib/api/gateway-responses.ts';
 import { titleCase } from '../../../lib/title-case.ts';
-import { components, errorResponses, successResponse } from './answers.ts';
-import { baseUrl } from './headers.ts';
-import { descriptions } from './operations.ts';
+import type { JsonObject } from './bodies.ts';
+import { errorsOf, exampleOf, ownMeaningOf } from './errors.ts';
+import {
+  commonHeaders,
+  type Header,
+  headersOfErrors,
+  headersOfSuccess,
+  type Occurrences,
+  specialHeaders,
+} from './headers.ts';
+import { apiKey, info, servers, tags } from './introduction.ts';
+import { type Description, descriptions } from './operations.ts';
 import { jsonContent, jsonSchemas, referenceTo } from './schemas.ts';
 
-// The OpenAPI document: what the service enforces (functions/), and what is said of it here.
+// The OpenAPI document: what the service enforces (functions/), and what the other files here say of it.
 
-/** The page before the operations, in Markdown. */
-const introduction = `The [guide](api.md) says more about [authentication](api.md#authenticate), \
-[rate limits](api.md#stay-within-the-rate-limits), [paging](api.md#page-through-a-list), [errors](api.md#handle-errors), \
-[retries](api.md#retry-safely) and [clients](write-a-client.md).
+type Operation = (typeof operations)[number];
 
-\`\`\`sh
-export API=${baseUrl} KEY=as_prod_your_key
-curl -sS -H "Authorization: Bearer $KEY" "$API/pets?limit=2"
-\`\`\``;
+/** The parts that others refer to. */
+class Components {
+  readonly headers: Record<string, JsonObject> = {};
+  readonly responses: Record<string, JsonObject> = {};
 
-const info = {
-  title: 'Animal Store Service',
-  version: '1.0.0',
-  summary: 'Animals up for adoption: list, filter, add and fetch them.',
-  description: introduction,
-  contact: { name: 'The operator who issued your API key' },
-  license: { name: 'MIT', identifier: 'MIT' },
-};
+  /** @returns a reference to a part, which is added */
+  add(kind: 'headers' | 'responses', name: string, part: JsonObject): JsonObject {
+    this[kind][name] ??= part;
+    deepStrictEqual(this[kind][name], part, `Two ${kind} of docs/openapi.yaml are called ${name}.`);
+    return { $ref: `#/components/${kind}/${name}` };
+  }
+}
 
-const servers = [
-  { url: baseUrl, description: 'A deployed stage: the output ApiUrl of its stack.' },
-  { url: 'http://127.0.0.1:3000/v1', description: 'The service on this machine: npm start.' },
-];
+function headers(others: Occurrences, components: Components): JsonObject {
+  const all: Readonly<Record<string, Header>> = { ...commonHeaders, ...specialHeaders };
+  const always = Object.fromEntries(Object.keys(commonHeaders).map((id) => [id, 'always']));
+  return Object.fromEntries(
+    Object.entries({ ...always, ...others }).map(([id, occurrence]) => {
+      const { name = id, description, schema } = all[id]!;
+      const isRequired = occurrence === 'always';
+      const header = { description, schema, ...(isRequired && { required: true }) };
+      return [name, components.add('headers', isRequired ? id : `${id}.optional`, header)];
+    }),
+  );
+}
 
-const apiKey = {
-  type: 'http',
-  scheme: 'bearer',
-  description: `An API key: \`as_<stage>_<${newKey('prod').replace('as_prod_', '').length} letters and digits>\`.`,
-};
+/** The answers to errors, by status. */
+function errorResponses(operation: Operation, description: Description, components: Components): JsonObject {
+  const { deprecated } = operation;
+  const byStatus = Map.groupBy(errorsOf(operation, description), (code) => errorCatalogue[code].status);
+  const response = (status: number, codes: readonly ErrorCode[]) => {
+    const canLackTheLimit = codes.some((code) => errorsThatCanLackTheLimit.has(code));
+    return {
+      description: codes.map((code) => exampleOf(code).meaning).join(' Or: '),
+      headers: headers(headersOfErrors({ status, codes, operation, canLackTheLimit }), components),
+      content: {
+        'application/json': {
+          schema: referenceTo('Error'),
+          examples: Object.fromEntries(codes.map((code) => [code, { value: exampleOf(code).body }])),
+        },
+      },
+    };
+  };
+  return Object.fromEntries(
+    Array.from(byStatus, ([status, codes]) => {
+      const words = codes.length === 1 ? codes[0]!.split('_') : STATUS_CODES[status]!.split(' ');
+      const name = `${titleCase(words.join('-'))}${deprecated ? '.deprecated' : ''}`;
+      const own = ownMeaningOf(status, operation, description);
+      const shared = components.add('responses', name, response(status, codes));
+      return [String(status), { ...shared, ...(own !== undefined && { description: own }) }];
+    }),
+  );
+}
 
 const tagOf = (path: string): string => titleCase(path.split('/')[1]!);
 
 /** The end of an operation in words. */
-function removalInWords({ deprecated }: (typeof operations)[number]): string {
+function removalInWords({ deprecated }: Operation): string {
   if (deprecated === undefined) return '';
   const day = new Date(deprecated.removal).toLocaleDateString('en-GB', {
     dateStyle: 'long',
@@ -51,7 +89,7 @@ function removalInWords({ deprecated }: (typeof operations)[number]): string {
   return `This operation is deprecated and will be removed on ${day}. `;
 }
 
-function described(operation: (typeof operations)[number]) {
+function described(operation: Operation, components: Components) {
   const { entry, path, deprecated } = operation;
   const description = descriptions[entry];
   const { summary, parameters, request, success } = description;
@@ -76,29 +114,30 @@ function described(operation: (typeof operations)[number]) {
       },
     }),
     responses: {
-      [success.status]: successResponse(operation, description),
-      ...errorResponses(operation, description),
+      [success.status]: {
+        description: success.description,
+        headers: headers(headersOfSuccess(operation, success.headers), components),
+        ...(success.body && { content: jsonContent(success.body, 'success') }),
+      },
+      ...errorResponses(operation, description, components),
     },
   };
 }
 
-const tagDescriptions: Readonly<Record<string, string>> = {
-  Pets: 'The animals of a stage, which all its API keys share. Clients cannot change or delete them.',
-};
-
 /** The document, with the links to other pages that only docs/interface.md has. */
 export function describeWithLinks() {
+  const components = new Components();
   const paths: Record<string, Record<string, ReturnType<typeof described>>> = {};
   for (const operation of operations)
-    (paths[operation.path] ??= {})[operation.method.toLowerCase()] = described(operation);
+    (paths[operation.path] ??= {})[operation.method.toLowerCase()] = described(operation, components);
   return {
     openapi: '3.1.1',
     info,
     servers,
     security: [{ apiKey: [] }],
     tags: Array.from(new Set(operations.map(({ path }) => tagOf(path))), (name) => {
-      const description = tagDescriptions[name];
-      if (description === undefined) throw new Error(`${name} needs an entry in tagDescriptions.`);
+      const description = tags[name];
+      if (description === undefined) throw new Error(`${name} needs an entry in tags of introduction.ts.`);
       return { name, description };
     }),
     paths,

@@ -1,9 +1,9 @@
 import { type ErrorCode, errorBody, errorCatalogue, gatewayErrors } from '../../../functions/http/errors.ts';
-import { isWriteOperation, type Operation } from '../../../functions/operations.ts';
+import { isIdempotent, type Operation } from '../../../functions/operations.ts';
 import { bodies } from './bodies.ts';
-import type { descriptions } from './operations.ts';
+import type { Description } from './operations.ts';
 
-// What docs/openapi.yaml and docs/api.md say of the errors.
+// The errors: what docs/openapi.yaml and docs/api.md say of each beside its message, and which operations answer it.
 
 /** What a client does about each error, in Markdown for docs/api.md. */
 export const advice: Readonly<Record<ErrorCode, { readonly retry: string; readonly text: string }>> = {
@@ -36,6 +36,31 @@ export const advice: Readonly<Record<ErrorCode, { readonly retry: string; readon
 /** In the order of their statuses. */
 export const allErrors = Object.keys(errorCatalogue) as readonly ErrorCode[];
 
+/** The errors that an operation can answer. */
+export function errorsOf(operation: Operation, { request, errors = [] }: Description): readonly ErrorCode[] {
+  const found = new Set<ErrorCode>([...gatewayErrors, 'key_suspended', ...errors]);
+  found.delete('route_not_found');
+  if (request === undefined) found.delete('unsupported_media_type');
+  else found.add('payload_too_large');
+  if (isIdempotent(operation)) found.add('idempotency_key_reused');
+  return allErrors.filter((code) => found.has(code));
+}
+
+/** The 400 of an operation without invalid requests. */
+export const rejectedByGateway =
+  'API Gateway rejected the request, for instance because its URL is too long.';
+
+/** What a status means for this operation alone. */
+export function ownMeaningOf(
+  status: number,
+  { unavailable }: Operation,
+  { parameters, request }: Description,
+): string | undefined {
+  const takesQuery = Object.values(parameters).some((parameter) => parameter.in === 'query');
+  if (status === 400 && !takesQuery && request === undefined) return rejectedByGateway;
+  return status === 503 ? unavailable : undefined;
+}
+
 /** What an error means, and its body. The message of an invalid request is that of its fields. */
 export function exampleOf(code: ErrorCode): { readonly meaning: string; readonly body: object } {
   const { code: invalid, message, status } = bodies.Error.fields;
@@ -45,21 +70,4 @@ export function exampleOf(code: ErrorCode): { readonly meaning: string; readonly
         body: { code, message: message.sample, status: status.sample },
       }
     : { meaning: errorCatalogue[code].message, body: errorBody(code) };
-}
-
-export function isIdempotent(operation: Operation): boolean {
-  return isWriteOperation(operation) && operation.idempotent === true;
-}
-
-/** The errors that an operation can answer. */
-export function errorsOf(
-  operation: Operation,
-  { request, errors = [] }: (typeof descriptions)[keyof typeof descriptions],
-): readonly ErrorCode[] {
-  const found = new Set<ErrorCode>([...gatewayErrors, 'key_suspended', ...errors]);
-  found.delete('route_not_found');
-  if (request === undefined) found.delete('unsupported_media_type');
-  else found.add('payload_too_large');
-  if (isIdempotent(operation)) found.add('idempotency_key_reused');
-  return allErrors.filter((code) => found.has(code));
 }

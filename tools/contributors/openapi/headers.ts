@@ -1,58 +1,86 @@
 import { fixedPlans, secondsPerDay, secondsPerMinute } from '../../../functions/access/plans.ts';
+import { type ErrorCode, gatewayErrors } from '../../../functions/http/errors.ts';
 import {
+  bearerChallenge,
   deprecationHeaders,
   fixedHeaders,
+  rateHeaders,
   rateLimitHeaders,
   requestIdHeader,
 } from '../../../functions/http/headers.ts';
-import { operations } from '../../../functions/operations.ts';
+import { itemUrl, nextLink, successorLink } from '../../../functions/http/links.ts';
+import { isIdempotent, type Operation, operations } from '../../../functions/operations.ts';
+import { pageSize } from '../../../functions/pets/listing.ts';
+import { bodies, type JsonObject } from './bodies.ts';
+import { baseUrl } from './introduction.ts';
 
-export type Node = Readonly<Record<string, unknown>>;
+// The headers of answers: what docs/openapi.yaml and docs/interface.md say of each, and which answers have it.
 
-// The headers of answers.
+/** What the service sends for a request of the plan Free. */
+const sent = rateHeadersOf({ minute: 42, day: 51_042 });
 
-export const baseUrl = 'https://example.execute-api.us-east-1.amazonaws.com/v1';
-const { perMinute, perDay } = fixedPlans.free;
-const wholeNumber = (example: number, minimum = 0) => ({ type: 'integer', minimum, examples: [example] });
-const text = (example: string) => ({ type: 'string', examples: [example] });
-const only = (value: string) => ({ type: 'string', enum: [value] });
-const link = (path: string, relation: string) => ({
-  ...text(`<${baseUrl}${path}>; rel="${relation}"`),
-  pattern: `^<[^>]+>; rel="${relation}"$`,
-});
+function rateHeadersOf(secondsLeft: { readonly minute: number; readonly day: number }) {
+  const now = 1_767_225_618;
+  const window = <Name extends 'minute' | 'day'>(name: Name, limit: number, length: number) => ({
+    name,
+    limit,
+    length,
+    remaining: limit - 1,
+    reset: now + secondsLeft[name],
+  });
+  const { perMinute, perDay } = fixedPlans.free;
+  const minute = window('minute', perMinute, secondsPerMinute);
+  const day = window('day', perDay, secondsPerDay);
+  return rateHeaders({ minute, day, inForce: 'minute' }, now);
+}
+
+const pets = `${baseUrl}/pets`;
 /** What the service sends with deprecated operations. */
 const announced = (header: string) =>
   operations.flatMap(({ deprecated }) => (deprecated ? deprecationHeaders(deprecated)[header]! : []));
 
+const wholeNumber = (example: number, minimum = 0) => ({ type: 'integer', minimum, examples: [example] });
+const text = (example: string) => ({ type: 'string', examples: [example] });
+const only = (value: string) => ({ type: 'string', enum: [value] });
+/** A text that has other numbers for these letters. */
+const numbered = (example: string, letters: string) => ({
+  ...text(example),
+  pattern: `^${example.replaceAll(new RegExp(`([${letters}])=\\d+`, 'g'), '$1=[0-9]+')}$`,
+});
+const link = (example: string) => ({ ...text(example), pattern: `^${example.replace(/<.*>/, '<[^>]+>')}$` });
+
 export interface Header {
   /** Where it is not the name in the table: two headers can have one name. */
   readonly name?: string;
-  readonly text: string;
-  readonly schema: Node;
+  readonly description: string;
+  /** Which responses have it. The reference page then describes it once, and not with each of them. */
+  readonly responses?: string;
+  readonly schema: JsonObject;
 }
 
 /** The headers of every answer, of the functions and of API Gateway itself. */
 export const commonHeaders: Readonly<Record<string, Header>> = {
   [rateLimitHeaders.limit]: {
-    text: 'The limit of the minute or of the day, whichever has fewer requests remaining. 0 if it is not known, as without a valid key.',
-    schema: wholeNumber(perMinute),
+    description:
+      'The limit of the minute or of the day, whichever has fewer requests remaining. 0 if it is not known, as without a valid key.',
+    schema: wholeNumber(Number(sent[rateLimitHeaders.limit])),
   },
   [rateLimitHeaders.remaining]: {
-    text: 'Requests remaining in that minute or day.',
-    schema: wholeNumber(perMinute - 1),
+    description: 'Requests remaining in that minute or day.',
+    schema: wholeNumber(Number(sent[rateLimitHeaders.remaining])),
   },
   [rateLimitHeaders.reset]: {
-    text: 'Unix timestamp, in seconds, at which that limit resets.',
-    schema: wholeNumber(1_767_225_660),
+    description: 'Unix timestamp, in seconds, at which that limit resets.',
+    schema: wholeNumber(Number(sent[rateLimitHeaders.reset])),
   },
   [requestIdHeader]: {
-    text: 'Identifies this request. Quote it when you report a problem.',
+    description: 'Identifies this request. Quote it when you report a problem.',
     schema: { ...text('5f0c7f4e-7f0b-4b4c-9d0a-1f2e3d4c5b6a'), minLength: 1 },
   },
   ...Object.fromEntries(
     Object.entries(fixedHeaders).map(([name, value]) => [
       name,
-      { text: `Always \`${value}\`.`, schema: only(value) },
+      { description: `Always \`${value}\`.`, schema: only(value) },
     ]),
   ),
 };
@@ -60,51 +88,108 @@ export const commonHeaders: Readonly<Record<string, Header>> = {
 /** The headers of some answers. */
 export const specialHeaders = {
   'RateLimit-Policy': {
-    text: 'The limits of the minute and of the day: `q` requests in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11). It changes with the draft.',
-    schema: {
-      ...text(`"minute";q=${perMinute};w=${secondsPerMinute}, "day";q=${perDay};w=${secondsPerDay}`),
-      pattern: `^"minute";q=[0-9]+;w=${secondsPerMinute}, "day";q=[0-9]+;w=${secondsPerDay}$`,
-    },
+    description:
+      'The limits of the minute and of the day: `q` requests in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11). It changes with the draft.',
+    responses: 'Every response to a valid key has it.',
+    schema: numbered(sent['RateLimit-Policy']!, 'q'),
   },
   RateLimit: {
-    text: 'What is left of the minute and of the day: `r` requests in the next `t` seconds. It changes with the draft.',
-    schema: {
-      ...text('"minute";r=59;t=42, "day";r=999;t=51042'),
-      pattern: '^"minute";r=[0-9]+;t=[0-9]+, "day";r=[0-9]+;t=[0-9]+$',
-    },
+    description:
+      'What is left of the minute and of the day: `r` requests in the next `t` seconds. It changes with the draft.',
+    responses: 'Every response to a valid key has it.',
+    schema: numbered(sent['RateLimit']!, 'rt'),
   },
-  'Retry-After': { text: 'Whole seconds to wait before the next attempt.', schema: wholeNumber(1, 1) },
+  'Retry-After': {
+    description: 'Whole seconds to wait before the next attempt.',
+    responses: 'A 429 and a 503 have it.',
+    schema: wholeNumber(1, 1),
+  },
   Location: {
-    text: 'URL of the new animal. You need not request it, because the body is the animal.',
-    schema: { ...text(`${baseUrl}/pets/115448523194368`), format: 'uri' },
+    description: 'URL of the new animal. You need not request it, because the body is the animal.',
+    schema: { ...text(itemUrl(pets, BigInt(bodies.Pet.fields.id.sample))), format: 'uri' },
   },
   'Idempotency-Replayed': {
-    text: '`true` if an earlier request with the same `Idempotency-Key` created the animal.',
+    description: '`true` if an earlier request with the same `Idempotency-Key` created the animal.',
     schema: only('true'),
   },
   'Next-Link': {
     name: 'Link',
-    text: 'The following page as `rel="next"` (RFC 8288). Absent on the last page.',
-    schema: link('/pets?limit=20&cursor=c', 'next'),
+    description: 'The following page as `rel="next"` (RFC 8288). Absent on the last page.',
+    schema: link(nextLink(pets, { limit: pageSize.default, cursor: 'c' })),
   },
   'Successor-Link': {
     name: 'Link',
-    text: 'What to use instead of a deprecated operation, as `rel="successor-version"` (RFC 5829).',
-    schema: link('/pets?status=available', 'successor-version'),
+    description: 'What to use instead of a deprecated operation, as `rel="successor-version"` (RFC 5829).',
+    responses: 'Responses of a deprecated operation have it.',
+    schema: link(successorLink(`${pets}?status=available`)),
   },
   Deprecation: {
-    text: 'Since when the operation is deprecated (RFC 9745).',
+    description: 'Since when the operation is deprecated (RFC 9745).',
+    responses: 'Responses of a deprecated operation have it.',
     schema: { type: 'string', pattern: '^@[0-9]+$', examples: announced('Deprecation') },
   },
   Sunset: {
-    text: 'When the operation is removed (RFC 8594).',
+    description: 'When the operation is removed (RFC 8594).',
+    responses: 'Responses of a deprecated operation have it.',
     schema: { type: 'string', examples: announced('Sunset') },
   },
   'WWW-Authenticate': {
-    text: 'How to authenticate (RFC 6750).',
-    schema: text('Bearer realm="animal-store"'),
+    description: 'How to authenticate (RFC 6750).',
+    responses: 'A 401 has it.',
+    schema: text(bearerChallenge),
   },
 } as const satisfies Readonly<Record<string, Header>>;
 
-export type HeaderId = keyof typeof specialHeaders;
-export type Occurrence = 'always' | 'sometimes';
+type HeaderId = keyof typeof specialHeaders;
+/** In each answer with a status, or in some. */
+type Occurrence = 'always' | 'sometimes';
+/** Those of an answer besides `commonHeaders`. What is said of one of these replaces that it is in every answer. */
+export type Occurrences = {
+  readonly [Id in HeaderId | (typeof rateLimitHeaders)[keyof typeof rateLimitHeaders]]?: Occurrence;
+};
+
+const windows = (occurrence: Occurrence): Occurrences => ({
+  'RateLimit-Policy': occurrence,
+  RateLimit: occurrence,
+});
+const deprecation = (occurrence: Occurrence): Occurrences => ({
+  Deprecation: occurrence,
+  Sunset: occurrence,
+  'Successor-Link': occurrence,
+});
+
+/** @param own what operations.ts says */
+export function headersOfSuccess(operation: Operation, own: Occurrences = {}): Occurrences {
+  return {
+    ...windows('always'),
+    ...(operation.deprecated && deprecation('always')),
+    ...own,
+    ...(isIdempotent(operation) && { 'Idempotency-Replayed': 'sometimes' }),
+  };
+}
+
+const fromGateway = new Set<ErrorCode>(gatewayErrors);
+
+interface ErrorAnswer {
+  readonly status: number;
+  /** The errors with this status. */
+  readonly codes: readonly ErrorCode[];
+  readonly operation: Operation;
+  /** API Gateway answers one of them before it knows whose key it is. */
+  readonly canLackTheLimit: boolean;
+}
+
+export function headersOfErrors({ status, codes, operation, canLackTheLimit }: ErrorAnswer): Occurrences {
+  // API Gateway's own answers have fewer headers.
+  const occurrence = codes.some((code) => fromGateway.has(code)) ? 'sometimes' : 'always';
+  return {
+    ...(canLackTheLimit && {
+      [rateLimitHeaders.limit]: 'sometimes',
+      [rateLimitHeaders.reset]: 'sometimes',
+    }),
+    ...([429, 503].includes(status) && { 'Retry-After': 'always' }),
+    ...(status !== 401 && windows(occurrence)),
+    ...(operation.deprecated && deprecation(occurrence)),
+    ...(status === 401 && { 'WWW-Authenticate': 'sometimes' }),
+  };
+}

@@ -3,8 +3,8 @@ import type { ErrorCode } from '../../../functions/http/errors.ts';
 import { idempotencyKeys } from '../../../functions/http/input.ts';
 import type { OperationEntry } from '../../../functions/operations.ts';
 import { type listing, pageSize } from '../../../functions/pets/listing.ts';
-import type { BodyName } from './bodies.ts';
-import type { HeaderId, Occurrence } from './headers.ts';
+import type { BodyName, JsonObject } from './bodies.ts';
+import type { Occurrences } from './headers.ts';
 
 // What docs/openapi.yaml and docs/interface.md say of the operations, beside what functions/operations.ts says.
 
@@ -12,10 +12,10 @@ interface Parameter {
   readonly in: 'query' | 'path' | 'header';
   readonly description: string;
   /** As JSON Schema, or the name of one. */
-  readonly schema: Readonly<Record<string, unknown>> | BodyName;
+  readonly schema: JsonObject | BodyName;
 }
 
-interface Description {
+export interface Description {
   readonly summary: string;
   /** A link in parentheses, ` ([text](page))`, is in docs/interface.md only. */
   readonly description: string;
@@ -27,8 +27,8 @@ interface Description {
     readonly description: string;
     /** The JSON that it answers. None: an answer without a body. */
     readonly body?: BodyName | `${BodyName}[]`;
-    /** Besides those of every answer, and how often this status has each. */
-    readonly headers?: { readonly [Id in HeaderId]?: Occurrence };
+    /** Besides those that headers.ts gives to each answer. */
+    readonly headers?: Occurrences;
   };
   /** Besides those of every operation, and those that follow from `request` and from `idempotent`. */
   readonly errors?: readonly ErrorCode[];

@@ -1,8 +1,8 @@
 import { errorCatalogue } from '../../../functions/http/errors.ts';
-import { bodies, type BodyName } from './bodies.ts';
+import { bodies, type BodyName, type JsonObject } from './bodies.ts';
 import { describeWithLinks } from './document.ts';
 import { advice, allErrors } from './errors.ts';
-import { commonHeaders, type Header, type Node, specialHeaders } from './headers.ts';
+import { commonHeaders, type Header, specialHeaders } from './headers.ts';
 import { permissionsOfTools } from './permissions.ts';
 import { limitsOfPlans, numbersOfPlans } from './plans.ts';
 import { fieldsOf, isRequest, sampleOf } from './schemas.ts';
@@ -17,7 +17,7 @@ const number = new Intl.NumberFormat('en-US');
 const list = new Intl.ListFormat('en-GB');
 
 /** A type with its limits, such as `integer from 1 to 100, 20 by default`. */
-function typeOf(schema: Node): string {
+function typeOf(schema: JsonObject): string {
   const { $ref, type, format, minimum, maximum, default: usual } = schema;
   if (typeof $ref === 'string') return $ref.split('/').at(-1)!;
   const range = [minimum, maximum].map((limit) => number.format(limit as number)).join(' to ');
@@ -31,7 +31,7 @@ function typeOf(schema: Node): string {
 /** A description that an earlier body has of a field is not repeated. */
 function body(name: BodyName, schemas: Document['components']['schemas'], said: Set<string>): string {
   const { properties = {}, required = [] } = schemas[name] as {
-    readonly properties?: Readonly<Record<string, Node>>;
+    readonly properties?: Readonly<Record<string, JsonObject>>;
     readonly required?: readonly string[];
   };
   const fields = fieldsOf(name).map(({ field, described: { description }, rules }) => {
@@ -61,7 +61,7 @@ function operation(method: string, path: string, described: Operation): string {
   // Keys that are whole numbers ascend, so success is the first.
   const [[success, { description: meaning }], ...errors] = Object.entries(responses) as [
     [string, { readonly description: string }],
-    ...(readonly [string, Node])[],
+    ...(readonly [string, JsonObject])[],
   ];
   return [
     `### ${summary}${deprecated ? ' (deprecated)' : ''}`,
@@ -95,7 +95,7 @@ export function partsOfPages(): Readonly<Record<string, Readonly<Record<string, 
         .map((name) => body(name, components.schemas, said))
         .join('\n'),
       operations: operations.join('\n\n'),
-      headers: headers.map(([id, { name = id, text }]) => `- \`${name}\`: ${text}`).join('\n'),
+      headers: headers.map(([id, { name = id, description }]) => `- \`${name}\`: ${description}`).join('\n'),
       plans: table(limitsOfPlans.head, limitsOfPlans.rows),
     },
     'docs/settings.md': { settings: table(settings.head, settings.rows) },

@@ -2,15 +2,22 @@ import { z } from 'zod';
 import { storedInteger } from '../../../functions/pets/int64.ts';
 import { pageSize } from '../../../functions/pets/listing.ts';
 import { readablePattern, storedInt64 } from '../../../functions/pets/schema.ts';
-import { bodies, type Body, type BodyName, bodyOf, type Field, type Schema } from './bodies.ts';
-import type { Node } from './headers.ts';
+import {
+  bodies,
+  type Body,
+  type BodyName,
+  bodyOf,
+  type Field,
+  type JsonObject,
+  type Schema,
+} from './bodies.ts';
 import { descriptions } from './operations.ts';
 
 // The schemas of bodies.ts as JSON Schema.
 
 const integer64 = { type: 'integer', format: 'int64' };
 const nameOf = new Map<Schema, string>(Object.entries(bodies).map(([name, { schema }]) => [schema, name]));
-export const referenceTo = (name: string): Node => ({ $ref: `#/components/schemas/${name}` });
+export const referenceTo = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` });
 
 /** How JSON Schema has what zod cannot write of the schemas of `functions/`. A check states its keywords as `params`. */
 export const writing = {
@@ -21,7 +28,7 @@ export const writing = {
     const keywords = [
       isInt64 && integer64,
       def === storedInteger._zod.def && { type: 'integer' },
-      ...(def.checks ?? []).map((check) => (check._zod.def as { readonly params?: Node }).params),
+      ...(def.checks ?? []).map((check) => (check._zod.def as { readonly params?: JsonObject }).params),
     ];
     Object.assign(jsonSchema, ...keywords);
     // Clients ignore fields that they do not know.
@@ -33,7 +40,7 @@ export const writing = {
   },
 } as const;
 
-function written(schema: Schema, io: 'input' | 'output'): Node {
+function written(schema: Schema, io: 'input' | 'output'): JsonObject {
   const { $schema: _draft, ...own } = z.toJSONSchema(schema, { ...writing, io });
   return own;
 }
@@ -99,7 +106,7 @@ export function sampleOf(name: BodyName): Readonly<Record<string, unknown>> {
 }
 
 /** A schema of bodies.ts, with the descriptions of it and of its fields. */
-function schemaOf(name: BodyName): Node {
+function schemaOf(name: BodyName): JsonObject {
   const { schema, description } = bodyOf(name);
   const io = isRequest(name) ? 'input' : 'output';
   const fields = fieldsOf(name);
@@ -129,7 +136,7 @@ function schemaOf(name: BodyName): Node {
 const oneOf = (name: BodyName | `${BodyName}[]`) => name.replace('[]', '') as BodyName;
 
 /** The components of docs/openapi.yaml. */
-export function jsonSchemas(): Readonly<Record<string, Node>> {
+export function jsonSchemas(): Readonly<Record<string, JsonObject>> {
   const all = Object.values(descriptions);
   const names = new Set<BodyName>([
     ...all.flatMap(({ request }) => request ?? []),

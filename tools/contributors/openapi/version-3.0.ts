@@ -1,8 +1,8 @@
-import type { Node } from './headers.ts';
+import type { JsonObject } from './bodies.ts';
 
 // The document as OpenAPI 3.0, for tools that do not read 3.1: https://www.openapis.org/blog/2021/02/16/migrating-from-openapi-3-0-to-3-1-0
 
-interface Document extends Node {
+interface Document extends JsonObject {
   readonly info: {
     readonly summary: string;
     readonly description: string;
@@ -10,14 +10,14 @@ interface Document extends Node {
   };
 }
 
-interface Components extends Node {
-  readonly responses: Node;
+interface Components extends JsonObject {
+  readonly responses: JsonObject;
 }
 
-export function toVersion30(document: Document): Node {
+export function toVersion30(document: Document): JsonObject {
   const { summary, ...info } = document.info;
   const { identifier, ...license } = info.license;
-  const converted = convert(document, document) as Node & { readonly components: Components };
+  const converted = convert(document, document) as JsonObject & { readonly components: Components };
   const text = JSON.stringify(converted);
   // What only references with a description of their own referred to.
   const isUsed = ([name]: [string, unknown]) => text.includes(`"#/components/responses/${name}"`);
@@ -34,10 +34,10 @@ export function toVersion30(document: Document): Node {
   };
 }
 
-function convert(value: unknown, document: Node): unknown {
+function convert(value: unknown, document: JsonObject): unknown {
   if (Array.isArray(value)) return value.map((each) => convert(each, document));
   if (typeof value !== 'object' || value === null) return value;
-  const { $ref, ...rest } = value as Node;
+  const { $ref, ...rest } = value as JsonObject;
   const own = Object.fromEntries(
     Object.entries(rest).flatMap(([key, each]) => keyword(key, convert(each, document))),
   );
@@ -45,7 +45,7 @@ function convert(value: unknown, document: Node): unknown {
   // 3.0 ignores what stands beside a reference.
   if (Object.keys(own).length === 0) return { $ref };
   if ($ref.startsWith('#/components/schemas/')) return { ...own, allOf: [{ $ref }] };
-  return { ...(convert(target($ref, document), document) as Node), ...own };
+  return { ...(convert(target($ref, document), document) as JsonObject), ...own };
 }
 
 /** What 3.0 has for a keyword. The examples of a schema are a list; other parts have them by name, as in 3.1. */
@@ -60,9 +60,9 @@ function keyword(name: string, value: unknown): (readonly [string, unknown])[] {
   return [[name, value]];
 }
 
-function target(reference: string, document: Node): unknown {
+function target(reference: string, document: JsonObject): unknown {
   return reference
     .split('/')
     .slice(1)
-    .reduce<unknown>((part, name) => (part as Node)[name], document);
+    .reduce<unknown>((part, name) => (part as JsonObject)[name], document);
 }

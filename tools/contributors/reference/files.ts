@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { parseDocument } from 'yaml';
-import { baseUrl, commonHeaders, type Header, specialHeaders } from '../openapi/headers.ts';
+import { commonHeaders, type Header, specialHeaders } from '../openapi/headers.ts';
+import { baseUrl, localUrl } from '../openapi/introduction.ts';
 import { guidePage, guideSection, htmlOf } from './guide.ts';
 
 export interface ReferenceFile {
@@ -18,9 +19,6 @@ const docsFile = (name: string) => join(import.meta.dirname, '..', '..', '..', '
 /** The pages of docs/ for users of the API. The introduction of docs/openapi.yaml links to some. */
 const guides = ['api', 'write-a-client', 'interface', 'limits'];
 const linkedPages = new RegExp(String.raw`\b(?:${guides.join('|')})\.md\b`, 'g');
-
-/** The service on this machine, as the pages write it. */
-const localUrl = 'http://127.0.0.1:3000/v1';
 
 /** The address of the page that sends requests, with a key for them. Browsers do not send what follows `#`. */
 export function withKey(page: string, key: string): string {
@@ -61,25 +59,24 @@ export function referenceFiles(server?: string): ReadonlyMap<string, ReferenceFi
   return new Map(files.map(([path, type, body]) => [path, { type: `${type}; charset=utf-8`, body }]));
 }
 
-const headers: Readonly<Record<string, Header>> = { ...commonHeaders, ...specialHeaders };
 /** The headers that the page shows once, after the operations, each with the responses that have it. */
 const shownOnce = [
-  ...Object.keys(commonHeaders).map((id) => [id, 'Every response has it.']),
-  ['RateLimit-Policy', 'Every response to a valid key has it.'],
-  ['RateLimit', 'Every response to a valid key has it.'],
-  ['WWW-Authenticate', 'A 401 has it.'],
-  ['Retry-After', 'A 429 and a 503 have it.'],
-  ['Deprecation', 'Responses of a deprecated operation have it.'],
-  ['Sunset', 'Responses of a deprecated operation have it.'],
-  ['Successor-Link', 'Responses of a deprecated operation have it.'],
-].map(([id = '', responses = '']) => ({ name: id, responses, ...headers[id]! }));
+  ...Object.entries(commonHeaders).map(([id, header]) => ({
+    name: id,
+    responses: 'Every response has it.',
+    ...header,
+  })),
+  ...Object.entries<Header>(specialHeaders).flatMap(([id, { responses, ...header }]) =>
+    responses === undefined ? [] : { name: id, responses, ...header },
+  ),
+];
 
 const headerTable = `
 ## Headers of many responses
 
 | Header | Meaning |
 | --- | --- |
-${shownOnce.map(({ name, responses, text }) => `| \`${name}\` | ${text} ${responses} |`).join('\n')}
+${shownOnce.map(({ name, responses, description }) => `| \`${name}\` | ${description} ${responses} |`).join('\n')}
 `;
 
 /**
@@ -93,7 +90,7 @@ function served(openApi: string, server: string | undefined): string {
   );
   document.set(
     'x-shown-once',
-    shownOnce.map((header) => header.text),
+    shownOnce.map((header) => header.description),
   );
   if (server !== undefined)
     document.set('servers', [{ url: server, description: 'The service on this machine.' }]);
