@@ -19,13 +19,19 @@ export const suspensionGrace = 10;
 /** Least seconds of a minute in which rejections are counted, so that a few of them at its end do not suspend a key. */
 const shortestCount = 30;
 
-/**
- * Requests a minute that a key may go on with after a 429: 2.5 times its limit, so that clients which obey `Retry-After` may
- * offer twice of it. At least 4.5 a second, or few requests would suspend a small key. At most as many as can be counted while
- * DynamoDB throttles a flood: each is a second write to one item.
- */
+/** Requests a minute that a key may go on with after a 429. */
+export const toleratedRates = {
+  /** Times its limit, so that clients which obey `Retry-After` may offer twice of it. */
+  factor: 2.5,
+  /** 4.5 a second, or few requests would suspend a small key. */
+  least: 270,
+  /** As many as can be counted while DynamoDB throttles a flood: each is a second write to one item. */
+  most: 10_000,
+} as const;
+
 export function toleratedRate({ perMinute }: Limits): number {
-  return Math.min(10_000, Math.max(270, 2.5 * perMinute));
+  const { factor, least, most } = toleratedRates;
+  return Math.min(most, Math.max(least, factor * perMinute));
 }
 
 /** Rejections of one minute that suspend a key: `toleratedRate`, for the part of the minute in which they are counted. */

@@ -1,3 +1,7 @@
+/** Bytes. A larger body gets `payload_too_large`. */
+export const maxBodyBytes = 64 * 1024;
+export const maxBodyInWords = `${maxBodyBytes / 1024} KiB`;
+
 /** Every `code` with its HTTP status and default message (docs/api.md#handle-errors), also for gateway responses. */
 export const errorCatalogue = {
   invalid_request: { status: 400, message: 'The request is invalid.' },
@@ -11,7 +15,7 @@ export const errorCatalogue = {
     status: 405,
     message: 'This path does not support this method. See the Allow header.',
   },
-  payload_too_large: { status: 413, message: 'The request body must not be larger than 64 KiB.' },
+  payload_too_large: { status: 413, message: `The request body must not be larger than ${maxBodyInWords}.` },
   unsupported_media_type: {
     status: 415,
     message:

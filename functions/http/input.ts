@@ -1,14 +1,16 @@
 import { MIMEType } from 'node:util';
 import * as z from 'zod/mini';
-import { ServiceError } from './errors.ts';
+import { maxBodyBytes, ServiceError } from './errors.ts';
 import { parseJson, toCanonicalJson } from './exact-json.ts';
 import type { ApiRequest } from './request.ts';
 
-/** Bytes. */
-export const maxBodyBytes = 64 * 1024;
-
+const longestKey = 255;
 /** The quotes of a quoted string (IETF draft) are part of the key. */
-export const idempotencyKeys = { maxLength: 255, pattern: /^[ -~]+$/ } as const;
+export const idempotencyKeys = {
+  maxLength: longestKey,
+  pattern: /^[ -~]+$/,
+  inWords: `1 to ${longestKey} printable ASCII characters`,
+} as const;
 
 const tooDeep = 'body: is nested too deeply';
 
@@ -41,7 +43,7 @@ export function parseIdempotencyKey({ headers }: ApiRequest): string | undefined
   if (value === undefined) return undefined;
   if (more.length > 0) throw invalid('Idempotency-Key: must be sent only once');
   if (value.length > idempotencyKeys.maxLength || !idempotencyKeys.pattern.test(value))
-    throw invalid('Idempotency-Key: must be 1 to 255 printable ASCII characters');
+    throw invalid(`Idempotency-Key: must be ${idempotencyKeys.inWords}`);
   return value;
 }
 

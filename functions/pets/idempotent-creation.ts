@@ -15,7 +15,7 @@ export interface IdempotencyTable {
 }
 
 /** Seconds that an idempotency key is kept. */
-const idempotencyRetention = 86_400;
+export const idempotencyRetention = 86_400;
 
 export interface IdempotentCreation extends Creation {
   /** See `recordIdOf`. */

@@ -24,6 +24,11 @@ export interface Body {
   readonly fields?: Readonly<Record<string, Field>>;
 }
 
+/** What is said of a field with a `readableText` besides its description. */
+export const readableTextInWords = (minimum: number, maximum: number): string =>
+  `${minimum} to ${maximum} Unicode code points, at least one of them visible (not a separator or format character). Control ` +
+  'characters (U+0000 to U+001F, U+007F to U+009F), such as a line feed, lone surrogates and U+FFFD to U+FFFF are rejected.';
+
 /** The fields of Pet, and of NewPet, which has all but `id`. */
 const petFields = {
   id: {

@@ -1,7 +1,6 @@
 import { deepStrictEqual } from 'node:assert';
 import { STATUS_CODES } from 'node:http';
 import { type ErrorCode, errorCatalogue } from '../../../functions/http/errors.ts';
-import { maxBodyBytes } from '../../../functions/http/input.ts';
 import { operationName, operations } from '../../../functions/operations.ts';
 import { errorsThatCanLackTheLimit } from '../../../lib/api/gateway-responses.ts';
 import { titleCase } from '../../../lib/title-case.ts';
@@ -16,7 +15,7 @@ import {
   specialHeaders,
 } from './headers.ts';
 import { apiKey, info, servers, tags } from './introduction.ts';
-import { type Description, descriptions } from './operations.ts';
+import { type Description, descriptions, removalInWords, requestBody } from './operations.ts';
 import { jsonContent, jsonSchemas, referenceTo } from './schemas.ts';
 
 // The OpenAPI document: what the service enforces (functions/), and what the other files here say of it.
@@ -79,16 +78,6 @@ function errorResponses(operation: Operation, description: Description, componen
 
 const tagOf = (path: string): string => titleCase(path.split('/')[1]!);
 
-/** The end of an operation in words. */
-function removalInWords({ deprecated }: Operation): string {
-  if (deprecated === undefined) return '';
-  const day = new Date(deprecated.removal).toLocaleDateString('en-GB', {
-    dateStyle: 'long',
-    timeZone: 'UTC',
-  });
-  return `This operation is deprecated and will be removed on ${day}. `;
-}
-
 function described(operation: Operation, components: Components) {
   const { entry, path, deprecated } = operation;
   const description = descriptions[entry];
@@ -109,7 +98,7 @@ function described(operation: Operation, components: Components) {
     ...(request && {
       requestBody: {
         required: true,
-        description: `At most ${maxBodyBytes / 1024} KiB.`,
+        description: requestBody,
         content: jsonContent(request, 'request'),
       },
     }),

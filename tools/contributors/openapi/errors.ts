@@ -1,4 +1,10 @@
-import { type ErrorCode, errorBody, errorCatalogue, gatewayErrors } from '../../../functions/http/errors.ts';
+import {
+  type ErrorCode,
+  errorBody,
+  errorCatalogue,
+  gatewayErrors,
+  maxBodyInWords,
+} from '../../../functions/http/errors.ts';
 import { isIdempotent, type Operation } from '../../../functions/operations.ts';
 import { bodies } from './bodies.ts';
 import type { Description } from './operations.ts';
@@ -15,7 +21,7 @@ export const advice: Readonly<Record<ErrorCode, { readonly retry: string; readon
   pet_not_found: { retry: 'no', text: 'The animal does not exist.' },
   route_not_found: { retry: 'no', text: 'Check the base URL: it ends in `/v1`.' },
   method_not_allowed: { retry: 'no', text: 'Use a method that the `Allow` header lists.' },
-  payload_too_large: { retry: 'no', text: 'Send at most 64 KiB.' },
+  payload_too_large: { retry: 'no', text: `Send at most ${maxBodyInWords}.` },
   unsupported_media_type: {
     retry: 'no',
     text: 'Send `Content-Type: application/json`. Compress with `gzip` or `deflate`, or not at all.',

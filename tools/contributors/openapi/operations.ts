@@ -1,7 +1,8 @@
 import type * as z from 'zod/mini';
-import type { ErrorCode } from '../../../functions/http/errors.ts';
+import { type ErrorCode, maxBodyInWords } from '../../../functions/http/errors.ts';
 import { idempotencyKeys } from '../../../functions/http/input.ts';
-import type { OperationEntry } from '../../../functions/operations.ts';
+import type { Operation, OperationEntry } from '../../../functions/operations.ts';
+import { idempotencyRetention } from '../../../functions/pets/idempotent-creation.ts';
 import { type listing, pageSize } from '../../../functions/pets/listing.ts';
 import type { BodyName, JsonObject } from './bodies.ts';
 import type { Occurrences } from './headers.ts';
@@ -74,13 +75,14 @@ export const descriptions: Readonly<Record<OperationEntry, Description>> = {
     summary: 'Add an animal',
     description:
       'Send an `Idempotency-Key` with every creation. A request that is repeated with the same key and body gets the first response ' +
-      'and creates nothing. The same key with another body gets 422. A body above 64 KiB gets 413. Another content type gets 415, ' +
+      `and creates nothing. The same key with another body gets 422. A body above ${maxBodyInWords} gets 413. Another content type gets 415, ` +
       'and so does a `Content-Encoding` other than `gzip` and `deflate`, such as `br`.',
     parameters: {
       'Idempotency-Key': {
         in: 'header',
         description:
-          'Unique to this creation, such as a UUID. 1 to 255 printable ASCII characters. Kept for 24 hours for each API key.',
+          `Unique to this creation, such as a UUID. ${idempotencyKeys.inWords}. Kept for ` +
+          `${idempotencyRetention / 3_600} hours for each API key.`,
         schema: {
           type: 'string',
           minLength: 1,
@@ -106,3 +108,16 @@ export const descriptions: Readonly<Record<OperationEntry, Description>> = {
     errors: ['pet_not_found'],
   },
 };
+
+/** What is said of each body that a client sends. */
+export const requestBody = `At most ${maxBodyInWords}.`;
+
+/** The end of an operation in words. */
+export function removalInWords({ deprecated }: Operation): string {
+  if (deprecated === undefined) return '';
+  const day = new Date(deprecated.removal).toLocaleDateString('en-GB', {
+    dateStyle: 'long',
+    timeZone: 'UTC',
+  });
+  return `This operation is deprecated and will be removed on ${day}. `;
+}

@@ -1,9 +1,10 @@
-import { toleratedRate } from '../../../functions/access/limiter-decisions.ts';
+import { toleratedRate, toleratedRates } from '../../../functions/access/limiter-decisions.ts';
 import { limitsOf, planNames } from '../../../functions/access/plans.ts';
 import { usagePlanSettings } from '../../../lib/api/usage-plan-settings.ts';
 import { presets } from '../../../lib/configuration/stages.ts';
 import { titleCase } from '../../../lib/title-case.ts';
 
+const { factor, least, most } = toleratedRates;
 const number = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 });
 
 /** Rows of the plans for clients: what a key may send. */
@@ -38,7 +39,7 @@ export const numbersOfPlans = {
       ...(ofPlan ?? [
         "on the key's record",
         "on the key's record",
-        '2.5 × its limit, but at least 270 and at most 10,000',
+        `${factor} × its limit, but at least ${least} and at most ${number.format(most)}`,
       ]),
       number.format(rateLimit),
       number.format(burstLimit),

@@ -9,6 +9,7 @@ import {
   bodyOf,
   type Field,
   type JsonObject,
+  readableTextInWords,
   type Schema,
 } from './bodies.ts';
 import { descriptions } from './operations.ts';
@@ -61,12 +62,7 @@ function rulesInWords(schema: Schema): string[] {
   const { def } = schema._zod as z.core.$ZodDefault['_zod'];
   const { pattern, minLength, maxLength } = written(required(schema), 'input');
   return [
-    ...(pattern === readablePattern
-      ? [
-          `${minLength} to ${maxLength} Unicode code points, at least one of them visible (not a separator or format character). Control ` +
-            'characters (U+0000 to U+001F, U+007F to U+009F), such as a line feed, lone surrogates and U+FFFD to U+FFFF are rejected.',
-        ]
-      : []),
+    ...(pattern === readablePattern ? [readableTextInWords(Number(minLength), Number(maxLength))] : []),
     ...(def.type === 'default' ? [`\`${String(def.defaultValue)}\` when omitted.`] : []),
   ];
 }

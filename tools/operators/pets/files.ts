@@ -4,7 +4,7 @@ import { rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import * as z from 'zod';
 import { parseJson } from '../../../functions/http/exact-json.ts';
-import { maxBodyBytes } from '../../../functions/http/input.ts';
+import { maxBodyBytes } from '../../../functions/http/errors.ts';
 import { int64 } from '../../../functions/pets/int64.ts';
 import { idsPerMillisecond, newPetId } from '../../../functions/pets/ids.ts';
 import { newPet } from '../../../functions/pets/schema.ts';
