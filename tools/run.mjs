@@ -21,7 +21,7 @@ const tools = new Map([
   ['pets', ['tools/operators/pets/main.ts']],
   ['smoke', ['tools/operators/smoke/main.ts']],
   ['docs', ['tools/contributors/reference/docs.ts']],
-  ['openapi', ['tools/contributors/openapi/openapi.ts']],
+  ['openapi', ['tools/contributors/openapi/main.ts']],
   ['update-dependencies', ['tools/contributors/update-dependencies.ts']],
   ['soak', ['test/reliability/soak.ts']],
   ['deploy', ['tools/operators/deploy/main.ts', 'deploy']],

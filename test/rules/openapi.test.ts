@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import * as fc from 'fast-check';
@@ -9,9 +10,9 @@ import { parseRequest } from '../../functions/http/request.ts';
 import { integer, storedInteger } from '../../functions/pets/int64.ts';
 import { listing } from '../../functions/pets/listing.ts';
 import { newPet, petStatus } from '../../functions/pets/schema.ts';
-import { expectHandlers } from '../../tools/contributors/openapi/handlers.ts';
-import { withParts } from '../../tools/contributors/openapi/pages.ts';
-import { describedField, sampleOf, writing } from '../../tools/contributors/openapi/schemas.ts';
+import { expectHandlers } from '../../tools/contributors/openapi/output/handlers.ts';
+import { partsOfPages, withParts } from '../../tools/contributors/openapi/output/pages.ts';
+import { describedField, sampleOf, writing } from '../../tools/contributors/openapi/output/json-schema.ts';
 import { openApiDocument, withoutReferences } from '../support/openapi-document.ts';
 import * as arbitrary from '../support/arbitraries.ts';
 import { freeCaller, proxyEvent } from '../support/events.ts';
@@ -222,6 +223,13 @@ it.each([
   const problem =
     'The field "breed" of NewPet has no words or no sample. Add its "description" and "sample" to ';
   expect(() => describedField('NewPet', 'breed', fields as never)).toThrow(problem);
+});
+
+it('the file of each part of a page has its name', () => {
+  const parts = Object.values(partsOfPages()).flatMap((ofPage) => Object.keys(ofPage));
+  expect(parts).toContain('errors');
+  const hasFile = (part: string) => existsSync(`tools/contributors/openapi/${part}.ts`);
+  expect(parts.filter((part) => !hasFile(part))).toEqual([]);
 });
 
 it('a page that has lost the markers of a part is named, with them', () => {

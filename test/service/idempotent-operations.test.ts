@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { isIdempotent, operations } from '../../functions/operations.ts';
-import { describeService } from '../../tools/contributors/openapi/document.ts';
+import { describeService } from '../../tools/contributors/openapi/output/document.ts';
 import { rex } from './pets-tool/stored-animals.ts';
 import { World } from './world.ts';
 

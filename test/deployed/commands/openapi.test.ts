@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
-import { describeService } from '../../../tools/contributors/openapi/document.ts';
-import { toVersion30 } from '../../../tools/contributors/openapi/version-3.0.ts';
+import { describeService } from '../../../tools/contributors/openapi/output/document.ts';
+import { toVersion30 } from '../../../tools/contributors/openapi/output/version-3.0.ts';
 
 const run = promisify(execFile);
 

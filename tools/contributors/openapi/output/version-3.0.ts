@@ -1,4 +1,4 @@
-import type { JsonObject } from './bodies.ts';
+import type { JsonObject } from '../bodies.ts';
 
 // The document as OpenAPI 3.0, for tools that do not read 3.1: https://www.openapis.org/blog/2021/02/16/migrating-from-openapi-3-0-to-3-1-0
 

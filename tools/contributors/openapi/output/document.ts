@@ -1,11 +1,11 @@
 import { deepStrictEqual } from 'node:assert';
 import { STATUS_CODES } from 'node:http';
-import { type ErrorCode, errorCatalogue } from '../../../functions/http/errors.ts';
-import { operationName, operations } from '../../../functions/operations.ts';
-import { errorsThatCanLackTheLimit } from '../../../lib/api/gateway-responses.ts';
-import { titleCase } from '../../../lib/title-case.ts';
-import type { JsonObject } from './bodies.ts';
-import { errorsOf, exampleOf, ownMeaningOf } from './errors.ts';
+import { type ErrorCode, errorCatalogue } from '../../../../functions/http/errors.ts';
+import { operationName, operations } from '../../../../functions/operations.ts';
+import { errorsThatCanLackTheLimit } from '../../../../lib/api/gateway-responses.ts';
+import { titleCase } from '../../../../lib/title-case.ts';
+import type { JsonObject } from '../bodies.ts';
+import { errorsOf, exampleOf, ownMeaningOf } from '../errors.ts';
 import {
   commonHeaders,
   type Header,
@@ -13,10 +13,10 @@ import {
   headersOfSuccess,
   type Occurrences,
   specialHeaders,
-} from './headers.ts';
-import { apiKey, info, servers, tags } from './introduction.ts';
-import { type Description, descriptions, removalInWords, requestBody } from './operations.ts';
-import { jsonContent, jsonSchemas, referenceTo } from './schemas.ts';
+} from '../headers.ts';
+import { apiKey, info, servers, tags } from '../introduction.ts';
+import { type Description, descriptions, removalInWords, requestBody } from '../operations.ts';
+import { jsonContent, jsonSchemas, referenceTo } from './json-schema.ts';
 
 // The OpenAPI document: what the service enforces (functions/), and what the other files here say of it.
 
@@ -126,7 +126,8 @@ export function describeWithLinks() {
     security: [{ apiKey: [] }],
     tags: Array.from(new Set(operations.map(({ path }) => tagOf(path))), (name) => {
       const description = tags[name];
-      if (description === undefined) throw new Error(`${name} needs an entry in tags of introduction.ts.`);
+      if (description === undefined)
+        throw new Error(`Add ${name} to "tags" of tools/contributors/openapi/introduction.ts.`);
       return { name, description };
     }),
     paths,

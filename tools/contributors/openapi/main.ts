@@ -1,6 +1,6 @@
 import { Command, Option } from '@commander-js/extra-typings';
 import { usageError } from '../../operators/command-line/errors.ts';
-import { expectHandlers } from './handlers.ts';
+import { expectHandlers } from './output/handlers.ts';
 import { runAsProcess, toolOf } from '../../operators/command-line/program.ts';
 
 const program = new Command('npm run openapi --')
@@ -21,7 +21,7 @@ const program = new Command('npm run openapi --')
         '--openapi and FILE need each other, as in "npm run openapi -- --openapi 3.0 animals.yaml".',
       );
     // Loads the CDK and the parser of TypeScript, which takes a second.
-    const { deriveAll, writeVersion30 } = await import('./derive.ts');
+    const { deriveAll, writeVersion30 } = await import('./output/files.ts');
     expectHandlers();
     if (file === undefined) await deriveAll(check);
     else await writeVersion30(file);

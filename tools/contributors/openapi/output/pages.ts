@@ -1,12 +1,12 @@
-import { errorCatalogue } from '../../../functions/http/errors.ts';
-import { bodies, type BodyName, type JsonObject } from './bodies.ts';
+import { errorCatalogue } from '../../../../functions/http/errors.ts';
+import { bodies, type BodyName, type JsonObject } from '../bodies.ts';
 import { describeWithLinks } from './document.ts';
-import { advice, allErrors } from './errors.ts';
-import { commonHeaders, type Header, specialHeaders } from './headers.ts';
-import { permissionsOfTools } from './permissions.ts';
-import { limitsOfPlans, numbersOfPlans } from './plans.ts';
-import { fieldsOf, isRequest, sampleOf } from './schemas.ts';
-import { settings } from './settings.ts';
+import { advice, allErrors } from '../errors.ts';
+import { commonHeaders, type Header, specialHeaders } from '../headers.ts';
+import { permissionsOfTools } from '../permissions.ts';
+import { limitsOfPlans, numbersOfPlans } from '../plans.ts';
+import { fieldsOf, isRequest, sampleOf } from './json-schema.ts';
+import { settings } from '../settings.ts';
 
 // The parts of pages that say what the service enforces, in Markdown.
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { operations } from '../../../functions/operations.ts';
-import { ToolError } from '../../operators/command-line/errors.ts';
+import { operations } from '../../../../functions/operations.ts';
+import { ToolError } from '../../../operators/command-line/errors.ts';
 
-const functions = join(import.meta.dirname, '..', '..', '..', 'functions');
+const functions = join(import.meta.dirname, '..', '..', '..', '..', 'functions');
 
 /** @param entries of the operations @throws ToolError if one of them has no handler of its own */
 export function expectHandlers(entries: readonly string[] = operations.map(({ entry }) => entry)): void {

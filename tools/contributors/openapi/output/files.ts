@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { compile, type JSONSchema } from 'json-schema-to-typescript';
 import { format, resolveConfig } from 'prettier';
 import { stringify } from 'yaml';
-import { ToolError } from '../../operators/command-line/errors.ts';
+import { ToolError } from '../../../operators/command-line/errors.ts';
 import { describeService } from './document.ts';
 import { partsOfPages, withParts } from './pages.ts';
 import { toVersion30 } from './version-3.0.ts';
 
-const project = join(import.meta.dirname, '..', '..', '..');
+const project = join(import.meta.dirname, '..', '..', '..', '..');
 const origin = 'Written by `npm run openapi` from functions/ and tools/contributors/openapi/: do not edit.';
 
 const document = describeService();

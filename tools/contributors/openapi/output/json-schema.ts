@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { storedInteger } from '../../../functions/pets/int64.ts';
-import { pageSize } from '../../../functions/pets/listing.ts';
-import { readablePattern, storedInt64 } from '../../../functions/pets/schema.ts';
+import { storedInteger } from '../../../../functions/pets/int64.ts';
+import { pageSize } from '../../../../functions/pets/listing.ts';
+import { readablePattern, storedInt64 } from '../../../../functions/pets/schema.ts';
 import {
   bodies,
   type Body,
@@ -11,8 +11,8 @@ import {
   type JsonObject,
   readableTextInWords,
   type Schema,
-} from './bodies.ts';
-import { descriptions } from './operations.ts';
+} from '../bodies.ts';
+import { descriptions } from '../operations.ts';
 
 // The schemas of bodies.ts as JSON Schema.
 
