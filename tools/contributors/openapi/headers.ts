@@ -16,24 +16,18 @@ import { baseUrl } from './introduction.ts';
 
 // The headers of answers: what docs/openapi.yaml and docs/interface.md say of each, and which answers have it.
 
-/** What the service sends for a request of the plan Free. */
-const sent = rateHeadersOf({ minute: 42, day: 51_042 });
-
-function rateHeadersOf(secondsLeft: { readonly minute: number; readonly day: number }) {
-  const now = 1_767_225_618;
-  const window = <Name extends 'minute' | 'day'>(name: Name, limit: number, length: number) => ({
-    name,
-    limit,
-    length,
-    remaining: limit - 1,
-    reset: now + secondsLeft[name],
-  });
-  const { perMinute, perDay } = fixedPlans.free;
-  const minute = window('minute', perMinute, secondsPerMinute);
-  const day = window('day', perDay, secondsPerDay);
-  return rateHeaders({ minute, day, inForce: 'minute' }, now);
-}
-
+const { perMinute, perDay } = fixedPlans.free;
+const first = (limit: number) => ({ limit, remaining: limit - 1 });
+const now = 1_767_225_618;
+/** What the service sends for the first request of a minute and a day, of the plan Free. */
+const sent = rateHeaders(
+  {
+    minute: { name: 'minute', ...first(perMinute), length: secondsPerMinute, reset: now + 42 },
+    day: { name: 'day', ...first(perDay), length: secondsPerDay, reset: now + 51_042 },
+    inForce: 'minute',
+  },
+  now,
+);
 const pets = `${baseUrl}/pets`;
 /** What the service sends with deprecated operations. */
 const announced = (header: string) =>
@@ -170,16 +164,16 @@ export function headersOfSuccess(operation: Operation, own: Occurrences = {}): O
 
 const fromGateway = new Set<ErrorCode>(gatewayErrors);
 
-interface ErrorAnswer {
-  readonly status: number;
-  /** The errors with this status. */
-  readonly codes: readonly ErrorCode[];
-  readonly operation: Operation;
-  /** API Gateway answers one of them before it knows whose key it is. */
-  readonly canLackTheLimit: boolean;
-}
-
-export function headersOfErrors({ status, codes, operation, canLackTheLimit }: ErrorAnswer): Occurrences {
+/**
+ * @param codes the errors with this status
+ * @param canLackTheLimit API Gateway answers one of them before it knows whose key it is
+ */
+export function headersOfErrors(
+  status: number,
+  codes: readonly ErrorCode[],
+  { deprecated }: Operation,
+  canLackTheLimit: boolean,
+): Occurrences {
   // API Gateway's own answers have fewer headers.
   const occurrence = codes.some((code) => fromGateway.has(code)) ? 'sometimes' : 'always';
   return {
@@ -189,7 +183,7 @@ export function headersOfErrors({ status, codes, operation, canLackTheLimit }: E
     }),
     ...([429, 503].includes(status) && { 'Retry-After': 'always' }),
     ...(status !== 401 && windows(occurrence)),
-    ...(operation.deprecated && deprecation(occurrence)),
+    ...(deprecated && deprecation(occurrence)),
     ...(status === 401 && { 'WWW-Authenticate': 'sometimes' }),
   };
 }

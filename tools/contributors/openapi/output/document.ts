@@ -56,7 +56,7 @@ function errorResponses(operation: Operation, description: Description, componen
     const canLackTheLimit = codes.some((code) => errorsThatCanLackTheLimit.has(code));
     return {
       description: codes.map((code) => exampleOf(code).meaning).join(' Or: '),
-      headers: headers(headersOfErrors({ status, codes, operation, canLackTheLimit }), components),
+      headers: headers(headersOfErrors(status, codes, operation, canLackTheLimit), components),
       content: {
         'application/json': {
           schema: referenceTo('Error'),

@@ -15,16 +15,15 @@ const document = describeService();
 
 /** @param check writes nothing @throws ToolError if something is not up to date */
 export async function deriveAll(check: boolean): Promise<void> {
-  const derive = check ? compare : write;
   const areThere = [
-    await derive('docs/openapi.yaml', `# ${origin}\n${yaml(document)}`),
-    await derive('packages/client/src/schema.ts', await types(document.components.schemas)),
+    await derive('docs/openapi.yaml', `# ${origin}\n${yaml(document)}`, check),
+    await derive('packages/client/src/schema.ts', await types(document.components.schemas), check),
   ];
   for (const [name, parts] of Object.entries(partsOfPages())) {
     const page = await readFile(join(project, name), 'utf8');
     const formatted = Object.entries(parts).map(async ([part, text]) => [part, await inLines(text)] as const);
     areThere.push(
-      await derive(name, withParts(name, page, Object.fromEntries(await Promise.all(formatted)))),
+      await derive(name, withParts(name, page, Object.fromEntries(await Promise.all(formatted))), check),
     );
   }
   if (areThere.includes(false)) throw new ToolError('failed', 'Run "npm run openapi".');
@@ -45,26 +44,18 @@ async function inLines(markdown: string): Promise<string> {
   return (await format(markdown, { parser: 'markdown', proseWrap: 'always', printWidth: 140 })).trim();
 }
 
-/** @returns whether the file is up to date */
-async function compare(name: string, text: string): Promise<boolean> {
-  const { isThere } = await derived(name, text);
-  if (!isThere) console.error(`${name} is not what the service enforces.`);
-  return isThere;
-}
-
-async function write(name: string, text: string): Promise<true> {
-  const { path, formatted, isThere } = await derived(name, text);
-  if (isThere) return true;
+/** @returns whether the file is up to date in the end */
+async function derive(name: string, text: string, check: boolean): Promise<boolean> {
+  const path = join(project, name);
+  const formatted = await format(text, { ...(await resolveConfig(path)), filepath: path });
+  if (formatted === (await readFile(path, 'utf8').catch(() => undefined))) return true;
+  if (check) {
+    console.error(`${name} is not what the service enforces.`);
+    return false;
+  }
   await writeFile(path, formatted);
   console.log(`Wrote ${name}.`);
   return true;
-}
-
-async function derived(name: string, text: string) {
-  const path = join(project, name);
-  const formatted = await format(text, { ...(await resolveConfig(path)), filepath: path });
-  const isThere = formatted === (await readFile(path, 'utf8').catch(() => undefined));
-  return { path, formatted, isThere };
 }
 
 /** A type for each schema, with its name in the document. */
