@@ -22,7 +22,7 @@ export const keyRecord = z.object({
   gatewayKeyValue: z.optional(z.string().check(z.regex(/^[0-9a-f]{64}$/))),
   /** Unix seconds from which the key is no longer valid. */
   expiresAt: z.optional(storedCount),
-  /** On the custom plan only. */
+  /** Only keys on the custom plan have these limits. */
   perMinute: z.optional(storedCount),
   perDay: z.optional(storedCount),
 });

@@ -31,7 +31,7 @@ export interface RateLimitRequest {
   readonly keyHash: string;
   readonly limits: Limits;
   readonly now: UnixSeconds;
-  /** Also counts a call of a deprecated operation. */
+  /** Whether a call of a deprecated operation is counted, too. */
   readonly deprecated?: boolean;
 }
 

@@ -17,7 +17,7 @@ export const int64 = wholeNumber.check(z.refine(inRange, `must be between ${int6
 export function integer(minimum: number, maximum: number) {
   const inLimits = z.refine<bigint>((value) => value >= minimum && value <= maximum, {
     error: `must be between ${minimum} and ${maximum}`,
-    // In docs/openapi.yaml, where a bigint is otherwise an int64.
+    // docs/openapi.yaml has these, because a bigint is otherwise an int64 there.
     params: { type: 'integer', format: undefined, minimum, maximum },
   });
   return z.pipe(

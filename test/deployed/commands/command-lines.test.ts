@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { exitCodes } from '../../../tools/operators/command-line/errors.ts';
 
-// What every command of the project has in common: `--help` changes nothing, and an exit code means the same everywhere.
+// Every command of the project has this in common: `--help` changes nothing, and an exit code means the same everywhere.
 
 let env: NodeJS.ProcessEnv;
 
@@ -34,10 +34,10 @@ function run(line: string) {
   return { exitCode: status, stdout, stderr };
 }
 
-/** Of all files that git does not ignore. */
+/** The state of all files that git does not ignore. */
 const workTree = () => spawnSync('git', ['status', '--porcelain'], { encoding: 'utf8' }).stdout;
 
-/** As the launcher lists them. */
+/** The names of the tools that the launcher lists. */
 const toolNames = (): string[] => /^Tools: (.+)$/m.exec(run('--help').stdout)?.[1]?.split(', ') ?? [];
 
 /** What is no tool of ours, and has exit codes of its own. */
@@ -50,7 +50,7 @@ test('every command answers --help with its usage, and changes nothing', () => {
   for (const name of names) {
     const { exitCode, stdout, stderr } = run(`${name} --help`);
     expect({ name, exitCode, stderr }).toEqual({ name, exitCode: 0, stderr: '' });
-    // The CDK prints its own.
+    // The CDK prints a usage of its own.
     expect(stdout).toMatch(name === 'diff' ? /^cdk diff /m : /^Usage:/m);
   }
   expect(workTree()).toBe(before);

@@ -88,7 +88,7 @@ function textsFor(found: Found): string[] {
 const questions = patterns.flatMap((found) => textsFor(found).map((value) => ({ ...found, value })));
 type Question = (typeof questions)[number];
 
-/** Such as `101`: found by a search, not at the start, as a whole. */
+/** Three digits, such as `100`: whether a search finds the pattern, whether it matches at the start, and whether it matches the whole text. */
 function inJavaScript(flags: string) {
   return ({ pattern, value }: Question): string =>
     [new RegExp(pattern, flags), new RegExp(pattern, `${flags}y`), new RegExp(`^(?:${pattern})$`, flags)]
