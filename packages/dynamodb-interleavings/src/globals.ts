@@ -197,12 +197,12 @@ function timersOf(machine: () => Machine) {
 
 /** A UUID. */
 export function idOf(random: () => number): string {
-  const digits = Array.from({ length: 4 }, () =>
+  const digits = () =>
     Math.floor(random() * 2 ** 32)
       .toString(16)
-      .padStart(8, '0'),
-  ).join('');
-  return digits.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-4$3-8$4-$5');
+      .padStart(8, '0');
+  const [a, b, c, d] = [digits(), digits(), digits(), digits()];
+  return `${a}-${b.slice(0, 4)}-4${b.slice(5)}-8${c.slice(1, 4)}-${c.slice(4)}${d}`;
 }
 
 /** The random numbers of a machine, which are not for secrets. */

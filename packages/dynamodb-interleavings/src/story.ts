@@ -48,15 +48,25 @@ const notes: Readonly<Partial<Record<NonNullable<Entry['fate']>, string>>> = {
 
 /** @param fate if it is not the one that it has met */
 export function entryOf(call: Call, at: number, fate: NonNullable<Entry['fate']> = call.fate!): Entry {
-  const note = notes[fate];
-  const answer =
-    fate === 'item' || fate === 'left'
-      ? `item ${call.parts.length} is ${fate === 'item' ? 'done' : 'left out'}`
-      : answerOf(call);
   const { name, service, origin } = call;
-  const result =
-    results[fate]?.replace('DynamoDB', service) ?? (note === undefined ? answer : `${note}: ${answer}`);
-  return { name, at, what: described(call), service, result, fate, origin };
+  // It goes on changing. Most entries are never told.
+  const [then, { length: done }] = [{ ...call }, call.parts];
+  return {
+    name,
+    at,
+    service,
+    fate,
+    origin,
+    get what() {
+      return described(then);
+    },
+    get result() {
+      if (results[fate] !== undefined) return results[fate].replace('DynamoDB', service);
+      if (fate === 'item' || fate === 'left')
+        return `item ${done} is ${fate === 'item' ? 'done' : 'left out'}`;
+      return `${notes[fate] === undefined ? '' : `${notes[fate]}: `}${answerOf(then)}`;
+    },
+  };
 }
 
 export function entryOfOutcome(outcome: Outcome | undefined, index: number, at: number): Entry {

@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { setImmediate } from 'node:timers/promises';
 
 /** Numbers that look random, the same for the same seed (mulberry32). */
@@ -84,7 +84,9 @@ export class World {
 
   /** @param process whose timer it is. Default: it runs for whoever sets it */
   after(milliseconds: number, run: () => unknown, process = processes.getStore()): Timer {
-    const timer = { at: this.now + Math.max(0, milliseconds), run: AsyncLocalStorage.bind(run), process };
+    // Faster than `AsyncLocalStorage.bind`.
+    const scope = new AsyncResource('Timer');
+    const timer = { at: this.now + Math.max(0, milliseconds), run: () => scope.runInAsyncScope(run), process };
     if (process?.state === 'crashed') return timer;
     const index = this.#timers.findLastIndex(({ at }) => at <= timer.at);
     this.#timers.splice(index + 1, 0, timer);
