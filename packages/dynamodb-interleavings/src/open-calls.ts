@@ -17,7 +17,7 @@ import type { Timer } from './world.ts';
 /** How often a request makes the same call again, without a pause, before it is taken for one that waits for another. */
 const maxRepetitions = 25;
 
-/** Of a request that has had two open calls at the same time. */
+/** Of a request that has had two open calls at the same time. PROOF.md says what other orders would take. */
 const inOrder = 'answers to one request arrive in the order in which DynamoDB gets its calls';
 
 /** What has happened in a schedule. */

@@ -86,7 +86,11 @@ export class World {
   after(milliseconds: number, run: () => unknown, process = processes.getStore()): Timer {
     // Faster than `AsyncLocalStorage.bind`.
     const scope = new AsyncResource('Timer');
-    const timer = { at: this.now + Math.max(0, milliseconds), run: () => scope.runInAsyncScope(run), process };
+    const timer = {
+      at: this.now + Math.max(0, milliseconds),
+      run: () => scope.runInAsyncScope(run),
+      process,
+    };
     if (process?.state === 'crashed') return timer;
     const index = this.#timers.findLastIndex(({ at }) => at <= timer.at);
     this.#timers.splice(index + 1, 0, timer);

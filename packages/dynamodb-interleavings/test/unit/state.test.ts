@@ -124,6 +124,26 @@ describe('a module that keeps', () => {
     await expect(run([program, change])).rejects.toThrow(refused);
   });
 
+  // The first schedule runs the requests one after the other, so a later one finds what an earlier one has kept in all schedules.
+  test.each([2, 3])(
+    'what another one of %i requests uses is refused, but only if that comes before it in `requests`',
+    async (count) => {
+      const keep: Program = async (environment) => (kept.value = await get(environment, 'settings'));
+      const use: Program = async (environment) => {
+        const visits = await get(environment, 'b');
+        await put(environment, 'a', kept.value === undefined ? 7 : visits);
+      };
+      const others = [(environment: Environment) => put(environment, 'b', 1)].slice(0, count - 2);
+      const requests = [keep, use, ...others];
+      const report = await run(requests, {
+        check: ({ tables: all }) => (all.items(TableName)[0]!['n'] === 7 ? 'It is not there.' : undefined),
+      });
+      expect(report).toMatchObject({ isComplete: true, violations: 0 });
+      kept.value = undefined;
+      await expect(run(requests.toReversed())).rejects.toThrow(refused);
+    },
+  );
+
   test('whether its last call has failed is refused', async () => {
     const program: Program = async (environment) => {
       const hasFailed = kept.value === true;
