@@ -124,8 +124,6 @@ export interface Failure {
   readonly sentence: string;
   /** Call by call. */
   readonly trace: readonly string[];
-  /** The same as a sequence diagram in Mermaid, for issues and pull requests. */
-  readonly diagram: string;
   /**
    * What calls met, in order, to make the same happen elsewhere. `arrives`: a call that its client has given up. `item`, `left`:
    * DynamoDB gets to the next item of a batch before it answers, or leaves it out. `resumes`: the pause before the call ends.

@@ -9,7 +9,7 @@ import type { Actor } from './conduct.ts';
 import type { Failure, History, Options, Outcome, Simulation } from './options.ts';
 import type { Choice, Effects } from './reduction.ts';
 import { Requests, running, type Settings as OfRequests } from './requests.ts';
-import { diagramOf, entryOfOutcome, linesOf } from './story.ts';
+import { entryOfOutcome, linesOf } from './story.ts';
 import { Tables } from './tables/tables.ts';
 import { toWire } from './tables/values.ts';
 import { Random, settled, World } from './world.ts';
@@ -155,7 +155,6 @@ export class Schedule<Shared> implements Simulation {
     return {
       sentence: this.sentence!,
       trace: linesOf(this.trace),
-      diagram: diagramOf(this.trace),
       steps: this.#notes.met,
       repeat: this.taken.join('.').replace(/(\.0)+$/, ''),
     };

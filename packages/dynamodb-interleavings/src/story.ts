@@ -6,25 +6,25 @@ import type { Call } from './call.ts';
 import type { Fate } from './faults.ts';
 import type { Failure, Outcome, Report } from './options.ts';
 
-/** Something that has happened, for the text and the diagram of a failure. */
+/** What a call has met. */
+type Step = Failure['steps'][number];
+
+/** Something that has happened, for the text of a failure. */
 export interface Entry {
   /** Whose it is, such as `request 1`. Undefined: it is nobody's. */
   readonly name?: string;
   /** By the simulated clock. */
   readonly at: number;
   readonly what: string;
-  /** Who gets a call. */
-  readonly service?: string;
   /** What came of a call. */
   readonly result?: string;
-  readonly fate?: Failure['steps'][number]['fate'];
   /** Its stack says which line of the user's code it comes from. */
   readonly origin?: Error | undefined;
   /** How many steps of a polling loop it begins, and how often they are repeated. */
   readonly loop?: { readonly steps: number; readonly times: number };
 }
 
-const results: Readonly<Partial<Record<NonNullable<Entry['fate']>, string>>> = {
+const results: Readonly<Partial<Record<Step['fate'], string>>> = {
   lostBefore: 'lost before DynamoDB gets it',
   lostAfter: 'applied, and the answer is lost',
   late: 'the connection breaks, and the call is still on its way',
@@ -38,7 +38,7 @@ const results: Readonly<Partial<Record<NonNullable<Entry['fate']>, string>>> = {
   paused: 'the process stands still before it',
 };
 /** What is said beside the answer. */
-const notes: Readonly<Partial<Record<NonNullable<Entry['fate']>, string>>> = {
+const notes: Readonly<Partial<Record<Step['fate'], string>>> = {
   unreadableBefore: 'not applied, and something else answers',
   unreadableAfter: 'applied, and something else answers',
   stale: 'without the last writes',
@@ -47,21 +47,19 @@ const notes: Readonly<Partial<Record<NonNullable<Entry['fate']>, string>>> = {
 };
 
 /** @param fate if it is not the one that it has met */
-export function entryOf(call: Call, at: number, fate: NonNullable<Entry['fate']> = call.fate!): Entry {
-  const { name, service, origin } = call;
+export function entryOf(call: Call, at: number, fate: Step['fate'] = call.fate!): Entry {
+  const { name, origin } = call;
   // It goes on changing. Most entries are never told.
   const [then, { length: done }] = [{ ...call }, call.parts];
   return {
     name,
     at,
-    service,
-    fate,
     origin,
     get what() {
       return described(then);
     },
     get result() {
-      if (results[fate] !== undefined) return results[fate].replace('DynamoDB', service);
+      if (results[fate] !== undefined) return results[fate].replace('DynamoDB', then.service);
       if (fate === 'item' || fate === 'left')
         return `item ${done} is ${fate === 'item' ? 'done' : 'left out'}`;
       return `${notes[fate] === undefined ? '' : `${notes[fate]}: `}${answerOf(then)}`;
@@ -265,35 +263,6 @@ export function linesOf(entries: readonly Entry[]): string[] {
 
 function namesOf(entries: readonly Entry[]): string[] {
   return [...new Set(entries.flatMap(({ name }) => name ?? []))].toSorted((a, b) => (a < b ? -1 : 1));
-}
-
-/** A sequence diagram in Mermaid, as GitHub shows it in issues and pull requests. */
-export function diagramOf(entries: readonly Entry[]): string {
-  const names = namesOf(entries);
-  const text = (words: string) =>
-    words.replaceAll(/[#;]/g, (sign) => `#${sign.codePointAt(0)};`).replaceAll(/\s+/g, ' ');
-  const lines = names.map((name, index) => `participant R${index} as ${text(name)}`);
-  const services = [...new Set(['DynamoDB', ...entries.flatMap(({ service }) => service ?? [])])];
-  const serverOf = (service = 'DynamoDB') => `D${services.indexOf(service) || ''}`;
-  lines.push(...services.map((service) => `participant ${serverOf(service)} as ${text(service)}`));
-  let left = 0;
-  for (const { name, what, service, result, fate, loop } of folded(entries)) {
-    const [who, server] = [`R${names.indexOf(name ?? '')}`, serverOf(service)];
-    if (loop) lines.push(`loop ${loop.times} times`);
-    left = loop ? loop.steps : left;
-    if (name === undefined) lines.push(`Note over D: ${text(what)}`);
-    else if (result === undefined || fate === 'paused' || fate === 'resumes')
-      lines.push(`Note over ${who}: ${text(what)}`);
-    else {
-      const isLost = fate !== undefined && results[fate] !== undefined;
-      const arrives = !isLost || /After$|arrives|applied/.test(fate);
-      lines.push(`${who}${arrives ? '->>' : '-x'}${server}: ${text(what)}`);
-      lines.push(isLost ? `Note over ${who}: ${text(result)}` : `${server}-->>${who}: ${text(result)}`);
-    }
-    left -= 1;
-    if (left === 0) lines.push('end');
-  }
-  return ['sequenceDiagram', ...lines.map((line) => `  ${line}`)].join('\n');
 }
 
 /** How many failures are told beside the shortest one. */

@@ -51,24 +51,6 @@ test('a failure tells who did what, when and where, with each loop once and the 
     '  3.000 s  1 │  returns undefined',
     `  3.000 s  │ 2  fails: Error: The job is taken., because of ${error}: The conditional request failed  story.test.ts:23`,
   ]);
-  expect(failure!.diagram.split('\n').slice(0, 9)).toEqual([
-    'sequenceDiagram',
-    '  participant R0 as request 1',
-    '  participant R1 as request 2',
-    '  participant D as DynamoDB',
-    '  loop 3 times',
-    '  R0->>D: GetItem Jobs {id: "ready"}',
-    '  D-->>R0: nothing',
-    '  R1->>D: GetItem Jobs {id: "ready"}',
-    '  D-->>R1: nothing',
-  ]);
-});
-
-test('a diagram escapes the signs that Mermaid takes for its own', async () => {
-  const get: Request = ({ client }) =>
-    DynamoDBDocument.from(new DynamoDB(client)).get({ TableName, Key: { id: 'a#1;2' } });
-  const { failure } = await explore({ tables, requests: [get], check: () => 'It is drawn.' });
-  expect(failure!.diagram).toContain('GetItem Jobs {id: "a#35;1#59;2"}');
 });
 
 const put = (environment: Parameters<Request>[0], id: string) =>
