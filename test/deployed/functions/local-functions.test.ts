@@ -23,7 +23,7 @@ export const handler = async (event, context) => {
   return repeat ? 'x'.repeat(repeat) : { together, remaining: context.getRemainingTimeInMillis(), own: process.env.OWN };
 };`;
 
-async function start(change: Partial<FunctionDefinition> = {}, code = source) {
+async function start(change: Partial<FunctionDefinition> = {}, code = source, inspectorPort?: number) {
   const folder = await mkdtemp(join(tmpdir(), 'functions-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const write = async (name: string, text: string) => {
@@ -31,11 +31,10 @@ async function start(change: Partial<FunctionDefinition> = {}, code = source) {
     return join(folder, name);
   };
   const lines: string[] = [];
-  const functions = new Functions({
-    inspected: undefined,
-    variables: { OWN: 'given' },
-    onLog: (label, line) => void lines.push(`${label}: ${line}`),
-  });
+  const functions = new Functions(
+    { variables: { OWN: 'given' }, onLog: (label, line) => void lines.push(`${label}: ${line}`) },
+    inspectorPort,
+  );
   onTestFinished(() => functions.stop());
   const definition: FunctionDefinition = {
     arn: 'arn',
@@ -131,4 +130,28 @@ it('that cannot be loaded fails each invocation, and the log has the reason', as
     errorMessage: expect.stringContaining('no-such-module'),
   });
   expect(lines.join('\n')).toContain('no-such-module');
+});
+
+it('under the inspector, shares a process without time-outs, and is back on its port after an exit', async () => {
+  const { functions, definition, invoke, write } = await start({ timeoutMs: 1 }, source, 0);
+  const { inspectorUrl } = functions;
+  expect(inspectorUrl).toMatch(/^ws:\/\/127\.0\.0\.1:\d+\//);
+  const other = await write(
+    'other.mjs',
+    `export const handler = async () => ({ pid: process.pid, own: process.env.NAME });`,
+  );
+  const named = (arn: string) => ({ ...definition, arn, file: other, variables: { NAME: arn } });
+  await functions.apply([definition, named('one'), named('two')]);
+  const input = { event: '{}', traceId: 'Root=1' };
+  const results = await Promise.all(['one', 'two', 'one'].map((arn) => functions.invoke(arn, input)));
+  const found = results.map((result) => JSON.parse(answer.parse(result).payload) as object);
+  const { pid } = found[0] as { pid: number };
+  expect(found).toEqual(['one', 'two', 'one'].map((own) => ({ pid, own })));
+  expect(pid).not.toBe(process.pid);
+  expect(await invoke({ sleepMs: 50 })).toMatchObject({ ok: true });
+  expect(await invoke({ exit: 3 })).toMatchObject({
+    errorMessage: 'Runtime exited with error: exit status 3',
+  });
+  expect(await invoke()).toMatchObject({ ok: true });
+  expect(new URL(functions.inspectorUrl!).port).toBe(new URL(inspectorUrl!).port);
 });

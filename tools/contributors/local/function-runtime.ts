@@ -1,10 +1,11 @@
+import { url as inspectorUrl } from 'node:inspector';
 import { setSourceMapsSupport } from 'node:module';
 import { format } from 'node:util';
 import { parentPort } from 'node:worker_threads';
 
 /**
- * Runs functions as Lambda's Node.js runtime does, one invocation at a time: in the thread of one execution environment, or in the
- * process under the inspector, which has all functions. https://docs.aws.amazon.com/lambda/latest/dg/nodejs-handler.html
+ * Runs functions as Lambda's Node.js runtime does, one invocation at a time: one function in the thread of an execution
+ * environment, or all of them in the process under the inspector. https://docs.aws.amazon.com/lambda/latest/dg/nodejs-handler.html
  */
 
 export interface Failure {
@@ -14,18 +15,21 @@ export interface Failure {
   readonly trace?: string;
 }
 
-export interface Load {
-  /** Of the environment. */
-  readonly id: number;
+export type InvocationResult =
+  { readonly ok: true; /** JSON. */ readonly payload: string } | ({ readonly ok: false } & Failure);
+
+/** What to do next. */
+export interface Task {
   /** URL of the module. */
   readonly file: string;
   readonly handler: string;
   /** Environment variables. */
   readonly variables: Readonly<Record<string, string>>;
+  /** When absent the code is only loaded. */
+  readonly invocation: Invocation | undefined;
 }
 
-export interface Invocation {
-  readonly id: number;
+interface Invocation {
   readonly requestId: string;
   /** JSON. */
   readonly event: string;
@@ -37,18 +41,15 @@ export interface Invocation {
   readonly traceId: string;
 }
 
-export type FromRuntime = { readonly id: number } & (
-  | { readonly type: 'ready' }
-  | { readonly type: 'loadFailed' | 'failed'; readonly failure: Failure }
-  /** JSON. */
-  | { readonly type: 'succeeded'; readonly payload: string }
-  | { readonly type: 'line'; readonly line: string }
-);
+export type FromRuntime =
+  | { readonly type: 'started'; readonly inspectorUrl: string | undefined }
+  | { readonly type: 'done'; readonly result: InvocationResult }
+  | { readonly type: 'crashed'; readonly failure: Failure }
+  | { readonly type: 'line'; readonly line: string };
 
 type Handler = (event: unknown, context: unknown) => unknown;
-const loaded = new Map<number, { readonly handler: Handler; readonly variables: Load['variables'] }>();
-/** What runs now. */
-let current: { readonly id: number; readonly requestId?: string | undefined } = { id: 0 };
+/** What runs now, or ran last. */
+let current: Task | undefined;
 
 const send = (message: FromRuntime): void => {
   if (parentPort === null) process.send?.(message);
@@ -58,63 +59,51 @@ const send = (message: FromRuntime): void => {
 
 setSourceMapsSupport(true);
 patchConsole();
-let last = Promise.resolve();
-(parentPort ?? process).on('message', (message: Load | Invocation) => {
-  last = last.then(async () => {
-    current = message;
-    send(await ('event' in message ? run(message) : load(message)));
-  });
+for (const stream of [process.stdout, process.stderr])
+  stream.write = (chunk: string | Uint8Array): boolean => {
+    const lines = Buffer.from(chunk).toString().split('\n');
+    for (const line of lines) if (line !== '') send({ type: 'line', line });
+    return true;
+  };
+// It ends what it runs in.
+process.on('uncaughtException', (error) => send({ type: 'crashed', failure: failureOf(error) }));
+if (parentPort === null) process.on('disconnect', () => process.exit());
+(parentPort ?? process).on('message', (task: Task) => {
+  void perform(task).then((result) => send({ type: 'done', result }));
 });
-if (parentPort === null) {
-  process.on('disconnect', () => process.exit());
-  for (const stream of [process.stdout, process.stderr])
-    stream.write = (chunk: string | Uint8Array): boolean => {
-      const lines = Buffer.from(chunk).toString().split('\n');
-      for (const line of lines) if (line !== '') send({ id: current.id, type: 'line', line });
-      return true;
-    };
-}
+send({ type: 'started', inspectorUrl: inspectorUrl() });
 
-async function load({ id, file, handler: name, variables }: Load): Promise<FromRuntime> {
-  Object.assign(process.env, variables);
+async function perform(task: Task): Promise<InvocationResult> {
+  Object.assign(process.env, task.variables);
+  current = task;
+  let handler: Handler | undefined;
   try {
-    const module = (await import(file)) as Record<string, Handler>;
-    const handler = module[name];
-    if (typeof handler !== 'function') {
-      const errorMessage = `${name} is undefined or not exported`;
-      return { id, type: 'loadFailed', failure: { errorType: 'Runtime.HandlerNotFound', errorMessage } };
-    }
-    loaded.set(id, { handler, variables });
-    return { id, type: 'ready' };
+    handler = ((await import(task.file)) as Record<string, Handler>)[task.handler];
   } catch (error) {
-    return { id, type: 'loadFailed', failure: failureOf(error) };
+    return { ok: false, ...failureOf(error) };
   }
-}
-
-async function run({ id, ...invocation }: Invocation): Promise<FromRuntime> {
-  const { handler, variables } = loaded.get(id)!;
-  if (loaded.size > 1) Object.assign(process.env, variables);
+  if (typeof handler !== 'function') {
+    const errorMessage = `${task.handler} is undefined or not exported`;
+    return { ok: false, errorType: 'Runtime.HandlerNotFound', errorMessage };
+  }
+  const { invocation } = task;
+  if (invocation === undefined) return { ok: true, payload: '' };
   process.env['_X_AMZN_TRACE_ID'] = invocation.traceId;
   try {
     const result: unknown = await handler(JSON.parse(invocation.event), contextOf(invocation));
-    return { id, type: 'succeeded', payload: JSON.stringify(result) ?? 'null' };
+    return { ok: true, payload: JSON.stringify(result) ?? 'null' };
   } catch (error) {
     console.error('Invoke Error', JSON.stringify(loggedFailure(error)));
-    return { id, type: 'failed', failure: failureOf(error) };
+    return { ok: false, ...failureOf(error) };
   }
 }
 
 /** https://docs.aws.amazon.com/lambda/latest/dg/nodejs-context.html */
-function contextOf({
-  requestId: awsRequestId,
-  functionArn: invokedFunctionArn,
-  timeoutMs,
-  deadline,
-}: Omit<Invocation, 'id'>): object {
+function contextOf({ requestId, functionArn, timeoutMs, deadline }: Invocation): object {
   const { env } = process;
   return {
-    awsRequestId,
-    invokedFunctionArn,
+    awsRequestId: requestId,
+    invokedFunctionArn: functionArn,
     functionName: env['AWS_LAMBDA_FUNCTION_NAME'],
     functionVersion: env['AWS_LAMBDA_FUNCTION_VERSION'],
     memoryLimitInMB: env['AWS_LAMBDA_FUNCTION_MEMORY_SIZE'],
@@ -142,31 +131,29 @@ function patchConsole(): void {
   const levels = { trace: 'TRACE', debug: 'DEBUG', info: 'INFO', log: 'INFO', warn: 'WARN', error: 'ERROR' };
   const order = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'];
   for (const [method, level] of Object.entries(levels)) {
-    const print = (message?: unknown, ...parameters: unknown[]): void => {
+    const print = (...parameters: unknown[]): void => {
       const lowest = process.env['AWS_LAMBDA_LOG_LEVEL'] ?? 'TRACE';
       if (order.indexOf(level) < order.indexOf(lowest)) return;
-      const head = { timestamp: new Date().toISOString(), level, requestId: current.requestId };
-      process.stdout.write(`${jsonLine(head, message, parameters).replaceAll('\n', '\r')}\n`);
+      const requestId = current?.invocation?.requestId;
+      const head = { timestamp: new Date().toISOString(), level, requestId };
+      process.stdout.write(`${jsonLine(head, parameters)}\n`);
     };
     Object.assign(console, { [method]: print });
   }
 }
 
-function jsonLine(head: object, message: unknown, parameters: readonly unknown[]): string {
-  if (parameters.length === 0) {
-    try {
-      return JSON.stringify({ ...head, message }, (_, value: unknown) =>
-        value instanceof Error
-          ? { ...errorFields(value), ...Object.fromEntries(Object.entries(value)) }
-          : value,
-      );
-    } catch {
-      return JSON.stringify({ ...head, message: format(message) });
-    }
+function jsonLine(head: object, parameters: readonly unknown[]): string {
+  const [message, ...others] = parameters;
+  const error = others.find((parameter) => parameter instanceof Error);
+  const text = format(...parameters);
+  try {
+    return JSON.stringify(
+      { ...head, message: others.length === 0 ? message : text, ...(error && errorFields(error)) },
+      (_, value: unknown) => (value instanceof Error ? { ...errorFields(value), ...value } : value),
+    );
+  } catch {
+    return JSON.stringify({ ...head, message: text });
   }
-  const error = parameters.find((parameter) => parameter instanceof Error);
-  const text = format(message, ...parameters);
-  return JSON.stringify({ ...head, message: text, ...(error && errorFields(error)) });
 }
 
 function errorFields({ constructor, message: errorMessage, stack = '' }: Error): object {

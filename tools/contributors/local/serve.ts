@@ -11,7 +11,6 @@ import { type FunctionDefinition, functionsOf } from './function-definitions.ts'
 import { Functions } from './functions.ts';
 import { Gateway, type RequestRecord } from './gateway.ts';
 import { HttpServer, type Pages, portInUse } from './http-server.ts';
-import { InspectedProcess, inspectorPortInUse } from './inspected-process.ts';
 import { readKeys, savedInTurn } from './key-file.ts';
 import { isPortFree } from './ports.ts';
 import { createTables, type TableDefinition, tablesOf } from './tables.ts';
@@ -170,26 +169,20 @@ async function start(
   const stack = await reading;
 
   ending.defer(saveKeys);
-  const inspected = inspect && new InspectedProcess(inspect.port, onProgress);
-  ending.defer(async () => inspected?.stop());
-  const inspectorUrl = await inspected?.url();
   // The port is known before the first function starts. Requests wait until the stack is applied.
   const server = await HttpServer.listen(port);
   const { endpoint } = server;
   // A database can know its client by the access key ID.
   const credentials = { ...database.credentials, sessionToken: randomBytes(16).toString('hex') };
-  const functions = new Functions({
-    inspected,
-    onLog,
-    // Every AWS service is local: this service answers for those that it does not have.
-    variables: {
-      AWS_ENDPOINT_URL: endpoint,
-      AWS_ENDPOINT_URL_DYNAMODB: database.endpoint,
-      AWS_ACCESS_KEY_ID: database.credentials.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: database.credentials.secretAccessKey,
-      AWS_SESSION_TOKEN: credentials.sessionToken,
-    },
-  });
+  // Every AWS service is local: this service answers for those that it does not have.
+  const variables = {
+    AWS_ENDPOINT_URL: endpoint,
+    AWS_ENDPOINT_URL_DYNAMODB: database.endpoint,
+    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    AWS_SESSION_TOKEN: credentials.sessionToken,
+  };
+  const functions = new Functions({ variables, onLog }, inspect?.port);
   ending.defer(() => functions.stop());
   ending.defer(() => server.stop());
   const apply = async (next: Stack, served?: Served): Promise<Served> => {
@@ -198,7 +191,7 @@ async function start(
       keys,
       invoke: functions.invoke,
       onRequest: options.onRequest,
-      suspendTimeouts: inspected !== undefined,
+      suspendTimeouts: inspect !== undefined,
     });
     const tables = tablesOf(next);
     if (served !== undefined) requireUpdatable(served, { gateway, tables });
@@ -213,6 +206,9 @@ async function start(
     return { gateway, tables, outputs: Object.fromEntries(outputs) as Record<string, string> };
   };
   let served = await apply(stack);
+  const { inspectorUrl } = functions;
+  // Node.js goes on without an inspector.
+  if (inspect !== undefined && inspectorUrl === undefined) throw new Error(inspectorPortInUse(inspect.port));
 
   server.serve({
     gateway: () => served.gateway,
@@ -275,4 +271,8 @@ function requireUpdatable(current: Served, next: Pick<Served, 'gateway' | 'table
     ),
   ];
   if (changes.length > 0) throw new RestartNeeded(changes.join('\n'));
+}
+
+function inspectorPortInUse(port: number): string {
+  return `Port ${port} for the debugger is in use. Stop the process that listens on it, or choose another one with --inspect=PORT.`;
 }
