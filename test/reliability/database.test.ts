@@ -1,18 +1,17 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import * as z from 'zod';
 import { createKey } from '../../tools/operators/keys/commands/create.ts';
 import { openKeyService } from '../../tools/operators/keys/service.ts';
 import { type LocalService, serve } from '../../tools/contributors/local/serve.ts';
-import { localStackName, localStage, synthesizeLocal } from '../../tools/contributors/local/stack.ts';
+import { localStage, synthesizeLocal } from '../../tools/contributors/local/stack.ts';
 import { Client, type Reply } from '../../tools/operators/smoke/client.ts';
 import { expectError, expectPet, expectPets, nextOf } from '../../tools/operators/smoke/expectations.ts';
 import { databaseOfTests } from '../support/database.ts';
@@ -31,7 +30,6 @@ beforeAll(async () => {
   await synthesizeLocal(assembly);
   stack = await serve({
     assembly,
-    stack: localStackName,
     database: databaseOfTests,
     dataDirectory: directory,
     onProgress: (line) => void (restarts += line.includes('Restarting it') ? 1 : 0),
@@ -49,7 +47,7 @@ async function newClient({ endpoint, credentials, url } = stack): Promise<Client
   return new Client(url, key);
 }
 
-/** The process of a database in memory, which is a child of the one that answers at its address. */
+/** The process of the database, which is a child of the one that answers at its address. */
 async function databaseAt(endpoint: string): Promise<number> {
   const { stdout } = await promisify(execFile)('ps', ['-ww', '-eo', 'pid=,ppid=,args=']);
   const processes = stdout.split('\n').map((line) => line.trim().split(/\s+/));
@@ -57,12 +55,6 @@ async function databaseAt(endpoint: string): Promise<number> {
     args.join(' ').includes(`"port":${new URL(endpoint).port},`),
   );
   return Number(processes.find(([, parent]) => parent === keeper?.[0])?.[0]);
-}
-
-/** The process of the database. */
-async function databaseProcess(): Promise<number> {
-  const file = await readFile(join(directory, 'dynamodb', 'process.json'), 'utf8');
-  return z.object({ pid: z.number() }).parse(JSON.parse(file)).pid;
 }
 
 /** Starts every function: the first invocation is not what is measured. */
@@ -105,7 +97,7 @@ test('a database that is killed under load loses no acknowledged creation', asyn
   for (let kill = 1; kill <= kills; kill += 1) {
     const before = acknowledged.length;
     await expect.poll(() => acknowledged.length, { timeout: 120_000 }).toBeGreaterThan(before + 50);
-    process.kill(await databaseProcess(), 'SIGKILL');
+    process.kill(await databaseAt(stack.dynamodbEndpoint), 'SIGKILL');
     await expect.poll(() => restarts, { timeout: 120_000 }).toBe(kill);
   }
   const after = acknowledged.length;
@@ -125,7 +117,7 @@ test('a database that stands still is a 503 within 3 seconds, and repeated creat
   const unknownToTheAuthorizer = await newClient();
   const client = await newClient();
   await warmUp(client);
-  const pid = await databaseProcess();
+  const pid = await databaseAt(stack.dynamodbEndpoint);
   const creations = Array.from({ length: 10 }, () => ({ name: randomUUID(), idempotencyKey: randomUUID() }));
   const create = ({ name, idempotencyKey }: (typeof creations)[number]): Promise<Reply> =>
     client.send({
@@ -177,7 +169,7 @@ test('a database in memory that stands still for 10 seconds is 503 for requests 
   const failures: Error[] = [];
   const assembly = join(directory, 'assembly');
   const onFailure = (error: Error) => void failures.push(error);
-  const service = await serve({ assembly, stack: localStackName, database: 'dynoxide', onFailure });
+  const service = await serve({ assembly, database: 'dynoxide', onFailure });
   onTestFinished(() => service.stop());
   const client = await newClient(service);
   await warmUp(client);

@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { connect } from 'node:net';
@@ -13,7 +14,6 @@ import {
   engines,
 } from '../../../tools/contributors/local/database-engines.ts';
 import { type DatabaseOptions, startDatabase } from '../../../tools/contributors/local/database.ts';
-import { lockFolder } from '../../../tools/contributors/local/folders.ts';
 import { createTables } from '../../../tools/contributors/local/tables.ts';
 
 /** The process of the database and the server before it. */
@@ -68,9 +68,6 @@ const put = (access: Access, id: string) =>
 const get = async (access: Access, id: string) =>
   (await call(access, 'GetItem', { TableName: 'things', Key: { id: { S: id } } })).body;
 
-const processOf = async (folder: string): Promise<number> =>
-  (JSON.parse(await readFile(join(folder, 'process.json'), 'utf8')) as { pid: number }).pid;
-
 function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
@@ -88,10 +85,10 @@ describe.each(installed)('%s with a data folder', (database) => {
     const access = await start({ database, dataFolder, onProgress: (line) => void progress.push(line) });
     await call(access, 'CreateTable', things);
     await put(access, 'kept');
-    const before = await processOf(dataFolder);
-    process.kill(before, 'SIGKILL');
-    await expect.poll(() => processOf(dataFolder), { timeout: 60_000 }).not.toBe(before);
-    expect(await get(access, 'kept')).toContain('kept');
+    process.kill((await databaseAt(access.endpoint)).pid, 'SIGKILL');
+    await expect
+      .poll(() => get(access, 'kept').catch(String), { timeout: 60_000, interval: 100 })
+      .toContain('kept');
     expect(progress).toEqual([`${label} ended (SIGKILL). Restarting it with the same data.`]);
   });
 
@@ -101,7 +98,7 @@ describe.each(installed)('%s with a data folder', (database) => {
     await call(first, 'CreateTable', things);
     for (const name of ['.', ...(await readdir(dataFolder))])
       expect({ name, mode: (await stat(join(dataFolder, name))).mode & 0o077 }).toEqual({ name, mode: 0 });
-    const pid = await processOf(dataFolder);
+    const { pid } = await databaseAt(first.endpoint);
     await first.stop();
     expect(isRunning(pid)).toBe(false);
     for (const other of installed.filter((each) => each !== database))
@@ -152,23 +149,24 @@ describe.each(installed)('%s with a data folder', (database) => {
     await writeFile(
       program,
       `import { startDatabase } from ${JSON.stringify(module)};
-       await startDatabase({ database: process.argv[3], dataFolder: process.argv[2] });
-       process.send('started');
+       const [, , dataFolder, database, temporaryFolder] = process.argv;
+       const { endpoint } = await startDatabase({ database, dataFolder, temporaryFolder });
+       process.send(endpoint);
        setInterval(() => {}, 1_000);`,
     );
     const temporary = await temporaryFolder();
-    const child = fork(program, [dataFolder, database], {
-      execArgv: [],
-      env: { ...process.env, TMPDIR: temporary },
-    });
+    const child = fork(program, [dataFolder, database, temporary], { execArgv: [] });
     onTestFinished(() => void child.kill('SIGKILL'));
-    await once(child, 'message');
-    const pid = await processOf(dataFolder);
+    const [endpoint] = (await once(child, 'message')) as [string];
+    const { pid } = await databaseAt(endpoint);
+    await expect(startDatabase({ database, dataFolder })).rejects.toThrow(
+      `${dataFolder} is in use by another service (process ${child.pid}). Stop it, or choose another directory.`,
+    );
     child.kill('SIGKILL');
     await once(child, 'exit');
     await start({ database, dataFolder });
     expect(isRunning(pid)).toBe(false);
-    await expect.poll(() => readdir(temporary)).toEqual([]);
+    expect(existsSync(temporary)).toBe(false);
   });
 
   it('permits no page of another origin, and shows its tables to none behind a name of this machine', async () => {
@@ -211,7 +209,7 @@ describe('Dynoxide', () => {
       .map(({ address }) => address);
     for (const address of [...others, '127.0.0.2'])
       await expect(fetch(endpoint.replace('127.0.0.1', address))).rejects.toThrow('fetch failed');
-    const [, host] = /--host\0([^\0]+)\0/.exec((await dynoxideAt(endpoint)).command) ?? [];
+    const [, host] = /--host\0([^\0]+)\0/.exec((await databaseAt(endpoint)).command) ?? [];
     expect(host).toMatch(process.platform === 'darwin' ? /^127\.0\.0\.1$/ : /^127\.(?!0\.0\.)\d+\.\d+\.\d+$/);
   });
 
@@ -220,7 +218,7 @@ describe('Dynoxide', () => {
     const access = await start({ database, onLost });
     await call(access, 'CreateTable', things);
     await put(access, 'kept');
-    const { pid } = await dynoxideAt(access.endpoint);
+    const { pid } = await databaseAt(access.endpoint);
     const { port } = new URL(access.endpoint);
     process.kill(pid, 'SIGSTOP');
     const waiting = get(access, 'kept');
@@ -244,7 +242,7 @@ describe('Dynoxide', () => {
   it('is lost when it is killed in memory, and says so once', async () => {
     const { promise: lost, resolve: onLost } = Promise.withResolvers<Error>();
     const { endpoint } = await start({ database, onLost });
-    process.kill((await dynoxideAt(endpoint)).pid, 'SIGKILL');
+    process.kill((await databaseAt(endpoint)).pid, 'SIGKILL');
     expect((await lost).message).toBe('Dynoxide ended (SIGKILL). Its data was in memory and is lost.');
   });
 
@@ -258,7 +256,7 @@ describe('Dynoxide', () => {
 });
 
 /** The process of the database behind an address, and what it was started with. */
-async function dynoxideAt(endpoint: string): Promise<{ pid: number; command: string }> {
+async function databaseAt(endpoint: string): Promise<{ pid: number; command: string }> {
   const { port } = new URL(endpoint);
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const processes = await Promise.all(
@@ -275,16 +273,14 @@ async function dynoxideAt(endpoint: string): Promise<{ pid: number; command: str
 }
 
 it('a folder is used by one service at a time, by whatever name', async () => {
-  const folder = await temporaryFolder();
+  const dataFolder = await temporaryFolder();
   const alias = join(await temporaryFolder(), 'alias');
-  await symlink(folder, alias);
-  const unlock = await lockFolder(folder);
-  for (const same of [folder, alias])
-    await expect(lockFolder(same)).rejects.toThrow(
+  await symlink(dataFolder, alias);
+  const first = await start({ dataFolder });
+  for (const same of [dataFolder, alias])
+    await expect(startDatabase({ dataFolder: same })).rejects.toThrow(
       `${same} is in use by another service (process ${process.pid}). Stop it, or choose another directory.`,
     );
-  await unlock();
-  await (
-    await lockFolder(alias)
-  )();
+  await first.stop();
+  await start({ dataFolder: alias });
 });

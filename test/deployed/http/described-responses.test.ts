@@ -7,8 +7,8 @@ import { errorCatalogue } from '../../../functions/http/errors.ts';
 import { isWriteOperation, operations } from '../../../functions/operations.ts';
 import { createKey } from '../../../tools/operators/keys/commands/create.ts';
 import { openKeyService } from '../../../tools/operators/keys/service.ts';
-import type { LocalService } from '../../../tools/contributors/local/serve.ts';
-import { localStage, startLocalStack } from '../../../tools/contributors/local/stack.ts';
+import { type LocalService, serve } from '../../../tools/contributors/local/serve.ts';
+import { localStage } from '../../../tools/contributors/local/stack.ts';
 import { withoutReferences } from '../../support/openapi-document.ts';
 import { rejectedByGateway } from '../../../tools/contributors/openapi/errors.ts';
 import { type Ask, Client, type Reply } from '../../../tools/operators/smoke/client.ts';
@@ -80,7 +80,7 @@ beforeAll(async () => {
   if (!isLocal) return;
   const { assembly } = inject('local')!;
   proxy = await DynamoDbProxy.start();
-  stack = await startLocalStack({ port: 0, assembly, dynamodbEndpoint: proxy.endpoint });
+  stack = await serve({ port: 0, assembly, dynamodbEndpoint: proxy.endpoint });
   client = await newClient();
   // The list has two pages of one animal.
   await client.post('{"name":"Rex","categoryId":7}');

@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
@@ -7,7 +7,8 @@ import { createKey } from '../../../tools/operators/keys/commands/create.ts';
 import { openKeyService } from '../../../tools/operators/keys/service.ts';
 import { openPetService } from '../../../tools/operators/pets/service.ts';
 import { announceAddress, type LocalAddress } from '../../../tools/operators/command-line/local-address.ts';
-import { localStage, startLocalStack, synthesizeLocal } from '../../../tools/contributors/local/stack.ts';
+import { serve } from '../../../tools/contributors/local/serve.ts';
+import { localStage, synthesizeLocal } from '../../../tools/contributors/local/stack.ts';
 import { seedAnimals } from '../../../tools/contributors/local/seed.ts';
 import { databaseOfTests } from '../../support/database.ts';
 
@@ -52,13 +53,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
     },
   };
   const assembly = await mkdtemp(join(tmpdir(), 'service-'));
-  const service = await startLocalStack({
+  await synthesizeLocal(assembly);
+  const service = await serve({
     port: 0,
     database: databaseOfTests,
-    assembly: async (folder) => {
-      await synthesizeLocal(folder);
-      await cp(folder, assembly, { recursive: true });
-    },
+    assembly,
     onLog: (...entry) => void log.push(entry),
     pages: new Map([['/log', logPage]]),
   });

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { localStage, startLocalStack } from '../../../tools/contributors/local/stack.ts';
+import { serve } from '../../../tools/contributors/local/serve.ts';
+import { localStage } from '../../../tools/contributors/local/stack.ts';
 import { announceAddress, type LocalAddress } from '../../../tools/operators/command-line/local-address.ts';
 import { runKeys } from '../../../tools/operators/keys/cli.ts';
 import { Client } from '../../../tools/operators/smoke/client.ts';
@@ -34,7 +35,7 @@ interface Issued {
   readonly key: string;
 }
 
-type Service = Awaited<ReturnType<typeof startLocalStack>>;
+type Service = Awaited<ReturnType<typeof serve>>;
 let service: Service;
 let local: LocalAddress;
 let home: string;
@@ -42,7 +43,7 @@ let home: string;
 beforeAll(async () => {
   if (!isLocal) return;
   home = await mkdtemp(join(tmpdir(), 'keys-guide-'));
-  service = await startLocalStack({ port: 0, assembly: inject('local')!.assembly });
+  service = await serve({ port: 0, assembly: inject('local')!.assembly });
   local = { endpoint: service.endpoint, credentials: service.credentials };
   // The commands of the page find the service by its port, which `paste` adds.
   announceAddress(local, 0);

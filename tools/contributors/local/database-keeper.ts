@@ -1,64 +1,79 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { rmSync, writeFileSync } from 'node:fs';
-import { Agent, createServer, type IncomingMessage, request as send } from 'node:http';
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { KeeperOptions } from './database.ts';
-import { isLocalHost } from './http.ts';
-import { freePort, isPortFree } from './ports.ts';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findDynoxide, findInstallation, javaEnvironment } from './database-engines.ts';
+import { type Address, forwardPrograms, hiddenAddress } from './database-forwarder.ts';
+import type { FromKeeper, KeeperOptions } from './database.ts';
 
 /**
  * The process between the service and the database. It ends the database when the channel to the service closes, which
- * also happens when the service is killed. Of Dynoxide, it answers programs and no browsers: a page of any site can send requests to
- * 127.0.0.1, and Dynoxide permits each origin to read its answers.
+ * also happens when the service is killed.
  */
 
-const options = JSON.parse(process.argv[2] ?? '') as KeeperOptions;
+const { database, port, dataFolder, temporaryFolder } = JSON.parse(process.argv[2]!) as KeeperOptions;
+const service = process.ppid;
+const startTimeoutMs = 60_000;
+/** For the database of a service that was killed. */
+const leftoverTimeoutMs = 5_000;
+const pollMs = 20;
+
+/** What the database has written last to standard error. */
+let lastError = '';
+/** What is removed when it has ended. */
+let files: string | undefined;
 
 // Only the owner can read the data files.
 process.umask(0o077);
-let lastError = '';
-start().then(keep, (error: Error) => report(error.message));
+keep().catch((error: Error) => report({ problem: error.message }));
 
-function keep(child: ChildProcess): void {
-  const end = () => child.kill('SIGKILL');
+async function keep(): Promise<void> {
+  if (dataFolder !== undefined) await lock(dataFolder);
+  const [child, address] = await (database === 'dynoxide' ? startDynoxide() : startDynamoDbLocal());
+  const end = (): void => void child.kill('SIGKILL');
   process.on('disconnect', end);
+  child.on('error', (error) => report({ problem: error.message }));
   child.on('exit', (code, signal) => {
-    rmSync(options.temporaryFolder, { recursive: true, force: true });
-    report(signal ?? [`exit code ${code}`, lastError].filter((part) => part !== '').join(': '));
+    const unused = [files, process.connected ? undefined : temporaryFolder];
+    for (const folder of unused) if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+    report({ ended: signal ?? [`exit code ${code}`, lastError].filter((part) => part !== '').join(': ') });
   });
-  child.on('error', (error) => {
-    if (child.pid === undefined) report(error.message);
-  });
-  // The service may have ended before, which the channel may not know yet.
-  if (process.connected) process.send?.({ pid: child.pid }, (error: Error | null) => error && end());
-  else end();
+  // The service may have ended before.
+  if (!process.connected) end();
+  const deadline = Date.now() + startTimeoutMs;
+  while (!(await isListening(address))) {
+    if (Date.now() > deadline)
+      throw new Error(`The database does not answer within ${startTimeoutMs / 1000} s.`);
+    await sleep(pollMs);
+  }
+  process.send?.({ pid: child.pid! } satisfies FromKeeper);
 }
 
-/** Tells the service why the database has ended. */
-function report(ended: string): void {
-  if (process.connected) process.send?.({ ended }, () => process.exit());
+/** The last message. */
+function report(message: FromKeeper): void {
+  if (process.connected) process.send?.(message, () => process.exit());
   else process.exit();
 }
 
-function start(): Promise<ChildProcess> {
-  return options.program === undefined ? startDynamoDbLocal() : startDynoxide(options.program);
-}
-
-async function startDynoxide(program: string): Promise<ChildProcess> {
+async function startDynoxide(): Promise<[ChildProcess, Address]> {
   const address = await hiddenAddress();
-  await forwardPrograms(address);
-  const data = options.dataFolder === undefined ? [] : ['--db-path', join(options.dataFolder, 'dynoxide.db')];
-  const dynoxide = spawn(program, ['--host', address.host, '--port', String(address.port), ...data], {
+  await forwardPrograms(port, address);
+  const data = dataFolder === undefined ? [] : ['--db-path', join(dataFolder, 'dynoxide.db')];
+  const dynoxide = spawn(findDynoxide(), ['--host', address.host, '--port', String(address.port), ...data], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   dynoxide.stderr.on('data', (chunk: Buffer) => (lastError = chunk.toString().trim()));
-  return dynoxide;
+  return [dynoxide, address];
 }
 
-async function startDynamoDbLocal(): Promise<ChildProcess> {
-  const { default: launcher } = await import('dynamodb-local');
+async function startDynamoDbLocal(): Promise<[ChildProcess, Address]> {
+  Object.assign(process.env, javaEnvironment(), { DDB_LOCAL_TELEMETRY: '0' });
+  files = mkdtempSync(join(temporaryFolder ?? tmpdir(), 'dynamodb-local-'));
   const javaOptions = `
 # Without Java's second compiler, which uses one processor for the first minute.
 -XX:TieredStopAtLevel=1
@@ -66,77 +81,60 @@ async function startDynamoDbLocal(): Promise<ChildProcess> {
 -XX:+UseSerialGC
 # Writes no file outside of the temporary folder.
 -XX:-UsePerfData
--Djava.io.tmpdir=${JSON.stringify(options.temporaryFolder)}
+-Djava.io.tmpdir=${JSON.stringify(files)}
 `;
   // The launcher takes one option, so this is a file of them.
-  const optionsFile = join(options.temporaryFolder, 'java-options');
+  const optionsFile = join(files, 'java-options');
   writeFileSync(optionsFile, javaOptions);
-  launcher.configureInstaller({ installPath: options.installPath ?? '' });
-  return launcher.launch(options.port, options.dataFolder, [], false, undefined, `@${optionsFile}`);
+  const { default: launcher } = await import('dynamodb-local');
+  launcher.configureInstaller({ installPath: findInstallation() });
+  const java = await launcher.launch(port, dataFolder, [], false, undefined, `@${optionsFile}`);
+  return [java, { host: '127.0.0.1', port }];
 }
 
-interface Address {
-  readonly host: string;
-  readonly port: number;
-}
-
-/** Browsers connect to none of them. https://fetch.spec.whatwg.org/#port-blocking */
-const blockedPorts = [
-  1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697,
-  10_080,
-];
-
-/** One of 2^38 addresses or, on macOS, where 127.0.0.1 is the only address, a port that browsers block. */
-async function hiddenAddress(): Promise<Address> {
-  if (process.platform !== 'darwin') {
-    const host = `127.${randomInt(1, 255)}.${randomInt(256)}.${randomInt(1, 255)}`;
-    return { host, port: await freePort() };
+async function isListening(address: Address): Promise<boolean> {
+  const socket = connect(address);
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
   }
-  const ports = blockedPorts.map((port) => ({ port, order: randomInt(1_000_000) }));
-  for (const { port } of ports.toSorted((one, other) => one.order - other.order))
-    if (await isPortFree(port)) return { host: '127.0.0.1', port };
-  throw new Error(
-    `Dynoxide needs one of these ports: ${blockedPorts.join(', ')}. Stop what listens on them.`,
-  );
 }
 
-/** Forwards what programs send to the port. @throws Error when the port is in use */
-async function forwardPrograms({ host, port }: Address): Promise<void> {
-  const agent = new Agent({ keepAlive: true });
-  const server = createServer((request, response) => {
-    const refuse = (status: number, type: string, message: string): void => {
-      response.writeHead(status, { 'Content-Type': 'application/x-amz-json-1.0', Connection: 'close' });
-      response.end(JSON.stringify({ __type: type, message }));
-    };
-    if (isOfBrowser(request)) {
-      const message = 'The local database answers no browser, and programs only at 127.0.0.1 or localhost.';
-      refuse(403, 'AccessDeniedException', message);
+/**
+ * Locks a folder for the service. The lock is a local socket, which the system releases when this process ends.
+ *
+ * @throws Error naming the service that holds the lock
+ */
+async function lock(folder: string): Promise<void> {
+  const address = lockAddress(createHash('sha256').update(realpathSync(folder)).digest('hex').slice(0, 24));
+  // Nothing is told for a service that has ended: the lock is free in a moment.
+  const isInUse = (): boolean => process.connected && process.ppid === service;
+  const server = createServer((socket) => socket.end(isInUse() ? String(service) : '')).unref();
+  const deadline = Date.now() + leftoverTimeoutMs;
+  for (;;) {
+    try {
+      await once(server.listen(address), 'listening');
       return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     }
-    const { method, url: path, rawHeaders: headers } = request;
-    const forwarded = send({ agent, host, port, method, path, headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 500, answer.rawHeaders);
-      answer.on('error', () => response.destroy());
-      answer.pipe(response);
-    });
-    // An error of either side ends this exchange and nothing else.
-    forwarded.on('error', ({ message }) => {
-      if (response.headersSent) response.destroy();
-      else refuse(503, 'ServiceUnavailable', `The local database does not answer: ${message}`);
-    });
-    for (const stream of [request, response]) stream.on('error', () => forwarded.destroy());
-    // The client is gone. Otherwise its connection may be used for another request already.
-    response.on('close', () => response.writableFinished || forwarded.destroy());
-    request.pipe(forwarded);
-  });
-  // As Dynoxide: clients close connections.
-  server.keepAliveTimeout = 0;
-  server.listen({ port: options.port, host: '127.0.0.1' });
-  await once(server, 'listening');
+    const holder = await text(connect(address)).catch(() => undefined);
+    // On macOS, a process that was killed leaves the file of its socket.
+    if (holder === undefined && address.startsWith('/')) rmSync(address, { force: true });
+    if (holder || Date.now() > deadline)
+      throw new Error(
+        `${folder} is in use by another service (process ${holder || 'unknown'}). Stop it, or choose another directory.`,
+      );
+    await sleep(pollMs);
+  }
 }
 
-/** Browsers send one of these headers to an address of this machine, and a Host of their own after DNS rebinding. */
-function isOfBrowser({ headers }: IncomingMessage): boolean {
-  const ofBrowsers = headers.origin ?? headers['sec-fetch-site'] ?? headers['access-control-request-method'];
-  return ofBrowsers !== undefined || !isLocalHost(headers.host);
+/** An abstract socket on Linux, a named pipe on Windows; on macOS the path must be short. */
+function lockAddress(id: string): string {
+  if (process.platform === 'linux') return `\0animal-store-${id}`;
+  return process.platform === 'win32' ? `\\\\.\\pipe\\animal-store-${id}` : `/tmp/animal-store-${id}.sock`;
 }

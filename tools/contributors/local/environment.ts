@@ -29,53 +29,53 @@ const runtimeModule = new URL('function-runtime.ts', import.meta.url);
 
 interface Runtime {
   readonly send: (task: Task) => void;
-  readonly end: () => void;
-}
-
-/** What the environment does now, or did last. */
-interface Current {
-  readonly definition: FunctionDefinition;
-  readonly isInvocation: boolean;
-  readonly finish: (result: InvocationResult) => void;
+  readonly end: () => unknown;
 }
 
 /**
  * One execution environment: it serves one invocation at a time. A crash, an exit or a time-out ends it.
  *
- * It is a thread with one function, or a process with all of them under the Node.js inspector, without limits of time and memory:
+ * It is a thread with one function, or a process for all of them under the Node.js inspector, without limits of time and memory:
  * one session of a debugger covers all code, also replaced code, and the service itself goes on while the debugger holds it.
  * https://nodejs.org/en/learn/getting-started/debugging
  */
 export class Environment {
+  /** Undefined under the inspector. */
+  readonly definition: FunctionDefinition | undefined;
   readonly #options: EnvironmentOptions;
-  readonly #isInspected: boolean;
   readonly #onEnd: () => void;
   readonly #runtime: Runtime;
   readonly #started = Promise.withResolvers<string | undefined>();
   readonly #ended = Promise.withResolvers<void>();
-  #hasEnded = false;
-  #current: Current | undefined;
+  /** Of the function that runs, or ran last. */
+  #label = '';
+  #task: Task | undefined;
+  #finish: (result: InvocationResult) => void = () => {};
   #timer: NodeJS.Timeout | undefined;
+  #isRetired = false;
   #endReason: Failure | undefined;
 
   /**
-   * @param place memory in MB of a thread, or the port of the inspector on 127.0.0.1, any free one when 0
+   * @param place the function of a thread, or the port of the inspector on 127.0.0.1, any free one when 0
    * @param onEnd called before the result of the invocation that it ends with
    */
-  constructor(
-    place: { readonly memoryMb: number } | { readonly inspectorPort: number },
-    options: EnvironmentOptions,
-    onEnd: () => void,
-  ) {
+  constructor(place: FunctionDefinition | number, options: EnvironmentOptions, onEnd: () => void) {
     this.#options = options;
     this.#onEnd = onEnd;
-    this.#isInspected = 'inspectorPort' in place;
-    this.#runtime =
-      'inspectorPort' in place ? this.#startProcess(place.inspectorPort) : this.#startThread(place.memoryMb);
+    if (typeof place === 'number') {
+      this.#runtime = this.#startProcess(place);
+    } else {
+      this.definition = place;
+      this.#runtime = this.#startThread(place.memoryMb);
+    }
   }
 
-  get hasEnded(): boolean {
-    return this.#hasEnded;
+  get isIdle(): boolean {
+    return this.#task === undefined && !this.#isRetired;
+  }
+
+  get isLoading(): boolean {
+    return this.#task !== undefined && this.#task.invocation === undefined;
   }
 
   /** `ws://127.0.0.1:PORT/ID` for a debugger. Undefined without an inspector, also because its port is in use. */
@@ -83,37 +83,38 @@ export class Environment {
     return this.#started.promise;
   }
 
-  /** Invokes a function, or only loads it when there is no input. */
+  /** Invokes a function, or only loads it when there is no input. The environment must be idle. */
   run(definition: FunctionDefinition, input?: InvocationInput): Promise<InvocationResult> {
-    const { promise, resolve: finish } = Promise.withResolvers<InvocationResult>();
-    const isInvocation = input !== undefined;
-    this.#current = { definition, isInvocation, finish };
-    const { arn: functionArn, file, handler } = definition;
-    const requestId = randomUUID();
-    const timeoutMs = isInvocation ? definition.timeoutMs : initTimeoutMs;
-    const seconds = (timeoutMs / 1000).toFixed(2);
-    const problem = isInvocation
-      ? `RequestId: ${requestId} Error: Task timed out after ${seconds} seconds`
-      : 'The function did not load within 10 s';
-    if (!this.#isInspected)
-      this.#timer = setTimeout(() => {
-        if (isInvocation) this.#log(`${new Date().toISOString()} ${problem}`);
-        this.#endFor({ errorType: 'Sandbox.Timedout', errorMessage: problem });
-      }, timeoutMs);
-    const deadline = this.#isInspected ? undefined : Date.now() + timeoutMs;
-    const invocation = input && { ...input, requestId, timeoutMs, deadline, functionArn };
+    const { promise, resolve } = Promise.withResolvers<InvocationResult>();
+    const { arn: functionArn, file, handler, label } = definition;
+    const isTimed = this.definition !== undefined;
+    const timeoutMs = input === undefined ? initTimeoutMs : definition.timeoutMs;
+    const deadline = isTimed ? Date.now() + timeoutMs : undefined;
+    const invocation = input && { ...input, requestId: randomUUID(), timeoutMs, deadline, functionArn };
     const variables = { ...definition.variables, ...this.#options.variables };
-    this.#runtime.send({
+    this.#label = label;
+    this.#finish = resolve;
+    this.#task = {
       file: pathToFileURL(file).href,
       handler,
-      variables: this.#isInspected ? withoutTimeouts(variables) : variables,
+      variables: isTimed ? variables : withoutTimeouts(variables),
       invocation,
-    });
+    };
+    if (isTimed) this.#timer = setTimeout(() => this.#timedOut(timeoutMs), timeoutMs);
+    this.#runtime.send(this.#task);
     return promise;
+  }
+
+  /** Ends after its invocation. */
+  retire(): void {
+    const wasIdle = this.isIdle;
+    this.#isRetired = true;
+    if (wasIdle) this.#runtime.end();
   }
 
   /** Resolves when it has ended. */
   async stop(): Promise<void> {
+    this.#isRetired = true;
     this.#runtime.end();
     await this.#ended.promise;
   }
@@ -133,7 +134,7 @@ export class Environment {
     return {
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
       send: (task) => worker.postMessage(task),
-      end: () => void worker.terminate(),
+      end: () => worker.terminate(),
     };
   }
 
@@ -146,10 +147,7 @@ export class Environment {
     });
     child.on('message', (message: FromRuntime) => this.#receive(message));
     child.on('exit', (code) => this.#exited(code ?? 1));
-    return {
-      send: (task) => void child.send(task),
-      end: () => void child.kill('SIGKILL'),
-    };
+    return { send: (task) => child.send(task), end: () => child.kill('SIGKILL') };
   }
 
   #receive(message: FromRuntime): void {
@@ -158,43 +156,56 @@ export class Environment {
         this.#started.resolve(message.inspectorUrl);
         return;
       case 'line':
-        this.#log(message.line);
+        this.#options.onLog(this.#label, message.line);
         return;
       case 'crashed':
         this.#crashed(message.failure);
         return;
       case 'done':
-        this.#finish(checkedResult(message.result));
+        this.#done(checkedResult(message.result));
     }
   }
 
-  #crashed(failure: Failure): void {
-    if (this.#current?.isInvocation === true) this.#log(failure.trace ?? failure.errorMessage);
-    this.#endFor(failure);
+  #timedOut(timeoutMs: number): void {
+    const { invocation } = this.#task!;
+    const seconds = (timeoutMs / 1000).toFixed(2);
+    const errorMessage =
+      invocation === undefined
+        ? 'The function did not load within 10 s'
+        : `RequestId: ${invocation.requestId} Error: Task timed out after ${seconds} seconds`;
+    this.#endFor(
+      { errorType: 'Sandbox.Timedout', errorMessage },
+      `${new Date().toISOString()} ${errorMessage}`,
+    );
   }
 
-  #endFor(reason: Failure): void {
+  #crashed(failure: Failure): void {
+    this.#endFor(failure, failure.trace ?? failure.errorMessage);
+  }
+
+  #endFor(reason: Failure, line: string): void {
+    // Why code cannot be loaded is told to who loads it.
+    if (!this.isLoading) this.#options.onLog(this.#label, line);
     this.#endReason ??= reason;
-    void this.stop();
+    this.#isRetired = true;
+    this.#runtime.end();
+  }
+
+  #done(result: InvocationResult): void {
+    clearTimeout(this.#timer);
+    this.#task = undefined;
+    if (this.#isRetired) this.#runtime.end();
+    this.#finish(result);
   }
 
   #exited(code: number): void {
     const how = code === 0 ? 'without providing a reason' : `with error: exit status ${code}`;
     const exit = { errorType: 'Runtime.ExitError', errorMessage: `Runtime exited ${how}` };
-    this.#hasEnded = true;
+    this.#isRetired = true;
     this.#started.resolve(undefined);
-    this.#onEnd();
-    this.#finish({ ok: false, ...(this.#endReason ?? exit) });
     this.#ended.resolve();
-  }
-
-  #finish(result: InvocationResult): void {
-    clearTimeout(this.#timer);
-    this.#current?.finish(result);
-  }
-
-  #log(line: string): void {
-    if (this.#current !== undefined) this.#options.onLog(this.#current.definition.label, line);
+    this.#onEnd();
+    this.#done({ ok: false, ...(this.#endReason ?? exit) });
   }
 }
 

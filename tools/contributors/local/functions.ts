@@ -39,33 +39,42 @@ const concurrency = 100;
 /** Execution environments of one function. Two for each processor keep it busy while a database answers. */
 const maxEnvironments = Math.min(8, 2 * availableParallelism());
 
-/** What runs a function: environments of its own or, under the inspector, one that all functions share. */
-interface Deployed {
-  readonly definition: FunctionDefinition;
-  readonly pool: Pool;
+interface Waiting {
+  definition: FunctionDefinition;
+  /** When absent the function is only loaded. */
+  readonly input: InvocationInput | undefined;
+  readonly finish: (result: InvocationResult) => void;
 }
 
+/**
+ * The functions with their execution environments. Without an idle one, an invocation waits for the first that becomes idle,
+ * while another one starts. Under the inspector, all functions share one environment.
+ */
 export class Functions {
   readonly #options: EnvironmentOptions;
-  readonly #inspected: Pool | undefined;
-  readonly #deployed = new Map<string, Deployed>();
-  /** Those that were replaced, which may still have invocations. */
-  #retired: Pool[] = [];
+  #inspectorPort: number | undefined;
+  #inspectorUrl: string | undefined;
+  /** By ARN. */
+  #current: ReadonlyMap<string, FunctionDefinition> = new Map();
+  /** The most recently used last: it has the warmest caches. */
+  readonly #environments = new Set<Environment>();
+  readonly #waiting = new Set<Waiting>();
   #underWay = 0;
+  #isStopped = false;
 
-  /** @param inspectorPort of one environment for all functions under the inspector, any free one when 0 */
+  /** @param inspectorPort on 127.0.0.1, any free one when 0 */
   constructor(options: EnvironmentOptions, inspectorPort?: number) {
     this.#options = options;
-    this.#inspected = inspectorPort === undefined ? undefined : new Pool(options, inspectorPort);
+    this.#inspectorPort = inspectorPort;
   }
 
   get definitions(): FunctionDefinition[] {
-    return [...this.#deployed.values()].map(({ definition }) => definition);
+    return [...this.#current.values()];
   }
 
-  /** `ws://127.0.0.1:PORT/ID` for a debugger, when the first functions were applied. */
+  /** `ws://127.0.0.1:PORT/ID` for a debugger, when functions were applied. */
   get inspectorUrl(): string | undefined {
-    return this.#inspected?.inspectorUrl;
+    return this.#inspectorUrl;
   }
 
   /**
@@ -75,14 +84,14 @@ export class Functions {
    * @throws Error naming all functions whose code cannot be loaded; then nothing is changed
    */
   async apply(definitions: readonly FunctionDefinition[]): Promise<void> {
-    const isFirst = this.#deployed.size === 0;
-    const next = definitions.map((definition) => this.#deploy(definition));
-    if (!isFirst) await load(next);
-    else if (this.#inspected !== undefined)
-      await load(next).catch((error: unknown) => this.#options.onLog('Functions', (error as Error).message));
-    const before = [...this.#deployed.values()];
-    this.#deployed.clear();
-    this.#replace(before, next);
+    const isFirst = this.#current.size === 0;
+    const next = new Map(definitions.map((definition) => [definition.arn, definition]));
+    if (!isFirst) await this.#load(definitions);
+    else if (this.#inspectorPort !== undefined)
+      await this.#load(definitions).catch((error: unknown) =>
+        this.#options.onLog('functions', (error as Error).message),
+      );
+    this.#use(next);
   }
 
   /**
@@ -92,87 +101,54 @@ export class Functions {
    * @throws Error when it cannot be loaded; the old code stays in use
    */
   async replaceCode(arn: string, file: string): Promise<void> {
-    const before = this.#deployed.get(arn)!;
-    const next = this.#deploy({ ...before.definition, file });
-    await load([next]);
-    this.#replace([before], [next]);
+    const next = { ...this.#current.get(arn)!, file };
+    await this.#load([next]);
+    this.#use(new Map([...this.#current, [arn, next]]));
   }
 
   readonly invoke: Invoke = async (arn, input, signal) => {
-    const deployed = this.#deployed.get(arn);
-    if (deployed === undefined) return failed('ResourceNotFoundException', `Function not found: ${arn}`);
+    const definition = this.#current.get(arn);
+    if (definition === undefined) return failed('ResourceNotFoundException', `Function not found: ${arn}`);
     if (this.#underWay >= concurrency) return throttled;
     this.#underWay += 1;
     try {
-      return await deployed.pool.run(deployed.definition, input, signal);
+      return await this.#run(definition, input, signal);
     } finally {
       this.#underWay -= 1;
     }
   };
 
   async stop(): Promise<void> {
-    const pools = new Set([...this.#deployed.values()].map(({ pool }) => pool));
-    await Promise.all([...pools, ...this.#retired].map((pool) => pool.stop()));
+    this.#isStopped = true;
+    for (const { finish } of this.#waiting) finish(stopped);
+    this.#waiting.clear();
+    await Promise.all([...this.#environments].map((environment) => environment.stop()));
   }
 
-  #deploy(definition: FunctionDefinition): Deployed {
-    return { definition, pool: this.#inspected ?? new Pool(this.#options) };
+  /** @throws Error naming all functions whose code cannot be loaded */
+  async #load(definitions: readonly FunctionDefinition[]): Promise<void> {
+    const results = await Promise.all(definitions.map((definition) => this.#run(definition)));
+    const problems = results.flatMap((result, index) =>
+      result.ok ? [] : [`${definitions[index]!.label} ${loadProblem(result)}`],
+    );
+    if (problems.length === 0) return;
+    this.#use(this.#current);
+    throw new Error(problems.join('\n'));
   }
 
-  #replace(before: readonly Deployed[], next: readonly Deployed[]): void {
-    for (const deployed of next) this.#deployed.set(deployed.definition.arn, deployed);
-    const unused = before.map(({ pool }) => pool).filter((pool) => pool !== this.#inspected);
-    for (const pool of unused) pool.retire();
-    this.#retired = [...this.#retired, ...unused].filter(({ isBusy }) => isBusy);
-  }
-}
-
-/** @throws Error */
-async function load(all: readonly Deployed[]): Promise<void> {
-  const results = await Promise.all(all.map(({ definition, pool }) => pool.run(definition)));
-  const problems = results.flatMap((result, index) =>
-    result.ok ? [] : [`${all[index]!.definition.label} ${loadProblem(result)}`],
-  );
-  if (problems.length > 0) throw new Error(problems.join('\n'));
-}
-
-interface Waiting {
-  readonly definition: FunctionDefinition;
-  /** When absent the function is only loaded. */
-  readonly input: InvocationInput | undefined;
-  readonly finish: (result: InvocationResult) => void;
-}
-
-/**
- * Execution environments. Without an idle one an invocation waits for the first that becomes idle, while another one
- * starts.
- */
-class Pool {
-  readonly #options: EnvironmentOptions;
-  #inspectorPort: number | undefined;
-  #inspectorUrl: string | undefined;
-  readonly #all = new Set<Environment>();
-  readonly #idle: Environment[] = [];
-  readonly #waiting = new Set<Waiting>();
-  #starting = 0;
-  #isRetired = false;
-  #isStopped = false;
-
-  constructor(options: EnvironmentOptions, inspectorPort?: number) {
-    this.#options = options;
-    this.#inspectorPort = inspectorPort;
+  /** Environments with other code end after their invocations. */
+  #use(next: ReadonlyMap<string, FunctionDefinition>): void {
+    this.#current = next;
+    for (const environment of this.#environments) {
+      const { definition } = environment;
+      if (definition !== undefined && next.get(definition.arn) !== definition) environment.retire();
+    }
+    for (const waiting of this.#waiting)
+      waiting.definition = next.get(waiting.definition.arn) ?? waiting.definition;
+    this.#dispatch();
   }
 
-  get isBusy(): boolean {
-    return this.#all.size > 0;
-  }
-
-  get inspectorUrl(): string | undefined {
-    return this.#inspectorUrl;
-  }
-
-  /** Invokes a function, or only loads it when there is no input. */
-  async run(
+  async #run(
     definition: FunctionDefinition,
     input?: InvocationInput,
     signal?: AbortSignal,
@@ -188,68 +164,57 @@ class Pool {
     return promise;
   }
 
-  /** Finishes its invocations, and then ends. */
-  retire(): void {
-    this.#isRetired = true;
-    this.#dispatch();
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    for (const { finish } of this.#waiting) finish(stopped);
-    this.#waiting.clear();
-    await Promise.all([...this.#all].map((environment) => environment.stop()));
-  }
-
   #dispatch(): void {
     if (this.#isStopped) return;
     for (const waiting of this.#waiting) {
-      // The most recently used one has the warmest caches.
-      const environment = this.#idle.pop();
-      if (environment === undefined) break;
+      const { definition, input, finish } = waiting;
+      const environment = this.#environmentsOf(definition).findLast(({ isIdle }) => isIdle);
+      if (environment === undefined) continue;
       this.#waiting.delete(waiting);
-      void environment.run(waiting.definition, waiting.input).then((result) => {
-        waiting.finish(result);
-        this.#offer(environment);
+      this.#environments.delete(environment);
+      this.#environments.add(environment);
+      void environment.run(definition, input).then((result) => {
+        finish(result);
+        this.#dispatch();
       });
     }
-    if (this.#isRetired) for (const environment of this.#idle.splice(0)) void environment.stop();
     const limit = this.#inspectorPort === undefined ? maxEnvironments : 1;
-    for (const { definition } of [...this.#waiting].slice(this.#starting))
-      if (this.#all.size < limit) void this.#start(definition);
+    for (const { definition } of this.#waiting) {
+      const environments = this.#environmentsOf(definition);
+      const starting = environments.filter(({ isLoading }) => isLoading).length;
+      const waiting = [...this.#waiting].filter((each) => each.definition === definition).length;
+      if (environments.length < limit && starting < waiting) void this.#start(definition);
+    }
   }
 
-  /** Starts an environment. Code that cannot be loaded fails one invocation for each attempt. */
+  #environmentsOf(definition: FunctionDefinition): Environment[] {
+    return [...this.#environments].filter((each) => [undefined, definition].includes(each.definition));
+  }
+
+  /** Code that cannot be loaded fails one invocation for each attempt. */
   async #start(definition: FunctionDefinition): Promise<void> {
-    this.#starting += 1;
     const port = this.#inspectorPort;
-    const place = port === undefined ? definition : { inspectorPort: port };
-    const environment = new Environment(place, this.#options, () => {
-      this.#all.delete(environment);
-      const index = this.#idle.indexOf(environment);
-      if (index >= 0) this.#idle.splice(index, 1);
-    });
-    this.#all.add(environment);
+    const environment = new Environment(port ?? definition, this.#options, () =>
+      this.#environments.delete(environment),
+    );
+    this.#environments.add(environment);
+    const loading = environment.run(definition);
     if (port !== undefined) {
       this.#inspectorUrl = await environment.inspectorUrl;
       // A debugger reconnects to the same port after a restart.
       if (this.#inspectorUrl !== undefined) this.#inspectorPort = Number(new URL(this.#inspectorUrl).port);
     }
-    const loaded = await environment.run(definition);
-    this.#starting -= 1;
-    // Under the inspector the environment has other functions, too.
-    if (loaded.ok || port !== undefined) return this.#offer(environment);
-    void environment.stop();
-    const [first] = this.#waiting;
-    if (first !== undefined && this.#waiting.delete(first)) {
-      if (first.input !== undefined) this.#options.onLog(definition.label, loadProblem(loaded));
-      first.finish(loaded);
+    const loaded = await loading;
+    const first = [...this.#waiting].find((each) => each.definition === definition);
+    // Under the inspector, the environment can run other functions.
+    if (!loaded.ok && port === undefined) {
+      environment.retire();
+      if (first !== undefined) {
+        this.#waiting.delete(first);
+        if (first.input !== undefined) this.#options.onLog(definition.label, loadProblem(loaded));
+        first.finish(loaded);
+      }
     }
-    this.#dispatch();
-  }
-
-  #offer(environment: Environment): void {
-    if (!environment.hasEnded) this.#idle.push(environment);
     this.#dispatch();
   }
 }

@@ -1,11 +1,14 @@
-import { readFile } from 'node:fs/promises';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Limits, Plan } from '../../../functions/access/plans.ts';
 import { customPlan, customPlanCeiling, planNames } from '../../../functions/access/plans.ts';
 import { createKey } from '../../operators/keys/commands/create.ts';
 import type { KeyService } from '../../operators/keys/service.ts';
-import { writePrivateJson } from './private-file.ts';
+import { apiKeySnapshot, type ApiKeyStore, type ApiKeySnapshot } from './api-keys.ts';
+import { writePrivate, writePrivateJson } from './private-file.ts';
+
+/** API keys in the folder of `--data`: those that are printed, and all that API Gateway has. */
 
 /** An API key of each plan. */
 export type Keys = Readonly<Record<Plan, string>>;
@@ -23,16 +26,7 @@ export const enterpriseLimits: Limits = { perMinute: customPlanCeiling.perMinute
  */
 export async function seedKeys(service: KeyService, dataDirectory: string | undefined): Promise<Keys> {
   const file = dataDirectory && join(dataDirectory, 'keys.json');
-  const text = file && (await readFile(file, 'utf8').catch(() => undefined));
-  const kept =
-    text === undefined
-      ? {}
-      : parse(
-          anyKeys,
-          file!,
-          text,
-          'is damaged. Move it to another folder and start again: new keys are created.',
-        );
+  const kept = readKept(file, anyKeys, ': new keys are created.') ?? {};
   const issued: Partial<Record<Plan, string>> = {};
   for (const plan of planNames.filter((name) => kept[name] === undefined)) {
     const limits = plan === customPlan ? enterpriseLimits : {};
@@ -40,7 +34,7 @@ export async function seedKeys(service: KeyService, dataDirectory: string | unde
     issued[plan] = (await createKey(service, request)).key;
   }
   const all = { ...kept, ...issued };
-  if (file !== undefined && Object.keys(issued).length > 0) await writePrivateJson(file, all);
+  if (file !== undefined && Object.keys(issued).length > 0) writePrivateJson(file, all);
   return schema.parse(Object.fromEntries(planNames.map((plan) => [plan, all[plan]])));
 }
 
@@ -49,7 +43,24 @@ export function parseKeys(file: string, text: string): Keys {
   return parse(schema, file, text, `must be a JSON object with a key for each of ${planNames.join(', ')}.`);
 }
 
-function parse<T extends z.ZodType>(of: T, file: string, text: string, problem: string): z.infer<T> {
+/** API Gateway's keys of an earlier run, if any. @throws Error when the file is damaged */
+export function readGatewayKeys(file: string | undefined): ApiKeySnapshot | undefined {
+  return readKept(file, apiKeySnapshot, ' without its API keys.');
+}
+
+export function writeGatewayKeys(file: string, store: ApiKeyStore): void {
+  // Versions of November 2026 require the other fields, and put the keys into their plans again.
+  const keys = store.snapshot().keys.map((key) => ({ ...key, tags: {}, updatedAt: key.createdAt }));
+  writePrivate(file, JSON.stringify({ keys, bindings: [] }));
+}
+
+function readKept<T>(file: string | undefined, of: z.ZodType<T>, outcome: string): T | undefined {
+  if (file === undefined || !existsSync(file)) return undefined;
+  const problem = `is damaged. Move it to another folder and start again${outcome}`;
+  return parse(of, file, readFileSync(file, 'utf8'), problem);
+}
+
+function parse<T>(of: z.ZodType<T>, file: string, text: string, problem: string): T {
   try {
     return of.parse(JSON.parse(text));
   } catch (error) {

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { isRunning } from './folders.ts';
 
 /** npm forwards Ctrl-C, so one key press arrives twice. */
 const sameKeyPressMs = 300;
@@ -77,4 +76,13 @@ async function startersOfThis(): Promise<readonly number[]> {
     next = above.parent;
   }
   return [];
+}
+
+/** Whether the process exists, also as one of another user. */
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
 }

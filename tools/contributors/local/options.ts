@@ -1,4 +1,4 @@
-import { access, constants, stat } from 'node:fs/promises';
+import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Command, Option } from '@commander-js/extra-typings';
 import { exitCodes, ToolError } from '../../operators/command-line/errors.ts';
@@ -54,16 +54,16 @@ export function parseOptions([script, ...args]: readonly string[]) {
 }
 
 /** Checks that the file can be written. */
-export async function checkFile(file: string): Promise<void> {
-  const found = await stat(file).catch(() => undefined);
+export function checkFile(file: string): void {
+  const found = statSync(file, { throwIfNoEntry: false });
   if (found?.isDirectory() === true) throw new Error('it is a folder');
-  await access(found === undefined ? dirname(file) : file, constants.W_OK);
+  accessSync(found === undefined ? dirname(file) : file, constants.W_OK);
 }
 
 /** @throws ToolError that names the option whose path cannot be used */
-export async function forKeysFile(path: string, use: Promise<unknown>): Promise<void> {
+export function forKeysFile(path: string, use: () => void): void {
   try {
-    await use;
+    use();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const message = `--keys-file ${path} cannot be used: ${reason}. Choose another path.`;

@@ -24,10 +24,10 @@ export class Progress {
   };
 
   /** The service is ready, or stops. */
-  end(): void {
+  readonly end = (): void => {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-  }
+  };
 
   #wait(): void {
     clearTimeout(this.#timer);

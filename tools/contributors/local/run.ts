@@ -1,7 +1,7 @@
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { openKeyService } from '../../operators/keys/service.ts';
 import { openPetService } from '../../operators/pets/service.ts';
-import { localStage, startLocalStack, synthesizeLocal } from './stack.ts';
+import { localStage } from './stack.ts';
 import { type ReferenceFile, referenceFiles } from '../reference/files.ts';
 import { seedAnimals } from './seed.ts';
 import { announceAddress } from '../../operators/command-line/local-address.ts';
@@ -13,30 +13,28 @@ import { writePrivateJson } from './private-file.ts';
 import { findDrift, repairKeys } from '../../operators/keys/commands/repair.ts';
 import type { Progress } from './progress.ts';
 import { requestLog } from './request-log.ts';
+import { serve } from './serve.ts';
 import { watch } from './watch.ts';
 import { checkFile, forKeysFile, parseOptions } from './options.ts';
 
-/** @param onStop is called with what stops the service, again when there is more to stop */
+/** @param ending what stops the service is added to it */
 export async function run(
   args: readonly string[],
   progress: Progress,
-  onStop: (stop: () => Promise<void>) => void,
+  ending: AsyncDisposableStack,
 ): Promise<void> {
   const options = parseOptions(args);
-  try {
-    await start(options, progress, onStop);
-  } catch (error) {
+  await start(options, progress, ending).catch((error: unknown) => {
     throw withFullDisk(error, options.data);
-  }
+  });
 }
 
 async function start(
   options: ReturnType<typeof parseOptions>,
-  progress: Progress,
-  onStop: (stop: () => Promise<void>) => void,
+  { tell, end }: Progress,
+  ending: AsyncDisposableStack,
 ): Promise<void> {
   const since = Date.now();
-  const { tell } = progress;
   const {
     port,
     animals,
@@ -48,10 +46,10 @@ async function start(
     inspect,
     reload,
   } = options;
-  if (keysFile !== undefined) await forKeysFile(keysFile, checkFile(resolve(keysFile)));
+  if (keysFile !== undefined) forKeysFile(keysFile, () => checkFile(resolve(keysFile)));
   const pages = new Map<string, ReferenceFile>();
   const dataDirectory = data === undefined ? undefined : resolve(data);
-  const service = await startLocalStack({
+  const service = await serve({
     ...requestLog({ quiet, json: jsonLogs }),
     port,
     pages,
@@ -60,9 +58,9 @@ async function start(
     inspect,
     onProgress: tell,
   });
-  onStop(() => service.stop());
+  ending.defer(() => service.stop());
 
-  const { endpoint, credentials, inspectorUrl, url } = service;
+  const { endpoint, credentials, functions, url } = service;
   const address = { endpoint, credentials };
   tell(`Seeding ${animals} animals and one key for each plan`);
   const { table } = await openPetService({ stage: localStage, ...address });
@@ -77,21 +75,12 @@ async function start(
     if (repaired.length > 0) tell(`Repaired ${repaired.length} API keys that API Gateway had lost`);
   }
   const keys = await seedKeys(keyService, dataDirectory);
-  if (keysFile !== undefined) await forKeysFile(keysFile, writePrivateJson(keysFile, keys));
+  if (keysFile !== undefined) forKeysFile(keysFile, () => writePrivateJson(keysFile, keys));
   for (const [path, page] of referenceFiles(url)) pages.set(path, page);
 
   if (reload) {
     tell('Watching functions/ and lib/');
-    const stopWatching = await watch(service, {
-      project: join(import.meta.dirname, '..', '..', '..'),
-      since,
-      synthesize: synthesizeLocal,
-      onMessage: (message) => console.error(message),
-    });
-    onStop(async () => {
-      await stopWatching();
-      await service.stop();
-    });
+    ending.defer(await watch(service, since));
   }
   try {
     announceAddress(address, Date.now());
@@ -100,6 +89,6 @@ async function start(
     console.error(`npm run keys will not find the service, because its address cannot be saved: ${reason}`);
   }
   tell('Ready');
-  progress.end();
-  console.log(banner({ url, keys, reload, inspectorUrl }));
+  end();
+  console.log(banner({ url, keys, reload, inspectorUrl: functions.inspectorUrl }));
 }

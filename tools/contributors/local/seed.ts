@@ -1,7 +1,7 @@
-import { readFile, rm } from 'node:fs/promises';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { BatchWriteCommand } from '@aws-sdk/lib-dynamodb';
 import { z } from 'zod';
-import { putPets } from './put-pets.ts';
 import { writePrivateJson } from './private-file.ts';
 import { idEpoch, newPetId } from '../../../functions/pets/ids.ts';
 import type { Pet, PetStatus } from '../../../functions/pets/schema.ts';
@@ -46,15 +46,36 @@ export async function seedAnimals(
   dataDirectory?: string,
 ): Promise<number> {
   const file = dataDirectory && join(dataDirectory, 'seeding.json');
-  const text = file && (await readFile(file, 'utf8').catch(() => undefined));
-  if (text === undefined) {
+  let seeding = { count, now };
+  if (file !== undefined && existsSync(file)) {
+    // The same IDs as before: what is stored is replaced by itself.
+    seeding = unfinished.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } else {
     const { pets } = await listPets(table, { limit: 1 });
     if (pets.length > 0) return 0;
+    if (file !== undefined) writePrivateJson(file, seeding);
   }
-  // The same IDs as before: what is stored is replaced by itself.
-  const seeding = text === undefined ? { count, now } : unfinished.parse(JSON.parse(text));
-  if (file !== undefined) await writePrivateJson(file, seeding);
   await putPets(table, sampleAnimals(seeding.count, seeding.now));
-  if (file !== undefined) await rm(file);
+  if (file !== undefined) rmSync(file);
   return seeding.count;
+}
+
+/** DynamoDB takes at most 25 items in one BatchWriteItem. */
+const batchSize = 25;
+const batchesAtOnce = 8;
+
+/** Stores many pets, and replaces pets with the same ID. */
+async function putPets({ client, tableName }: PetTable, pets: readonly Pet[]): Promise<void> {
+  const batches = Array.from({ length: Math.ceil(pets.length / batchSize) }, (_, index) =>
+    pets.slice(index * batchSize, (index + 1) * batchSize),
+  );
+  const waiting = batches.values();
+  const work = async (): Promise<void> => {
+    for (const batch of waiting) {
+      const requests = batch.map((pet) => ({ PutRequest: { Item: { ...pet } } }));
+      // No local database throttles, so it stores all of them.
+      await client.send(new BatchWriteCommand({ RequestItems: { [tableName]: requests } }));
+    }
+  };
+  await Promise.all(Array.from({ length: batchesAtOnce }, work));
 }

@@ -1,18 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { ApiKeyStore, usagePlansOf } from './api-keys.ts';
 import { callService } from './aws-services.ts';
 import { chooseDatabase, type DatabaseName, engines } from './database-engines.ts';
 import { type DatabaseAccess, startDatabase } from './database.ts';
-import { lockFolder, prepareDataFolder, temporaryFolder, withFullDisk } from './folders.ts';
-import { type FunctionDefinition, functionsOf } from './function-definitions.ts';
+import { prepareDataFolder, temporaryFolder, withFullDisk } from './folders.ts';
+import { functionsOf } from './function-definitions.ts';
 import { Functions } from './functions.ts';
 import { Gateway, type RequestRecord } from './gateway.ts';
 import { HttpServer, type Pages, portInUse } from './http-server.ts';
-import { readKeys, savedInTurn } from './key-file.ts';
+import { readGatewayKeys, writeGatewayKeys } from './keys.ts';
 import { isPortFree } from './ports.ts';
+import { localStackName, synthesizeLocal } from './stack.ts';
 import { createTables, type TableDefinition, tablesOf } from './tables.ts';
 import { region, Stack } from './template.ts';
 
@@ -28,10 +29,8 @@ import { region, Stack } from './template.ts';
  */
 
 export interface ServeOptions {
-  /** The folder that `cdk synth` wrote, or what writes it into a new folder. It is read only once. */
-  readonly assembly: string | ((folder: string) => Promise<void>);
-  /** The name of the stack. */
-  readonly stack: string;
+  /** The folder that `synthesizeLocal` wrote, which is read only once. When absent, the stack is synthesized. */
+  readonly assembly?: string | undefined;
   /** On 127.0.0.1. Any free port when absent or 0. */
   readonly port?: number | undefined;
   /** Keeps tables and API keys between runs. In memory when absent. */
@@ -53,7 +52,7 @@ export interface ServeOptions {
   readonly onLog?: ((label: string, line: string) => void) | undefined;
   /** Called once for each answered request. */
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
-  /** Called at most once, after the service has stopped because its database is lost. */
+  /** Called at most once, after the service has stopped because its database is lost. When absent, the process ends. */
   readonly onFailure?: ((error: Error) => void) | undefined;
 }
 
@@ -71,17 +70,11 @@ export interface LocalService {
   readonly dynamodbEndpoint: string;
   /** The stack's outputs, with the local address of the API. */
   readonly outputs: Readonly<Record<string, string>>;
-  readonly functions: readonly FunctionDefinition[];
-  /** `ws://127.0.0.1:PORT/ID` when `inspect` is set. */
-  readonly inspectorUrl: string | undefined;
+  readonly functions: Functions;
+  /** Is removed when the service has ended. */
+  readonly temporaryFolder: string;
   /**
-   * Runs other code for a function from the next request on. Requests in progress finish on the old code.
-   *
-   * @throws Error when the code cannot be loaded; the old code stays in use
-   */
-  replaceCode(functionArn: string, file: string): Promise<void>;
-  /**
-   * Serves an assembly in place of the one before, whose tables stay. It replaces code set by `replaceCode`.
+   * Serves an assembly in place of the one before, whose tables stay. It replaces code set by `functions.replaceCode`.
    *
    * @param folder must stay as long as the service
    * @throws RestartNeeded; Error. The one before stays in use
@@ -97,12 +90,12 @@ export class RestartNeeded extends Error {
 }
 
 /**
- * Serves the REST API, authorizer, usage plans, functions and tables of the synthesized stack, on the loopback interface.
+ * Serves the REST API, authorizer, usage plans, functions and tables of the local stage, on the loopback interface.
  *
- * @throws Error that says what to do: the port or data directory is in use, no database is installed, or the stack has what is not
- * known here
+ * @throws Error that says what to do: the port or data directory is in use, no database is installed, the app cannot be synthesized,
+ * or the stack has what is not known here
  */
-export async function serve(options: ServeOptions): Promise<LocalService> {
+export async function serve(options: ServeOptions = {}): Promise<LocalService> {
   // Threads have the time zone of their process, and functions on Lambda that of UTC.
   process.env['TZ'] = 'UTC';
   /** What ends, in the reverse order of the start. */
@@ -124,47 +117,47 @@ async function start(
   ending: AsyncDisposableStack,
   stop: () => Promise<void>,
 ): Promise<LocalService> {
-  const { port = 0, dataDirectory, inspect, onProgress = () => {}, onLog = () => {} } = options;
+  const { port = 0, dataDirectory, inspect, onRequest, onProgress = () => {}, onLog = () => {} } = options;
   if (port !== 0 && !(await isPortFree(port))) throw new Error(portInUse(port));
   if (inspect !== undefined && inspect.port !== 0 && !(await isPortFree(inspect.port)))
     throw new Error(inspectorPortInUse(inspect.port));
   const name = options.dynamodbEndpoint === undefined ? await chooseDatabase(options.database) : undefined;
-  if (dataDirectory !== undefined) {
-    await prepareDataFolder(dataDirectory);
-    ending.defer(await lockFolder(dataDirectory));
-  }
+  if (dataDirectory !== undefined) prepareDataFolder(dataDirectory);
   const folder = temporaryFolder();
-  ending.defer(folder.remove);
+  ending.defer(() => rmSync(folder, { recursive: true, force: true }));
   const keyFile = dataDirectory && join(dataDirectory, 'gateway-keys.json');
-  const keys = new ApiKeyStore(await readKeys(keyFile));
-  const saveKeys = savedInTurn(keyFile, keys);
+  const keys = new ApiKeyStore(readGatewayKeys(keyFile));
+  const saveKeys = async (): Promise<void> => {
+    if (keyFile !== undefined) writeGatewayKeys(keyFile, keys);
+  };
 
   const openDatabase = async (): Promise<DatabaseAccess> => {
-    const { dynamodbEndpoint: endpoint = '' } = options;
+    const { dynamodbEndpoint: endpoint = '', onFailure = endProcess } = options;
     if (name === undefined)
       return { endpoint, credentials: { accessKeyId: 'local', secretAccessKey: 'local' } };
     onProgress(`Starting ${engines[name].label}`);
-    const started = await startDatabase({
+    const database = await startDatabase({
       database: name,
       dataFolder: dataDirectory && join(dataDirectory, 'dynamodb'),
-      temporaryParent: folder.path,
+      temporaryFolder: folder,
       onProgress,
-      onLost: (loss) => void stop().finally(() => options.onFailure?.(loss)),
+      onLost: (loss) => void stop().finally(() => onFailure(loss)),
     });
-    ending.defer(() => started.stop());
-    return started;
+    ending.defer(() => database.stop());
+    return database;
   };
   const read = async (): Promise<Stack> => {
-    if (typeof options.assembly === 'string') return Stack.read(options.stack, options.assembly);
-    onProgress('Synthesizing the stack');
-    const assembly = join(folder.path, 'assembly');
-    await mkdir(assembly);
-    await options.assembly(assembly);
-    return Stack.read(options.stack, assembly);
+    const { assembly = join(folder, 'assembly') } = options;
+    if (options.assembly === undefined) {
+      onProgress('Synthesizing the stack');
+      await synthesizeLocal(assembly);
+    }
+    return Stack.read(localStackName, assembly);
   };
-  // Wait for both even if one fails: a database that is still starting cannot be stopped.
   const [opening, reading] = [openDatabase(), read()];
-  await Promise.allSettled([opening, reading]);
+  // It is reported below, or ends with this process when the database cannot be opened.
+  reading.catch(() => {});
+  // A database that is still starting cannot be stopped.
   const database = await opening;
   const stack = await reading;
 
@@ -190,7 +183,7 @@ async function start(
       stack: next,
       keys,
       invoke: functions.invoke,
-      onRequest: options.onRequest,
+      onRequest,
       suspendTimeouts: inspect !== undefined,
     });
     const tables = tablesOf(next);
@@ -206,16 +199,16 @@ async function start(
     return { gateway, tables, outputs: Object.fromEntries(outputs) as Record<string, string> };
   };
   let served = await apply(stack);
-  const { inspectorUrl } = functions;
   // Node.js goes on without an inspector.
-  if (inspect !== undefined && inspectorUrl === undefined) throw new Error(inspectorPortInUse(inspect.port));
+  if (inspect !== undefined && functions.inspectorUrl === undefined)
+    throw new Error(inspectorPortInUse(inspect.port));
 
   server.serve({
     gateway: () => served.gateway,
     callService: (service, call) => {
       const { gateway, outputs } = served;
       const state = {
-        stack: { name: options.stack, outputs },
+        stack: { name: localStackName, outputs },
         gateway,
         keys,
         saveKeys,
@@ -225,24 +218,21 @@ async function start(
       return callService(state, service, call);
     },
     pages: options.pages ?? new Map(),
-    onRequest: options.onRequest,
+    onRequest,
     onError: (error) => onProgress(`Error in the local service: ${String(error)}`),
   });
   return {
     url: `${endpoint}/${served.gateway.place.stage}`,
     endpoint,
     credentials,
-    inspectorUrl,
     dynamodbEndpoint: database.endpoint,
     get outputs() {
       return served.outputs;
     },
-    get functions() {
-      return functions.definitions;
-    },
-    replaceCode: (arn, file) => functions.replaceCode(arn, file),
+    functions,
+    temporaryFolder: folder,
     update: async (assembly) => {
-      served = await apply(Stack.read(options.stack, assembly), served);
+      served = await apply(Stack.read(localStackName, assembly), served);
     },
     stop,
   };
@@ -256,23 +246,26 @@ interface Served {
 }
 
 /** @throws RestartNeeded naming the changes that need a restart */
-function requireUpdatable(current: Served, next: Pick<Served, 'gateway' | 'tables'>): void {
-  const { apiId, stage } = current.gateway.place;
-  const isRenamed = next.gateway.place.apiId !== apiId || next.gateway.place.stage !== stage;
+function requireUpdatable(before: Served, next: Pick<Served, 'gateway' | 'tables'>): void {
   const redefined = next.tables.filter((table) => {
-    const before = current.tables.find(({ input }) => input.TableName === table.input.TableName);
-    return before !== undefined && !isDeepStrictEqual(before, table);
+    const found = before.tables.find(({ input }) => input.TableName === table.input.TableName);
+    return found !== undefined && !isDeepStrictEqual(found, table);
   });
-  const changes = [
-    ...(isRenamed ? ['The API or its stage has another name. Restart to apply it.'] : []),
-    ...redefined.map(
-      ({ input }) =>
-        `The table ${input.TableName} is defined differently. Restart without its data to apply it.`,
-    ),
-  ];
+  const changes = redefined.map(
+    ({ input }) =>
+      `The table ${input.TableName} is defined differently. Restart without its data to apply it.`,
+  );
+  const { apiId, stage } = before.gateway.place;
+  if (next.gateway.place.apiId !== apiId || next.gateway.place.stage !== stage)
+    changes.push('The API or its stage has another name. Restart to apply it.');
   if (changes.length > 0) throw new RestartNeeded(changes.join('\n'));
 }
 
 function inspectorPortInUse(port: number): string {
   return `Port ${port} for the debugger is in use. Stop the process that listens on it, or choose another one with --inspect=PORT.`;
+}
+
+function endProcess(error: Error): void {
+  console.error(error.message);
+  process.exit(1);
 }

@@ -4,15 +4,15 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { readableTrace } from './readable.ts';
-import { type LocalService, serve, type ServeOptions } from './serve.ts';
 
 export const localStage = 'local';
 export const localStackName = `AnimalStore-${localStage}`;
-const project = join(import.meta.dirname, '..', '..', '..');
+/** The folder of cdk.json. */
+export const project = join(import.meta.dirname, '..', '..', '..');
 
 /**
- * Writes the assembly of the local stage, as the CDK CLI does, but several seconds faster. The best-practice checks are for the
- * other stages; they take half of the time.
+ * Writes the assembly of the local stage, with the template and bundles that `cdk deploy` would deploy: as the CDK CLI does, but
+ * several seconds faster. The best-practice checks are for the other stages; they take half of the time.
  *
  * @throws Error with the output of the app when it fails
  */
@@ -63,18 +63,4 @@ function appError(printed: string): string {
       .replaceAll(/\n{3,}/g, '\n\n')
       .trim()
   );
-}
-
-function endProcess(error: Error): void {
-  console.error(error.message);
-  process.exit(1);
-}
-
-/**
- * Synthesizes the stack of the local stage and serves it: the template and bundles that `cdk deploy` would deploy.
- *
- * @throws Error that says what to do: the port is in use, no database is installed, or the app cannot be synthesized
- */
-export function startLocalStack(options: Partial<Omit<ServeOptions, 'stack'>> = {}): Promise<LocalService> {
-  return serve({ onFailure: endProcess, assembly: synthesizeLocal, ...options, stack: localStackName });
 }

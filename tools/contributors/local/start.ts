@@ -7,18 +7,19 @@ import { Progress } from './progress.ts';
 
 const args = process.argv.slice(2);
 const progress = new Progress(args.includes('--quiet'));
-let stop = async (): Promise<void> => {};
+/** What ends, in the reverse order of the start. */
+const ending = new AsyncDisposableStack();
 let isStopping = false;
 endWith(async () => {
   isStopping = true;
   progress.end();
   console.log('\nStopping');
-  await stop();
+  await ending.disposeAsync();
 });
 try {
   // It takes seconds to load on a busy machine.
   const { run } = await import('./run.ts');
-  await run(args, progress, (step) => (stop = step));
+  await run(args, progress, ending);
 } catch (error) {
   progress.end();
   // What was under way fails when the service stops.

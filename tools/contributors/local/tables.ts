@@ -1,15 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  CreateTableCommand,
   type CreateTableCommandInput,
-  DescribeTableCommand,
-  DynamoDBClient,
-  GetItemCommand,
-  ResourceInUseException,
-  UpdateItemCommand,
-  UpdateTableCommand,
+  DynamoDB,
   type UpdateTableCommandInput,
-  UpdateTimeToLiveCommand,
 } from '@aws-sdk/client-dynamodb';
 import type { DatabaseAccess } from './database.ts';
 import { region, type Stack } from './template.ts';
@@ -41,71 +34,53 @@ export async function createTables(
   { endpoint, credentials }: DatabaseAccess,
 ): Promise<number> {
   const requestHandler = { requestTimeout: answerTimeoutMs, throwOnRequestTimeout: true };
-  const client = new DynamoDBClient({ region, endpoint, credentials, requestHandler });
+  const client = new DynamoDB({ region, endpoint, credentials, requestHandler });
   try {
-    const created = await Promise.all(tables.map((definition) => createTable(client, definition)));
-    await Promise.allSettled(tables.map((definition) => warm(client, definition)));
-    return created.filter(Boolean).length;
+    const { TableNames: kept = [] } = await client.listTables();
+    await Promise.all(
+      tables.map(async ({ input, expiryAttribute: AttributeName }) => {
+        const { TableName } = input;
+        if (kept.includes(TableName)) return updateIndexes(client, input);
+        await client.createTable(input);
+        await untilActive(client, TableName);
+        if (AttributeName === undefined) return;
+        await client.updateTimeToLive({
+          TableName,
+          TimeToLiveSpecification: { AttributeName, Enabled: true },
+        });
+      }),
+    );
+    await Promise.all(tables.map((definition) => warm(client, definition)));
+    return tables.filter(({ input }) => !kept.includes(input.TableName)).length;
   } finally {
     client.destroy();
   }
 }
 
-/** @returns false if the table exists */
-async function createTable(
-  client: DynamoDBClient,
-  { input, expiryAttribute }: TableDefinition,
-): Promise<boolean> {
-  const { TableName } = input;
-  try {
-    await client.send(new CreateTableCommand(input));
-  } catch (error) {
-    if (!(error instanceof ResourceInUseException))
-      throw new Error(`The table ${TableName} cannot be created: ${String(error)}`, { cause: error });
-    await updateIndexes(client, input);
-    return false;
-  }
-  await untilActive(client, TableName);
-  if (expiryAttribute !== undefined) {
-    const TimeToLiveSpecification = { AttributeName: expiryAttribute, Enabled: true };
-    await client.send(new UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification }));
-  }
-  return true;
-}
-
 /** Adds the indexes that a kept table lacks, one after the other as on AWS, and deletes those that the template lacks. */
 async function updateIndexes(
-  client: DynamoDBClient,
+  client: DynamoDB,
   { TableName, AttributeDefinitions, GlobalSecondaryIndexes: wanted = [] }: TableDefinition['input'],
 ): Promise<void> {
-  const { Table } = await client.send(new DescribeTableCommand({ TableName }));
-  const found = new Set((Table?.GlobalSecondaryIndexes ?? []).map(({ IndexName }) => IndexName));
+  const { Table } = await client.describeTable({ TableName });
+  const found = (Table?.GlobalSecondaryIndexes ?? []).map(({ IndexName }) => IndexName);
   const names = new Set(wanted.map(({ IndexName }) => IndexName));
   const updates: UpdateTableCommandInput['GlobalSecondaryIndexUpdates'] = [
-    ...[...found].filter((name) => !names.has(name)).map((IndexName) => ({ Delete: { IndexName } })),
-    ...wanted.filter(({ IndexName }) => !found.has(IndexName)).map((Create) => ({ Create })),
+    ...found.filter((name) => !names.has(name)).map((IndexName) => ({ Delete: { IndexName } })),
+    ...wanted.filter(({ IndexName }) => !found.includes(IndexName)).map((Create) => ({ Create })),
   ];
   for (const update of updates) {
-    const GlobalSecondaryIndexUpdates = [update];
-    await client.send(
-      new UpdateTableCommand({ TableName, AttributeDefinitions, GlobalSecondaryIndexUpdates }),
-    );
+    await client.updateTable({ TableName, AttributeDefinitions, GlobalSecondaryIndexUpdates: [update] });
     await untilActive(client, TableName);
   }
 }
 
-const activeTimeoutMs = 60_000;
-
-async function untilActive(client: DynamoDBClient, TableName: string): Promise<void> {
-  const end = Date.now() + activeTimeoutMs;
+async function untilActive(client: DynamoDB, TableName: string): Promise<void> {
   for (;;) {
-    const { Table } = await client.send(new DescribeTableCommand({ TableName }));
-    const statuses = [
-      Table?.TableStatus,
-      ...(Table?.GlobalSecondaryIndexes ?? []).map((each) => each.IndexStatus),
-    ];
-    if (statuses.every((status) => status === 'ACTIVE')) return;
-    if (Date.now() > end) throw new Error(`The table ${TableName} does not become active.`);
+    const { Table } = await client.describeTable({ TableName });
+    const indexes = Table?.GlobalSecondaryIndexes ?? [];
+    if (Table?.TableStatus === 'ACTIVE' && indexes.every(({ IndexStatus }) => IndexStatus === 'ACTIVE'))
+      return;
     await sleep(50);
   }
 }
@@ -114,17 +89,19 @@ async function untilActive(client: DynamoDBClient, TableName: string): Promise<v
  * Reads and writes nothing once. The first calls of DynamoDB Local take many times longer than the following ones, and the
  * time-outs of functions are made for DynamoDB.
  */
-async function warm(
-  client: DynamoDBClient,
-  { input: { TableName, KeySchema = [], AttributeDefinitions = [] } }: TableDefinition,
-): Promise<void> {
-  const [hash = ''] = KeySchema.map(({ AttributeName }) => AttributeName);
-  const type = AttributeDefinitions.find(({ AttributeName }) => AttributeName === hash)?.AttributeType;
-  const Key = { [hash]: type === 'N' ? { N: '0' } : { S: 'key' } };
+async function warm(client: DynamoDB, { input }: TableDefinition): Promise<void> {
+  const { TableName, AttributeDefinitions = [] } = input;
+  const hash = input.KeySchema?.[0]?.AttributeName ?? '';
+  const isNumber = AttributeDefinitions.some(
+    ({ AttributeName, AttributeType }) => AttributeName === hash && AttributeType === 'N',
+  );
+  const Key = { [hash]: isNumber ? { N: '0' } : { S: 'key' } };
   const never = {
     ConditionExpression: 'attribute_exists(#key) AND attribute_not_exists(#key)',
     ExpressionAttributeNames: { '#key': hash },
   };
-  await client.send(new GetItemCommand({ TableName, Key }));
-  await client.send(new UpdateItemCommand({ TableName, Key, ...never }));
+  await Promise.allSettled([
+    client.getItem({ TableName, Key }),
+    client.updateItem({ TableName, Key, ...never }),
+  ]);
 }

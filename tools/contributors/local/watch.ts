@@ -1,35 +1,27 @@
 import { once } from 'node:events';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { basename, join, relative, resolve } from 'node:path';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 // `fs.watch` misses a file after its first save by rename on Linux, and blocks the process while thousands of files appear.
 import { watch as watchFolders } from 'chokidar';
 import { build, type BuildContext, type BuildFailure, context, formatMessages, type Metafile } from 'esbuild';
 import { bundleOptions } from '../../../lib/bundler/bundle.ts';
-import { temporaryFolder } from './folders.ts';
 import { clock } from './request-log.ts';
 import { type LocalService, RestartNeeded } from './serve.ts';
+import { project, synthesizeLocal } from './stack.ts';
 
 /** `npm run dev`: applies what is saved. A change that cannot be applied has no effect. */
 
 /** Editors save a file in several steps. */
 const quietMs = 30;
 
-export interface WatchOptions {
-  /** The folder of cdk.json. */
-  readonly project: string;
-  /** When the synthesis of what is served started, in milliseconds since the Unix epoch: what was saved later is applied at once. */
-  readonly since: number;
-  /** Writes the assembly of the changed app into a folder. */
-  readonly synthesize: (folder: string) => Promise<void>;
-  /** Called with what was applied, and with the error of a change that was not. */
-  readonly onMessage: (message: string) => void;
-}
-
-/** @returns stops watching */
-export async function watch(service: LocalService, options: WatchOptions): Promise<() => Promise<void>> {
-  const changes = new Changes(service, options);
+/**
+ * @param since when the synthesis of what is served started, in milliseconds since the Unix epoch: what was saved later is applied
+ *   at once
+ * @returns stops watching
+ */
+export async function watch(service: LocalService, since: number): Promise<() => Promise<void>> {
+  const changes = new Changes(service);
   await changes.start();
-  const { project, since, onMessage } = options;
   const changed = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   let isReady = false;
@@ -49,7 +41,7 @@ export async function watch(service: LocalService, options: WatchOptions): Promi
       void changes.apply(files);
     }, quietMs);
   });
-  watcher.on('error', (error) => onMessage(`Changes may be missed: ${String(error)}`));
+  watcher.on('error', (error) => console.error(`Changes may be missed: ${String(error)}`));
   await once(watcher, 'ready');
   isReady = true;
   return async () => {
@@ -74,25 +66,21 @@ interface Build {
 
 class Changes {
   readonly #service: LocalService;
-  readonly #options: WatchOptions;
-  readonly #folder = temporaryFolder();
   /** By function. */
   readonly #builds = new Map<string, Build>();
   /** What the app imports. */
   #appFiles: ReadonlySet<string> = new Set();
   /** Steps that change what is served run one after the other. */
   #last: Promise<unknown> = Promise.resolve();
-  #written = 0;
-  #saved = 0;
   #isStopped = false;
-  #isAppChanged = false;
-  /** Files of functions can be the reason. */
-  #isSynthesisFailed = false;
   #isSynthesizing = false;
+  /** Since the synthesis began. */
+  #isSaved = false;
+  /** Since the synthesis began, or it failed: then any file can be the reason, also one of a function. */
+  #isAppChanged = false;
 
-  constructor(service: LocalService, options: WatchOptions) {
+  constructor(service: LocalService) {
     this.#service = service;
-    this.#options = options;
   }
 
   async start(): Promise<void> {
@@ -100,14 +88,14 @@ class Changes {
   }
 
   async apply(files: readonly string[]): Promise<void> {
-    this.#saved += 1;
+    this.#isSaved = true;
     // Functions do not wait for a synthesis: they take a fraction of a second, and it takes several.
     await this.#inTurn(() => this.#build(files));
-    this.#isAppChanged ||= this.#isSynthesisFailed || files.some((file) => this.#isOfApp(file));
-    if (!this.#isSynthesizing) await this.#synthesize();
+    this.#isAppChanged ||= files.some((file) => this.#isOfApp(file));
+    if (this.#isAppChanged && !this.#isSynthesizing) await this.#synthesize();
   }
 
-  /** A synthesis, and the folders, end with this process. */
+  /** A synthesis ends with this process. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#last;
@@ -116,8 +104,7 @@ class Changes {
 
   /** Whether the assembly can depend on the file otherwise than by the code of functions. */
   #isOfApp(file: string): boolean {
-    const isOfFunctions = !relative(join(this.#options.project, 'functions'), file).startsWith('..');
-    return !isOfFunctions || this.#appFiles.has(file);
+    return relative(join(project, 'functions'), file).startsWith('..') || this.#appFiles.has(file);
   }
 
   #inTurn(step: () => Promise<void>): Promise<void> {
@@ -128,14 +115,13 @@ class Changes {
 
   async #synthesize(): Promise<void> {
     this.#isSynthesizing = true;
-    while (this.#isAppChanged && !this.#isStopped) {
+    do {
       this.#isAppChanged = false;
-      this.#isSynthesisFailed = false;
-      const saved = this.#saved;
+      this.#isSaved = false;
       const startedAt = performance.now();
       try {
         const assembly = await this.#newFolder('assembly');
-        await this.#options.synthesize(assembly);
+        await synthesizeLocal(assembly);
         await this.#inTurn(async () => {
           if (this.#isStopped) return;
           await this.#service.update(assembly);
@@ -144,31 +130,24 @@ class Changes {
           await this.#readAssembly();
         });
       } catch (error) {
+        this.#isAppChanged ||= !(error instanceof RestartNeeded);
         // What was saved meanwhile may have undone the reason.
-        if (saved !== this.#saved) this.#isAppChanged = true;
-        if (this.#isStopped || this.#isAppChanged) continue;
-        this.#isSynthesisFailed = !(error instanceof RestartNeeded);
-        await this.#refused(['the stack'], [error]);
+        if (!this.#isStopped && !(this.#isAppChanged && this.#isSaved))
+          await this.#refused(['the stack'], [error]);
       }
-    }
+    } while (this.#isAppChanged && this.#isSaved && !this.#isStopped);
     this.#isSynthesizing = false;
   }
 
   /** Learns what is served, and replaces what is not as the files say. */
   async #readAssembly(): Promise<void> {
-    for (const { label, file } of this.#service.functions) {
-      const found = this.#builds.get(label) ?? { context: await this.#contextOf(label) };
+    for (const { label, file } of this.#service.functions.definitions) {
+      const found = this.#builds.get(label) ?? { context: await contextOf(label, dirname(file)) };
       const code = await readFile(file, 'utf8');
       this.#builds.set(label, { ...found, code, inputs: undefined, isRefused: false });
     }
-    this.#appFiles = await importsOf(this.#options.project);
+    this.#appFiles = await importsOfApp();
     await this.#build([]);
-  }
-
-  #contextOf(label: string): Build['context'] | Promise<Build['context']> {
-    const outputDirectory = join(this.#folder.path, label);
-    const given = bundleOptions(`functions/${label}.ts`, { outputDirectory, development: true });
-    return context({ ...given, write: false, logLevel: 'silent' });
   }
 
   /** Builds and replaces the functions that the files belong to, one after the other: the first is used by now. */
@@ -177,7 +156,7 @@ class Changes {
     const applied: string[] = [];
     const refused: string[] = [];
     const errors: unknown[] = [];
-    for (const { label, arn } of this.#service.functions) {
+    for (const { label, arn } of this.#service.functions.definitions) {
       const found = this.#builds.get(label);
       if (found === undefined) continue;
       const { inputs, isRefused } = found;
@@ -200,38 +179,40 @@ class Changes {
   /** @returns whether the code differs from the code that was served */
   async #replace(arn: string, found: Build): Promise<boolean> {
     const { metafile, outputFiles } = await found.context.rebuild();
-    found.inputs = inputsOf(metafile, this.#options.project);
+    found.inputs = inputsOf(metafile);
     const script = outputFiles.find(({ path }) => path.endsWith('.mjs'))!;
     if (script.text === found.code) return false;
     // Node.js caches modules by path.
     const folder = await this.#newFolder('code');
     for (const { path, contents } of outputFiles) await writeFile(join(folder, basename(path)), contents);
-    await this.#service.replaceCode(arn, join(folder, basename(script.path)));
+    await this.#service.functions.replaceCode(arn, join(folder, basename(script.path)));
     found.code = script.text;
     if (found.folder !== undefined) await rm(found.folder, { recursive: true });
     found.folder = folder;
     return true;
   }
 
-  async #newFolder(name: string): Promise<string> {
-    this.#written += 1;
-    const folder = join(this.#folder.path, `${name}-${this.#written}`);
-    await mkdir(folder);
-    return folder;
+  #newFolder(name: string): Promise<string> {
+    return mkdtemp(join(this.#service.temporaryFolder, `${name}-`));
   }
 
   #applied(names: readonly string[], startedAt: number): void {
     const milliseconds = Math.round(performance.now() - startedAt);
-    this.#options.onMessage(`${clock()} Applied ${names.join(', ')} (${milliseconds} ms)`);
+    console.error(`${clock()} Applied ${names.join(', ')} (${milliseconds} ms)`);
   }
 
   async #refused(names: readonly string[], errors: readonly unknown[]): Promise<void> {
     // Functions share files, and so they share errors.
     const reasons = new Set(await Promise.all(errors.map(textOf)));
-    this.#options.onMessage(
+    console.error(
       `${[...reasons].join('\n')}\nNot applied: ${names.join(', ')}. The service goes on as before.`,
     );
   }
+}
+
+function contextOf(label: string, outputDirectory: string): Promise<Build['context']> {
+  const given = bundleOptions(`functions/${label}.ts`, { outputDirectory, development: true });
+  return context({ ...given, write: false, logLevel: 'silent' });
 }
 
 /** Of a build error, with file, line and source code. */
@@ -244,7 +225,7 @@ async function textOf(error: unknown): Promise<string> {
 }
 
 /** Absolute paths of the files that the CDK app imports, those of packages excepted. */
-async function importsOf(project: string): Promise<ReadonlySet<string>> {
+async function importsOfApp(): Promise<ReadonlySet<string>> {
   const { metafile } = await build({
     absWorkingDir: project,
     entryPoints: ['bin/animal-store.ts'],
@@ -256,9 +237,9 @@ async function importsOf(project: string): Promise<ReadonlySet<string>> {
     metafile: true,
     logLevel: 'silent',
   });
-  return inputsOf(metafile, project);
+  return inputsOf(metafile);
 }
 
-function inputsOf({ inputs }: Metafile, project: string): ReadonlySet<string> {
+function inputsOf({ inputs }: Metafile): ReadonlySet<string> {
   return new Set(Object.keys(inputs).map((path) => resolve(project, path)));
 }
