@@ -25,7 +25,7 @@ const checks = [
 ] as const;
 
 const kinds = ['dependencies', 'devDependencies', 'optionalDependencies'] as const;
-const manifest = z.looseObject(
+const manifest = z.object(
   Object.fromEntries(kinds.map((kind) => [kind, z.record(z.string(), z.string()).default({})])),
 );
 

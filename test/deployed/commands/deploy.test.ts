@@ -301,7 +301,7 @@ test('a certificate of another Region stops the deployment before anything is ma
 
 test('a first deployment that fails is not followed by another one', async () => {
   delete answers['DescribeStacks AnimalStore-prod'];
-  const { code, calls } = await run('deploy', 'prod', 'fails');
+  const { code, calls } = await run('deploy', 'prod', '--progress', 'fails');
   expect([code, calls.length]).toEqual([7, 2]);
 });
 

@@ -226,7 +226,7 @@ describe.runIf(isLocal && installed)('The API reference', () => {
 
   it('is written by npm run docs for any web server, and sends no requests there', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'reference-'));
-    await startTool(['docs', folder], /^Wrote the API reference to (.+)$/m);
+    await startTool(['docs', '--output', folder], /^Wrote the API reference to (.+)$/m);
     const address = await serveFolder(folder);
     const { page, elsewhere, problems } = await open(address);
     await createPet(page).getByText('The new Pet with its').waitFor();

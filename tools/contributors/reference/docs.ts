@@ -7,9 +7,9 @@ import { referenceFiles } from './files.ts';
 
 const program = new Command('npm run docs --')
   .description('Writes the API reference for any web server, without an API key. It sends no requests.')
-  .argument('[folder]', 'where to write it', '.local/reference')
-  .action(async (given) => {
-    const folder = resolve(given);
+  .option('--output <folder>', 'where to write it', '.local/reference')
+  .action(async ({ output }) => {
+    const folder = resolve(output);
     await mkdir(folder, { recursive: true });
     for (const [path, { body }] of referenceFiles()) {
       await writeFile(join(folder, path === '/' ? 'index.html' : path), body);

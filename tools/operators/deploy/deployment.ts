@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { ConfigurationError, readConfiguration } from '../../../lib/configuration/context.ts';
 import { printable } from '../command-line/output.ts';
+import { readArguments } from './arguments.ts';
 
 const ownOptions = {
   app: { type: 'string', short: 'a' },
@@ -18,41 +18,37 @@ export const projectFile = z.looseObject({
   toolkitStackName: z.string().optional(),
 });
 
-/** What a call is about. @param args options, of which those that are not ours go to `cdk deploy`. @throws ConfigurationError */
-export function readDeployment(name: string | undefined, args: readonly string[]) {
+/** The configuration of cdk.json, with the pairs of `--context`. @throws ConfigurationError */
+export function readProject(pairs: readonly string[]) {
+  const json = projectFile.parse(JSON.parse(readFileSync('cdk.json', 'utf8')));
+  const context = { ...json.context, ...Object.fromEntries(pairs.map((pair) => pair.split(/=(.*)/s, 2))) };
+  return { json, context, configuration: readConfiguration(context) };
+}
+
+/**
+ * What a call is about.
+ *
+ * @param args options, of which those that are not ours go to `cdk deploy`, and arguments, such as a commit
+ * @param most number of these arguments
+ * @throws ConfigurationError
+ */
+export function readDeployment(name: string | undefined, args: readonly string[], most = 0) {
   const stage = (['staging', 'prod'] as const).find((each) => each === name);
   if (stage === undefined)
     throw new ConfigurationError(
       `The stage must be staging or prod${name === undefined ? '' : ` (got "${printable(name)}")`}.`,
     );
-  const { values, tokens } = parseArgs({
-    args: [...args],
-    options: {
-      ...ownOptions,
-      profile: { type: 'string' },
-      'toolkit-stack-name': { type: 'string' },
-    },
-    strict: false,
-    tokens: true,
-  });
-  const own = new Set(
-    tokens.flatMap((token) =>
-      token.kind === 'option' && token.name in ownOptions
-        ? [token.index, ...(token.inlineValue === false ? [token.index + 1] : [])]
-        : [],
-    ),
-  );
-  const texts = (value: (string | boolean)[] | string | boolean | undefined): string[] =>
-    [value ?? []].flat().map(String);
-  const json = projectFile.parse(JSON.parse(readFileSync('cdk.json', 'utf8')));
-  const pairs = texts(values.context);
-  const [app] = texts(values.app);
+  const { positionals, textsOf, has, rest } = readArguments('deploy', ownOptions, args);
+  const surplus = positionals[most];
+  if (surplus !== undefined)
+    throw new ConfigurationError(`"${printable(surplus)}" is an argument too many. "--help" lists them.`);
+  const pairs = textsOf('context');
+  const [app] = textsOf('app');
   if (app !== undefined && pairs.length > 0)
     throw new ConfigurationError(
       `The settings of an assembly cannot change: leave out --context, or leave out --app to synthesize the stack with it.`,
     );
-  const context = { ...json.context, ...Object.fromEntries(pairs.map((pair) => pair.split(/=(.*)/s, 2))) };
-  const configuration = readConfiguration(context);
+  const { json, context, configuration } = readProject(pairs);
   const settings = configuration.stages.get(stage);
   if (settings === undefined)
     throw new ConfigurationError(`cdk.json or the context "stage" leaves ${stage} out.`);
@@ -63,20 +59,22 @@ export function readDeployment(name: string | undefined, args: readonly string[]
     settings,
     context,
     contextArgs: pairs.flatMap((pair) => ['-c', pair]),
-    profile: texts(values.profile)[0],
-    toolkitStackName: texts(values['toolkit-stack-name'])[0] ?? json.toolkitStackName,
+    profile: textsOf('profile')[0],
+    toolkitStackName: textsOf('toolkit-stack-name')[0] ?? json.toolkitStackName,
     /** The folder of an assembly that was synthesized before. */
     app,
     /** The folder for an assembly that somebody else deploys. */
-    output: texts(values.output)[0],
+    output: textsOf('output')[0],
     /** Logical IDs of what may be lost. */
-    confirmed: texts(values['confirm-loss']),
+    confirmed: textsOf('confirm-loss'),
     /** Whether new versions get requests without being checked before. For roll backs only. */
-    skipsChecks: values['skip-pre-traffic-checks'] === true,
+    skipsChecks: has('skip-pre-traffic-checks'),
     /** cdk.json. */
     projectFile: json,
     /** What goes to `cdk deploy`. */
-    rest: args.filter((_, index) => !own.has(index)),
+    rest,
+    /** A commit. */
+    positionals,
   };
 }
 export type Deployment = ReturnType<typeof readDeployment>;

@@ -50,12 +50,9 @@ ${versions()}`;
  * Nothing but CloudFormation moves an alias: CodeDeploy refuses a deployment whose alias is not at the version of the template
  * (serverless-application-model issue 291), and the update's own rollback then restores the version of the template.
  */
-export const rollBack = deployCommand(help, async (name, [first, ...others]) => {
-  const revision = first?.startsWith('-') === false ? first : undefined;
-  const deployment = readDeployment(
-    name,
-    revision === undefined && first !== undefined ? [first, ...others] : others,
-  );
+export const rollBack = deployCommand(help, async (name, given) => {
+  const deployment = readDeployment(name, given, 1);
+  const [revision] = deployment.positionals;
   const { stage, stackName, app, output } = deployment;
   const commit = revision === undefined ? '' : hashOf(revision);
   if (commit === '' && app === undefined)
