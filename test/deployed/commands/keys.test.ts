@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { newKey } from '../../../functions/access/keys.ts';
 import { runKeys } from '../../../tools/operators/keys/cli.ts';
@@ -186,5 +187,36 @@ test('Ctrl-C ends a process with 130, and says what may have happened', async ()
     code: 130,
     stdout: '',
     stderr: `Interrupted. A change may be made or not: look with "list" or "show". "cleanup" deletes what it leaves in API Gateway.\n`,
+  });
+});
+
+describe('a tool that needs some time to end after Ctrl-C', () => {
+  async function interrupted(pause: number) {
+    const program = join(import.meta.dirname, '../../../tools/operators/command-line/program.ts');
+    const script = `import { runAsProcess } from ${JSON.stringify(program)};
+await runAsProcess((_, { interrupted }) => new Promise((resolve) => {
+  const stay = setInterval(() => {}, 1_000);
+  const end = () => { clearInterval(stay); console.log('audit line'); resolve(130); };
+  interrupted.addEventListener('abort', () => setTimeout(end, 3_000));
+  console.log('ready');
+}));`;
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', script]);
+    const ended = once(child, 'exit');
+    const output = text(child.stdout);
+    await once(child.stdout, 'readable');
+    child.kill('SIGINT');
+    await setTimeout(pause);
+    child.kill('SIGINT');
+    const [code] = (await ended) as [number];
+    return { code, output: await output };
+  }
+
+  // A process group without a terminal gets the signal, and so does each process in it from the one that started it.
+  test('ends well if the signal comes twice at once', async () => {
+    expect(await interrupted(0)).toEqual({ code: 130, output: 'ready\naudit line\n' });
+  });
+
+  test('ends at once after a second Ctrl-C', async () => {
+    expect(await interrupted(1_100)).toEqual({ code: 130, output: 'ready\n' });
   });
 });

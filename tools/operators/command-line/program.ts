@@ -16,6 +16,12 @@ export type ToolHooks = Hooks & { readonly local?: LocalAddress };
 /** A run of a tool. Returns the exit code, see `exitCodes`; 0 for success. */
 export type RunTool = (args: readonly string[], io: Io, hooks?: ToolHooks) => Promise<number>;
 
+/**
+ * Milliseconds in which a second signal is the same Ctrl-C. A process group without a terminal gets the signal, and so does each process
+ * in it from the one that started it, such as npm.
+ */
+const oneCtrlC = 1_000;
+
 /** Runs a tool with the arguments and the terminal of this process. */
 export async function runAsProcess(run: RunTool): Promise<void> {
   const { stdin, stdout, stderr } = process;
@@ -23,9 +29,14 @@ export async function runAsProcess(run: RunTool): Promise<void> {
   for (const stream of [stdout, stderr]) stream.on('error', () => {});
   const interruption = new AbortController();
   let exitCode = 0;
+  let interruptedAt = 0;
   const interrupt = (signal: 'SIGINT' | 'SIGTERM'): void => {
-    // The second one waits for nothing.
-    if (interruption.signal.aborted) process.exit(exitCode);
+    if (interruption.signal.aborted) {
+      // The second Ctrl-C waits for nothing.
+      if (performance.now() - interruptedAt > oneCtrlC) process.exit(exitCode);
+      return;
+    }
+    interruptedAt = performance.now();
     exitCode = 128 + constants.signals[signal];
     interruption.abort();
   };
