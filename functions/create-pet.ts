@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { connect } from './dynamodb/connection.ts';
 import { ServiceError } from './http/errors.ts';
-import { canonicalBody, parseIdempotencyKey, parseInput, readBody } from './http/input.ts';
+import { parseIdempotencyKey, parseInput, readBody, requestIdentity } from './http/input.ts';
 import { itemUrl } from './http/links.ts';
 import { metrics } from './http/metrics.ts';
 import { pipeline, requestEnvironment } from './http/pipeline.ts';
@@ -44,7 +44,7 @@ export const handler = pipeline(
         : await createPetOnce(table, idempotency, pet, {
             ...creation,
             recordId: recordIdOf(request.caller.keyHash, idempotencyKey),
-            body: canonicalBody(request),
+            identity: requestIdentity(request),
             now: toUnixSeconds(Date.now()),
           });
     if (outcome.kind === 'mismatch') throw new ServiceError('idempotency_key_reused');

@@ -27,10 +27,20 @@ export function readBody({ headers, body }: ApiRequest): unknown {
   }
 }
 
-/** The JSON that `readBody` reads, in canonical form. @throws ServiceError invalid_request */
-export function canonicalBody({ body }: ApiRequest): string {
+/**
+ * What makes a request the same as another one with its `Idempotency-Key`: the method, the path and the JSON in canonical form. Of
+ * `POST /pets` it is the JSON alone, as earlier versions store it. No other identity equals that, because no JSON begins with a method.
+ *
+ * @throws ServiceError invalid_request
+ */
+export function requestIdentity({ method, resource, pathParameters, body }: ApiRequest): string {
   try {
-    return toCanonicalJson(new TextDecoder().decode(body));
+    const json = body.byteLength === 0 ? '' : toCanonicalJson(new TextDecoder().decode(body));
+    if (method === 'POST' && resource === '/pets') return json;
+    const path = resource.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+      encodeURIComponent(pathParameters[name] ?? ''),
+    );
+    return `${method} ${path}\n${json}`;
   } catch {
     // Sorting nested values needs a little more stack than reading them.
     throw invalid(tooDeep);

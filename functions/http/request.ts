@@ -34,6 +34,7 @@ export function parseRequest({ requestContext, ...event }: APIGatewayProxyEvent)
   const protocol = headers.get('x-forwarded-proto')?.at(-1) === 'http' ? 'http' : 'https';
   return {
     requestId: requestContext.requestId,
+    method: event.httpMethod,
     /** The path of the API's resource, such as `/pets/{petId}`. */
     resource: event.resource,
     /** Every value of each query parameter, decoded. */

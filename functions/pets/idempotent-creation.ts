@@ -20,8 +20,8 @@ export const idempotencyRetention = 86_400;
 export interface IdempotentCreation extends Creation {
   /** See `recordIdOf`. */
   readonly recordId: string;
-  /** The JSON of the request, in canonical form. */
-  readonly body: string;
+  /** See `requestIdentity`. */
+  readonly identity: string;
   readonly now: UnixSeconds;
 }
 
@@ -62,9 +62,9 @@ const maxDelay = 400;
  */
 const storedRecord = z.object({ requestHash: z.string(), pet: storedPet });
 
-/** The record of a creation. @param body the JSON of the request, in canonical form */
-export function newRecord(recordId: string, body: string, pet: Pet, now: UnixSeconds) {
-  return { id: recordId, requestHash: sha256(body), expiresAt: now + idempotencyRetention, pet };
+/** The record of a creation. @param identity see `requestIdentity` */
+export function newRecord(recordId: string, identity: string, pet: Pet, now: UnixSeconds) {
+  return { id: recordId, requestHash: sha256(identity), expiresAt: now + idempotencyRetention, pet };
 }
 
 /**
@@ -78,11 +78,11 @@ export async function createPetOnce(
   pets: PetTable,
   idempotency: IdempotencyTable,
   newPet: NewPet,
-  { recordId, body, now, newId, addedBy, onCollision, signal }: IdempotentCreation,
+  { recordId, identity, now, newId, addedBy, onCollision, signal }: IdempotentCreation,
 ): Promise<CreationOutcome> {
   for (let attempt = 1; ; attempt += 1) {
     const pet: Pet = { id: newId(), ...newPet };
-    const written = newRecord(recordId, body, pet, now);
+    const written = newRecord(recordId, identity, pet, now);
     try {
       await pets.client.send(
         new TransactWriteCommand({

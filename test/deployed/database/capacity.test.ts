@@ -114,7 +114,7 @@ describe('the writes of a creation with an Idempotency-Key', () => {
     let lastId = firstId;
     const creation = {
       recordId: keyHash,
-      body: toJson(animal),
+      identity: toJson(animal),
       now: at(now),
       newId: () => (lastId += 1n),
       addedBy,

@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import { ServiceError } from '../../../functions/http/errors.ts';
 import {
-  canonicalBody,
   parseIdempotencyKey,
   parseInput,
   parseQuery,
   readBody,
+  requestIdentity,
 } from '../../../functions/http/input.ts';
 import { parseRequest } from '../../../functions/http/request.ts';
 import { proxyEvent } from '../../support/events.ts';
@@ -164,11 +164,36 @@ describe('a body', () => {
       else readable = depth;
     }
     for (let depth = readable - 50; depth <= tooDeep; depth += 1)
-      isRejected(() => canonicalBody(requestOf(depth)));
+      isRejected(() => requestIdentity(requestOf(depth)));
   });
 
   test('is rejected with the errors of every field', () => {
     expect(refusal('{"name":7,"age":"7"}')).toBe('name: must be a string; age: must be a whole number');
+  });
+});
+
+describe('the identity of a request with an Idempotency-Key', () => {
+  const identityOf = (method: string, resource: string, body: string, petId = '7') =>
+    requestIdentity(parseRequest(proxyEvent({ method, resource, body, caller, pathParameters: { petId } })));
+
+  test('is the JSON of a creation alone, as earlier versions stored it', () => {
+    expect(identityOf('POST', '/pets', '{"b":1, "a":2}')).toBe('{"a":2,"b":1}');
+  });
+
+  test('differs by method, path, item and JSON, also from every creation', () => {
+    const bodies = ['', '{}', '"PUT /pets/7\\n"'];
+    const all = [
+      identityOf('POST', '/pets', '{}'),
+      ...bodies.flatMap((body) => [
+        identityOf('PUT', '/pets', body),
+        identityOf('PUT', '/pets/{petId}', body),
+        identityOf('PUT', '/pets/{petId}', body, '8'),
+        identityOf('PUT', '/pets/{petId}', body, '7/adoption'),
+        identityOf('PATCH', '/pets/{petId}', body),
+        identityOf('POST', '/pets/{petId}/adoption', body),
+      ]),
+    ];
+    expect(new Set(all).size).toBe(all.length);
   });
 });
 
