@@ -167,16 +167,14 @@ describe('docs/openapi.yaml has names and types of which generators make code', 
 
   it('that make an int64 of each ID', () => {
     const ids = fields.filter(({ name }) => /^id$|Id$/.test(name));
-    expect(ids.map(({ of, name }) => `${of}.${name}`)).toEqual([
-      'NewPet.categoryId',
-      'Pet.id',
-      'Pet.categoryId',
-    ]);
-    const inPaths = operations
+    expect(ids.map(({ of, name }) => `${of}.${name}`)).toEqual(
+      expect.arrayContaining(['NewPet.categoryId', 'Pet.id', 'Pet.categoryId']),
+    );
+    const parameters = operations
       .flatMap((each) => each.parameters ?? [])
       .filter(({ name }) => name.endsWith('Id'));
-    expect(inPaths.map(({ name }) => name)).toEqual(['petId']);
-    for (const described of [...ids.map((each) => each.described), ...inPaths.map((each) => each.schema)])
+    expect(parameters.map(({ name }) => name)).toContain('petId');
+    for (const described of [...ids.map((each) => each.described), ...parameters.map((each) => each.schema)])
       expect(described).toMatchObject({ type: 'integer', format: 'int64' });
   });
 });

@@ -25,7 +25,7 @@ export const animals: Resource = {
         checkCreation(seen, history);
       });
     checkCreations(
-      all.filter(({ exchange: { sent } }) => sent.method === 'POST'),
+      all.filter(({ exchange: { sent } }) => isCreation(sent)),
       history.evaluations,
     );
     checkCreators(all, history);
@@ -237,12 +237,16 @@ function isValidBody(body: string): boolean {
   return newPet.safeParse(parseExactly(body)).success;
 }
 
+function isCreation({ method, path }: Sent): boolean {
+  return method === 'POST' && path === '/pets';
+}
+
 /** Which animal it is, idempotency.check.ts says. */
 function checkCreation(
   { exchange: { sent }, reply, operation, from, to, otherCalls }: Seen,
   { tables }: History,
 ): void {
-  if (reply === undefined || sent.method !== 'POST') return;
+  if (reply === undefined || !isCreation(sent)) return;
   if (reply.status !== 201) {
     // Nothing but a 503 leaves open whether the animal exists.
     ensure(
