@@ -170,11 +170,14 @@ describe('docs/openapi.yaml has names and types of which generators make code', 
     expect(ids.map(({ of, name }) => `${of}.${name}`)).toEqual(
       expect.arrayContaining(['NewPet.categoryId', 'Pet.id', 'Pet.categoryId']),
     );
-    const parameters = operations
+    const parametersWithId = operations
       .flatMap((each) => each.parameters ?? [])
       .filter(({ name }) => name.endsWith('Id'));
-    expect(parameters.map(({ name }) => name)).toContain('petId');
-    for (const described of [...ids.map((each) => each.described), ...parameters.map((each) => each.schema)])
+    expect(parametersWithId.map(({ name }) => name)).toContain('petId');
+    for (const described of [
+      ...ids.map((each) => each.described),
+      ...parametersWithId.map((each) => each.schema),
+    ])
       expect(described).toMatchObject({ type: 'integer', format: 'int64' });
   });
 });

@@ -23,7 +23,7 @@ function optionsOfCdk(command: 'deploy' | 'diff'): Options {
   return Object.fromEntries(
     all.flatMap(([name, { type: ofCdk, alias }]) => {
       const type = ofCdk === 'boolean' || ofCdk === 'count' ? 'boolean' : 'string';
-      const [short] = [alias].flat().filter((each) => each.length === 1);
+      const short = [alias].flat().find((each) => each.length === 1);
       const others = [alias].flat().filter((each) => each.length > 1);
       const option = { type, multiple: true, ...(short !== undefined && { short }) } as const;
       return [[name, option], ...others.map((each) => [each, { type, multiple: true }] as const)];
@@ -54,7 +54,7 @@ export function readArguments(command: 'deploy' | 'diff', own: Options, args: re
     const option = options.get(name) ?? (negated?.type === 'boolean' ? negated : undefined);
     if (option === undefined)
       throw new ConfigurationError(`Unknown option '${printable(rawName)}'. "--help" lists the options.`);
-    if (option.type === 'string' && (value === undefined || (inlineValue !== true && value.startsWith('-'))))
+    if (option.type === 'string' && (value === undefined || (!inlineValue && value.startsWith('-'))))
       throw new ConfigurationError(`${rawName} needs a value.`);
     if (name === 'context' && !value!.includes('='))
       throw new ConfigurationError(`${rawName} must be KEY=VALUE (got "${printable(value!)}").`);
