@@ -18,7 +18,7 @@ const program = commands.find((command) => command.startsWith('python3 '))!;
 
 /** Runs a command of the page in a shell, as a reader who pastes it. */
 const paste = (command: string, env: Readonly<Record<string, string>>) =>
-  run('bash', ['-euo', 'pipefail', '-c', command], { env: { ...process.env, ...env } });
+  run('bash', ['--norc', '-euo', 'pipefail', '-c', command], { env: { ...process.env, ...env } });
 
 describe.runIf(isLocal)('docs/api.md and docs/write-a-client.md', () => {
   it('have commands that work when pasted one after the other', async () => {

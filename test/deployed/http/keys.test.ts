@@ -60,7 +60,7 @@ describe.runIf(isLocal)('a reader that goes away', () => {
     const { port } = new URL(address().endpoint);
     const script = `"$0" "$@" ${redirection}; exit "\${PIPESTATUS[0]}"`;
     const all = [program, ...args, '--stage', 'local', '--port', port];
-    return promisify(execFile)('bash', ['-c', script, process.execPath, ...all]);
+    return promisify(execFile)('bash', ['--norc', '-c', script, process.execPath, ...all]);
   }
 
   test('of standard output withdraws a key that nobody can have read, and is no failure of the network', async () => {
