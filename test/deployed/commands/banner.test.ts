@@ -14,7 +14,11 @@ it('The lines of npm start set what curl and the client read', async () => {
   });
   const lines = [...text.matchAll(/^ +export .+$/gm)].join('\n');
   const names = ['API', 'KEY', 'ANIMAL_STORE_BASE_URL', 'ANIMAL_STORE_API_KEY'];
-  const { stdout } = await promisify(execFile)('bash', ['--norc', '-euc', `${lines}\nprintenv ${names.join(' ')}`]);
+  const { stdout } = await promisify(execFile)('bash', [
+    '--norc',
+    '-euc',
+    `${lines}\nprintenv ${names.join(' ')}`,
+  ]);
   const [url, key] = ['http://127.0.0.1:3000/v1', 'key-of-pro'];
   expect(stdout).toBe(`${url}\n${key}\n${url}\n${key}\n`);
 });

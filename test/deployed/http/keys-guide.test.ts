@@ -61,7 +61,9 @@ async function paste(block: string, { input = '' } = {}): Promise<string> {
   // This runs the script as npm would, which takes a second longer each time. docs.test.ts checks the names of scripts.
   const npm = `npm() { while [ "$1" != -- ]; do tool=$1; shift; done; shift; node tools/run.mjs "$tool" "$@" --port ${port}; }`;
   const script = `${npm}\n${block}`;
-  const running = promisify(execFile)('bash', ['--norc', '-c', script], { env: { ...process.env, HOME: home } });
+  const running = promisify(execFile)('bash', ['--norc', '-c', script], {
+    env: { ...process.env, HOME: home },
+  });
   running.child.stdin!.end(input);
   const { stdout } = await running;
   return stdout;
