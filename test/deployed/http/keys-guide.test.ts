@@ -91,6 +91,8 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
       identify = '',
       suspend = '',
       usage = '',
+      show = '',
+      revokeReplaced = '',
       atOnce = '',
       staying = '',
       revoke = '',
@@ -108,8 +110,10 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
       await paste(of(suspend));
       expect(await call(leaked)).toBe(429);
       expect(await paste(of(usage))).toMatch(/^\d{4}-\d\d-\d\d +2$/m);
+      expect(await paste(of(show))).toMatch(/^replaced by +-$/m);
       const [key = ''] = /as_local_\w+/.exec(await paste(of(isOffline ? atOnce : staying))) ?? [];
       expect(await callAll([leaked, { keyId, key }])).toEqual([isOffline ? 401 : 200, 200]);
+      expect(revokeReplaced.trim()).toBe(revoke.trim());
       if (!isOffline) await paste(of(revoke));
       expect(await callAll([leaked, { keyId, key }])).toEqual([401, 200]);
       const file = join(home, `${keyId}.jsonl`);
@@ -121,6 +125,17 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
           .map((line) => JSON.parse(line)),
       ).toEqual([{ ...(JSON.parse(text) as object), addedBy: keyId }]);
     }
+  });
+
+  it('stops a leaked key that was replaced before, and leaves alone the key that has replaced it', async () => {
+    const [, suspend = '', , show = '', revoke = ''] = blocksOf('Respond to a leaked key');
+    const leaked = await create('leaked and replaced');
+    const next = await rotate(leaked.keyId, '7d');
+    const of = (block: string) => block.replaceAll('key_06fz1m4tqabcdefg', leaked.keyId);
+    await paste(of(suspend));
+    expect(await paste(of(show))).toMatch(new RegExp(`^replaced by +${next.keyId}$`, 'm'));
+    await paste(of(revoke));
+    expect(await callAll([leaked, next])).toEqual([401, 200]);
   });
 
   it('replaces all keys: none works that it has not issued, whatever was rotated before', async () => {

@@ -82,8 +82,25 @@ describe('rotate', () => {
     expect(runs.map(({ exitCode }) => Number(exitCode)).toSorted((a, b) => a - b)).toEqual([0, 4, 4]);
     for (const { exitCode, stderr } of runs)
       if (exitCode === 4)
-        expect(stderr).toMatch(new RegExp(`${keyId} was replaced by key_\\w{16}\\. Rotate that one\\.`));
+        expect(stderr).toMatch(
+          new RegExp(`${keyId} was replaced by key_\\w{16}\\. If it has leaked, revoke it`),
+        );
     expect([await answer(world, key), await answer(world, next!)]).toEqual(['unauthorized', 'admitted']);
+  });
+
+  test('of a key that was replaced before changes nothing, and says to revoke it if it has leaked', async () => {
+    const world = new World({ isChecked: false });
+    const { keyId, key } = await issue(world);
+    const [next = ''] = keysIn((await world.run(`keys rotate ${keyId} --overlap 7d`)).stdout);
+    const { keyId: nextId } = recordsOf(world).find((record) => record.keyId !== keyId)!;
+    expect(await world.run(`keys rotate ${keyId} --overlap 0s`)).toMatchObject({
+      exitCode: 4,
+      stdout: '',
+      stderr: `${keyId} was replaced by ${nextId}. If it has leaked, revoke it: ${nextId} stays as it is. Otherwise rotate ${nextId}.\n`,
+    });
+    expect([await answer(world, key), await answer(world, next)]).toEqual(['admitted', 'admitted']);
+    await world.run(`keys revoke ${keyId}`);
+    expect([await answer(world, key), await answer(world, next)]).toEqual(['unauthorized', 'admitted']);
   });
 
   test.each(['0s', '1h'])(

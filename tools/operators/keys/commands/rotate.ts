@@ -30,7 +30,10 @@ export const rotate = (open: Open) =>
         const old = await lookUp(service, id);
         const { keyId, status, owner, plan, note, perMinute, perDay, replacedBy: successor } = old;
         if (successor !== undefined && status === 'active')
-          throw new ToolError('refused', `${keyId} was replaced by ${successor}. Rotate that one.`);
+          throw new ToolError(
+            'refused',
+            `${keyId} was replaced by ${successor}. If it has leaked, revoke it: ${successor} stays as it is. Otherwise rotate ${successor}.`,
+          );
         expectValid(old, service.now(), 'rotated');
         // This is read before the change, because a failed read must not look like a failed change.
         const usage = await readUsage(service.limitTable, old.keyHash);
