@@ -167,7 +167,7 @@ const ended = {
   expired: ['is expired, so it cannot be '],
   revoked: ['is revoked, so it cannot be '],
 } as const;
-const replaced = { 'within its rotation': ['. Rotate that one.'], expired: ['. Rotate that one.'] } as const;
+const replaced = { 'within its rotation': ['. If it has leaked, revoke it: '], expired: ['. Rotate that one.'] } as const;
 
 const outcomes: Readonly<
   Record<string, Readonly<Partial<Record<StateName, Outcome>>> & { readonly others?: Outcome }>
