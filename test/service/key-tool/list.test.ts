@@ -134,7 +134,6 @@ describe('list', () => {
     expect(await list(world, { owner: 'nobody' }, 5)).toMatchObject({
       exitCode: 0,
       stdout: 'No keys.\n',
-      stderr: '',
     });
   });
 });

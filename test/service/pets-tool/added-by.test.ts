@@ -52,7 +52,29 @@ describe('--added-by', () => {
     expect(await json(world, `pets list --added-by ${leaked} --status sold`)).toMatchObject({
       pets: [{ id: ids[1], status: 'sold' }],
     });
-    expect((await world.run('pets list --added-by key_06fz1m4tqzzzzzzz')).stdout).toBe('No animals.\n');
+  });
+
+  test('says that nothing was added by the ID, unless only other filters leave everything out', async () => {
+    const [{ world }, folder] = [worldOfTwoKeys(), await Folder.make()];
+    const note = (id: string) =>
+      `Stage local has no animals added by ${id}. Check the spelling, capital letters included, and the stage.`;
+    for (const id of ['key_06fz1m4tqzzzzzzz', 'import_0123456789abcdef']) {
+      const file = folder.of(`${id}.jsonl`);
+      for (const [command, stdout] of [
+        ['list', 'No animals.\n'],
+        [`export ${file}`, `Exported 0 animals to ${file}.\n`],
+        ['export -', ''],
+      ] as const)
+        expect(await world.run(`pets ${command} --added-by ${id}`)).toMatchObject({
+          exitCode: 0,
+          stdout,
+          stderr: `${note(id)}\n`,
+        });
+      const { stderr } = await world.run(`pets list --added-by ${id} --json`);
+      expect(JSON.parse(stderr)).toEqual({ note: note(id) });
+    }
+    for (const options of [`--added-by ${leaked} --status sold`, `--added-by ${leaked} --cursor 1`])
+      expect(await world.run(`pets list ${options}`)).toMatchObject({ stdout: 'No animals.\n', stderr: '' });
   });
 
   test('exports the animals of a key, and says how many there are', async () => {

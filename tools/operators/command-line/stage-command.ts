@@ -65,6 +65,11 @@ export function existing<Item>(item: Item | undefined, name: string, stage: stri
   throw new ToolError('not_found', `${name} does not exist in stage ${stage}. "list" shows all.`);
 }
 
+/** Says that a filter matches nothing at all: otherwise, the answer to a mistyped one looks like that to the right one. */
+export function noMatch(place: string, items: string): string {
+  return `${place} has no ${items}. Check the spelling, capital letters included, and the stage.`;
+}
+
 /** Text that is stored, by the rule for an animal's name. In one form of Unicode (NFC), by which it is found again. */
 export function line(longest: number): (text: string) => string {
   const schema = readableText(1, longest);

@@ -174,15 +174,15 @@ export async function ignoreNotFound(call: Promise<unknown>): Promise<void> {
 }
 
 /**
- * What `repair` and `cleanup` compare: the valid keys, by the value of their API Gateway key, and all API Gateway keys of
+ * What `repair` and `cleanup` compare: how many records match the filter, the valid keys, by the value of their API Gateway key, and all API Gateway keys of
  * the account's Region.
  */
 export async function survey(service: KeyService, filter: KeyFilter) {
   // Records are read first, because the API Gateway key of a valid key exists before its record.
-  const { keys } = await newestKeys(service, filter);
+  const { keys, matches } = await newestKeys(service, filter);
   const valid = keys.filter((key) => isValid(key, service.now()) && key.plan === (filter.plan ?? key.plan));
   const paging = { client: service.apiGateway, pageSize: 500 };
   const pages = await Array.fromAsync(paginateGetApiKeys(paging, { includeValues: true }));
   const gatewayKeys = pages.flatMap(({ items = [] }) => items);
-  return { valid: new Map(valid.map((key) => [gatewayValueOf(key), key])), gatewayKeys };
+  return { matches, valid: new Map(valid.map((key) => [gatewayValueOf(key), key])), gatewayKeys };
 }

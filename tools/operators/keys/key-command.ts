@@ -69,6 +69,20 @@ export const perDayOption = new Option(
 export const ownerFilter = new Option('--owner <name>', 'only keys of this owner').argParser(
   operator.line(100),
 );
+/** The message if no key has this owner. */
+export function unknownOwnerText(stage: string, owner: string): string {
+  return operator.noMatch(`Stage ${stage}`, `keys of the owner "${owner}"`);
+}
+
+/** @param matches keys of the owner that a filter names, whatever other filters leave out */
+export function noteUnknownOwner(
+  { service, output }: operator.Session<KeyService>,
+  owner: string | undefined,
+  matches: number,
+): void {
+  if (owner !== undefined && matches === 0) output.note(unknownOwnerText(service.stage, owner), 'yellow');
+}
+
 export const planFilter = new Option('--plan <plan>', 'only keys on this plan').choices(planNames);
 
 /** Checks that limits are given exactly if the plan is the custom one. @throws ToolError */

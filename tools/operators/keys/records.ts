@@ -109,6 +109,7 @@ export type KeyFilter = { readonly owner?: string | undefined; readonly plan?: P
  * The keys of an owner, otherwise of a plan or all keys, newest first. Malformed records are reported and left out.
  *
  * @param limit records at most
+ * @returns the keys, and how many records match: more if some are malformed
  */
 export async function newestKeys(service: KeyService, { owner, plan }: KeyFilter, limit = Infinity) {
   const { client, tableName } = service.keyTable;
@@ -140,7 +141,7 @@ export async function newestKeys(service: KeyService, { owner, plan }: KeyFilter
       return [];
     }
   });
-  return { keys, hasMore: newest.length > limit };
+  return { keys, matches: newest.length, hasMore: newest.length > limit };
 }
 
 /** One record and its audit line in a write. */

@@ -42,6 +42,17 @@ export function addedByOption(description = 'only animals that this key or impor
   });
 }
 
+/** Says that no animal has the origin that a filter names, if so. @param place such as `Stage prod` @param matches animals of this origin */
+export function noteUnknownOrigin(
+  { output }: Session,
+  place: string,
+  addedBy: string | undefined,
+  matches: number,
+): void {
+  if (addedBy !== undefined && matches === 0)
+    output.note(operator.noMatch(place, `animals added by ${addedBy}`), 'yellow');
+}
+
 export const rateOption = new Option('--rate <n>', 'animals written a second, at most')
   .argParser(operator.wholeNumber(1, 1_000))
   .default(200);

@@ -1,6 +1,6 @@
 import { type ApiKey } from '@aws-sdk/client-api-gateway';
 import { stageCommand } from '../../command-line/stage-command.ts';
-import { type Open, ownerFilter } from '../key-command.ts';
+import { noteUnknownOwner, type Open, ownerFilter } from '../key-command.ts';
 import * as gateway from '../gateway.ts';
 import * as records from '../records.ts';
 import { type KeyService } from '../service.ts';
@@ -14,19 +14,22 @@ export const cleanup = (open: Open) =>
   )
     .addOption(ownerFilter)
     .action(async ({ owner, ...options }) => {
-      const { service, output } = await open(options);
-      const removed = await deleteUnused(service, owner);
+      const session = await open(options);
+      const { service, output } = session;
+      const { removed, matches } = await deleteUnused(service, owner);
       const lines = removed.map(({ keyId, reason }) => `${keyId}: deleted the API Gateway key (${reason})`);
       output.result({ removed }, lines[0] ? lines : 'Nothing to clean up.');
+      noteUnknownOwner(session, owner, matches);
     });
 
-/** Deletes the API Gateway keys that no valid key uses, of one owner or of all. */
+/** Deletes the API Gateway keys that no valid key uses, of one owner or of all. `matches`: their records and API Gateway keys. */
 export async function deleteUnused(service: KeyService, owner: string | undefined) {
-  const { valid, gatewayKeys } = await gateway.survey(service, { owner });
-  const own = gateway.descriptionOf(service, owner ?? '');
+  const { matches, valid, gatewayKeys } = await gateway.survey(service, { owner });
+  const ownText = gateway.descriptionOf(service, owner ?? '');
   const isOwn = ({ description = '' }: ApiKey) =>
-    owner === undefined ? description.startsWith(own) : description === own;
-  const unused = gatewayKeys.filter((each) => isOwn(each) && !valid.has(each.value ?? ''));
+    owner === undefined ? description.startsWith(ownText) : description === ownText;
+  const own = gatewayKeys.filter(isOwn);
+  const unused = own.filter(({ value = '' }) => !valid.has(value));
   const removed: { readonly keyId: string; readonly reason: string }[] = [];
   for (const { name: keyId = '', ...gatewayKey } of unused) {
     const reason = await reasonToDelete(service, keyId, gatewayKey);
@@ -36,7 +39,7 @@ export async function deleteUnused(service: KeyService, owner: string | undefine
     service.report({ keyId }, line);
     removed.push({ keyId, reason });
   }
-  return removed;
+  return { removed, matches: matches + own.length };
 }
 
 /** Looks at the record itself: the indexes lag behind. */

@@ -4,7 +4,7 @@ import { ToolError } from '../../command-line/errors.ts';
 import { counted } from '../../command-line/output.ts';
 import { line, stageCommand, yesOption } from '../../command-line/stage-command.ts';
 import { descriptionOf, survey } from '../gateway.ts';
-import type { Open } from '../key-command.ts';
+import { type Open, unknownOwnerText } from '../key-command.ts';
 import { type AdministeredKey, isValid, newestKeys, readKey, write } from '../records.ts';
 import type { KeyService } from '../service.ts';
 import { deleteUnused } from './cleanup.ts';
@@ -29,7 +29,7 @@ docs/security.md says where else the name can be.`,
       const { service, output, confirm } = await open(options);
       const { keys } = await newestKeys(service, { owner });
       const named = await gatewayKeysNaming(service, owner);
-      expectForgettable(service, keys, named);
+      expectForgettable(service, owner, keys, named);
       if (!dryRun) {
         await confirm(
           `Delete the name of this owner from ${counted(keys.length, 'key')}? It cannot be undone.`,
@@ -51,11 +51,11 @@ async function gatewayKeysNaming(service: KeyService, owner: string): Promise<re
 /** @throws ToolError if there is nothing to delete, or a key is still valid */
 function expectForgettable(
   { stage, now }: KeyService,
+  owner: string,
   keys: readonly AdministeredKey[],
   named: readonly unknown[],
 ): void {
-  if (keys.length + named.length === 0)
-    throw new ToolError('not_found', `Stage ${stage} has no keys of this owner.`);
+  if (keys.length + named.length === 0) throw new ToolError('not_found', unknownOwnerText(stage, owner));
   const valid = keys.filter((key) => isValid(key, now())).map(({ keyId }) => keyId);
   if (valid.length === 0) return;
   const message = `The owner has ${counted(valid.length, 'valid key')}. Revoke first: ${valid.join(', ')}.`;

@@ -1,6 +1,6 @@
 import { Option } from '@commander-js/extra-typings';
 import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
-import { type Open, ownerFilter, planFilter } from '../key-command.ts';
+import { noteUnknownOwner, type Open, ownerFilter, planFilter } from '../key-command.ts';
 import { readUsages } from '../key-usage.ts';
 import { type KeyFilter, newestKeys } from '../records.ts';
 import { type KeyService } from '../service.ts';
@@ -13,9 +13,11 @@ export const list = (open: Open) =>
     .addOption(new Option('--status <status>', 'only keys with this status').choices(keyStatuses))
     .option('--limit <n>', 'keys at most', wholeNumber(1, 10_000), 20)
     .action(async (options) => {
-      const { service, output } = await open(options);
-      const { keys, hasMore } = await listKeys(service, options);
+      const session = await open(options);
+      const { service, output } = session;
+      const { keys, matches, hasMore } = await listKeys(service, options);
       output.result({ keys, hasMore }, keys[0] ? listText(output, keys) : 'No keys.');
+      noteUnknownOwner(session, options.owner, matches);
       noteUnknownPlans(output, keys);
       if (hasMore && !output.json) output.note('There are more. To see them, use --limit or a filter.');
     });
@@ -33,5 +35,5 @@ async function listKeys(
   const keys = read.keys
     .map((key, index) => viewOf(key, usages[index]!, service.now()))
     .filter((key) => key.status === (status ?? key.status) && key.plan === (plan ?? key.plan));
-  return { keys: keys.slice(0, limit), hasMore: read.hasMore || keys.length > limit };
+  return { keys: keys.slice(0, limit), matches: read.matches, hasMore: read.hasMore || keys.length > limit };
 }

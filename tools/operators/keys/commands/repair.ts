@@ -8,7 +8,7 @@ import { StaleRecordError } from '../../command-line/change.ts';
 import { stageCommand, yesOption } from '../../command-line/stage-command.ts';
 import { counted, grouped } from '../../command-line/output.ts';
 import { isBusy, mayBeDone } from '../../command-line/retry.ts';
-import { type Open, ownerFilter, planFilter } from '../key-command.ts';
+import { noteUnknownOwner, type Open, ownerFilter, planFilter } from '../key-command.ts';
 import * as gateway from '../gateway.ts';
 import * as records from '../records.ts';
 import { findUsagePlan, type KeyService, usagePlanIdOf } from '../service.ts';
@@ -32,9 +32,10 @@ export const repair = (open: Open) =>
     .option('--dry-run', 'only show the drift', false)
     .addOption(yesOption)
     .action(async (options) => {
-      const { service, output, confirm } = await open(options);
+      const session = await open(options);
+      const { service, output, confirm } = session;
       const { dryRun } = options;
-      const { valid, drifted, disabled } = await findDrift(service, options);
+      const { matches, valid, drifted, disabled } = await findDrift(service, options);
       const count = grouped(drifted.length);
       for (const keyId of disabled)
         service.notify(`${keyId} is disabled in API Gateway: its requests get 401. It was left disabled.`);
@@ -45,11 +46,12 @@ export const repair = (open: Open) =>
       const done = dryRun ? `To repair: ${count}` : `Repaired: ${grouped(repaired.length)}`;
       const text = [...(dryRun ? lines : []), `Valid keys: ${grouped(valid)}. ${done}.`];
       output.result({ dryRun, valid, drifted: shown, repaired, disabled }, text);
+      noteUnknownOwner(session, options.owner, matches);
     });
 
 /** Compares the records of all valid keys with API Gateway. Keys that someone disabled there stay disabled. */
 export async function findDrift(service: KeyService, filter: records.KeyFilter) {
-  const { valid, gatewayKeys } = await gateway.survey(service, filter);
+  const { matches, valid, gatewayKeys } = await gateway.survey(service, filter);
   const plansOf = await membershipsOf(service);
   const byValue = new Map(
     gatewayKeys.map(({ id = '', value, enabled }) => [
@@ -71,7 +73,7 @@ export async function findDrift(service: KeyService, filter: records.KeyFilter) 
     return [{ key, found, drift }];
   });
   const disabled = pairs.filter(({ found }) => found?.enabled === false).map(({ key }) => key.keyId);
-  return { valid: valid.size, drifted, disabled };
+  return { matches, valid: valid.size, drifted, disabled };
 }
 
 /** The usage plans of this service that API Gateway keys are in, by the ID of the key. */

@@ -3,7 +3,7 @@ import type { PetTable } from '../../../../functions/pets/store.ts';
 import { stageCommand } from '../../command-line/stage-command.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
 import { counted } from '../../command-line/output.ts';
-import { addedByOption, type Open, type Session } from '../pet-command.ts';
+import { addedByOption, noteUnknownOrigin, type Open, type Session } from '../pet-command.ts';
 import { isAddedBy, leftOutText, lineOf, validPagesOf } from '../items.ts';
 import { writeNewFile } from '../files.ts';
 import { scanProgress } from '../progress.ts';
@@ -29,11 +29,13 @@ export const exportPets = (open: Open) =>
       const texts = linesOf(session, table, options.addedBy, counts);
       if (file === '-') {
         for await (const text of texts) await output.data(text);
-        return;
+      } else {
+        await writeNewFile(file, texts);
+        const text = `Exported ${counted(counts.exported, 'animal')} to ${file}.${leftOutText(counts)}`;
+        output.result({ file, ...counts }, text);
       }
-      await writeNewFile(file, texts);
-      const text = `Exported ${counted(counts.exported, 'animal')} to ${file}.${leftOutText(counts)}`;
-      output.result({ file, ...counts }, text);
+      const place = tableName === own ? `Stage ${service.stage}` : `Table ${tableName}`;
+      noteUnknownOrigin(session, place, options.addedBy, counts.exported);
     });
 
 /** @throws ToolError if the table does not exist, or is not one of animals */

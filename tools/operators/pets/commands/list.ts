@@ -6,7 +6,7 @@ import { byStatus, listPets } from '../../../../functions/pets/store.ts';
 import { stageCommand, wholeNumber } from '../../command-line/stage-command.ts';
 import { tableLines } from '../../command-line/output.ts';
 import { idOf, isAddedBy, pagesOf, validPagesOf } from '../items.ts';
-import { addedByOption, type Open, type Session, viewOf } from '../pet-command.ts';
+import { addedByOption, noteUnknownOrigin, type Open, type Session, viewOf } from '../pet-command.ts';
 import type { PetService } from '../service.ts';
 
 export const list = (open: Open) =>
@@ -28,8 +28,9 @@ interface ListOptions {
   readonly addedBy?: string | undefined;
 }
 
-async function listPage({ service, output }: Session, options: ListOptions): Promise<void> {
-  const { pets, next } = await (options.addedBy === undefined
+async function listPage(session: Session, options: ListOptions): Promise<void> {
+  const { service, output } = session;
+  const { pets, next, matches } = await (options.addedBy === undefined
     ? pageOfIndex(service, options)
     : pageOfAdded(service, options));
   const views = pets.map((pet) => viewOf(pet));
@@ -44,6 +45,7 @@ async function listPage({ service, output }: Session, options: ListOptions): Pro
     ? tableLines([['ID', 'STATUS', 'CATEGORY', 'CREATED', 'NAME'], ...rows])
     : 'No animals.';
   output.result({ pets: views, cursor: next ?? null }, text);
+  noteUnknownOrigin(session, `Stage ${service.stage}`, options.addedBy, matches);
   if (next !== undefined && !output.json) output.note(`There are more: --cursor ${next}`);
 }
 
@@ -53,24 +55,25 @@ async function pageOfIndex(
 ) {
   const page = await listPets(pets, { limit, filter: status && byStatus(status), before });
   for (const { message } of page.malformed) notify(message);
-  return page;
+  return { ...page, matches: page.pets.length };
 }
 
-/** A page like that of an index, but read from the whole table. */
+/** A page like that of an index, but read from the whole table. `matches`: all animals of this origin, also those of other pages. */
 async function pageOfAdded(service: PetService, { limit, status, cursor: before, addedBy }: ListOptions) {
   let newest: Pet[] = [];
+  let matches = 0;
   for await (const page of validPagesOf(service, service.table, { malformed: 0 })) {
-    const wanted = page.flatMap(({ item, pet }) =>
-      isAddedBy(item, addedBy) &&
-      (status === undefined || pet.status === status) &&
-      (before === undefined || pet.id < before)
+    const added = page.filter(({ item }) => isAddedBy(item, addedBy));
+    matches += added.length;
+    const wanted = added.flatMap(({ pet }) =>
+      (status === undefined || pet.status === status) && (before === undefined || pet.id < before)
         ? [pet]
         : [],
     );
     newest = [...newest, ...wanted].toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, limit + 1);
   }
   const pets = newest.slice(0, limit);
-  return { pets, next: newest.length > limit ? pets.at(-1)!.id : undefined };
+  return { pets, matches, next: newest.length > limit ? pets.at(-1)!.id : undefined };
 }
 
 /** Items without a valid status are in no index, so only a scan finds them. */
