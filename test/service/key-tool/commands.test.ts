@@ -167,7 +167,8 @@ const ended = {
   expired: ['is expired, so it cannot be '],
   revoked: ['is revoked, so it cannot be '],
 } as const;
-const replaced = { 'within its rotation': ['. If it has leaked, revoke it: '], expired: ['. Rotate that one.'] } as const;
+const leakedOrNot = ['. If it has leaked, revoke it: '] as const;
+const replaced = { 'within its rotation': leakedOrNot, expired: leakedOrNot } as const;
 
 const outcomes: Readonly<
   Record<string, Readonly<Partial<Record<StateName, Outcome>>> & { readonly others?: Outcome }>

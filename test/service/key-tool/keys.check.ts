@@ -96,7 +96,7 @@ function checkSaid(run: Run, runs: readonly Run[], before: Stored, after: Stored
   if (exitCode === 5) expect(messageOf(run)).toMatch(/^Outcome unknown: .* Run "show key_/);
   if (exitCode === 4)
     expect(messageOf(run)).toMatch(
-      /changed or removed by someone else\. Look at it|so it cannot be |Rotate that one|longer\. .* --shorten/,
+      /changed or removed by someone else\. Look at it|so it cannot be |If it has leaked, revoke it|longer\. .* --shorten/,
     );
   const lines = linesOf(run);
   // These announce a change before its second step.

@@ -103,7 +103,7 @@ async function complete(world: World, before: readonly string[], runs: readonly 
     if (unseen !== undefined) await again(`keys revoke ${unseen} --json`, 0, 3);
     // What was done already is refused.
     const said = await again(command, 0, 4);
-    const [, successor] = /replaced by (key_\w+)\. Rotate that one/.exec(said) ?? [];
+    const [, successor] = /replaced by (key_\w+)\. If it has leaked/.exec(said) ?? [];
     if (successor !== undefined) await again(`keys rotate ${successor} --overlap 0s --json`, 0);
     if (command.startsWith('keys revoke')) await checkCompleted(world, before, all);
   }
