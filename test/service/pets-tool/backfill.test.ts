@@ -65,14 +65,15 @@ describe('backfill', () => {
   });
 
   test('removes an attribute that is null, and takes an async function in plain JavaScript', async () => {
-    const text = 'export default async ({ oldName }) => ({ oldName: null, title: oldName, note: "" });';
+    const text =
+      'export default async ({ oldName, title = oldName }) => ({ oldName: null, title, note: "" });';
     const { world, file } = await prepare(text, [{ ...rex, oldName: 'x' }], 'module.mjs');
     await json(world, `pets backfill ${file}${any}`);
     expect(stored(world)).toEqual([{ ...rex, title: 'x', note: '' }]);
   });
 
   test('--dry-run says how many animals would change, and shows some of them', async () => {
-    const text = String.raw`export default ({ categoryId }) => ({ categoryId: categoryId - 1n, note: '\u202e' });`;
+    const text = String.raw`export default () => ({ categoryId: 9223372036854775806n, note: '\u202e' });`;
     const { world, file } = await prepare(text, many(30));
     const { exitCode, stdout } = await world.run(`pets backfill ${file}${any} --dry-run`);
     const lines = stdout.trimEnd().split('\n');
@@ -236,6 +237,39 @@ describe('backfill', () => {
     expect(await world.run(`pets backfill ${file}${any} --stage prod --yes`)).toMatchObject({ exitCode: 0 });
   });
 
+  const more = (field: string) =>
+    `the function would change "${field}" once more. Return undefined for an animal that is changed already`;
+  test.each([
+    ['adds to the name', '({ name }) => ({ name: `${name} !` })', more('name')],
+    ['makes the name too long', '({ name }) => ({ name: name.repeat(20) })', more('name')],
+    ['counts down', '({ categoryId }) => ({ categoryId: categoryId - 1n })', more('categoryId')],
+    ['swaps', '({ status }) => ({ status: status === "sold" ? "pending" : "sold" })', more('status')],
+    ['is random', '() => ({ name: String(Math.random()) })', more('name')],
+    ['removes what it has set', '({ old }) => ({ old: old ? null : "x" })', more('old')],
+    [
+      'sets what it removes',
+      '({ name, old = name }) => (old === "x" ? { name: undefined } : { name: "y", old: "x" })',
+      '"name" is undefined. Leave it out, or use null to remove it',
+    ],
+    [
+      'throws',
+      '({ status }) => { if (status === "sold") throw "no"; return { status: "sold" }; }',
+      'the function threw "no"',
+    ],
+  ])('refuses a module that %s in a second run', async (_what, change, problem) => {
+    // The others are fine.
+    const text = `const change = ${change};
+      export default (animal) => animal.id === ${rex.id + 2}n ? change(animal) : { nickname: 'x' };`;
+    const { world, file } = await prepare(text, many(3));
+    for (const options of ['', ' --dry-run'])
+      expect(await world.run(`pets backfill ${file}${any}${options}`)).toMatchObject({
+        exitCode: 2,
+        stdout: '',
+        stderr: `${file}: in a second run, ${problem} (animal ${rex.id + 2}).\n`,
+      });
+    expect(stored(world)).toEqual(many(3));
+  });
+
   test.each([
     [
       'a field that animals do not have',
@@ -266,10 +300,9 @@ describe('backfill', () => {
   });
 
   test('changes fields of the schema, and removes any, without a flag', async () => {
-    const text =
-      'export default ({ categoryId }) => ({ name: "Max", categoryId: categoryId - 1n, status: "sold", old: null });';
+    const text = 'export default () => ({ name: "Max", categoryId: 7n, status: "sold", old: null });';
     const { world, file } = await prepare(text, [{ ...rex, old: 1 }]);
     expect(await json(world, `pets backfill ${file}`)).toMatchObject({ changed: 1 });
-    expect(stored(world)).toEqual([{ ...rex, name: 'Max', categoryId: rex.categoryId - 1n, status: 'sold' }]);
+    expect(stored(world)).toEqual([{ ...rex, name: 'Max', categoryId: 7, status: 'sold' }]);
   });
 });

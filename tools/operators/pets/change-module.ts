@@ -39,17 +39,29 @@ export async function loadChangeModule(
   const { data: decide } = defaultExport.safeParse(module.default);
   if (decide === undefined) throw usageError(`${file} has no default export that is a function.`);
   return async (item) => {
-    const problem = (text: string) => usageError(`${file}: ${text} (animal ${idOf(item)}).`);
-    const result = await Promise.resolve(plain(item))
-      .then(decide)
-      .catch((error: unknown) => {
-        throw problem(`the function threw "${messageOf(error)}"`);
-      });
-    const { data: wanted, success } = returned.safeParse(result);
-    if (!success) throw problem('the function must return an object of attributes, or undefined');
-    const change = wanted && checked(item, wanted, problem);
-    const refused = change && !allowInvalid && invalid(change.attributes);
-    if (refused) throw problem(`${refused}. To write it nevertheless, add --allow-invalid`);
+    const inFirstRun: Problem = (text) => usageError(`${file}: ${text} (animal ${idOf(item)}).`);
+    const ask = async (animal: Item, problem: Problem) => {
+      const result = await Promise.resolve(plain(animal))
+        .then(decide)
+        .catch((error: unknown) => {
+          throw problem(`the function threw "${messageOf(error)}"`);
+        });
+      const { data: wanted, success } = returned.safeParse(result);
+      if (!success) throw problem('the function must return an object of attributes, or undefined');
+      return wanted ?? {};
+    };
+    const change = checked(item, await ask(item, inFirstRun), inFirstRun);
+    if (change === undefined) return undefined;
+    const refused = !allowInvalid && invalid(change.attributes);
+    if (refused) throw inFirstRun(`${refused}. To write it nevertheless, add --allow-invalid`);
+    // A run that has stopped is repeated, so the function also gets what it has changed already.
+    const inSecondRun: Problem = (text) => inFirstRun(`in a second run, ${text}`);
+    const changed = withAttributes(item, change.attributes);
+    const [again] = differences(changed, await ask(changed, inSecondRun), inSecondRun);
+    if (again !== undefined)
+      throw inSecondRun(
+        `the function would change "${again[0]}" once more. Return undefined for an animal that is changed already`,
+      );
     return change;
   };
 }
@@ -70,8 +82,10 @@ function invalid(attributes: Attributes): string | undefined {
   return undefined;
 }
 
-/** The attributes that differ. @throws ToolError if the service could not read the animal with them */
-function checked(item: Item, wanted: Attributes, problem: (text: string) => Error): Wanted | undefined {
+type Problem = (text: string) => Error;
+
+/** The attributes that differ, as they are stored. @throws ToolError if one cannot be stored */
+function differences(item: Item, wanted: Attributes, problem: Problem) {
   const stored = Object.entries(wanted).map(([name, value]) => {
     if (value === undefined) throw problem(`"${name}" is undefined. Leave it out, or use null to remove it`);
     try {
@@ -80,13 +94,25 @@ function checked(item: Item, wanted: Attributes, problem: (text: string) => Erro
       throw problem(`"${name}" cannot be stored: ${messageOf(error)}`);
     }
   });
-  const different = stored.filter(([name, value]) => !isDeepStrictEqual(item[name], value));
+  return stored.filter(([name, value]) => !isDeepStrictEqual(item[name], value));
+}
+
+/** The attributes that differ. @throws ToolError if the service could not read the animal with them */
+function checked(item: Item, wanted: Attributes, problem: Problem): Wanted | undefined {
+  const different = differences(item, wanted, problem);
   if (different.length === 0) return undefined;
   const attributes = Object.fromEntries(different);
   if ('id' in attributes) throw problem('"id" cannot be changed');
-  const { malformed } = toStored({ ...item, ...attributes });
+  const { malformed } = toStored(withAttributes(item, attributes));
   if (malformed !== undefined) throw problem(`the service could not read the animal: ${malformed}`);
   return { attributes, shown: Object.fromEntries(different.map(([name]) => [name, wanted[name]])) };
+}
+
+/** An item after a change. */
+function withAttributes(item: Item, attributes: Attributes): Item {
+  return Object.fromEntries(
+    Object.entries({ ...item, ...attributes }).filter(([, value]) => value !== undefined),
+  );
 }
 
 /** A value as it is when it is read. @throws Error if DynamoDB cannot store it */

@@ -17,7 +17,9 @@ export const backfill = (open: Open) =>
   export default ({ name }) => ({ name: name.trim() });
 To change one animal:
   export default ({ id }) => (id === 114052972904448n ? { name: 'Rex' } : undefined);
-Whole numbers are bigint, so they end with n. Run it from the commit that is deployed, because another one may have other fields. Each animal is written alone, and read again if someone changes it meanwhile. All are checked before the first is written.
+Whole numbers are bigint, so they end with n.
+The function must change nothing in its own result, because a second run would otherwise change an animal again: not name + '!'. The command checks this for every animal.
+Run it from the commit that is deployed, because another one may have other fields. Each animal is written alone, and read again if someone changes it meanwhile. All are checked before the first is written.
 If it stops, run the same command again.`,
   )
     .argument('<module>', 'JavaScript or TypeScript module')
