@@ -10,7 +10,7 @@ export const cleanup = (open: Open) =>
     'cleanup',
     'delete the API Gateway keys that no valid key uses: of expired keys, and of commands that stopped half way',
     '--stage prod',
-    'It leaves alone what is younger than 15 minutes, in case another run is making it. Run it once a month, and after a command that failed half way.',
+    'The API Gateway keys of expired and revoked keys are deleted at once. Any other one is left alone until 15 minutes after it was made or its key was changed, because another run can be using it. Run it once a month, and after a command that failed half way.',
   )
     .addOption(ownerFilter)
     .action(async ({ owner, ...options }) => {
