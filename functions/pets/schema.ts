@@ -68,13 +68,15 @@ export interface Pet extends NewPet {
   readonly id: bigint;
 }
 
+const storedInt64Error = 'must be a whole number (an int64, DynamoDB type N)';
+
 /** An int64 of a stored item. The SDK reads a number as an object with its digits. */
 export const storedInt64 = z.pipe(
-  z.object({ value: z.string() }),
+  z.custom<{ readonly value: string }>((input) => typeof Object(input).value === 'string', storedInt64Error),
   z.transform(({ value: digits }, context) => {
     const value = parseInt64(digits);
     if (value !== undefined) return value;
-    context.issues.push({ code: 'custom', message: 'must be an int64', input: digits });
+    context.issues.push({ code: 'custom', message: storedInt64Error, input: digits });
     return z.NEVER;
   }),
 );
@@ -85,7 +87,7 @@ export const storedInt64 = z.pipe(
  */
 export const storedPet = z.object({
   id: storedInt64,
-  name: z.string(),
+  name: z.string('must be a string'),
   categoryId: storedInt64,
   status: petStatus,
 } satisfies Record<keyof Pet, unknown>);
