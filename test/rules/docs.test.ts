@@ -72,6 +72,19 @@ it('test/README.md names only files that exist, but for its example', () => {
   ]);
 });
 
+it('CONTRIBUTING.md names only files that exist', () => {
+  const files = globSync('{functions,lib,test,tools,packages,docs,bench,.ci}/**/*.{ts,md,txt,yaml}', {
+    cwd: project,
+    exclude: ['**/node_modules/**'],
+  });
+  const named = [...read('CONTRIBUTING.md').matchAll(/`([\w./-]+\.(?:ts|md|txt|yaml))[` ]/g)].map(
+    ([, file]) => file!,
+  );
+  expect(named).toContain('functions/operations.ts');
+  const isIn = (name: string) => files.some((file) => file === name || file.endsWith(`/${name}`));
+  expect(named.filter((name) => !name.includes('NAME') && !isIn(name))).toEqual([]);
+});
+
 describe('references from code to documents', () => {
   const code = globSync(
     [
