@@ -139,7 +139,8 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
   });
 
   it('replaces all keys: none works that it has not issued, whatever was rotated before', async () => {
-    const [list = '', rotateAll = '', store = '', revoke = '', ...rest] = blocksOf('Replace all keys');
+    const [list = '', rotateAll = '', store = '', countNew = '', revoke = '', ...rest] =
+      blocksOf('Replace all keys');
     expect(rest).toEqual([]);
     const run = (block: string) => paste(`{ ${list}} >/dev/null\n${block}`);
     const replacedBefore = await create('replaced before');
@@ -166,6 +167,12 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
     expect(await run(store)).not.toContain('key_');
     const later = [await create('smoke-test'), await create('issued later')];
     await run(rotateAll.replace('$(due)', suspendedForNow.keyId));
+    const counts = async (block: string) => (await run(block)).match(/\d+/g)?.map(Number);
+    const [there = 0, inFile] = (await counts(countNew)) ?? [];
+    expect([there > 0, inFile]).toEqual([true, there]);
+    // A stage that has issued none of the keys in the file.
+    const foreign = `mkdir ~/foreign; HOME=~/foreign; echo '{"keyId":"key_06fz1m4tqabcdefg"}' >~/new-keys.json`;
+    expect(await counts(`${foreign}\n${countNew}`)).toEqual([0, 1]);
     await run(revoke);
     expect((await run(revoke)).trim().split('\n').at(-1)).toMatch(/^ *0$/);
 
