@@ -6,9 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { runKeys } from '../../../tools/operators/keys/cli.ts';
 import { Client, type Reply } from '../../../tools/operators/smoke/client.ts';
 import { expectPets, nextOf, rateOf } from '../../../tools/operators/smoke/expectations.ts';
 import { planNames } from '../../../functions/access/plans.ts';
+import { runInProcess } from '../../support/run-in-process.ts';
 import { isLocal } from './support.ts';
 
 /** Starts `npm start`, or another command that does, and gathers what it prints. */
@@ -202,6 +204,38 @@ describe.runIf(isLocal)('npm start', () => {
     const url = await untilReady(repaired);
     expect(repaired.output()).toContain(`Repaired ${planNames.length} API keys that API Gateway had lost`);
     expect((await new Client(url, keys['pro']!).send({ path: '/pets' })).status).toBe(200);
+  });
+
+  it('a key that is not valid any more, or on another plan, is replaced with the next start', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'start-test-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const args = ['--port', '0', '--data', folder, '--animals', '3'];
+    const readKeys = async () =>
+      JSON.parse(await readFile(join(folder, 'keys.json'), 'utf8')) as Record<string, string>;
+    const first = start(args);
+    const { port } = new URL(await untilReady(first));
+    const before = await readKeys();
+    const command = async (call: string, input = '') => {
+      const options = ['--stage', 'local', '--port', port, '--json'];
+      const run = await runInProcess(runKeys, [...call.split(' '), ...options], { input });
+      expect(run).toMatchObject({ exitCode: 0 });
+      return JSON.parse(run.stdout) as { readonly keyId: string };
+    };
+    const idOf = async (plan: string) => (await command('identify', before[plan]!)).keyId;
+    await command(`revoke ${await idOf('pro')}`);
+    await command(`rotate ${await idOf('free')} --overlap 0s`);
+    await command(`change-plan ${await idOf('business')} --plan free`);
+    first.child.kill('SIGINT');
+    await first.ended;
+
+    const second = start(args);
+    const url = await untilReady(second);
+    const after = await readKeys();
+    expect(planNames.filter((plan) => after[plan] === before[plan])).toEqual(['enterprise']);
+    for (const key of Object.values(after)) {
+      expect(second.output()).toContain(key);
+      expect((await new Client(url, key).send({ path: '/pets' })).status).toBe(200);
+    }
   });
 
   it('a plan that was added since gets its key, and an older version keeps the keys of plans that it does not know', async () => {

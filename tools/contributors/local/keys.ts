@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Limits, Plan } from '../../../functions/access/plans.ts';
 import { customPlan, customPlanCeiling, planNames } from '../../../functions/access/plans.ts';
+import { hashOfKey } from '../../../functions/access/keys.ts';
 import { createKey } from '../../operators/keys/commands/create.ts';
+import { isValid, newestKeys } from '../../operators/keys/records.ts';
 import type { KeyService } from '../../operators/keys/service.ts';
 import { apiKeySnapshot, type ApiKeyStore, type ApiKeySnapshot } from './api-keys.ts';
 import { writePrivate, writePrivateJson } from './private-file.ts';
@@ -21,14 +23,20 @@ const anyKeys = z.record(z.string(), z.string());
 export const enterpriseLimits: Limits = { perMinute: customPlanCeiling.perMinute, perDay: 10_000_000 };
 
 /**
- * With a data directory the keys of the first run are reused, because a stored key cannot be shown again. A plan that was added since gets
- * a key, and the keys of plans that this version does not know stay in the file for the version that knows them.
+ * With a data directory the keys of the first run are reused, because a stored key cannot be shown again. A plan that was added since, or
+ * whose key is not valid any more or on another plan, gets a new key. The keys of plans that this version does not know stay in the file for the version that knows them.
  */
 export async function seedKeys(service: KeyService, dataDirectory: string | undefined): Promise<Keys> {
   const file = dataDirectory && join(dataDirectory, 'keys.json');
   const kept = readKept(file, anyKeys, ': new keys are created.') ?? {};
+  const { keys: stored } = await newestKeys(service, {});
+  const isUsable = (plan: Plan) =>
+    stored.some(
+      (key) =>
+        key.keyHash === hashOfKey(kept[plan] ?? '') && key.plan === plan && isValid(key, service.now()),
+    );
   const issued: Partial<Record<Plan, string>> = {};
-  for (const plan of planNames.filter((name) => kept[name] === undefined)) {
+  for (const plan of planNames.filter((name) => !isUsable(name))) {
     const limits = plan === customPlan ? enterpriseLimits : {};
     const request = { owner: 'local', plan, note: 'seeded by npm start', ...limits };
     issued[plan] = (await createKey(service, request)).key;
