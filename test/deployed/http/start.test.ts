@@ -221,7 +221,7 @@ describe.runIf(isLocal)('npm start', () => {
       expect(run).toMatchObject({ exitCode: 0 });
       return JSON.parse(run.stdout) as { readonly keyId: string };
     };
-    const idOf = async (plan: string) => (await command('identify', before[plan]!)).keyId;
+    const idOf = async (plan: string) => (await command('identify', before[plan])).keyId;
     await command(`revoke ${await idOf('pro')}`);
     await command(`rotate ${await idOf('free')} --overlap 0s`);
     await command(`change-plan ${await idOf('business')} --plan free`);
