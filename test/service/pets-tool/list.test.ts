@@ -42,5 +42,7 @@ describe('list', () => {
     expect((await world.run('pets list --malformed')).stdout).toContain('7: status: is required\n');
     expect((await world.run('pets list')).stderr).toContain('The stored pet with ID 1.5 is malformed');
     expect((await worldWith(rex).run('pets list --malformed')).stdout).toBe('No malformed items.\n');
+    for (const option of ['--status sold', '--cursor 1', '--added-by key_06fz1m4tqabcdefg'])
+      expect(await world.run(`pets list --malformed ${option}`)).toMatchObject({ exitCode: 2, stdout: '' });
   });
 });

@@ -15,7 +15,14 @@ export const list = (open: Open) =>
     .option('--limit <n>', 'animals at most', wholeNumber(pageSize.min, pageSize.max), pageSize.default)
     .option('--cursor <cursor>', 'continue after the previous page', cursor)
     .addOption(addedByOption())
-    .option('--malformed', 'read the whole table for items that are not valid animals')
+    .addOption(
+      // A filter that is left out would look like one that matches.
+      new Option('--malformed', 'read the whole table for items that are not valid animals').conflicts([
+        'status',
+        'cursor',
+        'addedBy',
+      ]),
+    )
     .action(async (options) => {
       const session = await open(options);
       await (options.malformed ? listMalformed(session) : listPage(session, options));
