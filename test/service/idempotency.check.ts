@@ -104,15 +104,16 @@ export function petWritten({ operation, table, input }: Call): Item | undefined 
   return operation === 'PutItem' ? item : items?.[0]?.Put.Item;
 }
 
-/** Equal for equal JSON, whatever its spelling. */
+/** Equal for equal JSON, whatever its spelling, of one operation on one path. */
 function bodyOf({ exchange: { sent } }: Seen): string {
-  return JSON.stringify(parseExactly(String(sent.body)), (_name, value: unknown) =>
+  const json = JSON.stringify(parseExactly(String(sent.body)), (_name, value: unknown) =>
     typeof value === 'bigint'
       ? { int64: String(value) }
       : typeof value === 'object' && value !== null && !Array.isArray(value)
         ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
         : value,
   );
+  return `${sent.method} ${sent.path}\n${json}`;
 }
 
 /** Whole numbers as bigint. */
